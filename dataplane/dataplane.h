@@ -69,6 +69,9 @@ struct cw_endpoint_config {
     enum cw_encryption encryption;
     const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
     bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
+    /* Payloads have their CRC-32C whatever the ports at both ends write and verify, in this endpoint's packets and in
+     * those of its peers. */
+    bool software_checksums;
     uint16_t group_port;       /* of packets to multicast groups, where members' own ones differ; 0: the address's */
     uint32_t stream_count;     /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
     uint32_t peer_count_max;   /* 1 .. CW_PEERS_MAX; each stream counts */
@@ -79,7 +82,7 @@ struct cw_endpoint_config {
     uint32_t event_count_max;      /* a power of two, at least 256: all puts that share a packet must find room */
     uint32_t get_count_max;        /* gets under way, 1 .. 65534; shared in the same way */
     uint32_t pool_slot_count;      /* the receive pool for small messages, 0 .. CW_SLOTS_MAX; 0: no messages come in */
-    uint32_t pool_slot_bytes;      /* longest message, a multiple of 64, up to 64 KiB */
+    uint32_t pool_slot_bytes;      /* longest message, a multiple of 64, up to CW_SLOT_BYTES_MAX */
     uint32_t sent_chunk_count;     /* records of packets in flight: 64 a chunk, all peers together */
     uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
@@ -268,6 +271,10 @@ enum cw_region_rights {
  * notifications). CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
 int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
 
+/* The same under the token that another endpoint of this process has given (loop/set.h), so that peers reach the memory
+ * by either. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY: an own registration has that place. */
+int cw_region_register_as(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t token);
+
 /* Ends a registration. When it returns CW_OK nothing stores into or reads from the memory any more; puts that still
  * arrive are refused to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own put reads from it, a get writes
  * into it, or the driver still holds packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such
@@ -388,7 +395,8 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
 /* ---- Events ---- */
 
 enum cw_event_kind {
-    CW_EVENT_PUT = 1,      /* a put has arrived: peer, lane_tag, region, offset, bytes */
+    CW_EVENT_PUT = 1,      /* a put has arrived: peer, lane_tag, region, offset, bytes; by a queue pair (dataplane/rdma)
+                              the region is 0, the offset not told, and bytes are those of its last piece */
     CW_EVENT_MESSAGE = 2,  /* a message has arrived: peer, lane_tag, data, bytes, slot (cw_message_release) */
     CW_EVENT_GET = 3,      /* a get of ours is done: peer, lane_tag, region, offset, bytes, context, status */
     CW_EVENT_COMPLETE = 4, /* a source may be reused: peer, lane_tag, context, status */
@@ -460,16 +468,36 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(DETOURS, "times that a silent relay was gone round")                                                       \
     X(DROP_RELAY, "not between hosts for which it is a relay, or no hop left")                                   \
     X(DROP_RELAY_FULL, "too much waited already to be passed on")                                                \
+    X(RESOLVE_ANSWERS, "answers for an address that no kernel has: ARP, neighbour discovery, echo")              \
+    X(RESOLVE_QUESTIONS, "questions who has the address of a next hop")                                          \
+    X(DROP_RESOLVE, "dropped: a damaged ARP, ICMP or neighbour discovery packet")                                \
+    X(DROP_RESOLVE_LIMIT, "dropped: more such questions than are answered at a time")                            \
     X(DROP_VERSION, "dropped: another version of the wire format")                                               \
     X(DROP_MALFORMED, "dropped: lengths, types or flags that no sender of this version writes")                  \
     X(DROP_FLOW, "dropped: no such flow, or not set up")                                                         \
     X(DROP_TAG, "dropped: the keyed tag does not fit")                                                           \
     X(DROP_CHECKSUM, "dropped: the payload checksum does not fit")                                               \
+    X(SUMMED_OUT, "data packets sent without a CRC: the port writes their UDP checksums")                        \
+    X(SUMMED_IN, "... taken, since the port has found their UDP checksums right")                                \
+    X(SUMMED_VERIFIED, "... whose UDP checksums were verified in software")                                      \
+    X(TRIALS_OUT, "packets sent with a wrong UDP checksum, to try the receiver's port")                          \
+    X(TRIALS_IN, "... that the port has called wrong, as they are")                                              \
+    X(CHECKSUM_LIES, "UDP checksums that the port called right and are wrong, or wrong and are right")           \
+    X(ARRIVAL_LIES, "times of arrival, as the port told them, before the port was empty or after now")           \
+    X(DEPARTURE_LIES, "packets that were heard of before the port was to let them out")                          \
+    X(DOUBTS, "offloads put away since they did not do what they say, or may have kept a peer silent")           \
     X(DROP_SEAL, "dropped: does not open (altered, or under another key), or is not sealed where it must be")    \
     X(DROP_REPLAY, "dropped: a sealed packet that came before, or too late to tell")                             \
     X(DROP_DUPLICATE, "dropped: had arrived before")                                                             \
     X(DROP_WINDOW, "dropped: outside the window")                                                                \
     X(DROP_FULL, "dropped unacknowledged, to come again: a table or queue is full")                              \
+    X(RDMA_UP, "queue pairs that came up")                                                                       \
+    X(RDMA_BROKEN, "queue pairs that broke")                                                                     \
+    X(RDMA_GIVEN_UP, "sessions that go on by packets since no queue pair came up")                               \
+    X(RDMA_WORK, "work requests given to an RDMA device")                                                        \
+    X(RDMA_IN, "notifications and messages by queue pairs")                                                      \
+    X(RDMA_COPIED, "bytes copied for an RDMA device: of sources in no region that it knows, or in many pieces")  \
+    X(RDMA_UNREGISTERED, "regions that an RDMA device did not take")                                             \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \
     X(DROP_HELLO, "dropped: set-up packet that does not fit")                                                    \
     X(OVERLAPS, "debug build: puts that overlapped another one in flight")

@@ -22,9 +22,14 @@ enum {
     CW_UDP_PORT = 29300,                                /* of a process; further streams have those behind it */
     CW_UDP_PORT_GATEWAY = CW_UDP_PORT + CW_STREAMS_MAX, /* of gateways, which may run beside it */
 
+    CW_RESOLVE_HOPS_MAX = 256, /* next hops of an address that no kernel has */
+    CW_RESOLVE_ANSWERS = 128,  /* that may go out at once; then one each CW_RESOLVE_ANSWER_NS */
+    CW_RESOLVE_DOUBLINGS = 5,  /* of the interval between questions that nobody answers */
+
     CW_RELAY_QUEUE_MAX = 1 << 30, /* bytes that wait for one shaper */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
+    CW_SLOT_BYTES_MAX = 1 << 17,
     CW_SLICES_MAX = 1 << 20,
 
     /* fixed sizes */
@@ -45,6 +50,14 @@ enum {
     CW_OPERATIONS_RESERVED = 64,  /* of operation_count_max: for grants, answers to gets and the like */
     CW_PUT_WINDOW_RESERVED = 64,  /* of CW_PUT_WINDOW, for the same */
     CW_CONGESTION_WINDOW_FIRST = 8, /* packets */
+    CW_SUMMED_MIN = 256,            /* shorter payloads keep their CRC, which costs next to nothing */
+    CW_TRIALS_NEEDED = 16,          /* packets with a wrong UDP checksum that a port must have called wrong */
+    CW_TRIALS_ASKED = 256,          /* times that trials are asked for soon, of a port that calls none of them wrong */
+    CW_TRIAL_BYTES = 64,            /* payload of each other one; the rest are as long as DATA */
+    CW_REHEARSALS = 64,             /* packets with both, a CRC and the UDP checksum, before the first without CRC */
+    CW_ARRIVAL_LIES_MAX = 16,       /* times that cannot be, before those of a port are not looked at any more */
+    CW_TRUST_PACKETS = 65536,       /* that a port's word is taken for, before it is tried again */
+    CW_TRUST_SHARE = 64,            /* one of so many is verified in software all the same */
 
     /* defaults of struct cw_endpoint_config */
     CW_DEFAULT_PEERS = 1024,
@@ -75,8 +88,15 @@ enum {
 #define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_STRANGER_NS                300000000ull   /* so long a stranger that asks for a session keeps its place */
+#define CW_RESOLVE_ASK_NS             250000000ull   /* a question is asked again after this, then twice as late */
+#define CW_RESOLVE_FRESH_NS           30000000000ull /* a next hop is asked for anew */
+#define CW_RESOLVE_ANSWER_NS          1000000ull
 #define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, at first; then twice as long */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
+#define CW_TRUST_NS                   1000000000ull  /* so long a port's word is taken before it is tried again */
+#define CW_TRIAL_NS                   20000ull       /* between two requests for a trial */
+#define CW_ARRIVAL_SLACK_NS           1000000ull     /* of a NIC's clock against ours: more is a lie */
+#define CW_DEPARTURE_AHEAD_NS         50000ull       /* so long before its time a frame may wait in a NIC */
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
 #define CW_CATCH_UP_MAX_NS            1000000ull     /* of a shaper: queues far away cannot take a greater burst */
 #define CW_BACK_MIN_WINDOW_NS         1000000000ull  /* and the shortest way back after this: clocks drift apart */

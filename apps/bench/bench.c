@@ -10,7 +10,8 @@
 #include "apps/cli/progress.h"
 
 static const char put_usage[] =
-    "bench put --fabric memif|veth-af_packet|veth-af_xdp|switch|sim [OPTION...]\n\n"
+    "bench put [--fabric memif|veth-af_packet|veth-af_xdp|switch|sim | --device DEVICE --peer-device DEVICE | --net "
+    "HOST --device DEVICE] [OPTION...]\n\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
     "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
@@ -35,7 +36,32 @@ static bool sim_options_finish(struct bench_put_options *options)
     options->seed = options->seed != NOT_GIVEN ? options->seed : 1;
     /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames
      * that do) */
-    options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0;
+    options->no_raw = options->no_raw || strcmp(options->fabric, "switch") == 0 || options->rdma != NULL;
+    return true;
+}
+
+/* Devices that are given take the fabric's place: false after an error, since one has no other end. */
+static bool devices_finish(struct bench_put_options *options)
+{
+    const char **devices = options->devices;
+    if (options->host != NULL && devices[1] == NULL) {
+        devices[1] = devices[0];
+    }
+    if (options->is_member ? devices[1] == NULL : (devices[0] == NULL) != (devices[1] == NULL)) {
+        app_error("one device is given",
+                  devices[0] != NULL   ? devices[0]
+                  : devices[1] != NULL ? devices[1]
+                                       : "--member",
+                  "two ports that reach each other are wanted: --device and --peer-device, or --device and --net HOST");
+        return false;
+    }
+    if (options->host != NULL && devices[0] == NULL) {
+        app_error("by which device?", options->host,
+                  "--device 0000:03:00.0, or of an interface as root --device net_af_packet0,iface=eth1");
+        return false;
+    }
+    options->fabric = options->host != NULL ? "hosts" : devices[1] != NULL ? "devices" : options->fabric;
+    options->launcher = options->launcher != NULL ? options->launcher : "ssh";
     return true;
 }
 
@@ -43,7 +69,8 @@ static bool cores_exist(const struct bench_put_options *options)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     for (uint32_t side = 0; side < 2; side++) {
-        if (cores > 0 && options->core[side] >= (uint64_t)cores) {
+        bool is_here = side == 0 ? !options->is_member : options->host == NULL;
+        if (is_here && cores > 0 && options->core[side] >= (uint64_t)cores) {
             char where[64];
             snprintf(where, sizeof(where), "%s %llu", side == 0 ? "--core" : "--peer-core",
                      (unsigned long long)options->core[side]);
@@ -71,6 +98,17 @@ static int bench_put(int argc, char **argv)
     const struct app_option table[] = {
         OPTION_TEXT("fabric", "memif|veth-af_packet|veth-af_xdp|switch|sim", "the network between the two (memif)",
                     &options.fabric),
+        OPTION_TEXT("device", "DEVICE",
+                    "instead of a fabric: the initiating side's port, like 0000:03:00.0 or net_tap0,iface=x",
+                    &options.devices[0]),
+        OPTION_TEXT("peer-device", "DEVICE", "the other side's, at the other end of its cable", &options.devices[1]),
+        OPTION_TEXT("net", "HOST",
+                    "the other side is on that host, by its --peer-device, or one of the same name; on one network",
+                    &options.host),
+        OPTION_TEXT("launcher", "ssh|COMMAND",
+                    "with --net: what starts it; a command gets the host and a command line (ssh)", &options.launcher),
+        OPTION_TEXT("rdma", "DEVICE", "queue pairs of this RDMA device (rxe0, mlx5_0) carry the puts", &options.rdma),
+        OPTION_FLAG("member", "what --net starts on the other host; nobody else does", &options.is_member),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, 576, 9600),
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &options.sizes, 0, 64 << 20),
         OPTION_COUNT("rounds", "interleaved rounds (3)", &options.rounds, 1, BENCH_ROUNDS_MAX),
@@ -89,6 +127,9 @@ static int bench_put(int argc, char **argv)
     int code;
     if (app_options_parse(put_usage, table, 0, argc, argv, &code) < 0) {
         return code;
+    }
+    if (!devices_finish(&options)) {
+        return APP_EXIT_USAGE;
     }
     bool real = strcmp(options.fabric, "sim") != 0;
     if (!sim_options_finish(&options) || (real && !cores_exist(&options))) {
@@ -122,6 +163,7 @@ static int bench_without_dpdk(int argc, char **argv)
 }
 #define bench_crowd  bench_without_dpdk
 #define bench_idle   bench_without_dpdk
+#define bench_node   bench_without_dpdk
 #define bench_shape  bench_without_dpdk
 #define bench_switch bench_without_dpdk
 #endif
@@ -134,6 +176,9 @@ static const struct {
     {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
     {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
+    {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
+    {"loops", bench_loops, "what several loops of a process move, beside one"},
+    {"node", bench_node, "what a frame costs the node's thread, by length"},
     {"crowd", bench_crowd, "many processes on few cores, through a switch"},
     {"idle", bench_idle, "what processes cost that have nothing to do"},
     {"shape", bench_shape, "how exactly a shaper lets frames out on the real clock"},

@@ -29,6 +29,11 @@ static inline double bench_series_median(struct bench_series series)
 
 struct bench_put_options {
     const char *fabric;
+    const char *devices[2]; /* of the initiating side, of the other one; NULL: a fabric is made */
+    const char *host;       /* that has the other side; NULL: this one */
+    const char *launcher;   /* what starts it there */
+    const char *rdma;       /* a device beside the port; NULL: none */
+    bool is_member;         /* this is the other side, on its host */
     struct app_list sizes;
     uint64_t mtu_bytes;
     uint64_t rounds;
@@ -55,6 +60,15 @@ int bench_cost(int argc, char **argv);
 
 /* causeway bench crypt: AES-GCM alone. */
 int bench_crypt(int argc, char **argv);
+
+/* causeway bench offload: what a NIC takes over. */
+int bench_offload(int argc, char **argv);
+
+/* causeway bench loops: several dataplane threads of a process. */
+int bench_loops(int argc, char **argv);
+
+/* causeway bench node: the node's thread alone. */
+int bench_node(int argc, char **argv);
 
 /* causeway bench crowd: more processes than cores, through a switch. causeway bench idle: what processes cost that do
  * nothing. */

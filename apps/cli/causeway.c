@@ -25,6 +25,10 @@ static const struct command commands[] = {
     {"gateway", gateway_main, "joins the networks of two sites across a wide area: paced, in several streams, sealed"},
 #endif
     {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
+#ifdef CW_HAVE_DPDK
+    {"node", node_main, "owns a NIC of this host, and serves the ranks of all jobs and users with it"},
+#endif
+    {"offload", offload_main, "lists what a NIC takes over from the core, what of it is on, and why not"},
     {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
     {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},
     {"run", run_main, "starts the processes of a program, any number of them, as one job on this machine or several"},
@@ -32,6 +36,7 @@ static const struct command commands[] = {
 #ifdef CW_HAVE_DPDK
     {"switch", switch_main, "joins processes and devices by an Ethernet switch with rates, delays, queues and losses"},
 #endif
+    {"top", top_main, "shows what the processes of all jobs on this machine do on the network, or tells Prometheus"},
 };
 
 static const struct command *command_find(const char *name)

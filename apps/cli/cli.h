@@ -30,6 +30,8 @@ int agent_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int node_main(int argc, char **argv);
+int offload_main(int argc, char **argv);
 int draw_main(int argc, char **argv);
 int gateway_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
@@ -37,6 +39,7 @@ int plogp_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int sim_main(int argc, char **argv);
 int switch_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 
 /* ---- errors ---- */
 

@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/thread.h"
 
 #define NS_PER_S 1000000000ull
 #define TICK_NS  500000000ull
@@ -93,7 +93,6 @@ static bool is_mine(void)
 void app_progress_begin(const char *what, bool quiet)
 {
     static bool is_registered;
-    sigset_t all, before;
     if (quiet || progress.owner != 0 || isatty(STDERR_FILENO) == 0) {
         return;
     }
@@ -103,10 +102,8 @@ void app_progress_begin(const char *what, bool quiet)
     progress.start_ns = cw_clock_ns();
     progress.is_over = false;
     draw(progress.start_ns);
-    sigfillset(&all); /* signals are for the thread that works */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_begun = pthread_create(&progress.drawer, NULL, drawer_run, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    /* signals are for the thread that works */
+    bool is_begun = cw_thread_start(&progress.drawer, -1, false, drawer_run, NULL) == 0;
     progress.owner = is_begun ? getpid() : 0;
     if (!is_begun) {
         erase();

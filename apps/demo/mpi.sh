@@ -35,15 +35,16 @@ measure() {
         END {
             printf "    paths        rank 0 reaches %d other%s by shared memory, %d by packets through the switch\n", near, near == 1 ? "" : "s", far
             printf "    messages     %d sent and %d received by rank 0\n", sent, received
-            printf "    collectives  %d steps in shared memory, %d by messages", shared, others
+            line = sprintf("    collectives  %d steps in shared memory, %d by messages", shared, others)
             while (length(count) > 0) {
                 best = ""
                 for (name in count) if (best == "" || count[name] > count[best] || count[name] == count[best] && name < best) best = name
                 listed++
-                if (listed <= 3) printf "%s%s %d", listed == 1 ? ": " : ", ", best, count[best]
+                longer = sprintf("%s%s%s %d", line, listed == 1 ? ": " : ", ", best, count[best])
+                if (listed <= 3 && length(longer) <= 100) line = longer
                 delete count[best]
             }
-            print ""
+            print line
         }' <<<"$output"
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "apps/cli/cli.h"
+#include "control/net/device.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/loop.h"
 
@@ -84,6 +85,23 @@ void doctor_settings(struct doctor *doctor)
 
 enum { HOSTS_MAX = 64 };
 
+/* Devices of this host, then other hosts. An exit code. */
+static int net_tell(struct doctor *doctor, char *const *names, int count)
+{
+    char *hosts[HOSTS_MAX];
+    int host_count = 0, code = APP_EXIT_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        if (cw_device_is_named(names[i])) {
+            int found = doctor_device(doctor, names[i]);
+            code = found != APP_EXIT_SUCCESS ? found : code;
+        } else {
+            hosts[host_count++] = names[i];
+        }
+    }
+    int reached = host_count > 0 ? doctor_hosts(doctor, hosts, host_count) : APP_EXIT_SUCCESS;
+    return reached != APP_EXIT_SUCCESS ? reached : code;
+}
+
 int doctor_main(int argc, char **argv)
 {
     struct doctor doctor = {0};
@@ -93,15 +111,20 @@ int doctor_main(int argc, char **argv)
         OPTION_JSON(" a finding", &doctor.json),
         OPTION_FLAG("no-settings", "without the table of settings", &no_settings),
         OPTION_FLAG("mpi", "only the MPI functions that are not implemented yet", &mpi),
-        OPTION_FLAG("net", "only how these hosts are reached: each way is tried, by a job with a rank on each", &net),
-        OPTION_FLAG("rank", "be a rank of that job", &rank),
+        OPTION_FLAG("net",
+                    "only how these hosts are reached, by udp, af_packet and af_xdp: a job each (CAUSEWAY_NET counts); "
+                    "or whether a rank here could have these devices, such as 0000:03:00.0: they are opened for a "
+                    "moment (exit code 3: not)",
+                    &net),
+        OPTION_FLAG("rank", "what that job runs: `doctor --net` starts it, nobody else does", &rank),
         {0},
     };
     int code;
-    int first = app_options_parse("doctor [OPTION...]\n       causeway doctor --net HOST...\n\nLists what this machine "
-                                  "can do, what Causeway would choose and why; an "
-                                  "obstacle is marked ! and followed by its remedy.",
-                                  options, HOSTS_MAX, argc, argv, &code);
+    int first =
+        app_options_parse("doctor [OPTION...]\n       causeway doctor --net HOST|DEVICE...\n\nLists what this machine "
+                          "can do, what Causeway would choose and why; an "
+                          "obstacle is marked ! and followed by its remedy.",
+                          options, HOSTS_MAX, argc, argv, &code);
     if (first < 0) {
         return code;
     }
@@ -109,12 +132,12 @@ int doctor_main(int argc, char **argv)
         return doctor_rank();
     }
     if (net == (first == argc)) {
-        app_error(net ? "no host is named" : "unexpected argument", net ? "--net" : argv[first],
-                  "causeway doctor --net HOST... says how these are reached");
+        app_error(net ? "no host or device is named" : "unexpected argument", net ? "--net" : argv[first],
+                  "causeway doctor --net HOST|DEVICE... says how these are reached, or whether a rank can have them");
         return APP_EXIT_USAGE;
     }
     if (net) {
-        return doctor_hosts(&doctor, argv + first, argc - first);
+        return net_tell(&doctor, argv + first, argc - first);
     }
     if (mpi) {
         doctor_mpi(&doctor);

@@ -37,5 +37,9 @@ int doctor_hosts(struct doctor *doctor, char *const *hosts, int count);
 /* A rank of such a job. An exit code. */
 int doctor_rank(void);
 
+/* Whether a rank of this host could have a device of its own (control/net/device.h): it is opened, for a moment. An
+ * exit code: APP_EXIT_MACHINE with an obstacle. */
+int doctor_device(struct doctor *doctor, const char *text);
+
 /* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */
 void doctor_mpi(struct doctor *doctor);

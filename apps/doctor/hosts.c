@@ -7,6 +7,7 @@
 #include "apps/cli/cli.h"
 #include "apps/cli/job.h"
 #include "apps/doctor/doctor.h"
+#include "control/launch/launch.h"
 #include "control/net/way.h"
 
 enum { LINE_BYTES = 512, PATH_BYTES = 512 };
@@ -21,10 +22,14 @@ static const struct way {
     {"af_xdp", "AF_XDP", false},
 };
 
-/* "localhost,a,b": a rank here and one on each. NULL: no memory. */
-static char *list_make(char *const *hosts, int count)
+static const char here[] = "this machine: shared memory, no network";
+
+/* "localhost,a,b": a rank here and one on each; a list of hosts names this machine, too, which has its rank. NULL: no
+ * memory. */
+static char *list_make(char *const *hosts, int count, int *others)
 {
     size_t bytes = sizeof("localhost");
+    *others = 0;
     for (int i = 0; i < count; i++) {
         bytes += strlen(hosts[i]) + 1;
     }
@@ -32,7 +37,10 @@ static char *list_make(char *const *hosts, int count)
     if (list != NULL) {
         (void)stpcpy(list, "localhost");
         for (int i = 0; i < count; i++) {
-            strcat(strcat(list, ","), hosts[i]);
+            if (!cw_launch_host_is_here(hosts[i])) {
+                strcat(strcat(list, ","), hosts[i]);
+                ++*others;
+            }
         }
     }
     return list;
@@ -49,7 +57,7 @@ static void line_tell(struct doctor *doctor, const struct way *way, const char *
                  trip_ns / 1000, mtu, way->is_default ? "; taken unless --net says otherwise" : "");
         doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
-        doctor_tell(doctor, "host", host, DOCTOR_NOTE, "this machine: shared memory, no network", NULL);
+        doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);
     } else if (strncmp(line, "way ", 4) == 0) {
         doctor_tell(doctor, "way", way->what, DOCTOR_GOOD, line + 4, NULL);
     }
@@ -105,11 +113,17 @@ static bool way_try(struct doctor *doctor, const struct way *way, char *list, ch
 int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
 {
     char self[PATH_BYTES];
-    char *list = list_make(hosts, count);
+    int others;
+    char *list = list_make(hosts, count, &others);
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int code = list == NULL || length < 0 ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS;
     self[length < 0 ? 0 : length] = '\0';
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && code == APP_EXIT_SUCCESS; i++) {
+    for (int i = 0; i < count && others < count; i++) {
+        if (cw_launch_host_is_here(hosts[i])) {
+            doctor_tell(doctor, "host", hosts[i], DOCTOR_NOTE, here, NULL);
+        }
+    }
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && others > 0 && code == APP_EXIT_SUCCESS; i++) {
         if (!way_try(doctor, &ways[i], list, self, &code)) {
             break;
         }

@@ -102,6 +102,11 @@ int doctor_rank(void)
         fprintf(stderr, "%s\n", error);
         return APP_EXIT_FAILURE;
     }
+    if (cw_job_info(job).size == 1) {
+        cw_job_close(job);
+        app_error("this is no rank of a job", "--rank", "`causeway doctor --net HOST...` starts one");
+        return APP_EXIT_USAGE;
+    }
     if (cw_job_info(job).rank == 0) {
         hosts_tell(job);
     }

@@ -152,7 +152,7 @@ static void tell_verbs(struct doctor *doctor)
     struct ibv_device **list = ibv_get_device_list(&count);
     for (int i = 0; list != NULL && i < count; i++) {
         doctor_tell(doctor, "network", "verbs device", DOCTOR_NOTE, ibv_get_device_name(list[i]),
-                    "paths over RDMA are to come");
+                    "causeway bench put --rdma measures it; jobs do not use it yet");
     }
     if (list != NULL) {
         ibv_free_device_list(list);
@@ -203,12 +203,15 @@ void doctor_choice(struct doctor *doctor)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     doctor_tell(doctor, "choice", "between processes", DOCTOR_NOTE, "memif, with a doorbell to sleep on",
                 cores > 1 ? NULL : "with one core every packet costs a thread switch");
+    doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
+                "UDP sockets of the kernel; `causeway doctor --net HOST...` tries them, and the ways that root has",
+                NULL);
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
                 "causeway switch, which owns the NIC; each process has a memif to it", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
                 geteuid() == 0 ? "af_xdp up to an MTU of 3,400, else af_packet: root is here"
                                : "none: they need CAP_NET_RAW",
-                geteuid() == 0 ? NULL : "run as root, or use memif");
+                geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
     doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
                 "4 KiB pages (--no-huge): no privilege, and no file is left behind",
                 "huge pages are taken when asked for");

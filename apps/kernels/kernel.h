@@ -1,7 +1,8 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
  * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
- * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), and streams between pairs of ranks
- * (pairs). Here is what the programs share: arguments, random numbers, division among ranks, timing, the verdict.
+ * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks
+ * (pairs), and communication beside computing (overlap). Here is what the programs share: arguments, random numbers,
+ * division among ranks, timing, the verdict.
  *
  * Invariants
  *  - Every rank makes the same calls. A program's exit code is 0 only if all ranks found everything right.

@@ -7,8 +7,11 @@
 #include "apps/cli/cli.h"
 #include "apps/run/foreign.h"
 #include "apps/run/plan.h"
+#include "control/job/dedicate.h"
 #include "control/launch/binding.h"
+#include "control/net/net.h"
 #include "control/settings/units.h"
+#include "dataplane/status.h"
 
 #define NS_PER_SECOND 1000000000ull
 #define TIMEOUT_MAX_S (365ull * 24 * 3600)
@@ -19,81 +22,6 @@ struct given {
     char *values[2];
     int value_count;
 };
-
-static const char help[] =
-    "usage: causeway run [-n RANKS] [OPTION...] PROGRAM [ARGUMENT...] [: [-n RANKS] [OPTION...] PROGRAM ...]\n"
-    "\n"
-    "Starts RANKS processes of a program as one job, on this machine or on those of --hosts, passes their output on "
-    "by\n"
-    "whole lines, and ends them all when one of them fails. Several programs make one job, their ranks in the order\n"
-    "given.\n"
-    "\n"
-    "options:\n"
-    "  -n, --np RANKS               processes of this program, default 1\n"
-    "  -l, --label                  \"[RANK] \" before each line of output\n"
-    "  --env NAME=VALUE             a variable for this program; may be repeated\n"
-    "  -genv NAME VALUE             the same for all programs\n"
-    "  -env NAME VALUE              as --env\n"
-    "  -x NAME[=VALUE]              as -genv\n"
-    "  --hosts HOST[:SLOTS],...     where ranks run: each host gets as many as it has slots, default 1, in this "
-    "order;\n"
-    "                               more ranks than slots go around again. Without -n there are as many as slots.\n"
-    "                               Without --hosts and --hostfile: what Slurm or PBS has given, else this machine\n"
-    "  --hostfile FILE              the same, a host a line: HOST[:SLOTS] or HOST slots=SLOTS\n"
-    "  --launcher ssh|srun|COMMAND  what starts an agent on each further host, default ssh; COMMAND gets the host and "
-    "a\n"
-    "                               command line\n"
-    "  --map-by core|numa|node      fills hosts one after the other (default), goes around the NUMA domains of each, "
-    "or\n"
-    "                               around the hosts\n"
-    "  --bind-to core|numa|hwthread|none\n"
-    "                               the processors of a core, NUMA domain or hardware thread for each rank; default "
-    "none\n"
-    "  -ppn RANKS                   slots of each host; with --emulate HOSTS it is checked\n"
-    "  --net NAME                   the interface, address or subnet between hosts (CAUSEWAY_NET)\n"
-    "  --net udp|af_packet|af_xdp[:NAME]\n"
-    "                               ... and by what: UDP sockets (default), or as root past them, on the kernel's "
-    "interfaces\n"
-    "  --ports FIRST-LAST           UDP ports that ranks may use, for firewalls (CAUSEWAY_PORTS)\n"
-    "  --wdir DIRECTORY             where this program runs, default here\n"
-    "  --stdin RANK|all|none        who reads the standard input, default 0\n"
-    "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"
-    "                               puts the ranks on so many emulated hosts, which reach each other through a switch\n"
-    "                               (,multicast=snoop|flood|drop, too: what it does with multicast; also with veth)\n"
-    "  --emulate topology=FILE,memif\n"
-    "                               the same on the hosts of a file, in clusters that are joined by long links\n"
-    "                               (,stats=FILE, also without a topology: what links do in each millisecond, as CSV "
-    "for\n"
-    "                               `causeway draw`; ,stats-interval=TIME)\n"
-    "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
-    "                               the same with network namespaces and a bridge of the kernel, default af_packet "
-    "and\n"
-    "                               1500; any program runs in them, not only MPI's; needs root\n"
-    "  --explain                    rank 0 tells at the end which paths and algorithms MPI took (CAUSEWAY_EXPLAIN=1)\n"
-    "  --record FILE                writes which collective calls the ranks made, and how long they took, for\n"
-    "                               `causeway plan compile` (CAUSEWAY_RECORD)\n"
-    "  --plan FILE                  serves them by the plans in FILE where they come again (CAUSEWAY_PLAN)\n"
-    "  --timeout SECONDS            ends the job after so long (or 90s, 2min), once each rank has said which MPI call "
-    "it\n"
-    "                               waits in, and for whom, and a last line which rank is missing: up to 4 s more\n"
-    "  -V, --version                prints the version\n"
-    "  -h, --help                   prints this\n"
-    "  -np, -c RANKS                as -n\n"
-    "  -prepend-rank, --tag-output  as --label\n"
-    "  -perhost RANKS               as -ppn\n"
-    "  -wd DIRECTORY                as --wdir\n"
-    "  -host, -H HOSTS              as --hosts\n"
-    "  -f, -machinefile FILE        as --hostfile\n"
-    "  -genvall, -envall            what is so anyway\n"
-    "  --oversubscribe, --allow-run-as-root\n"
-    "                               likewise\n"
-    "\n"
-    "exit codes:\n"
-    "  N   of the rank that fails first, or 128 + the signal that ended it\n"
-    "  2   wrong usage\n"
-    "  124 after --timeout\n"
-    "  126 a program cannot be executed\n"
-    "  127 there is no program of that name\n";
 
 static bool refuse(int *exit_code, const char *option, const char *text, const char *todo)
 {
@@ -116,6 +44,17 @@ static bool count_take(struct cw_launch_program *program, const char *text, int 
     return true;
 }
 
+static bool dedicated_take(const char *text, int *exit_code)
+{
+    struct cw_dedicate_wish wish;
+    char todo[256];
+    if (cw_dedicate_read(text, &wish, todo, sizeof(todo)) != CW_OK) {
+        return refuse(exit_code, "--dedicated", text, todo);
+    }
+    setenv("CAUSEWAY_DEDICATED", text, 1);
+    return true;
+}
+
 static bool timeout_take(struct run_options *options, const char *text, int *exit_code)
 {
     uint64_t seconds = 0;
@@ -131,6 +70,16 @@ static bool timeout_take(struct run_options *options, const char *text, int *exi
     }
     options->launch.timeout_ns = duration_ns;
     return true;
+}
+
+/* They are the ranks' to use, and a range that is none is known here already. */
+static bool ports_take(const char *text, int *exit_code)
+{
+    uint16_t first, last;
+    char error[128];
+    setenv("CAUSEWAY_PORTS", text, 1);
+    return (text[0] != '\0' && cw_net_ports(&first, &last, error, sizeof(error)) == CW_OK) ||
+           refuse(exit_code, "--ports", text, "FIRST-LAST is wanted, UDP ports of 1 to 65535");
 }
 
 static bool stdin_take(struct run_options *options, const char *text, int *exit_code)
@@ -309,8 +258,18 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 'N':
         setenv("CAUSEWAY_NET", value, 1);
         return true;
+    case 'o':
+        setenv("CAUSEWAY_NODE", value, 1);
+        return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
+    case 'D':
+        return dedicated_take(value, exit_code);
     case 'O':
-        setenv("CAUSEWAY_PORTS", value, 1);
+        return ports_take(value, exit_code);
+    case 'E':
+        setenv("CAUSEWAY_EAL", value, 1);
+        return true;
+    case 'T':
+        setenv("CAUSEWAY_TELEMETRY", "on", 1);
         return true;
     case 'P':
         return per_host_take(options, value, exit_code);
@@ -319,7 +278,7 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         *exit_code = APP_EXIT_SUCCESS;
         return false;
     case 'h':
-        fputs(help, stdout);
+        fputs(run_help, stdout);
         *exit_code = APP_EXIT_SUCCESS;
         return false;
     default:
@@ -335,19 +294,49 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"n", 1, 'n', NULL},          {"np", 1, 'n', NULL},          {"c", 1, 'n', NULL},
-    {"l", 0, 'l', NULL},          {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
-    {"tag-output", 0, 'l', NULL}, {"env", 2, 0, env_take},       {"genv", 2, 0, genv_take},
-    {"x", 1, 0, export_take},     {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
-    {"record", 1, 'r', NULL},     {"plan", 1, 'p', NULL},        {"wdir", 1, 'w', NULL},
-    {"wd", 1, 'w', NULL},         {"stdin", 1, 's', NULL},       {"timeout", 1, 't', NULL},
-    {"bind-to", 1, 'b', NULL},    {"hosts", 1, 'H', NULL},       {"host", 1, 'H', NULL},
-    {"H", 1, 'H', NULL},          {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
-    {"f", 1, 'F', NULL},          {"launcher", 1, 'L', NULL},    {"map-by", 1, 'M', NULL},
-    {"net", 1, 'N', NULL},        {"ports", 1, 'O', NULL},       {"ppn", 1, 'P', NULL},
-    {"perhost", 1, 'P', NULL},    {"version", 0, 'V', NULL},     {"V", 0, 'V', NULL},
-    {"help", 0, 'h', NULL},       {"h", 0, 'h', NULL},           {"genvall", 0, 0, NULL},
-    {"envall", 0, 0, NULL},       {"oversubscribe", 0, 0, NULL}, {"allow-run-as-root", 0, 0, NULL},
+    {"n", 1, 'n', NULL},
+    {"np", 1, 'n', NULL},
+    {"c", 1, 'n', NULL},
+    {"l", 0, 'l', NULL},
+    {"label", 0, 'l', NULL},
+    {"prepend-rank", 0, 'l', NULL},
+    {"tag-output", 0, 'l', NULL},
+    {"env", 2, 0, env_take},
+    {"genv", 2, 0, genv_take},
+    {"x", 1, 0, export_take},
+    {"emulate", 1, 'e', NULL},
+    {"explain", 0, 'x', NULL},
+    {"record", 1, 'r', NULL},
+    {"plan", 1, 'p', NULL},
+    {"wdir", 1, 'w', NULL},
+    {"wd", 1, 'w', NULL},
+    {"stdin", 1, 's', NULL},
+    {"timeout", 1, 't', NULL},
+    {"bind-to", 1, 'b', NULL},
+    {"hosts", 1, 'H', NULL},
+    {"host", 1, 'H', NULL},
+    {"H", 1, 'H', NULL},
+    {"hostfile", 1, 'F', NULL},
+    {"machinefile", 1, 'F', NULL},
+    {"f", 1, 'F', NULL},
+    {"launcher", 1, 'L', NULL},
+    {"map-by", 1, 'M', NULL},
+    {"dedicated", 1, 'D', NULL},
+    {"net", 1, 'N', NULL},
+    {"node", 1, 'o', NULL},
+    {"ports", 1, 'O', NULL},
+    {"ppn", 1, 'P', NULL},
+    {"eal", 1, 'E', NULL},
+    {"telemetry", 0, 'T', NULL},
+    {"perhost", 1, 'P', NULL},
+    {"version", 0, 'V', NULL},
+    {"V", 0, 'V', NULL},
+    {"help", 0, 'h', NULL},
+    {"h", 0, 'h', NULL},
+    {"genvall", 0, 0, NULL},
+    {"envall", 0, 0, NULL},
+    {"oversubscribe", 0, 0, NULL},
+    {"allow-run-as-root", 0, 0, NULL},
 };
 
 static const struct row *row_find(const char *name)
@@ -441,6 +430,13 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
     uint32_t ranks = 0;
     for (size_t i = 0; i < options->launch.program_count; i++) {
         ranks += options->programs[i].count;
+    }
+    const char *node = getenv("CAUSEWAY_NODE");
+    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || getenv("CAUSEWAY_NET") != NULL)) {
+        app_error(options->emulate != NULL ? "--node and --emulate" : "--node and --net", node,
+                  "the hosts' dataplanes (CAUSEWAY_NODE) are the way between hosts: leave the other one out");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
     }
     unsigned long hosts = options->emulate != NULL ? strtoul(options->emulate, NULL, 10) : 0;
     if (options->per_host > 0 && hosts > 0 && options->per_host * hosts != ranks) {

@@ -22,6 +22,9 @@ struct run_options {
     struct cw_launch_allocation allocation; /* of `launch` */
 };
 
+/* What --help prints (help.c). */
+extern const char run_help[];
+
 /* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:
  * *options is to be disposed. False: the command is over, with *exit_code. */
 bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code);

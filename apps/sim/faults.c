@@ -41,6 +41,9 @@ static void fault_begin(void *context)
         process->cut++;
         cw_simulator_partition(world->hosts.simulator, process->node, true);
         break;
+    case WORLD_DEVICE_CUT:
+        cw_verbs_net_cut(world->hosts.verbs, fault->subject, true);
+        break;
     case WORLD_STOP:
         process_excuse(world, process->node, fault->length_ns);
         process->stopped++;
@@ -88,6 +91,9 @@ static void fault_end(void *context)
             cw_simulator_partition(world->hosts.simulator, process->node, false);
         }
         break;
+    case WORLD_DEVICE_CUT:
+        cw_verbs_net_cut(world->hosts.verbs, fault->subject, false);
+        break;
     case WORLD_STOP:
         if (--process->stopped == 0 && process->alive) {
             cw_simulator_resume(world->hosts.simulator, process->node);
@@ -124,6 +130,9 @@ void world_faults_schedule(struct world *world)
     if (plan->stops) {
         kinds[kind_count++] = WORLD_STOP;
     }
+    if (plan->partitions && world->options->rdma) {
+        kinds[kind_count++] = WORLD_DEVICE_CUT;
+    }
     if (plan->crashes) {
         kinds[kind_count++] = WORLD_CRASH;
         kinds[kind_count++] = WORLD_CLOSE;
@@ -153,6 +162,9 @@ void world_faults_heal(struct world *world)
     const struct world_plan *plan = &world->plan;
     world->healed = true;
     sim_hosts_heal(&world->hosts);
+    if (world->hosts.verbs != NULL) {
+        cw_verbs_net_heal(world->hosts.verbs);
+    }
     for (uint32_t node = 0; node < plan->nodes; node++) {
         struct world_process *process = &world->processes[node];
         if (!process->alive) {

@@ -114,6 +114,7 @@ static void draw_endpoint(struct world *world)
     config->get_count_max = (uint32_t)cw_random_between(random, 4, 100);
     config->pool_slot_count = cw_random_chance(random, 0.05) ? 0 : (uint32_t)cw_random_between(random, 8, 48);
     config->pool_slot_bytes = 64 * (uint32_t)cw_random_between(random, 1, 64);
+    config->pool_slot_bytes *= cw_random_chance(random, 0.1) ? CW_SLOT_BYTES_MAX / 4096 : 1;
     config->sent_chunk_count = (uint32_t)cw_random_between(random, 64, 512);
     config->window_block_count = 16 * plan->nodes;
     bool outages = plan->partitions || plan->crashes || plan->stops;
@@ -121,6 +122,30 @@ static void draw_endpoint(struct world *world)
     plan->tight = draw_choice(random, world->options->tight, 0.3);
     if (plan->tight) {
         draw_tight(world, config);
+    }
+}
+
+/* From a generator of its own: worlds without devices are what they were. */
+static void draw_verbs(struct world *world)
+{
+    struct cw_verbs_net_config *config = &world->plan.verbs;
+    struct cw_random random;
+    cw_random_seed(&random, cw_random_derive(world->options->seed, 0x7264ull << 48));
+    cw_verbs_net_config_init(config);
+    config->seed = cw_random_next(&random);
+    config->rate_bps = cw_random_between(&random, 1, 200) * 1000000000;
+    config->delay_ns = cw_random_between(&random, 200, 20000);
+    config->jitter_ns = cw_random_below(&random, 100000);
+    config->retry_ns = cw_random_between(&random, 100000, 4000000);
+    config->work_max = 1u << cw_random_between(&random, 2, 7);
+    config->receive_max = world->plan.endpoint.pool_slot_count + (uint32_t)cw_random_between(&random, 16, 600);
+    config->pieces_max = (uint32_t)cw_random_between(&random, 1, CW_VERBS_PIECES_MAX);
+    config->inline_max = cw_random_chance(&random, 0.3) ? 0 : (uint32_t)cw_random_between(&random, 16, 400);
+    uint64_t message_min = world->plan.endpoint.pool_slot_bytes + 64;
+    config->message_max = message_min + (1ull << cw_random_between(&random, 6, 20));
+    if (cw_random_chance(&random, 0.6)) {
+        config->break_before = cw_random_fraction(&random) * 0.01;
+        config->break_after = cw_random_fraction(&random) * 0.01;
     }
 }
 
@@ -155,6 +180,10 @@ void world_plan_draw(struct world *world)
     bool outages = plan->partitions || plan->crashes || plan->stops;
     uint64_t span_ns = outages ? plan->endpoint.failure_timeout_ns * 2 : plan->clusters > 1 ? 300000000 : 30000000;
     plan->phase_ns = cw_random_between(random, span_ns / 8, span_ns);
+    if (options->rdma) {
+        plan->pace = false; /* queue pairs carry none of what is paced */
+        draw_verbs(world);
+    }
 }
 
 void world_plan_describe(const struct world *world, char *text, size_t text_bytes)

@@ -114,6 +114,22 @@ static void add_peers(struct world_process *process)
     }
 }
 
+/* A NIC of its own for each life, from a generator of its own: worlds without are what they were. A NIC that verifies
+ * UDP checksums drops what its link has corrupted, as Ethernet does; one bit may change behind that. */
+static void draw_nic(struct sim_host *host)
+{
+    const struct world *world = host->hosts->config.owner;
+    struct cw_simulator_nic nic = {.checks_frames = true};
+    struct cw_random random;
+    cw_random_seed(&random, cw_random_derive(world->options->seed, 0x6e6963ull << 32 | host->lives << 16 | host->node));
+    for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
+        nic.offloads[i] = (uint8_t)cw_random_below(&random, CW_SIMULATOR_OFFLOAD_LYING_LATER + 1);
+    }
+    nic.upsets = cw_random_chance(&random, 0.5) ? 0 : cw_random_fraction(&random) * 0.005;
+    nic.slow_ns = cw_random_between(&random, 100, 20000);
+    cw_port_sim_nic(host->hosts->simulator, host->node, &nic);
+}
+
 void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *endpoint)
 {
     struct world *world = host->hosts->config.owner;
@@ -126,6 +142,9 @@ void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *end
     memcpy(endpoint->job_key, world->plan.endpoint.job_key, sizeof(endpoint->job_key));
     endpoint->seed = cw_random_next(&process->random);
     endpoint->waiting = (enum cw_waiting)cw_random_below(&process->random, 3);
+    if (world->options->offload) {
+        draw_nic(host);
+    }
     if (world->options->encrypt) {
         endpoint->encryption = cw_random_chance(&process->random, 0.3) ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_ASKED;
     }

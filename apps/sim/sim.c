@@ -94,6 +94,19 @@ static void print_report(const struct settings *settings, const struct sim_world
     app_json_count(line, "packets", report->packets);
     app_json_count(line, "retransmitted", report->retransmitted);
     app_json_count(line, "virtual_ns", report->virtual_ns);
+    if (settings->world.offload) {
+        app_json_count(line, "summed", report->summed);
+        app_json_count(line, "trials", report->trials);
+        app_json_count(line, "lies", report->lies);
+        app_json_count(line, "upsets", report->upsets);
+        app_json_count(line, "doubts", report->doubts);
+    }
+    if (settings->world.rdma) {
+        app_json_count(line, "rdma_work", report->rdma_work);
+        app_json_count(line, "rdma_up", report->rdma_up);
+        app_json_count(line, "rdma_broken", report->rdma_broken);
+        app_json_count(line, "rdma_given_up", report->rdma_given_up);
+    }
     app_json_emit(line);
 }
 
@@ -199,6 +212,9 @@ int sim_main(int argc, char **argv)
         {"no-tight", NULL, "tables of a modest size", APP_OPTION_FLAG, &settings.no_tight, 0, 0, NULL},
         {"ipv6", NULL, "packets over IPv6", APP_OPTION_FLAG, &world->ipv6, 0, 0, NULL},
         {"encrypt", NULL, "half of the sessions are sealed", APP_OPTION_FLAG, &world->encrypt, 0, 0, NULL},
+        {"offload", NULL, "NICs that take work over, honestly or not", APP_OPTION_FLAG, &world->offload, 0, 0, NULL},
+        {"rdma", NULL, "RDMA devices beside the NICs, whose queue pairs break", APP_OPTION_FLAG, &world->rdma, 0, 0,
+         NULL},
         {"mtu", "BYTES", "largest IP packet", APP_OPTION_BYTES, &world->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
          NULL},
         {"rate", "RATE", "of the nodes' links", APP_OPTION_RATE, &world->rate_bps, 1000000, 0, NULL},

@@ -75,6 +75,7 @@ static int build(struct world *world)
     config.owner = world;
     config.prepare = world_process_prepare;
     config.turn = world_process_turn;
+    config.verbs = world->options->rdma ? &plan->verbs : NULL;
     int status = sim_hosts_create(&world->hosts, &config, error, sizeof(error));
     for (uint32_t node = 0; node < plan->nodes && status == CW_OK; node++) {
         world->processes[node].quota = plan->operations / plan->nodes;
@@ -192,13 +193,31 @@ static void run(struct world *world)
 static void summarise(struct world *world)
 {
     struct sim_world_report *report = world->report;
+    if (world->hosts.verbs != NULL) {
+        const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(world->hosts.verbs);
+        report->rdma_work = counters->work;
+        if (counters->wrong > 0) {
+            world_fail(world, "%llu work requests have memory that is not registered",
+                       (unsigned long long)counters->wrong);
+        }
+    }
     report->hash = cw_simulator_hash(world->hosts.simulator);
     report->virtual_ns = sim_hosts_now(&world->hosts);
     report->packets = cw_simulator_counters(world->hosts.simulator)->packet_events;
     for (uint32_t node = 0; node < world->plan.nodes; node++) {
         if (world->processes[node].alive) {
-            report->retransmitted += cw_endpoint_counter(world->processes[node].endpoint, CW_COUNTER_RETRANSMITTED);
+            const struct cw_endpoint *endpoint = world->processes[node].endpoint;
+            report->retransmitted += cw_endpoint_counter(endpoint, CW_COUNTER_RETRANSMITTED);
+            report->summed += cw_endpoint_counter(endpoint, CW_COUNTER_SUMMED_IN);
+            report->trials += cw_endpoint_counter(endpoint, CW_COUNTER_TRIALS_OUT);
+            report->lies += cw_endpoint_counter(endpoint, CW_COUNTER_CHECKSUM_LIES);
+            report->rdma_up += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP);
+            report->rdma_broken += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN);
+            report->rdma_given_up += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_GIVEN_UP);
         }
+        const struct cw_simulator_node_counters *nic = cw_simulator_node_counters(world->hosts.simulator, node);
+        report->upsets += nic->upset;
+        report->doubts += nic->doubts;
     }
 }
 

@@ -52,6 +52,8 @@ struct sim_world_options {
     const struct sim_world_mix *mix; /* NULL: drawn */
     bool ipv6;
     bool encrypt; /* sessions are sealed if either side asks for it, which half of them do */
+    bool offload; /* nodes have NICs that take work over, honestly or not */
+    bool rdma;    /* nodes have RDMA devices beside their NICs, whose queue pairs break */
     bool verbose; /* every event to stderr */
 };
 
@@ -69,7 +71,16 @@ struct sim_world_report {
     uint64_t severed; /* operations that ended with their session */
     uint64_t bytes;   /* notified */
     uint64_t retransmitted;
-    uint64_t faults; /* partitions, stops, crashes */
+    uint64_t summed;    /* packets taken without a CRC */
+    uint64_t trials;    /* by which ports were tried */
+    uint64_t lies;      /* of checksums, that were found out */
+    uint64_t upsets;    /* frames that came in with one bit changed */
+    uint64_t doubts;    /* offloads that were put away */
+    uint64_t rdma_work; /* work requests that RDMA devices have carried out */
+    uint64_t rdma_up;   /* queue pairs that came up */
+    uint64_t rdma_broken;
+    uint64_t rdma_given_up; /* sessions that went on by packets */
+    uint64_t faults;        /* partitions, stops, crashes */
 };
 
 void sim_world_options_init(struct sim_world_options *options);

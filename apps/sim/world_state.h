@@ -138,7 +138,7 @@ struct world_process {
 
 /* ---- faults ---- */
 
-enum world_fault_kind { WORLD_PARTITION, WORLD_TRUNK_CUT, WORLD_STOP, WORLD_CRASH, WORLD_CLOSE };
+enum world_fault_kind { WORLD_PARTITION, WORLD_TRUNK_CUT, WORLD_STOP, WORLD_CRASH, WORLD_CLOSE, WORLD_DEVICE_CUT };
 
 struct world_fault {
     struct world *world;
@@ -160,6 +160,7 @@ struct world_plan {
     struct cw_simulator_node_config node;
     struct cw_link_config trunk;
     struct cw_endpoint_config endpoint;
+    struct cw_verbs_net_config verbs;
     bool tight;
     bool partitions, crashes, stops;
     bool deregister;

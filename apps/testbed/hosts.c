@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/rdma/rdma.h"
+
 enum { EVENTS = 64, UDP_PORT = CW_UDP_PORT };
 
 void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
@@ -112,6 +114,17 @@ uint32_t sim_hosts_node(const struct sim_hosts_config *config, const struct cw_i
     return end_of(ip) - end_of(&config->ip_first);
 }
 
+static int device_attach(struct sim_host *host, char *error, size_t error_bytes)
+{
+    struct cw_verbs_device *device;
+    int status = cw_verbs_sim_open(host->hosts->verbs, host->node, host->port, &device);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "node %u has no RDMA device: %s", host->node, cw_status_text(status));
+        return status;
+    }
+    return cw_rdma_attach(host->endpoint, device, error, error_bytes);
+}
+
 static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes)
 {
     const struct sim_hosts_config *config = &hosts->config;
@@ -131,6 +144,9 @@ static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size
         config->prepare(host, &endpoint);
     }
     status = cw_endpoint_create(&endpoint, host->port, sim_hosts_now(hosts), &host->endpoint, error, error_bytes);
+    if (status == CW_OK && hosts->verbs != NULL) {
+        status = device_attach(host, error, error_bytes);
+    }
     if (status == CW_OK && config->memory_bytes > 0) {
         status = memory_create(host, config->memory_bytes, error, error_bytes);
     }
@@ -193,6 +209,9 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
     }
     hosts->list = calloc(config->count, sizeof(*hosts->list));
     status = hosts->list != NULL ? CW_OK : CW_ERROR_MEMORY;
+    if (status == CW_OK && config->verbs != NULL) {
+        status = cw_verbs_net_create(hosts->simulator, config->verbs, &hosts->verbs);
+    }
     for (uint32_t node = 0; node < config->count && status == CW_OK; node++) {
         status = host_create(hosts, node, error, error_bytes);
     }
@@ -215,6 +234,7 @@ void sim_hosts_destroy(struct sim_hosts *hosts)
         host_end(&hosts->list[node]);
     }
     free(hosts->list);
+    cw_verbs_net_destroy(hosts->verbs);
     cw_simulator_destroy(hosts->simulator);
     *hosts = (struct sim_hosts){0};
 }

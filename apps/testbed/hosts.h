@@ -11,6 +11,7 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/port_sim.h"
 #include "dataplane/fabric/simulator.h"
+#include "dataplane/fabric/verbs_sim.h"
 
 struct sim_hosts;
 struct sim_host;
@@ -65,13 +66,15 @@ struct sim_hosts_config {
     void *owner;                 /* for the following, which find it in their host's hosts->config */
     /* Before an endpoint is created: the last word on its configuration. NULL: none. */
     void (*prepare)(struct sim_host *host, struct cw_endpoint_config *endpoint);
-    sim_turn turn; /* NULL: none */
+    sim_turn turn;                           /* NULL: none */
+    const struct cw_verbs_net_config *verbs; /* each host has an RDMA device beside its port; NULL: none has */
 };
 
 struct sim_hosts {
     struct cw_simulator *simulator;
     struct sim_host *list;
     uint32_t count;
+    struct cw_verbs_net *verbs; /* NULL: no devices */
     struct sim_hosts_config config;
 };
 

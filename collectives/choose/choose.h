@@ -50,7 +50,7 @@ struct cw_choose_request {
     uint64_t eager_max_bytes;           /* what the transport sends without a handshake */
     bool multicast;                     /* whether the network multicasts */
     uint64_t multicast_eager_max_bytes; /* what it multicasts without one, if that is more */
-    uint64_t far_eager_max_bytes;       /* what it sends to other clusters without one, if that is more */
+    uint64_t single_eager_max_bytes;    /* ... if it is no segment, as in struct cw_parameters */
 };
 
 /* Ranks all candidates. CW_OK; CW_ERROR_UNSUPPORTED if there is none; CW_ERROR_MEMORY. */

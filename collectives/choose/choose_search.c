@@ -236,7 +236,7 @@ int choose_search(const struct cw_choose_request *request, struct cw_candidate *
     candidate->parameters = cw_parameters_default();
     candidate->parameters.eager_max_bytes = request->eager_max_bytes;
     candidate->parameters.multicast_eager_max_bytes = request->multicast_eager_max_bytes;
-    candidate->parameters.far_eager_max_bytes = request->far_eager_max_bytes;
+    candidate->parameters.single_eager_max_bytes = request->single_eager_max_bytes;
     if ((takes & CW_TAKES_DEGREE) != 0) {
         status = search_degree(&search);
     } else if ((takes & CW_TAKES_CONCURRENCY) != 0) {

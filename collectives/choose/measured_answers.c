@@ -285,7 +285,7 @@ static bool choose_tested(const struct cw_measured *measured, enum cw_measured_p
         };
         best->parameters.eager_max_bytes = request->eager_max_bytes;
         best->parameters.multicast_eager_max_bytes = request->multicast_eager_max_bytes;
-        best->parameters.far_eager_max_bytes = request->far_eager_max_bytes;
+        best->parameters.single_eager_max_bytes = request->single_eager_max_bytes;
         return true;
     }
     return false;

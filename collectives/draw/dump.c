@@ -100,8 +100,9 @@ void cw_plan_dump_head(const struct cw_plan *plan, FILE *stream)
     } else {
         fprintf(stream, "eager up to %llu bytes", (unsigned long long)parameters->eager_max_bytes);
     }
-    if (parameters->far_eager_max_bytes > 0) {
-        fprintf(stream, ", to other clusters up to %llu", (unsigned long long)parameters->far_eager_max_bytes);
+    if (parameters->single_eager_max_bytes > 0) {
+        fprintf(stream, ", single messages%s up to %llu", plan->problem->cluster_count > 1 ? " to other clusters" : "",
+                (unsigned long long)parameters->single_eager_max_bytes);
     }
     fprintf(stream, ", degree %u, concurrency %u, senders %u, threshold %llu bytes\n", parameters->degree,
             parameters->concurrency, parameters->senders, (unsigned long long)parameters->threshold_bytes);

@@ -208,7 +208,7 @@ static void get_how(struct reader *reader, struct cw_plan *plan)
     plan->parameters.segment_bytes = get_number(reader);
     plan->parameters.eager_max_bytes = get_number(reader);
     plan->parameters.multicast_eager_max_bytes = get_number(reader);
-    plan->parameters.far_eager_max_bytes = get_number(reader);
+    plan->parameters.single_eager_max_bytes = get_number(reader);
     plan->parameters.threshold_bytes = get_number(reader);
     plan->parameters.degree = (uint32_t)get_limited(reader, UINT32_MAX, "degree out of range");
     plan->parameters.concurrency = (uint32_t)get_limited(reader, UINT32_MAX, "concurrency out of range");

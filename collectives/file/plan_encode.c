@@ -100,7 +100,7 @@ static void put_how(struct writer *writer, const struct cw_plan *plan)
     put_number(writer, plan->parameters.segment_bytes);
     put_number(writer, plan->parameters.eager_max_bytes);
     put_number(writer, plan->parameters.multicast_eager_max_bytes);
-    put_number(writer, plan->parameters.far_eager_max_bytes);
+    put_number(writer, plan->parameters.single_eager_max_bytes);
     put_number(writer, plan->parameters.threshold_bytes);
     put_number(writer, plan->parameters.degree);
     put_number(writer, plan->parameters.concurrency);

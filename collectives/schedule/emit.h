@@ -124,8 +124,8 @@ uint32_t cw_emit_reduce(struct cw_emit *emit, struct cw_place to, struct cw_plac
 /* Complete when all ops before are. */
 uint32_t cw_emit_join(struct cw_emit *emit);
 
-/* ---- Messages: eager up to parameters.eager_max_bytes (far_eager_max_bytes, without segments); longer ones wait until
- * the receiver has said that the place is free ---- */
+/* ---- Messages: eager up to parameters.eager_max_bytes (single_eager_max_bytes, without segments); longer ones wait
+ * until the receiver has said that the place is free ---- */
 
 /* Sends `bytes` to place `to` of `peer`, which calls cw_emit_receive with the same place and bytes. Returns the put. */
 uint32_t cw_emit_send(struct cw_emit *emit, uint32_t peer, struct cw_place from, struct cw_place to, uint64_t bytes);

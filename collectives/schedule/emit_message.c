@@ -87,13 +87,14 @@ static bool goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
     return bytes <= emit->parameters.eager_max_bytes;
 }
 
-/* A single message: to another cluster a handshake takes longer than what it saves. */
+/* A single message: a handshake may take longer than what it saves. Segments are many, and their handshake is one. */
 static bool goes_eagerly_to(const struct cw_emit *emit, uint32_t peer, uint64_t bytes)
 {
     const struct cw_problem *problem = emit->problem;
     return goes_eagerly(emit, bytes) ||
-           (bytes <= emit->parameters.far_eager_max_bytes && emit->parameters.eager_max_bytes > 0 &&
-            cw_problem_cluster(problem, peer) != cw_problem_cluster(problem, emit->rank));
+           (bytes <= emit->parameters.single_eager_max_bytes && emit->parameters.eager_max_bytes > 0 &&
+            (problem->cluster_count == 1 ||
+             cw_problem_cluster(problem, peer) != cw_problem_cluster(problem, emit->rank)));
 }
 
 /* What order the caller asked for is meant for the message, not for its handshake. */

@@ -10,8 +10,9 @@ struct cw_parameters {
     uint64_t
         eager_max_bytes; /* messages up to this long go without a handshake (0: none but signals; CW_EAGER_ALL: all) */
     uint64_t multicast_eager_max_bytes; /* the same for multicasts, if that is more */
-    /* the same for single messages to other clusters, if that is more, and eager_max_bytes is not 0 */
-    uint64_t far_eager_max_bytes;
+    /* the same for messages that are no segments, to other clusters or, of a problem of one cluster, to all, if that is
+     * more and eager_max_bytes is not 0 */
+    uint64_t single_eager_max_bytes;
     uint64_t threshold_bytes; /* phased all-to-all: shorter messages share one last phase */
     uint32_t degree;          /* d-ary tree */
     uint32_t concurrency;     /* concurrent exchange: the concurrency index C */

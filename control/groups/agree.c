@@ -300,3 +300,18 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
     }
     return true;
 }
+
+void cw_groups_ask(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    for (struct cw_group *group = groups->first; group != NULL; group = group->next) {
+        uint32_t leader = groups_leader(group);
+        enum message_kind awaited = group->stage == STAGE_JOINING ? MESSAGE_JOIN : MESSAGE_READY;
+        for (uint32_t member = 0; member < group->count && group->stage < STAGE_OPEN; member++) {
+            bool is_late = leader == group->self ? group->said[member] != awaited : member == leader;
+            if (is_late && member != group->self && group->live[member]) {
+                links->ask(links->context, group->ranks[member]);
+            }
+        }
+    }
+}

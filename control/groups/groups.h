@@ -127,6 +127,9 @@ void cw_groups_down(struct cw_groups *groups, uint32_t rank);
 void cw_groups_event(struct cw_groups *groups, const struct cw_event *event);
 /* Goes on: control messages, slots to be given back. Call it as long as cw_groups_is_busy. Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
+/* Asks (links.ask) those whose word groups wait for that are being opened here: who is stopped or gone before it has
+ * opened them would keep all others waiting for each other. To be called now and then by who waits. */
+void cw_groups_ask(struct cw_groups *groups);
 /* Whether something is under way that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);
 /* Whether groups that this member has closed are still there, since others have not. */

@@ -13,12 +13,13 @@
 
 enum {
     KEY_HASH_BYTES = 16,
-    CARD_VERSION = 8,
+    CARD_VERSION = 10,
     CARD_LENGTH = 1, /* behind the version: of all of it, 16 bits */
     CARD_FLAGS = CARD_LENGTH + 2,
     CARD_NOTE = CARD_FLAGS + 1,
     CARD_MACHINE = CARD_NOTE + CW_JOB_NOTE_BYTES,
-    CARD_KEY = CARD_MACHINE + sizeof(uint64_t),
+    CARD_CORES = CARD_MACHINE + sizeof(uint64_t),
+    CARD_KEY = CARD_CORES + sizeof(struct cw_process_cores),
     CARD_PATH = CARD_KEY + KEY_HASH_BYTES,
     CARD_OFFER = CARD_PATH + sizeof(struct cw_path_card), /* with as many addresses as it has; then the host's name */
     CARD_BYTES = CARD_OFFER + sizeof(struct cw_net_offer) + CW_JOB_HOST_BYTES,
@@ -63,6 +64,7 @@ static void card_write(const struct cw_job *job, const struct cw_net_offer *offe
     bytes[CARD_FLAGS] = cw_wire_may_seal() ? CARD_MAY_SEAL : 0;
     memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
     memcpy(bytes + CARD_MACHINE, &job->machines[job->info.rank], sizeof(*job->machines));
+    memcpy(bytes + CARD_CORES, &job->cores[job->info.rank], sizeof(*job->cores));
     key_hash(job, bytes + CARD_KEY);
     memcpy(bytes + CARD_PATH, &card, sizeof(card));
     (void)gethostname(host, sizeof(host) - 1);
@@ -118,6 +120,7 @@ static int card_parse(struct cw_job *job, uint32_t rank, const char *text, struc
     }
     job->notes_differ = job->notes_differ || memcmp(bytes + CARD_NOTE, job->note, sizeof(job->note)) != 0;
     memcpy(&job->machines[rank], bytes + CARD_MACHINE, sizeof(*job->machines));
+    memcpy(&job->cores[rank], bytes + CARD_CORES, sizeof(*job->cores));
     memcpy(&card->path, bytes + CARD_PATH, sizeof(card->path));
     memcpy(&card->offer, bytes + CARD_OFFER, CARD_OFFER_BYTES(0));
     card->may_seal = (bytes[CARD_FLAGS] & CARD_MAY_SEAL) != 0;
@@ -206,7 +209,9 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
 struct place {
     struct cw_address address;
     uint8_t multicasts;
-    uint8_t reserved[3];
+    uint8_t loops;
+    uint8_t ports_apart;
+    uint8_t reserved[1];
 };
 
 int job_place_put(struct cw_job *job, const struct cw_paths_config *config, const struct job_report *report)
@@ -216,6 +221,8 @@ int job_place_put(struct cw_job *job, const struct cw_paths_config *config, cons
     memset(&place, 0, sizeof(place));
     place.address = config->address;
     place.multicasts = config->multicasts;
+    place.loops = (uint8_t)config->set.count;
+    place.ports_apart = (uint8_t)config->ports_apart;
     sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
     snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
     int status = cw_bootstrap_put(job->bootstrap, key, text);
@@ -241,6 +248,8 @@ static int place_take(void *context, uint32_t index, const char *value)
     }
     card->path.address = place.address;
     card->path.multicasts = place.multicasts;
+    card->path.loops = place.loops;
+    card->path.ports_apart = place.ports_apart;
     return CW_OK;
 }
 

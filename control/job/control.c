@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/thread.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -37,7 +37,7 @@ static void state_sleep(struct cw_control *control, uint32_t expected, uint64_t 
 {
     struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
     if (control->config.loop != NULL) {
-        cw_loop_stand_in(control->config.loop, cw_clock_ns() + timeout_ns);
+        (void)cw_loop_stand_in(control->config.loop, cw_clock_ns() + timeout_ns);
     } else {
         syscall(SYS_futex, &control->state, FUTEX_WAIT_PRIVATE, expected, &time, NULL, 0);
     }
@@ -82,10 +82,44 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static void calls_make(struct cw_control *control, bool tick, bool heartbeat)
+{
+    const struct cw_control_config *config = &control->config;
+    pthread_mutex_lock(&control->calls);
+    if (!control->is_quiet && (tick || heartbeat)) {
+        config->tick(config->context);
+    }
+    if (!control->is_quiet && heartbeat) {
+        config->heartbeat(config->context);
+    }
+    pthread_mutex_unlock(&control->calls);
+}
+
+/* On a core of its own. Without a loop there is nothing to look for all the time. */
+static void *control_spin(void *argument)
+{
+    struct cw_control *control = argument;
+    uint64_t heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS;
+    pthread_setname_np(pthread_self(), "cw-dataplane");
+    while (!is_stopped(control)) {
+        bool has_events = false;
+        if (control->config.loop != NULL) {
+            has_events = cw_loop_stand_in(control->config.loop, cw_clock_ns() + CW_CONTROL_SPIN_NS);
+        } else {
+            state_sleep(control, CONTROL_AWAKE, is_pending(control) ? CW_CONTROL_SPIN_NS : CW_CONTROL_TICK_NS);
+        }
+        bool heartbeat = cw_clock_ns() >= heartbeat_ns;
+        if (has_events || heartbeat || is_pending(control)) {
+            calls_make(control, true, heartbeat);
+        }
+        heartbeat_ns = heartbeat ? cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS : heartbeat_ns;
+    }
+    return NULL;
+}
+
 static void *control_run(void *argument)
 {
     struct cw_control *control = argument;
-    const struct cw_control_config *config = &control->config;
     uint64_t heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS;
     bool woken = false;
     pthread_setname_np(pthread_self(), "cw-control");
@@ -103,14 +137,7 @@ static void *control_run(void *argument)
             tick = is_pending(control);
         }
         bool heartbeat = cw_clock_ns() >= heartbeat_ns;
-        pthread_mutex_lock(&control->calls);
-        if (!control->is_quiet && (tick || heartbeat)) {
-            config->tick(config->context);
-        }
-        if (!control->is_quiet && heartbeat) {
-            config->heartbeat(config->context);
-        }
-        pthread_mutex_unlock(&control->calls);
+        calls_make(control, tick, heartbeat);
         if (heartbeat) {
             heartbeat_ns = cw_clock_ns() + CW_CONTROL_HEARTBEAT_NS; /* one that was late is not made up for */
         }
@@ -127,14 +154,16 @@ int cw_control_create(const struct cw_control_config *config, struct cw_control 
     }
     made->config = *config;
     pthread_mutex_init(&made->calls, NULL);
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: there is no moment without */
-    int failed = pthread_create(&made->thread, NULL, control_run, made);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int failed = cw_thread_start(&made->thread, config->has_core ? config->core : -1, false,
+                                 config->has_core ? control_spin : control_run, made);
     if (failed != 0) {
         free(made);
+        if (config->has_core) {
+            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM,
+                                 "the dataplane thread cannot be started on core %d: %s (name cores that this process "
+                                 "may use, as its cgroup says: CAUSEWAY_DEDICATED=cores:LIST, or --dedicated off)",
+                                 config->core, strerror(failed));
+        }
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM,
                              "the control thread cannot be started: %s (`ulimit -u` limits threads, `ulimit -v` memory "
                              "for their stacks)",

@@ -1,80 +1,19 @@
 #include "control/job/private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
+#include "dataplane/port/port.h"
+#include "dataplane/register/cache.h"
 #include "dataplane/status.h"
-
-/* ---- who shares memory with us ---- */
-
-static int boot_read(char *boot, size_t bytes, const struct job_report *report)
-{
-    static const char path[] = "/proc/sys/kernel/random/boot_id";
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file >= 0 ? read(file, boot, bytes) : -1;
-    int error = errno;
-    if (file >= 0) {
-        close(file);
-    }
-    return got > 0 ? CW_OK
-                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
-                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
-}
-
-/* The same for processes that see the same kernel, process numbers and user: each reaches the others' memory through
- * /proc. CAUSEWAY_HOST tells apart further. */
-static int host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
-                         const struct job_report *report)
-{
-    struct {
-        char boot[64];
-        uint64_t processes; /* the namespace that process numbers are from */
-        uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
-        uint64_t user;
-        int emulated;
-    } machine;
-    struct stat status;
-    const char *word = getenv("CAUSEWAY_HOST");
-    memset(&machine, 0, sizeof(machine));
-    int failed = boot_read(machine.boot, sizeof(machine.boot), report);
-    if (failed != CW_OK) {
-        return failed;
-    }
-    if (stat("/proc/self/ns/pid", &status) != 0) {
-        return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
-    }
-    machine.processes = status.st_ino;
-    machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
-    machine.user = geteuid();
-    failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
-    if (failed != CW_OK) {
-        return failed;
-    }
-    *emulated = machine.emulated;
-    uint8_t boot[crypto_generichash_BYTES_MIN];
-    (void)crypto_generichash(boot, sizeof(boot), (const uint8_t *)machine.boot, sizeof(machine.boot), NULL, 0);
-    memcpy(own_machine, boot, sizeof(*own_machine));
-    crypto_generichash_state state;
-    if (crypto_generichash_init(&state, NULL, 0, 16) != 0 ||
-        crypto_generichash_update(&state, (const uint8_t *)&machine, sizeof(machine)) != 0 ||
-        crypto_generichash_update(&state, (const uint8_t *)(word != NULL ? word : ""),
-                                  word != NULL ? strlen(word) : 0) != 0 ||
-        crypto_generichash_final(&state, host, 16) != 0) {
-        return FAIL(report, CW_ERROR_SYSTEM, "libsodium cannot hash the host's identity");
-    }
-    return CW_OK;
-}
 
 /* ---- what comes ---- */
 
@@ -204,11 +143,15 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
     request->size = job->info.size;
     request->bound_ns = config->stopped_timeout_ns;
     request->key = job->has_key ? job->key : NULL;
+    request->dedicated = &job->dedicated;
+    request->job = job->info.job;
     int status = cw_wire_open(request, &job->wire, report->text, report->bytes);
     if (status == CW_OK) {
-        config->loop = job->wire.loop;
+        config->set = cw_wire_set(&job->wire);
+        config->ports_apart = job->wire.ports_apart;
         config->address = cw_endpoint_address(job->wire.endpoint);
         config->message_bytes_max = job->wire.message_bytes_max;
+        config->messages_registered = job->wire.messages_registered;
         config->multicasts = job->wire.mcast != NULL;
     }
     return status;
@@ -249,17 +192,24 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
     int status = config_make(job, config, report);
     memset(offer, 0, sizeof(*offer));
     if (status == CW_OK) {
-        status = host_identify(&job->info, config->host, &job->machines[job->info.rank], &emulated, report);
+        job->cores[job->info.rank] = cw_process_cores();
+        status = job_host_identify(&job->info, config->host, &job->machines[job->info.rank], &emulated, report);
     }
     if (status == CW_OK) { /* needed or not: no child is to have it */
         status = cw_job_key_take(job->key, &has_key, report->text, report->bytes);
         job->has_key = has_key != 0;
     }
     if (status == CW_OK && emulated >= 0) {
+        status = job_dedicate(job, true, report);
+    }
+    if (status == CW_OK && emulated >= 0) {
         struct cw_wire_request request = {.own = NULL, .may_seal = true};
         status = wire_open(job, &request, config, report);
     } else if (status == CW_OK && job->info.size > 1) {
-        status = cw_net_offer_make(offer, report->text, report->bytes);
+        const char *node;
+        status = job_nic_is_named()         ? job_nic_offer(job, offer, report)
+                 : job_node_is_named(&node) ? job_node_offer(offer, report)
+                                            : cw_net_offer_make(offer, report->text, report->bytes);
     }
     return status == CW_OK ? cw_paths_create(config, &job->paths, report->text, report->bytes) : status;
 }
@@ -327,6 +277,7 @@ static int wire_join(struct cw_job *job, struct cw_paths_config *config, struct 
     status = status == CW_OK ? wire_open(job, &request, config, report) : status;
     if (status == CW_OK) {
         job_way_tell(job, &request);
+        job->nodes = job_nodes_count(job, cards);
     }
     status = status == CW_OK ? cw_paths_connect(job->paths, config, report->text, report->bytes) : status;
     status = status == CW_OK ? job_place_put(job, config, report) : status;
@@ -341,6 +292,10 @@ static int paths_add(struct cw_job *job, struct cw_paths_config *config, const s
     int status =
         cards == NULL ? FAIL(report, CW_ERROR_MEMORY, "no memory for the job") : job_cards_get(job, cards, report);
     bool is_spread = false;
+    status = status == CW_OK ? job_crowding_find(job, report) : status;
+    if (status == CW_OK && job->wire.loop == NULL) {
+        status = job_dedicate(job, false, report);
+    }
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         is_spread = is_spread || memcmp(cards[rank].path.host, cards[0].path.host, sizeof(cards[0].path.host)) != 0;
     }
@@ -380,8 +335,10 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         made->info = cw_bootstrap_info(made->bootstrap);
         made->hosts = calloc(made->info.size, sizeof(*made->hosts));
         made->machines = calloc(made->info.size, sizeof(*made->machines));
-        status = made->hosts == NULL || made->machines == NULL ? FAIL(&report, CW_ERROR_MEMORY, "no memory for the job")
-                                                               : paths_open(made, &config, &offer, &report);
+        made->cores = calloc(made->info.size, sizeof(*made->cores));
+        status = made->hosts == NULL || made->machines == NULL || made->cores == NULL
+                     ? FAIL(&report, CW_ERROR_MEMORY, "no memory for the job")
+                     : paths_open(made, &config, &offer, &report);
     }
     if (status == CW_OK) {
         status = key_put(made, &report);
@@ -399,6 +356,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
     if (status == CW_OK) {
         status = groups_open(made, &report);
     }
+    status = status == CW_OK ? job_page_open(made, &report) : status;
     if (status != CW_OK) {
         cw_paths_destroy(made->paths);
         cw_wire_close(&made->wire);
@@ -406,6 +364,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
         free(made->hops);
         free(made->hosts);
         free(made->machines);
+        free(made->cores);
         free(made);
         return status;
     }
@@ -418,6 +377,8 @@ int cw_job_attend(struct cw_job *job, const struct cw_control_config *config, st
 {
     struct cw_control_config own = *config;
     own.loop = job->wire.loop;
+    own.has_core = job->dedicated.count > 0;
+    own.core = job->dedicated.cores[0];
     int status = cw_control_create(&own, &job->control, error, error_bytes);
     if (status == CW_OK) {
         *control = job->control;
@@ -441,9 +402,11 @@ void cw_job_close(struct cw_job *job)
     }
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);
+    cw_page_close(job->page);
     free(job->hops);
     free(job->hosts);
     free(job->machines);
+    free(job->cores);
     free(job);
 }
 
@@ -460,6 +423,45 @@ const char *cw_job_host(const struct cw_job *job, uint32_t rank)
 bool cw_job_shares_machine(const struct cw_job *job, uint32_t one, uint32_t other)
 {
     return job->machines[one] == job->machines[other];
+}
+
+uint32_t cw_job_nodes(const struct cw_job *job)
+{
+    return job->nodes;
+}
+
+uint32_t cw_job_crowding(const struct cw_job *job)
+{
+    return job->crowding;
+}
+
+void cw_job_registrations(const struct cw_job *job, char *text, size_t text_bytes)
+{
+    const struct cw_port *port = job->wire.port;
+    text[0] = 0;
+    if (port != NULL && port->info.registrations != NULL) {
+        const struct cw_cache_counters *counters = port->info.registrations;
+        snprintf(text, text_bytes,
+                 "%" PRIu64 " registrations of memory at the NIC, %" PRIu64 " times it knew it already, %" PRIu64
+                 " times it was another by then%s%s",
+                 counters->registered, counters->found, counters->stale,
+                 port->info.unwatched[0] != 0 ? "; none is kept: " : "", port->info.unwatched);
+    }
+}
+
+const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job)
+{
+    return &job->dedicated;
+}
+
+const char *cw_job_undivided(const struct cw_job *job)
+{
+    return job->wire.undivided;
+}
+
+uint32_t cw_job_threads(const struct cw_job *job)
+{
+    return job->dedicated.count == 0 ? 0 : 1 + job->wire.further_count;
 }
 
 const char *cw_job_way(const struct cw_job *job)
@@ -489,6 +491,9 @@ uint64_t cw_job_moved(const struct cw_job *job)
                      counters.copies_streamed + counters.puts_wire + counters.gets_wire;
     if (job->wire.endpoint != NULL) {
         moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT);
+    }
+    for (uint32_t i = 0; i < job->wire.further_count; i++) {
+        moved += cw_endpoint_counter(job->wire.further[i].endpoint, CW_COUNTER_DATA_OUT);
     }
     return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
 }

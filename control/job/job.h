@@ -10,6 +10,7 @@
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
  *   CAUSEWAY_NET, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
+ *   CAUSEWAY_DEDICATED  a dataplane thread on a core of its own (job/dedicate.h)
  *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
  *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
  *                       for tests
@@ -72,6 +73,18 @@ uint32_t cw_job_poll(struct cw_job *job);
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);
 /* Whether two ranks run on the same processors, though perhaps on different hosts: those that are namespaces of one. */
 bool cw_job_shares_machine(const struct cw_job *job, uint32_t one, uint32_t other);
+/* How many ranks share a core where most do; 1: none, if each is bound to its own. The same answer at all ranks. */
+uint32_t cw_job_crowding(const struct cw_job *job);
+/* Dataplanes of hosts that run on this machine's processors, too, and that ranks of the job go by. */
+uint32_t cw_job_nodes(const struct cw_job *job);
+/* One line about memory that the NIC was told of; "": it needs not to be, or never was. When nothing is under way. */
+void cw_job_registrations(const struct cw_job *job, char *text, size_t text_bytes);
+/* The cores of this process's dataplane threads, or why it has none. */
+struct cw_dedicated;
+const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job);
+/* How many of them have a loop, from the first on; and why not all, in some words: "". */
+uint32_t cw_job_threads(const struct cw_job *job);
+const char *cw_job_undivided(const struct cw_job *job);
 /* How ranks of other hosts are reached, and why so, in one line; "": there are none, or they are emulated. */
 const char *cw_job_way(const struct cw_job *job);
 /* Of a path to another host that passes smaller packets than its ends take, in one line; "": none is known. */
@@ -92,5 +105,7 @@ int cw_job_fence(struct cw_job *job);
 
 /* Whether the launcher has gone (cw_bootstrap_is_cut). Any thread. */
 bool cw_job_is_cut(const struct cw_job *job);
+/* Tells `causeway top` how things stand; every second or so, by the control thread. */
+void cw_job_show(struct cw_job *job);
 /* Ends all processes of the job. */
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);

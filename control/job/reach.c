@@ -133,6 +133,12 @@ static uint32_t missing_name(const struct reach *reach, const struct cw_job *job
     return first;
 }
 
+/* By a NIC of which the kernel knows nothing, the rank's own or the node's. */
+static bool is_past_kernel(const struct cw_job *job)
+{
+    return job->way_kind == CW_WAY_DEVICE || (job->way_kind == CW_WAY_NODE && !job->wire.port->info.reports);
+}
+
 /* Which hosts do not answer, and what the network says of the first of them. */
 static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
 {
@@ -144,7 +150,13 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
     const struct cw_address *to = &reach->infos[first].address;
     char ip[CW_IP_TEXT_BYTES];
     cw_ip_write(&to->ip, ip);
-    cw_route_diagnose(&to->ip, to->udp_port, reason, sizeof(reason));
+    if (is_past_kernel(job)) {
+        snprintf(reason, sizeof(reason),
+                 "are both devices on one network (cable, VLAN), and does a filter of the switch "
+                 "or cloud let UDP through?");
+    } else {
+        cw_route_diagnose(&to->ip, to->udp_port, reason, sizeof(reason));
+    }
     return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
                          "host %s (rank %" PRIu32 ") does not reach %s: %s, UDP port %u, has not answered for "
                          "%u s; %s",
@@ -170,7 +182,13 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
     cw_ip_write(&job->wire.address.ip, own_text);
     cw_ip_write(&hop->ip, to_text);
     cw_ip_write(&hop->next, next_text);
-    cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
+    if (job->way_kind == CW_WAY_NODE) {
+        snprintf(interface, sizeof(interface), "its NIC");
+    } else if (job->way_kind == CW_WAY_DEVICE) {
+        snprintf(interface, sizeof(interface), "%.31s", job->device.name);
+    } else {
+        cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
+    }
     return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
                          "host %s (rank %" PRIu32 ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",
                          job->hosts[job->info.rank], job->info.rank, line, to_text, cw_way_name(job->way_kind),

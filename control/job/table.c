@@ -2,7 +2,6 @@
  * behind one that says how many there are. */
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sodium.h>
 
 #include "control/job/private.h"
+#include "dataplane/base/thread.h"
 #include "dataplane/loop/loop.h"
 #include "dataplane/status.h"
 
@@ -90,12 +90,7 @@ static int fence_wait(struct cw_job *job, bool takes)
 {
     struct waiter waiter = {.job = job};
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's threads' */
-    int failed = pthread_create(&thread, NULL, waiter_run, &waiter);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed != 0) {
+    if (cw_thread_start(&thread, -1, false, waiter_run, &waiter) != 0) { /* signals are the program's threads' */
         return CW_ERROR_SYSTEM;
     }
     while (!waiter_is_over(&waiter)) {

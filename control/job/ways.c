@@ -71,14 +71,14 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
     char why[CW_NET_TEXT_BYTES], wrong[CW_NET_TEXT_BYTES * 2];
     const uint32_t size = job->info.size, rank = job->info.rank;
     if (!cw_net_choose(offers->distinct, offers->count, offers->mine, own, why)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "rank %" PRIu32
-                             " on %s: %s to reach ranks of other hosts by (`ip address` lists them; CAUSEWAY_NET "
-                             "names one)",
-                             rank, job->hosts[rank],
-                             offers->all[rank].count == 0 ? "this host has no address"
-                                                          : "no address of this host leads anywhere, since other hosts "
-                                                            "have the same, or only the other kind of IP,");
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_NOT_FOUND,
+            "rank %" PRIu32 " on %s: other hosts cannot reach this one: %s (`ip address` lists them; --net or "
+            "CAUSEWAY_NET names one)",
+            rank, job->hosts[rank],
+            offers->all[rank].count == 0
+                ? "it has no address"
+                : "each of its addresses is one of theirs, too, or they have only the other kind of IP");
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
     int status = cw_way_choose(offers->all, size, rank, &job->way_kind, wrong, sizeof(wrong));
@@ -95,6 +95,7 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
     if (what != NULL) {
         (void)cw_way_read(what, &what);
     }
+    request->node = what; /* if that is the way */
     snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "CAUSEWAY_NET says so" : why);
     return CW_OK;
 }
@@ -104,6 +105,9 @@ int job_way_choose(struct cw_job *job, const struct job_card *cards, struct cw_n
                    size_t error_bytes)
 {
     struct offers offers;
+    if (cards[job->info.rank].offer.way == CW_WAY_DEVICE) {
+        return job_nic_choose(job, cards, own, request, error, error_bytes);
+    }
     int status = offers_gather(job, cards, &offers)
                      ? way_choose(job, &offers, own, interface, request, error, error_bytes)
                      : cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
@@ -115,10 +119,16 @@ void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
 {
     char since[CW_NET_TEXT_BYTES];
     char ip[CW_IP_TEXT_BYTES];
-    cw_ip_write(&request->own->ip, ip);
+    cw_ip_write(&job->wire.address.ip, ip);
     snprintf(since, sizeof(since), "%.150s", job->way);
     if (request->way == CW_WAY_UDP) {
         snprintf(job->way, sizeof(job->way), "UDP sockets at %s (%s), since %s", ip, request->interface, since);
+    } else if (request->way == CW_WAY_DEVICE) {
+        snprintf(job->way, sizeof(job->way), "device %s by %s at %s, UDP port %u, since %s", request->interface,
+                 job->wire.port->info.driver, ip, job->wire.address.udp_port, since);
+    } else if (request->way == CW_WAY_NODE) {
+        snprintf(job->way, sizeof(job->way), "the host's node at %s, UDP port %u, since %s", ip,
+                 job->wire.address.udp_port, since);
     } else {
         snprintf(job->way, sizeof(job->way),
                  "%s on %s at %s, UDP port %u, since %s; sockets (--net udp) would stream faster and need no "
@@ -143,6 +153,9 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
     if (request->way == CW_WAY_UDP) {
         return CW_OK;
     }
+    if (request->way == CW_WAY_DEVICE) {
+        return job_nic_hops(job, cards, error, error_bytes);
+    }
     job->hops = calloc(job->info.size, sizeof(*job->hops));
     if (job->hops == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
@@ -153,8 +166,10 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
             job->hops[job->hop_count++].ip = *ip;
         }
     }
-    int status = cw_hops_find(request->interface, &request->own->ip, job->wire.port->info.mac, job->hops,
-                              job->hop_count, error, error_bytes);
+    int status = request->way == CW_WAY_NODE
+                     ? job_node_hops(job, error, error_bytes)
+                     : cw_hops_find(request->interface, &request->own->ip, job->wire.port->info.mac, job->hops,
+                                    job->hop_count, error, error_bytes);
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         const struct cw_hop *hop = hop_of(job, &cards[rank].path.address.ip);
         if (hop != NULL) {

@@ -8,13 +8,17 @@
 #include <unistd.h>
 
 #include "control/job/key.h"
+#include "control/lease/lease.h"
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 
 enum {
-    SLOT_BYTES = 8192 + 64 /* with the head of an MPI message */,
+    /* The longest message, with the head of an MPI message. Where each packet is a call of the kernel, a copy of 64 KiB
+     * costs less than the packets by which sender and receiver would agree on a place for it. */
+    SLOT_BYTES = 8192 + 64,
+    SLOT_BYTES_SOCKETS = 65536 + 64,
     REGIONS = 16384,
 };
 #define NEVER_NS UINT64_C(100000000000000000) /* three years */
@@ -69,53 +73,146 @@ bool cw_wire_may_seal(void)
     return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
 }
 
+/* CAUSEWAY_INTEGRITY: software: payloads have their CRC, whatever NICs can. False: neither that nor auto. */
+static bool integrity_read(bool *is_software, char *error, size_t error_bytes)
+{
+    const char *text = getenv("CAUSEWAY_INTEGRITY");
+    bool is_auto = text == NULL || text[0] == 0 || strcmp(text, "auto") == 0;
+    *is_software = !is_auto;
+    if (!is_auto && strcmp(text, "software") != 0) {
+        (void)cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                            "CAUSEWAY_INTEGRITY=%s: wanted is auto (NICs may verify payloads) or software (CRC-32C of "
+                            "each payload)",
+                            text);
+        return false;
+    }
+    return true;
+}
+
+/* What the endpoints of all loops have in common. */
+static int endpoint_config(const struct cw_wire_request *request, struct cw_wire *wire,
+                           struct cw_endpoint_config *config, char *error, size_t error_bytes)
+{
+    cw_endpoint_config_init(config);
+    memcpy(config->job_key, request->key, CW_JOB_KEY_BYTES);
+    config->failure_timeout_ns = wire->failure_timeout_ns;
+    if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
+    }
+    if (!integrity_read(&config->software_checksums, error, error_bytes)) {
+        return CW_ERROR_ARGUMENT;
+    }
+    config->address = wire->address;
+    /* a socket's port tells its groups itself, and shows their packets as those to its own number */
+    config->group_port = request->own != NULL && request->way != CW_WAY_UDP ? CW_UDP_PORT : 0;
+    config->stream_count = streams_wanted(request->own == NULL);
+    uint64_t peers = (uint64_t)request->size * config->stream_count; /* only those in use take memory */
+    config->peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
+    config->reassembly_count_max += 2 * config->peer_count_max;
+    config->region_count_max = REGIONS;
+    wire->messages_registered = request->own != NULL && !request->has_devices;
+    config->pool_slot_bytes = wire->messages_registered ? SLOT_BYTES_SOCKETS : SLOT_BYTES;
+    wire->message_bytes_max = config->pool_slot_bytes;
+    /* from the start: who is told to seal must not be refused by who has yet to be told */
+    config->encryption = request->may_seal ? CW_ENCRYPTION_ASKED : CW_ENCRYPTION_OFF;
+    return CW_OK;
+}
+
+static int endpoint_create(struct cw_endpoint_config *config, const struct cw_loop_config *loop, struct cw_port *port,
+                           struct cw_endpoint **endpoint, char *error, size_t error_bytes)
+{
+    config->waiting = cw_loop_waiting(loop, &port->info);
+    int status = cw_endpoint_create(config, port, cw_clock_ns(), endpoint, error, error_bytes);
+    if (status == CW_ERROR_UNSUPPORTED) {
+        config->encryption = CW_ENCRYPTION_OFF; /* nothing here seals: an error if it is wanted */
+        status = cw_endpoint_create(config, port, cw_clock_ns(), endpoint, error, error_bytes);
+    }
+    *endpoint = status == CW_OK ? *endpoint : NULL;
+    return status;
+}
+
+static int loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
+                       struct cw_loop **loop, char *error, size_t error_bytes)
+{
+    int status = cw_loop_create(config, endpoint, port, loop, error, error_bytes);
+    *loop = status == CW_OK ? *loop : NULL;
+    return status;
+}
+
+/* An address of the rank's own, and groups. */
+static int endpoint_complete(const struct cw_wire_request *request, struct cw_wire *wire, char *error,
+                             size_t error_bytes)
+{
+    int status =
+        request->own != NULL && request->way == CW_WAY_DEVICE ? wire_nic_own(request, wire, error, error_bytes) : CW_OK;
+    if (status == CW_OK && !request->no_groups) {
+        bool asks_itself = request->own == NULL || request->way == CW_WAY_DEVICE ||
+                           (request->way == CW_WAY_NODE && !wire->port->info.reports);
+        status = wire_multicast_open(request->key, request->rank + 1 == request->size, asks_itself, wire, error,
+                                     error_bytes);
+    }
+    return status;
+}
+
+/* Loops beside the first: who waits there takes their events. */
+static int further_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
+{
+    struct cw_loop_config loop;
+    struct cw_endpoint_config config;
+    int status = CW_OK;
+    cw_loop_config_init(&loop);
+    loop.mode = CW_LOOP_DEDICATED;
+    loop.yield_ns = UINT64_MAX; /* looks all the time, and sleeps only where somebody else keeps the core */
+    loop.first = wire->loop;
+    for (uint32_t i = 0; i < wire->further_count && status == CW_OK; i++) {
+        struct cw_wire_further *further = &wire->further[i];
+        status = endpoint_config(request, wire, &config, error, error_bytes);
+        config.address.udp_port = (uint16_t)(wire->address.udp_port + (i + 1) * wire->ports_apart);
+        loop.core = request->dedicated->cores[i + 1];
+        status = status == CW_OK
+                     ? endpoint_create(&config, &loop, further->port, &further->endpoint, error, error_bytes)
+                     : status;
+        status = status == CW_OK
+                     ? loop_create(&loop, further->endpoint, further->port, &further->loop, error, error_bytes)
+                     : status;
+    }
+    return status;
+}
+
 static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_endpoint_config config;
     struct cw_loop_config loop;
-    cw_endpoint_config_init(&config);
     cw_loop_config_init(&loop);
     loop.fallback = CW_FALLBACK_CALLER; /* the control thread */
-    memcpy(config.job_key, request->key, CW_JOB_KEY_BYTES);
-    config.failure_timeout_ns = wire->failure_timeout_ns;
-    if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
+    loop.stands_by = request->dedicated->count > 0;
+    int status = endpoint_config(request, wire, &config, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
     }
-    config.waiting = cw_loop_waiting(&loop, &wire->port->info);
-    config.address = wire->address;
-    /* a socket's port tells its groups itself, and shows their packets as those to its own number */
-    config.group_port = request->own != NULL && request->way != CW_WAY_UDP ? CW_UDP_PORT : 0;
-    config.stream_count = streams_wanted(request->own == NULL);
-    uint64_t peers = (uint64_t)request->size * config.stream_count; /* only those in use take memory */
-    config.peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
-    config.reassembly_count_max += 2 * config.peer_count_max;
-    config.region_count_max = REGIONS;
-    config.pool_slot_bytes = SLOT_BYTES;
-    wire->message_bytes_max = SLOT_BYTES;
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
-    /* from the start: who is told to seal must not be refused by who has yet to be told */
-    config.encryption = request->may_seal ? CW_ENCRYPTION_ASKED : CW_ENCRYPTION_OFF;
-    int status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
-    if (status == CW_ERROR_UNSUPPORTED) {
-        config.encryption = CW_ENCRYPTION_OFF; /* nothing here seals: an error if it is wanted */
-        status = cw_endpoint_create(&config, wire->port, cw_clock_ns(), &wire->endpoint, error, error_bytes);
-    }
-    if (status != CW_OK) {
-        wire->endpoint = NULL;
-        return status;
-    }
-    if (!request->no_groups) {
-        status = wire_multicast_open(config.job_key, request->rank + 1 == request->size, request->own == NULL, wire,
-                                     error, error_bytes);
-    }
-    if (status != CW_OK) {
-        return status;
-    }
-    status = cw_loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes);
-    if (status != CW_OK) {
-        wire->loop = NULL;
-    }
-    return status;
+    status = endpoint_create(&config, &loop, wire->port, &wire->endpoint, error, error_bytes);
+    status = status == CW_OK ? endpoint_complete(request, wire, error, error_bytes) : status;
+    status = status == CW_OK ? loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes) : status;
+    return status == CW_OK ? further_open(request, wire, error, error_bytes) : status;
+}
+
+/* How many loops it has: as many as threads, where each can have a port. */
+static void loops_count(const struct cw_wire_request *request, struct cw_wire *wire)
+{
+    const char *why = request->own == NULL ? "an emulated host has one port"
+                      : request->way == CW_WAY_DEVICE && !cw_ip_is_none(&request->device->gateway)
+                          ? "one loop alone hears that a gateway's MAC address has changed"
+                      : request->way == CW_WAY_NODE      ? "the node serves one loop of a rank"
+                      : request->way == CW_WAY_AF_XDP    ? "an interface has one queue for af_xdp"
+                      : request->way == CW_WAY_AF_PACKET ? "af_packet deals packets among the sockets of a process"
+                      : request->may_seal                ? "sessions that may be sealed have one loop"
+                      : streams_wanted(false) > 1        ? "clusters' sessions have one loop"
+                                                         : "";
+    uint32_t threads = request->dedicated->count;
+    wire->ports_apart = streams_wanted(request->own == NULL);
+    wire->further_count = threads > 1 && why[0] == 0 ? threads - 1 : 0;
+    snprintf(wire->undivided, sizeof(wire->undivided), "%s", threads > 1 ? why : "");
 }
 
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
@@ -123,6 +220,7 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     struct wire_emulation emulation;
     *wire = (struct cw_wire){.failure_timeout_ns = request->bound_ns > 0 ? request->bound_ns : NEVER_NS};
     int status = emulation_read(request->size, &emulation, error, error_bytes);
+    loops_count(request, wire);
     if (status == CW_OK && request->key == NULL) {
         status = cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
@@ -132,8 +230,10 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     if (status == CW_OK && request->own == NULL) {
         status = wire_port_open(request->rank, &emulation, wire, error, error_bytes);
     } else if (status == CW_OK) {
-        status = request->way == CW_WAY_UDP
-                     ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
+        status = request->way == CW_WAY_UDP ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
+                 : request->way == CW_WAY_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
+                 : request->way == CW_WAY_NODE
+                     ? wire_node_open(request, streams_wanted(false), wire, error, error_bytes)
                      : wire_device_open(request, streams_wanted(false), wire, error, error_bytes);
     }
     if (status == CW_OK) {
@@ -145,22 +245,50 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     return status;
 }
 
+struct cw_set cw_wire_set(const struct cw_wire *wire)
+{
+    struct cw_set set = {.loops = {wire->loop}, .count = 1 + wire->further_count};
+    for (uint32_t i = 0; i < wire->further_count; i++) {
+        set.loops[i + 1] = wire->further[i].loop;
+    }
+    return set;
+}
+
+static void further_close(struct cw_wire *wire)
+{
+    for (uint32_t i = wire->further_count; i-- > 0;) {
+        struct cw_wire_further *further = &wire->further[i];
+        cw_loop_destroy(further->loop);
+        cw_endpoint_destroy(further->endpoint);
+        if (further->port != NULL) {
+            cw_port_close(further->port);
+        }
+    }
+}
+
 void cw_wire_quiet(struct cw_wire *wire)
 {
     struct cw_reservation reservation = wire->reservation;
-    if (wire->loop != NULL) {
-        cw_loop_destroy(wire->loop);
-    }
+    further_close(wire);
+    cw_loop_destroy(wire->loop);
     cw_mcast_destroy(wire->mcast);
     cw_endpoint_destroy(wire->endpoint);
-    if (wire->port != NULL) {
+    cw_resolve_destroy(wire->resolve);
+    if (wire->port != NULL && wire->lease == NULL) {
         cw_port_close(wire->port);
     }
-    *wire = (struct cw_wire){.reservation = reservation};
+    *wire = (struct cw_wire){
+        .reservation = reservation, .lease = wire->lease, .port = wire->lease != NULL ? wire->port : NULL};
 }
 
 void cw_wire_close(struct cw_wire *wire)
 {
     cw_wire_quiet(wire);
+    if (wire->lease != NULL) {
+        cw_lease_close(wire->lease);
+        cw_port_close(wire->port);
+        wire->lease = NULL;
+        wire->port = NULL;
+    }
     cw_reservation_close(&wire->reservation);
 }

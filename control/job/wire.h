@@ -1,7 +1,13 @@
-/* wire: this process's way to other hosts: a port, an endpoint on it and its loop.
+/* wire: this process's way to other hosts: a port, an endpoint on it and its loop; with several dataplane threads as
+ * many of each, side by side (dataplane/loop/set.h).
  *
  * Between hosts it is a socket of the kernel, or the kernel's interface by af_packet or af_xdp (control/net/way.h), at the
- * address that all have agreed on (control/net/net.h), and at a UDP port that is free, or one of CAUSEWAY_PORTS.
+ * address that all have agreed on (control/net/net.h), and at a UDP port that is free, or one of CAUSEWAY_PORTS; or a
+ * NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own, too; or the host's dataplane,
+ * which leases UDP ports (control/lease/lease.h).
+ *
+ * CAUSEWAY_EAL: options of DPDK's EAL, separated by blanks, for such a NIC. CAUSEWAY_TELEMETRY "on": DPDK serves its
+ * telemetry, for dpdk-telemetry; default "off".
  *
  * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
  * emulated hosts, in equal blocks, and how they reach each other:
@@ -24,11 +30,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/job/dedicate.h"
+#include "control/net/device.h"
 #include "control/net/net.h"
 #include "control/net/reservation.h"
 #include "control/net/way.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/loop/loop.h"
+#include "dataplane/loop/set.h"
+#include "dataplane/port/eal.h"
+#include "dataplane/resolve/resolve.h"
 #include "mcast/mcast.h"
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
@@ -43,14 +53,28 @@ enum { CW_WIRE_STREAM_MEASURE = 33, CW_WIRE_STREAMS = CW_WIRE_STREAM_MEASURE + 1
 
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 
+/* A loop beside the first, whose dataplane thread turns it all the time. Groups are the first one's. */
+struct cw_wire_further {
+    struct cw_port *port;
+    struct cw_endpoint *endpoint;
+    struct cw_loop *loop;
+};
+
 struct cw_wire {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
+    struct cw_wire_further further[CW_SET_LOOPS_MAX - 1];
+    uint32_t further_count;
+    uint32_t ports_apart; /* UDP ports from one loop to the next */
+    char undivided[96];   /* why it has fewer loops than dataplane threads were found; "": it has as many */
     uint32_t message_bytes_max;
+    bool messages_registered;    /* as in struct cw_paths_config */
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
     struct cw_reservation reservation; /* of its UDP ports, where no socket has them */
+    struct cw_lease *lease;            /* of the way NODE */
+    struct cw_resolve *resolve;        /* of an address of the rank's own; NULL: the kernel has it */
     struct cw_mcast *mcast;            /* NULL: CAUSEWAY_MULTICAST is "off" */
     uint32_t multicast_base;           /* the first multicast address of the job (groups/groups.h) */
     uint32_t filter_budget;
@@ -69,16 +93,58 @@ struct cw_wire_request {
     const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
     enum cw_way way;                  /* with `own`: not NONE */
     const char *interface;            /* that has the address */
+    const struct cw_device *device;   /* of the way DEVICE; its address none: the link-local one of its MAC address */
+    uint32_t device_ranks;            /* ranks of this host that have one each */
+    const char *node;                 /* of the way NODE: the socket of the host's dataplane; NULL: the usual one */
+    const char *job;                  /* its name, for people */
     bool has_devices;                 /* some rank of the job goes by another way than sockets */
     bool no_groups;                   /* multicast would not reach all ranks of this host */
+    /* Cores of dataplane threads: one stands by at the first loop (cw_loop_stand_in), further ones have a loop each. */
+    const struct cw_dedicated *dedicated;
     bool may_seal; /* sessions may come to be sealed; to be able to costs some 40 ms of a core and 15 MiB (EAL) */
 };
 
+/* Its loops. */
+struct cw_set cw_wire_set(const struct cw_wire *wire);
+
 /* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
-/* Says goodbye to all, and closes it but for the reservation of its UDP ports: what others still send to them comes to
- * nobody. A zeroed one is allowed. */
+/* Says goodbye to all, and closes it but for the reservation or lease of its UDP ports: what others still send to them
+ * comes to nobody. A zeroed one is allowed. */
 void cw_wire_quiet(struct cw_wire *wire);
+
+/* What an interface of the kernel, by af_packet or af_xdp, is opened with: it takes what `selection` names. `words` keep
+ * what the configuration points into. */
+struct cw_port_ethdev_config;
+struct cw_port_selection;
+struct cw_wire_kernel {
+    char device[32];
+    char arguments[64];
+};
+void cw_wire_kernel_config(enum cw_way way, const char *interface, uint32_t mtu_bytes,
+                           const struct cw_port_selection *selection, struct cw_wire_kernel *words,
+                           struct cw_port_ethdev_config *config);
+
+/* What a NIC of the process's own is opened with, but for its MTU; `nic` keeps what the configuration points into, and
+ * `device` is to outlive both. `device_ranks`: processes of this host that have one each. Errors of cw_device_check,
+ * and CW_ERROR_ARGUMENT: CAUSEWAY_EAL, CAUSEWAY_TELEMETRY. */
+enum { CW_WIRE_EAL_BYTES = 1024 };
+struct cw_wire_nic {
+    struct cw_device_access access;
+    char arguments[CW_DEVICE_ARGUMENTS_BYTES + 32];
+    char eal_text[CW_WIRE_EAL_BYTES];
+    const char *eal_words[CW_EAL_ARGUMENTS_MAX];
+};
+int cw_wire_nic_config(const struct cw_device *device, uint32_t device_ranks, struct cw_wire_nic *nic,
+                       struct cw_port_ethdev_config *config, char *error, size_t error_bytes);
+
+/* The port by a NIC of the process's own, and its address, into `wire`; of the request it takes own, interface, device
+ * and device_ranks. Errors as cw_wire_open. */
+int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
+/* Lets in what asks for that address. CW_OK, or what cw_port_join says, with a line in `error`. */
+int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
+/* Who answers for it; NULL: no memory. */
+struct cw_resolve *cw_wire_nic_resolve(const struct cw_wire_request *request, const struct cw_wire *wire);
 /* Whether this process's environment can have its sessions sealed: CAUSEWAY_ENCRYPT, or clusters. */
 bool cw_wire_may_seal(void);
 /* Closes all of it. A zeroed one, and one that is quiet, is allowed. */

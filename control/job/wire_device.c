@@ -16,29 +16,37 @@ static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *err
 
 enum { RING_PACKETS = 2048 /* as much as arrives while a core is somebody else's for some milliseconds */ };
 
+void cw_wire_kernel_config(enum cw_way way, const char *interface, uint32_t mtu_bytes,
+                           const struct cw_port_selection *selection, struct cw_wire_kernel *words,
+                           struct cw_port_ethdev_config *config)
+{
+    cw_port_ethdev_config_init(config);
+    snprintf(words->device, sizeof(words->device), "net_%s0", cw_way_name(way));
+    snprintf(words->arguments, sizeof(words->arguments), "iface=%s", interface);
+    config->device = words->device;
+    config->device_arguments = words->arguments;
+    config->mtu_bytes = mtu_bytes;
+    config->descriptor_count = way == CW_WAY_AF_PACKET ? RING_PACKETS : 0;
+    config->selection = *selection;
+}
+
 int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
                      size_t error_bytes)
 {
     struct cw_port_ethdev_config config;
-    char device[32], arguments[64];
+    struct cw_wire_kernel words;
     wire->address.ip = request->own->ip; /* its MAC address is the interface's */
     int status = wire_ports_find(request->rank, streams, reserve, wire, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     wire->address.udp_port = wire->reservation.udp_port;
-    cw_port_ethdev_config_init(&config);
-    snprintf(device, sizeof(device), "net_%s0", cw_way_name(request->way));
-    snprintf(arguments, sizeof(arguments), "iface=%s", request->interface);
-    config.device = device;
-    config.device_arguments = arguments;
-    config.mtu_bytes = request->own->mtu_bytes;
-    config.descriptor_count = request->way == CW_WAY_AF_PACKET ? RING_PACKETS : 0;
-    config.selection = (struct cw_port_selection){.ip = wire->address.ip,
-                                                  .udp_port = wire->address.udp_port,
-                                                  .udp_port_count = (uint16_t)streams,
-                                                  .group_port = CW_UDP_PORT};
-    return wire_ethdev_open(&config, wire, request->interface, error, error_bytes);
+    const struct cw_port_selection selection = {.ip = wire->address.ip,
+                                                .udp_port = wire->address.udp_port,
+                                                .udp_port_count = (uint16_t)streams,
+                                                .group_port = CW_UDP_PORT};
+    cw_wire_kernel_config(request->way, request->interface, request->own->mtu_bytes, &selection, &words, &config);
+    return wire_ethdev_open(&config, &wire->port, request->interface, error, error_bytes);
 }
 
 #else

@@ -16,26 +16,28 @@
 
 enum { LINK_WAIT_S = 10 };
 
-static int link_await(struct cw_wire *wire, const char *what, char *error, size_t error_bytes)
+static int link_await(struct cw_port *port, const char *what, char *error, size_t error_bytes)
 {
-    for (int tries = 0; !cw_port_link_up(wire->port); tries++) {
+    for (int tries = 0; !cw_port_link_up(port); tries++) {
         if (tries == LINK_WAIT_S * 1000) {
-            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "the link of %s does not come up", what);
+            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
+                                 "the link of %s does not come up: is its cable plugged in, and its other end up?",
+                                 what);
         }
         usleep(1000);
     }
     return CW_OK;
 }
 
-int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_wire *wire, const char *what, char *error,
+int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, const char *what, char *error,
                      size_t error_bytes)
 {
-    int status = cw_port_ethdev_open(config, &wire->port, error, error_bytes);
+    int status = cw_port_ethdev_open(config, port, error, error_bytes);
     if (status != CW_OK) {
-        wire->port = NULL;
+        *port = NULL;
         return status;
     }
-    return link_await(wire, what, error, error_bytes);
+    return link_await(*port, what, error, error_bytes);
 }
 
 /* ---- memif ---- */
@@ -57,7 +59,7 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     config.doorbell_peer = 0;
     wire->address =
         (struct cw_address){.ip = cw_ip_v4(0x0a000001u + rank), .udp_port = CW_UDP_PORT}; /* the port's own MAC */
-    return wire_ethdev_open(&config, wire, emulation->socket, error, error_bytes);
+    return wire_ethdev_open(&config, &wire->port, emulation->socket, error, error_bytes);
 }
 
 /* ---- veth ---- */
@@ -104,7 +106,7 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     config.device = device;
     config.device_arguments = arguments;
     config.mtu_bytes = emulation->mtu_bytes;
-    return wire_ethdev_open(&config, wire, interface, error, error_bytes);
+    return wire_ethdev_open(&config, &wire->port, interface, error, error_bytes);
 }
 
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,

@@ -1,5 +1,5 @@
 /* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port
- * between emulated hosts, wire_socket.c and wire_device.c between others,
+ * between emulated hosts, wire_socket.c, wire_device.c and wire_nic.c between others,
  * wire_multicast.c its groups. */
 #pragma once
 
@@ -20,16 +20,29 @@ struct wire_emulation {
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes);
 
-/* Opens a device of DPDK and waits for its link, which `what` names in errors. */
+/* Opens a device of DPDK and waits for its link, which `what` names in errors. NULL in *port: it is not open. */
 struct cw_port_ethdev_config;
-int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_wire *wire, const char *what, char *error,
+int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, const char *what, char *error,
                      size_t error_bytes);
 
-/* The same with sockets, and with an interface of the kernel, at so many ports. */
+/* The port of loop 0, 1, ... */
+static inline struct cw_port **wire_port_of(struct cw_wire *wire, uint32_t loop)
+{
+    return loop == 0 ? &wire->port : &wire->further[loop - 1].port;
+}
+
+/* The same with sockets, of all loops, and with an interface of the kernel, at so many UDP ports each. */
 int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
                      size_t error_bytes);
 int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
                      size_t error_bytes);
+
+/* The same by the host's dataplane. */
+int wire_node_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
+                   size_t error_bytes);
+
+/* Has the endpoint answer for the address of a NIC of the rank's own. */
+int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 
 /* Calls `take` for UDP ports of CAUSEWAY_PORTS, or of those that are nobody's, until some `streams` side by side are not
  * CW_ERROR_BUSY; 0: for any one. Its result. */

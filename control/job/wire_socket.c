@@ -32,9 +32,13 @@ int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void
         status = take(context, (uint16_t)(first + (i + rank) % runs * streams), streams, error, error_bytes);
     }
     if (status == CW_ERROR_BUSY) {
-        (void)cw_error_text(error, error_bytes, status,
-                            "all of the UDP ports %u to %u are taken, or fewer than %u of them lie side by side%s",
-                            first, last, streams, is_bounded ? ": give CAUSEWAY_PORTS more (ss -ulpn)" : "");
+        char more[96] = "";
+        if (is_bounded) {
+            snprintf(more, sizeof(more),
+                     ": each rank of a host needs %u: give --ports (CAUSEWAY_PORTS) more (ss -ulpn)", streams);
+        }
+        (void)cw_error_text(error, error_bytes, status, "the UDP ports %u to %u are taken%s%s", first, last,
+                            streams > 1 ? ", or too few of them that are not lie side by side" : "", more);
     }
     return status;
 }
@@ -42,14 +46,28 @@ int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void
 struct opening {
     struct cw_port_udp_config config;
     struct cw_wire *wire;
+    uint32_t loops;
 };
 
-static int sockets_open(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes)
+/* A port for each loop, or none. */
+static int sockets_open(void *context, uint16_t udp_port, uint32_t count, char *error, size_t error_bytes)
 {
-    struct opening *opening = context;
-    (void)streams;
-    opening->config.udp_port = udp_port;
-    return cw_port_udp_open(&opening->config, &opening->wire->port, error, error_bytes);
+    const struct opening *opening = context;
+    struct cw_port_udp_config config = opening->config;
+    int status = CW_OK;
+    uint32_t open = 0;
+    for (; open < opening->loops && status == CW_OK; open += status == CW_OK) {
+        config.udp_port = (uint16_t)(udp_port + open * (count / opening->loops));
+        status = cw_port_udp_open(&config, wire_port_of(opening->wire, open), error, error_bytes);
+        config.group_port = 0;
+    }
+    while (status != CW_OK && open > 0) {
+        cw_port_close(*wire_port_of(opening->wire, --open));
+    }
+    for (uint32_t i = 0; status != CW_OK && i < opening->loops; i++) {
+        *wire_port_of(opening->wire, i) = NULL;
+    }
+    return status;
 }
 
 int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
@@ -61,10 +79,10 @@ int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, st
                                          .mtu_bytes = own->mtu_bytes,
                                          .never_segments = request->has_devices,
                                          .group_port = CW_UDP_PORT},
-                              .wire = wire};
-    int status = wire_ports_find(request->rank, streams, sockets_open, &opening, error, error_bytes);
+                              .wire = wire,
+                              .loops = 1 + wire->further_count};
+    int status = wire_ports_find(request->rank, opening.loops * streams, sockets_open, &opening, error, error_bytes);
     if (status != CW_OK) {
-        wire->port = NULL;
         return status;
     }
     wire->address = (struct cw_address){.ip = own->ip, .udp_port = cw_port_udp_number(wire->port)};

@@ -36,8 +36,9 @@ struct agent {
     bool pipe_ignored;
     bool is_open; /* the tree */
     bool held_above, held_here;
-    bool ending;  /* the launcher has said so: it wants to hear of the end */
-    bool is_over; /* nobody listens */
+    bool ending;    /* the launcher has said so: it wants to hear of the end */
+    bool is_over;   /* nobody listens */
+    bool is_paused; /* whoever is above is stopped, and has said so: its silence means nothing */
     uint64_t bound_ns, heard_ns, sent_ns;
 };
 
@@ -94,12 +95,58 @@ static void fail(struct agent *agent, int code, const char *text)
                                          .count = (uint32_t)strlen(text)});
 }
 
-static void ping(void *context)
+static void ping(struct agent *agent)
 {
-    struct agent *agent = context;
     if (cw_clock_ns() >= agent->sent_ns + launch_ping_ns(agent->bound_ns)) {
         report(agent, &(struct launch_frame){.type = LAUNCH_PING});
     }
+}
+
+/* Reads once. False: the launcher is gone, or there is nothing. */
+static bool in_read(struct agent *agent)
+{
+    char *room = launch_bytes_room(&agent->received, READ_BYTES);
+    ssize_t got = room == NULL ? 0 : read(STDIN_FILENO, room, READ_BYTES);
+    if (got > 0) {
+        launch_bytes_added(&agent->received, (size_t)got);
+        agent->heard_ns = cw_clock_ns();
+    }
+    agent->is_over = agent->is_over || got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    return got > 0;
+}
+
+static bool is_silent(const struct agent *agent, uint64_t now_ns)
+{
+    return agent->bound_ns != 0 && !agent->is_paused && now_ns >= agent->heard_ns + agent->bound_ns;
+}
+
+/* Whether an order that waits ends the ranks; notes whether whoever is above has been stopped meanwhile. */
+static bool is_called_off(struct agent *agent)
+{
+    struct launch_bytes rest = agent->received; /* the same bytes, of which we drop in our copy only */
+    struct launch_frame frame;
+    size_t used;
+    bool ends = false;
+    while (!ends && launch_frame_read(&rest, &frame, &used) == 1) {
+        ends = frame.type == LAUNCH_SIGNAL || frame.type == LAUNCH_END;
+        agent->is_paused = frame.type == LAUNCH_PING && frame.value != 0;
+        launch_bytes_drop(&rest, used);
+    }
+    return ends;
+}
+
+/* While a program takes its time to start: orders wait until it has, but the job's end does not. */
+static bool still(void *context)
+{
+    struct agent *agent = context;
+    ping(agent);
+    launch_tree_ping(&agent->tree);
+    while (!agent->is_over && launch_bytes_count(&agent->received) < LAUNCH_FRAME_MAX && in_read(agent)) {
+        continue; /* it is taken apart when the ranks have started */
+    }
+    bool is_called = is_called_off(agent);
+    agent->is_over = agent->is_over || is_silent(agent, cw_clock_ns());
+    return !agent->is_over && !is_called;
 }
 
 /* At the end: what was reported has to go before there is more. */
@@ -177,7 +224,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
                 .deadline_ns = UINT64_MAX,
                 .mask = agent->mask,
                 .pipe_ignored = agent->pipe_ignored,
-                .still = ping,
+                .still = still,
                 .relieve = relieve,
                 .context = agent,
             },
@@ -195,6 +242,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
 static void order_take(struct agent *agent, const struct launch_frame *frame)
 {
     struct launch_frame order = *frame;
+    agent->is_paused = frame->type == LAUNCH_PING && frame->value != 0;
     if (frame->type == LAUNCH_START) {
         start(agent, frame);
         return;
@@ -214,18 +262,14 @@ static void in_take(struct agent *agent)
     struct launch_frame frame;
     size_t used;
     int status = 0;
-    char *room = launch_bytes_room(&agent->received, READ_BYTES);
-    ssize_t got = room == NULL ? 0 : read(STDIN_FILENO, room, READ_BYTES);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        agent->is_over = true;
+    if (!in_read(agent)) {
         return;
     }
-    if (got < 0) {
-        return;
-    }
-    launch_bytes_added(&agent->received, (size_t)got);
-    agent->heard_ns = cw_clock_ns();
-    while ((status = launch_frame_read(&agent->received, &frame, &used)) == 1) {
+    while (!agent->is_over && (status = launch_frame_read(&agent->received, &frame, &used)) == 1) {
+        if (!launch_frame_is_order(&frame)) {
+            status = CW_ERROR_ARGUMENT;
+            break;
+        }
         order_take(agent, &frame);
         launch_bytes_drop(&agent->received, used);
     }
@@ -283,7 +327,7 @@ static void turn(struct agent *agent)
         ping(agent);
         due_ns = due_ns < now_ns + ping_ns ? due_ns : now_ns + ping_ns;
     }
-    if (agent->bound_ns != 0 && now_ns >= agent->heard_ns + agent->bound_ns) {
+    if (is_silent(agent, now_ns)) {
         agent->is_over = true;
         return;
     }

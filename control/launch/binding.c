@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/net/way.h"
+#include "dataplane/status.h"
+
 static const char *const words[] = {"none", "core", "hwthread", "numa"};
 
 bool launch_binding_knows(const char *word)
@@ -88,39 +91,241 @@ static bool rank_bind(hwloc_topology_t topology, hwloc_obj_type_t type, bool by_
     return object_find(topology, type, &domain, rank, own);
 }
 
-bool launch_binding_make(const char *word, bool by_numa, uint32_t count, cpu_set_t **cores, char *error,
+/* Binds ranks to what `allowed` has. */
+static bool ranks_bind(hwloc_topology_t topology, const struct launch_binding_wish *wish, const cpu_set_t *allowed,
+                       const struct launch_binding *binding, char *error, size_t error_bytes)
+{
+    cpu_set_t *made = binding->cores;
+    hwloc_obj_type_t type = strcmp(wish->word, "core") == 0   ? HWLOC_OBJ_CORE
+                            : strcmp(wish->word, "numa") == 0 ? HWLOC_OBJ_NUMANODE
+                                                              : HWLOC_OBJ_PU;
+    uint32_t done = 0;
+    if (strcmp(wish->word, "none") == 0) {
+        for (; done < wish->count; done++) {
+            made[done] = *allowed;
+        }
+    }
+    while (done < wish->count && rank_bind(topology, type, wish->by_numa, done, allowed, &made[done])) {
+        done++;
+    }
+    if (done < wish->count) {
+        snprintf(error, error_bytes,
+                 "--bind-to %s: %u ranks, and there is one for %u of them%s: fewer ranks, or --bind-to none",
+                 wish->word, wish->count, done, binding->dedicated == NULL ? "" : " beside the dedicated ones");
+        return false;
+    }
+    return true;
+}
+
+/* ---- dataplane threads ---- */
+
+/* The cores among those of `from`, a processor of each, in order; how many there are. */
+static uint32_t cores_list(hwloc_topology_t topology, const cpu_set_t *from, int *processors, uint32_t count_max)
+{
+    cpu_set_t found;
+    uint32_t count = 0;
+    while (count < count_max && object_find(topology, HWLOC_OBJ_CORE, from, count, &found)) {
+        int first = 0;
+        while (!CPU_ISSET((size_t)first, &found)) {
+            first++;
+        }
+        processors[count++] = first;
+    }
+    return count;
+}
+
+/* Takes the core of a processor out of a set, with all its hardware threads. */
+static void core_take(hwloc_topology_t topology, int processor, cpu_set_t *from)
+{
+    cpu_set_t all;
+    hwloc_obj_t object = hwloc_get_pu_obj_by_os_index(topology, (unsigned)processor);
+    hwloc_obj_t core = object == NULL ? NULL : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, object);
+    CPU_CLR((size_t)processor, from);
+    if (core != NULL) {
+        CPU_ZERO(&all);
+        (void)hwloc_cpuset_to_glibc_sched_affinity(topology, core->cpuset, &all, sizeof(all));
+        for (size_t i = 0; i < CPU_SETSIZE; i++) {
+            if (CPU_ISSET(i, &all)) {
+                CPU_CLR(i, from);
+            }
+        }
+    }
+}
+
+/* Processors that the kernel gives to nobody who does not ask for them (isolcpus). */
+static void isolated_find(const char *told, cpu_set_t *isolated)
+{
+    struct cw_dedicate_wish wish;
+    char text[1024], line[1000] = "", error[CW_DEDICATE_TEXT_BYTES];
+    FILE *file = told == NULL ? fopen("/sys/devices/system/cpu/isolated", "re") : NULL;
+    CPU_ZERO(isolated);
+    if (file != NULL) {
+        told = fgets(line, sizeof(line), file);
+        fclose(file);
+    }
+    snprintf(text, sizeof(text), "cores:%.*s", told == NULL ? 0 : (int)strcspn(told, "\n"), told == NULL ? "" : told);
+    if (cw_dedicate_read(text, &wish, error, sizeof(error)) == CW_OK) { /* else there are none */
+        for (uint32_t i = 0; i < wish.count; i++) {
+            CPU_SET(wish.cores[i], isolated);
+        }
+    }
+}
+
+/* Those near the device that a text of CAUSEWAY_NET names: "eth0", "af_packet:eth0", "0000:03:00.0,ip=..."; none if
+ * nobody knows. */
+static void near_find(hwloc_topology_t topology, const char *net, cpu_set_t *near)
+{
+    static const char *const places[] = {"/sys/class/net/%.63s/device/numa_node",
+                                         "/sys/bus/pci/devices/%.63s/numa_node"};
+    const char *what = net;
+    char name[64], path[160];
+    int node = -1;
+    CPU_ZERO(near);
+    if (net == NULL) {
+        return;
+    }
+    (void)cw_way_read(net, &what);
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(what, ","), what);
+    for (size_t i = 0; i < 2 && node < 0 && name[0] != 0 && strchr(name, '/') == NULL; i++) {
+        snprintf(path, sizeof(path), places[i], name);
+        FILE *file = fopen(path, "re");
+        if (file != NULL && fscanf(file, "%d", &node) != 1) {
+            node = -1;
+        }
+        if (file != NULL) {
+            fclose(file);
+        }
+    }
+    hwloc_obj_t object = node < 0 ? NULL : hwloc_get_numanode_obj_by_os_index(topology, (unsigned)node);
+    if (object != NULL) {
+        (void)hwloc_cpuset_to_glibc_sched_affinity(topology, object->cpuset, near, sizeof(*near));
+    }
+}
+
+/* Takes the last cores of `allowed` for the ranks, those near the network first, while as many are left to them. */
+static bool last_take(hwloc_topology_t topology, const struct launch_binding_wish *wish, cpu_set_t *allowed,
+                      struct launch_binding *binding)
+{
+    int processors[CPU_SETSIZE];
+    cpu_set_t near;
+    uint32_t count = cores_list(topology, allowed, processors, CPU_SETSIZE), done = 0;
+    uint32_t wanted = wish->count * binding->threads;
+    if (count < wanted + wish->count) {
+        snprintf(
+            binding->undedicated, sizeof(binding->undedicated),
+            "%u ranks with %u dataplane thread%s each want %u cores, and there are %u (hardware threads share one; "
+            "--dedicated cores:LIST names them all the same)",
+            wish->count, binding->threads, binding->threads == 1 ? "" : "s", wanted + wish->count, count);
+        return false;
+    }
+    near_find(topology, wish->net, &near);
+    for (int wants_near = 1; wants_near >= 0; wants_near--) {
+        for (uint32_t i = count; i > 0 && done < wanted; i--) {
+            int processor = processors[i - 1];
+            if (CPU_ISSET((size_t)processor, &near) == (wants_near != 0)) {
+                binding->dedicated[done++] = processor;
+                core_take(topology, processor, allowed);
+            }
+        }
+    }
+    return true;
+}
+
+static bool list_take(hwloc_topology_t topology, const struct launch_binding_wish *wish,
+                      const struct cw_dedicate_wish *dedicated, cpu_set_t *allowed, struct launch_binding *binding)
+{
+    uint32_t wanted = wish->count * binding->threads;
+    if (dedicated->count < wanted) {
+        snprintf(binding->undedicated, sizeof(binding->undedicated),
+                 "%u ranks of this host want %u cores, and the list of --dedicated has %u", wish->count, wanted,
+                 dedicated->count);
+        return false;
+    }
+    cpu_set_t rest = *allowed;
+    for (uint32_t i = 0; i < wanted; i++) {
+        binding->dedicated[i] = dedicated->cores[i];
+        core_take(topology, dedicated->cores[i], &rest);
+    }
+    if (CPU_COUNT(&rest) > 0) { /* else whoever names all cores wants them to be shared */
+        *allowed = rest;
+    }
+    return true;
+}
+
+/* Sets cores apart, and takes them out of `allowed`; false: there are none, with the reason. */
+static bool dedicate(hwloc_topology_t topology, const struct launch_binding_wish *wish,
+                     const struct cw_dedicate_wish *dedicated, cpu_set_t *allowed, struct launch_binding *binding)
+{
+    cpu_set_t isolated;
+    uint32_t wanted = wish->count * binding->threads;
+    if (dedicated->has_list) {
+        return list_take(topology, wish, dedicated, allowed, binding);
+    }
+    isolated_find(wish->isolated, &isolated);
+    if (objects_count(topology, HWLOC_OBJ_CORE, &isolated) < wanted) {
+        return last_take(topology, wish, allowed, binding);
+    }
+    (void)cores_list(topology, &isolated, binding->dedicated, wanted);
+    for (uint32_t i = 0; i < wanted; i++) {
+        core_take(topology, binding->dedicated[i], allowed); /* mostly it was none of them */
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool binding_fill(hwloc_topology_t topology, const struct launch_binding_wish *wish,
+                         const struct cw_dedicate_wish *dedicated, struct launch_binding *binding, char *error,
+                         size_t error_bytes)
+{
+    cpu_set_t allowed;
+    bool is_known = wish->allowed != NULL || sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+    allowed = wish->allowed != NULL ? *wish->allowed : allowed;
+    if (!is_known || hwloc_topology_load(topology) != 0) {
+        return refuse(error, error_bytes, "the processors of this process are not known: leave --bind-to out");
+    }
+    binding->cores = calloc((size_t)wish->count + 1, sizeof(*binding->cores));
+    binding->threads = dedicated->threads;
+    binding->dedicated = calloc((size_t)wish->count * dedicated->threads + 1, sizeof(*binding->dedicated));
+    if (binding->cores == NULL || binding->dedicated == NULL) {
+        return refuse(error, error_bytes, "no memory for the ranks' processors");
+    }
+    if (dedicated->threads == 0 || !dedicate(topology, wish, dedicated, &allowed, binding)) {
+        free(binding->dedicated);
+        binding->dedicated = NULL;
+    }
+    return ranks_bind(topology, wish, &allowed, binding, error, error_bytes);
+}
+
+bool launch_binding_make(const struct launch_binding_wish *wish, struct launch_binding *binding, char *error,
                          size_t error_bytes)
 {
     hwloc_topology_t topology;
-    cpu_set_t allowed;
-    uint32_t done = 0;
-    *cores = NULL;
-    if (strcmp(word, "none") == 0) {
-        return true;
-    }
-    if (!launch_binding_knows(word)) {
-        return refuse(error, error_bytes, "--bind-to knows 'core', 'hwthread', 'numa' and 'none'");
-    }
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || hwloc_topology_init(&topology) != 0) {
-        return refuse(error, error_bytes, "the processors of this process are not known: leave --bind-to out");
-    }
-    cpu_set_t *made = calloc((size_t)count + 1, sizeof(*made));
-    hwloc_obj_type_t type = strcmp(word, "core") == 0   ? HWLOC_OBJ_CORE
-                            : strcmp(word, "numa") == 0 ? HWLOC_OBJ_NUMANODE
-                                                        : HWLOC_OBJ_PU;
-    if (made != NULL && hwloc_topology_load(topology) == 0) {
-        while (done < count && rank_bind(topology, type, by_numa, done, &allowed, &made[done])) {
-            done++;
-        }
-    }
-    hwloc_topology_destroy(topology);
-    if (done < count) {
-        snprintf(error, error_bytes,
-                 "--bind-to %s: %u ranks, and there is one for %u of them: fewer ranks, or --bind-to none", word, count,
-                 done);
-        free(made);
+    struct cw_dedicate_wish dedicated;
+    *binding = (struct launch_binding){.cores = NULL};
+    if (cw_dedicate_read(wish->dedicated, &dedicated, error, error_bytes) != CW_OK) {
         return false;
     }
-    *cores = made;
-    return true;
+    if (strcmp(wish->word, "none") == 0 && dedicated.threads == 0) {
+        return true;
+    }
+    if (!launch_binding_knows(wish->word)) {
+        return refuse(error, error_bytes, "--bind-to knows 'core', 'hwthread', 'numa' and 'none'");
+    }
+    if (hwloc_topology_init(&topology) != 0) {
+        return refuse(error, error_bytes, "the processors of this machine are not known: leave --bind-to out");
+    }
+    bool is_made = binding_fill(topology, wish, &dedicated, binding, error, error_bytes);
+    hwloc_topology_destroy(topology);
+    if (!is_made) {
+        launch_binding_dispose(binding);
+    }
+    return is_made;
+}
+
+void launch_binding_dispose(struct launch_binding *binding)
+{
+    free(binding->cores);
+    free(binding->dedicated);
+    *binding = (struct launch_binding){.cores = NULL};
 }

@@ -8,20 +8,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/bootstrap/pmi1_line.h"
 #include "control/launch/binding.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 #include "dataplane/status.h"
 
 enum {
-    PMI_READ_BYTES = CW_PMI1_BATCH_BYTES,
     TEXT_BYTES = 512,
-    STOPPED_DEPTH_MAX = 8 /* of wrappers around a program */
+    STOPPED_DEPTH_MAX = 8,  /* of wrappers around a program */
+    DESCRIPTORS_A_RANK = 4, /* PMI, process, stdout, stderr; one more if all get our stdin */
+    DESCRIPTORS_MORE = 192, /* among them those of links */
 };
 /* Looks for answers; control threads look twice a second, and those who sleep wake up ten times. */
 #define LOOK_NS UINT64_C(20000000)
@@ -63,138 +62,9 @@ void launch_crew_fail(struct launch_crew *crew, int code, const char *format, ..
     launch_crew_report(crew, LAUNCH_FAIL, crew->config.host, code, text, strlen(text));
 }
 
-static uint32_t index_of(const struct launch_crew *crew, const struct launch_member *member)
+uint32_t launch_crew_index(const struct launch_crew *crew, const struct launch_member *member)
 {
     return (uint32_t)(member - crew->members);
-}
-
-/* What the server knows of a rank, if it is news. */
-static void client_report(struct launch_crew *crew, struct launch_member *member)
-{
-    uint32_t index = index_of(crew, member);
-    int32_t value = (int32_t)cw_pmi1_server_state(crew->server, index) |
-                    (cw_pmi1_server_waits(crew->server, index) ? LAUNCH_CLIENT_WAITS : 0);
-    if (value != member->told) {
-        member->told = value;
-        launch_crew_report(crew, LAUNCH_CLIENT, member->rank, value, NULL, 0);
-    }
-}
-
-/* ---- PMI ---- */
-
-static void pmi_close(struct launch_crew *crew, struct launch_member *member)
-{
-    launch_unwatch(crew->config.set, member->pmi);
-    close(member->pmi);
-    member->pmi = -1;
-    if (member->handle >= 0 && cw_pmi1_server_state(crew->server, index_of(crew, member)) == CW_PMI1_CLIENT_ACTIVE) {
-        launch_crew_report(crew, LAUNCH_HANGUP, member->rank, 0, NULL, 0);
-    }
-}
-
-/* Sends what it can; while something is left nothing is read from this rank. */
-static void pmi_send(struct launch_crew *crew, struct launch_member *member)
-{
-    uint32_t index = index_of(crew, member);
-    const char *bytes;
-    size_t count;
-    while (member->pmi >= 0 && (count = cw_pmi1_server_pending(crew->server, index, &bytes)) > 0) {
-        ssize_t sent = send(member->pmi, bytes, count, MSG_NOSIGNAL);
-        if (sent > 0) {
-            cw_pmi1_server_sent(crew->server, index, (size_t)sent);
-        } else if (errno == EAGAIN) {
-            break;
-        } else if (errno != EINTR) {
-            pmi_close(crew, member);
-        }
-    }
-    if (member->pmi < 0) {
-        return;
-    }
-    bool blocked = cw_pmi1_server_pending(crew->server, index, &bytes) > 0;
-    if (blocked != member->pmi_blocked) {
-        member->pmi_blocked = blocked;
-        launch_unwatch(crew->config.set, member->pmi);
-        launch_watch(crew->config.set, member->pmi, blocked ? EPOLLOUT : EPOLLIN, LAUNCH_PMI, index);
-    }
-}
-
-static void entry_write(void *context, const char *key, const char *value)
-{
-    struct launch_bytes *entries = context;
-    (void)launch_put_text(entries, key); /* what there is no memory for, nobody finds */
-    (void)launch_put_text(entries, value);
-}
-
-/* Our part of a fence of the whole job. */
-static void fence_report(struct launch_crew *crew)
-{
-    struct launch_bytes entries = {.start = NULL};
-    cw_pmi1_server_fresh(crew->server, entry_write, &entries);
-    launch_crew_report(crew, LAUNCH_FENCE, crew->config.host, 0, launch_bytes_front(&entries),
-                       launch_bytes_count(&entries));
-    launch_bytes_dispose(&entries);
-}
-
-static void answers_send(struct launch_crew *crew)
-{
-    uint32_t index;
-    while (cw_pmi1_server_next(crew->server, &index)) {
-        pmi_send(crew, &crew->members[index]);
-        client_report(crew, &crew->members[index]);
-    }
-}
-
-static void fence_release(struct launch_crew *crew, const struct launch_frame *order)
-{
-    struct launch_reader reader = launch_reader_of(order);
-    while (reader.at < reader.end && !reader.failed) {
-        const char *key = launch_get_text(&reader);
-        const char *value = launch_get_text(&reader);
-        if (key == NULL || value == NULL || cw_pmi1_server_add(crew->server, key, value) != CW_OK) {
-            launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "out of memory for the other ranks' addresses");
-            return;
-        }
-    }
-    cw_pmi1_server_release(crew->server);
-    answers_send(crew);
-}
-
-static void pmi_judge(struct launch_crew *crew)
-{
-    uint32_t index;
-    int code;
-    if (!crew->abort_told && cw_pmi1_server_aborted(crew->server, &index, &code)) {
-        crew->abort_told = true;
-        launch_crew_report(crew, LAUNCH_ABORT, crew->members[index].rank, code, NULL, 0);
-    }
-}
-
-static void pmi_take(struct launch_crew *crew, struct launch_member *member)
-{
-    char bytes[PMI_READ_BYTES];
-    uint32_t index = index_of(crew, member);
-    if (member->pmi_blocked) {
-        pmi_send(crew, member);
-    }
-    if (member->pmi < 0 || member->pmi_blocked) {
-        return;
-    }
-    bool was_held = cw_pmi1_server_is_held(crew->server);
-    ssize_t got = recv(member->pmi, bytes, sizeof(bytes), 0);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        pmi_close(crew, member);
-    } else if (got > 0 && cw_pmi1_server_take(crew->server, index, bytes, (size_t)got) != CW_OK) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_FAILED, "rank %" PRIu32 " (process %d) %s", member->rank, member->process,
-                         cw_pmi1_server_failure(crew->server));
-        pmi_close(crew, member);
-    }
-    client_report(crew, member);
-    answers_send(crew);
-    pmi_judge(crew);
-    if (!was_held && cw_pmi1_server_is_held(crew->server)) {
-        fence_report(crew);
-    }
 }
 
 /* ---- ends ---- */
@@ -207,7 +77,7 @@ static void process_take(struct launch_crew *crew, struct launch_member *member)
         return;
     }
     if (member->pmi >= 0) {
-        pmi_take(crew, member); /* its last words come before its end */
+        launch_crew_pmi_take(crew, member); /* its last words come before its end */
     }
     launch_unwatch(crew->config.set, member->handle);
     close(member->handle);
@@ -346,7 +216,7 @@ void launch_crew_order(struct launch_crew *crew, const struct launch_frame *orde
     struct launch_member *member;
     switch ((enum launch_frame_type)order->type) {
     case LAUNCH_FENCE:
-        fence_release(crew, order);
+        launch_crew_fence_release(crew, order);
         break;
     case LAUNCH_SIGNAL:
         signal_all(crew, order->value);
@@ -378,13 +248,16 @@ void launch_crew_event(struct launch_crew *crew, enum launch_source source, uint
         launch_crew_output_take(crew);
         break;
     case LAUNCH_PMI:
-        pmi_take(crew, &crew->members[index]);
+        launch_crew_pmi_take(crew, &crew->members[index]);
         break;
     case LAUNCH_PROCESS:
         process_take(crew, &crew->members[index]);
         break;
     case LAUNCH_MEMBER_INPUT:
         launch_crew_input_turn(crew, &crew->members[index]);
+        break;
+    case LAUNCH_NODE:
+        launch_crew_node_ended(crew);
         break;
     default:
         break; /* nothing of ours */
@@ -417,31 +290,6 @@ static int members_fill(struct launch_crew *crew)
     return CW_OK;
 }
 
-static int server_start(struct launch_crew *crew)
-{
-    const struct launch_work *work = crew->config.work;
-    char mapping[CW_PMI1_SERVER_VALUE_BYTES];
-    uint32_t *app_numbers = calloc((size_t)crew->count + 1, sizeof(*app_numbers));
-    if (app_numbers == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    for (uint32_t i = 0; i < crew->count; i++) {
-        app_numbers[i] = (uint32_t)(crew->members[i].program - work->programs);
-    }
-    if (!launch_work_mapping(work, mapping, sizeof(mapping))) {
-        snprintf(mapping, sizeof(mapping), "(vector,(0,%u,1))", work->rank_count); /* nobody is taken for near */
-    }
-    int status = cw_pmi1_server_create(&(struct cw_pmi1_server_config){.client_count = crew->count,
-                                                                       .job_size = work->rank_count,
-                                                                       .universe_size = work->rank_count,
-                                                                       .job = work->name,
-                                                                       .process_mapping = mapping,
-                                                                       .app_numbers = app_numbers},
-                                       &crew->server);
-    free(app_numbers);
-    return status;
-}
-
 /* As many descriptors as the ranks need; the ranks themselves get the limit that was. */
 static void files_raise(struct launch_crew *crew)
 {
@@ -452,7 +300,7 @@ static void files_raise(struct launch_crew *crew)
 
 int launch_crew_open(struct launch_crew *crew, const struct launch_crew_config *config)
 {
-    *crew = (struct launch_crew){.config = *config, .outputs = epoll_create1(EPOLL_CLOEXEC)};
+    *crew = (struct launch_crew){.config = *config, .node.handle = -1, .outputs = epoll_create1(EPOLL_CLOEXEC)};
     int status = crew->outputs < 0 ? CW_ERROR_SYSTEM : members_fill(crew);
     if (status != CW_OK) {
         return status;
@@ -461,15 +309,49 @@ int launch_crew_open(struct launch_crew *crew, const struct launch_crew_config *
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launch_watch(config->set, crew->outputs, EPOLLIN, LAUNCH_OUTPUTS, 0);
     crew->watch = cw_watch_create(config->work->rank_count);
-    return server_start(crew);
+    return launch_crew_pmi_start(crew);
+}
+
+/* Whether this machine lets us have the ranks of this host; else says what to raise. */
+static bool limits_allow(struct launch_crew *crew)
+{
+    struct rlimit limit;
+    uint64_t each = DESCRIPTORS_A_RANK + (crew->config.work->stdin_rank == CW_LAUNCH_STDIN_ALL);
+    uint64_t wanted = crew->count * each + DESCRIPTORS_MORE;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted) {
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_USAGE,
+                         "%" PRIu32 " ranks take %" PRIu64 " open files, and %" PRIu64
+                         " are allowed (raise `ulimit -Hn`, or ask for fewer)",
+                         crew->count, wanted, (uint64_t)limit.rlim_max);
+        return false;
+    }
+    if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < crew->count) {
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_USAGE,
+                         "%" PRIu32 " ranks, and %" PRIu64
+                         " processes are allowed (raise `ulimit -u`, or ask for fewer)",
+                         crew->count, (uint64_t)limit.rlim_cur);
+        return false;
+    }
+    return true;
 }
 
 bool launch_crew_start(struct launch_crew *crew)
 {
     char error[TEXT_BYTES];
-    if (!launch_binding_make(crew->config.work->binding, crew->config.work->by_numa, crew->count, &crew->cores, error,
-                             sizeof(error))) {
+    const char *nic = getenv("CAUSEWAY_NODE");
+    if (!limits_allow(crew)) {
+        return false;
+    }
+    const struct launch_binding_wish wish = {.word = crew->config.work->binding,
+                                             .by_numa = crew->config.work->by_numa,
+                                             .dedicated = getenv("CAUSEWAY_DEDICATED"),
+                                             .net = nic != NULL && nic[0] != 0 ? nic : getenv("CAUSEWAY_NET"),
+                                             .count = crew->count};
+    if (!launch_binding_make(&wish, &crew->binding, error, sizeof(error))) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_USAGE, "%s", error);
+        return false;
+    }
+    if (!launch_crew_node_start(crew)) {
         return false;
     }
     for (uint32_t i = 0; i < crew->count; i++) {
@@ -483,6 +365,7 @@ bool launch_crew_start(struct launch_crew *crew)
 void launch_crew_end(struct launch_crew *crew)
 {
     signal_all(crew, SIGKILL);
+    launch_crew_node_end(crew);
     launch_sweep(0); /* only then are their numbers given back */
     launch_crew_output_end(crew);
 }
@@ -494,7 +377,7 @@ void launch_crew_close(struct launch_crew *crew)
     for (uint32_t i = 0; crew->members != NULL && i < crew->count; i++) {
         launch_bytes_dispose(&crew->members[i].pending);
     }
-    free(crew->cores);
+    launch_binding_dispose(&crew->binding);
     free(crew->members);
     if (crew->outputs >= 0) {
         close(crew->outputs);

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "control/bootstrap/pmi1_server.h"
+#include "control/launch/binding.h"
 #include "control/launch/events.h"
 #include "control/launch/work.h"
 #include "control/watch/watch.h"
@@ -32,7 +33,8 @@ struct launch_crew_config {
     const sigset_t *mask;           /* the ranks' signal mask */
     bool pipe_ignored;              /* so is SIGPIPE, for them */
     bool shares_input;              /* our stdin may be handed to the rank that gets it */
-    void (*still)(void *context);   /* called each second while a program takes its time to start */
+    bool (*still)(void *context);   /* called each second while a program takes its time to start; false: the start is
+                                       called off */
     bool (*relieve)(void *context); /* in launch_crew_end: has what was reported go on; false: it cannot */
     void *context;
 };
@@ -52,13 +54,24 @@ struct launch_member {
     const struct cw_launch_program *program;
 };
 
+enum { LAUNCH_NODE_PATH_BYTES = 104 /* as long as an address of the kind AF_UNIX */ };
+
+/* The host's dataplane of this job, if it has one. */
+struct launch_node {
+    char folder[LAUNCH_NODE_PATH_BYTES - 8]; /* its socket lies there; "": none */
+    int lock;                                /* on the folder, which others may take away without */
+    pid_t process;
+    int handle; /* -1: it was not started */
+};
+
 struct launch_crew {
     struct launch_crew_config config;
+    struct launch_node node;
     struct rlimit files_before;
     uint32_t count;
     uint32_t alive;
     struct launch_member *members; /* ranks rise */
-    cpu_set_t *cores;              /* that each may run on; NULL: those of this process */
+    struct launch_binding binding;
     struct cw_pmi1_server *server;
     struct cw_watch *watch; /* NULL: ranks cannot be asked */
     bool abort_told;
@@ -89,6 +102,7 @@ void launch_crew_close(struct launch_crew *crew);
 
 /* A member that has this rank; NULL: none. */
 struct launch_member *launch_crew_find(const struct launch_crew *crew, uint32_t rank);
+uint32_t launch_crew_index(const struct launch_crew *crew, const struct launch_member *member);
 void launch_crew_report(struct launch_crew *crew, enum launch_frame_type type, uint32_t rank, int32_t value,
                         const void *bytes, size_t count);
 /* Reports LAUNCH_FAIL, the first time. */
@@ -99,6 +113,25 @@ __attribute__((format(printf, 3, 4))) void launch_crew_fail(struct launch_crew *
 
 /* False: failed, or interrupted. */
 bool launch_crew_spawn(struct launch_crew *crew, struct launch_member *member);
+
+/* ---- crew_node.c ---- */
+
+/* If CAUSEWAY_NODE names a NIC: starts `causeway node` on it, and has the ranks go by that. False: failed, or
+ * interrupted. */
+bool launch_crew_node_start(struct launch_crew *crew);
+/* It has ended, though nobody has told it to. */
+void launch_crew_node_ended(struct launch_crew *crew);
+/* Ends it, and takes away what it has left; also where there is none. */
+void launch_crew_node_end(struct launch_crew *crew);
+
+/* ---- crew_pmi.c ---- */
+
+/* CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
+int launch_crew_pmi_start(struct launch_crew *crew);
+/* The member's socket is ready. */
+void launch_crew_pmi_take(struct launch_crew *crew, struct launch_member *member);
+/* LAUNCH_FENCE. */
+void launch_crew_fence_release(struct launch_crew *crew, const struct launch_frame *order);
 
 /* ---- crew_files.c: the ranks' standard files ---- */
 

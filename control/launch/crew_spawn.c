@@ -19,7 +19,9 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 
-enum { OWN_VARIABLES = 5, VARIABLE_BYTES = 32, LOOK_MS = 1000 };
+enum { OWN_VARIABLES = 6, VARIABLE_BYTES = 32 + CW_DEDICATE_TEXT_BYTES, LOOK_MS = 1000 };
+
+#define DEDICATED "CAUSEWAY_DEDICATED_CORE="
 
 /* What the child does. */
 struct child {
@@ -79,7 +81,7 @@ static void child_run(const struct child *child)
     if (networks != NULL && setns(networks[child->member->rank], CLONE_NEWNET) != 0) {
         child_fail(child, "cannot enter its network");
     }
-    const cpu_set_t *cores = child->crew->cores;
+    const cpu_set_t *cores = child->crew->binding.cores;
     if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->member - child->crew->members]) != 0) {
         child_fail(child, "cannot be bound to its processors");
     }
@@ -114,8 +116,8 @@ static bool child_await(const struct launch_crew *crew, pid_t process, int repor
         if (count > 0 || now_ns >= crew->config.deadline_ns) {
             return false; /* the loop learns why */
         }
-        if (crew->config.still != NULL) {
-            crew->config.still(crew->config.context);
+        if (crew->config.still != NULL && !crew->config.still(crew->config.context)) {
+            return false;
         }
         stopped_ns = !cw_process_is_stopped(process) ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
         if (stopped_ns != 0 && bound_ns != 0 && now_ns - stopped_ns >= bound_ns) {
@@ -155,7 +157,8 @@ static pid_t child_start(struct launch_crew *crew, struct child *child, struct f
 /* Whether the variable says how a process was started: ranks are told by us, and nobody else's word is for them. */
 static bool is_launchers(const char *variable)
 {
-    return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0;
+    return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0 ||
+           strncmp(variable, DEDICATED, strlen(DEDICATED)) == 0 || strncmp(variable, "CAUSEWAY_NODE=", 14) == 0;
 }
 
 static size_t name_length(const char *variable)
@@ -175,7 +178,7 @@ static void variable_set(char **environment, size_t *count, char *variable)
     environment[(*count)++] = variable;
 }
 
-/* The rank's variables; `own` are the last ones. NULL: no memory. To be freed. */
+/* The rank's variables; `own` are the last ones, up to the first empty one. NULL: no memory. To be freed. */
 static char **environment_make(const struct cw_launch_program *program, char own[OWN_VARIABLES][VARIABLE_BYTES])
 {
     size_t room = OWN_VARIABLES + 1;
@@ -198,10 +201,27 @@ static char **environment_make(const struct cw_launch_program *program, char own
     for (char **at = program->variables; at != NULL && *at != NULL; at++) {
         variable_set(made, &count, *at);
     }
-    for (size_t i = 0; i < OWN_VARIABLES; i++) {
+    for (size_t i = 0; i < OWN_VARIABLES && own[i][0] != 0; i++) {
         variable_set(made, &count, own[i]);
     }
     return made;
+}
+
+/* What the rank is told of its dataplane threads' cores; "": nobody has asked for one. */
+static void dedicated_write(const struct launch_crew *crew, const struct launch_member *member,
+                            char text[VARIABLE_BYTES])
+{
+    const struct launch_binding *binding = &crew->binding;
+    text[0] = 0;
+    if (binding->dedicated != NULL) {
+        const int *cores = &binding->dedicated[(size_t)(member - crew->members) * binding->threads];
+        int length = snprintf(text, VARIABLE_BYTES, DEDICATED "%d", cores[0]);
+        for (uint32_t i = 1; i < binding->threads; i++) {
+            length += snprintf(text + length, VARIABLE_BYTES - (size_t)length, ",%d", cores[i]);
+        }
+    } else if (binding->undedicated[0] != 0) {
+        snprintf(text, VARIABLE_BYTES, DEDICATED "none: %s", binding->undedicated);
+    }
 }
 
 /* ---- one rank ---- */
@@ -236,19 +256,22 @@ static bool ends_open(struct launch_crew *crew, struct launch_member *member, st
     return ends->input >= 0;
 }
 
-/* Says why a program could not be executed. */
-static void execution_fail(struct launch_crew *crew, const struct launch_member *member, int error)
+/* Says why a program could not be executed in `directory`; NULL: in this one. */
+static void execution_fail(struct launch_crew *crew, const struct launch_member *member, const char *directory,
+                           int error)
 {
     const char *program = member->program->arguments[0];
     bool path = strchr(program, '/') != NULL;
+    bool is_relative = path && program[0] != '/' && directory != NULL;
     if (error == ENOENT && path && access(program, F_OK) == 0) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
                          program);
     } else if ((error == ENOENT || error == ENOTDIR) && path) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program", program);
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program%s%s", program, is_relative ? " in " : "",
+                         is_relative ? directory : "");
     } else if (error == ENOENT || error == ENOTDIR) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program in PATH (one in this directory is ./%s)",
-                         program, program);
+        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND,
+                         "%s: no such program in PATH (for one in the working directory write ./%s)", program, program);
     } else if (error == EACCES || error == ENOEXEC || error == EISDIR) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
                          error == EACCES ? "may not be executed" : strerror(error));
@@ -305,6 +328,7 @@ static bool member_start(struct launch_crew *crew, struct launch_member *member,
     snprintf(own[4], VARIABLE_BYTES, CW_COPY_VARIABLE "=%d", getpid());
     snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
              child.watch); /* also where there is none: not somebody else's */
+    dedicated_write(crew, member, own[5]);
     child.environment = environment_make(member->program, own);
     if (child.environment == NULL) {
         resource_fail(crew, member, "cannot be started", ENOMEM);
@@ -318,7 +342,7 @@ static bool member_start(struct launch_crew *crew, struct launch_member *member,
         member->process = 0;
         resource_fail(crew, member, "cannot be started", error);
     } else if (failure.error != 0 && failure.what == NULL) {
-        execution_fail(crew, member, failure.error);
+        execution_fail(crew, member, child.directory, failure.error);
     } else if (failure.error != 0 && failure.what[0] != '\0') {
         bool names = failure.what == no_directory;
         launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", member->rank, failure.what,

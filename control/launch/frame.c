@@ -1,10 +1,11 @@
 #include "control/launch/frame.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "dataplane/status.h"
 
-enum { NO_TEXT = 0, A_TEXT = 1 };
+enum { NO_TEXT = 0, A_TEXT = 1, CODE_MAX = 255 };
 
 static void word_write(char *at, uint32_t word)
 {
@@ -61,6 +62,61 @@ int launch_frame_read(const struct launch_bytes *in, struct launch_frame *frame,
     *used = LAUNCH_FRAME_HEADER + (size_t)frame->count;
     return launch_bytes_count(in) >= *used;
 }
+
+/* ---- what may come in ---- */
+
+static bool is_code(int32_t value)
+{
+    return value >= 0 && value <= CODE_MAX;
+}
+
+static bool is_flag(int32_t value)
+{
+    return value == 0 || value == 1;
+}
+
+static bool is_signal(int32_t value)
+{
+    return value > 0 && value < NSIG;
+}
+
+/* As much as waitid(2) tells. */
+static bool is_end(int32_t value)
+{
+    return is_code(value) || (value > 0 && (is_signal(value - LAUNCH_ENDED_SIGNAL) ||
+                                            is_signal(value - LAUNCH_ENDED_SIGNAL - LAUNCH_ENDED_CORE)));
+}
+
+bool launch_frame_is_order(const struct launch_frame *frame)
+{
+    return frame->type >= LAUNCH_PING && frame->type <= LAUNCH_END &&
+           (frame->type != LAUNCH_SIGNAL || is_signal(frame->value)) &&
+           ((frame->type != LAUNCH_FENCE && frame->type != LAUNCH_PING) || is_flag(frame->value));
+}
+
+bool launch_frame_is_report(const struct launch_frame *frame)
+{
+    switch ((enum launch_frame_type)frame->type) {
+    case LAUNCH_SIGNAL:
+        return is_signal(frame->value);
+    case LAUNCH_ENDED:
+        return is_end(frame->value);
+    case LAUNCH_ABORT:
+    case LAUNCH_FAIL:
+        return is_code(frame->value);
+    case LAUNCH_STARTED:
+    case LAUNCH_STOPPED:
+        return frame->value > 0;
+    case LAUNCH_FENCE:
+        return is_flag(frame->value);
+    case LAUNCH_PING:
+        return true;
+    default:
+        return frame->type >= LAUNCH_STARTED && frame->type < LAUNCH_FRAME_TYPES;
+    }
+}
+
+/* ---- payloads ---- */
 
 int launch_put_number(struct launch_bytes *out, uint64_t number)
 {

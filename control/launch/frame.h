@@ -16,13 +16,15 @@
 
 #include "control/launch/bytes.h"
 
-enum { LAUNCH_FRAME_HEADER = 16, LAUNCH_FRAME_MAX = 64 << 20 };
+enum { LAUNCH_FRAME_HEADER = 16, LAUNCH_FRAME_MAX = 64 << 20, LAUNCH_FENCE_PIECE = 1 << 20 };
 
 enum launch_frame_type {
     /* both ways */
-    LAUNCH_PING = 1, /* says that the sender is there */
+    LAUNCH_PING = 1, /* says that the sender is there; value, down only: 1: it is about to be stopped by its user, and
+                        its silence until the next frame means nothing */
     LAUNCH_FENCE,    /* up: all below wait in a fence; payload: what they have put since the last, as text pairs.
-                        down: all of the job do; the same of all others */
+                        down: all of the job do; the same of all others. value: whether more of the payload follows,
+                        for which the fence waits: frames have LAUNCH_FENCE_PIECE and what was added last */
 
     /* down, to whoever has the rank, or to all */
     LAUNCH_START,  /* payload: struct launch_work (work.h) */
@@ -37,14 +39,14 @@ enum launch_frame_type {
     LAUNCH_STARTED, /* rank; value: process */
     LAUNCH_OUTPUT,  /* rank; value: 0 stdout, 1 stderr; payload, none: its end */
     LAUNCH_CLIENT,  /* rank; value: launch_client_value */
-    LAUNCH_ENDED,   /* rank; value: exit code, 256 + signal, LAUNCH_ENDED_CORE more with a core file */
+    LAUNCH_ENDED,   /* rank; value: exit code 0 .. 255, 256 + signal, LAUNCH_ENDED_CORE more with a core file */
     LAUNCH_HANGUP,  /* rank: closed its connection without a goodbye, and lives */
-    LAUNCH_ABORT,   /* rank; value: the exit code that it wants for the job */
+    LAUNCH_ABORT,   /* rank; value: the exit code that it wants for the job, 0 .. 255 */
     LAUNCH_STOPPED, /* rank; value: its process that is stopped by a signal */
     LAUNCH_LOOKED,
     LAUNCH_ANSWER, /* rank; value: 1, payload: struct cw_watch_answer; or value: 0, payload: struct launch_silence */
     LAUNCH_TAKEN,  /* rank; value: 0: it has all of its last LAUNCH_INPUT; 1: it reads no more */
-    LAUNCH_FAIL,   /* rank: of the host; value: exit code; payload: text. The job is to end */
+    LAUNCH_FAIL,   /* rank: of the host; value: exit code 0 .. 255; payload: text. The job is to end */
     LAUNCH_SAY,    /* rank: of the host; payload: text for the user */
     LAUNCH_HERE,   /* rank: of the host, whose agent is there; payload: which machine it is */
     LAUNCH_DONE,   /* nobody is left on these hosts */
@@ -72,6 +74,11 @@ int launch_frame_write(struct launch_bytes *out, const struct launch_frame *fram
 /* Takes the next whole frame off the front of `in`; its payload stays valid until `in` is changed: launch_bytes_drop
  * with *used is due. 1: there is one; 0: not yet; CW_ERROR_LIMIT, CW_ERROR_ARGUMENT: it makes no sense. */
 int launch_frame_read(const struct launch_bytes *in, struct launch_frame *frame, size_t *used);
+
+/* Whether a frame can be an order, or a report: of that direction, with a value in the range that frame types name.
+ * Whose rank it is, and what is in the payload, is for whoever takes it. */
+bool launch_frame_is_order(const struct launch_frame *frame);
+bool launch_frame_is_report(const struct launch_frame *frame);
 
 /* ---- payloads ---- */
 

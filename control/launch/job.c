@@ -101,11 +101,27 @@ static void front_take(struct launch_job *job)
     }
 }
 
+/* Ctrl-Z: agents hear of it first. The kernel then does with it what it does with any process: it stops it, unless it
+ * has been continued meanwhile, or nobody would be there to continue it (an orphaned process group). */
+static void pause_take(struct launch_job *job)
+{
+    sigset_t pending, stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGTSTP) == 1) {
+        launch_tree_pause(&job->tree, true);
+        sigprocmask(SIG_UNBLOCK, &stop, NULL);
+        sigprocmask(SIG_BLOCK, &stop, NULL);
+        launch_tree_pause(&job->tree, false);
+    }
+}
+
 /* The terminal sends them to us, too; the front has passed on the same. */
 static void signal_take(struct launch_job *job)
 {
     struct signalfd_siginfo info;
-    if (read(job->signals, &info, sizeof(info)) == sizeof(info)) {
+    pause_take(job);
+    if (read(job->signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGTSTP) {
         signal_end(job, (int)info.ssi_signo, NULL);
     }
 }
@@ -324,6 +340,18 @@ static void hosts_end(struct launch_job *job)
 
 /* ---- from start to end ---- */
 
+/* Those that end the job, and Ctrl-Z, of which agents hear: they would take a launcher that is stopped for lost. */
+static int signals_open(const struct launch_work *work, const sigset_t *handled)
+{
+    sigset_t all = *handled;
+    struct sigaction action;
+    if (launch_work_is_spread(work) && sigaction(SIGTSTP, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+        sigaddset(&all, SIGTSTP);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+    }
+    return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 static bool job_open(struct launch_job *job, const sigset_t *handled, uint32_t *self)
 {
     if (launch_place(job->config, &job->work, self) != CW_OK) {
@@ -331,7 +359,7 @@ static bool job_open(struct launch_job *job, const sigset_t *handled, uint32_t *
     }
     job->rank_count = job->work.rank_count;
     job->set = epoll_create1(EPOLL_CLOEXEC);
-    job->signals = signalfd(-1, handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    job->signals = signals_open(&job->work, handled);
     job->ranks = calloc(job->rank_count, sizeof(*job->ranks));
     job->identities = calloc(job->work.host_count, sizeof(*job->identities));
     if (job->set < 0 || job->signals < 0 || job->ranks == NULL || job->identities == NULL) {
@@ -352,12 +380,21 @@ static bool job_open(struct launch_job *job, const sigset_t *handled, uint32_t *
 /* Ranks of several hosts have a key. */
 static bool key_make(struct launch_job *job, char *error, size_t error_bytes)
 {
-    if (!launch_work_is_spread(&job->work)) {
+    if (job->work.host_count == 1) {
         return true;
     }
     job->work.has_key = cw_job_key_make(job->work.key, error, error_bytes) == CW_OK &&
                         cw_job_key_keep(job->work.key, error, error_bytes) == CW_OK;
     return job->work.has_key;
+}
+
+/* A program of this host takes its time to start: agents, whose ranks may be there by now, are not to take that for
+ * silence. */
+static bool still(void *context)
+{
+    struct launch_job *job = context;
+    launch_tree_ping(&job->tree);
+    return true;
 }
 
 static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mask)
@@ -390,6 +427,7 @@ static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mas
                 .mask = mask,
                 .pipe_ignored = job->pipe_ignored,
                 .shares_input = launch_input_is_shared(job, self),
+                .still = still,
                 .relieve = launch_output_relieve,
                 .context = job,
             },

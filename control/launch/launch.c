@@ -23,7 +23,6 @@ static uint64_t ranks_count(const struct cw_launch_config *config)
 static int config_check(const struct cw_launch_config *config)
 {
     uint64_t count = ranks_count(config);
-    struct rlimit limit;
     if (count == 0 || count > CW_LAUNCH_RANKS_MAX) {
         fprintf(stderr, "%s: %" PRIu64 " ranks: a job has 1 to %d\n", config->name, count, CW_LAUNCH_RANKS_MAX);
         return CW_LAUNCH_EXIT_USAGE;
@@ -31,22 +30,6 @@ static int config_check(const struct cw_launch_config *config)
     if (config->stdin_rank >= (int64_t)count) {
         fprintf(stderr, "%s: there is no rank %" PRId64 " for the standard input: the last one is %" PRIu64 "\n",
                 config->name, config->stdin_rank, count - 1);
-        return CW_LAUNCH_EXIT_USAGE;
-    }
-    uint64_t each = LAUNCH_DESCRIPTORS_A_RANK + (config->stdin_rank == CW_LAUNCH_STDIN_ALL);
-    uint64_t wanted = count * each + LAUNCH_DESCRIPTORS_MORE;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted) {
-        fprintf(stderr,
-                "%s: %" PRIu64 " ranks take %" PRIu64 " open files, and %" PRIu64
-                " are allowed (raise `ulimit -Hn`, or ask for fewer)\n",
-                config->name, count, wanted, (uint64_t)limit.rlim_max);
-        return CW_LAUNCH_EXIT_USAGE;
-    }
-    if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        limit.rlim_cur < count) {
-        fprintf(stderr,
-                "%s: %" PRIu64 " ranks, and %" PRIu64 " processes are allowed (raise `ulimit -u`, or ask for fewer)\n",
-                config->name, count, (uint64_t)limit.rlim_cur);
         return CW_LAUNCH_EXIT_USAGE;
     }
     return 0;

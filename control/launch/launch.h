@@ -85,6 +85,9 @@ struct cw_launch_config {
     int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 
+/* Whether a name of a list of hosts is this machine: its host name, an address of its own, or localhost. */
+bool cw_launch_host_is_here(const char *name);
+
 /* Keeps the signals that end a job from this process, but those that it was started to ignore: so that whoever starts
  * a helper before the job hears of them in its own way. They stay so. `before`: the mask that was, for struct
  * cw_launch_config. */

@@ -11,11 +11,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/job/key.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
@@ -25,8 +23,8 @@ enum {
     TEXT_BYTES = 512,
     NOISE_MAX = 65536, /* that shells may say before the agent's line */
     SAID_MAX = 4096,
-    WORDS_MAX = 16,
-    END_MS = 300, /* between the end of a command's output and its own */
+    END_MS = 300,    /* between the end of a command's output and its own */
+    LAST_READS = 64, /* of what a command that has ended has left in a pipe: others may write there for ever */
 };
 
 static const char agent_word[] = "causeway-agent ";
@@ -83,136 +81,20 @@ __attribute__((format(printf, 3, 4))) static void fail(struct launch_link *link,
     }
 }
 
-/* ---- the command ---- */
-
-/* In single quotes, for a shell. To be freed. */
-static char *quoted(const char *text)
-{
-    char *made = malloc(4 * strlen(text) + 3);
-    char *at = made;
-    if (made == NULL) {
-        return NULL;
-    }
-    *at++ = '\'';
-    for (; *text != 0; text++) {
-        if (*text == '\'') {
-            memcpy(at, "'\\''", 4);
-            at += 4;
-        } else {
-            *at++ = *text;
-        }
-    }
-    *at++ = '\'';
-    *at = 0;
-    return made;
-}
-
-/* What the agent's host runs: this command by the same name, or whatever PATH has there. To be freed. */
-static char *remote_command(const struct launch_work *work)
-{
-    char *executable = quoted(work->executable);
-    char *made = NULL;
-    if (executable == NULL ||
-        asprintf(&made, "sh -c 'test -x \"$0\" && exec \"$0\" agent; exec causeway agent' %s", executable) < 0) {
-        made = NULL;
-    }
-    free(executable);
-    return made;
-}
-
-/* What to run here, for a `host` there. *shell: to be freed behind it. False: no memory. */
-static bool words_choose(const struct launch_work *work, const char *host, const char *remote, char **shell,
-                         const char *words[WORDS_MAX])
-{
-    /* a connection of its own, or one that is there: what else the user's configuration wants of it is not for us, and
-     * dies with this one */
-    static const char *const ssh[] = {"ssh",
-                                      "-T",
-                                      "-x",
-                                      "-o",
-                                      "BatchMode=yes",
-                                      "-o",
-                                      "ConnectTimeout=8",
-                                      "-o",
-                                      "ControlMaster=no",
-                                      "-o",
-                                      "ClearAllForwardings=yes"};
-    static const char *const srun[] = {"srun",       "--nodes=1", "--ntasks=1",   "--overlap",
-                                       "--mpi=none", "--quiet",   "--unbuffered", "--nodelist"};
-    size_t count = 0;
-    if (strcmp(work->launcher, "ssh") == 0) {
-        for (size_t i = 0; i < sizeof(ssh) / sizeof(ssh[0]); i++) {
-            words[count++] = ssh[i];
-        }
-        words[count++] = host;
-    } else if (strcmp(work->launcher, "srun") == 0) {
-        for (size_t i = 0; i < sizeof(srun) / sizeof(srun[0]); i++) {
-            words[count++] = srun[i];
-        }
-        words[count++] = host;
-        words[count++] = "sh";
-        words[count++] = "-c";
-    } else {
-        if (asprintf(shell, "exec %s \"$0\" \"$1\"", work->launcher) < 0) {
-            *shell = NULL;
-            return false;
-        }
-        words[count++] = "sh";
-        words[count++] = "-c";
-        words[count++] = *shell;
-        words[count++] = host;
-    }
-    words[count++] = remote;
-    words[count] = NULL;
-    return true;
-}
-
-/* In the child: of its own group, so that the terminal's signals are not for it, and dies with us. */
-static void command_run(const char *const *words, const int files[3], pid_t parent)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
-        _exit(CW_LAUNCH_EXIT_NOT_FOUND);
-    }
-    for (int i = 0; i < 3; i++) {
-        dup2(files[i], i);
-    }
-    cw_job_key_forget(); /* it goes by the frames */
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execvp(words[0], (char *const *)(uintptr_t)words);
-    dprintf(STDERR_FILENO, "%s: %s\n", words[0], strerror(errno));
-    _exit(CW_LAUNCH_EXIT_NOT_FOUND);
-}
-
-/* False: errno. */
-static bool command_start(struct launch_link *link, const char *const *words)
-{
-    int to[2] = {-1, -1}, from[2] = {-1, -1}, errors[2] = {-1, -1};
-    pid_t parent = getpid();
-    if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0) {
-        link->process = fork();
-        if (link->process == 0) {
-            command_run(words, (const int[3]){to[0], from[1], errors[1]}, parent);
-        }
-    }
-    int reason = errno;
-    const int theirs[] = {to[0], from[1], errors[1]};
-    for (size_t i = 0; i < 3; i++) {
-        if (theirs[i] >= 0) {
-            close(theirs[i]);
-        }
-    }
-    link->out = to[1];
-    link->in = from[0];
-    link->errors = errors[0];
-    errno = reason;
-    return link->process > 0;
-}
-
 /* ---- what the command says beside ---- */
+
+static bool has_more(int file)
+{
+    return poll(&(struct pollfd){.fd = file, .events = POLLIN}, 1, 0) > 0;
+}
+
+/* Its end is kept. */
+static void said_cut(struct launch_link *link)
+{
+    if (launch_bytes_count(&link->said) > SAID_MAX) {
+        launch_bytes_drop(&link->said, launch_bytes_count(&link->said) - SAID_MAX);
+    }
+}
 
 static void said_take(struct launch_link *link)
 {
@@ -226,9 +108,7 @@ static void said_take(struct launch_link *link)
     if (got < 0 || launch_bytes_add(&link->said, bytes, (size_t)got) != CW_OK) {
         return;
     }
-    if (launch_bytes_count(&link->said) > SAID_MAX) {
-        launch_bytes_drop(&link->said, launch_bytes_count(&link->said) - SAID_MAX);
-    }
+    said_cut(link);
     const char *begin, *end;
     while (link->state == LAUNCH_LINK_OPEN && launch_bytes_count(&link->said) > 0 &&
            (end = memchr(begin = launch_bytes_front(&link->said), '\n', launch_bytes_count(&link->said))) != NULL) {
@@ -278,12 +158,20 @@ static int command_ended(const struct launch_link *link)
     return -1;
 }
 
+/* Whether it was the dynamic loader that gave up, whose exit code is that of a shell without the program. */
+static bool lacks_library(const struct launch_link *link)
+{
+    static const char words[] = "error while loading shared libraries: ";
+    const char *said = launch_bytes_front(&link->said);
+    return said != NULL && memmem(said, launch_bytes_count(&link->said), words, strlen(words)) != NULL;
+}
+
 static void end_tell(struct launch_link *link)
 {
     char line[256], how[64] = "has closed its output";
     const char *launcher = link->config.work->launcher, *host = host_name(link);
     int code = command_ended(link);
-    while (link->errors >= 0 && poll(&(struct pollfd){.fd = link->errors, .events = POLLIN}, 1, 0) > 0) {
+    for (int i = 0; i < LAST_READS && link->errors >= 0 && has_more(link->errors); i++) {
         said_take(link);
     }
     last_line(link, line, sizeof(line));
@@ -296,6 +184,12 @@ static void end_tell(struct launch_link *link)
     if (link->state == LAUNCH_LINK_OPEN) {
         fail(link, CW_LAUNCH_EXIT_FAILED, "host %s: its agent is gone (`%s %s` %s%s): ending all ranks", host, launcher,
              host, how, line);
+    } else if (code == CW_LAUNCH_EXIT_NOT_FOUND && lacks_library(link)) {
+        fail(
+            link, CW_LAUNCH_EXIT_NOT_FOUND,
+            "host %s: causeway is there, and lacks a shared library (`%s %s` %s%s): install the packages that it needs "
+            "there (`./setup run`)",
+            host, launcher, host, how, line);
     } else if (code == CW_LAUNCH_EXIT_NOT_FOUND || code == CW_LAUNCH_EXIT_NOT_EXECUTABLE) {
         fail(link, CW_LAUNCH_EXIT_NOT_FOUND,
              "host %s: there is no causeway, neither as %s nor in PATH (`%s %s` %s%s): install the same version there",
@@ -353,8 +247,8 @@ static void frames_take(struct launch_link *link)
     while (link->state == LAUNCH_LINK_OPEN && (status = launch_frame_read(&link->received, &frame, &used)) == 1) {
         if (frame.type == LAUNCH_DONE && link->is_over) {
             link->state = LAUNCH_LINK_DONE;
-        } else if (frame.type == LAUNCH_DONE) {
-            status = CW_ERROR_ARGUMENT; /* nobody has said that the job is over */
+        } else if (frame.type == LAUNCH_DONE || !launch_frame_is_report(&frame)) {
+            status = CW_ERROR_ARGUMENT; /* or nobody has said that the job is over */
             break;
         } else {
             link->config.up.take(link->config.up.context, &frame);
@@ -369,7 +263,17 @@ static void frames_take(struct launch_link *link)
     }
 }
 
-/* Looks for the agent's line. True: it is there. */
+/* Throws away what came before the agent: a shell's own words, of which the end is kept for messages. */
+static void noise_drop(struct launch_link *link, size_t count)
+{
+    (void)launch_bytes_add(&link->said, launch_bytes_front(&link->received), count);
+    said_cut(link);
+    launch_bytes_drop(&link->received, count);
+    link->noise += count;
+}
+
+/* Looks for the agent's line: it may begin behind words that a shell has written without a newline. True: it is
+ * there. */
 static bool line_take(struct launch_link *link)
 {
     const char *begin, *end;
@@ -377,12 +281,13 @@ static bool line_take(struct launch_link *link)
                                                                     launch_bytes_count(&link->received))) != NULL) {
         char line[TEXT_BYTES];
         size_t length = (size_t)(end - begin);
-        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), begin);
-        if (strncmp(line, agent_word, strlen(agent_word)) != 0) {
-            (void)launch_bytes_add(&link->said, begin, length + 1); /* a shell's own words */
-            launch_bytes_drop(&link->received, length + 1);
+        const char *word = memmem(begin, length, agent_word, strlen(agent_word));
+        noise_drop(link, word != NULL ? (size_t)(word - begin) : length + 1);
+        if (word == NULL) {
             continue;
         }
+        length = (size_t)(end - word);
+        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), word);
         launch_bytes_drop(&link->received, length + 1);
         char *version = line + strlen(agent_word);
         char *identity = strchr(version, ' ');
@@ -400,7 +305,7 @@ static bool line_take(struct launch_link *link)
         report(link, LAUNCH_HERE, 0, identity);
         return true;
     }
-    if (launch_bytes_count(&link->received) > NOISE_MAX) {
+    if (link->noise + launch_bytes_count(&link->received) > NOISE_MAX) {
         fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: a shell there says too much, and no agent answers",
              host_name(link));
     }
@@ -435,8 +340,7 @@ void launch_link_event(struct launch_link *link, enum launch_source source)
     } else if (source == LAUNCH_LINK_ERRORS && link->errors >= 0) {
         said_take(link);
     } else if (source == LAUNCH_LINK_COMMAND && link->handle >= 0) {
-        while (link->state < LAUNCH_LINK_DONE && link->in >= 0 &&
-               poll(&(struct pollfd){.fd = link->in, .events = POLLIN}, 1, 0) > 0) {
+        for (int i = 0; i < LAST_READS && link->state < LAUNCH_LINK_DONE && link->in >= 0 && has_more(link->in); i++) {
             in_take(link); /* its last words */
         }
         if (link->state < LAUNCH_LINK_DONE) {
@@ -448,10 +352,20 @@ void launch_link_event(struct launch_link *link, enum launch_source source)
     }
 }
 
+void launch_link_ping(struct launch_link *link, uint64_t now_ns)
+{
+    uint64_t ping_ns = launch_ping_ns(link->bound_ns);
+    if (ping_ns != UINT64_MAX && now_ns >= link->sent_ns + ping_ns && launch_bytes_count(&link->waiting) == 0) {
+        launch_link_send(link, &(struct launch_frame){.type = LAUNCH_PING});
+    }
+}
+
 uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
 {
     char line[256];
     uint64_t silent_ns = UINT64_MAX, ping_ns = launch_ping_ns(link->bound_ns);
+    uint64_t absent_ns = link->looked_ns == 0 ? 0 : now_ns - link->looked_ns;
+    link->looked_ns = now_ns;
     if (link->state >= LAUNCH_LINK_DONE) {
         return UINT64_MAX;
     }
@@ -468,15 +382,20 @@ uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
              link->config.work->launcher, host_name(link));
         return UINT64_MAX;
     }
+    if (now_ns >= silent_ns && absent_ns >= link->bound_ns) {
+        fail(link, CW_LAUNCH_EXIT_FAILED,
+             "host %s: its agent has ended: the launcher was stopped for %" PRIu64 " s, and agents wait %" PRIu64
+             " s for a word of it (CAUSEWAY_FAILURE_TIMEOUT=0: for ever)",
+             host_name(link), absent_ns / 1000000000, link->bound_ns / 1000000000);
+        return UINT64_MAX;
+    }
     if (now_ns >= silent_ns) {
         fail(link, CW_LAUNCH_EXIT_FAILED,
              "host %s: its agent is silent for %" PRIu64 " s: ending all ranks (CAUSEWAY_FAILURE_TIMEOUT)",
              host_name(link), link->bound_ns / 1000000000);
         return UINT64_MAX;
     }
-    if (ping_ns != UINT64_MAX && now_ns >= link->sent_ns + ping_ns && launch_bytes_count(&link->waiting) == 0) {
-        launch_link_send(link, &(struct launch_frame){.type = LAUNCH_PING});
-    }
+    launch_link_ping(link, now_ns);
     uint64_t next_ns = ping_ns == UINT64_MAX ? UINT64_MAX : now_ns + ping_ns;
     return silent_ns < next_ns ? silent_ns : next_ns;
 }
@@ -498,15 +417,12 @@ static bool start_send(struct launch_link *link)
 
 void launch_link_open(struct launch_link *link, const struct launch_link_config *config)
 {
-    const char *origin, *words[WORDS_MAX];
-    char *shell = NULL;
+    const char *origin;
     *link = (struct launch_link){.config = *config, .handle = -1, .in = -1, .out = -1, .errors = -1};
     (void)cw_settings_failure_timeout(&link->bound_ns, &origin); /* the ranks say if it makes no sense */
     link->opened_ns = link->heard_ns = link->sent_ns = cw_clock_ns();
     link->hosts = calloc((size_t)config->host_count + 1, sizeof(*link->hosts));
-    char *remote = remote_command(config->work);
-    if (link->hosts == NULL || remote == NULL) {
-        free(remote);
+    if (link->hosts == NULL) {
         link->state = LAUNCH_LINK_FAILED;
         const struct launch_frame frame = {.type = LAUNCH_FAIL,
                                            .rank = config->hosts[0],
@@ -518,9 +434,7 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
     }
     memcpy(link->hosts, config->hosts, config->host_count * sizeof(*link->hosts));
     link->config.hosts = link->hosts;
-    if (!words_choose(config->work, host_name(link), remote, &shell, words)) {
-        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: out of memory", host_name(link));
-    } else if (!command_start(link, words)) {
+    if (!launch_link_command(link, host_name(link))) {
         fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: `%s` cannot be started: %s", host_name(link),
              config->work->launcher, strerror(errno));
     } else {
@@ -537,8 +451,6 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
             fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: out of memory", host_name(link));
         }
     }
-    free(remote);
-    free(shell);
 }
 
 void launch_link_listen(struct launch_link *link)

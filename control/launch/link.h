@@ -47,22 +47,33 @@ struct launch_link {
     int handle;    /* its pidfd */
     int in, out, errors;
     bool out_blocked;
-    struct launch_bytes received, waiting, said; /* from `in`; to `out`; from `errors` */
+    struct launch_bytes received, waiting, said; /* from `in`; to `out`; from `errors`, and before the agent's line */
+    size_t noise;                                /* bytes before that line */
     uint64_t opened_ns, heard_ns, sent_ns;
-    uint64_t bound_ns; /* of silence; 0: for ever */
-    bool is_over;      /* the job: its end is no failure any more */
+    uint64_t looked_ns; /* the last turn; 0: none yet */
+    uint64_t bound_ns;  /* of silence; 0: for ever */
+    bool is_over;       /* the job: its end is no failure any more */
 };
 
 /* Starts the command, and sends LAUNCH_START. A link that cannot be opened reports so like any other failure. */
 void launch_link_open(struct launch_link *link, const struct launch_link_config *config);
 void launch_link_send(struct launch_link *link, const struct launch_frame *order);
 void launch_link_event(struct launch_link *link, enum launch_source source);
+/* Says to the agent that this end is there, if nothing was said for a while. */
+void launch_link_ping(struct launch_link *link, uint64_t now_ns);
 /* Silence counts from now on: nobody has read meanwhile. */
 void launch_link_listen(struct launch_link *link);
 /* What the time brings; when it is due again, at the latest. */
 uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns);
 /* Lets go of the command, which the caller sweeps. */
 void launch_link_close(struct launch_link *link);
+
+/* ---- link_command.c ---- */
+
+/* Starts the command that starts the agent: process, in, out and errors become the link's. False: errno. */
+bool launch_link_command(struct launch_link *link, const char *host);
+
+/* ---- both ends ---- */
 
 /* The pause after which a side that has nothing to send sends LAUNCH_PING, if silence is bounded. */
 uint64_t launch_ping_ns(uint64_t bound_ns);

@@ -54,7 +54,7 @@ static bool is_own_address(const char *name)
     return is_own;
 }
 
-static bool is_here(const char *name)
+bool cw_launch_host_is_here(const char *name)
 {
     char own[HOST_NAME_BYTES] = "";
     (void)gethostname(own, sizeof(own) - 1);
@@ -222,9 +222,10 @@ int launch_place(const struct cw_launch_config *config, struct launch_work *work
     free(room);
     *self = UINT32_MAX;
     for (uint32_t host = 0; host < work->host_count && *self == UINT32_MAX; host++) {
-        *self = is_here(work->host_names[host]) ? host : UINT32_MAX;
+        *self = cw_launch_host_is_here(work->host_names[host]) ? host : UINT32_MAX;
     }
-    if (*self == UINT32_MAX || work->host_count > 1) {
+    work->is_elsewhere = *self == UINT32_MAX;
+    if (launch_work_is_spread(work)) {
         work->executable = own_place(true);
         work->directory = own_place(false);
         work->variables = variables_choose(config->exported);

@@ -11,9 +11,9 @@
  * launch/stopped.c who is stopped while others wait for it
  *
  * launch/tree.h    crews and links below
- * launch/crew.h    the ranks of a host: crew_spawn.c one process more, crew_files.c their standard files, sweep.c nobody is
- *                  left, binding.h their processors
- * launch/link.h    to an agent; frame.h, work.h what goes there
+ * launch/crew.h    the ranks of a host: crew_spawn.c one process more, crew_files.c their standard files, crew_pmi.c
+ *                  their PMI-1 server, sweep.c nobody is left, binding.h their processors
+ * launch/link.h    to an agent: link_command.c what starts it; frame.h, work.h what goes there
  * launch/agent.h   the other end */
 #pragma once
 
@@ -27,9 +27,7 @@ enum {
     LAUNCH_LABEL_BYTES = 16,
     LAUNCH_TEXT_BYTES = 640,
     LAUNCH_READ_BYTES = 65536,
-    LAUNCH_SINK_MAX = 1 << 20,     /* ranks are not read from while more waits to be written */
-    LAUNCH_DESCRIPTORS_A_RANK = 4, /* PMI, process, stdout, stderr; one more if all get our stdin */
-    LAUNCH_DESCRIPTORS_MORE = 192, /* among them those of links */
+    LAUNCH_SINK_MAX = 1 << 20, /* ranks are not read from while more waits to be written */
     LAUNCH_IDENTITY_BYTES = 128,
 };
 #define LAUNCH_GRACE_NS 2000000000ull

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 /* ---- up ---- */
@@ -11,21 +12,24 @@ static uint32_t parts(const struct launch_tree *tree)
     return tree->link_count + tree->has_crew;
 }
 
-/* One part's ranks all wait: when all parts' do, those above are told what all have put. */
+/* One part's ranks all wait: when all parts' do, those above are told what all have put. Much of it goes up before. */
 static void fence_take(struct launch_tree *tree, const struct launch_frame *frame)
 {
     (void)launch_bytes_add(&tree->entries, frame->bytes,
                            frame->count); /* what is missing is missed when it is asked for */
-    if (++tree->fenced < parts(tree)) {
+    tree->fenced += frame->value == 0;
+    bool goes_on = tree->fenced < parts(tree);
+    if (goes_on && launch_bytes_count(&tree->entries) < LAUNCH_FENCE_PIECE) {
         return;
     }
     struct launch_bytes entries = tree->entries;
     const struct launch_frame joined = {
         .type = LAUNCH_FENCE,
+        .value = goes_on,
         .bytes = launch_bytes_front(&entries),
         .count = (uint32_t)launch_bytes_count(&entries),
     };
-    tree->fenced = 0;
+    tree->fenced = goes_on ? tree->fenced : 0;
     tree->entries = (struct launch_bytes){.start = NULL};
     tree->config.up.take(tree->config.up.context, &joined);
     launch_bytes_dispose(&entries);
@@ -163,6 +167,21 @@ int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *
         launch_link_listen(&tree->links[i]);
     }
     return status;
+}
+
+void launch_tree_ping(struct launch_tree *tree)
+{
+    for (uint32_t i = 0; i < tree->link_count; i++) {
+        launch_link_ping(&tree->links[i], cw_clock_ns());
+    }
+}
+
+void launch_tree_pause(struct launch_tree *tree, bool stops)
+{
+    for (uint32_t i = 0; i < tree->link_count; i++) {
+        launch_link_listen(&tree->links[i]);
+        launch_link_send(&tree->links[i], &(struct launch_frame){.type = LAUNCH_PING, .value = stops});
+    }
 }
 
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host)

@@ -38,6 +38,12 @@ void launch_tree_order(struct launch_tree *tree, const struct launch_frame *orde
 void launch_tree_event(struct launch_tree *tree, enum launch_source source, uint32_t index);
 /* What the time brings; when it is due again, at the latest. */
 uint64_t launch_tree_turn(struct launch_tree *tree, uint64_t now_ns);
+/* Says to the agents that this process is there, while it does nothing else for them: when it is due. */
+void launch_tree_ping(struct launch_tree *tree);
+
+/* Tells the agents that this process is about to be stopped, for as long as its user likes, or goes on. */
+void launch_tree_pause(struct launch_tree *tree, bool stops);
+
 /* Whether the ranks of a host can still be heard of. */
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host);
 /* Whether no agent has anybody left, or can be asked. */

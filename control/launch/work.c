@@ -30,7 +30,7 @@ uint32_t launch_work_count(const struct launch_work *work, uint32_t host)
 
 bool launch_work_is_spread(const struct launch_work *work)
 {
-    return work->host_count > 1;
+    return work->host_count > 1 || work->is_elsewhere;
 }
 
 bool launch_work_mapping(const struct launch_work *work, char *text, size_t bytes)

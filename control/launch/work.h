@@ -21,6 +21,7 @@ struct launch_work {
     size_t program_count;
     uint32_t *host_of; /* per rank */
     uint32_t host_count;
+    bool is_elsewhere; /* no rank runs on the launcher's host */
     const char **host_names;
     const char *launcher;   /* as cw_launch_config has it */
     const char *executable; /* this command, as other hosts may have it */
@@ -38,7 +39,8 @@ struct launch_work {
 const struct cw_launch_program *launch_work_program(const struct launch_work *work, uint32_t rank);
 /* Ranks of a host. */
 uint32_t launch_work_count(const struct launch_work *work, uint32_t host);
-/* Whether ranks run on more than one. */
+/* Whether ranks run on other hosts than the launcher's: they are named in messages, and may be out of reach. Of the
+ * launcher's work only. */
 bool launch_work_is_spread(const struct launch_work *work);
 /* "(vector,(0,2,4))", as PMI-1 knows it, if it fits: where ranks run. False: it does not. */
 bool launch_work_mapping(const struct launch_work *work, char *text, size_t bytes);

@@ -1,8 +1,8 @@
 #include "control/net/neighbour.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/neighbour.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/net/netlink.h"
 #include "control/net/route.h"
 #include "control/net/solicit.h"
 #include "dataplane/base/clock.h"
@@ -18,106 +19,83 @@
 #include "dataplane/status.h"
 
 enum {
-    ANSWER_BYTES = 32768, /* what the kernel gives in one piece */
     NEIGHBOURS_MAX = 4096,
     ROUNDS = 4,
     ROUND_MS = 250,
+    LOOK_MS = 20, /* at the kernel's table, while it asks itself */
+    OTHERS_LOOKS = 50,
+    OTHERS_EACH = 10, /* looks to a datagram */
+    DISCARD_PORT = 9,
 };
 
 /* ---- the kernel's table (rtnetlink(7)) ---- */
 
-/* Adds one; false: there is no room. */
-static bool neighbour_take(const struct nlmsghdr *header, uint32_t interface, struct cw_neighbour *neighbours,
-                           uint32_t count_max, uint32_t *count)
+/* Neighbours of an interface, as they are found. */
+struct table {
+    uint32_t interface;
+    struct cw_neighbour *neighbours;
+    uint32_t count_max;
+    uint32_t *count;
+};
+
+/* Adds one, if there is room. */
+static int neighbour_take(void *context, const struct nlmsghdr *header)
 {
     const uint16_t sure = NUD_REACHABLE | NUD_PERMANENT | NUD_DELAY | NUD_PROBE, once = NUD_STALE;
-    struct ndmsg message;
+    struct table *table = context;
     struct cw_neighbour found = {.is_sure = false};
     bool has_mac = false;
-    if (header->nlmsg_len < NLMSG_LENGTH(sizeof(message))) {
-        return true;
+    if (header->nlmsg_len < NLMSG_LENGTH(sizeof(struct ndmsg))) {
+        return CW_OK;
     }
-    memcpy(&message, NLMSG_DATA(header), sizeof(message));
-    size_t at = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(message)));
-    while (at + sizeof(struct rtattr) <= header->nlmsg_len) {
-        struct rtattr attribute;
-        memcpy(&attribute, (const uint8_t *)header + at, sizeof(attribute));
-        const uint8_t *data = (const uint8_t *)header + at + RTA_LENGTH(0);
-        if (attribute.rta_len < RTA_LENGTH(0) || attribute.rta_len > header->nlmsg_len - at) {
-            break;
-        }
-        size_t bytes = attribute.rta_len - RTA_LENGTH(0);
-        if (attribute.rta_type == NDA_DST && bytes == (message.ndm_family == AF_INET ? 4 : sizeof(found.ip.bytes))) {
+    const struct ndmsg *message = NLMSG_DATA(header);
+    const uint8_t *place = (const uint8_t *)message + NLMSG_ALIGN(sizeof(*message));
+    const uint8_t *end = (const uint8_t *)header + header->nlmsg_len;
+    size_t ip_bytes = message->ndm_family == AF_INET ? 4 : sizeof(found.ip.bytes);
+    for (const struct rtattr *at = cw_netlink_attribute(&place, end); at != NULL;
+         at = cw_netlink_attribute(&place, end)) {
+        if (at->rta_type == NDA_DST && RTA_PAYLOAD(at) == ip_bytes) {
             found.ip = cw_ip_v4(0);
-            memcpy(found.ip.bytes + sizeof(found.ip.bytes) - bytes, data, bytes);
-        } else if (attribute.rta_type == NDA_LLADDR && bytes == sizeof(found.mac)) {
-            memcpy(found.mac, data, sizeof(found.mac));
+            memcpy(found.ip.bytes + sizeof(found.ip.bytes) - ip_bytes, RTA_DATA(at), ip_bytes);
+        } else if (at->rta_type == NDA_LLADDR && RTA_PAYLOAD(at) == sizeof(found.mac)) {
+            memcpy(found.mac, RTA_DATA(at), sizeof(found.mac));
             has_mac = true;
         }
-        at += RTA_ALIGN(attribute.rta_len);
     }
-    found.is_sure = (message.ndm_state & sure) != 0;
-    if ((message.ndm_family != AF_INET && message.ndm_family != AF_INET6) ||
-        (uint32_t)message.ndm_ifindex != interface || !has_mac || cw_ip_is_none(&found.ip) ||
-        (message.ndm_state & (sure | once)) == 0) {
-        return true;
+    found.is_sure = (message->ndm_state & sure) != 0;
+    if ((message->ndm_family != AF_INET && message->ndm_family != AF_INET6) ||
+        (uint32_t)message->ndm_ifindex != table->interface || !has_mac || cw_ip_is_none(&found.ip) ||
+        (message->ndm_state & (sure | once)) == 0) {
+        return CW_OK;
     }
-    if (*count == count_max) {
-        return false;
+    if (*table->count == table->count_max) {
+        return CW_ERROR_NOT_FOUND;
     }
-    neighbours[(*count)++] = found;
-    return true;
+    table->neighbours[(*table->count)++] = found;
+    return CW_OK;
 }
 
 int cw_neighbours_parse(const void *answer, size_t bytes, uint32_t interface, struct cw_neighbour *neighbours,
                         uint32_t count_max, uint32_t *count)
 {
-    const uint8_t *at = answer;
-    size_t left = bytes;
-    while (left >= sizeof(struct nlmsghdr)) {
-        const struct nlmsghdr *header = (const struct nlmsghdr *)at;
-        if (header->nlmsg_len < sizeof(*header) || header->nlmsg_len > left) {
-            return CW_ERROR_SYSTEM;
-        }
-        if (header->nlmsg_type == NLMSG_DONE) {
-            return CW_ERROR_NOT_FOUND;
-        }
-        if (header->nlmsg_type != RTM_NEWNEIGH) {
-            return CW_ERROR_SYSTEM;
-        }
-        if (!neighbour_take(header, interface, neighbours, count_max, count)) {
-            return CW_ERROR_NOT_FOUND;
-        }
-        size_t length = NLMSG_ALIGN((size_t)header->nlmsg_len);
-        left -= length < left ? length : left;
-        at += length;
-    }
-    return left == 0 ? CW_OK : CW_ERROR_SYSTEM;
+    struct table table = {.interface = interface, .neighbours = neighbours, .count_max = count_max, .count = count};
+    return cw_netlink_piece(answer, bytes, RTM_NEWNEIGH, neighbour_take, &table);
 }
 
-/* Those of an interface; returns how many. What cannot be read is asked for. */
-static uint32_t neighbours_read(uint32_t interface, bool is_v6, struct cw_neighbour *neighbours)
+/* Those of an interface, of both kinds; returns how many. What cannot be read is asked for. */
+static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbours)
 {
-    struct {
+    const struct {
         struct nlmsghdr header;
         struct ndmsg message;
     } request = {
         .header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .message = {.ndm_family = is_v6 ? AF_INET6 : AF_INET},
+        .message = {.ndm_family = AF_UNSPEC},
     };
-    uint8_t *answer = malloc(ANSWER_BYTES);
-    int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     uint32_t count = 0;
-    bool goes_on = answer != NULL && file >= 0 && send(file, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
-    while (goes_on) {
-        ssize_t got = recv(file, answer, ANSWER_BYTES, 0);
-        goes_on =
-            got > 0 && cw_neighbours_parse(answer, (size_t)got, interface, neighbours, NEIGHBOURS_MAX, &count) == CW_OK;
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    free(answer);
+    struct table table = {
+        .interface = interface, .neighbours = neighbours, .count_max = NEIGHBOURS_MAX, .count = &count};
+    cw_netlink_dump(&request, sizeof(request), RTM_NEWNEIGH, neighbour_take, &table);
     return count;
 }
 
@@ -184,6 +162,19 @@ static int ask_all(struct search *search, uint32_t interface, const struct cw_ip
 
 /* ---- all of it ---- */
 
+/* Has the kernel want to send something to a host: it asks for the next hop then. */
+static void datagram_send(const char *interface, const struct cw_ip *ip)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
+    int file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memcpy(&to.sin_addr, ip->bytes + 12, sizeof(to.sin_addr));
+    if (file >= 0) {
+        (void)setsockopt(file, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface) + 1);
+        (void)sendto(file, "", 1, 0, (const struct sockaddr *)&to, sizeof(to)); /* it is sent again */
+        close(file);
+    }
+}
+
 /* Who is next on the way to a host; false: nobody, and its reason says why. */
 static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, const struct cw_ip *own)
 {
@@ -207,6 +198,12 @@ static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, 
     return true;
 }
 
+/* A router of IPv6 on the way to an address of IPv4 (RFC 8950). */
+static bool is_of_other_kind(const struct cw_hop *hop)
+{
+    return cw_ip_is_v4(&hop->next) != cw_ip_is_v4(&hop->ip);
+}
+
 static void table_look(struct search *search, uint32_t index, const struct cw_neighbour *neighbours, uint32_t count)
 {
     struct cw_hop *hop = &search->hops[index];
@@ -218,8 +215,37 @@ static void table_look(struct search *search, uint32_t index, const struct cw_ne
             is_sure = neighbours[i].is_sure;
         }
     }
-    search->asks[index] = !is_sure;
-    search->asked += !is_sure;
+    bool asks = !is_sure && !is_of_other_kind(hop); /* which our own address cannot ask for */
+    search->asks[index] = asks;
+    search->asked += asks;
+}
+
+/* Next hops of the other kind, for which the kernel asks itself. `neighbours` is room. */
+static void others_ask(struct search *search, uint32_t index, const char *interface, struct cw_neighbour *neighbours)
+{
+    for (uint32_t look = 0; look < OTHERS_LOOKS; look++) {
+        bool waits = false;
+        for (uint32_t i = 0; i < search->count; i++) {
+            struct cw_hop *hop = &search->hops[i];
+            if (hop->is_known || hop->reason[0] != 0 || !is_of_other_kind(hop)) {
+                continue;
+            }
+            waits = true;
+            if (look % OTHERS_EACH == 0 && cw_ip_is_v4(&hop->ip)) {
+                datagram_send(interface, &hop->ip);
+            }
+        }
+        if (!waits) {
+            return;
+        }
+        (void)poll(NULL, 0, LOOK_MS);
+        uint32_t known = neighbours_read(index, neighbours);
+        for (uint32_t i = 0; i < search->count; i++) {
+            if (!search->hops[i].is_known && is_of_other_kind(&search->hops[i])) {
+                table_look(search, i, neighbours, known);
+            }
+        }
+    }
 }
 
 int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t own_mac[6], struct cw_hop *hops,
@@ -235,7 +261,7 @@ int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t o
         free(search.asks);
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for neighbours");
     }
-    uint32_t known = neighbours_read(index, !cw_ip_is_v4(own), neighbours);
+    uint32_t known = neighbours_read(index, neighbours);
     for (uint32_t i = 0; i < count; i++) {
         if (!next_find(&hops[i], index, interface, own)) {
             continue;
@@ -248,9 +274,11 @@ int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t o
         }
     }
     int failed = ask_all(&search, index, own, own_mac);
+    others_ask(&search, index, interface, neighbours);
     for (uint32_t i = 0; i < count; i++) {
         if (!hops[i].is_known && hops[i].reason[0] == 0) {
-            snprintf(hops[i].reason, sizeof(hops[i].reason), "nobody answers for that address (%s)", asks_by);
+            snprintf(hops[i].reason, sizeof(hops[i].reason), "nobody answers for that address (%s)",
+                     is_of_other_kind(&hops[i]) ? "neighbour discovery" : asks_by);
         }
     }
     free(neighbours);

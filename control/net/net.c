@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/net/address.h"
 #include "control/net/way.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-enum { LIST_BYTES = 500, TEXT_BYTES = 64, NONE = -1 };
+enum { LIST_BYTES = 500, TEXT_BYTES = 64, STATES_MAX = 64, NONE = -1 };
 
 /* ---- what CAUSEWAY_NET leaves ---- */
 
@@ -116,8 +117,7 @@ static uint16_t mtu_of(const char *interface)
     return (uint16_t)(mtu < CW_PORT_MTU_MIN ? CW_PORT_MTU_MIN : mtu > CW_PORT_MTU_MAX ? CW_PORT_MTU_MAX : mtu);
 }
 
-/* The machine and the namespace of its interfaces. */
-static int network_identify(uint8_t network[8])
+int cw_net_identify(uint8_t network[8])
 {
     struct {
         char boot[64];
@@ -175,52 +175,90 @@ static bool is_usable(const struct ifaddrs *at)
             !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)at->ifa_addr)->sin6_addr));
 }
 
+/* What is being made: an offer, and the list of what there is, for people. */
+struct making {
+    struct cw_net_offer *offer;
+    struct wish wish;
+    uint32_t interfaces[CW_NET_ADDRESSES]; /* of the offer's addresses */
+    struct cw_address states[STATES_MAX];
+    uint32_t state_count;
+    char list[LIST_BYTES];
+    size_t used;
+};
+
+/* Whether the offer has an address of the same kind by the same interface. */
+static bool has_like(const struct making *making, uint32_t interface, const struct cw_ip *ip)
+{
+    for (uint32_t i = 0; i < making->offer->count; i++) {
+        if (making->interfaces[i] == interface && cw_ip_is_v4(&making->offer->addresses[i].ip) == cw_ip_is_v4(ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Offers the address if it is in this state. */
+static void address_offer(struct making *making, const struct ifaddrs *at, enum cw_address_state state)
+{
+    struct cw_net_offer *offer = making->offer;
+    char text[TEXT_BYTES], device[IF_NAMESIZE];
+    struct cw_ip ip = ip_of(at->ifa_addr);
+    bool is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
+    snprintf(device, sizeof(device), "%.*s", (int)strcspn(at->ifa_name, ":"), at->ifa_name); /* behind it: a label */
+    uint32_t interface = if_nametoindex(device);
+    if (cw_address_state(making->states, making->state_count, interface, &ip) != state) {
+        return;
+    }
+    cw_ip_write(&ip, text);
+    if (making->used < sizeof(making->list)) {
+        making->used += (size_t)snprintf(making->list + making->used, sizeof(making->list) - making->used, "%s%s %s",
+                                         making->used > 0 ? ", " : "", at->ifa_name, text);
+    }
+    /* loopback is somebody's wish only: tests on one host */
+    if (offer->count == CW_NET_ADDRESSES || !wish_allows(&making->wish, at->ifa_name, &ip) ||
+        (is_loopback && making->wish.text == NULL) ||
+        (state == CW_ADDRESS_DEPRECATED && has_like(making, interface, &ip))) {
+        return;
+    }
+    making->interfaces[offer->count] = interface;
+    offer->addresses[offer->count++] = (struct cw_net_address){
+        .ip = ip,
+        .speed_mbps = speed_of(at->ifa_name),
+        .mtu_bytes = mtu_of(at->ifa_name),
+        .bits = bits_of(at->ifa_netmask),
+        .is_default = is_default(at->ifa_name, at->ifa_addr->sa_family == AF_INET6),
+    };
+}
+
 int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes)
 {
-    struct wish wish;
+    static const enum cw_address_state order[] = {CW_ADDRESS_PREFERRED, CW_ADDRESS_DEPRECATED};
+    struct making making = {.offer = offer};
     struct ifaddrs *all = NULL;
-    char list[LIST_BYTES] = "";
-    size_t used = 0;
     memset(offer, 0, sizeof(*offer));
-    int status = wish_read(&wish, error, error_bytes);
+    int status = wish_read(&making.wish, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
-    offer->way = (uint8_t)wish.way;
-    if (network_identify(offer->network) != CW_OK || getifaddrs(&all) != 0) {
+    offer->way = (uint8_t)making.wish.way;
+    if (cw_net_identify(offer->network) != CW_OK || getifaddrs(&all) != 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the interfaces of this host are not known%s",
                              " (mount /proc)");
     }
-    for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
-        char text[TEXT_BYTES];
-        if (!is_usable(at)) {
-            continue;
-        }
-        struct cw_ip ip = ip_of(at->ifa_addr);
-        bool is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0;
-        cw_ip_write(&ip, text);
-        if (used < sizeof(list)) {
-            used +=
-                (size_t)snprintf(list + used, sizeof(list) - used, "%s%s %s", used > 0 ? ", " : "", at->ifa_name, text);
-        }
-        /* loopback is somebody's wish only: tests on one host */
-        if (offer->count < CW_NET_ADDRESSES && wish_allows(&wish, at->ifa_name, &ip) &&
-            (!is_loopback || wish.text != NULL)) {
-            offer->addresses[offer->count++] = (struct cw_net_address){
-                .ip = ip,
-                .speed_mbps = speed_of(at->ifa_name),
-                .mtu_bytes = mtu_of(at->ifa_name),
-                .bits = bits_of(at->ifa_netmask),
-                .is_default = is_default(at->ifa_name, at->ifa_addr->sa_family == AF_INET6),
-            };
+    making.state_count = cw_addresses_read(making.states, STATES_MAX);
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
+            if (is_usable(at)) {
+                address_offer(&making, at, order[i]);
+            }
         }
     }
     freeifaddrs(all);
-    if (offer->count == 0 && wish.text != NULL) {
+    if (offer->count == 0 && making.wish.text != NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s%s", wish.text,
-                             used > 0 ? list : "no address at all",
-                             wish.way == CW_WAY_NONE ? "; ways are " CW_WAY_WORDS : "");
+                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s%s",
+                             making.wish.text, making.used > 0 ? making.list : "no address at all",
+                             making.wish.way == CW_WAY_NONE ? "; ways are " CW_WAY_WORDS : "");
     }
     return CW_OK;
 }

@@ -34,14 +34,19 @@ struct cw_net_offer {
     uint8_t network[8]; /* the same for processes that share their interfaces */
     uint8_t way;        /* that CAUSEWAY_NET names (way.h) */
     uint8_t reserved[3];
+    uint8_t device[8]; /* the same for ranks that name the same device; zero: each has another one, or none */
     uint32_t count;
     struct cw_net_address addresses[CW_NET_ADDRESSES];
 };
 
-/* The addresses of this host: of interfaces that are up, but loopback. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND:
- * CAUSEWAY_NET makes no sense, or leaves none, with a line in `error`; CW_ERROR_SYSTEM. A host without any offers
- * none. */
+/* The addresses of this host: of interfaces that are up, but loopback, and but those that the kernel does not answer
+ * for yet, or that another host has; deprecated ones where an interface has no other of the kind. CW_OK;
+ * CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND: CAUSEWAY_NET makes no sense, or leaves none, with a line in `error`;
+ * CW_ERROR_SYSTEM. A host without any offers none. */
 int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes);
+
+/* What tells apart this machine, and the namespace of its interfaces, from all others. CW_OK; CW_ERROR_SYSTEM. */
+int cw_net_identify(uint8_t network[8]);
 
 /* The address in `offers[own]` that the others use; its MTU is the least that any host has in the subnet, which is what
  * all of them can take from a multicast. False: there is none. `why`: the reason, for people. */

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,24 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/net/netlink.h"
 #include "dataplane/status.h"
 
-enum { ANSWER_BYTES = 4096, PATIENCE_MS = 500 };
+enum { ANSWER_BYTES = 4096, PATIENCE_MS = 1200, DATAGRAMS = 12 };
 
 /* ---- netlink (rtnetlink(7)) ---- */
-
-/* The attribute at *at, which moves behind it; NULL: the list is over. */
-static const struct rtattr *attribute_next(const uint8_t **at, const uint8_t *end)
-{
-    const struct rtattr *attribute = (const struct rtattr *)*at;
-    size_t left = (size_t)(end - *at);
-    if (left < sizeof(*attribute) || attribute->rta_len < sizeof(*attribute) || attribute->rta_len > left) {
-        return NULL;
-    }
-    size_t length = RTA_ALIGN((size_t)attribute->rta_len);
-    *at += length < left ? length : left;
-    return attribute;
-}
 
 /* An address of either kind; none: its length is of neither. */
 static struct cw_ip attribute_ip(const struct rtattr *attribute)
@@ -42,6 +29,24 @@ static struct cw_ip attribute_ip(const struct rtattr *attribute)
     }
     if (bytes == 4 || bytes == sizeof(ip.bytes)) {
         memcpy(ip.bytes + sizeof(ip.bytes) - bytes, RTA_DATA(attribute), bytes);
+    }
+    return ip;
+}
+
+/* A next hop of the other kind: of IPv6 on the way to an address of IPv4 (RFC 8950). */
+static struct cw_ip attribute_via(const struct rtattr *attribute)
+{
+    struct cw_ip ip = {{0}};
+    uint16_t family = 0;
+    size_t bytes = RTA_PAYLOAD(attribute);
+    if (bytes < sizeof(family)) {
+        return ip;
+    }
+    memcpy(&family, RTA_DATA(attribute), sizeof(family));
+    bytes -= sizeof(family);
+    if ((family == AF_INET && bytes == 4) || (family == AF_INET6 && bytes == sizeof(ip.bytes))) {
+        ip = bytes == 4 ? cw_ip_v4(0) : ip;
+        memcpy(ip.bytes + sizeof(ip.bytes) - bytes, (const uint8_t *)RTA_DATA(attribute) + sizeof(family), bytes);
     }
     return ip;
 }
@@ -58,7 +63,8 @@ static uint32_t attribute_be32(const struct rtattr *attribute)
 static uint32_t metrics_mtu(const struct rtattr *metrics)
 {
     const uint8_t *place = RTA_DATA(metrics), *end = (const uint8_t *)metrics + metrics->rta_len;
-    for (const struct rtattr *at = attribute_next(&place, end); at != NULL; at = attribute_next(&place, end)) {
+    for (const struct rtattr *at = cw_netlink_attribute(&place, end); at != NULL;
+         at = cw_netlink_attribute(&place, end)) {
         if (at->rta_type == RTAX_MTU) {
             return ntohl(attribute_be32(at)); /* this one is in host byte order */
         }
@@ -82,13 +88,17 @@ int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route)
     const struct rtmsg *message = NLMSG_DATA(header);
     const uint8_t *place = (const uint8_t *)message + NLMSG_ALIGN(sizeof(*message));
     const uint8_t *end = (const uint8_t *)answer + header->nlmsg_len;
-    for (const struct rtattr *at = attribute_next(&place, end); at != NULL; at = attribute_next(&place, end)) {
+    for (const struct rtattr *at = cw_netlink_attribute(&place, end); at != NULL;
+         at = cw_netlink_attribute(&place, end)) {
         switch (at->rta_type) {
         case RTA_OIF:
             (void)if_indextoname(ntohl(attribute_be32(at)), route->interface);
             break;
         case RTA_GATEWAY:
             route->gateway = attribute_ip(at);
+            break;
+        case RTA_VIA:
+            route->gateway = attribute_via(at);
             break;
         case RTA_PREFSRC:
             route->source = attribute_ip(at);
@@ -178,8 +188,9 @@ static bool is_unanswered(const struct cw_ip *ip)
     return found;
 }
 
-/* Sends a datagram; the error that comes of it, 0 for none. */
-static int datagram_try(const struct cw_ip *ip, uint16_t udp_port)
+/* Sends datagrams for a while; the error that comes of them, 0 for none. Kernels tell one sender of errors once a
+ * second (icmp_ratelimit), and those of the session that failed have counted. */
+static int datagrams_try(const struct cw_ip *ip, uint16_t udp_port)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(udp_port)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(udp_port)};
@@ -192,13 +203,16 @@ static int datagram_try(const struct cw_ip *ip, uint16_t udp_port)
         return 0;
     }
     if (connect(file, is_v4 ? (const struct sockaddr *)&v4 : (const struct sockaddr *)&v6,
-                is_v4 ? sizeof(v4) : sizeof(v6)) != 0 ||
-        send(file, "", 1, 0) != 1) {
+                is_v4 ? sizeof(v4) : sizeof(v6)) != 0) {
         failed = errno;
-    } else {
+    }
+    for (int sent = 0; sent < DATAGRAMS && failed == 0; sent++) {
         struct pollfd waits = {.fd = file};
-        (void)poll(&waits, 1, PATIENCE_MS);
-        (void)getsockopt(file, SOL_SOCKET, SO_ERROR, &failed, &bytes);
+        if (send(file, "", 1, 0) != 1) {
+            failed = errno;
+        } else if (poll(&waits, 1, PATIENCE_MS / DATAGRAMS) > 0) {
+            (void)getsockopt(file, SOL_SOCKET, SO_ERROR, &failed, &bytes);
+        }
     }
     close(file);
     return failed;
@@ -211,11 +225,11 @@ static const char *reason_of(int failed)
     case EACCES:
         return "a firewall on this host forbids it (nft list ruleset)";
     case ECONNREFUSED:
-        return "the kernel there says that nobody has that port: is a NAT between, or a container's network there? "
-               "CAUSEWAY_NET names another interface";
+        return "the kernel there says that nobody has that port: does a firewall there reject UDP (--ports), or is a "
+               "NAT between, or a container's network there? CAUSEWAY_NET names another interface";
     case EHOSTUNREACH:
-        return "nobody answers for that address: is the host in another subnet or VLAN, or down there? CAUSEWAY_NET "
-               "names another interface";
+        return "nobody answers for that address: is the host in another subnet or VLAN, or down there, or does a "
+               "firewall reject UDP (--ports)? CAUSEWAY_NET names another interface";
     case ENETUNREACH:
         return "this host has no route there (ip route)";
     default:
@@ -232,7 +246,7 @@ void cw_route_diagnose(const struct cw_ip *ip, uint16_t udp_port, char *text, si
     int status = cw_route_ask(ip, &route);
     bool has_gateway = !cw_ip_is_none(&route.gateway);
     bool unanswered = status == CW_OK && is_unanswered(has_gateway ? &route.gateway : ip);
-    int failed = unanswered ? EHOSTUNREACH : datagram_try(ip, udp_port);
+    int failed = unanswered ? EHOSTUNREACH : datagrams_try(ip, udp_port);
     cw_ip_write(&route.source, source);
     cw_ip_write(&route.gateway, gateway);
     if (status == CW_OK) {

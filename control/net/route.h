@@ -11,7 +11,7 @@
 struct cw_route {
     char interface[16];
     struct cw_ip source;  /* that the kernel would take; none: not told */
-    struct cw_ip gateway; /* next hop; none: the address itself */
+    struct cw_ip gateway; /* next hop, which may be of IPv6 though the address is of IPv4; none: the address itself */
     uint32_t mtu_bytes;   /* of the interface, or less where the kernel knows of a narrower path; 0: not known */
     bool is_local;        /* the address is this host's own */
 };

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <linux/ethtool.h>
 #include <linux/if_link.h>
+#include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/net/device.h"
 #include "control/net/net.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
@@ -24,10 +26,8 @@
 enum { LINK_BYTES = 16384 /* of what the kernel says of an interface */ };
 
 static const char *const names[] = {
-    [CW_WAY_NONE] = "none",
-    [CW_WAY_UDP] = "udp",
-    [CW_WAY_AF_PACKET] = "af_packet",
-    [CW_WAY_AF_XDP] = "af_xdp",
+    [CW_WAY_NONE] = "none",     [CW_WAY_UDP] = "udp",       [CW_WAY_AF_PACKET] = "af_packet",
+    [CW_WAY_AF_XDP] = "af_xdp", [CW_WAY_DEVICE] = "device", [CW_WAY_NODE] = "node",
 };
 
 const char *cw_way_name(enum cw_way way)
@@ -37,15 +37,16 @@ const char *cw_way_name(enum cw_way way)
 
 enum cw_way cw_way_read(const char *text, const char **what)
 {
-    for (enum cw_way way = CW_WAY_UDP; way <= CW_WAY_AF_XDP; way++) {
+    for (enum cw_way way = CW_WAY_UDP; way <= CW_WAY_NODE; way++) {
         size_t length = strlen(names[way]);
-        if (strncmp(text, names[way], length) == 0 && (text[length] == 0 || text[length] == ':')) {
+        if (way != CW_WAY_DEVICE && strncmp(text, names[way], length) == 0 &&
+            (text[length] == 0 || text[length] == ':')) {
             *what = text + length + (text[length] == ':');
             return way;
         }
     }
     *what = text;
-    return CW_WAY_NONE;
+    return cw_device_is_named(text) ? CW_WAY_DEVICE : CW_WAY_NONE;
 }
 
 /* ---- the rule ---- */
@@ -61,7 +62,7 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
     enum cw_way named = CW_WAY_NONE;
     uint32_t first = 0, sharing = 0;
     for (uint32_t rank = 0; rank < count; rank++) {
-        enum cw_way its = offers[rank].way <= CW_WAY_AF_XDP ? (enum cw_way)offers[rank].way : CW_WAY_NONE;
+        enum cw_way its = offers[rank].way <= CW_WAY_NODE ? (enum cw_way)offers[rank].way : CW_WAY_NONE;
         if (!is_same_network(&offers[rank], &offers[own])) {
             continue;
         }
@@ -75,6 +76,12 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
         }
         first = named == CW_WAY_NONE ? rank : first;
         named = its != CW_WAY_NONE ? its : named;
+    }
+    if (named == CW_WAY_DEVICE && offers[own].way != CW_WAY_DEVICE) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "rank %" PRIu32 " of the same host goes by a device of its own, and this rank has none: "
+                             "CAUSEWAY_NET has to name one for each rank, like 0000:03:02.{local}",
+                             first);
     }
     if (named == CW_WAY_AF_XDP && sharing > 1) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
@@ -163,8 +170,26 @@ static bool has_program(const uint8_t *attributes, size_t bytes)
     return attached != NULL && length > 0 && attached[0] != XDP_ATTACHED_NONE;
 }
 
-/* Whether somebody's XDP program is on an interface, which takes one at a time. */
-static bool is_occupied(const char *interface)
+/* Whether the attributes of a link are those of a VLAN that leaves its tag in the frames which it hands up. */
+static bool leaves_tags(const uint8_t *attributes, size_t bytes)
+{
+    struct ifla_vlan_flags flags = {.flags = 0}; /* the kernel leaves out what is 0 */
+    size_t inside = 0, name = 0, of_kind = 0, length = 0;
+    const uint8_t *info = attribute_find(attributes, bytes, IFLA_LINKINFO, &inside);
+    const uint8_t *kind = info == NULL ? NULL : attribute_find(info, inside, IFLA_INFO_KIND, &name);
+    const uint8_t *data = info == NULL ? NULL : attribute_find(info, inside, IFLA_INFO_DATA, &of_kind);
+    if (kind == NULL || name != sizeof("vlan") || memcmp(kind, "vlan", name) != 0 || data == NULL) {
+        return false;
+    }
+    const uint8_t *found = attribute_find(data, of_kind, IFLA_VLAN_FLAGS, &length);
+    if (found != NULL && length >= sizeof(flags)) {
+        memcpy(&flags, found, sizeof(flags));
+    }
+    return (flags.flags & VLAN_FLAG_REORDER_HDR) == 0;
+}
+
+/* What the kernel says of an interface by its attributes; false if it says nothing. */
+static bool link_ask(const char *interface, bool (*says)(const uint8_t *attributes, size_t bytes))
 {
     const struct {
         struct nlmsghdr header;
@@ -187,7 +212,7 @@ static bool is_occupied(const char *interface)
         memcpy(&header, answer, sizeof(header));
     }
     return header.nlmsg_type == RTM_NEWLINK && header.nlmsg_len >= head && header.nlmsg_len <= (size_t)got &&
-           has_program(answer + head, header.nlmsg_len - head);
+           says(answer + head, header.nlmsg_len - head);
 }
 
 /* Packets come by whichever queue the interface likes, and an AF_XDP socket has one. */
@@ -203,7 +228,7 @@ static int xdp_check(const char *interface, char *error, size_t error_bytes)
                              "ethtool -L %s combined 1, or use --net af_packet:%s",
                              interface, channels.rx_count + channels.combined_count, interface, interface);
     }
-    if (is_occupied(interface)) {
+    if (link_ask(interface, has_program)) { /* it takes one at a time */
         return cw_error_text(
             error, error_bytes, CW_ERROR_BUSY,
             "--net af_xdp: %s has an XDP program, of another job or of somebody else, and takes one at "
@@ -222,12 +247,21 @@ static int xdp_check(const char *interface, char *error, size_t error_bytes)
 int cw_way_check(enum cw_way way, const char *interface, char *error, size_t error_bytes)
 {
 #if !defined(CW_HAVE_DPDK)
-    if (way > CW_WAY_UDP) {
+    if (way > CW_WAY_UDP && way != CW_WAY_NODE) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                              "--net %s: this Causeway was built without DPDK, which it needs: use --net udp",
                              names[way]);
     }
 #endif
+    if (way == CW_WAY_DEVICE || way == CW_WAY_NODE) { /* device.h has more to ask; the node has what it takes */
+        return CW_OK;
+    }
     int status = way <= CW_WAY_UDP ? CW_OK : privilege_check(way, error, error_bytes);
+    if (status == CW_OK && way > CW_WAY_UDP && link_ask(interface, leaves_tags)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--net %s: %s leaves VLAN tags in the frames that it receives: ip link set %s type vlan "
+                             "reorder_hdr on, or use --net udp:%s",
+                             names[way], interface, interface, interface);
+    }
     return status == CW_OK && way == CW_WAY_AF_XDP ? xdp_check(interface, error, error_bytes) : status;
 }

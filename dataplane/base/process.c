@@ -62,6 +62,16 @@ static bool attributes_get(struct attributes *attributes)
     return syscall(SYS_sched_getattr, 0, attributes, sizeof(*attributes), 0) == 0;
 }
 
+struct cw_process_cores cw_process_cores(void)
+{
+    cpu_set_t cores;
+    long own = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    own = own < 1 ? 1 : own; /* a set has 1,024 at most */
+    all = all < own ? own : all;
+    return (struct cw_process_cores){.own = (uint16_t)own, .all = (uint16_t)(all < UINT16_MAX ? all : UINT16_MAX)};
+}
+
 void cw_process_slice_shorten(void)
 {
     struct attributes attributes;

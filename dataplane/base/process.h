@@ -18,6 +18,22 @@ char cw_process_state(int process);
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
 
+/* Cores that this process may run on, and those that its machine has. */
+struct cw_process_cores {
+    uint16_t own;
+    uint16_t all;
+};
+struct cw_process_cores cw_process_cores(void);
+
+/* How many of `processes` of a machine, with cores like these, share one. Those that are bound to a few of its cores
+ * are taken to be bound to different ones, if there are so many. */
+static inline uint32_t cw_process_crowding(uint32_t processes, struct cw_process_cores cores)
+{
+    uint32_t own = cores.own == 0 ? 1 : cores.own, all = cores.all == 0 ? 1 : cores.all;
+    uint32_t at_hand = own == 1 ? all : own;
+    return (uint64_t)processes * own <= all ? 1 : (processes + at_hand - 1) / at_hand;
+}
+
 enum { CW_PROCESS_SLICE_NS = 100000 /* the least that the kernel gives */ };
 
 /* Asks for short turns on the core for the calling thread, and those that it starts from now on. The share of the core

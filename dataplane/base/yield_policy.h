@@ -7,6 +7,11 @@
  * long on average, it yields no more for some time, and sleeps instead. A single long one means nothing: among many
  * that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
  *
+ * A thread that would yield for ever sleeps for a moment now and then where others run meanwhile
+ * (cw_yield_policy_is_tired): Linux 6.18 keeps all threads of another session, or of another control group, off a core
+ * for seconds whose threads do nothing but yield to each other; whether they ask for short turns or not. With a moment
+ * of sleep in 20 yields they wait for 4 ms at most.
+ *
  * Order of calls: a zeroed one is new; cw_yield_policy_yield after each look that found nothing, until it says no or it
  * is time to sleep. One thread at a time. */
 #pragma once
@@ -23,16 +28,20 @@
     100000000ull /* no yields for so long, twice as long each time that they do not pay yet */
 #define CW_YIELD_RETREAT_MAX_NS 2000000000ull
 #define CW_YIELD_TRIAL_NS       10000000ull /* if yields are short for so long, they pay again */
+#define CW_YIELD_SHARED_NS      1500        /* one that takes longer has let somebody run */
+#define CW_YIELD_TIRES          16          /* of these, and who never sleeps is to sleep for a moment */
 
 struct cw_yield_policy {
     uint64_t resume_ns;  /* no yields before */
     uint64_t retreat_ns; /* the last retreat; 0: forgotten */
     int64_t mean_ns;     /* of the last yields */
+    uint32_t shared;     /* yields in which somebody has run, since it was tired */
 };
 
 /* What follows from a yield. */
 static inline void cw_yield_policy_note(struct cw_yield_policy *yield_policy, uint64_t before_ns, uint64_t after_ns)
 {
+    yield_policy->shared += after_ns - before_ns > CW_YIELD_SHARED_NS;
     yield_policy->mean_ns += ((int64_t)(after_ns - before_ns) - yield_policy->mean_ns) / CW_YIELD_MEAN_OVER;
     if (yield_policy->mean_ns > CW_YIELD_LONG_NS) {
         yield_policy->mean_ns = CW_YIELD_LONG_NS / 2; /* it has to prove itself */
@@ -44,6 +53,14 @@ static inline void cw_yield_policy_note(struct cw_yield_policy *yield_policy, ui
                after_ns > yield_policy->resume_ns + CW_YIELD_TRIAL_NS) {
         yield_policy->retreat_ns = 0;
     }
+}
+
+/* After a yield, for a thread that does not sleep otherwise: whether it is to sleep now, for a moment. */
+static inline bool cw_yield_policy_is_tired(struct cw_yield_policy *yield_policy)
+{
+    bool is_tired = yield_policy->shared >= CW_YIELD_TIRES;
+    yield_policy->shared = is_tired ? 0 : yield_policy->shared;
+    return is_tired;
 }
 
 /* Lets others run; false: it had better sleep. `now_ns` as in cw_clock_ns. */

@@ -24,7 +24,7 @@ struct cw_aead_key {
 /* Without AES instructions the ipsec_mb library emulates them, and OpenSSL is faster. */
 static uint32_t nth_best(uint32_t rank)
 {
-    return crypt_has_aes() ? rank : CW_AEAD_DRIVERS - 1 - rank;
+    return crypt_has_aes() ? rank : CRYPT_SOFTWARE - 1 - rank;
 }
 
 static int open_named(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
@@ -34,9 +34,9 @@ static int open_named(const char *driver, struct cw_aead **aead, char *error, si
             return crypt_device_open(i, aead, error, error_bytes);
         }
     }
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                         "encryption by %s: no such driver; there are %s, %s and %s", driver, cw_aead_driver_name(0),
-                         cw_aead_driver_name(1), cw_aead_driver_name(2));
+    return cw_error_text(
+        error, error_bytes, CW_ERROR_UNSUPPORTED, "encryption by %s: no such driver; there are %s, %s, %s and %s",
+        driver, cw_aead_driver_name(0), cw_aead_driver_name(1), cw_aead_driver_name(2), cw_aead_driver_name(3));
 }
 
 int cw_aead_open(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
@@ -45,7 +45,7 @@ int cw_aead_open(const char *driver, struct cw_aead **aead, char *error, size_t 
         return open_named(driver, aead, error, error_bytes);
     }
     int status = CW_ERROR_UNSUPPORTED;
-    for (uint32_t rank = 0; rank < CW_AEAD_DRIVERS && status != CW_OK; rank++) {
+    for (uint32_t rank = 0; rank < CRYPT_SOFTWARE && status != CW_OK; rank++) {
         status = crypt_device_open(nth_best(rank), aead, error, error_bytes);
     }
     return status;
@@ -60,6 +60,10 @@ void cw_aead_why(const struct cw_aead *aead, char *text, size_t text_bytes)
 {
     const char *how = aead->direct ? "called directly" : "through its queue, at several times the cost";
     uint32_t rank = 0;
+    if (aead->is_lookaside) {
+        snprintf(text, text_bytes, "%s: asked for; a device beside the core, which waits for it", aead->name);
+        return;
+    }
     while (strcmp(cw_aead_driver_name(nth_best(rank)), aead->name) != 0) {
         rank++;
     }
@@ -153,7 +157,9 @@ static void process_directly(const struct cw_aead_key *key, struct cw_aead_packe
 static void operation_fill(const struct cw_aead_key *key, const struct cw_aead_packet *packet,
                            struct rte_crypto_op *operation, struct rte_mbuf *buffer)
 {
+    /* a device that reads memory itself uses virtual addresses, too: others are not taken */
     buffer->buf_addr = packet->data;
+    buffer->buf_iova = (rte_iova_t)(uintptr_t)packet->data;
     buffer->data_off = 0;
     buffer->buf_len = buffer->data_len = (uint16_t)packet->bytes;
     buffer->pkt_len = packet->bytes;
@@ -163,14 +169,16 @@ static void operation_fill(const struct cw_aead_key *key, const struct cw_aead_p
     operation->sym->aead.data.offset = 0;
     operation->sym->aead.data.length = packet->bytes;
     operation->sym->aead.digest.data = packet->data + packet->bytes;
+    operation->sym->aead.digest.phys_addr = (rte_iova_t)(uintptr_t)(packet->data + packet->bytes);
     operation->sym->aead.aad.data = packet->readable;
+    operation->sym->aead.aad.phys_addr = (rte_iova_t)(uintptr_t)packet->readable;
     nonce_write(key, packet->count,
                 rte_crypto_op_ctod_offset(operation, uint8_t *,
                                           sizeof(struct rte_crypto_op) + sizeof(struct rte_crypto_sym_op)));
 }
 
-/* A driver with a queue; all of them do the work in one of the two calls. The queue is the process's: one burst at a
- * time. */
+/* A driver with a queue; those that are software do the work in one of the two calls, a device takes its time. The
+ * queue is the process's: one burst at a time. */
 static void process_queued(const struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
     struct cw_aead *aead = key->aead;
@@ -182,7 +190,7 @@ static void process_queued(const struct cw_aead_key *key, struct cw_aead_packet 
     }
     uint32_t taken = rte_cryptodev_enqueue_burst(aead->id, 0, aead->operations, (uint16_t)count);
     uint32_t come = 0;
-    for (uint32_t more = 1; come < taken && more > 0; come += more) {
+    for (uint32_t more = 1; come < taken && (more > 0 || aead->is_lookaside); come += more) {
         more = rte_cryptodev_dequeue_burst(aead->id, 0, done, (uint16_t)(taken - come));
     }
     assert(come == taken);

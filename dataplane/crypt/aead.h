@@ -3,7 +3,9 @@
  * Purpose
  *   One interface to the software drivers of DPDK's cryptodev: crypto_aesni_gcm and crypto_aesni_mb (both of the
  *   ipsec_mb library), which are called directly, and crypto_openssl, which has a queue but does its work in the call
- *   as well. Which of them is used decides what a byte costs, and nothing else.
+ *   as well. Which of them is used decides what a byte costs, and nothing else. A fourth, "lookaside", is whatever
+ *   device beside the core DPDK has found that knows AES-GCM; it is taken by its name alone, and reads packets itself:
+ *   they must lie in buffers of a port of DPDK's.
  *
  * Invariants
  *   - A nonce is the key's salt and the packet's count. Whoever seals never gives a count twice under one key: GCM
@@ -27,7 +29,7 @@ enum {
     CW_AEAD_MAC_BYTES = 16,
     CW_AEAD_READABLE_MAX = 64, /* bytes that are authenticated and not encrypted */
     CW_AEAD_BURST = 64,        /* packets of one call */
-    CW_AEAD_DRIVERS = 3,
+    CW_AEAD_DRIVERS = 4,
 };
 
 struct cw_aead;

@@ -16,6 +16,7 @@ static struct cw_aead devices[CW_AEAD_DRIVERS] = {
     {.name = "crypto_aesni_gcm", .lock = PTHREAD_MUTEX_INITIALIZER},
     {.name = "crypto_aesni_mb", .lock = PTHREAD_MUTEX_INITIALIZER},
     {.name = "crypto_openssl", .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.name = "lookaside", .is_lookaside = true, .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
 const char *cw_aead_driver_name(uint32_t index)
@@ -116,6 +117,39 @@ static int failed(const struct cw_aead *device, int status, const char *what, ch
                          cause[0] == 0 ? "" : ": ", cause);
 }
 
+static bool knows_gcm(uint8_t id)
+{
+    struct rte_cryptodev_sym_capability_idx index = {.type = RTE_CRYPTO_SYM_XFORM_AEAD,
+                                                     .algo.aead = RTE_CRYPTO_AEAD_AES_GCM};
+    return rte_cryptodev_sym_capability_get(id, &index) != NULL;
+}
+
+/* A device that is no software; negative: there is none, or it could not read the memory of packets. */
+static int lookaside_find(void)
+{
+    for (uint8_t id = 0; id < RTE_CRYPTO_MAX_DEVS && rte_eal_iova_mode() == RTE_IOVA_VA; id++) {
+        struct rte_cryptodev_info info;
+        if (!rte_cryptodev_is_valid_dev(id)) {
+            continue;
+        }
+        rte_cryptodev_info_get(id, &info);
+        if ((info.feature_flags & RTE_CRYPTODEV_FF_HW_ACCELERATED) != 0 && knows_gcm(id)) {
+            return id;
+        }
+    }
+    return -1;
+}
+
+static int software_find(const struct cw_aead *device)
+{
+    int id = rte_cryptodev_get_dev_id(device->name);
+    if (id < 0) {
+        (void)rte_eal_hotplug_add("vdev", device->name, "");
+        id = rte_cryptodev_get_dev_id(device->name);
+    }
+    return id;
+}
+
 /* With the lock. */
 static int device_open(struct cw_aead *device, char *error, size_t error_bytes)
 {
@@ -125,21 +159,17 @@ static int device_open(struct cw_aead *device, char *error, size_t error_bytes)
         return status;
     }
     cw_eal_log_clear();
-    int id = rte_cryptodev_get_dev_id(device->name);
+    int id = device->is_lookaside ? lookaside_find() : software_find(device);
     if (id < 0) {
-        (void)rte_eal_hotplug_add("vdev", device->name, "");
-        id = rte_cryptodev_get_dev_id(device->name);
-    }
-    if (id < 0) {
-        return failed(device, CW_ERROR_UNSUPPORTED, "DPDK has no such driver here, or it does not start", error,
-                      error_bytes);
+        return failed(device, CW_ERROR_UNSUPPORTED,
+                      device->is_lookaside ? "DPDK sees no device that seals, or its IOVA mode is not VA"
+                                           : "DPDK has no such driver here, or it does not start",
+                      error, error_bytes);
     }
     device->id = (uint8_t)id;
-    struct rte_cryptodev_sym_capability_idx index = {.type = RTE_CRYPTO_SYM_XFORM_AEAD,
-                                                     .algo.aead = RTE_CRYPTO_AEAD_AES_GCM};
     struct rte_cryptodev_info info;
     rte_cryptodev_info_get(device->id, &info);
-    if (rte_cryptodev_sym_capability_get(device->id, &index) == NULL) {
+    if (!knows_gcm(device->id)) {
         return failed(device, CW_ERROR_UNSUPPORTED, "it does not know AES-GCM", error, error_bytes);
     }
     if (device_start(device) < 0) {

@@ -21,12 +21,14 @@ enum {
     CRYPT_POOLS_MAX = 12,      /* each has twice the sessions of the one before */
     CRYPT_POOL_SESSIONS = 256, /* of the first */
     CRYPT_NONCE_BYTES = 12,
+    CRYPT_SOFTWARE = 3, /* drivers that are software, the first ones */
 };
 
 struct cw_aead {
     const char *name;
     bool opened;
     bool direct;          /* is called for a burst and returns when it is done; else it has a queue */
+    bool is_lookaside;    /* does its work by itself, while the core waits */
     uint8_t id;           /* of the device */
     pthread_mutex_t lock; /* guards what follows; a queue also while a burst is in it */
     uint32_t pool_count;

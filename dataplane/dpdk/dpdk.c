@@ -1,12 +1,9 @@
 #include "dataplane/dpdk/dpdk.h"
 
-#include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "dataplane/base/module.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -21,38 +18,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct cw_dpdk *table;
 static char obstacle[256];
 
-/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place,
- * and the loader then asks for their run path. In builds with sanitizers it is told by the build. */
-static const char *library_path(char *path, size_t bytes)
-{
-#if defined(CW_BUILD_FOLDER)
-    snprintf(path, bytes, "%s", CW_BUILD_FOLDER "/dataplane/" CW_DPDK_LIBRARY);
-#else
-    Dl_info own;
-    path[0] = '\0';
-    const char *end = dladdr(&table, &own) == 0 ? NULL : strrchr(own.dli_fname, '/');
-    if (end != NULL) {
-        snprintf(path, bytes, "%.*s/causeway/%s", (int)(end - own.dli_fname), own.dli_fname, CW_DPDK_LIBRARY);
-    }
-#endif
-    return access(path, R_OK) == 0 ? path : CW_DPDK_LIBRARY;
-}
-
 static void load(void)
 {
-    char path[PATH_MAX];
-    void *library = dlopen(library_path(path, sizeof(path)), RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s", dlerror());
-        return;
-    }
-    const struct cw_dpdk *found = dlsym(library, CW_DPDK_TABLE);
-    if (found == NULL || strcmp(found->build, CW_DPDK_BUILD) != 0) {
-        (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s is of another build (%s, not %s)", CW_DPDK_LIBRARY,
-                            found == NULL ? "without a table" : found->build, CW_DPDK_BUILD);
-        return;
-    }
-    table = found;
+    table = (const struct cw_dpdk *)cw_module_load(CW_DPDK_LIBRARY, CW_DPDK_TABLE, CW_DPDK_BUILD, obstacle,
+                                                   sizeof(obstacle)); /* its first member */
 }
 
 const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes)
@@ -86,6 +55,11 @@ int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *a
 
 /* Whoever has a port has the table. */
 
+struct cw_port *cw_port_ethdev_queue(struct cw_port *first, uint32_t index)
+{
+    return table->ethdev_queue(first, index);
+}
+
 int cw_port_ethdev_promiscuous(struct cw_port *port)
 {
     return table->ethdev_promiscuous(port);
@@ -109,6 +83,16 @@ uint16_t cw_port_ethdev_id(const struct cw_port *port)
 struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
 {
     return table->ethdev_pool(port);
+}
+
+void cw_port_ethdev_offloads(const struct cw_port *port, struct cw_offload_report reports[CW_PORT_OFFLOADS])
+{
+    table->ethdev_offloads(port, reports);
+}
+
+int cw_port_ethdev_offload_switch(struct cw_port *port, enum cw_port_offload offload, bool on)
+{
+    return table->ethdev_offload_switch(port, offload, on);
 }
 
 /* ---- aead.h ---- */

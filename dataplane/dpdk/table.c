@@ -5,15 +5,18 @@
 
 extern const struct cw_dpdk cw_dpdk_table;
 const struct cw_dpdk cw_dpdk_table = {
-    .build = CW_DPDK_BUILD,
+    .module = {.build = CW_DPDK_BUILD},
     .version = rte_version,
     .ethdev_open = cw_port_ethdev_open,
+    .ethdev_queue = cw_port_ethdev_queue,
     .ethdev_arguments = cw_port_ethdev_arguments,
     .ethdev_promiscuous = cw_port_ethdev_promiscuous,
     .ethdev_multicast = cw_port_ethdev_multicast,
     .ethdev_dropped = cw_port_ethdev_dropped,
     .ethdev_id = cw_port_ethdev_id,
     .ethdev_pool = cw_port_ethdev_pool,
+    .ethdev_offloads = cw_port_ethdev_offloads,
+    .ethdev_offload_switch = cw_port_ethdev_offload_switch,
     .aead_driver_name = cw_aead_driver_name,
     .aead_open = cw_aead_open,
     .aead_driver = cw_aead_driver,

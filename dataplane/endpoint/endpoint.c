@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/put/get.h"
@@ -14,6 +15,7 @@
 #include "dataplane/put/reassembly.h"
 #include "dataplane/staging/seal.h"
 #include "dataplane/state/endpoint.h"
+#include "dataplane/state/rdma.h"
 
 void cw_endpoint_config_init(struct cw_endpoint_config *config)
 {
@@ -55,7 +57,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"event_count_max", config->event_count_max, CW_OPERATIONS_A_PACKET + 1, 1u << 24},
         {"get_count_max", config->get_count_max, 1, 65534},
         {"pool_slot_count", config->pool_slot_count, 0, CW_SLOTS_MAX},
-        {"pool_slot_bytes", config->pool_slot_bytes, config->pool_slot_count > 0 ? 64 : 0, 65536},
+        {"pool_slot_bytes", config->pool_slot_bytes, config->pool_slot_count > 0 ? 64 : 0, CW_SLOT_BYTES_MAX},
         {"sent_chunk_count", config->sent_chunk_count, 2, 1u << 24},
         {"window_block_count", config->window_block_count, 4, 1u << 24},
         {"congestion_window_max_bytes", config->congestion_window_max_bytes, 2 * CW_PORT_MTU_MAX, UINT32_MAX},
@@ -152,6 +154,9 @@ static void dispose_seals(struct cw_endpoint *endpoint)
 static void dispose(struct cw_endpoint *endpoint)
 {
     dispose_seals(endpoint);
+    if (endpoint->rdma != NULL) {
+        endpoint->rdma->ops->dispose(endpoint->rdma);
+    }
     if (endpoint->fetched_count > 0) {
         cw_port_release(endpoint->port, endpoint->fetched, endpoint->fetched_count);
     }
@@ -222,9 +227,16 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     created->payload_bytes_max = 14 + port->info.mtu_bytes - created->overhead_bytes;
     created->packet_flags = (uint16_t)config->waiting;
     created->aead = aead;
+    created->rdma_order = UINT64_MAX;
     created->config.encryption_driver = NULL; /* the caller's memory */
     cw_wire_setup_derive(created->setup_key, config->job_key);
     cw_wheel_init(&created->wheel, now_ns);
+    cw_integrity_init(created);
+    const struct cw_port_claim claim = {.ip = config->address.ip,
+                                        .udp_port = config->address.udp_port,
+                                        .udp_port_count = (uint16_t)config->stream_count,
+                                        .group_port = config->group_port};
+    cw_port_claim(port, &claim);
     status = init_tables(created);
     if (status != CW_OK) {
         snprintf(error, error_bytes,

@@ -6,6 +6,7 @@
 #include "dataplane/flow/table.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
+#include "dataplane/put/operation.h"
 #include "dataplane/state/endpoint.h"
 
 int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t *peer)
@@ -149,11 +150,11 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .packets_retransmitted = flow->sender.packets_retransmitted,
         .packets_unacknowledged = flow->sender.sent.next - flow->sender.sent.base,
         .heard_ns = flow->timers.heard_ns,
-        .operations_open = flow->sender.open_count,
+        .operations_open = cw_operations_open(flow),
         .credit = flow->credit.count,
         .bytes_active = cw_sent_bytes(&flow->sender.sent, &endpoint->sent_chunks, &endpoint->blocks) +
                         blocks * CW_WINDOW_BLOCK_BYTES +
-                        (uint64_t)flow->sender.open_count * endpoint->operations.object_bytes,
+                        (uint64_t)cw_operations_open(flow) * endpoint->operations.object_bytes,
     };
     return CW_OK;
 }

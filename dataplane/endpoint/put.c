@@ -41,15 +41,21 @@ static bool source_region(const struct cw_endpoint *endpoint, const struct cw_so
 }
 
 #ifdef CW_DEBUG_OVERLAP
-static bool overlaps_open(const struct cw_flow *flow, uint64_t token, uint64_t offset, uint64_t bytes)
+static bool overlaps_one(const struct cw_operation *first, uint64_t token, uint64_t offset, uint64_t bytes)
 {
-    for (const struct cw_operation *at = flow->sender.open_first; at != NULL; at = at->open_next) {
+    for (const struct cw_operation *at = first; at != NULL; at = at->open_next) {
         if (at->kind == CW_OPERATION_PUT && !at->complete && at->token == token && bytes > 0 && at->bytes > 0 &&
             at->offset < offset + bytes && offset < at->offset + at->bytes) {
             return true;
         }
     }
     return false;
+}
+
+static bool overlaps_open(const struct cw_flow *flow, uint64_t token, uint64_t offset, uint64_t bytes)
+{
+    return overlaps_one(flow->sender.open_first, token, offset, bytes) ||
+           (flow->rdma != NULL && overlaps_one(flow->rdma->open_first, token, offset, bytes));
 }
 #endif
 
@@ -75,7 +81,9 @@ int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put)
         return CW_ERROR_OVERLAP;
     }
 #endif
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_PUT, put->lane_tag, true, false);
+    uint32_t way = cw_operation_way(endpoint, flow, CW_OPERATION_PUT, put->region, 0);
+    struct cw_operation *operation =
+        cw_operation_open(endpoint, flow, CW_OPERATION_PUT, put->lane_tag, CW_OPERATION_ORDERED | way);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }
@@ -114,8 +122,9 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
     if (!source_region(endpoint, &message->source, &region)) {
         return CW_ERROR_NOT_FOUND;
     }
+    uint32_t way = cw_operation_way(endpoint, flow, CW_OPERATION_MESSAGE, 0, 0);
     struct cw_operation *operation =
-        cw_operation_open(endpoint, flow, CW_OPERATION_MESSAGE, message->lane_tag, true, false);
+        cw_operation_open(endpoint, flow, CW_OPERATION_MESSAGE, message->lane_tag, CW_OPERATION_ORDERED | way);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }

@@ -6,6 +6,8 @@
 
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/extension.h"
+#include "dataplane/flow/integrity.h"
+#include "dataplane/flow/owned.h"
 #include "dataplane/flow/receive.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
@@ -14,14 +16,22 @@
 #include "dataplane/put/operation.h"
 #include "dataplane/put/reassembly.h"
 #include "dataplane/staging/stage.h"
+#include "dataplane/state/rdma.h"
 
 enum {
     PORT_RETRY_NS = 1000, /* a full port is offered packets again after this */
+    FETCH_SKIPS_MAX = 16,
 };
 
 void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
 {
-    if ((flags & CW_MORE) != 0 || endpoint->port_full) {
+    if ((flags & CW_MORE) != 0) {
+        return;
+    }
+    if (endpoint->rdma != NULL) {
+        endpoint->rdma->ops->push(endpoint->rdma);
+    }
+    if (endpoint->port_full) {
         return;
     }
     cw_transmit_turn(endpoint);
@@ -30,13 +40,41 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
 
 /* ---- packets in ---- */
 
+/* Beside a device, a port that costs a call of the kernel is looked at every few turns, while nothing comes. */
+static bool port_can_wait(struct cw_endpoint *endpoint)
+{
+    return endpoint->port->info.wait == CW_PORT_WAIT_DESCRIPTOR && endpoint->fetch_skips++ < FETCH_SKIPS_MAX;
+}
+
 uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint)
 {
     if (!endpoint->has_fetched) {
         endpoint->has_fetched = true;
+        if (endpoint->rdma != NULL && port_can_wait(endpoint)) {
+            return 0;
+        }
         endpoint->fetched_count = cw_port_receive(endpoint->port, endpoint->fetched, CW_BURST);
+        endpoint->fetch_skips = endpoint->fetched_count > 0 ? FETCH_SKIPS_MAX : 0;
     }
     return endpoint->fetched_count;
+}
+
+bool cw_endpoint_arm(struct cw_endpoint *endpoint)
+{
+    if (endpoint->rdma == NULL) {
+        return false;
+    }
+    endpoint->fetch_skips = FETCH_SKIPS_MAX; /* a sleep that the port ends is followed by a look at it */
+    endpoint->rdma->ops->arm(endpoint->rdma);
+    return endpoint->rdma->ops->turn(endpoint->rdma) > 0;
+}
+
+/* What comes from now on has arrived later. */
+static inline void port_emptied(struct cw_endpoint *endpoint)
+{
+    if (endpoint->offloads_in) {
+        endpoint->empty_ns = endpoint->now_ns;
+    }
 }
 
 static uint32_t receive_burst(struct cw_endpoint *endpoint)
@@ -44,14 +82,21 @@ static uint32_t receive_burst(struct cw_endpoint *endpoint)
     uint32_t count = cw_endpoint_fetch(endpoint);
     endpoint->has_fetched = false;
     if (count == 0) {
+        if (endpoint->fetch_skips == 0) { /* else nobody has looked */
+            port_emptied(endpoint);
+        }
         return 0;
     }
+    cw_integrity_look(endpoint);
     struct cw_received *packets = endpoint->fetched;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
         bytes += packets[i].length;
     }
     cw_receive_frames(endpoint, packets, count);
+    if (count < CW_BURST) {
+        port_emptied(endpoint);
+    }
     cw_count(endpoint, CW_COUNTER_PACKETS_IN, count);
     cw_count(endpoint, CW_COUNTER_BYTES_IN, bytes);
     endpoint->fetched_count = 0;
@@ -67,6 +112,9 @@ static uint32_t deliver(struct cw_endpoint *endpoint)
     if (endpoint->reassemblies.ready_first != NULL) {
         count += cw_reassemblies_deliver(endpoint);
     }
+    if (endpoint->rdma_order != UINT64_MAX) {
+        count += endpoint->rdma->ops->deliver(endpoint->rdma);
+    }
     if (endpoint->undelivered.first != NULL) {
         count += cw_operations_deliver(endpoint);
     }
@@ -81,12 +129,20 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     assert(now_ns >= endpoint->now_ns);
     endpoint->now_ns = now_ns;
     uint32_t work = deliver(endpoint);
+    if (endpoint->rdma != NULL) {
+        /* a packet that was sent once its sender knew of a put by the queue pair comes after that put */
+        (void)cw_endpoint_fetch(endpoint);
+        work += endpoint->rdma->ops->turn(endpoint->rdma);
+    }
     work += receive_burst(endpoint);
     if (cw_wheel_due(&endpoint->wheel, now_ns)) {
         work += cw_timers_turn(endpoint);
     }
     if (endpoint->messages.waiting_first != NULL) {
         work += cw_messages_turn(endpoint);
+    }
+    if (endpoint->resolve != NULL) {
+        work += cw_owned_turn(endpoint);
     }
     if (endpoint->extension != NULL) {
         work += endpoint->extension->turn(endpoint->extension, now_ns);
@@ -95,8 +151,13 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
         cw_flush(endpoint);
     }
     work += cw_ack_turn(endpoint);
-    work += cw_transmit_turn(endpoint);
+    if (endpoint->active_first != NULL) {
+        work += cw_transmit_turn(endpoint);
+    }
     cw_flush(endpoint);
+    if (endpoint->rdma != NULL) {
+        endpoint->rdma->ops->push(endpoint->rdma);
+    }
     return work;
 }
 
@@ -118,23 +179,32 @@ bool cw_endpoint_idle(const struct cw_endpoint *endpoint)
 {
     return endpoint->active_first == NULL && endpoint->report_first == NULL && endpoint->staged_count == 0 &&
            endpoint->reassemblies.ready_first == NULL && endpoint->undelivered.first == NULL &&
-           endpoint->event_first == NULL && endpoint->messages.waiting_first == NULL && endpoint->stop_count == 0;
+           endpoint->event_first == NULL && endpoint->messages.waiting_first == NULL && endpoint->stop_count == 0 &&
+           endpoint->rdma_order == UINT64_MAX;
 }
 
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
 {
+    uint64_t rdma_ns = endpoint->rdma != NULL ? endpoint->rdma->ops->deadline(endpoint->rdma) : UINT64_MAX;
     if (endpoint->port_full) {
-        return endpoint->now_ns + PORT_RETRY_NS;
+        uint64_t retry_ns = endpoint->now_ns + PORT_RETRY_NS;
+        return rdma_ns < retry_ns ? rdma_ns : retry_ns;
     }
     bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
-                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL || endpoint->stop_count > 0;
+                 endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
+                 endpoint->stop_count > 0 || endpoint->rdma_order != UINT64_MAX;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }
     uint64_t next_ns = cw_wheel_next(&endpoint->wheel);
+    next_ns = rdma_ns < next_ns ? rdma_ns : next_ns;
     if (endpoint->extension != NULL) {
         uint64_t extension_ns = endpoint->extension->deadline(endpoint->extension);
         next_ns = extension_ns < next_ns ? extension_ns : next_ns;
+    }
+    if (endpoint->resolve != NULL) {
+        uint64_t question_ns = cw_resolve_deadline(endpoint->resolve);
+        next_ns = question_ns < next_ns ? question_ns : next_ns;
     }
     /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
     uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;

@@ -12,5 +12,9 @@ static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
     endpoint->has_fetched = false;
 }
 
+/* Before a sleep that the RDMA device's descriptor is to end: true if something had come by it, and nobody should
+ * sleep. Without a device: false. */
+bool cw_endpoint_arm(struct cw_endpoint *endpoint);
+
 /* True if nothing but packets and timers can give this endpoint work. */
 bool cw_endpoint_idle(const struct cw_endpoint *endpoint);

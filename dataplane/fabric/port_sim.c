@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "dataplane/fabric/nic_sim.h"
 #include "dataplane/fabric/simulator_state.h"
 
 enum { ETHERNET_BYTES = 14 };
@@ -82,7 +83,11 @@ static uint32_t port_receive(struct cw_port *port, struct cw_received *packets, 
         if (!packet) {
             continue;
         }
-        packets[count++] = (struct cw_received){.data = packet->frame, .length = packet->length, .handle = packet};
+        packets[count] = (struct cw_received){.data = packet->frame, .length = packet->length, .handle = packet};
+        if (!node->nic.is_plain) {
+            sim_nic_receive(node, packet, &packets[count]);
+        }
+        count++;
     }
     if (node->ring_head == node->ring_tail) {
         node->ring_head = node->ring_tail = 0; /* a ring that runs empty again and again stays in the cache */
@@ -114,6 +119,8 @@ static uint32_t port_reserve(struct cw_port *port, struct cw_transmit *packets, 
         packets[i].data = packet->frame;
         packets[i].length = 0;
         packets[i].piece_count = 0;
+        packets[i].departure_ns = 0;
+        packets[i].checksum = false;
         packets[i].handle = packet;
     }
     return count;
@@ -151,11 +158,12 @@ static void packet_send(struct sim_node *node, const struct cw_transmit *transmi
 {
     struct cw_simulator *simulator = node->simulator;
     struct sim_packet *packet = transmit->handle;
-    uint64_t departure_ns;
+    uint64_t time_ns, departure_ns;
 
     frame_complete(node, transmit, packet);
+    time_ns = sim_nic_transmit(node, transmit, packet);
     sim_packet_digest(packet);
-    departure_ns = sim_wire_send(simulator, &node->up, packet);
+    departure_ns = sim_wire_send(simulator, &node->up, packet, time_ns);
     node->departures[node->departure_tail++ & (node->config.send_queue_packets - 1)] = departure_ns;
     for (uint32_t i = 0; i < transmit->piece_count; i++) {
         if (transmit->pieces[i].memory->busy_until_ns < departure_ns) {
@@ -367,6 +375,8 @@ void sim_port_init(struct sim_node *node)
         .sleep = port_sleep,
         .wake = port_wake,
         .close = port_close,
+        .claim = sim_nic_claim,
+        .doubt = sim_nic_doubt,
     };
 
     node->port.ops = &ops;
@@ -378,6 +388,12 @@ void sim_port_init(struct sim_node *node)
         .driver = "sim",
     };
     memcpy(node->port.info.mac, node->config.mac, 6);
+}
+
+void cw_port_sim_nic(struct cw_simulator *simulator, uint32_t node, const struct cw_simulator_nic *nic)
+{
+    assert(node < simulator->node_count);
+    sim_nic_set(&simulator->nodes[node], nic);
 }
 
 int cw_port_sim_open(struct cw_simulator *simulator, uint32_t node_index, struct cw_port **port)

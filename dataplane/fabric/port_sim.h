@@ -12,3 +12,6 @@
 
 /* CW_OK, CW_ERROR_ARGUMENT (no such node), CW_ERROR_BUSY (open already), CW_ERROR_CLOSED (the node has crashed). */
 int cw_port_sim_open(struct cw_simulator *simulator, uint32_t node, struct cw_port **port);
+
+/* Gives a node another NIC: before an endpoint is created on its port. */
+void cw_port_sim_nic(struct cw_simulator *simulator, uint32_t node, const struct cw_simulator_nic *nic);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "dataplane/fabric/nic_sim.h"
 #include "dataplane/fabric/simulator_state.h"
 
 enum { HUGE_PAGE_BYTES = 2 << 20 };
@@ -283,6 +284,7 @@ void cw_simulator_partition(struct cw_simulator *simulator, uint32_t node, bool 
 {
     cw_simulator_link_up(simulator, node)->down = cut;
     cw_simulator_link_down(simulator, node)->down = cut;
+    sim_nic_flap(&simulator->nodes[node]);
 }
 
 void cw_simulator_stop(struct cw_simulator *simulator, uint32_t node_index)

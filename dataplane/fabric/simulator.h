@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "dataplane/fabric/link.h"
+#include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
 enum {
@@ -68,6 +69,26 @@ struct cw_simulator_config {
     enum cw_simulator_multicast multicast; /* what learning bridges do with multicast */
 };
 
+/* How a NIC does what it offers to take over. */
+enum cw_simulator_offload {
+    CW_SIMULATOR_OFFLOAD_ABSENT = 0,
+    CW_SIMULATOR_OFFLOAD_HONEST,
+    CW_SIMULATOR_OFFLOAD_SLOW,
+    /* Of checksums: calls wrong ones right, or writes wrong ones now and then; of rules: they take other packets, too,
+     * and let those of others pass; of arrivals: they jump; of departures: frames leave too soon or too late. */
+    CW_SIMULATOR_OFFLOAD_LYING,
+    CW_SIMULATOR_OFFLOAD_LYING_LATER, /* as HONEST until the link goes down for the first time, then as LYING */
+    CW_SIMULATOR_OFFLOAD_MUTE,        /* of checksums: says that it verifies them, and of no packet whether it has */
+};
+
+/* What is zero is a NIC that takes nothing over. */
+struct cw_simulator_nic {
+    uint8_t offloads[CW_PORT_OFFLOADS]; /* enum cw_simulator_offload */
+    bool checks_frames;                 /* drops what its link has corrupted, by Ethernet's check sequence */
+    double upsets;    /* share of frames that come in with one bit changed where no frame's check is: in a switch */
+    uint64_t slow_ns; /* what each slow offload takes of a frame's time */
+};
+
 struct cw_simulator_node_config {
     struct cw_link_config
         up; /* from the node to the bridge; its queue limit is not used: the send queue stands for it */
@@ -77,7 +98,8 @@ struct cw_simulator_node_config {
     uint32_t group_count_max;      /* filters of the NIC */
     uint64_t processing_delay_ns;  /* from an arrival to the turn that sees it: interrupt, wake-up, poll interval */
     bool gather;                   /* the port takes external pieces */
-    uint8_t mac[6];                /* zero: 02:00:00 and the node's number */
+    struct cw_simulator_nic nic;
+    uint8_t mac[6]; /* zero: 02:00:00 and the node's number */
 };
 
 /* Returns the node's next deadline in virtual time, CW_SIMULATOR_NEVER: none. */
@@ -111,6 +133,10 @@ struct cw_simulator_node_counters {
     uint64_t dropped_filter;   /* not for this node's addresses */
     uint64_t dropped_overflow; /* receive ring full */
     uint64_t dropped_closed;   /* crashed, or no port open */
+    uint64_t dropped_check;    /* by the frame's check sequence */
+    uint64_t dropped_rule;     /* by a rule for packets of others */
+    uint64_t upset;            /* with one bit changed */
+    uint64_t doubts;           /* offloads that were put away */
     uint64_t turns;
 };
 
@@ -186,7 +212,7 @@ struct cw_link *cw_simulator_link_up(struct cw_simulator *simulator, uint32_t no
 struct cw_link *cw_simulator_link_down(struct cw_simulator *simulator, uint32_t node);
 struct cw_link *cw_simulator_link_trunk(struct cw_simulator *simulator, uint32_t trunk, uint32_t direction);
 
-/* Cuts a node off, or heals it: both its links. */
+/* Cuts a node off, or heals it: both its links. Its NIC sees its link go down, or come up. */
 void cw_simulator_partition(struct cw_simulator *simulator, uint32_t node, bool cut);
 
 /* Stopped: not turned, packets fill its ring. */

@@ -1,5 +1,6 @@
 /* What the files of the simulator share: simulator.c (life, time), simulator_topology.c (who is connected to whom),
- * simulator_traffic.c (frames on their way), port_sim.c (the port). Private to them.
+ * simulator_traffic.c (frames on their way), port_sim.c (the port), nic_sim.c (what its NIC takes over). Private to
+ * them.
  *
  * Invariants
  *  - A packet has as many references as places hold it: deliveries in the heap, receive rings, the caller of a port. It
@@ -20,6 +21,7 @@ struct sim_packet {
     uint32_t references;
     uint32_t length;
     bool hashed;
+    bool corrupt;                                 /* by a link */
     uint8_t frame[] __attribute__((aligned(32))); /* its headers share a cache line with the fields above */
 };
 
@@ -68,6 +70,13 @@ struct cw_port_memory {
     uint64_t busy_until_ns; /* the last packet with a piece of it is out */
 };
 
+struct sim_nic {
+    struct cw_random random;
+    struct cw_port_claim claim;
+    uint8_t states[CW_PORT_OFFLOADS]; /* enum cw_simulator_offload */
+    bool is_plain;                    /* nothing of it does anything */
+};
+
 struct sim_node {
     struct cw_port port; /* first: port_sim.c casts */
     struct cw_simulator *simulator;
@@ -92,6 +101,7 @@ struct sim_node {
     uint32_t *group_joins; /* how often each was joined */
     uint32_t group_count;
     struct cw_port_memory *memories;
+    struct sim_nic nic;
     struct cw_simulator_node_counters counters;
 };
 
@@ -149,9 +159,10 @@ struct sim_packet *sim_packet_take(struct cw_simulator *simulator);
 void sim_packet_drop(struct cw_simulator *simulator, struct sim_packet *packet);
 /* Hashes the frame, once, however many get it; best when it has just been written and lies in the cache. */
 void sim_packet_digest(struct sim_packet *packet);
-/* Offers the packet to the wire's link; the caller keeps its own reference. Returns when the link has it behind itself.
- * */
-uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, struct sim_packet *packet);
+/* Offers the packet to the wire's link at a time, now or later; the caller keeps its own reference. Returns when the
+ * link has it behind itself. */
+uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, struct sim_packet *packet,
+                       uint64_t time_ns);
 /* The next delivery, the first one of the heap, is due. */
 void sim_delivery_run(struct cw_simulator *simulator);
 void sim_node_ring_clear(struct sim_node *node);

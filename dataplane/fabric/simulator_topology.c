@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "dataplane/fabric/nic_sim.h"
 #include "dataplane/fabric/simulator_state.h"
 #include "dataplane/limits.h"
 
@@ -10,6 +11,7 @@ enum seed_stream {
     SEED_DOWN = 2,
     SEED_TRUNK = 3,
     SEED_BRIDGE = 4,
+    SEED_NIC = 5,
 };
 
 static uint64_t part_seed(const struct cw_simulator *simulator, enum seed_stream stream, uint64_t index)
@@ -333,6 +335,7 @@ int cw_simulator_node_add(struct cw_simulator *simulator, uint32_t bridge_index,
     }
     node_mac_default(node);
     sim_port_init(node);
+    sim_nic_init(node, part_seed(simulator, SEED_NIC, node->index));
     cw_link_init(&node->up.link, &node->config.up, part_seed(simulator, SEED_UP, node->index));
     cw_link_init(&node->down.link, &node->config.down, part_seed(simulator, SEED_DOWN, node->index));
     node->up.bridge = bridge_index;

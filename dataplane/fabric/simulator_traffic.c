@@ -1,6 +1,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "dataplane/fabric/nic_sim.h"
 #include "dataplane/fabric/simulator_state.h"
 
 /* ---- packets ---- */
@@ -20,6 +21,7 @@ struct sim_packet *sim_packet_take(struct cw_simulator *simulator)
     packet->references = 1;
     packet->length = 0;
     packet->hashed = false;
+    packet->corrupt = false;
     simulator->counters.packet_count++;
     if (simulator->counters.packet_count > simulator->counters.packet_count_seen_max) {
         simulator->counters.packet_count_seen_max = simulator->counters.packet_count;
@@ -46,6 +48,7 @@ static struct sim_packet *packet_corrupt(struct cw_simulator *simulator, struct 
         copy->length = packet->length;
         memcpy(copy->frame, packet->frame, packet->length);
         cw_link_corrupt(link, copy->frame, copy->length);
+        copy->corrupt = true;
     } else {
         simulator->counters.dropped_packets++;
     }
@@ -102,11 +105,12 @@ static void delivery_plan(struct cw_simulator *simulator, struct sim_wire *wire,
     cw_heap_push(&simulator->deliveries, &entry, false); /* there is room for every record */
 }
 
-uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, struct sim_packet *packet)
+uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, struct sim_packet *packet,
+                       uint64_t time_ns)
 {
     struct cw_link_verdict verdict;
 
-    cw_link_offer(&wire->link, simulator->now_ns, packet->length, &verdict);
+    cw_link_offer(&wire->link, time_ns, packet->length, &verdict);
     for (uint32_t i = 0; i < verdict.delivery_count; i++) {
         struct sim_packet *delivered = packet;
 
@@ -119,8 +123,7 @@ uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, st
             delivery_plan(simulator, wire, verdict.deliveries[i].arrival_ns, delivered);
         }
     }
-    return verdict.fate == CW_LINK_DELIVERED || verdict.fate == CW_LINK_DROP_LOSS ? verdict.departure_ns
-                                                                                  : simulator->now_ns;
+    return verdict.fate == CW_LINK_DELIVERED || verdict.fate == CW_LINK_DROP_LOSS ? verdict.departure_ns : time_ns;
 }
 
 /* ---- arrivals ---- */
@@ -135,7 +138,7 @@ static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire 
         struct sim_wire *out = bridge->wires[simulator->ports[i]];
 
         if (out) { /* a port that nothing is connected to swallows what is flooded */
-            sim_wire_send(simulator, out, packet);
+            sim_wire_send(simulator, out, packet, simulator->now_ns);
         }
     }
 }
@@ -174,6 +177,9 @@ static bool node_arrive(struct cw_simulator *simulator, struct sim_node *node, s
         node->counters.dropped_filter++;
         return false;
     }
+    if (!sim_nic_takes(node, packet)) {
+        return false;
+    }
     if (waiting == node->config.receive_ring_packets) {
         node->counters.dropped_overflow++;
         return false;
@@ -186,7 +192,7 @@ static bool node_arrive(struct cw_simulator *simulator, struct sim_node *node, s
         simulator->tap(simulator->tap_context, CW_SIMULATOR_ARRIVAL, simulator->now_ns, node->index, packet->frame,
                        packet->length);
     }
-    sim_node_wake(node, simulator->now_ns + node->config.processing_delay_ns);
+    sim_node_wake(node, simulator->now_ns + node->config.processing_delay_ns + sim_nic_delay_ns(node));
     return true;
 }
 
@@ -261,7 +267,7 @@ int cw_simulator_inject(struct cw_simulator *simulator, uint32_t node, const uin
     }
     packet->length = length;
     memcpy(packet->frame, frame, length);
-    sim_wire_send(simulator, &simulator->nodes[node].down, packet);
+    sim_wire_send(simulator, &simulator->nodes[node].down, packet, simulator->now_ns);
     sim_packet_drop(simulator, packet);
     return CW_OK;
 }

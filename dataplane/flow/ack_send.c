@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/state/wake.h"
@@ -137,11 +138,11 @@ bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
         receiver->told_to_stop = stop;
         endpoint->stop_count += stop ? 1u : UINT32_MAX;
     }
-    struct cw_wire_ack report = {
-        .from = (uint32_t)receiver->packets.base,
-        .busy_ns = endpoint->busy_ns,
-        .flags = (uint16_t)(flow->session.mtu.in << CW_WIRE_ACK_PROBE_SHIFT | (stop ? CW_WIRE_ACK_STOP : 0)),
-        .duplicates = receiver->duplicates};
+    struct cw_wire_ack report = {.from = (uint32_t)receiver->packets.base,
+                                 .busy_ns = endpoint->busy_ns,
+                                 .flags = (uint16_t)(flow->session.mtu.in << CW_WIRE_ACK_PROBE_SHIFT |
+                                                     (stop ? CW_WIRE_ACK_STOP : 0) | cw_integrity_says(endpoint, flow)),
+                                 .duplicates = receiver->duplicates};
     uint64_t end = receiver->packets.end;
     if (receiver->packets.base != end) {
         uint64_t start = choose_start(receiver, runs_max);

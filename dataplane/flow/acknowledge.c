@@ -10,6 +10,7 @@
 
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/put/operation.h"
@@ -35,13 +36,26 @@ static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_roun
     return queue_ns < CW_BACK_QUEUE_MAX_NS ? queue_ns : CW_BACK_QUEUE_MAX_NS;
 }
 
-void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header)
+/* What the port was to let out later has been heard of. */
+static void departure_judge(struct cw_endpoint *endpoint, uint32_t echo)
+{
+    if (endpoint->port->info.departure_ahead_ns > 0 && (int32_t)(echo - cw_wire_timestamp(endpoint->now_ns)) > 0) {
+        cw_count(endpoint, CW_COUNTER_DEPARTURE_LIES, 1);
+        cw_integrity_doubt(endpoint, CW_OFFLOAD_DEPARTURE);
+    }
+}
+
+void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                         uint64_t arrival_ns)
 {
     if (header->echo_delay == CW_WIRE_DELAY_UNKNOWN) {
         return;
     }
     uint64_t held_ns = (uint64_t)header->echo_delay << CW_WIRE_DELAY_SHIFT;
-    uint64_t elapsed_ns = endpoint->now_ns - cw_timestamp_time(endpoint, header->echo);
+    if (endpoint->offloads_out) {
+        departure_judge(endpoint, header->echo);
+    }
+    uint64_t elapsed_ns = arrival_ns - cw_timestamp_time(endpoint, header->echo);
     if (elapsed_ns >= 1ull << 35 || elapsed_ns <= held_ns) {
         return; /* a timestamp from the future, or held longer than it was on its way: not one of ours */
     }
@@ -313,6 +327,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (flow->late != NULL) {
         late_wait(endpoint, flow);
     }
+    cw_integrity_told(endpoint, flow, report->flags);
     cw_path_mtu_answered(endpoint, flow, report->flags >> CW_WIRE_ACK_PROBE_SHIFT);
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;

@@ -16,7 +16,8 @@ void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow);
 bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
 /* A round trip can be taken from the echo of this packet. */
-void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
+void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                         uint64_t arrival_ns);
 
 /* The local time of a timestamp of ours: the last one that had it, since they repeat after 69 s; 0: there was none. */
 static inline uint64_t cw_timestamp_time(const struct cw_endpoint *endpoint, uint32_t timestamp)

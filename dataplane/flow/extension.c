@@ -39,7 +39,7 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_rece
         .timestamp = cw_wire_timestamp(endpoint->now_ns),
         .acknowledged = (uint32_t)said->acknowledged,
         .echo = said->echo,
-        .echo_delay = cw_echo_delay(endpoint, said->has_echo, said->echo_ns),
+        .echo_delay = cw_echo_delay(endpoint->now_ns, said->has_echo, said->echo_ns),
         .payload_bytes = (uint16_t)payload_bytes,
         .checksum = cw_wire_checksum(0, at + endpoint->overhead_bytes, payload_bytes),
     };

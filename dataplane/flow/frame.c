@@ -11,6 +11,8 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation)
     case CW_OPERATION_ASK:
     case CW_OPERATION_RECALL:
         return sizeof(struct cw_wire_frame);
+    case CW_OPERATION_RDMA:
+        return (uint32_t)(sizeof(struct cw_wire_frame) + operation->bytes);
     case CW_OPERATION_GRANT:
     case CW_OPERATION_RETURN:
         return (uint32_t)(sizeof(struct cw_wire_frame) + operation->bytes * sizeof(uint16_t));
@@ -71,6 +73,11 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
         return write_bare(operation, CW_FRAME_ASK, operation->bytes, at);
     case CW_OPERATION_RECALL:
         return write_bare(operation, CW_FRAME_RECALL, 0, at);
+    case CW_OPERATION_RDMA: {
+        uint32_t bytes = write_bare(operation, CW_FRAME_RDMA, operation->bytes, at);
+        memcpy(at + bytes, operation->bytes_inline, operation->bytes);
+        return bytes + (uint32_t)operation->bytes;
+    }
     case CW_OPERATION_GRANT:
     case CW_OPERATION_RETURN: {
         uint32_t kind = operation->kind == CW_OPERATION_GRANT ? CW_FRAME_GRANT : CW_FRAME_RETURN;
@@ -106,7 +113,7 @@ static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *oper
         position += piece->length;
         left -= piece->length;
     }
-    packet->piece_count = count;
+    packet->piece_count = (uint16_t)count;
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
 #include "dataplane/put/reassembly.h"
+#include "dataplane/state/rdma.h"
 
 /* Reads the frame at `at`; returns the bytes it takes up, padding included, or 0: it is not well formed. */
 static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *frame)
@@ -35,6 +36,10 @@ static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *f
     case CW_FRAME_ASK:
     case CW_FRAME_RECALL:
         header_bytes = sizeof(*wire);
+        break;
+    case CW_FRAME_RDMA:
+        header_bytes = sizeof(*wire);
+        data_bytes = wire->length;
         break;
     case CW_FRAME_GRANT:
     case CW_FRAME_RETURN:
@@ -102,6 +107,14 @@ static enum cw_verdict validate_put(struct cw_endpoint *endpoint, struct cw_flow
     return verdict;
 }
 
+/* An endpoint without a device has nothing to say to an offer: packets carry all, as before. */
+static bool take_rdma(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_frame *frame, bool check)
+{
+    struct cw_rdma *rdma = endpoint->rdma;
+    return rdma == NULL ? frame->wire->length == sizeof(struct cw_wire_rdma)
+                        : rdma->ops->frame(rdma, flow, frame->data, frame->wire->length, check);
+}
+
 /* What to do with a frame; changes nothing. */
 static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frame *frame)
 {
@@ -131,6 +144,8 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
         return cw_reassembly_consistent(endpoint, flow, &frame->put) ? CW_VALID : CW_MALFORMED;
     case CW_FRAME_GET:
         return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? CW_VALID : CW_REFUSE;
+    case CW_FRAME_RDMA:
+        return take_rdma(endpoint, flow, frame, true) ? CW_VALID : CW_MALFORMED;
     default:
         return cw_messages_frame(endpoint, flow, frame->wire, true) ? CW_VALID : CW_MALFORMED;
     }
@@ -154,6 +169,9 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
         return;
     case CW_FRAME_GET:
         cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire);
+        break;
+    case CW_FRAME_RDMA:
+        (void)take_rdma(endpoint, flow, frame, false);
         break;
     default:
         (void)cw_messages_frame(endpoint, flow, frame->wire, false);
@@ -260,7 +278,8 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
         if (frames->count > 0 && frame->put.number <= frame[-1].put.number) {
             return CW_MALFORMED; /* every sender has the numbers rise */
         }
-        frames->only_messages = frames->only_messages && frame->is_message;
+        frames->only_messages =
+            frames->only_messages && (frame->is_message || frame->wire->kind >= CW_FRAME_ASK); /* slots for them */
         worst = verdict == CW_LATER ? CW_LATER : worst;
         count_needs(frame, &needs);
         frames->count++;

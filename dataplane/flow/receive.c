@@ -10,6 +10,8 @@
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/extension.h"
+#include "dataplane/flow/integrity.h"
+#include "dataplane/flow/owned.h"
 #include "dataplane/flow/place.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
@@ -71,7 +73,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
 
 /* Everything that is not a data packet. */
 static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                         uint64_t number)
+                         uint64_t number, enum cw_port_checksum said)
 {
     struct cw_receiver *receiver = &flow->receiver;
     bool newest = number >= receiver->control_end;
@@ -105,6 +107,11 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
             cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_CLOSED);
         }
         break;
+    case CW_WIRE_TRIAL:
+        if (newest) { /* an older one may be from before the link went down */
+            cw_integrity_trial(endpoint, header, said);
+        }
+        break;
     default:
         good = false;
         break;
@@ -124,12 +131,15 @@ struct incoming {
         uint64_t count;  /* of a sealed packet */
     };
     uint32_t tag; /* its index; UINT32_MAX: none computed */
+    uint8_t said; /* by the port of its UDP checksum: enum cw_port_checksum */
     bool relayed; /* not for us, and passed on */
+    bool owned;   /* what a kernel would have taken for our address */
     bool sealed;  /* it came so */
     bool opened;  /* and has the form of any other now */
     struct cw_seal
         *seal;       /* that opens it, NULL: there is none; not to be followed when the burst has begun to be taken */
     uint64_t serial; /* of that seal */
+    uint64_t arrival_ns; /* as the port says it; only with offloads_in */
 };
 
 struct burst {
@@ -155,12 +165,19 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
 {
     incoming->tag = UINT32_MAX;
     incoming->sealed = false;
+    incoming->said = packet->checksum;
+    if (endpoint->offloads_in) {
+        incoming->arrival_ns = endpoint->port->info.arrivals ? packet->arrival_ns : 0;
+    }
     incoming->seal = NULL;
     incoming->verdict =
         cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
                       endpoint->config.stream_count, endpoint->config.group_port, &incoming->header);
     incoming->relayed = incoming->verdict == CW_WIRE_FOREIGN && endpoint->relay != NULL &&
                         cw_relay_take(endpoint, packet->data, packet->length);
+    incoming->owned = (incoming->verdict == CW_WIRE_FOREIGN || incoming->verdict == CW_WIRE_SHORT) &&
+                      endpoint->resolve != NULL && !incoming->relayed &&
+                      cw_owned_take(endpoint, packet->data, packet->length);
 }
 
 /* Has the tag computed that the packet should have. */
@@ -320,7 +337,14 @@ static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *b
     if (!authenticate(endpoint, flow, burst, incoming, number)) {
         return NULL;
     }
-    if (cw_wire_checksum(0, header + 1, header->payload_bytes) != header->checksum) {
+    bool is_right = (header->flags & CW_WIRE_SUMMED) != 0
+                        ? cw_integrity_summed(endpoint, flow, header, incoming->said)
+                        : cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum;
+    if (is_right && endpoint->offloads_in && endpoint->integrity.listens && header->type == CW_WIRE_DATA &&
+        (header->flags & CW_WIRE_SUMMED) == 0) {
+        cw_integrity_seen(endpoint, flow, header, incoming->said);
+    }
+    if (!is_right) {
         cw_count(endpoint, CW_COUNTER_DROP_CHECKSUM, 1);
         return NULL;
     }
@@ -336,19 +360,21 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         return;
     }
     cw_session_confirm(endpoint, flow);
+    uint64_t arrival_ns =
+        endpoint->offloads_in ? cw_integrity_arrival(endpoint, incoming->arrival_ns) : endpoint->now_ns;
     struct cw_receiver *receiver = &flow->receiver;
     if (!receiver->has_echo || (int32_t)(header->timestamp - receiver->echo) >= 0 ||
         endpoint->now_ns - receiver->echo_arrival_ns > CW_ECHO_KEEP_NS) {
         receiver->has_echo = true;
         receiver->echo = header->timestamp;
-        receiver->echo_arrival_ns = endpoint->now_ns;
+        receiver->echo_arrival_ns = arrival_ns;
     }
     flow->session.peer_waiting = header->flags & CW_WIRE_WAITING_MASK;
     cw_timers_heard(endpoint, flow, header->echo);
     uint64_t acknowledged = cw_wire_number_expand(flow->sender.sent.base, header->acknowledged);
     bool advances = acknowledged > flow->sender.sent.base && acknowledged <= flow->sender.sent.next;
     if (advances || header->type == CW_WIRE_ACK) {
-        cw_acknowledge_echo(endpoint, flow, header);
+        cw_acknowledge_echo(endpoint, flow, header, arrival_ns);
     }
     if (advances) {
         cw_acknowledge_below(endpoint, flow, acknowledged);
@@ -356,7 +382,7 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
     if (header->type == CW_WIRE_DATA) {
         take_data(endpoint, flow, header, number);
     } else {
-        take_control(endpoint, flow, header, number);
+        take_control(endpoint, flow, header, number, incoming->said);
     }
 }
 
@@ -369,7 +395,7 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
         [CW_WIRE_MALFORMED] = CW_COUNTER_DROP_MALFORMED,
     };
     if (incoming->verdict != CW_WIRE_GOOD) {
-        cw_count(endpoint, counters[incoming->verdict], incoming->relayed ? 0 : 1);
+        cw_count(endpoint, counters[incoming->verdict], incoming->relayed || incoming->owned ? 0 : 1);
         return;
     }
     if (incoming->header->type >= CW_WIRE_EXTENSION_FIRST && incoming->header->type <= CW_WIRE_EXTENSION_LAST) {
@@ -390,6 +416,7 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     case CW_WIRE_PROBE:
     case CW_WIRE_REJECT:
     case CW_WIRE_BYE:
+    case CW_WIRE_TRIAL:
         take_packet(endpoint, burst, incoming);
         break;
     default:

@@ -165,6 +165,11 @@ bool cw_relay_send(struct cw_endpoint *endpoint, struct cw_shaping *shaping, boo
             *port_full = true;
             return true;
         }
+        if (endpoint->offloads_out) {
+            uint64_t departure_ns = cw_shaper_departure(endpoint, shaping);
+            endpoint->staged[endpoint->staged_count - 1].departure_ns =
+                departure_ns > endpoint->now_ns ? departure_ns : 0;
+        }
         cw_shaper_sent(endpoint, shaping, length);
         queue->head += LENGTH_BYTES + length;
     }

@@ -18,6 +18,7 @@
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/setup.h"
 #include "dataplane/flow/shaper.h"
@@ -49,7 +50,8 @@ static bool deliver_event(struct cw_endpoint *endpoint, const struct cw_flow *fl
 static void tell(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_event_kind kind, int status)
 {
     struct cw_peer_event event = {.kind = (uint8_t)kind, .status = (int8_t)status};
-    if (!flow->in_event_list && deliver_event(endpoint, flow, event)) {
+    bool is_first = endpoint->rdma_order == UINT64_MAX; /* nothing of the session before waits for room */
+    if (!flow->in_event_list && is_first && deliver_event(endpoint, flow, event)) {
         return;
     }
     enum { EVENTS = sizeof(flow->events) / sizeof(flow->events[0]) };
@@ -61,6 +63,7 @@ static void tell(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_eve
     flow->events[flow->event_count++] = event;
     if (!flow->in_event_list) {
         flow->in_event_list = true;
+        endpoint->event_order = endpoint->event_first == NULL ? endpoint->notify_order++ : endpoint->event_order;
         flow->event_next = endpoint->event_first;
         endpoint->event_first = flow;
     }
@@ -69,7 +72,7 @@ static void tell(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_eve
 uint32_t cw_session_deliver(struct cw_endpoint *endpoint)
 {
     uint32_t count = 0;
-    while (endpoint->event_first != NULL) {
+    while (endpoint->event_first != NULL && endpoint->event_order < endpoint->rdma_order) {
         struct cw_flow *flow = endpoint->event_first;
         while (flow->event_count > 0) {
             if (!deliver_event(endpoint, flow, flow->events[0])) {
@@ -115,6 +118,9 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
     if (flow->hello_count >= DETOUR_REQUESTS) {
         cw_way_detour(endpoint, flow);
+        if (endpoint->port->info.steers) {
+            cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER);
+        }
     }
     uint32_t shift = flow->hello_count < 16 ? flow->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
@@ -183,6 +189,8 @@ static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const stru
                                                (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
     session->peer_waiting = setup->header.flags & CW_WIRE_WAITING_MASK;
     session->confirmed = false;
+    session->listens = session->summed = session->altered = false;
+    flow->rehearsal.sums_right = 0;
     cw_path_mtu_begin(endpoint, flow);
     flow->encrypt = flow->encrypt || seal != NULL;
     if (flow->mac_learned) {
@@ -221,6 +229,9 @@ static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->timers.shown_ns = endpoint->now_ns;
     flow->timers.unshown_ns = endpoint->now_ns;
     tell(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
+    if (endpoint->rdma != NULL) {
+        endpoint->rdma->ops->session_begin(endpoint->rdma, flow);
+    }
     cw_messages_pump(endpoint, flow);
     cw_flow_wake(endpoint, flow);
     return true;
@@ -229,10 +240,17 @@ static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status)
 {
     bool was_up = flow->state == CW_PEER_ESTABLISHED;
-    bool had_work = flow->sender.open_count > 0;
+    bool had_work = cw_operations_open(flow) > 0;
+    struct cw_rdma *rdma = flow->rdma != NULL ? endpoint->rdma : NULL;
+    if (rdma != NULL) {
+        rdma->ops->session_stop(rdma, flow);
+    }
     cw_operations_abort(endpoint, flow, status);
     cw_reassemblies_abort(endpoint, flow);
     cw_messages_abandon(endpoint, flow);
+    if (rdma != NULL) {
+        rdma->ops->session_end(rdma, flow);
+    }
     if (was_up) {
         cw_sent_advance(&flow->sender.sent, flow->sender.sent.next, &endpoint->sent_chunks, &endpoint->blocks);
         cw_sent_trim(&flow->sender.sent, &endpoint->sent_chunks, &endpoint->blocks);
@@ -285,6 +303,7 @@ static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup
            cw_ip_is_v4(&hello->sender_ip) == cw_ip_is_v4(&hello->receiver_ip) &&
            cw_setup_stream(endpoint, hello) < endpoint->config.stream_count && hello->packet_window >= CW_SENT_CHUNK &&
            hello->put_window > CW_PUT_WINDOW_RESERVED &&
+           (hello->pool_token == 0 || (hello->pool_slot_bytes > 0 && hello->pool_slot_bytes <= CW_SLOT_BYTES_MAX)) &&
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
 
@@ -369,7 +388,7 @@ static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, c
     if (again ? !adopt(endpoint, flow, setup, session->local) : !establish(endpoint, flow, setup, CW_OK)) {
         return;
     }
-    cw_acknowledge_echo(endpoint, flow, &setup->header);
+    cw_acknowledge_echo(endpoint, flow, &setup->header, endpoint->now_ns);
     cw_session_prove(endpoint, flow);
     cw_timers_ask(endpoint, flow); /* until it has the proof the peer has no session */
 }

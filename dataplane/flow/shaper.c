@@ -4,6 +4,7 @@
 
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/relay.h"
+#include "dataplane/port/port.h"
 #include "dataplane/state/wake.h"
 
 enum { PORT_RETRY_NS = 1000 };
@@ -18,9 +19,23 @@ static struct cw_flow *flow_of(struct cw_shaping *shaping)
     return (struct cw_flow *)((uint8_t *)shaping - offsetof(struct cw_flow, shaping));
 }
 
+/* So long before its time a frame may be handed to the port, which lets it out then. */
+static inline uint64_t ahead_ns(const struct cw_endpoint *endpoint)
+{
+    return endpoint->offloads_out ? endpoint->port->info.departure_ahead_ns : 0;
+}
+
 static inline bool is_open(const struct cw_endpoint *endpoint, const struct cw_shaper *shaper)
 {
-    return shaper->rate_bps == 0 || endpoint->now_ns >= shaper->next_ns;
+    return shaper->rate_bps == 0 || endpoint->now_ns + ahead_ns(endpoint) >= shaper->next_ns;
+}
+
+uint64_t cw_shaper_departure(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
+{
+    bool is_shaped = shaping->shaper != CW_SHAPER_NONE && ahead_ns(endpoint) > 0;
+    const struct cw_shaper *shaper = is_shaped ? &endpoint->shapers[shaping->shaper] : NULL;
+    bool is_later = is_shaped && shaper->rate_bps > 0 && shaper->next_ns > endpoint->now_ns;
+    return is_later ? shaper->next_ns : endpoint->now_ns;
 }
 
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns)
@@ -30,7 +45,7 @@ bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, u
         return false;
     }
     shaper->late = true;
-    *until_ns = shaper->next_ns;
+    *until_ns = shaper->next_ns - ahead_ns(endpoint);
     return true;
 }
 
@@ -86,7 +101,7 @@ static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
         shaper->late = false;
     } else if (!cw_wheel_waiting(&shaper->timer)) {
         cw_wheel_insert(&endpoint->wheel, &shaper->timer,
-                        port_full ? endpoint->now_ns + PORT_RETRY_NS : shaper->next_ns);
+                        port_full ? endpoint->now_ns + PORT_RETRY_NS : shaper->next_ns - ahead_ns(endpoint));
     }
 }
 

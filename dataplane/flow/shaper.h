@@ -15,6 +15,9 @@
 /* Whether a packet that is no data has to wait; *until_ns: until then. */
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns);
 
+/* When a frame that leaves now is to be on the line: now, or later, where the port lets frames out at their time. */
+uint64_t cw_shaper_departure(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping);
+
 /* Whether a data packet of the flow may leave now; else the flow waits, and is woken when its turn comes. */
 bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow);
 

@@ -6,6 +6,7 @@
 
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
@@ -132,6 +133,9 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     timers->probes++;
     if (timers->probes >= DETOUR_PROBES) {
         cw_way_detour(endpoint, flow);
+        if (endpoint->port->info.steers) { /* a rule that takes too much would keep the peer silent for ever */
+            cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER);
+        }
     }
     uint64_t interval_ns = cw_timers_timeout(flow) << (timers->probes < 20 ? timers->probes : 20);
     uint64_t most_ns = endpoint->config.failure_timeout_ns / PROBE_SHARE;

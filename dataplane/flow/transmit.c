@@ -9,6 +9,7 @@
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
@@ -28,6 +29,52 @@ enum {
 
 /* ---- packets ---- */
 
+static inline uint32_t payload_checksum(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
+                                        uint32_t in_buffer)
+{
+    uint32_t checksum = cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, in_buffer);
+    for (uint32_t i = 0; i < packet->piece_count; i++) {
+        checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
+    }
+    return checksum;
+}
+
+/* When a packet is to leave: now, unless the port lets packets out at a time. */
+static inline uint64_t departure(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                 struct cw_transmit *packet)
+{
+    if (!endpoint->offloads_out) {
+        return endpoint->now_ns;
+    }
+    uint64_t departure_ns = cw_shaper_departure(endpoint, &flow->shaping);
+    packet->departure_ns = departure_ns > endpoint->now_ns ? departure_ns : 0;
+    return departure_ns;
+}
+
+/* What covers a payload. */
+struct cover {
+    uint32_t checksum;
+    uint32_t flags;
+};
+
+/* Where ports take part: of signed DATA perhaps the UDP checksum alone. */
+static __attribute__((noinline)) struct cover cover(struct cw_endpoint *endpoint, struct cw_flow *flow,
+                                                    struct cw_transmit *packet, enum cw_wire_type type,
+                                                    uint32_t in_buffer, uint32_t gathered)
+{
+    enum cw_integrity_form form = type == CW_WIRE_DATA && flow->session.listens
+                                      ? cw_integrity_form(endpoint, flow, in_buffer + gathered)
+                                      : CW_INTEGRITY_CRC;
+    /* the UDP checksum of a trial is wrong, and stays so */
+    packet->checksum = form != CW_INTEGRITY_CRC || (endpoint->sums_all && type != CW_WIRE_TRIAL);
+    if (form == CW_INTEGRITY_SUM) {
+        cw_count(endpoint, CW_COUNTER_SUMMED_OUT, 1);
+        return (struct cover){.flags = CW_WIRE_SUMMED};
+    }
+    bool is_sealed = flow->session.seal != NULL;
+    return (struct cover){.checksum = is_sealed ? 0 : payload_checksum(endpoint, packet, in_buffer)};
+}
+
 /* Completes the headers of a packet whose payload is written. A sealed one needs no checksum. */
 static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet,
                    enum cw_wire_type type, uint16_t flags, uint64_t number, uint32_t in_buffer, uint32_t gathered)
@@ -37,22 +84,25 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
     struct cw_seal *seal = flow->session.seal;
     struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
     cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
-    uint32_t checksum = seal != NULL ? 0 : cw_wire_checksum(0, at + endpoint->overhead_bytes, in_buffer);
-    for (uint32_t i = 0; i < packet->piece_count; i++) {
-        checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
+    struct cover by = {.checksum = 0};
+    if (endpoint->offloads_out) {
+        by = cover(endpoint, flow, packet, type, in_buffer, gathered);
+    } else if (seal == NULL) {
+        by.checksum = payload_checksum(endpoint, packet, in_buffer);
     }
+    uint64_t departure_ns = departure(endpoint, flow, packet);
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,
         .type = (uint8_t)type,
-        .flags = endpoint->packet_flags | flags,
+        .flags = endpoint->packet_flags | flags | (uint16_t)by.flags,
         .flow = flow->session.peer_flow,
         .number = (uint32_t)number,
-        .timestamp = cw_wire_timestamp(endpoint->now_ns),
+        .timestamp = cw_wire_timestamp(departure_ns),
         .acknowledged = (uint32_t)flow->receiver.packets.base,
         .echo = flow->receiver.echo,
-        .echo_delay = cw_echo_delay(endpoint, flow->receiver.has_echo, flow->receiver.echo_arrival_ns),
+        .echo_delay = cw_echo_delay(departure_ns, flow->receiver.has_echo, flow->receiver.echo_arrival_ns),
         .payload_bytes = (uint16_t)payload_bytes,
-        .checksum = checksum,
+        .checksum = by.checksum,
     };
     if (seal != NULL) {
         assert(gathered == 0);
@@ -104,7 +154,7 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
     uint32_t in_buffer =
         cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, !sealed, &gathered);
-    record->time_ns = endpoint->now_ns;
+    record->time_ns = departure(endpoint, flow, packet);
     record->frame_bytes =
         (uint16_t)(endpoint->overhead_bytes + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
     if (record->transmissions < UINT8_MAX) {
@@ -339,10 +389,10 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             flow->congestion.limited = true;
             return false;
         }
-        /* what a full receiver drops is lost again and again, until the oldest operation has come: it takes turns with
-         * those */
-        bool again =
-            lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !cw_flow_has_oldest(flow));
+        /* what a full receiver drops is lost again and again, until the oldest operation has come, or credit for it:
+         * they take turns with those */
+        bool helps = cw_flow_has_oldest(flow) || flow->sender.queue_credit_frames.first != NULL;
+        bool again = lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !helps);
         flow->sender.again_last = again;
         enum outcome outcome = again ? send_lost(endpoint, flow) : send_new(endpoint, flow);
         if (outcome == BLOCKED && lost) {

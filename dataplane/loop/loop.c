@@ -16,11 +16,9 @@
 #include "dataplane/staging/stage.h"
 
 enum {
-    SKIP_MAX = 4,             /* idle turns that look for packets only */
-    SPINS_A_CLOCK = 64,       /* looks of a spinning waiter between two at the clock */
-    BUSY_MIN = 8,             /* packets and the like in a turn whose duration says something */
-    PARK_AFTER = 16,          /* looks of the fallback thread at an application that sleeps */
-    SLEEP_MAX_NS = 500000000, /* nobody sleeps longer without looking */
+    SKIP_MAX = 4,       /* idle turns that look for packets only */
+    SPINS_A_CLOCK = 64, /* looks of a spinning waiter between two at the clock */
+    BUSY_MIN = 8,       /* packets and the like in a turn whose duration says something */
 };
 
 void cw_loop_config_init(struct cw_loop_config *config)
@@ -36,7 +34,7 @@ void cw_loop_config_init(struct cw_loop_config *config)
 
 enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struct cw_port_info *info)
 {
-    if (config->spin) {
+    if (config->spin || config->stands_by) {
         return CW_WAITING_SPIN;
     }
     return info->wait == CW_PORT_WAIT_TIMED ? CW_WAITING_NAP : CW_WAITING_SLEEP;
@@ -46,7 +44,7 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
 
 void cw_loop_wake_owner(struct cw_loop *loop)
 {
-    /* pairs with the fence in sleep_on_port: either it sees the command, or this sees that it sleeps */
+    /* pairs with the fence in cw_loop_sleep_on_port: either it sees the command, or this sees that it sleeps */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0) {
         cw_port_wake(loop->port);
@@ -60,7 +58,8 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
     uint32_t packets = cw_endpoint_fetch(endpoint);
     bool commands = !cw_commands_empty(&loop->commands) || cw_loop_has_calls(loop);
     loop->counters.turns++;
-    if (packets == 0 && !commands && loop->skipped < SKIP_MAX && cw_endpoint_idle(endpoint)) {
+    bool may_skip = endpoint->rdma == NULL && loop->skipped < SKIP_MAX; /* a device is looked at in every turn */
+    if (packets == 0 && !commands && may_skip && cw_endpoint_idle(endpoint)) {
         cw_endpoint_fetched_nothing(endpoint);
         loop->skipped++;
         loop->counters.turns_idle++;
@@ -128,7 +127,7 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
     return cw_endpoint_events(loop->endpoint, events, count_max);
 }
 
-static void unpark(struct cw_loop *loop)
+void cw_loop_unpark(struct cw_loop *loop)
 {
     atomic_store_explicit(&loop->parked, 0, memory_order_relaxed);
     syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -142,8 +141,7 @@ static bool waits_for_events(const struct cw_loop *loop)
            cw_events_count(&loop->endpoint->events) >= loop->endpoint->config.event_count_max;
 }
 
-/* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. */
-static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in, const struct cw_port_alarm *alarm)
+void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in, const struct cw_port_alarm *alarm)
 {
     atomic_store_explicit(&loop->sleeping, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_wake_owner */
@@ -155,15 +153,16 @@ static void sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing
     bool wanted = standing_in && (atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0 ||
                                   atomic_load_explicit(&loop->recalled, memory_order_relaxed) != 0);
     if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
-        wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
+        wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0 &&
+        !cw_endpoint_arm(loop->endpoint)) {
         uint64_t sleep_ns = wake_ns - now_ns;
-        cw_port_sleep_alarm(loop->port, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS, alarm);
+        cw_port_sleep_alarm(loop->port, sleep_ns < LOOP_SLEEP_MAX_NS ? sleep_ns : LOOP_SLEEP_MAX_NS, alarm);
         loop->counters.sleeps++;
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
     if (atomic_load_explicit(&loop->parked, memory_order_relaxed) != 0) {
-        unpark(loop);
+        cw_loop_unpark(loop);
     }
 }
 
@@ -174,12 +173,12 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const stru
     if (now_ns >= until_ns) {
         return;
     }
-    uint64_t sleep_ns = until_ns - now_ns < SLEEP_MAX_NS ? until_ns - now_ns : SLEEP_MAX_NS;
+    uint64_t sleep_ns = until_ns - now_ns < LOOP_SLEEP_MAX_NS ? until_ns - now_ns : LOOP_SLEEP_MAX_NS;
     atomic_store_explicit(&loop->consumer, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in tell_consumer */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_tell_consumer */
     /* a token that is only taken for a call means that nobody turns the loop for us: then turn it ourselves */
     bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
-    if (cw_events_count(&loop->endpoint->events) == 0 && turning) {
+    if (!cw_loop_has_events(loop) && turning) {
         static const struct cw_word none;
         cw_words_wait(&(struct cw_word){.at = &loop->consumer, .value = 1, .is_private = true},
                       alarm == NULL ? &none : &alarm->word, sleep_ns);
@@ -189,23 +188,25 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const stru
     atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
 }
 
-/* Wakes the consumer if it sleeps and there is something for it: events, or nobody else who turns. */
-static void tell_consumer(struct cw_loop *loop)
+void cw_loop_tell_consumer(struct cw_loop *loop)
 {
+    struct cw_loop *first = loop->first;
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in sleep_for_events */
-    if (atomic_load_explicit(&loop->consumer, memory_order_relaxed) != 0 &&
+    if (atomic_load_explicit(&first->consumer, memory_order_relaxed) != 0 &&
         (cw_events_count(&loop->endpoint->events) > 0 ||
          atomic_load_explicit(&loop->turning, memory_order_relaxed) == 0)) {
-        atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
-        syscall(SYS_futex, &loop->consumer, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        atomic_store_explicit(&first->consumer, 0, memory_order_relaxed);
+        syscall(SYS_futex, &first->consumer, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     }
 }
 
-static inline void pause_cpu(void)
+bool cw_loop_has_events(const struct cw_loop *loop)
 {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
+    bool has_some = false;
+    for (; loop != NULL && !has_some; loop = loop->next) {
+        has_some = cw_events_count(&loop->endpoint->events) > 0;
+    }
+    return has_some;
 }
 
 /* Polls a few dozen times, keeping the token meanwhile: on a core of its own a look for packets should cost nothing
@@ -213,7 +214,7 @@ static inline void pause_cpu(void)
 static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
 {
     if (loop->config.mode != CW_LOOP_INLINE || !cw_token_take(&loop->token)) {
-        pause_cpu();
+        cw_loop_pause();
         return cw_loop_poll(loop, events, count_max);
     }
     for (uint32_t i = 0; i < SPINS_A_CLOCK && cw_events_count(&loop->endpoint->events) == 0; i++) {
@@ -233,6 +234,12 @@ bool cw_loop_needs_descriptor(const struct cw_loop *loop)
     return loop->port->info.wait == CW_PORT_WAIT_DESCRIPTOR || loop->port->info.wait == CW_PORT_WAIT_TIMED;
 }
 
+/* Whether the thread that waits turns the loop, and sleeps on its port. */
+static bool turns_itself(const struct cw_loop *loop)
+{
+    return loop->config.mode == CW_LOOP_INLINE && !loop->config.stands_by;
+}
+
 uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
                             const struct cw_port_alarm *alarm)
 {
@@ -245,7 +252,8 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
     for (;;) {
         count = loop->config.spin ? spin(loop, events, count_max) : cw_loop_poll(loop, events, count_max);
         uint64_t now_ns = cw_clock_ns();
-        if (count > 0 || now_ns >= until_ns || (alarm != NULL && cw_word_has_changed(&alarm->word))) {
+        if (count > 0 || cw_loop_has_events(loop->next) || now_ns >= until_ns ||
+            (alarm != NULL && cw_word_has_changed(&alarm->word))) {
             return count;
         }
         uint64_t waited_ns = now_ns - start_ns;
@@ -255,10 +263,10 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
         if (waited_ns < loop->config.yield_ns && cw_yield_policy_yield(&loop->yield_policy, now_ns)) {
             continue;
         }
-        if (loop->config.mode == CW_LOOP_INLINE && cw_token_take(&loop->token)) {
+        if (turns_itself(loop) && cw_token_take(&loop->token)) {
             /* what came while the token was elsewhere is looked at before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
-                sleep_on_port(loop, until_ns, false, alarm);
+                cw_loop_sleep_on_port(loop, until_ns, false, alarm);
                 (void)cw_loop_turn(loop);
             }
             cw_loop_give(loop);
@@ -268,134 +276,7 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
     }
 }
 
-/* ---- threads ---- */
-
-static void *dedicated_thread(void *argument)
-{
-    struct cw_loop *loop = argument;
-    while (!cw_token_take(&loop->token)) {
-        sched_yield();
-    }
-    atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
-    uint64_t busy_ns = cw_clock_ns();
-    while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
-        uint32_t work = cw_loop_turn(loop);
-        if (work > 0) {
-            tell_consumer(loop);
-            busy_ns = loop->endpoint->now_ns;
-        } else if (loop->config.spin) {
-            pause_cpu();
-        } else if (loop->endpoint->now_ns - busy_ns >= loop->config.yield_ns ||
-                   !cw_yield_policy_yield(&loop->yield_policy, cw_clock_ns())) {
-            sleep_on_port(loop, UINT64_MAX, false, NULL);
-        }
-    }
-    cw_token_give(&loop->token);
-    return NULL;
-}
-
-/* Turns while there is something to do, then sleeps on the port; lets go when the application wants the token. */
-static void turn_for_others(struct cw_loop *loop, uint64_t until_ns)
-{
-    while (atomic_load_explicit(&loop->recalled, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&loop->wanted, memory_order_relaxed) == 0) {
-        uint32_t work = cw_loop_turn(loop);
-        loop->counters.fallback_turns++;
-        if (work > 0) {
-            tell_consumer(loop);
-        }
-        if (loop->endpoint->now_ns >= until_ns) {
-            return;
-        }
-        if (work == 0) {
-            sleep_on_port(loop, until_ns, true, NULL);
-        }
-    }
-}
-
-/* Sleeps for as long as the application sleeps with the token: it will not go away without waking up. */
-static void park(struct cw_loop *loop, uint64_t sleep_ns)
-{
-    atomic_store_explicit(&loop->parked, 1, memory_order_relaxed);
-    /* pairs with the fences in sleep_on_port and cw_loop_recall: either they see `parked`, or this sees what they have
-     * done */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0 &&
-        atomic_load_explicit(&loop->recalled, memory_order_relaxed) == 0) {
-        cw_loop_futex_wait(&loop->parked, 1, sleep_ns < SLEEP_MAX_NS ? sleep_ns : SLEEP_MAX_NS);
-    }
-    atomic_store_explicit(&loop->parked, 0, memory_order_relaxed);
-}
-
-void cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns)
-{
-    uint64_t now_ns;
-    while (atomic_exchange_explicit(&loop->recalled, 0, memory_order_acquire) == 0 &&
-           (now_ns = cw_clock_ns()) < until_ns) {
-        uint64_t left_ns = until_ns - now_ns;
-        cw_loop_futex_wait(&loop->recalled, 0, left_ns < CW_LOOP_FALLBACK_NS ? left_ns : CW_LOOP_FALLBACK_NS);
-        unsigned long polls = atomic_load_explicit(&loop->polls, memory_order_relaxed);
-        bool is_still = polls == loop->polls_seen;
-        bool sleeps = is_still && atomic_load_explicit(&loop->sleeping, memory_order_relaxed) != 0;
-        loop->looks_asleep = sleeps ? loop->looks_asleep + 1 : 0;
-        if (loop->looks_asleep > PARK_AFTER) {
-            park(loop, left_ns);
-        } else if (is_still && cw_token_take(&loop->token)) {
-            atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
-            turn_for_others(loop, until_ns);
-            atomic_store_explicit(&loop->turning, 0, memory_order_relaxed);
-            atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
-            cw_loop_give(loop);
-            tell_consumer(loop);
-        }
-        loop->polls_seen = polls;
-    }
-}
-
-void cw_loop_recall(struct cw_loop *loop)
-{
-    atomic_store_explicit(&loop->recalled, 1, memory_order_release); /* pairs with the acquire in cw_loop_stand_in */
-    syscall(SYS_futex, &loop->recalled, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
-    if (atomic_load_explicit(&loop->parked, memory_order_relaxed) != 0) {
-        unpark(loop);
-    }
-    cw_loop_wake_owner(loop);
-}
-
-static void *fallback_thread(void *argument)
-{
-    struct cw_loop *loop = argument;
-    while (atomic_load_explicit(&loop->stop, memory_order_acquire) == 0) {
-        cw_loop_stand_in(loop, UINT64_MAX);
-    }
-    return NULL;
-}
-
-static int start_thread(struct cw_loop *loop, char *error, size_t error_bytes)
-{
-    bool dedicated = loop->config.mode == CW_LOOP_DEDICATED;
-    if (!dedicated && loop->config.fallback != CW_FALLBACK_THREAD) {
-        return CW_OK;
-    }
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    if (dedicated && loop->config.core >= 0) {
-        cpu_set_t cores;
-        CPU_ZERO(&cores);
-        CPU_SET((size_t)loop->config.core, &cores);
-        pthread_attr_setaffinity_np(&attributes, sizeof(cores), &cores);
-    }
-    int failed = pthread_create(&loop->thread, &attributes, dedicated ? dedicated_thread : fallback_thread, loop);
-    pthread_attr_destroy(&attributes);
-    if (failed != 0) {
-        snprintf(error, error_bytes, "loop: no thread on core %d (%s); choose a core this process may use",
-                 loop->config.core, strerror(failed));
-        return CW_ERROR_SYSTEM;
-    }
-    loop->has_thread = true;
-    return CW_OK;
-}
+/* ---- its life ---- */
 
 int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
                    struct cw_loop **loop, char *error, size_t error_bytes)
@@ -404,6 +285,12 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     if (count < 2 || (count & (count - 1)) != 0 || count > 1u << 20 || config->core >= CPU_SETSIZE) {
         snprintf(error, error_bytes, "loop: command_count must be a power of two from 2 to 2^20, core below %d",
                  CPU_SETSIZE);
+        return CW_ERROR_ARGUMENT;
+    }
+    if (config->first != NULL && (config->mode != CW_LOOP_DEDICATED || turns_itself(config->first))) {
+        snprintf(error, error_bytes,
+                 "loop: one whose events are taken at another is dedicated, and so is that one, or "
+                 "somebody stands by it");
         return CW_ERROR_ARGUMENT;
     }
     struct cw_loop *created = aligned_alloc(64, (sizeof(*created) + 63) & ~(size_t)63);
@@ -415,6 +302,7 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     created->config = *config;
     created->endpoint = endpoint;
     created->port = port;
+    created->first = config->first != NULL ? config->first : created;
     cw_token_init(&created->token);
     atomic_init(&created->calls, NULL);
     int status = cw_commands_init(&created->commands, count);
@@ -422,7 +310,7 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
         status = cw_backlog_init(&created->backlog, endpoint->config.peer_count_max);
     }
     if (status == CW_OK) {
-        status = start_thread(created, error, error_bytes);
+        status = cw_loop_start_thread(created, error, error_bytes);
     } else {
         snprintf(error, error_bytes, "loop: no memory for %u commands", count);
     }
@@ -431,6 +319,10 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
         cw_commands_dispose(&created->commands);
         free(created);
         return status;
+    }
+    if (config->first != NULL) {
+        created->next = config->first->next;
+        config->first->next = created;
     }
     *loop = created;
     return CW_OK;
@@ -447,6 +339,11 @@ void cw_loop_destroy(struct cw_loop *loop)
         cw_port_wake(loop->port);
         pthread_join(loop->thread, NULL);
     }
+    struct cw_loop **link = &loop->first;
+    while (*link != loop) {
+        link = &(*link)->next;
+    }
+    *link = loop->next;
     cw_backlog_dispose(&loop->backlog);
     cw_commands_dispose(&loop->commands);
     free(loop);

@@ -16,6 +16,10 @@
  *   fallback    beside inline: a thread that sleeps, and turns it when nobody has for CW_LOOP_FALLBACK_NS, so that
  *               acknowledgements and retransmissions do not depend on the application being inside a call. It is the
  *               loop's own, or one of the application's that calls cw_loop_stand_in
+ *   standing by fallback by a thread that never sleeps, on a core of its own: it turns the endpoint whenever nobody has
+ *               for CW_LOOP_STEP_IN_NS, also while the application sleeps inside a call. So a thread that waits inside
+ *               turns for itself, at the latency of inline, and one that computes loses nothing: its calls are commands
+ *               then
  *
  * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy. */
 #ifndef CW_LOOP_H
@@ -50,11 +54,16 @@ struct cw_loop_config {
     int core;                       /* for the dedicated thread; -1: wherever the system puts it */
     bool spin;                      /* never sleep: the core is ours */
     enum cw_loop_fallback fallback; /* INLINE */
+    bool stands_by;                 /* ... with CALLER: that thread never sleeps */
     uint32_t command_count;         /* a power of two */
     uint64_t yield_ns;              /* before sleeping, where that pays (yield_policy.h) */
+    /* DEDICATED: who waits at this loop waits for events of both; it has a thread that turns it while that sleeps
+     * (DEDICATED, or standing by). NULL: itself. Destroyed after this one, and nobody is inside it meanwhile. */
+    struct cw_loop *first;
 };
 
 #define CW_LOOP_FALLBACK_NS 2000000ull
+#define CW_LOOP_STEP_IN_NS  5000ull
 
 /* Inline with fallback, 1,024 commands; yields 50 us before it sleeps, or spins for ever if `spin`. */
 void cw_loop_config_init(struct cw_loop_config *config);
@@ -69,8 +78,9 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
 
 /* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of cw_clock_ns, and turns the
  * endpoint meanwhile when nobody has for CW_LOOP_FALLBACK_NS. One thread at a time; cw_loop_recall, from any, ends the
- * call, or the next one. */
-void cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns);
+ * call, or the next one. Standing by it does not sleep, and returns true as soon as there are events that nobody waits
+ * for: whoever knows what they mean may take them. */
+bool cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns);
 void cw_loop_recall(struct cw_loop *loop);
 
 /* Ends the threads. No other call may be under way. */
@@ -92,7 +102,8 @@ int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpo
 /* Turns once, if the token is free, and takes up to `count_max` events; returns how many. One consumer at a time. */
 uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t count_max);
 
-/* The same, but waits up to `timeout_ns` for the first event. 0 events: timed out. */
+/* The same, but waits up to `timeout_ns` for the first event. 0 events: timed out, or another loop that has this one
+ * for its first has some. */
 uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns);
 
 /* The same, and returns when the alarm goes off (NULL: none), if it has not by then, however few events there are. */

@@ -1,5 +1,5 @@
-/* What the files of the loop share: loop.c turns, waits and has the threads, loop_calls.c is what other threads ask of
- * it. */
+/* What the files of the loop share: loop.c turns and waits, loop_threads.c has the threads, loop_calls.c is what other
+ * threads ask of it. */
 #pragma once
 
 #include <pthread.h>
@@ -26,15 +26,18 @@ struct cw_loop {
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
     _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
     atomic_int stop;
-    atomic_int recalled;                 /* 1: the fallback thread is to return from cw_loop_stand_in */
-    atomic_int parked;                   /* 1: the fallback thread sleeps until the owner that sleeps is awake */
-    unsigned long polls_seen;            /* the fallback thread's, as is the next */
-    uint32_t looks_asleep;               /* at an application that sleeps, in a row */
-    struct cw_yield_policy yield_policy; /* of the thread that waits */
-    uint32_t skipped;                    /* the owner's, as is the next */
+    atomic_int recalled;                    /* 1: the fallback thread is to return from cw_loop_stand_in */
+    atomic_int parked;                      /* 1: the fallback thread sleeps until the owner that sleeps is awake */
+    unsigned long polls_seen;               /* the fallback thread's, as is the next */
+    uint32_t looks_asleep;                  /* at an application that sleeps, in a row */
+    struct cw_yield_policy yield_policy;    /* of the thread that waits */
+    struct cw_yield_policy stand_by_policy; /* ... and of the one that stands by */
+    uint32_t skipped;                       /* the owner's, as is the next */
     struct cw_loop_counters counters;
     pthread_t thread;
     bool has_thread;
+    struct cw_loop *first; /* of those whose events one consumer takes; often itself */
+    struct cw_loop *next;  /* of these, from the first on */
 };
 
 /* ---- loop.c ---- */
@@ -50,6 +53,34 @@ void cw_loop_wake_owner(struct cw_loop *loop);
 
 /* Sleeps while *word is `value`, at most `timeout_ns`. */
 void cw_loop_futex_wait(atomic_int *word, int value, uint64_t timeout_ns);
+
+/* Sleeps as owner until a packet, a command, the endpoint's deadline or `until_ns`. `standing_in`: for the application,
+ * which may want the token. */
+void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in,
+                           const struct cw_port_alarm *alarm);
+
+/* Whether this loop has events, or one behind it. NULL: no. Any thread. */
+bool cw_loop_has_events(const struct cw_loop *loop);
+
+/* Wakes the consumer if it sleeps and there is something for it: events, or nobody else who turns. */
+void cw_loop_tell_consumer(struct cw_loop *loop);
+
+/* Wakes the fallback thread, which sleeps until the owner is awake. */
+void cw_loop_unpark(struct cw_loop *loop);
+
+enum { LOOP_SLEEP_MAX_NS = 500000000 /* nobody sleeps longer without looking */ };
+
+static inline void cw_loop_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* ---- loop_threads.c ---- */
+
+/* The thread that the configuration asks for, if any. CW_OK, CW_ERROR_SYSTEM with a line in `error`. */
+int cw_loop_start_thread(struct cw_loop *loop, char *error, size_t error_bytes);
 
 /* ---- loop_calls.c ---- */
 

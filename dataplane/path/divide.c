@@ -1,5 +1,5 @@
-/* Long gets from ranks that several streams lead to: each stream gets parts as fast as it can, so that a slow one
- * delays no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
+/* Long gets from ranks that several streams or loops lead to: each of them gets parts as fast as it can, so that a slow
+ * one delays no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
  * way is filled however long it is. */
 #include <stdlib.h>
 
@@ -23,8 +23,8 @@ struct path_division {
     uint64_t posted; /* bytes */
     uint32_t open;   /* parts under way ... */
     int status;
-    uint32_t streams;
-    uint8_t open_on[]; /* ... on each stream */
+    uint32_t ways;
+    uint8_t open_on[]; /* ... on each way */
 };
 
 struct stream_call {
@@ -49,7 +49,7 @@ static int streams_make(struct cw_paths *paths, uint32_t rank)
     peer->stream_peers = calloc(peer->streams, sizeof(*peer->stream_peers));
     for (uint32_t i = 0; peer->stream_peers != NULL && status == CW_OK && i < peer->streams; i++) {
         struct stream_call call = {.peer = peer, .stream = i + 1};
-        status = cw_loop_call(paths->config.loop, stream_make, &call);
+        status = cw_loop_call(cw_paths_loop(paths), stream_make, &call);
         status = status == CW_OK ? path_wire_note(paths, peer->stream_peers[i], rank) : status;
     }
     if (peer->stream_peers == NULL || status != CW_OK) {
@@ -61,9 +61,10 @@ static int streams_make(struct cw_paths *paths, uint32_t rank)
     return CW_OK;
 }
 
-/* Posts the next part on a stream. CW_OK; CW_ERROR_AGAIN; what makes the whole fail. */
-static int part_post(struct cw_paths *paths, struct path_division *division, uint32_t stream)
+/* Posts the next part on a way. CW_OK; CW_ERROR_AGAIN; what makes the whole fail. */
+static int part_post(struct cw_paths *paths, struct path_division *division, uint32_t way)
 {
+    const struct path_peer *peer = &paths->peers[division->whole->rank];
     struct path_wire_operation *part = calloc(1, sizeof(*part));
     if (part == NULL) {
         return CW_ERROR_MEMORY;
@@ -72,10 +73,10 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
     uint64_t bytes = left < division->part_bytes ? left : division->part_bytes;
     part->kind = WIRE_PART;
     part->rank = division->whole->rank;
-    part->operation = stream;
+    part->operation = way;
     part->division = division;
     struct cw_get get = {
-        .peer = paths->peers[part->rank].stream_peers[stream],
+        .peer = peer->streams > 0 ? peer->stream_peers[way] : peer->wire_peer,
         .region = division->token,
         .offset = division->offset + division->posted,
         .bytes = bytes,
@@ -83,7 +84,7 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
         .local_offset = division->posted,
         .context = (uint64_t)(uintptr_t)part,
     };
-    int status = cw_loop_get(paths->config.loop, &get);
+    int status = cw_loop_get(paths->config.set.loops[peer->streams > 0 ? 0 : way], &get);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
         free(part);
@@ -91,18 +92,18 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
     }
     division->posted += bytes;
     division->open++;
-    division->open_on[stream]++;
+    division->open_on[way]++;
     return CW_OK;
 }
 
-/* One part for each stream in turn, as long as they may have more. */
+/* One part for each way in turn, as long as they may have more. */
 static void parts_post(struct cw_paths *paths, struct path_division *division)
 {
     int status = division->status;
     for (uint32_t round = 1; status == CW_OK && round <= PARTS_UNDER_WAY; round++) {
-        for (uint32_t s = 0; status == CW_OK && s < division->streams && division->posted < division->bytes; s++) {
-            if (division->open_on[s] < round) {
-                status = part_post(paths, division, s);
+        for (uint32_t way = 0; status == CW_OK && way < division->ways && division->posted < division->bytes; way++) {
+            if (division->open_on[way] < round) {
+                status = part_post(paths, division, way);
             }
         }
     }
@@ -132,9 +133,9 @@ static void go_on(struct cw_paths *paths, struct path_division *division)
     }
 }
 
-static uint64_t part_bytes(uint64_t bytes, uint32_t streams)
+static uint64_t part_bytes(uint64_t bytes, uint32_t ways)
 {
-    uint64_t part = bytes / ((uint64_t)streams * PARTS_A_STREAM);
+    uint64_t part = bytes / ((uint64_t)ways * PARTS_A_STREAM);
     part = part < PART_BYTES_LEAST ? PART_BYTES_LEAST : part;
     return (part + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
@@ -142,12 +143,14 @@ static uint64_t part_bytes(uint64_t bytes, uint32_t streams)
 int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, uint64_t operation)
 {
-    uint32_t streams = paths->peers[rank].streams;
-    if (streams == 0 || bytes < 2 * PART_BYTES_LEAST || streams_make(paths, rank) != CW_OK) {
+    const struct path_peer *peer = &paths->peers[rank];
+    if ((peer->streams == 0 && peer->loops < 2) || bytes < 2 * PART_BYTES_LEAST ||
+        (peer->streams > 0 && streams_make(paths, rank) != CW_OK)) {
         return CW_ERROR_UNSUPPORTED;
     }
     int status;
-    struct path_division *division = calloc(1, sizeof(*division) + streams * sizeof(division->open_on[0]));
+    uint32_t ways = peer->streams > 0 ? peer->streams : peer->loops;
+    struct path_division *division = calloc(1, sizeof(*division) + ways * sizeof(division->open_on[0]));
     struct path_wire_operation *whole =
         division == NULL ? NULL : path_wire_begin(paths, rank, to, bytes, operation, &status);
     if (whole == NULL) {
@@ -161,8 +164,8 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         .token = registration->token,
         .offset = offset,
         .bytes = bytes,
-        .part_bytes = part_bytes(bytes, streams),
-        .streams = streams,
+        .part_bytes = part_bytes(bytes, ways),
+        .ways = ways,
     };
     parts_post(paths, division);
     if (division->open == 0) {

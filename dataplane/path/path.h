@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "dataplane/dataplane.h"
-#include "dataplane/loop/loop.h"
+#include "dataplane/loop/set.h"
 #include "dataplane/shm/inbox.h"
 
 struct cw_paths;
@@ -43,7 +43,9 @@ struct cw_path_card {
     struct cw_inbox_place inbox;
     struct cw_address address; /* of the endpoint; no ip: it has none */
     uint8_t multicasts;        /* whether it can be member of groups */
-    uint8_t reserved[7];
+    uint8_t loops;             /* endpoints; 0: as 1 */
+    uint8_t ports_apart;       /* UDP ports from the address of one to that of the next */
+    uint8_t reserved[5];
 };
 
 enum { CW_PATH_LISTENERS = 16 };
@@ -80,21 +82,24 @@ struct cw_paths_config {
     uint32_t rank;
     uint32_t rank_count;
     uint8_t host[16];
-    uint64_t nonce;       /* random */
-    bool copy_twice;      /* never a single copy, as where the kernel forbids it */
-    struct cw_loop *loop; /* the endpoint for other hosts; NULL: none. Stays the caller's, and outlives the paths */
-    struct cw_address address; /* of the endpoint */
+    uint64_t nonce;  /* random */
+    bool copy_twice; /* never a single copy, as where the kernel forbids it */
+    struct cw_set
+        set; /* the endpoints for other hosts; count 0: none. Loops stay the caller's, and outlive the paths */
+    struct cw_address address; /* of the first of them */
+    uint32_t ports_apart;      /* UDP ports from the address of one loop to that of the next; 0: there is one */
     uint64_t
         stopped_timeout_ns; /* how long a process of this host that is asked may be stopped by a signal; 0: for ever */
     bool multicasts;        /* for the card */
     uint32_t message_bytes_max; /* of the endpoint: its pool_slot_bytes */
+    bool messages_registered;   /* long ones are sent from where they wait: to register memory costs the port nothing */
     struct cw_path_handler handler;
     const struct cw_path_watcher *watcher; /* NULL: nobody; outlives the paths */
 };
 
 /* CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM with a line in `error`. */
 int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes);
-/* The endpoint for other hosts, if it was not known at creation: the four fields of the configuration that tell of it.
+/* The endpoint for other hosts, if it was not known at creation: the six fields of the configuration that tell of it.
  * Once, before any rank is added. Errors as cw_paths_create. */
 int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *config, char *error, size_t error_bytes);
 void cw_paths_destroy(struct cw_paths *paths);
@@ -114,7 +119,7 @@ bool cw_paths_are_together(const struct cw_paths *paths, uint32_t one, uint32_t 
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 
-/* The loop of the configuration, and where the endpoint of any rank is reached (no ip: nowhere). */
+/* The first loop of the configuration (NULL: there is none), and where that of any rank is reached (no ip: nowhere). */
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
 const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
 
@@ -133,7 +138,7 @@ bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank);
 void cw_paths_hold(struct cw_paths *paths);
 void cw_paths_release(struct cw_paths *paths);
 
-/* The longest message to `rank`. */
+/* The longest message to `rank`; it does not change when the rank fails. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 
 /* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK;
@@ -170,7 +175,7 @@ int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registra
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 
-/* The number of a rank at this process's endpoint, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the
+/* The number of a rank at this process's endpoints, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the
  * two has no endpoint; others as cw_peer_add. */
 int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer);
 /* Whether all ranks' cards say that they can be members of groups. */

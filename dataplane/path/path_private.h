@@ -46,6 +46,7 @@ struct path_peer {
     uint64_t asked_ns;   /* SHARED: when it was looked at last */
     int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
+    uint32_t loops;         /* WIRE: that it and this process have in common */
     uint32_t messages_held; /* WIRE: in memory of ours until it has acknowledged them */
     bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
@@ -147,6 +148,8 @@ struct path_wire_operation {
 int path_wire_create(struct cw_paths *paths);
 void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
+/* The loop that a lane to a rank keeps to: other ones for other ranks and lanes. */
+struct cw_loop *path_wire_loop(const struct cw_paths *paths, uint32_t rank, uint32_t lane);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes);
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);

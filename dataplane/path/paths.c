@@ -13,7 +13,7 @@
 /* The endpoint of the configuration, if there is one. */
 static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes)
 {
-    struct cw_loop *loop = paths->config.loop;
+    const struct cw_loop *loop = cw_paths_loop(paths);
     int status =
         loop != NULL && cw_loop_needs_descriptor(loop) ? cw_inbox_bell_open(paths->inbox, error, error_bytes) : CW_OK;
     return loop == NULL || status != CW_OK ? status : path_wire_create(paths);
@@ -21,9 +21,11 @@ static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes
 
 int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *config, char *error, size_t error_bytes)
 {
-    paths->config.loop = config->loop;
+    paths->config.set = config->set;
     paths->config.address = config->address;
+    paths->config.ports_apart = config->ports_apart;
     paths->config.message_bytes_max = config->message_bytes_max;
+    paths->config.messages_registered = config->messages_registered;
     paths->config.multicasts = config->multicasts;
     return endpoint_take(paths, error, error_bytes);
 }
@@ -88,6 +90,8 @@ void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card)
     card->inbox = cw_inbox_place(paths->inbox);
     card->address = paths->config.address;
     card->multicasts = paths->config.multicasts;
+    card->loops = (uint8_t)paths->config.set.count;
+    card->ports_apart = (uint8_t)paths->config.ports_apart;
 }
 
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
@@ -163,7 +167,7 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
 
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths)
 {
-    return paths->config.loop;
+    return paths->config.set.count > 0 ? paths->config.set.loops[0] : NULL;
 }
 
 const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank)
@@ -199,8 +203,7 @@ bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank)
 
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)
 {
-    return paths->peers[rank].medium == CW_MEDIUM_WIRE ? paths->config.message_bytes_max
-                                                       : cw_ring_payload_max(CW_INBOX_RING_BYTES);
+    return cw_paths_is_here(paths, rank) ? cw_ring_payload_max(CW_INBOX_RING_BYTES) : paths->config.message_bytes_max;
 }
 
 int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer)
@@ -379,7 +382,7 @@ void cw_paths_release(struct cw_paths *paths)
     paths->holds = false;
     if (paths->has_held) {
         paths->has_held = false;
-        (void)cw_loop_poll(paths->config.loop, NULL, 0); /* a turn */
+        (void)cw_loop_poll(paths->config.set.loops[0], NULL, 0); /* a turn; further loops turn by themselves */
     }
 }
 

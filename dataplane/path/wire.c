@@ -14,6 +14,7 @@ enum {
 
 struct path_wire {
     struct cw_pool messages; /* a struct path_wire_operation, and message_bytes_max bytes behind it */
+    uint64_t region;         /* of all of them; 0: they are copied into packets */
     struct path_deregistered *deregistered;
     uint32_t *slots; /* of messages that the loop could not take back yet */
     uint32_t slot_count;
@@ -34,7 +35,12 @@ int path_wire_create(struct cw_paths *paths)
     }
     paths->wire = wire;
     uint32_t bytes = (uint32_t)sizeof(struct path_wire_operation) + paths->config.message_bytes_max;
-    return cw_pool_init(&wire->messages, WIRE_MESSAGES, bytes);
+    int status = cw_pool_init(&wire->messages, WIRE_MESSAGES, bytes);
+    if (status == CW_OK && paths->config.messages_registered) {
+        status = path_wire_register(paths, wire->messages.base, cw_pool_bytes(&wire->messages), CW_REGION_LOCAL,
+                                    &wire->region);
+    }
+    return status;
 }
 
 void path_wire_destroy(struct cw_paths *paths)
@@ -54,23 +60,25 @@ void path_wire_destroy(struct cw_paths *paths)
     paths->wire = NULL;
 }
 
-struct peer_call {
-    const struct cw_address *address;
-    uint32_t *peer;
-};
-
-static int peer_add(struct cw_endpoint *endpoint, void *context)
-{
-    struct peer_call *call = context;
-    return cw_peer_add(endpoint, call->address, call->peer);
-}
-
+/* A rank of which nothing makes sense has one loop. */
 int path_wire_add(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];
-    struct peer_call call = {.address = &peer->card.address, .peer = &peer->wire_peer};
-    int status = cw_loop_call(paths->config.loop, peer_add, &call);
+    const struct cw_path_card *card = &peer->card;
+    struct cw_address addresses[CW_SET_LOOPS_MAX];
+    uint32_t count = card->loops < 1 || card->loops > CW_SET_LOOPS_MAX ? 1 : card->loops;
+    for (uint32_t i = 0; i < count; i++) {
+        addresses[i] = card->address;
+        addresses[i].udp_port = (uint16_t)(card->address.udp_port + i * card->ports_apart);
+    }
+    peer->loops = count < paths->config.set.count ? count : paths->config.set.count;
+    int status = cw_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);
     return status == CW_OK ? path_wire_note(paths, peer->wire_peer, rank) : status;
+}
+
+struct cw_loop *path_wire_loop(const struct cw_paths *paths, uint32_t rank, uint32_t lane)
+{
+    return paths->config.set.loops[(rank + lane) % paths->peers[rank].loops];
 }
 
 int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
@@ -99,37 +107,17 @@ static int peer_ask(struct cw_endpoint *endpoint, void *context)
 
 void path_wire_ask(struct cw_paths *paths, uint32_t peer)
 {
-    (void)cw_loop_call(paths->config.loop, peer_ask, &peer); /* one that has failed is told of by an event */
-}
-
-struct region_call {
-    void *base;
-    uint64_t bytes;
-    uint32_t rights;
-    uint64_t *token;
-};
-
-static int region_register(struct cw_endpoint *endpoint, void *context)
-{
-    struct region_call *call = context;
-    return cw_region_register(endpoint, call->base, call->bytes, call->rights, call->token);
-}
-
-static int region_deregister(struct cw_endpoint *endpoint, void *context)
-{
-    return cw_region_deregister(endpoint, *(uint64_t *)context);
+    (void)cw_loop_call(cw_paths_loop(paths), peer_ask, &peer); /* one that has failed is told of by an event */
 }
 
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
-    struct region_call call = {.base = base, .bytes = bytes, .rights = rights, .token = token};
-    return cw_loop_call(paths->config.loop, region_register, &call);
+    return cw_set_register(&paths->config.set, base, bytes, rights, token);
 }
 
 int path_wire_deregister(struct cw_paths *paths, uint64_t token)
 {
-    int status = cw_loop_call(paths->config.loop, region_deregister, &token);
-    return status == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
+    return cw_set_deregister(&paths->config.set, token) == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
 }
 
 /* Lets go of a region of our own, now or when the packets have. */
@@ -199,12 +187,14 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
     struct cw_message message = {
         .peer = paths->peers[rank].wire_peer,
         .lane_tag = lane_tag,
-        .source = {.kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = all, .bytes = head_bytes + bytes}},
+        .source = {.kind = CW_SOURCE_CONTIGUOUS,
+                   .region = is_inline ? 0 : paths->wire->region,
+                   .contiguous = {.data = all, .bytes = head_bytes + bytes}},
         .context = (uint64_t)(uintptr_t)kept,
         .flags = (is_inline ? 0u : CW_SIGNAL) | (paths->holds ? CW_MORE : 0u),
     };
     paths->has_held = paths->has_held || paths->holds;
-    int status = cw_loop_message_send(paths->config.loop, &message);
+    int status = cw_loop_message_send(path_wire_loop(paths, rank, cw_lane(lane_tag)), &message);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
         if (!is_inline) {
@@ -268,7 +258,7 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .local_region = made->region,
         .context = (uint64_t)(uintptr_t)made,
     };
-    return operation_posted(paths, made, cw_loop_get(paths->config.loop, &get));
+    return operation_posted(paths, made, cw_loop_get(path_wire_loop(paths, rank, 0), &get));
 }
 
 int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
@@ -289,7 +279,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .context = (uint64_t)(uintptr_t)made,
         .flags = CW_SIGNAL | (paths->config.handler.sent != NULL ? CW_SIGNAL_SENT : 0),
     };
-    return operation_posted(paths, made, cw_loop_put(paths->config.loop, &put));
+    return operation_posted(paths, made, cw_loop_put(path_wire_loop(paths, rank, cw_lane(lane_tag)), &put));
 }
 
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)
@@ -322,7 +312,7 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
 static void slot_release(struct cw_paths *paths, uint32_t slot)
 {
     struct path_wire *wire = paths->wire;
-    if (cw_loop_message_release(paths->config.loop, slot) != CW_ERROR_AGAIN) {
+    if (cw_set_message_release(&paths->config.set, slot) != CW_ERROR_AGAIN) {
         return;
     }
     if (wire->slot_count == wire->slots_max) {
@@ -421,11 +411,11 @@ uint32_t path_wire_poll(struct cw_paths *paths)
     if (paths->divisions != NULL) {
         path_divide_poll(paths);
     }
-    return events_take(paths, events, cw_loop_poll(paths->config.loop, events, WIRE_BURST));
+    return events_take(paths, events, cw_set_poll(&paths->config.set, events, WIRE_BURST));
 }
 
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     struct cw_event events[WIRE_BURST];
-    return events_take(paths, events, cw_loop_wait_alarm(paths->config.loop, events, WIRE_BURST, timeout_ns, alarm));
+    return events_take(paths, events, cw_set_wait(&paths->config.set, events, WIRE_BURST, timeout_ns, alarm));
 }

@@ -158,8 +158,14 @@ static void arguments_build(const struct cw_eal_config *config, struct argument_
     for (size_t i = 0; i < eal_state.argument_count; i++) {
         list->texts[list->count++] = eal_state.arguments[i];
     }
-    own_add(list, "--no-telemetry");
-    own_add(list, "--iova-mode=va");
+    if (config->telemetry) {
+        own_add(list, "--file-prefix=causeway-%d", (int)getpid()); /* its socket is below a folder of that name */
+    } else if (!user_gave(config, "--telemetry")) {
+        own_add(list, "--no-telemetry");
+    }
+    if (!user_gave(config, "--iova-mode")) {
+        own_add(list, config->physical ? "--iova-mode=pa" : "--iova-mode=va");
+    }
     if (!user_gave(config, "-l -c --lcores")) {
         int core = config->core == CW_EAL_CORE_CALLER ? sched_getcpu() : config->core;
         /* By mapping, as EAL knows only so many lcore numbers and CPUs may have higher ones. */

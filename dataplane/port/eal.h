@@ -28,6 +28,8 @@ struct cw_eal_config {
     uint32_t
         memory_mb; /* all pools of all ports of this process; 0: CW_EAL_MEMORY_DEFAULT_MB, with huge pages: as needed */
     bool huge_pages;      /* false: 4 KiB pages, without root */
+    bool physical;        /* devices read physical addresses (uio, vfio without an IOMMU): with huge pages, as root */
+    bool telemetry;       /* DPDK's socket for dpdk-telemetry is served, below /run/dpdk or XDG_RUNTIME_DIR */
     const char *pci_only; /* NULL: no PCI devices; else the address of the one that EAL may take at its start */
     const char *const
         *arguments; /* the user's own EAL arguments, passed on verbatim; they replace ours where they clash */

@@ -25,25 +25,30 @@ static void device_close_quietly(struct ethdev_port *port)
     }
 }
 
+/* `port`: of the first queue pair; with it goes the device, and what further pairs have. */
 static void ethdev_free(struct ethdev_port *port)
 {
-    ethdev_stash_free(port);
     ethdev_filter_close(port);
-    ethdev_wait_close(port);
+    ethdev_queues_drain(port);
     ethdev_gate_hold(port);
     device_close_quietly(port);
     ethdev_xdp_close(port);
     ethdev_gate_remove(port);
     ethdev_gate_let_go(port);
     /* After the device: it no longer holds pieces then. */
-    ethdev_memory_forget(port);
-    cw_doorbell_close(port->bell);
+    ethdev_queues_dispose(port);
+    pthread_mutex_destroy(&port->cache_lock);
     free(port);
 }
 
 static void ethdev_close(struct cw_port *base)
 {
-    ethdev_free(ethdev_of(base));
+    struct ethdev_port *first = ethdev_of(base)->first;
+    atomic_store_explicit(&ethdev_of(base)->claimed, 0, memory_order_relaxed); /* nothing more is for it */
+    /* whoever is last sees what the others have done */
+    if (atomic_fetch_sub_explicit(&first->open_count, 1, memory_order_acq_rel) == 1) {
+        ethdev_free(first);
+    }
 }
 
 static const struct cw_port_ops ethdev_ops = {
@@ -60,6 +65,8 @@ static const struct cw_port_ops ethdev_ops = {
     .sleep = ethdev_sleep,
     .wake = ethdev_wake,
     .close = ethdev_close,
+    .claim = ethdev_claim,
+    .doubt = ethdev_doubt,
 };
 
 static int config_check(const struct cw_port_ethdev_config *config, char *error, size_t error_bytes)
@@ -116,23 +123,29 @@ static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_co
     }
     return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
                          "port %s: the memif server does not take this client (%.100s): its id is not served or is "
-                         "taken, or the server is gone",
+                         "taken, it has fewer queue pairs, or the server is gone",
                          port->device, config->device_arguments);
+}
+
+int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                     size_t error_bytes)
+{
+    uint32_t own = config->doorbell_own + 2u * port->queue;
+    port->bell_peer = config->doorbell_peer + 2u * port->queue;
+    if (config->doorbell_path == NULL) {
+        return CW_OK;
+    }
+    if (port->bell_peer >= CW_DOORBELL_WORDS) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "doorbell %s: peer index %u, allowed are 0 to %d",
+                             config->doorbell_path, port->bell_peer, CW_DOORBELL_WORDS - 1);
+    }
+    return cw_doorbell_open(config->doorbell_path, own, &port->bell, error, error_bytes);
 }
 
 static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
                        size_t error_bytes)
 {
-    int status = CW_OK;
-    if (config->doorbell_path != NULL) {
-        port->bell_peer = config->doorbell_peer;
-        status = cw_doorbell_open(config->doorbell_path, config->doorbell_own, &port->bell, error, error_bytes);
-        if (status == CW_OK && config->doorbell_peer >= CW_DOORBELL_WORDS) {
-            status =
-                cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "doorbell %s: peer index %u, allowed are 0 to %d",
-                              config->doorbell_path, config->doorbell_peer, CW_DOORBELL_WORDS - 1);
-        }
-    }
+    int status = ethdev_bell_open(port, config, error, error_bytes);
     if (status == CW_OK) {
         status = device_open_quietly(port, config, error, error_bytes);
     }
@@ -140,6 +153,7 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
         status = ethdev_gate_add(port, error, error_bytes);
     }
     status = status == CW_OK ? ethdev_wait_open(port, error, error_bytes) : status;
+    status = status == CW_OK ? ethdev_queues_begin(port, error, error_bytes) : status;
     return status == CW_OK ? ethdev_selection_apply(port, error, error_bytes) : status;
 }
 
@@ -161,10 +175,13 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .selection = config->selection,
                                     .program_descriptor = -1,
                                     .link_descriptor = -1,
+                                    .guard = -1,
+                                    .guard_descriptor = -1,
                                     .driver = *driver};
     strcpy(created->device, config->device);
+    created->first = created->queues[0] = created;
+    pthread_mutex_init(&created->cache_lock, NULL);
     ethdev_gate_init(created);
-    ethdev_memory_init(created);
     uint32_t connections =
         ethdev_driver_dials(driver, config->device_arguments) ? ethdev_driver_connections(config->device_arguments) : 0;
     int status = ethdev_open(created, config, error, error_bytes);
@@ -176,6 +193,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
         ethdev_free(created);
         return status;
     }
+    atomic_init(&created->open_count, created->queue_count);
     *port = &created->port;
     return CW_OK;
 }

@@ -31,9 +31,13 @@ static inline uint32_t packets_describe(struct ethdev_port *port, struct rte_mbu
         }
         packets[filled].data = rte_pktmbuf_mtod(buffer, const uint8_t *);
         packets[filled].length = buffer->data_len;
+        packets[filled].checksum = CW_PORT_CHECKSUM_UNKNOWN;
         packets[filled].handle = buffer;
         rte_prefetch0(packets[filled].data);
         filled++;
+    }
+    if (unlikely(port->offloads.receivers != 0)) {
+        ethdev_offloads_receive(port, packets, filled);
     }
     return filled;
 }
@@ -63,8 +67,13 @@ uint32_t ethdev_receive(struct cw_port *base, struct cw_received *packets, uint3
         ethdev_gate_barred(port);
         return 0;
     }
-    uint32_t count = rte_eth_rx_burst(port->id, 0, buffers, (uint16_t)count_max);
+    /* those that others have handed over first: the own queue may have a burst each time */
+    uint32_t handed = unlikely(port->queue_count > 1) ? ethdev_queues_take(port, buffers, (count_max + 1) / 2) : 0;
+    uint32_t count = rte_eth_rx_burst(port->id, port->queue, buffers + handed, (uint16_t)(count_max - handed));
     ethdev_gate_leave(port);
+    if (unlikely(port->queue_count > 1)) {
+        count = handed + ethdev_queues_sort(port, buffers + handed, count);
+    }
     if (count == 0) {
         return 0;
     }
@@ -80,8 +89,13 @@ enum ethdev_peek ethdev_peek(struct ethdev_port *port)
             return ethdev_gate_barred(port) ? ETHDEV_PEEK_BARRED : ETHDEV_PEEK_NOTHING;
         }
         port->stash_first = 0;
-        port->stash_count = rte_eth_rx_burst(port->id, 0, port->stash, CW_PORT_BURST_MAX);
+        port->stash_count = rte_eth_rx_burst(port->id, port->queue, port->stash, CW_PORT_BURST_MAX);
         ethdev_gate_leave(port);
+        if (port->queue_count > 1) {
+            port->stash_count = ethdev_queues_sort(port, port->stash, port->stash_count);
+            port->stash_count +=
+                ethdev_queues_take(port, port->stash + port->stash_count, CW_PORT_BURST_MAX - port->stash_count);
+        }
     }
     return port->stash_count != 0 ? ETHDEV_PEEK_PACKETS : ETHDEV_PEEK_NOTHING;
 }
@@ -135,6 +149,8 @@ uint32_t ethdev_reserve(struct cw_port *base, struct cw_transmit *packets, uint3
         packets[i].length = 0;
         packets[i].piece_count = 0;
         packets[i].handle = buffers[i];
+        packets[i].departure_ns = 0;
+        packets[i].checksum = false;
     }
     return count;
 }
@@ -211,10 +227,13 @@ uint32_t ethdev_transmit(struct cw_port *base, struct cw_transmit *packets, uint
         buffer->pkt_len = packets[i].length;
         pieces |= packets[i].piece_count;
     }
+    if (unlikely(port->offloads.transmitters != 0)) {
+        ethdev_offloads_transmit(port, packets, count);
+    }
     uint32_t ready = pieces == 0 ? count : pieces_attach(port, packets, count);
     uint32_t sent = 0;
     if (ethdev_gate_enter(port)) {
-        sent = rte_eth_tx_burst(port->id, 0, buffers, (uint16_t)ready);
+        sent = rte_eth_tx_burst(port->id, port->queue, buffers, (uint16_t)ready);
         ethdev_gate_leave(port);
     } else {
         ethdev_gate_barred(port);

@@ -19,6 +19,7 @@ struct opening {
     char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     uint16_t receive_descriptors;
     uint16_t transmit_descriptors;
+    bool is_refused; /* by before_start */
     char *error;
     size_t error_bytes;
 };
@@ -95,15 +96,32 @@ static int device_claim(struct opening *opening)
     return CW_OK;
 }
 
+/* The number of the device's port: by its MAC address, if that is given, among those that nobody has. */
+static int device_number(const struct opening *opening, uint16_t *id)
+{
+    struct rte_ether_addr address;
+    if (opening->config->mac == NULL) {
+        return rte_eth_dev_get_port_by_name(opening->port->device, id);
+    }
+    for (uint16_t each = 0; each < RTE_MAX_ETHPORTS; each++) {
+        if (rte_eth_dev_is_valid_port(each) && rte_eth_macaddr_get(each, &address) == 0 &&
+            memcmp(address.addr_bytes, opening->config->mac, RTE_ETHER_ADDR_LEN) == 0) {
+            *id = each;
+            return 0;
+        }
+    }
+    return -ENODEV;
+}
+
 static int device_find(struct opening *opening)
 {
     struct ethdev_port *port = opening->port;
-    if (rte_eth_dev_get_port_by_name(port->device, &port->id) != 0) {
+    if (device_number(opening, &port->id) != 0) {
         int status = device_plug(opening);
         if (status != CW_OK) {
             return status;
         }
-        int result = rte_eth_dev_get_port_by_name(port->device, &port->id);
+        int result = device_number(opening, &port->id);
         if (result != 0) {
             return opening_failed(opening, CW_ERROR_NOT_FOUND, "is no network device", result, NULL);
         }
@@ -147,24 +165,25 @@ static uint32_t room_bytes(const struct opening *opening)
     return room + opening->port->driver.room_extra_bytes;
 }
 
-static int pools_create(struct opening *opening)
+/* Of one queue pair: what a NIC fills and its owner empties. */
+static int pools_create(struct opening *opening, struct ethdev_port *port)
 {
-    struct ethdev_port *port = opening->port;
     const struct cw_port_ethdev_config *config = opening->config;
     uint32_t rings = (uint32_t)opening->receive_descriptors + opening->transmit_descriptors;
-    uint32_t count =
-        config->pool_packets != 0 ? config->pool_packets : rings + port->driver.pool_extra + ETHDEV_POOL_RESERVE;
+    uint32_t handed = (port->queue_count - 1u) * ETHDEV_HANDED_MAX; /* others may be slow to take them */
+    uint32_t count = config->pool_packets != 0 ? config->pool_packets
+                                               : rings + port->driver.pool_extra + ETHDEV_POOL_RESERVE + handed;
     int socket = rte_eth_dev_socket_id(port->id);
     char name[RTE_MEMPOOL_NAMESIZE];
     uint32_t room = RTE_PKTMBUF_HEADROOM + room_bytes(opening);
-    snprintf(name, sizeof(name), "cw_frames_%u", port->id);
+    snprintf(name, sizeof(name), "cw_frames_%u_%u", port->id, port->queue);
     cw_eal_log_clear();
     uint32_t cache = RTE_MIN((uint32_t)ETHDEV_POOL_CACHE, count / 4);
     port->pool = rte_pktmbuf_pool_create(name, count, cache, 0, (uint16_t)room, socket);
     if (port->pool != NULL && port->port.info.gather) {
         /* One head for each packet that may wait in the ring, and for each piece of a burst. */
         uint32_t heads = opening->transmit_descriptors + CW_PORT_BURST_MAX * CW_PORT_PIECES_MAX + 2 * ETHDEV_POOL_CACHE;
-        snprintf(name, sizeof(name), "cw_pieces_%u", port->id);
+        snprintf(name, sizeof(name), "cw_pieces_%u_%u", port->id, port->queue);
         port->piece_pool = rte_pktmbuf_pool_create(name, heads, ETHDEV_POOL_CACHE, 0, 0, socket);
     }
     if (port->pool == NULL || (port->port.info.gather && port->piece_pool == NULL)) {
@@ -199,6 +218,17 @@ static int mtu_check(const struct opening *opening, uint32_t *configured)
                          opening->port->device, wanted, opening->port->port.info.driver, info->min_mtu, largest);
 }
 
+/* Several queues take what comes by its hash, where the NIC has one: whose a packet is, is looked at behind it. */
+static void spread_configure(const struct opening *opening, struct rte_eth_conf *conf)
+{
+    uint64_t hashed =
+        opening->info.flow_type_rss_offloads & (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP);
+    if (opening->port->queue_count > 1 && hashed != 0) {
+        conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf->rx_adv_conf.rss_conf.rss_hf = hashed;
+    }
+}
+
 /* `interrupts`: whether receive interrupts are asked for. 0 or a negative errno. */
 static int device_configure(struct opening *opening, uint32_t configured_mtu, bool interrupts)
 {
@@ -210,7 +240,9 @@ static int device_configure(struct opening *opening, uint32_t configured_mtu, bo
         /* All packets then come from one pool and are in one piece. */
         conf.txmode.offloads |= opening->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     }
-    int result = rte_eth_dev_configure(port->id, 1, 1, &conf);
+    ethdev_offloads_configure(port, &opening->info, &conf);
+    spread_configure(opening, &conf);
+    int result = rte_eth_dev_configure(port->id, port->queue_count, port->queue_count, &conf);
     if (result != 0) {
         return result;
     }
@@ -218,9 +250,26 @@ static int device_configure(struct opening *opening, uint32_t configured_mtu, bo
     struct rte_eth_txconf transmit = opening->info.default_txconf;
     receive.offloads = conf.rxmode.offloads;
     transmit.offloads = conf.txmode.offloads;
+    ethdev_offloads_queues(port, &receive);
     unsigned int socket = (unsigned int)rte_eth_dev_socket_id(port->id);
-    result = rte_eth_rx_queue_setup(port->id, 0, opening->receive_descriptors, socket, &receive, port->pool);
-    return result != 0 ? result : rte_eth_tx_queue_setup(port->id, 0, opening->transmit_descriptors, socket, &transmit);
+    for (uint16_t i = 0; i < port->queue_count && result == 0; i++) {
+        result =
+            rte_eth_rx_queue_setup(port->id, i, opening->receive_descriptors, socket, &receive, port->queues[i]->pool);
+        result = result == 0 ? rte_eth_tx_queue_setup(port->id, i, opening->transmit_descriptors, socket, &transmit)
+                             : result;
+    }
+    return result;
+}
+
+/* 0 or a negative errno; *what then says which of the two steps failed. */
+static int device_begin(struct opening *opening, const char **what)
+{
+    const struct cw_port_ethdev_config *config = opening->config;
+    uint16_t id = opening->port->id;
+    int refused = config->before_start == NULL ? 0 : config->before_start(id, config->before_start_context);
+    opening->is_refused = refused != 0;
+    *what = refused != 0 ? "its caller refuses it" : "does not start";
+    return refused != 0 ? refused : rte_eth_dev_start(id);
 }
 
 static int device_start(struct opening *opening)
@@ -233,21 +282,31 @@ static int device_start(struct opening *opening)
     }
     /* With a doorbell nobody waits for interrupts. Drivers that cannot do them say so in one of many ways, or ignore
      * it. */
-    bool interrupts = port->bell == NULL;
+    bool interrupts = port->bell == NULL && !port->driver.interrupts_fail;
     const char *what = "cannot be configured";
     cw_eal_log_clear();
     int result = device_configure(opening, configured_mtu, interrupts);
     if (result == 0) {
-        what = "does not start";
-        result = rte_eth_dev_start(port->id);
+        result = device_begin(opening, &what);
     }
-    if (result != 0 && interrupts && port->needs_dma) {
+    if (result != 0 && !opening->is_refused && port->offloads.used != 0) { /* one that the driver only says it has */
+        ethdev_offloads_forgo(port);
+        result = device_configure(opening, configured_mtu, interrupts);
+        result = result != 0 ? result : device_begin(opening, &what);
+    }
+    if (result != 0 && !opening->is_refused && interrupts && port->needs_dma) {
         cw_eal_log_clear();
         result = device_configure(opening, configured_mtu, false);
-        result = result != 0 ? result : rte_eth_dev_start(port->id);
+        result = result != 0 ? result : device_begin(opening, &what);
+    }
+    if (opening->is_refused) {
+        cw_eal_log_clear();
     }
     if (result != 0) {
-        status = result == -EACCES ? CW_ERROR_PERMISSION : port->driver.gated ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM;
+        status = opening->is_refused  ? CW_ERROR_UNSUPPORTED
+                 : result == -EACCES  ? CW_ERROR_PERMISSION
+                 : port->driver.gated ? CW_ERROR_NOT_FOUND
+                                      : CW_ERROR_SYSTEM;
         return opening_failed(opening, status, what, result, port->driver.start_remedy);
     }
     port->started = true;
@@ -267,11 +326,21 @@ static void descriptors_choose(struct opening *opening)
     rte_eth_dev_adjust_nb_rx_tx_desc(opening->port->id, &opening->receive_descriptors, &opening->transmit_descriptors);
 }
 
+/* An interface of the kernel has one: the driver deals its packets among sockets by rules of its own. */
+static void queues_choose(const struct opening *opening)
+{
+    uint32_t most = (uint32_t)RTE_MIN(opening->info.max_rx_queues, opening->info.max_tx_queues);
+    most = opening->port->driver.kernel_interface ? 1u : RTE_MIN(most, (uint32_t)CW_PORT_ETHDEV_QUEUES_MAX);
+    uint32_t count = RTE_MIN(opening->config->queue_count, most);
+    opening->port->queue_count = (uint16_t)RTE_MAX(count, 1u);
+}
+
 static int gather_choose(const struct opening *opening)
 {
     struct cw_port_info *info = &opening->port->port.info;
     bool possible = gather_possible(opening);
-    info->gather = possible && opening->config->gather != CW_PORT_GATHER_OFF;
+    info->gather = possible && opening->config->gather != CW_PORT_GATHER_OFF &&
+                   (!opening->port->driver.copies_pieces || opening->config->gather == CW_PORT_GATHER_ON);
     if (opening->config->gather == CW_PORT_GATHER_ON && !possible) {
         return cw_error_text(opening->error, opening->error_bytes, CW_ERROR_UNSUPPORTED,
                              "port %s: its driver %s cannot send a packet from several pieces; leave gather on auto",
@@ -303,16 +372,24 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     status = status == CW_OK ? device_find(&opening) : status;
     if (status == CW_OK) {
         descriptors_choose(&opening);
+        queues_choose(&opening);
         status = gather_choose(&opening);
+        uint32_t steers = port->queue_count > 1 ? 1u << CW_OFFLOAD_STEER : 0; /* each packet to its owner's queue */
+        ethdev_offloads_find(port, &opening.info, config->offloads | steers);
     }
-    if (status == CW_OK) {
-        status = pools_create(&opening);
+    status = status == CW_OK ? ethdev_queues_make(port, config, error, error_bytes) : status;
+    for (uint32_t i = 0; i < port->queue_count && status == CW_OK; i++) {
+        status = pools_create(&opening, port->queues[i]);
+    }
+    if (status == CW_OK && port->program_descriptor >= 0) {
+        ethdev_xdp_guard(port, opening.info.if_index);
     }
     if (status == CW_OK) {
         status = device_start(&opening);
     }
     if (status == CW_OK) {
         mac_take(port);
+        ethdev_offloads_begin(port);
     }
     return status;
 }
@@ -320,6 +397,9 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
 void ethdev_device_close(struct ethdev_port *port)
 {
     if (port->started) {
+        for (uint32_t i = 0; i < port->queue_count; i++) {
+            ethdev_offloads_end(port->queues[i]);
+        }
         rte_eth_dev_stop(port->id);
     }
     if (port->owner != 0) {
@@ -331,6 +411,11 @@ void ethdev_device_close(struct ethdev_port *port)
         }
         rte_eal_hotplug_remove(ethdev_is_pci(port->device) ? "pci" : "vdev", port->device);
     }
-    rte_mempool_free(port->piece_pool);
-    rte_mempool_free(port->pool);
+    rte_mempool_free(port->offloads.heads);
+    for (uint32_t i = 0; i < CW_PORT_ETHDEV_QUEUES_MAX; i++) {
+        if (port->queues[i] != NULL) {
+            rte_mempool_free(port->queues[i]->piece_pool);
+            rte_mempool_free(port->queues[i]->pool);
+        }
+    }
 }

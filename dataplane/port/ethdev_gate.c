@@ -248,11 +248,13 @@ void ethdev_gate_remove(struct ethdev_port *port)
     if (port->barred == &never_barred) {
         return;
     }
-    struct ethdev_port **link = &gate.ports;
-    while (*link != port) {
-        link = &(*link)->gate_next;
+    for (struct ethdev_port **link = &gate.ports; *link != NULL;) {
+        if ((*link)->first == port) {
+            *link = (*link)->gate_next;
+        } else {
+            link = &(*link)->gate_next;
+        }
     }
-    *link = port->gate_next;
 }
 
 bool ethdev_gate_barred(struct ethdev_port *port)

@@ -83,22 +83,38 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
     extmem_give(below);
 }
 
-void ethdev_memory_init(struct ethdev_port *port)
+/* With the first registration: most devices have none that they must be told of. */
+static void cache_open(struct ethdev_port *port)
 {
-    port->mappings = (struct cw_mappings){.map = device_map, .unmap = device_unmap, .context = port};
+    const struct cw_mappings mappings = {.map = device_map, .unmap = device_unmap, .context = port};
+    if (cw_memory_watch_open(&port->watch, port->unwatched, sizeof(port->unwatched)) == CW_OK) {
+        port->unwatched[0] = 0;
+    }
+    cw_cache_init(&port->cache, mappings, &port->watch, (uintptr_t)sysconf(_SC_PAGESIZE));
+    port->has_cache = true;
 }
 
+/* The device has one cache for all of its queue pairs. */
 static int memory_map(struct ethdev_port *port, struct cw_port_memory *memory)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    return cw_mappings_add(&port->mappings, &memory->pages, RTE_ALIGN_FLOOR((uintptr_t)memory->base, page),
-                           RTE_ALIGN_CEIL((uintptr_t)memory->base + memory->bytes, page));
+    struct ethdev_port *first = port->first;
+    pthread_mutex_lock(&first->cache_lock);
+    if (!first->has_cache) {
+        cache_open(first);
+    }
+    int status = cw_cache_get(&first->cache, memory->base, memory->bytes, &memory->mapped);
+    pthread_mutex_unlock(&first->cache_lock);
+    port->port.info.registrations = &first->cache.counters;
+    port->port.info.unwatched = first->unwatched;
+    return status;
 }
 
 static void memory_unmap(struct ethdev_port *port, struct cw_port_memory *memory)
 {
-    if (port->needs_dma) {
-        cw_mappings_remove(&port->mappings, &memory->pages);
+    if (memory->mapped != NULL) {
+        pthread_mutex_lock(&port->first->cache_lock);
+        cw_cache_put(&port->first->cache, memory->mapped);
+        pthread_mutex_unlock(&port->first->cache_lock);
     }
 }
 
@@ -135,7 +151,7 @@ int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory
     struct ethdev_port *port = ethdev_of(base);
     if (rte_mbuf_ext_refcnt_read(&memory->shared) != 1) {
         /* Drivers free sent packets when they send the next ones; those that can be asked are. */
-        rte_eth_tx_done_cleanup(port->id, 0, 0);
+        rte_eth_tx_done_cleanup(port->id, port->queue, 0);
         if (rte_mbuf_ext_refcnt_read(&memory->shared) != 1) {
             return CW_ERROR_BUSY;
         }
@@ -158,5 +174,9 @@ void ethdev_memory_forget(struct ethdev_port *port)
         port->memories = memory->next;
         memory_unmap(port, memory);
         free(memory);
+    }
+    if (port->has_cache) {
+        cw_cache_dispose(&port->cache);
+        cw_memory_watch_close(&port->watch);
     }
 }

@@ -5,8 +5,9 @@
  *    ethdev_driver.c  what single drivers need and do not say themselves
  *    ethdev_fanout.c  plugs af_packet, which may collide with other processes
  *    ethdev_burst.c   the hot path
- *    ethdev_memory.c  registered memory, external pieces; which pages the device reaches: mappings.h
- *    ethdev_filter.c  multicast
+ *    ethdev_queues.c  several queue pairs of a device: whose a packet is
+ *    ethdev_memory.c  registered memory, external pieces; where the device reaches it: register/
+ *    offload/         what the NIC takes over, multicast filters among it
  *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
  *    ethdev_xdp.c     ... by af_xdp
  *    ethdev_wait.c    sleep and wake
@@ -16,18 +17,21 @@
 #include "dataplane/port/doorbell.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
-#include "dataplane/port/mappings.h"
+#include "dataplane/port/offload/seam.h"
 #include "dataplane/port/wake.h"
+#include "dataplane/register/cache.h"
 #include "dataplane/status.h"
 
 #include <assert.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_ring.h>
 
 enum {
     ETHDEV_FRAME_OVERHEAD = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN, /* in front of the IP packet */
@@ -36,6 +40,9 @@ enum {
     ETHDEV_POOL_RESERVE =
         1024, /* buffers that the caller, its bursts and the caches of two threads hold beside the rings */
 };
+
+/* Packets that may wait for the owner of another queue pair; more are dropped, as by a ring that is full. */
+enum { ETHDEV_HANDED_MAX = 512 };
 
 enum ethdev_multicast {
     ETHDEV_MULTICAST_UNDECIDED = 0, /* nothing joined yet */
@@ -62,6 +69,9 @@ struct ethdev_driver {
     bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
     bool xdp;                  /* an XDP program selects what it takes */
     bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
+    bool good_untold;          /* says which UDP checksums are wrong, and nothing of those that are right */
+    bool copies_pieces;        /* unless it is asked to gather */
+    bool interrupts_fail;      /* its receive interrupts come late, or never */
     bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
     const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
@@ -75,6 +85,10 @@ struct ethdev_driver {
 struct ethdev_port {
     struct cw_port port;
     uint16_t id;
+    uint16_t queue;                 /* its number among the pairs */
+    uint16_t queue_count;           /* of the device */
+    struct ethdev_port *first;      /* of queue pair 0, which has the device; itself with one pair */
+    struct rte_ring *handed;        /* packets for it that came by other queues; NULL with one pair */
     struct rte_mempool *pool;       /* whole frames */
     struct rte_mempool *piece_pool; /* heads of external pieces; NULL without gather */
     struct cw_doorbell *bell;       /* NULL: none */
@@ -96,11 +110,18 @@ struct ethdev_port {
     bool needs_dma; /* pieces must be mapped for the device */
     uint64_t owner; /* ethdev's owner number, 0: none */
     struct cw_port_memory *memories;
-    struct cw_mappings mappings; /* of the device, if needs_dma */
+    pthread_mutex_t cache_lock; /* the first's, as is what follows: any owner registers */
+    bool has_cache;             /* needs_dma, and something has been registered: */
+    struct cw_cache cache;
+    struct cw_memory_watch watch;
+    char unwatched[CW_PORT_TEXT_BYTES]; /* why memory cannot be watched, so that nothing stays registered; "" */
 
+    struct ethdev_offloads offloads;
     struct cw_port_selection selection; /* ip none: none */
     int program_descriptor;             /* file of its XDP program; -1: none */
     int link_descriptor;                /* by which that is attached; -1: none, or as the driver has done it */
+    pid_t guard;                        /* who detaches it if this process ends before; -1: nobody */
+    int guard_descriptor;               /* of this process, for the guard; -1: none */
     enum ethdev_multicast multicast;
     uint32_t group_count;
     struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
@@ -110,16 +131,20 @@ struct ethdev_port {
     uint32_t refusals; /* in a row, by the gate */
     struct ethdev_port *gate_next;
 
+    struct ethdev_port *queues[CW_PORT_ETHDEV_QUEUES_MAX]; /* of the first: all of the device, itself among them */
+
     /* Read or written by other threads: on a line of their own. */
-    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t inside; /* the owner is in the driver, or about to enter */
-    struct cw_wake wake;                                   /* its descriptor -1 with a doorbell */
+    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t claimed; /* UDP ports: the lowest, and behind bit 16 their count */
+    _Atomic uint32_t open_count;                            /* the first's: queue pairs that are not closed */
+    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t inside;  /* the owner is in the driver, or about to enter */
+    struct cw_wake wake;                                    /* its descriptor -1 with a doorbell */
 };
 
 struct cw_port_memory {
     struct rte_mbuf_ext_shared_info shared; /* its count is 1 + the pieces that the driver holds */
     uint8_t *base;
     size_t bytes;
-    struct cw_pages pages; /* mapped for the device, if needs_dma */
+    struct cw_cached *mapped; /* for the device, if needs_dma; else NULL */
     struct cw_port_memory *next;
 };
 
@@ -138,6 +163,10 @@ static inline struct ethdev_port *ethdev_of(struct cw_port *port)
 bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments);
 /* Connections of this process to the server that such a client's arguments name; UINT32_MAX: cannot be told. */
 uint32_t ethdev_driver_connections(const char *arguments);
+
+/* ethdev.c: the bell of the queue pair, if there are any. */
+int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                     size_t error_bytes);
 
 /* ethdev_driver.c */
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
@@ -160,6 +189,18 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
 void ethdev_device_close(struct ethdev_port *port);
 bool ethdev_is_pci(const char *device); /* "0000:03:00.0" or "03:00.0" */
 
+/* ethdev_queues.c. make: further ports of the device, which is being opened with first->queue_count; begin, when it has
+ * started: they are like the first, but for what each has itself; drain, before it is closed: all that they hold of it;
+ * dispose, after that: all of them but the first itself. sort: hands over what is for others, and returns how many of
+ * the buffers are left, in order. take: what was handed to this one. */
+int ethdev_queues_make(struct ethdev_port *first, const struct cw_port_ethdev_config *config, char *error,
+                       size_t error_bytes);
+int ethdev_queues_begin(struct ethdev_port *first, char *error, size_t error_bytes);
+void ethdev_queues_drain(struct ethdev_port *first);
+void ethdev_queues_dispose(struct ethdev_port *first);
+uint32_t ethdev_queues_sort(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count);
+uint32_t ethdev_queues_take(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max);
+
 /* ethdev_burst.c */
 uint32_t ethdev_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max);
 void ethdev_release(struct cw_port *port, struct cw_received *packets, uint32_t count);
@@ -172,7 +213,6 @@ ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not b
 void ethdev_stash_free(struct ethdev_port *port);
 
 /* ethdev_memory.c */
-void ethdev_memory_init(struct ethdev_port *port); /* nothing is registered */
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
 void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
@@ -187,14 +227,16 @@ static inline uint32_t ethdev_ip_word(const struct cw_ip *ip, uint32_t index)
 /* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
 int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);
 
-/* ethdev_xdp.c: makes the program for the port's selection, and adds it to the driver's arguments; attaches it by a link
- * when the device has been started; detaches it after that has been closed. */
+/* ethdev_xdp.c: makes the program for the port's selection, and adds it to the driver's arguments; guards an interface
+ * before the driver attaches it there; attaches it by a link when the device has been started; detaches it after that
+ * has been closed. */
 int ethdev_xdp_program(struct ethdev_port *port, char *arguments, size_t arguments_bytes, char *error,
                        size_t error_bytes);
-void ethdev_xdp_link(struct ethdev_port *port);
+void ethdev_xdp_guard(struct ethdev_port *port, uint32_t interface);
+int ethdev_xdp_link(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_xdp_close(struct ethdev_port *port);
 
-/* ethdev_filter.c */
+/* offload/multicast.c */
 void ethdev_filter_close(struct ethdev_port *port);
 int ethdev_join(struct cw_port *port, const uint8_t mac[6]);
 int ethdev_leave(struct cw_port *port, const uint8_t mac[6]);

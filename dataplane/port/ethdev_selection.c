@@ -3,6 +3,7 @@
  * members of a group are told apart by UDP ports, and reach each other so. af_xdp: ethdev_xdp.c. */
 #include "dataplane/port/ethdev_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -19,87 +20,124 @@ enum {
     AT_V6_NEXT = 20,
     AT_V6_DESTINATION = 38,
     AT_V6_PORT = 56,
+    STATEMENTS_MAX = 32,
+    TO_DROP = 255, /* marks */
+    TO_GROUPS = 254,
 };
 
-static int program_attach(const struct ethdev_port *port, struct sock_filter *code, size_t count)
+/* A program as it is written. Jumps are forward, by places; those to places that are not known yet have a mark. */
+struct filter {
+    struct sock_filter code[STATEMENTS_MAX];
+    size_t count;
+};
+
+static void add(struct filter *filter, struct sock_filter statement)
 {
-    const struct sock_fprog program = {.len = (unsigned short)count, .filter = code};
-    return setsockopt(port->packet_descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ? errno
-                                                                                                             : 0;
+    assert(filter->count < STATEMENTS_MAX);
+    filter->code[filter->count++] = statement;
 }
 
-static int filter_v4_attach(const struct ethdev_port *port)
+static void load(struct filter *filter, uint16_t size, uint32_t at)
 {
-    const struct cw_port_selection *only = &port->selection;
-    uint32_t last = (uint32_t)only->udp_port + only->udp_port_count - 1;
-    struct sock_filter code[] = {
-        /* of a VLAN, whose number the kernel has taken off: it has an interface of its own */
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 19),
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHER_TYPE),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 0, 17),
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_VERSION_LENGTH),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x45, 0, 15),
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_PROTOCOL),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 13),
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_FRAGMENT),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 11, 0),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_DESTINATION),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, cw_ip_to_v4(&only->ip), 0, 4),
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, only->udp_port, 0, 7),
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 6, 0),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 28),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xe, 0, 3), /* multicast */
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_PORT),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, only->group_port, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-    };
-    return program_attach(port, code, sizeof(code) / sizeof(code[0]));
+    add(filter, (struct sock_filter)BPF_STMT((uint16_t)(BPF_LD | BPF_ABS | size), at));
+}
+
+/* Of what was loaded: as it should be, go on; else to the mark. */
+static void need(struct filter *filter, uint16_t test, uint32_t value, uint8_t mark)
+{
+    add(filter, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), value, 0, mark));
+}
+
+static void refuse(struct filter *filter, uint16_t test, uint32_t value)
+{
+    add(filter, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), value, TO_DROP, 0));
+}
+
+static void give(struct filter *filter, uint32_t bytes)
+{
+    add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, bytes));
+}
+
+/* The place of a mark is here. */
+static void mark_set(struct filter *filter, uint8_t mark)
+{
+    for (size_t i = 0; i < filter->count; i++) {
+        struct sock_filter *at = &filter->code[i];
+        uint8_t distance = (uint8_t)(filter->count - i - 1);
+        if (BPF_CLASS(at->code) == BPF_JMP) {
+            at->jt = at->jt == mark ? distance : at->jt;
+            at->jf = at->jf == mark ? distance : at->jf;
+        }
+    }
+}
+
+/* Of a VLAN, whose number the kernel has taken off: it has an interface of its own. */
+static void begin_write(struct filter *filter, uint32_t ether_type)
+{
+    load(filter, BPF_W, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT));
+    need(filter, BPF_JEQ, 0, TO_DROP);
+    load(filter, BPF_H, AT_ETHER_TYPE);
+    need(filter, BPF_JEQ, ether_type, TO_DROP);
+    load(filter, BPF_B, AT_VERSION_LENGTH);
+}
+
+/* Of the own address: one of the own ports; else of a group, whose address begins so behind a shift: the groups'. */
+static void end_write(struct filter *filter, const struct cw_port_selection *only, uint32_t at_port, uint32_t shift,
+                      uint32_t group)
+{
+    load(filter, BPF_H, at_port);
+    need(filter, BPF_JGE, only->udp_port, TO_DROP);
+    refuse(filter, BPF_JGT, (uint32_t)only->udp_port + only->udp_port_count - 1);
+    give(filter, UINT32_MAX);
+    mark_set(filter, TO_GROUPS);
+    add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, shift));
+    need(filter, BPF_JEQ, group, TO_DROP);
+    load(filter, BPF_H, at_port);
+    need(filter, BPF_JEQ, only->group_port, TO_DROP);
+    give(filter, UINT32_MAX);
+    mark_set(filter, TO_DROP);
+    give(filter, 0);
+}
+
+static void filter_v4_write(struct filter *filter, const struct cw_port_selection *only)
+{
+    begin_write(filter, 0x0800);
+    need(filter, BPF_JEQ, 0x45, TO_DROP);
+    load(filter, BPF_B, AT_PROTOCOL);
+    need(filter, BPF_JEQ, IPPROTO_UDP, TO_DROP);
+    load(filter, BPF_H, AT_FRAGMENT);
+    refuse(filter, BPF_JSET, 0x3fff);
+    load(filter, BPF_W, AT_DESTINATION);
+    need(filter, BPF_JEQ, cw_ip_to_v4(&only->ip), TO_GROUPS);
+    end_write(filter, only, AT_PORT, 28, 0xe);
 }
 
 /* The own address is unicast, so that whose first word is another may be a group's. */
-static int filter_v6_attach(const struct ethdev_port *port)
+static void filter_v6_write(struct filter *filter, const struct cw_port_selection *only)
 {
-    const struct cw_port_selection *only = &port->selection;
-    uint32_t last = (uint32_t)only->udp_port + only->udp_port_count - 1;
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 24),
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_ETHER_TYPE),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x86dd, 0, 22),
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_VERSION_LENGTH),
-        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x60, 0, 19),
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, AT_V6_NEXT),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 17),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_V6_DESTINATION),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethdev_ip_word(&only->ip, 0), 0, 10),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_V6_DESTINATION + 4),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethdev_ip_word(&only->ip, 1), 0, 13),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_V6_DESTINATION + 8),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethdev_ip_word(&only->ip, 2), 0, 11),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, AT_V6_DESTINATION + 12),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ethdev_ip_word(&only->ip, 3), 0, 9),
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_V6_PORT),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, only->udp_port, 0, 7),
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 6, 0),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-        BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 16),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xff15, 0, 3), /* groups of jobs */
-        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, AT_V6_PORT),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, only->group_port, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-    };
-    return program_attach(port, code, sizeof(code) / sizeof(code[0]));
+    begin_write(filter, 0x86dd);
+    add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0));
+    need(filter, BPF_JEQ, 0x60, TO_DROP);
+    load(filter, BPF_B, AT_V6_NEXT);
+    need(filter, BPF_JEQ, IPPROTO_UDP, TO_DROP);
+    for (uint32_t word = 0; word < 4; word++) {
+        load(filter, BPF_W, AT_V6_DESTINATION + 4 * word);
+        need(filter, BPF_JEQ, ethdev_ip_word(&only->ip, word), word == 0 ? TO_GROUPS : TO_DROP);
+    }
+    end_write(filter, only, AT_V6_PORT, 16, 0xff15);
 }
 
 static int filter_attach(const struct ethdev_port *port)
 {
-    return cw_ip_is_v4(&port->selection.ip) ? filter_v4_attach(port) : filter_v6_attach(port);
+    struct filter filter = {.count = 0};
+    if (cw_ip_is_v4(&port->selection.ip)) {
+        filter_v4_write(&filter, &port->selection);
+    } else {
+        filter_v6_write(&filter, &port->selection);
+    }
+    const struct sock_fprog program = {.len = (unsigned short)filter.count, .filter = filter.code};
+    return setsockopt(port->packet_descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ? errno
+                                                                                                             : 0;
 }
 
 int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes)
@@ -111,8 +149,9 @@ int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_b
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "port %s: only devices on an interface of the kernel share it with a host", port->device);
     }
-    if (port->driver.xdp) {
-        ethdev_xdp_link(port);
+    int status = port->driver.xdp ? ethdev_xdp_link(port, error, error_bytes) : CW_OK;
+    if (status != CW_OK) {
+        return status;
     }
     port->multicast = ETHDEV_MULTICAST_BY_KERNEL;
     port->port.info.reports = true;

@@ -24,15 +24,15 @@ static bool interrupt_open(struct ethdev_port *port)
     if (port->epoll_descriptor < 0) {
         return false;
     }
-    int result = rte_eth_dev_rx_intr_ctl_q(port->id, 0, port->epoll_descriptor, RTE_INTR_EVENT_ADD, NULL);
+    int result = rte_eth_dev_rx_intr_ctl_q(port->id, port->queue, port->epoll_descriptor, RTE_INTR_EVENT_ADD, NULL);
     if (result == 0) {
         /* tap cannot switch its interrupt: it is always on. */
-        int enabled = rte_eth_dev_rx_intr_enable(port->id, 0);
+        int enabled = rte_eth_dev_rx_intr_enable(port->id, port->queue);
         port->interrupt_switched = enabled == 0;
         result = enabled == 0 || enabled == -ENOTSUP ? 0 : enabled;
     }
     if (port->interrupt_switched) {
-        rte_eth_dev_rx_intr_disable(port->id, 0);
+        rte_eth_dev_rx_intr_disable(port->id, port->queue);
     }
     if (result != 0) {
         close(port->epoll_descriptor);
@@ -78,7 +78,7 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
     if (port->driver.packet_socket) {
         port->packet_descriptor = packet_socket_find(port);
     }
-    bool waits = port->packet_descriptor >= 0 || interrupt_open(port);
+    bool waits = port->packet_descriptor >= 0 || (!port->driver.interrupts_fail && interrupt_open(port));
     port->port.info.wait = waits ? CW_PORT_WAIT_DESCRIPTOR : CW_PORT_WAIT_TIMED;
     return CW_OK;
 }
@@ -87,7 +87,7 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
 void ethdev_wait_close(struct ethdev_port *port)
 {
     if (port->epoll_descriptor >= 0) {
-        rte_eth_dev_rx_intr_ctl_q(port->id, 0, port->epoll_descriptor, RTE_INTR_EVENT_DEL, NULL);
+        rte_eth_dev_rx_intr_ctl_q(port->id, port->queue, port->epoll_descriptor, RTE_INTR_EVENT_DEL, NULL);
         close(port->epoll_descriptor);
         port->epoll_descriptor = -1;
     }
@@ -104,7 +104,7 @@ static uint64_t clock_ns(void)
 static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
 {
     if (port->interrupt_switched) {
-        rte_eth_dev_rx_intr_enable(port->id, 0);
+        rte_eth_dev_rx_intr_enable(port->id, port->queue);
     }
     if (ethdev_peek(port) == ETHDEV_PEEK_NOTHING &&
         cw_wake_wait(&port->wake, port->epoll_descriptor, port->port.alarm, timeout_ns) != 0) {
@@ -112,7 +112,7 @@ static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
         rte_epoll_wait(port->epoll_descriptor, events, 2, 0);
     }
     if (port->interrupt_switched) {
-        rte_eth_dev_rx_intr_disable(port->id, 0);
+        rte_eth_dev_rx_intr_disable(port->id, port->queue);
     }
 }
 

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/ip.h"
 #include "dataplane/port/words.h"
 
 enum {
@@ -28,6 +29,8 @@ enum {
     CW_PORT_MTU_MIN = 576,
 };
 
+struct cw_cache_counters;
+
 /* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they
  * are answered. */
 enum cw_port_wait {
@@ -35,6 +38,27 @@ enum cw_port_wait {
     CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt, or its socket */
     CW_PORT_WAIT_DOORBELL = 2,   /* a futex word in memory shared with the sender, beside the port */
     CW_PORT_WAIT_TIMED = 3,      /* a timed poll: short naps that lengthen while nothing arrives */
+};
+
+/* What a port says of the UDP checksum of a packet that it has received. */
+enum cw_port_checksum {
+    CW_PORT_CHECKSUM_UNKNOWN = 0, /* it has not looked */
+    CW_PORT_CHECKSUM_GOOD = 1,
+    CW_PORT_CHECKSUM_BAD = 2,
+};
+
+/* What a NIC may take over. */
+enum cw_port_offload {
+    CW_OFFLOAD_CHECKSUM_OUT, /* the port writes UDP checksums */
+    CW_OFFLOAD_CHECKSUM_IN,  /* ... verifies them */
+    CW_OFFLOAD_STEER,        /* packets of others do not reach the queue */
+    CW_OFFLOAD_RSS,          /* flows are dealt among queues by a hash */
+    CW_OFFLOAD_ARRIVAL,      /* packets carry the time of their arrival */
+    CW_OFFLOAD_DEPARTURE,    /* packets leave at a given time */
+    CW_OFFLOAD_MULTICAST,    /* groups are filtered by address */
+    CW_OFFLOAD_SPLIT,        /* headers and payloads arrive in buffers of their own */
+    CW_OFFLOAD_CRYPT,        /* a device beside the NIC seals and opens packets */
+    CW_PORT_OFFLOADS,
 };
 
 struct cw_port_info {
@@ -45,8 +69,18 @@ struct cw_port_info {
     enum cw_port_wait wait;
     bool writes_checksums; /* of UDP, itself */
     bool alarms;           /* its sleep ends by an alarm, too */
+    bool checksum_out;     /* it writes the UDP checksum of packets that ask for it, and leaves that of others alone */
+    bool checksum_in;      /* it says of received packets whether their UDP checksum is right */
+    bool steers;           /* packets of others do not come in; what the endpoint claims does */
+    bool arrivals;         /* it says when packets have arrived */
+    uint64_t departure_ahead_ns; /* packets may be handed over so long before they are to leave; 0: not at all */
+    uint32_t link_changes;       /* times that the link went down or came up, as far as the port has noticed */
     bool reports;    /* joining has switches and routers told (IGMP, MLD): the kernel does it, and answers queries */
     char driver[32]; /* the driver's own name, for people */
+    /* How often a device was told of memory that pieces lie in, and how often it need not be, since it was before
+     * (register/cache.h); the port's. NULL: it needs not to be told, or never was. */
+    const struct cw_cache_counters *registrations;
+    const char *unwatched; /* with `registrations`: why none outlasts its use; "": they do */
 };
 
 /* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received
@@ -54,7 +88,9 @@ struct cw_port_info {
 struct cw_received {
     const uint8_t *data;
     uint32_t length;
-    void *handle; /* the port's own buffer */
+    uint8_t checksum;    /* enum cw_port_checksum */
+    void *handle;        /* the port's own buffer */
+    uint64_t arrival_ns; /* by the clock of the owner; only with info.arrivals, and 0 if the port cannot tell */
 };
 
 /* Memory the port was told about (cw_port_memory_register); opaque to the core. */
@@ -71,10 +107,23 @@ struct cw_piece {
 struct cw_transmit {
     uint8_t *data;   /* set by reserve; room for a whole frame (14 + mtu_bytes) */
     uint32_t length; /* set by the caller: bytes written at `data` */
-    uint32_t piece_count;
+    uint16_t piece_count;
+    bool checksum; /* the port writes the UDP checksum, which is 0 so far; only with info.checksum_out */
     struct cw_piece
         pieces[CW_PORT_PIECES_MAX]; /* only if info.gather; their memory stays valid until it is unregistered */
     void *handle;
+    /* When it is to leave, by the clock of the owner; 0: at once. Only within info.departure_ahead_ns; else it is not
+     * read. */
+    uint64_t departure_ns;
+};
+
+/* What an endpoint takes of all that comes in: packets to its address at some UDP ports, and to multicast groups at one
+ * port. */
+struct cw_port_claim {
+    struct cw_ip ip;
+    uint16_t udp_port;
+    uint16_t udp_port_count;
+    uint16_t group_port; /* 0: groups have the own ones */
 };
 
 struct cw_port;
@@ -93,6 +142,8 @@ struct cw_port_ops {
     void (*sleep)(struct cw_port *port, uint64_t timeout_ns);
     void (*wake)(struct cw_port *port);
     void (*close)(struct cw_port *port);
+    void (*claim)(struct cw_port *port, const struct cw_port_claim *claim); /* NULL: it filters nothing */
+    void (*doubt)(struct cw_port *port, enum cw_port_offload offload);      /* NULL: it has no offloads */
 };
 
 /* Implementations put this first in their own structure. */
@@ -100,12 +151,14 @@ struct cw_port_ops {
 struct cw_port_alarm {
     struct cw_word word;
     int descriptor; /* a pipe, which the port reads empty; -1: none. Needed where a port waits for descriptors */
+    int companion;  /* set by cw_port_sleep_alarm; 0 or less: none */
 };
 
 struct cw_port {
     const struct cw_port_ops *ops;
     struct cw_port_info info;
     const struct cw_port_alarm *alarm; /* of the sleep under way; NULL: none */
+    int companion; /* a descriptor that ends sleeps, too, when it is readable, and is not read; 0 or less: none */
 };
 
 /* Takes up to `count_max` (<= CW_PORT_BURST_MAX) packets that have arrived; returns how many. Never blocks. */
@@ -121,7 +174,7 @@ static inline void cw_port_release(struct cw_port *port, struct cw_received *pac
 }
 
 /* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers to write frames into; returns how many, fewer when the pool
- * is low. Sets data and handle, and zeroes length and piece_count. */
+ * is low. Sets data and handle, and zeroes everything else but the pieces. */
 static inline uint32_t cw_port_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     return port->ops->reserve(port, packets, count);
@@ -180,15 +233,19 @@ static inline bool cw_port_link_up(struct cw_port *port)
  * the sleep at once. */
 static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
-    port->ops->sleep(port, timeout_ns);
+    port->ops->sleep(port, timeout_ns); /* without a companion */
 }
 
 /* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port that hears none looks
  * often. */
 static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
-    bool is_deaf = alarm != NULL && !port->info.alarms;
-    port->alarm = alarm;
+    bool has_companion = port->companion > 0;
+    bool is_deaf = (alarm != NULL && !port->info.alarms) ||
+                   (has_companion && (!port->info.alarms || port->info.wait == CW_PORT_WAIT_DOORBELL));
+    struct cw_port_alarm with = alarm != NULL ? *alarm : (struct cw_port_alarm){.descriptor = -1};
+    with.companion = port->companion;
+    port->alarm = alarm != NULL || has_companion ? &with : NULL;
     port->ops->sleep(port, is_deaf && timeout_ns > CW_WORDS_PATIENCE_NS ? CW_WORDS_PATIENCE_NS : timeout_ns);
     port->alarm = NULL;
 }
@@ -197,6 +254,22 @@ static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns
 static inline void cw_port_wake(struct cw_port *port)
 {
     port->ops->wake(port);
+}
+
+/* Tells what the endpoint takes: a port may keep other packets out, and need not. */
+static inline void cw_port_claim(struct cw_port *port, const struct cw_port_claim *claim)
+{
+    if (port->ops->claim != NULL) {
+        port->ops->claim(port, claim);
+    }
+}
+
+/* Has an offload put away for good, since it does not do what it says; info says so from then on. */
+static inline void cw_port_doubt(struct cw_port *port, enum cw_port_offload offload)
+{
+    if (port->ops->doubt != NULL) {
+        port->ops->doubt(port, offload);
+    }
 }
 
 /* Closes the port and frees it. The caller holds none of its buffers. */

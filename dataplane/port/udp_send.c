@@ -31,6 +31,8 @@ uint32_t udp_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t
         packets[i].data = packets[i].handle = frame;
         packets[i].length = 0;
         packets[i].piece_count = 0;
+        packets[i].departure_ns = 0;
+        packets[i].checksum = false;
     }
     return count;
 }

@@ -32,11 +32,12 @@ bool cw_wake_begin(struct cw_wake *wake)
 
 short cw_wake_wait(struct cw_wake *wake, int descriptor, const struct cw_port_alarm *alarm, uint64_t timeout_ns)
 {
-    struct pollfd set[3] = {{.fd = descriptor, .events = POLLIN},
+    struct pollfd set[4] = {{.fd = descriptor, .events = POLLIN},
                             {.fd = wake->descriptor, .events = POLLIN},
-                            {.fd = alarm == NULL ? -1 : alarm->descriptor, .events = POLLIN}};
+                            {.fd = alarm == NULL ? -1 : alarm->descriptor, .events = POLLIN},
+                            {.fd = alarm == NULL || alarm->companion <= 0 ? -1 : alarm->companion, .events = POLLIN}};
     struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
-    if (ppoll(set, 3, &timeout, NULL) <= 0) {
+    if (ppoll(set, 4, &timeout, NULL) <= 0) {
         return 0;
     }
     /* Unreadable again: the flag `woken`, and the alarm's word, which changes before anything is written, count. */
@@ -54,7 +55,7 @@ bool cw_wake_goes_on(const struct cw_wake *wake, const struct cw_port_alarm *ala
 {
     /* Relaxed: whether it was woken is decided by cw_wake_take. */
     return atomic_load_explicit(&wake->woken, memory_order_relaxed) == 0 &&
-           (alarm == NULL || !cw_word_has_changed(&alarm->word));
+           (alarm == NULL || alarm->word.at == NULL || !cw_word_has_changed(&alarm->word));
 }
 
 void cw_wake_end(struct cw_wake *wake)

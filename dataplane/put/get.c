@@ -30,6 +30,20 @@ void cw_gets_dispose(struct cw_gets *gets)
     gets->next_free = NULL;
 }
 
+bool cw_get_number(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_gets *gets = &endpoint->gets;
+    if (gets->free_count == 0) {
+        return false;
+    }
+    operation->reply = gets->free;
+    gets->free = gets->next_free[operation->reply];
+    gets->free_count--;
+    operation->flow->get_count++;
+    gets->table[operation->reply] = operation;
+    return true;
+}
+
 int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_get *get)
 {
     struct cw_region *region = cw_region_find(&endpoint->regions, get->local_region, get->local_offset, get->bytes, 0);
@@ -37,18 +51,19 @@ int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct
         return CW_ERROR_NOT_FOUND;
     }
     struct cw_gets *gets = &endpoint->gets;
-    if (flow->get_count >= gets->free_count) { /* as with operations: as many as are left for others */
+    /* a device reads nothing, and looks at nothing, where there are no bytes */
+    uint32_t way =
+        get->bytes > 0 ? cw_operation_way(endpoint, flow, CW_OPERATION_GET, get->region, get->local_region) : 0;
+    if (way == 0 && flow->get_count >= gets->free_count) { /* as with operations: as many as are left for others */
         return CW_ERROR_AGAIN;
     }
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, false, false);
+    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, way);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }
-    operation->reply = gets->free;
-    gets->free = gets->next_free[operation->reply];
-    gets->free_count--;
-    flow->get_count++;
-    gets->table[operation->reply] = operation;
+    if (way == 0) {
+        (void)cw_get_number(endpoint, operation);
+    }
     operation->bytes = get->bytes;
     operation->token = get->region;
     operation->offset = get->offset;
@@ -110,8 +125,8 @@ bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow
 void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_get *frame)
 {
     struct cw_region *region = cw_region_of(&endpoint->regions, frame->put.token);
-    struct cw_operation *operation =
-        cw_operation_open(endpoint, flow, CW_OPERATION_REPLY, frame->put.lane_tag, true, true);
+    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_REPLY, frame->put.lane_tag,
+                                                       CW_OPERATION_ORDERED | CW_OPERATION_INTERNAL);
     assert(region != NULL && operation != NULL); /* cw_get_allowed, cw_gets_room */
     operation->bytes = frame->bytes;
     operation->token = frame->local_token;

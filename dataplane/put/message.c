@@ -56,6 +56,13 @@ void cw_messages_dispose(struct cw_endpoint *endpoint)
     pool->slots = NULL;
 }
 
+/* What carries credit is ordered by nothing. NULL: no operation or number is free. */
+static struct cw_operation *open_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind)
+{
+    return cw_operation_open(endpoint, flow, kind, 0,
+                             CW_OPERATION_INTERNAL | cw_operation_way(endpoint, flow, kind, 0, 0));
+}
+
 /* ---- the sender's side ---- */
 
 static uint16_t *slots_at_hand(struct cw_credit *credit)
@@ -103,7 +110,7 @@ static uint32_t slots_to_ask(const struct cw_flow *flow)
 
 static void ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t more)
 {
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_ASK, 0, false, true);
+    struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_ASK);
     if (operation != NULL) {
         operation->bytes = more;
         flow->credit.wanted = (uint16_t)(flow->credit.wanted + more);
@@ -117,7 +124,7 @@ static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
     while (credit->count > 0) {
-        struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RETURN, 0, false, true);
+        struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_RETURN);
         if (operation == NULL) {
             cw_flow_wake_at(endpoint, flow, endpoint->now_ns + CW_ACK_DELAY_NS); /* try again soon */
             return;
@@ -131,6 +138,56 @@ static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
     credit->give_back = false;
 }
 
+/* The first one that is not held back: a slot that waits for another operation would keep others waiting. NULL:
+ * none. */
+static struct cw_operation *first_to_go(const struct cw_operation_queue *queue)
+{
+    struct cw_operation *operation = queue->first;
+    while (operation != NULL && operation->is_held) {
+        operation = operation->next;
+    }
+    return operation;
+}
+
+/* The last message of a queue that has a slot and has not begun to leave; NULL: none. */
+static struct cw_operation *last_waiting(const struct cw_operation_queue *queue)
+{
+    struct cw_operation *last = NULL;
+    for (struct cw_operation *at = queue->first; at != NULL; at = at->next) {
+        last = at->kind == CW_OPERATION_MESSAGE && at->position == 0 && at->status == 0 ? at : last;
+    }
+    return last;
+}
+
+/* Where only the oldest operation may go, and it is a message without a slot, it gets that of a later one. Messages
+ * that were held back, or were a queue pair's, get their numbers later than their slots. */
+static void serve_oldest(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_sender *sender = &flow->sender;
+    struct cw_operation *oldest = cw_flow_restrained(endpoint, flow) ? cw_flow_oldest(flow) : NULL;
+    if (oldest == NULL || oldest->kind != CW_OPERATION_MESSAGE || oldest->sent || oldest->token != 0 ||
+        oldest->status < 0) {
+        return;
+    }
+    struct cw_operation_queue *queue = &sender->queue_short;
+    struct cw_operation *later = last_waiting(queue);
+    if (later == NULL) {
+        queue = &sender->queue_bulk;
+        later = last_waiting(queue);
+    }
+    if (later == NULL || !cw_operation_queue_remove(&sender->queue_credit, oldest)) {
+        return;
+    }
+    (void)cw_operation_queue_remove(queue, later);
+    oldest->token = later->token;
+    oldest->offset = later->offset;
+    later->token = later->offset = 0;
+    later->next = sender->queue_credit.first; /* what follows it in its lane must not have a slot before it has */
+    sender->queue_credit.last = later->next == NULL ? later : sender->queue_credit.last;
+    sender->queue_credit.first = later;
+    cw_operation_queue_up(endpoint, oldest);
+}
+
 void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
@@ -138,8 +195,8 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (flow->state != CW_PEER_ESTABLISHED) {
         return;
     }
-    while (queue->first != NULL) {
-        struct cw_operation *operation = queue->first;
+    struct cw_operation *operation;
+    while ((operation = first_to_go(queue)) != NULL) {
         if (flow->session.pool_token == 0 || operation->bytes > flow->session.pool_slot_bytes) {
             /* posted before set-up told what the peer takes: its number goes out void */
             operation->status = flow->session.pool_token == 0 ? CW_ERROR_UNSUPPORTED : CW_ERROR_ARGUMENT;
@@ -150,18 +207,53 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
         } else {
             break;
         }
-        cw_operation_pop(queue);
+        (void)cw_operation_queue_remove(queue, operation);
         flow->sender.queue_credit_count--;
         cw_operation_queue_up(endpoint, operation);
     }
+    if (queue->first != NULL && flow->rdma != NULL) {
+        serve_oldest(endpoint, flow);
+    }
     look_far(endpoint, flow);
-    uint32_t more = slots_to_ask(flow);
+    bool has_use = first_to_go(queue) != NULL;
+    uint32_t more = has_use ? slots_to_ask(flow) : 0;
     if (more > 0) {
         ask(endpoint, flow, more);
-    } else if (queue->first == NULL && credit->give_back && credit->count > 0) {
+    } else if (!has_use && credit->give_back && credit->count > 0) {
         /* with nothing at hand the wish is kept: the slots meant may still be on their way */
         give_back(endpoint, flow);
     }
+}
+
+void cw_messages_take_back(struct cw_operation *operation)
+{
+    struct cw_flow *flow = operation->flow;
+    struct cw_credit *credit = &flow->credit;
+    if (credit->count <
+        slots_at_hand_max(credit)) { /* it came from there; a peer that lends more than it may loses it */
+        slots_at_hand(credit)[credit->count++] = (uint16_t)(operation->offset / flow->session.pool_slot_bytes);
+    }
+    operation->token = operation->offset = 0;
+    cw_operation_push(&flow->sender.queue_credit, operation);
+    flow->sender.queue_credit_count++;
+}
+
+/* Slots go to messages in the order of their numbers, or a later one might have the slot that the oldest waits for. */
+void cw_messages_go_on(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_operation_queue *queue = &operation->flow->sender.queue_credit;
+    if (!operation->by_rdma && cw_operation_queue_remove(queue, operation)) {
+        struct cw_operation *before = NULL;
+        struct cw_operation *next = queue->first;
+        while (next != NULL && next->number < operation->number) { /* those without a number are passed */
+            before = next;
+            next = next->next;
+        }
+        operation->next = next;
+        *(before != NULL ? &before->next : &queue->first) = operation;
+        queue->last = next == NULL ? operation : queue->last;
+    }
+    cw_messages_pump(endpoint, operation->flow);
 }
 
 /* ---- the owner's side ---- */
@@ -219,7 +311,7 @@ static void recall(struct cw_endpoint *endpoint)
             cw_flow_watch(endpoint, flow); /* it may be gone, and the slots with it */
             continue;
         }
-        struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_RECALL, 0, false, true);
+        struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_RECALL);
         if (operation == NULL) {
             return;
         }
@@ -250,7 +342,7 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_message_pool *pool = &endpoint->messages;
     struct cw_credit *credit = &flow->credit;
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GRANT, 0, false, true);
+    struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_GRANT);
     if (operation == NULL) {
         return false;
     }
@@ -350,6 +442,9 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     }
     struct cw_flow *flow = cw_pool_at(&endpoint->flows, pool->slots[slot].peer);
     free_slot(pool, slot);
+    if (endpoint->rdma != NULL) {
+        endpoint->rdma->ops->slot_released(endpoint->rdma, slot);
+    }
     struct cw_credit *credit = &flow->credit;
     if (flow->state != CW_PEER_ESTABLISHED) {
         return CW_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/put/get.h"
+#include "dataplane/put/message.h"
 #include "dataplane/state/wake.h"
 
 /* ---- lanes ---- */
@@ -65,14 +66,26 @@ static void lane_erase(struct cw_lanes *lanes, struct cw_operation **found)
 
 /* ---- opening and retiring ---- */
 
+/* What goes by packets and is not held back: it is in the sender's list, by number. The rest is in the queue pair's, in
+ * the order of posting, and has none: the window of numbers must not wait for a queue pair, whose set-up takes some. */
+static inline bool is_numbered(const struct cw_operation *operation)
+{
+    return !operation->by_rdma && !operation->is_held;
+}
+
 static void enter_lane(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_operation **last = lane_find(&endpoint->lanes, operation->flow, cw_lane(operation->lane_tag));
     operation->in_lanes = true;
     if (*last != NULL) {
-        operation->predecessor = (uint16_t)(operation->number - (*last)->number);
+        struct cw_operation *before = *last;
         operation->waits_for_lane = true;
-        (*last)->successor = operation;
+        before->successor = operation;
+        operation->is_held =
+            operation->by_rdma ? !before->by_rdma || !before->is_queued : before->by_rdma || before->is_held;
+        if (is_numbered(operation)) {
+            operation->predecessor = (uint16_t)(operation->flow->sender.put_next - before->number);
+        }
     }
     *last = operation;
 }
@@ -94,14 +107,35 @@ bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count)
 static inline bool has_share(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     uint32_t available = cw_pool_available(&endpoint->operations);
-    return available > CW_OPERATIONS_RESERVED && flow->sender.open_count < available - CW_OPERATIONS_RESERVED;
+    return available > CW_OPERATIONS_RESERVED && cw_operations_open(flow) < available - CW_OPERATIONS_RESERVED;
+}
+
+/* Last of the open operations of its list. */
+static void link_open(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_operation *operation)
+{
+    struct cw_rdma_flow *rdma = flow->rdma;
+    bool in_sender = is_numbered(operation);
+    struct cw_operation **first = in_sender ? &flow->sender.open_first : &rdma->open_first;
+    struct cw_operation **last = in_sender ? &flow->sender.open_last : &rdma->open_last;
+    operation->open_previous = *last;
+    operation->open_next = NULL;
+    *(*last != NULL ? &(*last)->open_next : first) = operation;
+    *last = operation;
+    if (in_sender) {
+        flow->sender.open_count++;
+    } else {
+        rdma->open_count++;
+        endpoint->rdma->open_count++;
+    }
 }
 
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
-                                       uint32_t lane_tag, bool ordered, bool internal)
+                                       uint32_t lane_tag, uint32_t place)
 {
-    struct cw_sender *sender = &flow->sender;
-    if (!number_free(flow, internal ? 0 : CW_PUT_WINDOW_RESERVED) || (!internal && !has_share(endpoint, flow))) {
+    bool internal = (place & CW_OPERATION_INTERNAL) != 0;
+    bool by_rdma = (place & CW_OPERATION_BY_RDMA) != 0;
+    if ((!by_rdma && !number_free(flow, internal ? 0 : CW_PUT_WINDOW_RESERVED)) ||
+        (!internal && !has_share(endpoint, flow))) {
         return NULL;
     }
     struct cw_operation *operation = cw_pool_take(&endpoint->operations);
@@ -112,35 +146,77 @@ struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_f
     operation->flow = flow;
     operation->kind = (uint8_t)kind;
     operation->lane_tag = lane_tag;
-    operation->number = sender->put_next++;
-    operation->open_previous = sender->open_last;
-    if (sender->open_last != NULL) {
-        sender->open_last->open_next = operation;
-    } else {
-        sender->open_first = operation;
-    }
-    sender->open_last = operation;
-    sender->open_count++;
-    if (ordered) {
+    operation->by_rdma = by_rdma;
+    if ((place & CW_OPERATION_ORDERED) != 0) {
         enter_lane(endpoint, operation);
     }
+    operation->number = is_numbered(operation) ? flow->sender.put_next++ : 0;
+    link_open(endpoint, flow, operation);
     return operation;
 }
 
-static void unlink_open(struct cw_operation *operation)
+static void unlink_open(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_sender *sender = &operation->flow->sender;
-    if (operation->open_previous != NULL) {
-        operation->open_previous->open_next = operation->open_next;
+    struct cw_rdma_flow *rdma = operation->flow->rdma;
+    struct cw_operation *previous = operation->open_previous;
+    struct cw_operation *next = operation->open_next;
+    bool in_sender = is_numbered(operation);
+    *(previous != NULL ? &previous->open_next : in_sender ? &sender->open_first : &rdma->open_first) = next;
+    *(next != NULL ? &next->open_previous : in_sender ? &sender->open_last : &rdma->open_last) = previous;
+    if (in_sender) {
+        sender->open_count--;
     } else {
-        sender->open_first = operation->open_next;
+        rdma->open_count--;
+        endpoint->rdma->open_count--;
     }
-    if (operation->open_next != NULL) {
-        operation->open_next->open_previous = operation->open_previous;
-    } else {
-        sender->open_last = operation->open_previous;
+}
+
+/* What was held back goes on: to be sent, or to its turn for a slot. */
+static void go_on(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    if (operation->is_wanted) {
+        operation->is_wanted = false;
+        cw_operation_queue_up(endpoint, operation);
+    } else if (operation->kind == CW_OPERATION_MESSAGE) {
+        cw_messages_go_on(endpoint, operation);
     }
-    sender->open_count--;
+}
+
+/* One that was held back gets its number. False: none is free. */
+static bool give_number(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_flow *flow = operation->flow;
+    if (!number_free(flow, 0) || (operation->kind == CW_OPERATION_GET && !cw_get_number(endpoint, operation))) {
+        flow->rdma->is_short = true;
+        endpoint->rdma->ops->retry(endpoint->rdma, flow);
+        return false;
+    }
+    unlink_open(endpoint, operation);
+    operation->is_held = false;
+    operation->number = flow->sender.put_next++;
+    link_open(endpoint, flow, operation);
+    go_on(endpoint, operation);
+    return true;
+}
+
+/* The one before it in its lane is retired. With it go those behind it that it held back alone. */
+static void let_go(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    if (operation->by_rdma) {
+        operation->is_held = false;
+        go_on(endpoint, operation);
+        return;
+    }
+    operation->predecessor = 0;
+    while (give_number(endpoint, operation)) {
+        struct cw_operation *successor = operation->successor;
+        if (successor == NULL || !successor->is_held || successor->by_rdma) {
+            return;
+        }
+        successor->predecessor = (uint16_t)(operation->flow->sender.put_next - operation->number);
+        operation = successor;
+    }
 }
 
 /* Gives the event of a finished operation. False: no room. */
@@ -197,7 +273,7 @@ static void release_source(struct cw_endpoint *endpoint, struct cw_operation *op
         operation->region->users--;
         operation->region = NULL;
     }
-    if (operation->kind == CW_OPERATION_GET) {
+    if (operation->kind == CW_OPERATION_GET && !operation->by_rdma) {
         cw_get_forget(endpoint, operation);
     }
 }
@@ -212,8 +288,11 @@ static void retire(struct cw_endpoint *endpoint, struct cw_operation *operation)
         } else if (operation->in_lanes) {
             lane_erase(&endpoint->lanes, lane_find(&endpoint->lanes, operation->flow, cw_lane(operation->lane_tag)));
         }
-        unlink_open(operation);
+        unlink_open(endpoint, operation);
         finish(endpoint, operation);
+        if (successor != NULL && successor->is_held) {
+            let_go(endpoint, successor);
+        }
         operation = successor;
     }
 }
@@ -235,6 +314,13 @@ void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation
     if (operation->kind == CW_OPERATION_GET && operation->status == 0 && !operation->answered) {
         return; /* until the answer is here */
     }
+    complete(endpoint, operation);
+}
+
+void cw_operation_done(struct cw_endpoint *endpoint, struct cw_operation *operation, int status)
+{
+    operation->status = (int16_t)status;
+    operation->sent = true;
     complete(endpoint, operation);
 }
 
@@ -283,9 +369,37 @@ void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_opera
     *link = operation;
 }
 
+/* To the queue pair, and with it those that were held back until this one goes. */
+static void queue_rdma(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    while (operation != NULL) {
+        operation->is_queued = true;
+        endpoint->rdma->ops->queue(endpoint->rdma, operation);
+        struct cw_operation *successor = operation->successor;
+        bool follows = successor != NULL && successor->is_held && successor->by_rdma;
+        if (follows) {
+            successor->is_held = false;
+        }
+        operation = NULL;
+        if (follows && successor->is_wanted) {
+            operation = successor;
+        } else if (follows && successor->kind == CW_OPERATION_MESSAGE) {
+            cw_messages_go_on(endpoint, successor);
+        }
+    }
+}
+
 void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_flow *flow = operation->flow;
+    if (operation->is_held) {
+        operation->is_wanted = true;
+        return;
+    }
+    if (operation->by_rdma) {
+        queue_rdma(endpoint, operation);
+        return;
+    }
     uint32_t payload_bytes_max =
         flow->state == CW_PEER_ESTABLISHED ? flow->session.payload_bytes_max : endpoint->payload_bytes_max;
     bool bears_data = operation->kind <= CW_OPERATION_REPLY && operation->kind != CW_OPERATION_GET;
@@ -299,8 +413,44 @@ void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *op
     cw_flow_wake(endpoint, flow);
 }
 
-/* Takes an operation out of a queue; false: it is not in it. */
-static bool queue_remove(struct cw_operation_queue *queue, struct cw_operation *operation)
+/* Packets carry what was the queue pair's. */
+static void turn_to_packets(struct cw_flow *flow)
+{
+    for (struct cw_operation *operation = flow->rdma->open_first; operation != NULL; operation = operation->open_next) {
+        if (operation->complete || !operation->by_rdma) {
+            continue; /* it only waits for those before it in its lane */
+        }
+        operation->by_rdma = operation->sent = false;
+        operation->is_held = true;
+        operation->is_wanted = operation->is_wanted || operation->is_queued;
+        operation->is_queued = false;
+        operation->position = 0;
+        operation->cursor = (struct cw_source_cursor){0};
+        if (operation->kind == CW_OPERATION_MESSAGE && operation->token != 0) {
+            cw_messages_take_back(operation); /* those that have lower numbers come first */
+            operation->is_wanted = false;
+        }
+    }
+}
+
+void cw_operations_number(struct cw_endpoint *endpoint, struct cw_flow *flow, bool to_packets)
+{
+    struct cw_operation *next;
+    flow->rdma->is_short = false;
+    if (to_packets) {
+        turn_to_packets(flow);
+    }
+    for (struct cw_operation *operation = flow->rdma->open_first; operation != NULL; operation = next) {
+        next = operation->open_next;
+        if (!operation->by_rdma && !operation->waits_for_lane && !operation->complete) {
+            operation->predecessor = 0;
+            (void)give_number(endpoint, operation);
+        }
+    }
+    cw_messages_pump(endpoint, flow); /* slots may have come back */
+}
+
+bool cw_operation_queue_remove(struct cw_operation_queue *queue, struct cw_operation *operation)
 {
     struct cw_operation *before = NULL;
     for (struct cw_operation *at = queue->first; at != NULL; before = at, at = at->next) {
@@ -327,7 +477,7 @@ void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *oper
     }
     operation->status = (int16_t)status;
     if (!operation->sent) {
-        queue_remove(&operation->flow->sender.queue_bulk, operation);
+        cw_operation_queue_remove(&operation->flow->sender.queue_bulk, operation);
         operation->sent = true;
     }
     /* the packet that was refused is still open: it goes out again as a void frame, and its acknowledgement completes
@@ -341,8 +491,9 @@ void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *oper
 void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int status)
 {
     struct cw_sender *sender = &flow->sender;
-    while (sender->open_first != NULL) {
-        struct cw_operation *operation = sender->open_first;
+    struct cw_operation *operation;
+    while ((operation = sender->open_first) != NULL ||
+           (operation = flow->rdma != NULL ? flow->rdma->open_first : NULL) != NULL) {
         if (operation->in_lanes) {
             struct cw_operation **last = lane_find(&endpoint->lanes, flow, cw_lane(operation->lane_tag));
             if (*last == operation) {
@@ -350,7 +501,7 @@ void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int
             }
         }
         release_source(endpoint, operation);
-        unlink_open(operation);
+        unlink_open(endpoint, operation);
         if (operation->status == 0 && !operation->complete) {
             operation->status = (int16_t)status;
         }

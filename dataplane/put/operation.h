@@ -9,24 +9,60 @@
 #pragma once
 
 #include "dataplane/state/endpoint.h"
+#include "dataplane/state/rdma.h"
 
 int cw_lanes_init(struct cw_lanes *lanes, uint32_t operation_count);
 void cw_lanes_dispose(struct cw_lanes *lanes);
 
-/* A new operation on a flow, numbered and last in its lane (if `ordered`), not yet queued. `internal` may use the
- * reserve. NULL: no operation or number is free. */
+/* How a new operation takes its place. */
+enum cw_operation_place {
+    CW_OPERATION_ORDERED = 1,  /* last in its lane */
+    CW_OPERATION_INTERNAL = 2, /* may use the reserve */
+    CW_OPERATION_BY_RDMA = 4,  /* by the flow's queue pair */
+};
+
+/* A new operation on a flow, not yet queued; `place`: of enum cw_operation_place. NULL: no operation or number is
+ * free. */
 struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind,
-                                       uint32_t lane_tag, bool ordered, bool internal);
+                                       uint32_t lane_tag, uint32_t place);
+
+/* CW_OPERATION_BY_RDMA if the flow's queue pair takes an operation of this kind; `token`: of the peer's region,
+ * `local`: of the own one of a get. */
+static inline uint32_t cw_operation_way(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                        enum cw_operation_kind kind, uint64_t token, uint64_t local)
+{
+    return flow->rdma != NULL && flow->rdma->is_up &&
+                   endpoint->rdma->ops->takes(endpoint->rdma, flow, kind, token, local)
+               ? CW_OPERATION_BY_RDMA
+               : 0;
+}
+
+/* Operations of a flow that are not retired. */
+static inline uint32_t cw_operations_open(const struct cw_flow *flow)
+{
+    return flow->sender.open_count + (flow->rdma != NULL ? flow->rdma->open_count : 0);
+}
 
 /* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted
  * later. Older ones first is what keeps a receiver with little memory moving, see cw_reassemblies_room. */
 void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation);
+
+/* Takes an operation out of a queue; false: it is not in it. */
+bool cw_operation_queue_remove(struct cw_operation_queue *queue, struct cw_operation *operation);
 
 /* Queues an opened operation to be sent. */
 void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
 /* One packet of it is acknowledged. */
 void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation *operation);
+
+/* Gives numbers to operations that go by packets, are held back by none and got none for want of numbers; `to_packets`:
+ * packets carry those of the queue pair, too, from now on and from their beginning. Where numbers are short still, the
+ * flow's is_short says so. */
+void cw_operations_number(struct cw_endpoint *endpoint, struct cw_flow *flow, bool to_packets);
+
+/* BY_RDMA: it is at its target, or has failed with `status`. */
+void cw_operation_done(struct cw_endpoint *endpoint, struct cw_operation *operation, int status);
 
 /* Its last byte has left, in a packet that is not its first. */
 void cw_operation_left(struct cw_endpoint *endpoint, const struct cw_operation *operation);

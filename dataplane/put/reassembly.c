@@ -131,7 +131,7 @@ bool cw_reassemblies_room(const struct cw_endpoint *endpoint, const struct cw_fl
     if (count == 1 && find(reassemblies, flow, first) != NULL) {
         return true;
     }
-    bool events_free = reassemblies->ready_first == NULL &&
+    bool events_free = reassemblies->ready_first == NULL && endpoint->rdma_order == UINT64_MAX &&
                        cw_events_count(&endpoint->events) + count <= endpoint->config.event_count_max;
     bool blocks_free = cw_pool_available(&endpoint->blocks) >= PACKET_BLOCKS;
     return first <= flow->receiver.puts.base && cw_pool_available(&reassemblies->pool) > 0 &&
@@ -211,10 +211,12 @@ static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
 
 /* A reassembly record has its turn, and with it those of its lane that wait for it in a row: at once, since the sender
  * may take the whole row for done and post the next in the lane without naming a predecessor. */
-static void make_ready(struct cw_reassemblies *reassemblies, struct cw_reassembly *reassembly)
+static void make_ready(struct cw_endpoint *endpoint, struct cw_reassembly *reassembly)
 {
+    struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
     for (; reassembly != NULL; reassembly = take_successor(reassemblies, reassembly->flow, reassembly->number)) {
         reassembly->state = CW_REASSEMBLY_READY;
+        reassembly->order = endpoint->notify_order++;
         reassembly->next_ready = NULL;
         if (reassemblies->ready_first == NULL) {
             reassemblies->ready_first = reassembly;
@@ -229,7 +231,7 @@ uint32_t cw_reassemblies_deliver(struct cw_endpoint *endpoint)
 {
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
     uint32_t count = 0;
-    while (reassemblies->ready_first != NULL) {
+    while (reassemblies->ready_first != NULL && reassemblies->ready_first->order < endpoint->rdma_order) {
         struct cw_reassembly *reassembly = reassemblies->ready_first;
         struct cw_flow *flow = reassembly->flow;
         struct cw_reassembly_frame frame = {.number = reassembly->number,
@@ -283,7 +285,7 @@ static void complete(struct cw_endpoint *endpoint, struct cw_reassembly *reassem
 {
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
     if (has_turn(reassemblies, reassembly->flow, reassembly->number, reassembly->predecessor)) {
-        make_ready(reassemblies, reassembly);
+        make_ready(endpoint, reassembly);
         cw_reassemblies_deliver(endpoint);
         return;
     }
@@ -298,13 +300,13 @@ void cw_reassembly_place(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 {
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
     bool whole = frame->bytes == frame->total;
-    if (whole && !frame->void_put && reassemblies->ready_first == NULL &&
+    if (whole && !frame->void_put && reassemblies->ready_first == NULL && endpoint->rdma_order == UINT64_MAX &&
         has_turn(reassemblies, flow, frame->number, frame->predecessor) && notify(endpoint, flow, frame)) {
         /* the common case: no record. Whoever was held back by this one follows. */
         struct cw_reassembly *successor =
             reassemblies->pool.used == 0 ? NULL : take_successor(reassemblies, flow, frame->number);
         if (successor != NULL) {
-            make_ready(reassemblies, successor);
+            make_ready(endpoint, successor);
             cw_reassemblies_deliver(endpoint);
         }
         return;

@@ -3,30 +3,75 @@
 
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"
+#include "dataplane/state/rdma.h"
+
+static bool makes_sense(const void *base, uint64_t bytes, uint32_t rights)
+{
+    return (base != NULL || bytes == 0) && bytes <= INT64_MAX &&
+           (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) == 0;
+}
+
+/* Has the port know its memory, if long pieces of it can leave from where they are. */
+static void port_tell(struct cw_endpoint *endpoint, struct cw_region *region)
+{
+    if (endpoint->port->info.gather && region->bytes >= CW_GATHER_MIN &&
+        cw_port_memory_register(endpoint->port, region->base, region->bytes, &region->memory) != CW_OK) {
+        region->memory = NULL; /* its pieces are copied */
+    }
+}
+
+/* The device lets nobody at the memory any more. */
+static void device_forget(struct cw_endpoint *endpoint, struct cw_region *region)
+{
+    if (region->verbs.handle != NULL) {
+        endpoint->rdma->ops->memory_unregister(endpoint->rdma, region);
+    }
+}
 
 int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
-    if ((base == NULL && bytes > 0) || bytes > INT64_MAX ||
-        (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) != 0) {
+    if (!makes_sense(base, bytes, rights)) {
         return CW_ERROR_ARGUMENT;
     }
     /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under
      * the job key. */
-    struct cw_wire_key key;
+    struct cw_rdma *rdma = endpoint->rdma;
+    struct cw_region known = {0};
     uint64_t bits;
-    cw_wire_key_derive(&key, endpoint->config.job_key, cw_random_next(&endpoint->random), endpoint->incarnation);
-    memcpy(&bits, key.bytes, sizeof(bits));
+    bool is_known = rdma != NULL && bytes > 0 && rdma->ops->memory_register(rdma, &known, base, bytes, rights, &bits);
+    while (!is_known) {
+        struct cw_wire_key key;
+        cw_wire_key_derive(&key, endpoint->config.job_key, cw_random_next(&endpoint->random), endpoint->incarnation);
+        memcpy(&bits, key.bytes, sizeof(bits));
+        bits >>= 16;
+        if (rdma == NULL || !rdma->ops->means_key(rdma, bits)) {
+            break;
+        }
+    }
     struct cw_region *region;
-    int status = cw_regions_add(&endpoint->regions, base, bytes, rights, bits >> 16, &region);
+    int status = cw_regions_add(&endpoint->regions, base, bytes, rights, bits, &region);
     if (status != CW_OK) {
+        device_forget(endpoint, &known);
         return status;
     }
-    if (endpoint->port->info.gather && bytes >= CW_GATHER_MIN &&
-        cw_port_memory_register(endpoint->port, base, bytes, &region->memory) != CW_OK) {
-        region->memory = NULL; /* its pieces are copied */
+    if (is_known) {
+        region->verbs = known.verbs;
     }
+    port_tell(endpoint, region);
     *token = region->token;
     return CW_OK;
+}
+
+int cw_region_register_as(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t token)
+{
+    struct cw_region *region;
+    int status = makes_sense(base, bytes, rights)
+                     ? cw_regions_add_as(&endpoint->regions, base, bytes, rights, token, &region)
+                     : CW_ERROR_ARGUMENT;
+    if (status == CW_OK) {
+        port_tell(endpoint, region);
+    }
+    return status;
 }
 
 /* True if a packet that waits for the port has a piece of this memory. */
@@ -59,6 +104,7 @@ int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
             return CW_ERROR_BUSY;
         }
     }
+    device_forget(endpoint, region);
     cw_regions_remove(region);
     return CW_OK;
 }

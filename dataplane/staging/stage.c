@@ -60,19 +60,55 @@ void cw_sign(struct cw_endpoint *endpoint)
     }
 }
 
-/* Over IPv6 each UDP datagram has a checksum (RFC 8200, 8.1). Packets that are passed on have theirs. */
+/* Over IPv6 each UDP datagram has a checksum (RFC 8200, 8.1), unless the port writes it. Packets that are passed on
+ * have theirs. */
 static void checksums_write(struct cw_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->staged_count; i++) {
         struct cw_transmit *packet = &endpoint->staged[i];
         struct cw_wire_sum sum;
-        if (!cw_wire_udp_checksum_begin(&sum, packet->data, packet->length)) {
+        if (packet->checksum || !cw_wire_udp_checksum_begin(&sum, packet->data, packet->length)) {
             continue;
         }
         for (uint32_t piece = 0; piece < packet->piece_count; piece++) {
             cw_wire_sum_add(&sum, packet->pieces[piece].data, packet->pieces[piece].length);
         }
         cw_wire_udp_checksum_set(&sum, packet->data);
+    }
+}
+
+void cw_falsify(struct cw_endpoint *endpoint, uint32_t count)
+{
+    endpoint->signatures[endpoint->staged_count - 1].error = (uint16_t)(1u << (count % 16));
+    endpoint->false_count++;
+}
+
+/* Writes the checksums that are to be wrong. */
+static __attribute__((noinline)) void errors_write(struct cw_endpoint *endpoint)
+{
+    if (endpoint->false_count == 0) {
+        return;
+    }
+    bool is_v4 = endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES;
+    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
+        struct cw_signature *signature = &endpoint->signatures[i];
+        const struct cw_transmit *packet = &endpoint->staged[i];
+        if (signature->error != 0) {
+            uint16_t wrong = cw_wire_udp_checksum(packet->data, packet->length, is_v4) ^ signature->error;
+            wrong = wrong == 0 ? (uint16_t)(signature->error ^ UINT16_MAX) : wrong; /* 0 says that there is none */
+            cw_wire_udp_checksum_store(packet->data, wrong, is_v4);
+            signature->error = 0;
+        }
+    }
+    endpoint->false_count = 0;
+}
+
+/* What was asked of the port for packets that have left these places is not asked for those that come there. */
+static __attribute__((noinline)) void requests_clear(struct cw_endpoint *endpoint, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        endpoint->staged[i].checksum = false;
+        endpoint->staged[i].departure_ns = 0;
     }
 }
 
@@ -83,16 +119,25 @@ bool cw_flush(struct cw_endpoint *endpoint)
         return true;
     }
     cw_sign(endpoint);
+    if (endpoint->offloads_out) {
+        errors_write(endpoint);
+    }
     if (endpoint->overhead_bytes != CW_WIRE_OVERHEAD_BYTES && !endpoint->port->info.writes_checksums) {
         checksums_write(endpoint);
     }
     uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
+    if (endpoint->offloads_out) {
+        requests_clear(endpoint, 0, taken);
+    }
     cw_count(endpoint, CW_COUNTER_PACKETS_OUT, taken);
     endpoint->staged_count -= taken;
     endpoint->port_full = endpoint->staged_count > 0;
     if (endpoint->port_full) {
         cw_count(endpoint, CW_COUNTER_PORT_FULL, 1);
         memmove(&endpoint->staged[0], &endpoint->staged[taken], endpoint->staged_count * sizeof(endpoint->staged[0]));
+        if (endpoint->offloads_out) {
+            requests_clear(endpoint, endpoint->staged_count, endpoint->staged_count + taken);
+        }
     }
     return !endpoint->port_full;
 }

@@ -47,12 +47,15 @@ static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_tran
     signature->wanted = true;
 }
 
-/* How long ago a timestamp came that is echoed, as the header has it. */
-static inline uint16_t cw_echo_delay(const struct cw_endpoint *endpoint, bool has_echo, uint64_t arrival_ns)
+/* How long ago a timestamp came that is echoed by a packet that leaves then, as the header has it. */
+static inline uint16_t cw_echo_delay(uint64_t departure_ns, bool has_echo, uint64_t arrival_ns)
 {
-    uint64_t held = (endpoint->now_ns - arrival_ns) >> CW_WIRE_DELAY_SHIFT;
+    uint64_t held = (departure_ns - arrival_ns) >> CW_WIRE_DELAY_SHIFT;
     return has_echo && held < CW_WIRE_DELAY_UNKNOWN ? (uint16_t)held : CW_WIRE_DELAY_UNKNOWN;
 }
+
+/* Has the UDP checksum of the packet that was staged last be wrong when it leaves, each time in another bit. */
+void cw_falsify(struct cw_endpoint *endpoint, uint32_t count);
 
 /* Signs or seals what is staged and complete. */
 void cw_sign(struct cw_endpoint *endpoint);

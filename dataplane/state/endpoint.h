@@ -17,16 +17,32 @@
 
 struct cw_aead;
 struct cw_extension;
+struct cw_rdma;
 struct cw_relay;
+struct cw_resolve;
 struct cw_seal;
 
 /* What a staged packet is to be signed, or sealed, with when it leaves. */
 struct cw_signature {
     bool wanted;
+    uint16_t error; /* not 0: bits of the UDP checksum that are to be wrong */
     struct cw_seal
         *seal; /* not NULL: sealed with this one instead of signed; the header is as cw_wire_sealed_write has it */
     uint64_t words[CW_WIRE_TAG_WORDS]; /* see cw_wire_tags_add */
     struct cw_wire_key key;
+};
+
+/* Who verifies payloads (flow/integrity.h). */
+struct cw_integrity {
+    bool speaks;           /* the port writes UDP checksums, and nobody demands CRCs */
+    bool listens;          /* it verifies them, has not lied, and nobody demands CRCs */
+    bool trusts;           /* its word is taken */
+    uint8_t proofs;        /* trials in a row that it has called wrong */
+    uint16_t asked;        /* for trials, since the last one that it has called wrong */
+    uint32_t link_changes; /* as the port has counted them when it was looked at last */
+    uint32_t believed;     /* packets, since the last trial */
+    uint64_t proof_ns;     /* when that was */
+    uint64_t ask_ns;       /* no trial is asked for before */
 };
 
 struct cw_endpoint {
@@ -45,11 +61,14 @@ struct cw_endpoint {
     uint64_t setup_count; /* nonces drawn for set-up */
     uint64_t seal_serial; /* seals made */
     bool port_full;       /* the port did not take all of `staged` */
+    bool offloads_out;    /* the port may do something to packets that leave */
+    bool offloads_in;     /* ... and says something of those that come */
 
     /* packets taken from the port and not yet looked at */
     struct cw_received fetched[CW_BURST];
     uint32_t fetched_count;
-    bool has_fetched; /* for the next turn, even if there was nothing */
+    bool has_fetched;    /* for the next turn, even if there was nothing */
+    uint8_t fetch_skips; /* turns in which the port was not looked at */
 
     /* packets on their way to the port */
     struct cw_transmit staged[CW_BURST];
@@ -91,7 +110,20 @@ struct cw_endpoint {
     struct cw_gets gets;
     struct cw_message_pool messages;
 
+    /* what the port takes over */
+    struct cw_integrity integrity;
+    bool sums_all;     /* the port writes the UDP checksum of every packet: over IPv6 all have one */
+    uint64_t empty_ns; /* when the port had nothing more to give: what comes has arrived since */
+    uint32_t arrival_lies;
+    uint32_t false_count; /* of `staged`, with an error to be made */
+
+    struct cw_resolve *resolve;     /* the address is none of the kernel's; NULL: it is */
+    uint64_t resolve_changes;       /* that flows have heard of */
     struct cw_extension *extension; /* NULL: nobody */
+    struct cw_rdma *rdma;           /* the device beside the port; NULL: none */
+    uint64_t notify_order;          /* of the next notification that has to wait for room in the event queue */
+    uint64_t event_order;           /* of what stands in event_first */
+    uint64_t rdma_order;            /* of the first one that came by a queue pair; UINT64_MAX: none waits */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

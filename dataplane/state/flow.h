@@ -13,12 +13,14 @@
  *   congestion.c   how much may be in flight: LAN         struct cw_congestion
  *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
+ *   integrity.c    who verifies payloads                  struct cw_rehearsal, (session)
  *   relay.c        packets of others                      struct cw_relay
  *   stream.c       further sessions, ways by relays       struct cw_way
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
  *   state/sent.c   records of packets in flight           struct cw_sent_records
  *   state/wake.c   when the flow is looked at             (sender, timers)
  *   staging/seal.c keys and counts of sealed sessions     struct cw_seal
+ *   rdma/          its queue pair                         struct cw_rdma_flow
  *   put/message.c  slots of the peer's pool and ours      struct cw_credit
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.
@@ -37,6 +39,7 @@
 #include "dataplane/wire/wire.h"
 
 struct cw_bandwidth;
+struct cw_rdma_flow;
 struct cw_seal;
 
 /* The search for the largest packet that the path passes. */
@@ -68,7 +71,10 @@ struct cw_session {
     uint16_t payload_bytes_agreed; /* the least of both sides */
     uint16_t payload_bytes_proved; /* has arrived, or is taken for granted */
     uint8_t peer_waiting;
-    bool confirmed; /* a packet of this session has come, so the peer has it too */
+    bool confirmed : 1; /* a packet of this session has come, so the peer has it too */
+    bool listens : 1;   /* the peer's port verifies UDP checksums: ours writes them */
+    bool summed : 1;    /* ... and the peer takes DATA without CRC */
+    bool altered : 1;   /* a UDP checksum has come that does not fit: no DATA without CRC any more */
     union {
         struct {                 /* until there is a session */
             uint64_t hello_ns;   /* when to ask again */
@@ -229,6 +235,13 @@ struct cw_shaper {
     struct cw_shaping *last;
 };
 
+/* Whether the ports at both ends have shown that UDP checksums can stand in for CRCs (integrity.c). */
+struct cw_rehearsal {
+    uint64_t end;         /* no DATA without CRC before all below this number has arrived */
+    uint8_t link_changes; /* of our port, when the rehearsal began, its low bits */
+    uint8_t sums_right;   /* UDP checksums of the peer's beside a CRC that fitted, CW_REHEARSALS at most */
+};
+
 struct cw_peer_event {
     uint8_t kind; /* CW_EVENT_PEER_UP, CW_EVENT_PEER_DOWN */
     int8_t status;
@@ -245,12 +258,12 @@ struct cw_flow {
     struct cw_peer_event events[4];
     uint16_t stream; /* added to our UDP port */
     struct cw_address address;
+    uint32_t get_count; /* own gets that are not answered */
     struct cw_flow *event_next;
     struct cw_way way;
     uint8_t next_hop[6];         /* its MAC address: the relay's or the peer's */
-    struct cw_flow *bucket_next; /* by address */
     uint16_t hello_count;        /* requests for a session that nobody has answered */
-    uint32_t get_count;          /* own gets that are not answered */
+    struct cw_flow *bucket_next; /* by address */
     struct cw_session session;
     struct cw_sender sender;
     struct cw_receiver receiver;
@@ -261,6 +274,8 @@ struct cw_flow {
     struct cw_shaping shaping;
     struct cw_timers timers;
     struct cw_credit credit;
+    struct cw_rehearsal rehearsal;
+    struct cw_rdma_flow *rdma; /* NULL: packets carry all */
 };
 
 /* Of a frame to the peer: all in front of the payload. */

@@ -25,6 +25,7 @@ enum cw_operation_kind {
     CW_OPERATION_GRANT,
     CW_OPERATION_RECALL,
     CW_OPERATION_RETURN,
+    CW_OPERATION_RDMA, /* what two ends of a queue pair tell each other of it, by packets */
 };
 
 /* In the order of use: posting, sending and retiring a short put touch the first three cache lines only. */
@@ -49,15 +50,20 @@ struct cw_operation {
     uint16_t reply;        /* GET, REPLY: number of the get */
     int16_t status;        /* once it has failed: void frames go out instead of data */
     uint8_t kind;
-    bool signal;
-    bool signal_sent;
-    bool alone;
-    bool is_inline; /* the data is in bytes_inline, not at the source */
-    bool sent;      /* no more new packets */
-    bool complete;
-    bool waits_for_lane; /* its predecessor is not retired */
-    bool in_lanes;       /* took part in the order of its lane */
-    bool answered;       /* GET */
+    bool signal : 1;
+    bool signal_sent : 1;
+    bool alone : 1;
+    bool is_inline : 1; /* the data is in bytes_inline, not at the source */
+    bool sent : 1;      /* no more new packets */
+    bool complete : 1;
+    bool waits_for_lane : 1; /* its predecessor is not retired */
+    bool in_lanes : 1;       /* took part in the order of its lane */
+    bool answered : 1;       /* GET */
+    bool by_rdma : 1;        /* by the flow's queue pair, not by packets (state/rdma.h) */
+    bool is_held : 1;        /* not to be queued yet, since the one before it in its lane goes another way */
+    bool is_wanted : 1;      /* ... and would have been */
+    bool is_queued : 1;      /* BY_RDMA: handed to the queue pair */
+    uint32_t work_end;       /* BY_RDMA: number of the work request behind its last one */
 
     union { /* from here on undefined until set */
         uint8_t bytes_inline[CW_INLINE_MAX];

@@ -40,6 +40,22 @@ int cw_regions_add(struct cw_regions *regions, void *base, uint64_t bytes, uint3
     return CW_ERROR_LIMIT;
 }
 
+int cw_regions_add_as(struct cw_regions *regions, void *base, uint64_t bytes, uint32_t rights, uint64_t token,
+                      struct cw_region **region)
+{
+    uint32_t index = (uint32_t)(token & 0xffff);
+    if (index == 0 || index >= regions->count) {
+        return CW_ERROR_ARGUMENT;
+    }
+    struct cw_region *place = &regions->table[index];
+    if (place->token != 0) {
+        return CW_ERROR_BUSY;
+    }
+    *place = (struct cw_region){.base = base, .bytes = bytes, .token = token, .rights = rights};
+    *region = place;
+    return CW_OK;
+}
+
 void cw_regions_remove(struct cw_region *region)
 {
     assert(region->token != 0 && region->users == 0);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "dataplane/port/port.h"
+#include "dataplane/verbs/device.h"
 
 struct cw_region {
     uint8_t *base;
@@ -16,6 +17,7 @@ struct cw_region {
     uint32_t rights;
     uint32_t users;                /* own operations that read from it or will write to it */
     struct cw_port_memory *memory; /* NULL: pieces of it are copied */
+    struct cw_verbs_memory verbs;  /* of the RDMA device, if there is one and it took it */
 };
 
 struct cw_regions {
@@ -31,6 +33,10 @@ void cw_regions_dispose(struct cw_regions *regions);
 /* As cw_region_register; `key` supplies the random bits. */
 int cw_regions_add(struct cw_regions *regions, void *base, uint64_t bytes, uint32_t rights, uint64_t key,
                    struct cw_region **region);
+/* The same under a token that another table has given. CW_OK, CW_ERROR_BUSY: its place is taken; CW_ERROR_ARGUMENT: it
+ * has none. */
+int cw_regions_add_as(struct cw_regions *regions, void *base, uint64_t bytes, uint32_t rights, uint64_t token,
+                      struct cw_region **region);
 void cw_regions_remove(struct cw_region *region);
 
 /* The region of a token, whatever its rights; NULL: none. */

@@ -1,4 +1,4 @@
--- Wireshark dissector of Causeway's wire format, version 4 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 5 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
@@ -6,12 +6,13 @@
 local causeway = Proto("causeway", "Causeway")
 
 local types = {
-  "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE",
+  "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
   [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_FLOOD_PROBE",
 }
-local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN"}
+local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN", "RDMA"}
+local pair_kinds = {"OFFER", "ACCEPT", "NONE"}
 local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
-local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8}
+local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8, RDMA = 8}
 
 local F = {
   version = ProtoField.uint8("causeway.version", "Version"),
@@ -20,6 +21,7 @@ local F = {
   waiting = ProtoField.uint16("causeway.flags.waiting", "Sender", base.DEC, waits, 0x3),
   ack_now = ProtoField.bool("causeway.flags.ack_now", "Acknowledge now", 16, nil, 0x4),
   encrypted = ProtoField.bool("causeway.flags.encrypted", "Encrypted", 16, nil, 0x8),
+  summed = ProtoField.bool("causeway.flags.summed", "UDP checksum in place of the CRC", 16, nil, 0x10),
   flow = ProtoField.uint32("causeway.flow", "Flow"),
   number = ProtoField.uint32("causeway.number", "Packet number"),
   timestamp = ProtoField.uint32("causeway.timestamp", "Timestamp (16 ns)"),
@@ -54,6 +56,16 @@ local F = {
   packet_window = ProtoField.uint32("causeway.hello.packet_window", "Packet window"),
   put_window = ProtoField.uint32("causeway.hello.put_window", "Put window"),
   -- frames
+  pair_kind = ProtoField.uint8("causeway.rdma.kind", "Of the queue pair", base.DEC, pair_kinds),
+  pair_reads = ProtoField.uint8("causeway.rdma.reads", "READs answered at a time"),
+  pair_lid = ProtoField.uint16("causeway.rdma.lid", "LID", base.HEX),
+  pair_incarnation = ProtoField.uint32("causeway.rdma.incarnation", "Incarnation"),
+  pair_received = ProtoField.uint64("causeway.rdma.received", "Received by the pair before"),
+  pair_gid = ProtoField.ipv6("causeway.rdma.gid", "GID"),
+  pair_number = ProtoField.uint32("causeway.rdma.number", "Number"),
+  pair_first = ProtoField.uint32("causeway.rdma.first", "First packet number"),
+  pair_mtu_bytes = ProtoField.uint32("causeway.rdma.mtu_bytes", "MTU"),
+  pair_previous = ProtoField.uint32("causeway.rdma.previous", "Incarnation of the pair before"),
   kind = ProtoField.uint8("causeway.frame.kind", "Kind", base.DEC, kinds),
   frame_flags = ProtoField.uint8("causeway.frame.flags", "Flags", base.HEX),
   length = ProtoField.uint16("causeway.frame.length", "Length"),
@@ -77,6 +89,8 @@ local F = {
   ack_flags = ProtoField.uint16("causeway.ack.flags", "Flags", base.HEX),
   stop = ProtoField.bool("causeway.ack.flags.stop", "Stop", 16, nil, 0x1),
   ends = ProtoField.bool("causeway.ack.flags.end", "Nothing beyond", 16, nil, 0x2),
+  sums = ProtoField.bool("causeway.ack.flags.sums", "Takes packets without CRC", 16, nil, 0x4),
+  try = ProtoField.bool("causeway.ack.flags.try", "Wants a trial", 16, nil, 0x8),
   probe_turn = ProtoField.uint16("causeway.ack.flags.probe_turn", "Turn of the latest large probe", base.DEC, nil, 0x8000),
   probe_units = ProtoField.uint16("causeway.ack.flags.probe_units", "Its payload, in 8 bytes", base.DEC, nil, 0x7ff0),
   turn = ProtoField.uint8("causeway.probe.turn", "Turn"),
@@ -162,7 +176,7 @@ local function frame(buffer, at, tree)
   local length = buffer(at + 2, 2):le_uint()
   local size = kind and sizes[kind]
   local data = 0
-  if kind == "PUT" or kind == "PART" then
+  if kind == "PUT" or kind == "PART" or kind == "RDMA" then
     data = length
   elseif kind == "GRANT" or kind == "RETURN" then
     data = 2 * length
@@ -187,6 +201,10 @@ local function frame(buffer, at, tree)
     for i = 0, length - 1 do
       branch:add_le(F.slot, buffer(at + 8 + 2 * i, 2))
     end
+  elseif kind == "RDMA" and length == 48 then
+    rows(branch, buffer, at + 8, {{F.pair_kind, 1}, {F.pair_reads, 1}, {F.pair_lid, 2}, {F.pair_incarnation, 4}, {F.pair_received, 8}})
+    branch:add(F.pair_gid, buffer(at + 24, 16))
+    rows(branch, buffer, at + 40, {{F.pair_number, 4}, {F.pair_first, 4}, {F.pair_mtu_bytes, 4}, {F.pair_previous, 4}})
   end
   if (kind == "PUT" or kind == "PART") and length > 0 then
     branch:add(F.data, buffer(at + size, length))
@@ -216,6 +234,8 @@ local function ack(buffer, tree)
   local flags = tree:add_le(F.ack_flags, buffer(6, 2))
   flags:add_le(F.stop, buffer(6, 2))
   flags:add_le(F.ends, buffer(6, 2))
+  flags:add_le(F.sums, buffer(6, 2))
+  flags:add_le(F.try, buffer(6, 2))
   flags:add_le(F.probe_turn, buffer(6, 2))
   flags:add_le(F.probe_units, buffer(6, 2))
   rows(tree, buffer, 8, {{F.duplicates, 4}, {F.busy, 4}})
@@ -295,8 +315,8 @@ function causeway.dissector(buffer, pinfo, root)
   pinfo.cols.protocol = "Causeway"
   local tree = root:add(causeway, buffer())
   tree:add(F.version, buffer(0, 1))
-  if buffer(0, 1):uint() ~= 4 then
-    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 4")
+  if buffer(0, 1):uint() ~= 5 then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 5")
     return buffer:len()
   end
   local name = types[buffer(1, 1):uint()]
@@ -305,6 +325,7 @@ function causeway.dissector(buffer, pinfo, root)
   flags:add_le(F.waiting, buffer(2, 2))
   flags:add_le(F.ack_now, buffer(2, 2))
   flags:add_le(F.encrypted, buffer(2, 2))
+  flags:add_le(F.summed, buffer(2, 2))
   if buffer(2, 2):le_uint() % 16 >= 8 then
     sealed(buffer, tree, name, pinfo)
     return buffer:len()
@@ -329,6 +350,8 @@ function causeway.dissector(buffer, pinfo, root)
       ack(payload, tree)
     elseif name == "PROBE" then
       rows(tree, payload, 0, {{F.turn, 1}})
+    elseif name == "TRIAL" then
+      tree:add(F.data, payload(0, bytes))
     elseif name == "REJECT" and bytes == 16 then
       rows(tree, payload, 0, {{F.rejected, 4}, {F.rejected_put, 4}})
     elseif extensions[name] then

@@ -132,6 +132,9 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const 
     }
     uint32_t behind = datagram.bytes - UDP_HEADER_BYTES - CW_WIRE_HEADER_BYTES;
     bool sealed = (found->flags & CW_WIRE_ENCRYPTED) != 0;
+    if ((found->flags & CW_WIRE_SUMMED) != 0 && (sealed || found->type != CW_WIRE_DATA)) {
+        return CW_WIRE_MALFORMED;
+    }
     bool fits =
         sealed ? behind >= CW_WIRE_MAC_BYTES && found->type < CW_WIRE_EXTENSION_FIRST : found->payload_bytes == behind;
     if (!fits || (found->flags & ~CW_WIRE_FLAGS_KNOWN) != 0) {
@@ -328,6 +331,44 @@ bool cw_wire_udp_checksum_begin(struct cw_wire_sum *sum, const uint8_t *frame, u
     cw_wire_sum_add(sum, pseudo, sizeof(pseudo));
     cw_wire_sum_add(sum, network->source, length - offsetof(struct cw_wire_network_v6, source));
     return true;
+}
+
+/* Of a datagram that lies behind its addresses, `bytes` of it in one piece. */
+static void datagram_sum(struct cw_wire_sum *sum, const uint8_t *udp, uint32_t bytes, bool is_v4)
+{
+    uint32_t addresses = is_v4 ? 8 : 32;
+    const uint8_t pseudo[4] = {0, PROTOCOL_UDP, udp[4], udp[5]};
+    cw_wire_sum_add(sum, pseudo, sizeof(pseudo));
+    cw_wire_sum_add(sum, udp - addresses, addresses + bytes);
+}
+
+bool cw_wire_udp_checksum_right(const struct cw_wire_header *header, bool is_v4)
+{
+    struct cw_wire_sum sum = {0};
+    datagram_sum(&sum, (const uint8_t *)header - UDP_HEADER_BYTES, cw_wire_datagram_bytes(header), is_v4);
+    return cw_wire_sum_end(&sum) == 0;
+}
+
+static uint32_t udp_offset(bool is_v4)
+{
+    return (uint32_t)(is_v4 ? CW_WIRE_NETWORK_BYTES : CW_WIRE_NETWORK_V6_BYTES) - UDP_HEADER_BYTES;
+}
+
+uint16_t cw_wire_udp_checksum(const uint8_t *frame, uint32_t length, bool is_v4)
+{
+    struct cw_wire_sum sum = {0};
+    uint16_t stored, checksum;
+    const uint8_t *udp = frame + udp_offset(is_v4);
+    datagram_sum(&sum, udp, length - udp_offset(is_v4), is_v4);
+    memcpy(&stored, udp + 6, sizeof(stored));
+    sum.sum += (uint16_t)~stored; /* takes it out again (RFC 1624) */
+    checksum = cw_wire_sum_end(&sum);
+    return checksum == 0 ? 0xffff : checksum; /* 0 says that there is none */
+}
+
+void cw_wire_udp_checksum_store(uint8_t *frame, uint16_t checksum, bool is_v4)
+{
+    memcpy(frame + udp_offset(is_v4) + 6, &checksum, sizeof(checksum));
 }
 
 void cw_wire_udp_checksum_set(const struct cw_wire_sum *sum, uint8_t *frame)

@@ -20,7 +20,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 4,
+    CW_WIRE_VERSION = 5,
     CW_WIRE_NETWORK_BYTES = 42,    /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_NETWORK_V6_BYTES = 62, /* ... IPv6 40 */
     CW_WIRE_HEADER_BYTES = 40,
@@ -38,6 +38,7 @@ enum cw_wire_type {
     CW_WIRE_PROBE = 5,
     CW_WIRE_REJECT = 6,
     CW_WIRE_BYE = 7,
+    CW_WIRE_TRIAL = 8,            /* its UDP checksum is wrong on purpose: a port that calls it right is not believed */
     CW_WIRE_EXTENSION_FIRST = 16, /* an extension's (flow/extension.h) */
     CW_WIRE_EXTENSION_LAST = 31,
 };
@@ -46,7 +47,8 @@ enum cw_wire_flags {
     CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
     CW_WIRE_ENCRYPTED = 8,    /* the packet is sealed: wire/sealed.h has its form */
-    CW_WIRE_FLAGS_KNOWN = 15,
+    CW_WIRE_SUMMED = 16,      /* DATA without a CRC: its UDP checksum covers the payload */
+    CW_WIRE_FLAGS_KNOWN = 31,
 };
 
 struct cw_wire_network {
@@ -115,7 +117,7 @@ struct __attribute__((packed)) cw_wire_header {
     uint32_t echo;         /* timestamp of the latest packet the sender of this one received */
     uint16_t echo_delay;   /* how long ago that was */
     uint16_t payload_bytes;
-    uint32_t checksum; /* CRC-32C of the payload */
+    uint32_t checksum; /* CRC-32C of the payload; 0 with CW_WIRE_SUMMED */
     uint64_t tag;
 };
 static_assert(sizeof(struct cw_wire_header) == CW_WIRE_HEADER_BYTES, "fixed header");
@@ -155,6 +157,7 @@ enum cw_wire_frame_kind {
     CW_FRAME_GRANT = 6,  /* `length` slot numbers follow, 16 bits each */
     CW_FRAME_RECALL = 7, /* give unused slots back */
     CW_FRAME_RETURN = 8, /* `length` slot numbers follow, 16 bits each */
+    CW_FRAME_RDMA = 9,   /* `length` bytes of struct cw_wire_rdma follow */
 };
 
 /* What every frame of a DATA packet opens with; each frame, its data included, is padded to 8 bytes. */
@@ -191,6 +194,27 @@ struct __attribute__((packed)) cw_wire_get {
 };
 static_assert(sizeof(struct cw_wire_get) == 56, "get");
 
+enum cw_wire_rdma_kind {
+    CW_WIRE_RDMA_OFFER = 1,  /* a queue pair, to be connected with the receiver's of the same incarnation */
+    CW_WIRE_RDMA_ACCEPT = 2, /* the sender's queue pair of this incarnation is connected */
+    CW_WIRE_RDMA_NONE = 3,   /* the sender has no device, or gives up: packets carry all of this session */
+};
+
+/* What two ends of a queue pair tell each other of it. */
+struct __attribute__((packed)) cw_wire_rdma {
+    uint8_t kind;
+    uint8_t reads; /* OFFER: that the sender's device answers at a time */
+    uint16_t lid;  /* OFFER, like all from here on but for `incarnation` */
+    uint32_t incarnation;
+    uint64_t received; /* notified writes and messages that came by the pair `previous`: the rest of it is sent again */
+    uint8_t gid[16];
+    uint32_t number;
+    uint32_t first; /* packet number */
+    uint32_t mtu_bytes;
+    uint32_t previous; /* incarnation of the sender's last pair that was connected; 0: none was */
+};
+static_assert(sizeof(struct cw_wire_rdma) == 48, "a queue pair");
+
 struct __attribute__((packed)) cw_wire_run {
     uint16_t missing;
     uint16_t received;
@@ -199,6 +223,8 @@ struct __attribute__((packed)) cw_wire_run {
 enum cw_wire_ack_flags {
     CW_WIRE_ACK_STOP = 1,        /* the receiver's queues are full: send nothing new until told otherwise */
     CW_WIRE_ACK_END = 2,         /* nothing at or above the end of the last run has arrived */
+    CW_WIRE_ACK_SUMS = 4,        /* the receiver takes packets with CW_WIRE_SUMMED */
+    CW_WIRE_ACK_TRY = 8,         /* ... and wants a TRIAL */
     CW_WIRE_ACK_PROBE_SHIFT = 4, /* from this bit on: of the latest PROBE with a payload (cw_wire_probe_word) */
     CW_WIRE_PROBE_WORD = 0xfff,  /* its bits */
 };
@@ -304,6 +330,20 @@ uint16_t cw_wire_sum_end(const struct cw_wire_sum *sum);
  * it is none, or has its checksum. What lies behind in other pieces is added, and cw_wire_udp_checksum_set ends it. */
 bool cw_wire_udp_checksum_begin(struct cw_wire_sum *sum, const uint8_t *frame, uint32_t length);
 void cw_wire_udp_checksum_set(const struct cw_wire_sum *sum, uint8_t *frame);
+
+/* Whether a packet whose header cw_wire_parse has found good has a UDP checksum at all, and whether that is the sum of
+ * what has arrived: pseudo-header, UDP header and all behind it. `is_v4`: the packet's kind of IP. */
+static inline bool cw_wire_udp_checksum_present(const struct cw_wire_header *header)
+{
+    const uint8_t *checksum = (const uint8_t *)header - 2;
+    return (checksum[0] | checksum[1]) != 0;
+}
+bool cw_wire_udp_checksum_right(const struct cw_wire_header *header, bool is_v4);
+
+/* The UDP checksum of a frame in one piece, as it is stored. */
+uint16_t cw_wire_udp_checksum(const uint8_t *frame, uint32_t length, bool is_v4);
+/* Stores one, right or wrong. */
+void cw_wire_udp_checksum_store(uint8_t *frame, uint16_t checksum, bool is_v4);
 
 /* For those who pass packets on: what an Ethernet frame holds, an IP packet for one host. */
 struct cw_wire_passage {

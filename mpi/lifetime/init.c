@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/job/dedicate.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
 #include "mpi/collective/calls/collective.h"
@@ -32,8 +33,8 @@
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 
-/* Longer messages are got by the receiver in one copy: from here on that is sooner done than two (measured: `causeway
- * bench mpi`). */
+/* Longer messages on one host, and by devices, are got by the receiver in one copy: from here on that is sooner done
+ * than two (measured: `causeway bench mpi`). */
 enum { EAGER_MAX_BYTES = 8192 };
 
 static pthread_t main_thread;
@@ -64,6 +65,7 @@ static void control_heartbeat(void *context)
         mpi_lock_give_control();
     }
     mpi_waiting_heartbeat();
+    cw_job_show(mpi_process.job);
 }
 
 /* Ranks that share this machine's cores. */
@@ -76,15 +78,18 @@ static uint32_t ranks_here(void)
     return count;
 }
 
-/* The same at all ranks, since schedules depend on it: whoever has a path of each kind has the shorter limit. */
-static uint64_t eager_max(void)
+/* The same at all ranks, since schedules depend on it: whoever has a path of each kind has the shorter limit. To other
+ * hosts it is whatever a message takes (job/wire.c), which is more by sockets. */
+static void eager_limits(void)
 {
-    uint64_t bytes = EAGER_MAX_BYTES;
+    uint64_t all = EAGER_MAX_BYTES, wire = 0;
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         uint64_t room = cw_paths_message_max(mpi_process.paths, rank) - MPI_HEAD_MAX;
-        bytes = room < bytes ? room : bytes;
+        all = room < all ? room : all;
+        wire = cw_paths_is_here(mpi_process.paths, rank) ? wire : room; /* one endpoint: the same for all */
     }
-    return bytes;
+    mpi_process.eager_max_bytes = all;
+    mpi_process.wire_eager_max_bytes = wire;
 }
 
 /* What `causeway run --plan` ends with if it finds the same before. */
@@ -152,6 +157,25 @@ static int choice_start(void)
     mpi_process_abort(exit_code);
 }
 
+/* The first rank of a machine speaks for all of them. */
+static void undedicated_tell(void)
+{
+    const struct cw_dedicated *dedicated = cw_job_dedicated(mpi_process.job);
+    const char *undivided = cw_job_undivided(mpi_process.job);
+    bool is_first = true;
+    for (uint32_t rank = 0; rank < mpi_process.rank && is_first; rank++) {
+        is_first = !cw_job_shares_machine(mpi_process.job, rank, mpi_process.rank);
+    }
+    const char *host = cw_job_host(mpi_process.job, mpi_process.rank);
+    if (is_first && dedicated->why[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u on %s: no core for a dataplane thread: %s. The program's threads turn it\n",
+                mpi_process.rank, host, dedicated->why);
+    } else if (is_first && undivided[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u on %s: %u of %u dataplane threads: %s\n", mpi_process.rank, host,
+                cw_job_threads(mpi_process.job), dedicated->count, undivided);
+    }
+}
+
 static int job_start(void)
 {
     char error[1024] = "";
@@ -177,8 +201,9 @@ static int job_start(void)
     mpi_process.rank = info.rank;
     mpi_process.size = info.size;
     mpi_process.paths = cw_job_paths(mpi_process.job);
-    mpi_process.eager_max_bytes = eager_max();
-    mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here());
+    eager_limits();
+    mpi_process.crowding = cw_job_crowding(mpi_process.job);
+    mpi_process.spin_rounds = mpi_progress_spin_rounds(ranks_here() + cw_job_nodes(mpi_process.job));
     if (!mpi_waiting_start(info.rank, info.size, &waiting_parts)) {
         fprintf(stderr,
                 "causeway: MPI_Init: CAUSEWAY_WATCHDOG is '%.40s': a number of seconds is wanted, or 0 for never\n",
@@ -189,6 +214,7 @@ static int job_start(void)
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
     }
+    undedicated_tell();
     return MPI_SUCCESS;
 }
 

@@ -79,39 +79,58 @@ struct deregistered {
     struct deregistered *next;
     uint32_t rank;
     struct cw_registration registration;
+    void (*then)(void *context);
+    void *context;
 };
 
 static struct deregistered *deregistered_first;
-enum { TURNS_BETWEEN = 1024 };
+static uint32_t awaited; /* of them */
+enum { TURNS_BETWEEN = 1024, TURNS_BETWEEN_AWAITED = 8 };
 
-void mpi_deregister(uint32_t rank, const struct cw_registration *registration)
+void mpi_deregister(uint32_t rank, const struct cw_registration *registration, void (*then)(void *context),
+                    void *context)
 {
-    if (cw_paths_deregister(mpi_process.paths, rank, registration) != CW_ERROR_AGAIN) {
-        return;
-    }
-    struct deregistered *kept = malloc(sizeof(*kept));
+    bool is_held = cw_paths_deregister(mpi_process.paths, rank, registration) == CW_ERROR_AGAIN;
+    struct deregistered *kept = is_held ? malloc(sizeof(*kept)) : NULL;
     if (kept != NULL) { /* else it stays registered: a leak, but nothing wrong */
-        *kept = (struct deregistered){.next = deregistered_first, .rank = rank, .registration = *registration};
+        *kept = (struct deregistered){
+            .next = deregistered_first, .rank = rank, .registration = *registration, .then = then, .context = context};
         deregistered_first = kept;
+        awaited += then != NULL;
+        mpi_progress_is_blind = awaited > 0;
         mpi_progress_is_due = true;
+    } else if (then != NULL) {
+        then(context);
     }
+}
+
+/* The next one that is let go of, out of the list; NULL: none. */
+static struct deregistered *released_take(void)
+{
+    for (struct deregistered **link = &deregistered_first; *link != NULL; link = &(*link)->next) {
+        struct deregistered *kept = *link;
+        if (cw_paths_deregister(mpi_process.paths, kept->rank, &kept->registration) != CW_ERROR_AGAIN) {
+            *link = kept->next;
+            return kept;
+        }
+    }
+    return NULL;
 }
 
 bool mpi_deregister_progress(void)
 {
     static uint32_t calls;
-    if (deregistered_first == NULL || ++calls % TURNS_BETWEEN != 0) {
+    if (deregistered_first == NULL || ++calls % (awaited > 0 ? TURNS_BETWEEN_AWAITED : TURNS_BETWEEN) != 0) {
         return deregistered_first != NULL;
     }
-    struct deregistered **link = &deregistered_first;
-    while (*link != NULL) {
-        struct deregistered *kept = *link;
-        if (cw_paths_deregister(mpi_process.paths, kept->rank, &kept->registration) == CW_ERROR_AGAIN) {
-            link = &kept->next;
-            continue;
+    struct deregistered *kept;
+    while ((kept = released_take()) != NULL) { /* `then` may bring further ones */
+        if (kept->then != NULL) {
+            awaited--;
+            kept->then(kept->context);
         }
-        *link = kept->next;
         free(kept);
     }
+    mpi_progress_is_blind = awaited > 0;
     return deregistered_first != NULL;
 }

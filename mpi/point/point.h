@@ -1,9 +1,9 @@
 /* point: sends and receives under way; what the calls of point/ share.
  *
- * A send is eager if its bytes fit a message of the path and mpi_process.eager_max_bytes: it is complete when the path
- * has taken it. Without credit (credit.h) it is announced, and sent when the receiver has matched it. A longer one
- * registers its memory, offers it, and is complete when the receiver has said so. What the path does not take
- * (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
+ * A send is eager up to mpi_process.eager_max_bytes, or wire_eager_max_bytes to another host: it is complete when the
+ * path has taken it. Without credit (credit.h) it is announced, and sent when the receiver has matched it. A longer
+ * one, and without credit one above eager_max_bytes, registers its memory, offers it, and is complete when the receiver
+ * has said so. What the path does not take (CW_ERROR_AGAIN) waits in the outbox of that rank, in order.
  *
  * Within the lock of enter.h only. */
 #pragma once

@@ -92,6 +92,7 @@ struct mpi_request {
     uint32_t rank;      /* of the other side, in MPI_COMM_WORLD, once it is known */
     struct cw_registration registration;
     bool is_registered;
+    int end_code;             /* send: that it ends with, once nothing is sent from its memory any more */
     struct mpi_operation get; /* receive of a long message */
     uint64_t order;           /* receive: when it was posted, in its communicator */
     struct mpi_request *next; /* in the queue that it waits in */

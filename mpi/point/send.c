@@ -94,26 +94,36 @@ static const void *send_data(struct mpi_request *request)
     return request->packed;
 }
 
+/* Nothing is sent from its memory any more. */
+static void send_released(void *context)
+{
+    struct mpi_request *request = context;
+    free(request->packed);
+    request->packed = NULL;
+    mpi_request_complete(request, request->end_code);
+}
+
 static void send_end(struct mpi_request *request, int code)
 {
+    bool is_registered = request->is_registered;
     if (request->number != 0) {
         mpi_number_free(request->number);
         request->number = 0;
     }
-    if (request->is_registered) {
-        mpi_deregister(request->rank, &request->registration);
-        request->is_registered = false;
+    request->is_registered = false;
+    request->end_code = code;
+    if (is_registered) {
+        mpi_deregister(request->rank, &request->registration, send_released, request);
+    } else {
+        send_released(request);
     }
-    free(request->packed);
-    request->packed = NULL;
-    mpi_request_complete(request, code);
 }
 
-static bool is_eager(const struct mpi_request *request)
+/* Most messages are so short that it does not matter who gets them. */
+static bool is_eager(uint32_t rank, uint64_t bytes)
 {
-    uint64_t room = cw_paths_message_max(mpi_process.paths, request->rank) - MPI_HEAD_MAX;
-    uint64_t bytes = (uint64_t)request->bytes;
-    return bytes <= room && bytes <= mpi_process.eager_max_bytes;
+    return bytes <= mpi_process.eager_max_bytes ||
+           (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
 }
 
 static struct mpi_envelope envelope_of(const struct mpi_request *request)
@@ -202,12 +212,12 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     const struct mpi_type *type = mpi_type_find(datatype);
     if (found == NULL || type == NULL || !type->dense || !type->committed || dest < 0 || dest >= found->size ||
         tag < 0 || tag > MPI_TAG_MAX || (uintptr_t)buffer <= (uintptr_t)MPI_IN_PLACE || count < 0 ||
-        (uint64_t)count > mpi_process.eager_max_bytes) {
+        (uint64_t)count > CW_SLOT_BYTES_MAX) {
         return false;
     }
     uint64_t bytes = (uint64_t)(count * type->size);
     uint32_t rank = found->group->ranks[dest];
-    if (bytes > mpi_process.eager_max_bytes) {
+    if (!is_eager(rank, bytes)) {
         return false;
     }
     if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
@@ -237,7 +247,7 @@ void mpi_send_start(struct mpi_request *request)
         send_end(request, MPI_ERR_NO_MEM);
         return;
     }
-    bool eager = is_eager(request);
+    bool eager = is_eager(request->rank, (uint64_t)request->bytes);
     bool has_credit = eager && mpi_credit_take(request->rank, (uint64_t)request->bytes);
     if (has_credit && request->mode != MPI_MODE_SYNCHRONOUS) {
         send_eager(request, data);
@@ -246,10 +256,10 @@ void mpi_send_start(struct mpi_request *request)
     request->number = mpi_number_make(request);
     if (request->number == 0) {
         send_end(request, MPI_ERR_NO_MEM);
-    } else if (eager && !has_credit) {
-        send_announced(request);
-    } else if (eager) {
+    } else if (has_credit) {
         send_synchronous(request, data);
+    } else if (eager && (uint64_t)request->bytes <= mpi_process.eager_max_bytes) {
+        send_announced(request);
     } else {
         send_long(request, data);
     }

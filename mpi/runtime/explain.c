@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/job/dedicate.h"
 #include "mpi/state/process.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
@@ -85,6 +86,10 @@ void mpi_explain_paths(void)
     if (cw_job_way(mpi_process.job)[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: to other hosts by %s\n", mpi_process.rank, cw_job_way(mpi_process.job));
     }
+    const struct cw_dedicated *dedicated = cw_job_dedicated(mpi_process.job);
+    for (uint32_t i = 0; i < cw_job_threads(mpi_process.job); i++) {
+        fprintf(stderr, "causeway: rank %u: a dataplane thread on core %d\n", mpi_process.rank, dedicated->cores[i]);
+    }
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         char why[256];
         if (rank != mpi_process.rank) {
@@ -99,6 +104,11 @@ void mpi_explain_paths(void)
             " times no room, %" PRIu64 " sleeps\n",
             mpi_process.rank, counters.messages_sent, counters.messages_received, counters.copies_single,
             counters.copies_streamed, counters.puts_wire, counters.gets_wire, counters.refusals, counters.sleeps);
+    char registrations[512];
+    cw_job_registrations(mpi_process.job, registrations, sizeof(registrations));
+    if (registrations[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, registrations);
+    }
     struct cw_bootstrap_traffic exchanged = cw_job_exchanged(mpi_process.job);
     fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes both ways\n",
             mpi_process.rank, exchanged.requests, exchanged.bytes);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "control/job/control.h"
+#include "control/job/dedicate.h"
 #include "control/job/job.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
 #include "dataplane/base/yield_policy.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/waiting.h"
@@ -19,11 +21,13 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 
 #define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
 #define ASK_AGAIN_NS     5000ull      /* from call to call of a program that does nothing in between */
 #define ASK_SLEEP_NS     200000ull
+#define BLIND_SLEEP_NS   500000ull
 #define NAP_US           100 /* between looks of one of several threads: they cannot all sleep on the inbox */
 
 static mpi_progress_turn turns[MPI_PROGRESS_TURNS_MAX];
 static uint32_t turn_count;
 bool mpi_progress_is_due;
+bool mpi_progress_is_blind;
 static struct mpi_progress_user *users;
 
 uint32_t mpi_progress(void)
@@ -108,6 +112,7 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
         wait->doze(wait->context, true);
     }
     uint64_t sleep_ns = compare_ns > before_ns && compare_ns - before_ns < SLEEP_NS ? compare_ns - before_ns : SLEEP_NS;
+    sleep_ns = mpi_progress_is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
     cw_paths_wait(mpi_process.paths, sleep_ns, wait->doze != NULL ? wait->is_over : NULL, wait->context);
     if (wait->doze != NULL) {
         wait->doze(wait->context, false);
@@ -237,11 +242,11 @@ void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void 
     mpi_progress_wait(&(struct mpi_wait){.is_over = condition, .describe = describe, .context = context});
 }
 
-uint32_t mpi_progress_spin_rounds(uint32_t ranks_here)
+uint32_t mpi_progress_spin_rounds(uint32_t busy_here)
 {
-    cpu_set_t cores;
-    int own = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    /* who has one core was bound to it, and the others to others; if not, core_is_shared notices */
-    long count = own == 1 ? sysconf(_SC_NPROCESSORS_ONLN) : own;
-    return (long)ranks_here <= count ? SPIN_ROUNDS : 0;
+    struct cw_process_cores cores = cw_process_cores();
+    /* as at the other ranks of the machine, mostly */
+    uint32_t taken = busy_here * cw_job_dedicated(mpi_process.job)->count;
+    cores.all = taken == 0 ? cores.all : cores.all > taken ? (uint16_t)(cores.all - taken) : 1;
+    return cw_process_crowding(busy_here, cores) == 1 ? SPIN_ROUNDS : 0; /* else core_is_shared notices */
 }

@@ -33,9 +33,9 @@ struct mpi_wait {
 };
 void mpi_progress_wait(const struct mpi_wait *wait);
 
-/* How many looks a wait makes before it lets others have the core: none if more ranks share this host than there are
- * cores for. */
-uint32_t mpi_progress_spin_rounds(uint32_t ranks_here);
+/* How many looks a wait makes before it lets others have the core: none if more threads of ranks and of hosts'
+ * dataplanes are busy on this machine than there are cores for. */
+uint32_t mpi_progress_spin_rounds(uint32_t busy_here);
 
 /* Something is under way that the control thread must look after while the application computes; and no longer. */
 void mpi_progress_pending(int change);
@@ -49,6 +49,8 @@ enum { MPI_PROGRESS_TURNS_MAX = 4 };
 typedef uint32_t (*mpi_progress_turn)(void);
 void mpi_progress_add(mpi_progress_turn turn);
 extern bool mpi_progress_is_due;
+/* Something is waited for that no event tells of: whoever waits sleeps for moments only. */
+extern bool mpi_progress_is_blind;
 
 /* Registers something that wants a turn in every round while it is under way: a collective. */
 struct mpi_progress_user {

@@ -22,8 +22,10 @@ struct mpi_process {
     int thread_level; /* MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE */
     uint32_t rank;    /* in MPI_COMM_WORLD */
     uint32_t size;
-    uint64_t eager_max_bytes; /* longer messages are got by the receiver */
-    uint32_t spin_rounds;     /* looks of a wait before it yields */
+    uint64_t eager_max_bytes;      /* longer messages are got by the receiver; the least of all paths */
+    uint64_t wire_eager_max_bytes; /* the same of those to other hosts */
+    uint32_t spin_rounds;          /* looks of a wait before it yields */
+    uint32_t crowding;             /* ranks that share a core where most do: the same at all ranks */
     struct cw_job *job;
     struct cw_paths *paths;
     struct cw_control *control;

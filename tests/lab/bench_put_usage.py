@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench_put_usage.py CAUSEWAY: `causeway bench put` on a machine without dpdk-testpmd, and beside one that fails."""
+"""bench_put_usage.py CAUSEWAY: `causeway bench put` on a machine without dpdk-testpmd, and beside one that fails; between devices, also of two hosts,
+whose launcher starts the other side here: connections that break, and hosts that do not answer as they should."""
 import json
 import os
 import subprocess
@@ -12,10 +13,18 @@ from expectation import exit_code, expect
 causeway = os.path.abspath(sys.argv[1])
 
 
-def bench(path):
+def script(folder, name, *lines):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write("\n".join(["#!/bin/sh", *lines, ""]))
+    os.chmod(path, 0o755)
+    return path
+
+
+def bench(path, *options):
     """Again where nothing came through in so short a time, as the program says of a busy machine."""
     for _ in range(50):
-        result = subprocess.run([causeway, "bench", "put", "--sizes", "8", "--rounds", "1", "--duration", "20ms", "--json"],
+        result = subprocess.run([causeway, "bench", "put", "--sizes", "8", "--rounds", "1", "--duration", "20ms", "--json", *options],
                                 env=dict(os.environ, PATH=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if "are both cores busy" not in result.stderr:
             break
@@ -36,4 +45,49 @@ with tempfile.TemporaryDirectory() as folder:
     os.chmod(program, 0o755)
     result = bench(folder + ":/bin")
     expect(result.returncode == 3 and "no cards here" in result.stderr and "--no-testpmd" in result.stderr, f"its error is told: {result}")
+    devices = [f"net_memif0,role={role},id=0,socket={folder}/memif,socket-abstract=no" for role in ("client", "server")]
+    result = bench(folder, "--device", devices[0], "--peer-device", devices[1])
+    figures = json.loads(result.stdout) if result.returncode == 0 else {}
+    expect(figures.get("fabric") == "devices" and figures.get("driver") == "net_memif" and figures.get("ratio_latency", 0) > 0 and
+           figures.get("latency_p50_ns", 0) > 0, f"two devices: {result}")
+    for options, line in ((["--device", devices[0]], "one device is given"), (["--device", "0000:99:00.0", "--peer-device", devices[1]], "no such PCI device"),
+                          (["--device", "eth", "--peer-device", devices[1]], "a PCI address")):
+        result = bench(folder, *options)
+        expect(result.returncode in (2, 3) and line in result.stderr, f"{options}: says {line}: {result}")
+
+    path = f"{folder}:/bin:/usr/bin"
+    # Both on one core, for a time in which but one of them runs: they go on until something has been measured.
+    result = bench(path, "--sizes", "8,65536", "--duration", "1ms", "--core", "0", "--peer-core", "0", "--no-raw")
+    figures = [json.loads(line) for line in result.stdout.splitlines()]
+    expect(len(figures) == 2 and all(line[key] > 0 for line in figures for key in ("latency_p50_ns", "goodput_bps", "rate_alone_puts_per_s")),
+           f"no figure is made of nothing: {result}")
+
+    # Two hosts.
+    ends = ["--device", devices[0], "--peer-device", devices[1]]
+    here = script(folder, "here", "shift", 'exec sh -c "$1"')
+    result = bench(path, "--net", "b", "--launcher", here, *ends)
+    figures = json.loads(result.stdout) if result.returncode == 0 else {}
+    expect(figures.get("fabric") == "hosts" and figures.get("ratio_latency", 0) > 0 and figures.get("raw_rate_pps", 0) > 0 and figures.get("goodput_bps", 0) > 0,
+           f"two hosts: {result}")
+    expect(len(result.stdout.splitlines()) == 1, f"the other side prints nothing: {result.stdout}")
+    for launcher, options, code, line in (
+            (script(folder, "noise", "echo Welcome", 'exec sh -c "$2"'), ends, 1, "host b: something else writes there: 'Welcome'"),
+            (script(folder, "none", "exit 5"), ends, 1, "host b: its side has ended (exit code 5)"),
+            ("/nowhere/launcher", ends, 1, "/nowhere/launcher b causeway --version"),
+            (script(folder, "cut", 'sh -c "$2" | head -c 300'), ends, 1, "host b: its side has ended"),
+            (here, [*ends[:3], "0000:99:00.0"], 3, "this machine has no such PCI device"),
+            (here, ["--device", "0000:99:00.0", *ends[2:]], 3, "this machine has no such PCI device"),
+            (here, [], 2, "by which device?")):
+        result = bench(path, "--net", "b", "--launcher", launcher, *options)
+        expect(result.returncode == code and line in result.stderr, f"{launcher}: says {line}: {result}")
+
+    # The first host's command is killed: whatever holds the pipe's other end would be left behind.
+    inside, outside = os.pipe()
+    tells = script(folder, "tells", f"echo >&{outside}", 'exec sh -c "$2"')
+    process = subprocess.Popen([causeway, "bench", "put", "--duration", "50s", "--net", "b", "--launcher", tells, *ends], pass_fds=[outside])
+    os.close(outside)
+    expect(os.read(inside, 1) == b"\n", "the other side starts")
+    process.kill()
+    process.wait()
+    expect(os.read(inside, 1) == b"", "nobody is left behind")
 sys.exit(exit_code())

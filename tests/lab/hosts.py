@@ -64,7 +64,17 @@ def become_ssh(door, arguments):
     os._exit(int(code) if code else 255)
 
 
-class Lab:
+class Closed:
+    """Is closed behind `with`."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Lab(Closed):
     """The hosts, from creation until close."""
 
     def __init__(self, count, subnets=1, user=None, keep=(), directory="/tmp"):
@@ -74,8 +84,10 @@ class Lab:
         for each in keep:
             folder, _, name = each.partition(":")
             folder = os.path.abspath(folder)
-            if name or folder.startswith("/tmp/"):
-                self.keep.append((folder, name or folder[len("/tmp/"):]))
+            if name:
+                self.keep.append((folder, name))
+            if folder.startswith("/tmp/"):  # programs find libraries where they were built
+                self.keep.append((folder, folder[len("/tmp/"):]))
         self.folder = tempfile.mkdtemp(prefix="causeway-lab-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.names = [f"h{index}" for index in range(count)]
@@ -91,12 +103,6 @@ class Lab:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def inside(self, name):
         """What begins a command of root's in a host's network, or in that of the switch ("net")."""

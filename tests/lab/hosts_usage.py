@@ -65,18 +65,20 @@ def ways_run(lab):
          err=r"at fd77::1 \(eth0\)(.|\n)*fd77::2, UDP port \d+(.|\n)*group of MPI_COMM_WORLD.*: multicast")
     for options, words in (("--net nosuch0", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
                            ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"), ("--net fd77::/129", r"a subnet has 0 to 128 bits"),
-                           ("--ports 5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted")):
+                           ("--net lo", r"other hosts cannot reach this one: each of its addresses is one of theirs"),
+                           ("-x CAUSEWAY_PORTS=5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted"),
+                           ("--hosts h0:2,h1 --ports 40000-40000", r"UDP ports 40000 to 40000 are taken: each rank of a host needs 1: give --ports")):
         code, _, said = run(lab, f"--hosts h0,h1 {options}", kernel)
         expect(code != 0 and re.search(words, said), f"{options}: {code}: {said}")
 
 
 def doctor_run(lab):
     """What `causeway doctor --net` finds out of each way, as an ordinary user."""
-    process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, text=True, environment={})
     out = process.communicate()[0]
     for words in (r"^  way +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
-                  r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; taken unless",
+                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; taken unless",
                   r"^  way +af_packet .*needs root", r"^  way +AF_XDP .*needs root"):
         expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
 

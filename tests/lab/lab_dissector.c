@@ -242,12 +242,82 @@ static uint64_t make_sealed(struct capture *capture, bool is_v6)
     return capture->frames - before;
 }
 
+/* A session between NICs that write and verify UDP checksums. */
+static void make_summed(struct capture *capture, bool is_v6)
+{
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    char error[200] = "";
+    sim_hosts_config_init(&config, 2);
+    config.ip_first = ip_first(is_v6);
+    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = CW_SIMULATOR_OFFLOAD_HONEST;
+    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = CW_SIMULATOR_OFFLOAD_HONEST;
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    cw_simulator_tap_set(hosts.simulator, tap, capture);
+    struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                         .region = hosts.list[1].token,
+                         .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 60000}}};
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
+        sim_host_wake(&hosts.list[0]);
+        sim_hosts_run(&hosts, 1000000);
+    }
+    assert_int_equal(hosts.list[1].arrived_puts, 20);
+    sim_hosts_destroy(&hosts);
+}
+
+/* A session whose ends have RDMA devices, of which one goes away: OFFER, ACCEPT, NONE. */
+static void make_pairs(struct capture *capture)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    char error[200] = "";
+    cw_verbs_net_config_init(&verbs);
+    verbs.retry_ns = 100000;
+    sim_hosts_config_init(&config, 2);
+    config.verbs = &verbs;
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    cw_simulator_tap_set(hosts.simulator, tap, capture);
+    struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                         .region = hosts.list[1].token,
+                         .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 100}}};
+    assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, put.peer), CW_OK);
+    sim_hosts_run(&hosts, 10000000);
+    cw_verbs_net_cut(hosts.verbs, 1, true);
+    assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
+    sim_host_wake(&hosts.list[0]);
+    sim_hosts_run(&hosts, 2000000000);
+    assert_int_equal(hosts.list[1].arrived_puts, 1);
+    sim_hosts_destroy(&hosts);
+}
+
 static const char *const wanted[] = {
-    "causeway.type == 1",       "causeway.type == 2",       "causeway.type == 3",       "causeway.type == 4",
-    "causeway.type == 5",       "causeway.type == 6",       "causeway.type == 7",       "causeway.frame.kind == 1",
-    "causeway.frame.kind == 2", "causeway.frame.kind == 3", "causeway.frame.kind == 4", "causeway.frame.kind == 5",
-    "causeway.frame.kind == 6", "causeway.frame.kind == 7", "causeway.frame.kind == 8", "causeway.type == 16",
-    "causeway.type == 17",      "causeway.type == 18",      "causeway.type == 19",      "causeway.type == 20",
+    "causeway.type == 1",
+    "causeway.type == 2",
+    "causeway.type == 3",
+    "causeway.type == 4",
+    "causeway.type == 5",
+    "causeway.type == 6",
+    "causeway.type == 7",
+    "causeway.frame.kind == 1",
+    "causeway.frame.kind == 2",
+    "causeway.frame.kind == 3",
+    "causeway.frame.kind == 4",
+    "causeway.frame.kind == 5",
+    "causeway.frame.kind == 6",
+    "causeway.frame.kind == 7",
+    "causeway.frame.kind == 8",
+    "causeway.type == 16",
+    "causeway.type == 17",
+    "causeway.type == 18",
+    "causeway.type == 19",
+    "causeway.type == 20",
+    "causeway.type == 8",
+    "causeway.rdma.kind == 1 && causeway.rdma.incarnation == 1 && causeway.rdma.previous == 0",
+    "causeway.rdma.kind == 1 && causeway.rdma.mtu_bytes == 1024 && causeway.rdma.reads == 16",
+    "causeway.frame.kind == 9 && causeway.rdma.kind == 2 && causeway.rdma.incarnation == 1",
+    "causeway.rdma.kind == 3 && causeway.rdma.incarnation == 4294967295 && causeway.rdma.previous > 0",
 };
 
 static const char *const over_v6[] = {
@@ -380,7 +450,9 @@ static void test_every_packet_is_decoded(void **state)
     for (int family = 0; family < 2; family++) {
         make_all(&capture, family == 1);
         sealed += make_sealed(&capture, family == 1);
+        make_summed(&capture, family == 1);
     }
+    make_pairs(&capture);
     cw_port_close(capture.port);
 
     assert_true(capture.frames > 40);
@@ -388,7 +460,16 @@ static void test_every_packet_is_decoded(void **state)
     assert_int_equal(count_packets(folder, "infiniband"), 0); /* as on RoCE's port */
     assert_int_equal(
         count_packets(folder, "_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0"), 0);
-    assert_int_equal(count_packets(folder, "udp && ipv6 && udp.checksum.status != 1"), 0);
+    assert_int_equal(
+        count_packets(folder, "udp && (ipv6 || udp.checksum != 0) && udp.checksum.status != 1 && causeway.type != 8"),
+        0);
+    assert_int_equal(count_packets(folder, "causeway.type == 8 && udp.checksum.status == 1"), 0);
+    assert_int_equal(count_packets(folder, "causeway.flags.summed == 1 && causeway.checksum != 0"), 0);
+    check_field(folder,
+                "causeway.flags.summed == 1 && causeway.type == 3 && ip.version == 4 && udp.checksum.status == 1");
+    check_field(folder, "causeway.flags.summed == 1 && causeway.type == 3 && ipv6 && udp.checksum.status == 1");
+    check_field(folder, "causeway.ack.flags.sums == 0 && causeway.ack.flags.try == 1");
+    check_field(folder, "causeway.ack.flags.sums == 1 && causeway.ack.flags.try == 0");
     assert_int_equal(count_packets(folder, "icmpv6 && icmpv6.checksum.status != 1"), 0);
     check_field(folder,
                 "icmpv6.type == 131 && icmpv6.mld.multicast_address == ff15::ef00:1 && ipv6.opt.router_alert == 0");

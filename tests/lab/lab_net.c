@@ -74,15 +74,6 @@ void lab_clients_start(struct lab *lab, uint32_t count)
     }
 }
 
-void lab_start(struct lab *lab, const char *ports, const char *const *more, uint32_t clients)
-{
-    *lab = (struct lab){.folder = "/tmp/causeway-lab-switch-XXXXXX"};
-    assert_non_null(mkdtemp(lab->folder));
-    snprintf(lab->path, sizeof(lab->path), "%s/s", lab->folder);
-    lab_switch_start(lab, ports, more);
-    lab_clients_start(lab, clients);
-}
-
 void lab_clients_end(struct lab *lab)
 {
     for (uint32_t i = 0; i < LAB_PORTS_MAX; i++) {
@@ -184,4 +175,16 @@ void lab_send(struct lab *lab, uint32_t from, const uint8_t to[6], uint8_t marke
         lab_ask(&lab->clients[from], &command);
         lab_fence(lab, from, clients);
     }
+}
+
+/* ---- all of it ---- */
+
+void lab_start(struct lab *lab, const char *ports, const char *const *more, uint32_t clients)
+{
+    *lab = (struct lab){.folder = "/tmp/causeway-lab-switch-XXXXXX"};
+    assert_non_null(mkdtemp(lab->folder));
+    snprintf(lab->path, sizeof(lab->path), "%s/s", lab->folder);
+    lab_switch_start(lab, ports, more);
+    lab_clients_start(lab, clients);
+    lab_fence(lab, 0, clients); /* a link is up at the client's end first */
 }

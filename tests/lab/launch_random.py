@@ -16,6 +16,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import hosts
@@ -26,6 +27,7 @@ BOUND_S = UNTOLD_S + 2
 GUARD_S = 30
 CAUSEWAY = "/tmp/build/causeway"
 HOSTS = 3
+SHELL = ["sh", "-c", "echo begins; sleep 1000 & trap 'exit 1' TERM; while :; do sleep 0.1; done"]
 build = os.path.abspath(sys.argv[1])
 program = [f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}", *sys.argv[3:]] if sys.argv[2:] else None
 
@@ -64,7 +66,7 @@ def parts_of(lab):
                     for child in children_of(process):
                         if "--ssh" in words_of(child):
                             parts.setdefault("ssh", []).append(child)
-                        else:
+                        elif words_of(child) == (program or SHELL):  # others are still to become one of both
                             parts.setdefault("rank", []).append(child)
                             parts.setdefault("child of a rank", []).extend(children_of(child))
     return {kind: found for kind, found in parts.items() if found}
@@ -101,12 +103,19 @@ def hit(lab, chance, used):
     return (kind, "stopped" if stopped else "killed"), victim if stopped and (kind.startswith("launcher") or alone) else None
 
 
+def front_await(lab, job):
+    """Until the launcher has a worker: who was hit may have been on the way there. It may also have ended."""
+    end = time.monotonic() + 3
+    while job.poll() is None and time.monotonic() < end and "launcher front" not in parts_of(lab):
+        time.sleep(0.01)
+
+
 def round_run(lab, seed):
     """(victim, how), seconds, what is wrong with it or None."""
     chance = random.Random(seed)
     used = chance.sample(range(HOSTS), chance.choice([2, 3]))
     where = ",".join(f"h{index}:2" for index in used)
-    command = program or ["sh", "-c", "echo begins; sleep 1000 & trap 'exit 1' TERM; while :; do sleep 0.1; done"]
+    command = program or SHELL
     job = lab.start("h0", [CAUSEWAY, "run", "--hosts", where, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE, text=True, environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
     if chance.random() < 0.4:
@@ -114,21 +123,26 @@ def round_run(lab, seed):
     else:
         job.stdout.readline()
         time.sleep(chance.random() * 0.3)
+    # a launcher waits for who reads its output, until a second signal comes
+    threading.Thread(target=job.stdout.read, daemon=True).start()
     kind, stopped = hit(lab, chance, used)
     begin = time.monotonic()
     # the laboratory's ssh has handed its files over once the job runs: nobody misses it then
+    if kind[0] == "nobody":
+        front_await(lab, job)
     if kind[0] in ("nobody", "child of a rank") or kind in (("agent front", "stopped"), ("ssh", "stopped")) or (kind == ("rank", "stopped") and not program):
         for process in parts_of(lab).get("launcher front", []):
             tell(process, signal.SIGTERM)
     if stopped is not None:
         # agents end by themselves meanwhile: one that was told nothing yet goes by the default, not by our TIMEOUT_S
-        end, others = time.monotonic() + (TIMEOUT_S + 1.5 if "h0" in where else UNTOLD_S), True
+        end, others = time.monotonic() + UNTOLD_S, True
         while others and time.monotonic() < end:
             time.sleep(0.2)
             others = {name: found for name in lab.names[1:] if (found := lab.processes(name))}
-        if others and where.find("h0") < 0:
+        if others and "h0" not in where and kind[0] != "launcher front":  # whose worker goes on
             return kind, 0, f"agents go on without a launcher that is stopped: {others}"
         tell(stopped, signal.SIGCONT)
+        front_await(lab, job)
         for process in parts_of(lab).get("launcher front", []):
             tell(process, signal.SIGTERM)
     left = lab.left(begin + GUARD_S - time.monotonic())
@@ -139,7 +153,8 @@ def round_run(lab, seed):
             for process in found:
                 tell(process, signal.SIGKILL)
     job.send_signal(signal.SIGCONT)  # nsenter stops with its child
-    said = job.communicate()[1]
+    job.wait()
+    said = job.stderr.read()
     if wrong is None and kind[0] not in ("nobody", "child of a rank") and job.returncode == 0:
         wrong = "ends with exit code 0"
     if wrong is None and seconds > BOUND_S:

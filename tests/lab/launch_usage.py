@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""launch_usage.py BUILD FENCE: `causeway run` across the hosts of a laboratory (hosts.py), as user nobody: what it
+"""launch_usage.py BUILD FENCE FENCE_LARGE: `causeway run` across the hosts of a laboratory (hosts.py), as user nobody: what it
 promises on one host holds on several, every failure is told in one line that names the host, and nothing is left
-anywhere. FENCE: a program that only asks its launcher for addresses (fence.c)."""
+anywhere. FENCE, FENCE_LARGE: programs that only ask their launcher for addresses (fence.c, fence_large.c)."""
 import os
 import re
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 import hosts
 
-build, fence = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
-FENCE = "/tmp/build/" + os.path.relpath(fence, build)
+FENCE, FENCE_LARGE = ("/tmp/build/" + os.path.relpath(os.path.abspath(each), build) for each in sys.argv[2:])
 LEFT_S = 8  # until nobody is left
 failures = 0
 
@@ -56,6 +58,14 @@ def row(lab, command, code=0, out=None, err=None, stdin=None, within_s=30, envir
     if wrong:
         fail(f"{command}: {'; '.join(wrong)}\n{said}")
     return got, time.monotonic() - before
+
+
+def script(name, *lines):
+    """Makes a shell script that all hosts see; returns its path there."""
+    with open(f"{scripts}/{name}", "w", encoding="ascii") as file:
+        file.write("\n".join(["#!/bin/sh", *lines, ""]))
+    os.chmod(file.name, 0o755)
+    return f"/tmp/scripts/{name}"
 
 
 def ranks_of(names):
@@ -106,6 +116,93 @@ def fenced(lab):
         row(lab, f"{CAUSEWAY} run --hosts {where} --map-by node {FENCE}", out="".join(f"{i} of {count}: all found\n" for i in range(count)))
 
 
+def fenced_large(lab):
+    """More than a frame between hosts can have, 64 MiB; by pieces."""
+    row(lab, f"{CAUSEWAY} run --hosts h1:560,h2:560 {FENCE_LARGE}", out="all found\n", within_s=200)
+    row(lab, f"{CAUSEWAY} run --hosts h0:20,h1:2 {FENCE_LARGE}", out="all found\n")  # the launcher has ranks itself
+
+
+def limited(lab):
+    """Limits of a machine are held against the ranks that it has."""
+    row(lab, f"ulimit -n 240; {CAUSEWAY} run --hosts h0:2,h1:30 true")
+    row(lab, f"ulimit -n 210; {CAUSEWAY} run -n 10 true", 2, err=r"^causeway run: 10 ranks take 232 open files, and 210 are allowed \(raise")
+    few = script("few", "ulimit -n 210", f"exec {CAUSEWAY} agent")
+    row(lab, f"{CAUSEWAY} run --launcher {few} --hosts a:10 true", 2, err="^causeway run: host a: 10 ranks take 232 open files, and 210 are allowed")
+
+
+def elsewhere(lab):
+    """All ranks on one host, which is not the launcher's."""
+    row(lab, f"{CAUSEWAY} run --hosts h1:2 nosuch", 127, err=r"^causeway run: host h1: nosuch: no such program in PATH")
+    row(lab, f"{CAUSEWAY} run --hosts h1:2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 7; fi; sleep 100'", 7,
+        err=r"^causeway run: rank 1 \(process \d+ on h1\) ended with exit code 7: ending the others\n$")
+
+
+def noisy(lab):
+    """What shells and commands say around an agent."""
+    greeter = script("greeter", "printf hello", 'exec ssh "$@"')
+    row(lab, f"{CAUSEWAY} run --launcher {greeter} --hosts h1,h2 -l hostname", out=ranks_of("h1 h2".split()))
+    row(lab, f"{CAUSEWAY} run --launcher 'yes #' --hosts a,b true", 3, err="host [ab]: a shell there says too much, and no agent answers")
+    row(lab, f"{CAUSEWAY} run --launcher 'sh -c \"echo why >&2; for i in 1 2 3 4 5 6 7 8; do yes why >&2 & done; exit 1\"' --hosts a,b true", 3, err="no agent could be started .*exit code 1: why")
+    library = "causeway: error while loading shared libraries: libsodium.so.23: cannot open shared object file: No such file or directory"
+    row(lab, f"{CAUSEWAY} run --launcher 'sh -c \"echo {library} >&2; exit 127\"' --hosts a,b true", 127,
+        err=r"host [ab]: causeway is there, and lacks a shared library .*libsodium\.so\.23")
+    script("srun", "echo $* > /tmp/args", "while [ $1 != sh ]; do shift; done", 'exec "$@"')
+    row(lab, f"PATH=/tmp/scripts:$PATH {CAUSEWAY} run --launcher srun --hosts a:2 true; grep -o -e --cpu-bind=none args", out="--cpu-bind=none\n")
+
+
+def frame(kind, rank, value):
+    """As printf takes it (control/launch/frame.h)."""
+    return "".join(f"\\{byte:03o}" for byte in struct.pack("<IIiI", kind, rank, value, 0))
+
+
+def forged(lab):
+    """An agent that says what cannot be: an exit code of 512, which as that of a process would be 0."""
+    started, ended = frame(10, 0, 7), frame(13, 0, 512)
+    liar = script("liar", f"echo causeway-agent $({CAUSEWAY} --version | cut -d ' ' -f2) x", f"printf '{started}{ended}'", "exec cat > /dev/null")
+    row(lab, f"{CAUSEWAY} run --launcher {liar} --hosts a true", 1, err="host a: what its agent sends makes no sense")
+
+
+def slow_hold(lab, host, seconds):
+    """/tmp/slow of a host takes its time to start: whoever holds a lease of a file has the kernel wait, for up to 45 s, to execute it."""
+    hold = ("import fcntl, os, signal, shutil, sys, time; signal.signal(signal.SIGIO, signal.SIG_IGN); shutil.copy('/bin/true', '/tmp/slow'); "
+            "file = os.open('/tmp/slow', os.O_RDONLY); fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK); print('held', flush=True); "
+            "time.sleep(float(sys.argv[1]))")
+    holder = lab.start(host, [hosts.SYSTEM_PYTHON, "-c", hold, str(seconds)], stdout=subprocess.PIPE, text=True)
+    if holder.stdout.readline() != "held\n":
+        fail(f"no lease on {host}")
+    return holder
+
+
+def slow(lab):
+    """The launcher is killed while an agent waits for a program."""
+    for how in "the launcher is killed", "another rank fails":
+        holder = slow_hold(lab, "h1", 300)
+        fails = "sh -c 'sleep 1; exit 5'" if how == "another rank fails" else "sleep 100"
+        process = lab.start("h0", ["sh", "-c", f"exec {CAUSEWAY} run --hosts h0,h1 -n 1 {fails} : -n 1 /tmp/slow"], stdin=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and sum("agent" in line for line in lab.processes("h1").values()) < 3:  # front, worker, and the rank to be
+            time.sleep(0.02)
+        if how == "the launcher is killed":
+            lab.kill(process)
+        process.wait()
+        end = time.monotonic() + LEFT_S
+        while time.monotonic() < end and len(lab.processes("h1")) > 1:
+            time.sleep(0.02)
+        behind = {number: line for number, line in lab.processes("h1").items() if "SETLEASE" not in line}
+        if behind:
+            fail(f"{how} while an agent waits for a program: {behind} goes on")
+        lab.kill(holder)
+        lab.left(LEFT_S)
+
+
+def slow_here(lab):
+    """A program of the launcher's own host takes longer to start than agents wait for a word of the launcher."""
+    holder = slow_hold(lab, "h0", 5)
+    row(lab, f"CAUSEWAY_FAILURE_TIMEOUT=2 {CAUSEWAY} run --hosts h0,h1 -n 1 /tmp/slow : -n 1 sleep 6")
+    holder.wait()
+
+
 def failed(lab):
     ssh = r"`ssh %s` ended with exit code 255"
     row(lab, f"{CAUSEWAY} run --hosts h1,nosuch true", 3, err=[r"^causeway run: host nosuch: no agent could be started", ssh % "nosuch",
@@ -119,6 +216,12 @@ def failed(lab):
     row(lab, f"{CAUSEWAY} run --hosts h1,h2 --timeout 1 sh -c 'sleep 100 & sleep 100'", 124, err=r"still running: rank 0-1")
     row(lab, f"{CAUSEWAY} run --hosts h1,h2 sh -c 'trap \"\" TERM; while :; do sleep 1; done' & sleep 1; kill -TERM $!; wait $!", 143,
         err="SIGTERM: ending all ranks")
+    row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT=2 {CAUSEWAY} run --hosts h0,h1 sleep 100 & sleep 1; kill -STOP -$!; sleep 4; "
+             "kill -CONT -$!; wait $!'", 1, err=r"host h1: its agent has ended: the launcher was stopped for \d s, and agents wait 2 s")
+    row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT=1 {CAUSEWAY} run --hosts h0,h1,h2 sleep 5 & sleep 1; kill -TSTP -$!; sleep 3; "
+             "kill -CONT -$!; wait $!'", err="Done")  # as Ctrl-Z and fg do it
+    row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT=0 {CAUSEWAY} run --hosts h0,h1 sleep 3 & sleep 1; kill -STOP -$!; sleep 1; "
+             "kill -CONT -$!; wait $!'", err="Done")  # bash's own word
     row(lab, f"{CAUSEWAY} run --hosts h0,{lab.address(0)} true", 3, err="host 10.77.0.1")  # the fake ssh knows no addresses
     row(lab, f"printf '#!/bin/sh\nexec {CAUSEWAY} agent' > here; chmod +x here; {CAUSEWAY} run --launcher ./here --hosts a,b true",
         2, err=r"hosts [ab] and [ab] are the same machine: name it once")
@@ -141,8 +244,9 @@ def grown(lab):
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5", within_s=60)
 
 
-with hosts.Lab(4, user="nobody", keep=[f"{build}:build"]) as four:
-    for part in placed, passed_on, fenced, failed:
+with tempfile.TemporaryDirectory() as scripts, hosts.Lab(4, user="nobody", keep=[f"{build}:build", f"{scripts}:scripts"]) as four:
+    os.chmod(scripts, 0o755)
+    for part in placed, passed_on, fenced, fenced_large, limited, elsewhere, noisy, forged, slow, slow_here, failed:
         part(four)
 with hosts.Lab(40, user="nobody", keep=[f"{build}:build"]) as forty:
     grown(forty)

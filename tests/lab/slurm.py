@@ -7,12 +7,14 @@ import os
 import subprocess
 import time
 
+from hosts import Closed
+
 SERVERS = ("munged", "slurmctld", "slurmd", "srun")
 SLOTS = 8  # of a host: whatever it has
 START_S = 60
 
 
-def configuration(folder, hosts):
+def configuration(folder, hosts, tasks):
     return f"""ClusterName=lab
 SlurmctldHost={hosts[0]}
 SlurmUser=root
@@ -27,7 +29,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 SlurmdDebug=info
 ProctrackType=proctrack/pgid
-TaskPlugin=task/none
+TaskPlugin=task/{tasks}
 SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
@@ -42,15 +44,15 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-class Slurm:
-    """`folder` is kept by the laboratory, so that all hosts see it."""
+class Slurm(Closed):
+    """`folder` is kept by the laboratory, so that all hosts see it; `tasks`: what is done to tasks, "affinity" binds them."""
 
-    def __init__(self, lab, folder):
+    def __init__(self, lab, folder, tasks="none"):
         self.lab, self.folder, self.servers = lab, folder, []
         self.environment = {"SLURM_CONF": f"{folder}/slurm.conf"}
         os.mkdir(f"{folder}/state")
         with open(f"{folder}/slurm.conf", "w", encoding="ascii") as file:
-            file.write(configuration(folder, lab.names))
+            file.write(configuration(folder, lab.names, tasks))
         with open(f"{folder}/munge.key", "wb") as file:
             os.fchmod(file.fileno(), 0o400)
             file.write(os.urandom(1024))
@@ -59,12 +61,6 @@ class Slurm:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def _server(self, name, command):
         with open(f"{self.folder}/{command[0]}.{name}.out", "wb") as out:

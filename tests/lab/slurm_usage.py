@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """slurm_usage.py CAUSEWAY EXCHANGE KERNEL PROGRAM...: jobs of a Slurm cluster of two hosts: srun with each kind of MPI, an allocation without srun, jobs that fail,
-and servers that are killed. KERNEL and the PROGRAMs of the conformance suite run on a host."""
+servers that are killed, and processors. KERNEL and the PROGRAMs of the conformance suite run on a host."""
 import os
 import subprocess
 import sys
@@ -63,11 +63,26 @@ def failures_run(lab, slurm):
         kill_while_waiting(lab, f"slurmstepd under {mpi} is killed", process, "srun", "slurmstepd: ", lab.names, grace_s=0)
 
 
+WISHES = ["", "SLURM_CPU_BIND=cores", "SLURM_HINT=nomultithread", "SRUN_CPUS_PER_TASK=1", "SLURM_EXACT=1", "SLURM_LABELIO=1", "SLURM_STDINMODE=none",
+          "SLURM_STDOUTMODE=/tmp/out", "SLURM_EXPORT_ENV=NONE"]
+
+
+def unbound_run(slurm):
+    """Ranks have all processors of the allocation, and agents their standard files, whatever the steps of the job are to be."""
+    for wish in WISHES:
+        code, out, err = slurm.run(["salloc", "-Q", "-N2", "--ntasks-per-node=2", "env", *([wish] if wish else []), causeway, "run", "grep",
+                                    "Cpus_allowed_list", "/proc/self/status"])
+        lines = out.splitlines()
+        expect(code == 0 and len(lines) == 4 and len(set(lines)) == 1, f"nobody is bound under {wish or 'Slurm'}: {code}: {out}{err}")
+
+
 def main():
     with folder_make() as folder, lab_or_skip(SERVERS, [build, folder]) as lab, Slurm(lab, folder) as slurm:
         jobs_run(slurm)
         others_run(slurm)
         failures_run(lab, slurm)
+    with folder_make() as folder, lab_or_skip(SERVERS, [build, folder]) as lab, Slurm(lab, folder, "affinity") as slurm:
+        unbound_run(slurm)
     return exit_code()
 
 

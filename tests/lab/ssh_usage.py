@@ -70,6 +70,7 @@ def main():
             expect("[3] h1 3\n" in out and "[0] h0 0\n" in out, f"lines come through: {out}")
             fails(start(lab, [PROGRAM, "S"], key="other"), "a key that is not let in", r"host h1: .*Permission denied")
             fails(start(lab, ["/nowhere/program"]), "no such program", r"/nowhere/program: no such program")
+            fails(start(lab, ["./program"]), "no such program there", r"\./program: no such program in /")
             process = start(lab, ["sh", "-c", "echo here; sleep 1000"])
             expect([process.stdout.readline() for _ in range(4)] == 4 * ["here\n"], "ranks run")
             for server in servers:

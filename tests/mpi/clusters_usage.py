@@ -36,6 +36,11 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         expect(result.returncode == (2 if rank == 0 else 0), f"rank {rank} has a broken file: {result.returncode} {result.stderr}")
         expect((result.stderr.count("broken.json") == 1) == (rank == 0), f"rank {rank}'s file: {result.stderr}")
 
+result = run(["-n", "2", "--emulate", "2,memif", program], CAUSEWAY_INTEGRITY="maybe")
+expect(result.returncode != 0 and "CAUSEWAY_INTEGRITY=maybe" in result.stderr and "software" in result.stderr, f"an integrity that is none: {result.stderr}")
+result = run(["-n", "2", "--emulate", "2,memif", program], CAUSEWAY_INTEGRITY="software")
+expect(result.returncode == 0, f"CRCs whatever NICs can: {result.stderr}")
+
 wide = ["-n", "4", "--explain", "--emulate", f"topology={two},memif", program]
 for pacing, words in {"on": "paced at 200 Mb/s", "off": "not paced", "found": "at a rate that is found out"}.items():
     result = run(wide, CAUSEWAY_PACING=pacing, CAUSEWAY_ALGORITHM="bcast=clusters-heads")

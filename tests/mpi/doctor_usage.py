@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""doctor_usage.py CAUSEWAY FUNCTIONS: `causeway doctor --mpi` counts every function of the ABI, in the chapter it is of."""
+"""doctor_usage.py CAUSEWAY FUNCTIONS: `causeway doctor --mpi` counts every function of the ABI, in the chapter it is of; what needs other hosts says so without them;
+devices are opened, or refused with a remedy."""
 import json
 import re
 import subprocess
@@ -32,4 +33,30 @@ for line in as_json:
     wanted = 14 if re.match(r"MPI_File_(i?read|i?write|seek|open)", line["what"]) else \
         12 if re.match(r"MPI_(R?put|R?get|Win_lock)", line["what"]) else line["chapter"]
     expect(line["chapter"] == wanted, f"{line['what']} in chapter {wanted}")
+alone = subprocess.run([causeway, "doctor", "--rank"], capture_output=True, text=True)
+expect(alone.returncode == 2 and "`causeway doctor --net HOST...` starts one" in alone.stderr, f"a rank of no job: {alone}")
+alone = subprocess.run([causeway, "doctor", "--net", "localhost"], capture_output=True, text=True)
+expect(alone.returncode == 0 and "localhost              this machine: shared memory" in alone.stdout, f"this host: {alone}")
+
+
+def net(*names):
+    """The exit code, and what is told, in order: (name, verdict, value)."""
+    done = subprocess.run([causeway, "doctor", "--net", "--json", *names], capture_output=True, text=True)
+    return done.returncode, [(each["what"], each["verdict"], each["value"]) for each in map(json.loads, done.stdout.splitlines())]
+
+
+nowhere = "ffff:ff:1f.7"
+code, told = net(nowhere, "net_null0,mtu=99")
+expect(code == 3 and [each[:2] for each in told] == [(nowhere, "missing"), ("net_null0,mtu=99", "missing")], f"devices that cannot be had: {told}")
+expect("no such PCI device; `dpdk-devbind.py" in told[0][2] and "576 to 9600" in told[1][2], f"... each with what to do: {told}")
+code, told = net("net_null0,mtu=9000,ip=10.9.0.5/24", "net_frobnicate0", "localhost")
+if any("built without DPDK" in value for _, _, value in told):
+    expect(code == 3, f"no DPDK, no device: {told}")
+else:
+    found = {what: (verdict, value) for what, verdict, value in told}
+    expect(code == 3 and found["net_frobnicate0"][0] == "missing" and "is there such a driver" in found["net_frobnicate0"][1], f"a driver that is none: {told}")
+    expect(found["net_null0,mtu=9000,ip=10.9.0.5/24"][0] == "good" and "address 10.9.0.5, packets up to 9000 bytes" in found["net_null0,mtu=9000,ip=10.9.0.5/24"][1],
+           f"a device: {told}")
+    expect(found["localhost"][0] == "note", f"hosts beside devices: {told}")
+    expect(net("net_null0")[0] == 0, "a device that a rank can have")
 sys.exit(exit_code())

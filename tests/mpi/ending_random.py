@@ -58,8 +58,8 @@ class Sites:
         """What does not end when it is told to, in words."""
         wrong = ""
         for process in reversed(self.processes):
+            ending.continue_all([process.pid])  # before it ends: a leak check stops its threads then, and would wait for one that is continued
             process.terminate()
-            ending.continue_all([process.pid])
             try:
                 process.communicate(timeout=GUARD_S)
             except subprocess.TimeoutExpired:

@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lab")]
 
-from contest import Contender, compile_all, ratio_row, rounds_run, table  # noqa: E402
+from contest import Contender, Done, compile_all, ratio_row, rounds_run, table  # noqa: E402
 from hosts import Lab  # noqa: E402
 
 PAIRS = [("latency", 8), ("stream", 65536), ("stream", 1 << 20)]
@@ -47,14 +47,10 @@ def sessions_raise(lab, nice, after_s=(0.1, 0.3, 0.6)):
     threading.Thread(target=run, daemon=True).start()
 
 
-class Done:
-    """As subprocess.run returns it, of a command on the first host."""
-
-    def __init__(self, lab, nice, command, env=None, timeout=None, text=True, **files):
-        if nice != 0:
-            sessions_raise(lab, nice)
-        environment = {name: value for name, value in env.items() if os.environ.get(name) != value}
-        self.returncode, self.stdout, self.stderr = lab.run("h0", command, timeout=timeout, text=text, environment=environment, **files)
+def done(lab, nice, command, **options):
+    if nice != 0:
+        sessions_raise(lab, nice)
+    return Done(lab, command, **options)
 
 
 def contenders(lab, nice, folder, names, ranks_each, program):
@@ -72,7 +68,7 @@ def contenders(lab, nice, folder, names, ranks_each, program):
                                       "--host", ",".join(f"{host}:{ranks_each}" for host in hosts), "-n", str(count)], {}),
     }
     return [Contender(known[name][0], [*known[name][1], f"{folder}/{name}", *program], known[name][2],
-                      run=lambda command, **options: Done(lab, nice, command, **options)) for name in names]
+                      run=lambda command, **options: done(lab, nice, command, **options)) for name in names]
 
 
 def contest(options, what, hosts, ranks_each, source, program, keys):

@@ -38,16 +38,16 @@ static bool walk_visit(struct walk *walk)
              cw_collective_name(request->collective), walk->one.algorithm->name, request->ranks, request->root,
              (unsigned long long)request->count, request->counts != NULL ? " (unequal)" : "", request->element_bytes,
              request->ordered ? " ordered" : "", request->cluster_count,
-             parameters->eager_max_bytes == 0       ? "none"
-             : parameters->far_eager_max_bytes == 0 ? "all"
-                                                    : "far",
+             parameters->eager_max_bytes == 0          ? "none"
+             : parameters->single_eager_max_bytes == 0 ? "all"
+                                                       : "single",
              (unsigned long long)parameters->segment_bytes, parameters->degree, parameters->concurrency,
              parameters->senders, (unsigned long long)parameters->threshold_bytes);
     return walk->visit(walk->context, &walk->one);
 }
 
-/* The parameters that the algorithm takes, each on its own and with both kinds of messages; also with only those
- * between clusters eager. */
+/* The parameters that the algorithm takes, each on its own and with both kinds of messages; also with only single ones,
+ * of several clusters between these, eager. */
 static bool walk_parameters(struct walk *walk)
 {
     static const uint64_t segments[] = {64, 1000};
@@ -62,13 +62,12 @@ static bool walk_parameters(struct walk *walk)
     uint32_t sender_count = (takes & CW_TAKES_SENDERS) != 0 ? 4 : 1;
     uint32_t threshold_count = (takes & CW_TAKES_THRESHOLD) != 0 ? 2 : 1;
     uint32_t all = segment_count * degree_count * concurrency_count * sender_count * threshold_count;
-    uint32_t kinds = walk->one.request.cluster_count > 1 ? 3 : 2;
-    for (uint32_t eager = 0; eager < kinds; eager++) {
+    for (uint32_t eager = 0; eager < 3; eager++) {
         for (uint32_t i = 0; i < all; i++) {
             uint32_t rest = i;
             struct cw_parameters *parameters = &walk->one.parameters;
             parameters->eager_max_bytes = eager == 0 ? 0 : eager == 1 ? CW_EAGER_ALL : 1;
-            parameters->far_eager_max_bytes = eager == 2 ? CW_EAGER_ALL : 0;
+            parameters->single_eager_max_bytes = eager == 2 ? CW_EAGER_ALL : 0;
             parameters->segment_bytes = segments[rest % segment_count];
             rest /= segment_count;
             parameters->degree = degrees[rest % degree_count];

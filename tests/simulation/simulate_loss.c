@@ -160,12 +160,41 @@ static void acknowledgements_are_few_where_they_wake_somebody(void **state)
     }
 }
 
+/* Slots for messages are lent in frames beside them, which nobody waits for: of two that send each other messages, each
+ * acknowledges by its own. */
+static void slots_are_acknowledged_by_messages(void **state)
+{
+    enum { MESSAGES = 1000, PAUSE_NS = 100000 };
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.waiting = CW_WAITING_SLEEP;
+    struct sim_hosts hosts;
+    simulation_hosts(&hosts, &config);
+    const uint64_t bytes[5] = {0};
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct sim_host *from = &hosts.list[i % 2];
+        struct cw_message message = {.peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
+                                     .source = {.contiguous = {.data = bytes, .bytes = sizeof(bytes)}}};
+        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
+        assert_int_equal(cw_message_send(from->endpoint, &message), CW_OK);
+        sim_host_wake(from);
+        sim_hosts_run(&hosts, PAUSE_NS);
+    }
+    assert_int_equal(hosts.list[0].arrived_messages + hosts.list[1].arrived_messages, MESSAGES);
+    uint64_t few = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) +
+                   cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    printf("%d messages there and back, %d acknowledgements\n", MESSAGES, (int)few);
+    assert_true(few < MESSAGES / 100);
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(acknowledgements_are_few_where_they_wake_somebody),
         cmocka_unit_test(loss_costs_what_is_lost),
         cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),
+        cmocka_unit_test(slots_are_acknowledged_by_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,11 @@ static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_ho
     }
 }
 
+static inline uint64_t simulation_counted(const struct sim_hosts *hosts, uint32_t node, enum cw_counter counter)
+{
+    return cw_endpoint_counter(hosts->list[node].endpoint, counter);
+}
+
 /* A host of the first half passes on what that sends to the second, at this rate. */
 static inline void simulation_relay(struct sim_hosts *hosts, uint32_t node, uint64_t rate_bps)
 {

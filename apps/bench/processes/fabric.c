@@ -169,6 +169,21 @@ int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind
     return fabric_create(fabric, kind, port_count, mtu_bytes, none);
 }
 
+void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices[2], uint32_t mtu_bytes)
+{
+    *fabric = (struct bench_fabric){.kind = BENCH_FABRIC_DEVICES,
+                                    .port_count = 2,
+                                    .mtu_bytes = mtu_bytes,
+                                    .devices = {devices[0], devices[1]},
+                                    .veth.bridge = -1};
+}
+
+void bench_fabric_hosts(struct bench_fabric *fabric, const struct bench_mirror *mirror, uint32_t side)
+{
+    fabric->mirror = mirror;
+    fabric->mirrored = side;
+}
+
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
                         const char *const *options)
 {
@@ -197,7 +212,21 @@ static void name_device(const struct bench_fabric *fabric, uint32_t side, const 
         *device = "net_af_xdp0";
         snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
         break;
+    case BENCH_FABRIC_DEVICES: /* device_read */
+        break;
     }
+}
+
+/* A device of the user's; `device` and `nic` keep what the configuration points into. */
+static int device_read(const struct bench_fabric *fabric, uint32_t side, struct cw_device *device,
+                       struct cw_wire_nic *nic, struct cw_port_ethdev_config *config)
+{
+    char error[CW_DEVICE_TEXT_BYTES];
+    uint32_t here = fabric->mirror != NULL ? 1 : 2;
+    int status =
+        cw_device_read(fabric->devices[side], side, here == 1 ? 0 : (int32_t)side, device, error, sizeof(error));
+    status = status == CW_OK ? cw_wire_nic_config(device, here, nic, config, error, sizeof(error)) : status;
+    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
 }
 
 void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes)
@@ -219,8 +248,17 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
     char bell[128];
     struct cw_port_ethdev_config config;
     cw_port_ethdev_config_init(&config);
-    name_device(fabric, side, &config.device, arguments, sizeof(arguments));
-    config.device_arguments = arguments;
+    struct cw_device named;
+    struct cw_wire_nic nic;
+    if (fabric->kind == BENCH_FABRIC_DEVICES) {
+        int code = device_read(fabric, side, &named, &nic, &config);
+        if (code != APP_EXIT_SUCCESS) {
+            return code;
+        }
+    } else {
+        name_device(fabric, side, &config.device, arguments, sizeof(arguments));
+        config.device_arguments = arguments;
+    }
     config.mtu_bytes = fabric->mtu_bytes;
     if (doorbell && fabric->socket[0] != 0) {
         snprintf(bell, sizeof(bell), "%s.bell", fabric->socket);

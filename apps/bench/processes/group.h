@@ -43,6 +43,7 @@ struct bench_member;
 struct bench_group_config {
     uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
     bool doorbell;
+    const char *rdma;                  /* a device beside the port, whose queue pairs carry what they can; NULL: none */
     const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
     bool spin;                         /* these are theirs alone, so that nobody sleeps */
     uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */

@@ -7,9 +7,11 @@
 
 /* What a member tells the others, before BENCH_STEP_PORT is reached. */
 struct bench_introduction {
-    _Atomic uint32_t steps; /* reached so far */
-    _Atomic uint32_t marks; /* bench_member_mark */
+    _Atomic uint32_t steps;    /* reached so far */
+    _Atomic uint32_t marks;    /* bench_member_mark */
+    _Atomic uint32_t measured; /* bench_member_measure */
     uint8_t mac[6];
+    uint8_t key[16];           /* random: that of the last member is the job's */
     struct cw_address address; /* before BENCH_STEP_REFERENCE, as is the token */
     uint64_t token;
 };
@@ -48,6 +50,18 @@ static inline bool bench_member_marked(const struct bench_member *member, uint32
               (i == member->index || atomic_load(&member->group->shared->members[i].marks) >= member->marks + ahead);
     }
     return all;
+}
+
+/* Something has been measured in this phase: who sends for it may stop. */
+static inline void bench_member_measure(struct bench_member *member)
+{
+    atomic_store(&member->group->shared->members[member->index].measured, member->marks + 1);
+}
+
+/* Whether another one has measured something in this phase. */
+static inline bool bench_member_measured(const struct bench_member *member, uint32_t other)
+{
+    return atomic_load(&member->group->shared->members[other].measured) > member->marks;
 }
 
 /* Ends a phase together; the first process ends us if that takes too long. */

@@ -10,8 +10,10 @@
 #include "apps/cli/cli.h"
 #include "apps/cli/process.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/rdma/rdma.h"
 
-#define LOOK_NS 1000000 /* between two looks at how far the others are */
+#define LOOK_NS  1000000 /* between two looks at how far the others are */
+#define PAIRS_NS 10000000000ull
 
 enum { UDP_PORT = CW_UDP_PORT };
 
@@ -77,9 +79,9 @@ static int open_port(struct bench_member *member)
 {
     const struct bench_group *group = member->group;
     struct timespec pause = {.tv_nsec = LOOK_NS};
-    /* the server of a memif first */
-    while (group->fabric->kind == BENCH_FABRIC_MEMIF && member->index == 1 &&
-           atomic_load(&group->shared->members[0].steps) == 0) {
+    /* the server of a memif first; of the user's devices it may be one */
+    bool has_server = group->fabric->kind == BENCH_FABRIC_MEMIF || group->fabric->kind == BENCH_FABRIC_DEVICES;
+    while (has_server && member->index == 1 && atomic_load(&group->shared->members[0].steps) == 0) {
         nanosleep(&pause, NULL);
     }
     int code = bench_fabric_open(group->fabric, member->index, group->config.doorbell, &member->port);
@@ -88,6 +90,9 @@ static int open_port(struct bench_member *member)
     }
     struct bench_introduction *own = &group->shared->members[member->index];
     memcpy(own->mac, member->port->info.mac, sizeof(own->mac));
+    if (getrandom(own->key, sizeof(own->key), 0) != (ssize_t)sizeof(own->key)) {
+        return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
+    }
     bench_member_reach(member, BENCH_STEP_PORT);
     code = bench_fabric_await(member->port);
     if (code != APP_EXIT_SUCCESS) {
@@ -99,6 +104,15 @@ static int open_port(struct bench_member *member)
         memcpy(member->macs[i], group->shared->members[i].mac, sizeof(member->macs[i]));
     }
     return APP_EXIT_SUCCESS;
+}
+
+/* The RDMA device beside the port. */
+static int attach(struct bench_member *member, char *error, size_t error_bytes)
+{
+    const struct cw_verbs_config config = cw_rdma_device_config(member->endpoint, member->group->config.rdma);
+    struct cw_verbs_device *device;
+    int status = cw_verbs_open(&config, &device, error, error_bytes);
+    return status == CW_OK ? cw_rdma_attach(member->endpoint, device, error, error_bytes) : status;
 }
 
 static int open_endpoint(struct bench_member *member)
@@ -114,11 +128,14 @@ static int open_endpoint(struct bench_member *member)
     config.waiting = cw_loop_waiting(&loop, &member->port->info);
     config.address.ip = cw_ip_v4(0x0a4d0001u + member->index);
     config.address.udp_port = UDP_PORT;
-    memset(config.job_key, 0x43, sizeof(config.job_key)); /* a network of processes that one command has made */
+    memcpy(config.job_key, group->shared->members[member->count - 1].key, sizeof(config.job_key));
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
     int status = cw_endpoint_create(&config, member->port, cw_clock_ns(), &member->endpoint, error, sizeof(error));
+    if (status == CW_OK && group->config.rdma != NULL) {
+        status = attach(member, error, sizeof(error));
+    }
     if (status == CW_OK && member->region == NULL) {
         member->region = mmap(NULL, group->config.region_bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -169,6 +186,32 @@ static int run_peers_connect(struct cw_endpoint *endpoint, void *context)
     return status;
 }
 
+static int run_pairs_up(struct cw_endpoint *endpoint, void *context)
+{
+    const struct bench_member *member = context;
+    for (uint32_t i = 0; i < member->count; i++) {
+        if (i != member->index && cw_rdma_state(endpoint, member->peers[i]) != CW_RDMA_UP) {
+            return CW_ERROR_AGAIN;
+        }
+    }
+    return CW_OK;
+}
+
+/* Queue pairs come up soon after sessions. */
+static int await_pairs(struct bench_member *member)
+{
+    uint64_t until_ns = cw_clock_ns() + PAIRS_NS;
+    int status;
+    while ((status = cw_loop_call(member->loop, run_pairs_up, member)) == CW_ERROR_AGAIN) {
+        struct cw_event event;
+        (void)cw_loop_wait(member->loop, &event, 1, LOOK_NS);
+        if (cw_clock_ns() > until_ns) {
+            return CW_ERROR_TIMEOUT;
+        }
+    }
+    return status;
+}
+
 static int connect_all(struct bench_member *member)
 {
     int status = cw_loop_call(member->loop, run_peers_add, member);
@@ -186,6 +229,10 @@ static int connect_all(struct bench_member *member)
     }
     if (status != CW_OK) {
         return bench_member_fail(member, status, "cannot connect to another process");
+    }
+    status = member->group->config.rdma != NULL ? await_pairs(member) : CW_OK;
+    if (status != CW_OK) {
+        return bench_member_fail(member, status, "no queue pair with another process came up");
     }
     bench_member_reach(member, BENCH_STEP_CONNECTED);
     return APP_EXIT_SUCCESS;

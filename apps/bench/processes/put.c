@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "apps/bench/bench.h"
+#include "apps/bench/processes/mirror.h"
 #include "apps/bench/processes/raw.h"
 #include "apps/bench/processes/testpmd.h"
 #include "apps/cli/cli.h"
@@ -155,7 +156,7 @@ static void round_add(struct run *run, const struct put_result *responder, const
 }
 
 /* Raw and ours in turn, by new processes. */
-static int round_run(struct run *run, enum bench_fabric_kind kind)
+static int round_run(struct run *run, enum bench_fabric_kind kind, const struct bench_mirror *mirror)
 {
     const struct bench_put_options *options = run->options;
     const uint64_t cores[2] = {options->core[1], options->core[0]};
@@ -164,6 +165,7 @@ static int round_run(struct run *run, enum bench_fabric_kind kind)
     const struct bench_group_config config = {
         .count = 2,
         .doorbell = kind == BENCH_FABRIC_SWITCH,
+        .rdma = options->rdma,
         .cores = cores,
         .spin = kind != BENCH_FABRIC_SWITCH && cores[0] != cores[1],
         .region_bytes = REGION_BYTES,
@@ -173,7 +175,14 @@ static int round_run(struct run *run, enum bench_fabric_kind kind)
         .reference = options->no_raw ? NULL : raw_run,
         .run = put_run,
     };
-    int code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
+    int code = APP_EXIT_SUCCESS;
+    if (kind == BENCH_FABRIC_DEVICES) {
+        const char *const devices[2] = {options->devices[1], options->devices[0]}; /* as the cores */
+        bench_fabric_devices(&fabric, devices, (uint32_t)options->mtu_bytes);
+        bench_fabric_hosts(&fabric, mirror, options->is_member ? 1 : 0);
+    } else {
+        code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
+    }
     code = code == APP_EXIT_SUCCESS ? bench_group_start(&group, &fabric, &config) : code;
     code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;
     if (code == APP_EXIT_SUCCESS) {
@@ -214,6 +223,7 @@ static void size_report(struct app_report *report, const struct run *run, size_t
         app_text("bench", NULL, 0, "put"),
         app_text("fabric", NULL, 0, options->fabric),
         app_text("driver", NULL, 0, run->driver),
+        app_text("rdma", NULL, 0, options->rdma != NULL ? options->rdma : ""),
         app_count("mtu_bytes", NULL, options->mtu_bytes),
         app_count("size_bytes", "bytes", options->sizes.values[index]),
         app_count("rounds", NULL, options->rounds),
@@ -331,8 +341,15 @@ static int run_testpmd(const struct bench_put_options *options, enum bench_fabri
 
 int bench_put_real(const struct bench_put_options *options)
 {
-    enum bench_fabric_kind kind;
-    int code = parse_fabric(options->fabric, &kind);
+    enum bench_fabric_kind kind = BENCH_FABRIC_DEVICES;
+    struct bench_mirror mirror = {.host = options->host, .launcher = options->launcher};
+    bool has_mirror = options->host != NULL || options->is_member;
+    int code = options->devices[1] != NULL ? APP_EXIT_SUCCESS : parse_fabric(options->fabric, &kind);
+    if (options->is_member) {
+        code = bench_mirror_files(&mirror);
+    } else if (options->host != NULL && !bench_mirror_command(&mirror, options)) {
+        code = app_error_status(CW_ERROR_MEMORY, "no memory for the command of the other host", NULL);
+    }
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }
@@ -343,13 +360,15 @@ int bench_put_real(const struct bench_put_options *options)
     struct testpmd_results testpmd = {0};
     run->options = options;
     for (uint64_t round = 0; round < options->rounds && code == APP_EXIT_SUCCESS; round++) {
-        code = round_run(run, kind);
+        code = round_run(run, kind, has_mirror ? &mirror : NULL);
     }
-    bool wants_testpmd = !options->no_raw && !options->no_testpmd && kind != BENCH_FABRIC_SWITCH;
+    bench_mirror_free(&mirror);
+    bool wants_testpmd =
+        !options->no_raw && !options->no_testpmd && kind != BENCH_FABRIC_SWITCH && kind != BENCH_FABRIC_DEVICES;
     if (code == APP_EXIT_SUCCESS && wants_testpmd) {
         code = run_testpmd(options, kind, &testpmd);
     }
-    if (code == APP_EXIT_SUCCESS) {
+    if (code == APP_EXIT_SUCCESS && !options->is_member) {
         struct app_report report = options->report;
         if (!report.json) {
             head_print(run, &testpmd);

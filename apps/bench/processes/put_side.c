@@ -10,6 +10,8 @@
 #include "dataplane/statistics.h"
 
 #define TIMEOUT_NS 60000000000ull
+/* Whoever has measured nothing goes on for so long, as raw does: a busy machine keeps one of the two from running. */
+#define PATIENCE_NS 10000000000ull
 
 enum {
     EVENTS = 64,
@@ -70,7 +72,8 @@ static int latency_initiator(struct bench_member *member, uint64_t size, uint64_
     int status = CW_OK;
     while (!last) {
         uint64_t start_ns = cw_clock_ns();
-        last = start_ns >= end_ns || count == BENCH_PUT_SAMPLES_MAX;
+        last =
+            (start_ns >= end_ns && (count > 0 || start_ns >= end_ns + PATIENCE_NS)) || count == BENCH_PUT_SAMPLES_MAX;
         put.lane_tag = cw_lane_tag(LANE, last ? 1 : 0);
         status = cw_loop_put(member->loop, &put);
         status = status == CW_OK ? await_put(member) : status;
@@ -153,6 +156,13 @@ int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t durat
 
 /* ---- rate ---- */
 
+/* Until the end; past it as long as the other side has measured nothing. */
+static bool rate_goes_on(const struct bench_member *member, uint64_t end_ns)
+{
+    uint64_t now_ns = cw_clock_ns();
+    return now_ns < end_ns || (now_ns < end_ns + PATIENCE_NS && !bench_member_measured(member, 1 - member->index));
+}
+
 static int rate_initiator(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,
                           struct bench_put_rate *rate)
 {
@@ -172,7 +182,7 @@ static int rate_initiator(struct bench_member *member, uint64_t size, bool alone
     uint64_t completed = 0;
     uint64_t place = 0; /* counted up, not divided: a division takes as long as half a put */
     uint64_t until_signal = signal_every;
-    while (cw_clock_ns() < end_ns) {
+    while (rate_goes_on(member, end_ns)) {
         for (uint32_t burst = 0; burst < 32 && posted - completed < under_way_max; burst++) {
             struct cw_put put;
             fill_put(member, place * step, size, &put);
@@ -218,6 +228,7 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
     uint64_t last_ns = 0;
     uint64_t start_ns = 0;
     uint64_t puts = 0, bytes = 0;
+    bool is_told = false;
     for (uint32_t round = 0;; round++) {
         struct cw_event events[EVENTS];
         uint32_t taken = cw_loop_poll(member->loop, events, EVENTS);
@@ -233,7 +244,7 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
         }
         uint64_t now_ns = cw_clock_ns();
         first_ns = first_ns == 0 ? now_ns : first_ns;
-        if (now_ns - first_ns < warmup_ns || now_ns - first_ns > warmup_ns + duration_ns) {
+        if (now_ns - first_ns < warmup_ns || (puts > 0 && now_ns - first_ns > warmup_ns + duration_ns)) {
             continue;
         }
         if (start_ns == 0) {
@@ -248,6 +259,10 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
             } else if (events[i].status < 0) {
                 return events[i].status;
             }
+        }
+        if (puts > 0 && !is_told) {
+            bench_member_measure(member);
+            is_told = true;
         }
     }
 }

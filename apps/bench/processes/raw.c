@@ -22,9 +22,11 @@ enum {
 };
 
 #define RAW_IPV4     0x0a4d0001u
-#define RAW_TAIL_NS  UINT64_C(50000000)  /* the sender goes on for this long, so that the receiver never runs dry */
 #define RAW_QUIET_NS UINT64_C(2000000)   /* nothing for this long: the link is empty */
 #define RAW_LOST_NS  UINT64_C(200000000) /* both sides spin: among others that compute a slice each passes in between */
+/* Whoever has measured nothing goes on for this long: a machine that is busy with something else may keep one of the
+ * two from running for a whole measurement. */
+#define RAW_PATIENCE_NS UINT64_C(10000000000)
 
 /* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both
  * (af_packet), it takes the same trouble over them. */
@@ -138,20 +140,18 @@ static inline void frames_fill(struct raw *raw, struct rte_mbuf **buffers, uint3
     }
 }
 
-/* Sends full bursts until the time is over; frames that the driver does not take are offered again. */
+/* Sends full bursts until the receiver has measured; frames that the driver does not take are offered again. */
 static void rate_send(struct raw *raw)
 {
     struct rte_mbuf *buffers[CW_PORT_BURST_MAX];
-    uint64_t cycles = raw->warmup_cycles + raw->duration_cycles + cycles_of(RAW_TAIL_NS);
-    uint64_t start = rte_rdtsc();
-    while (rte_rdtsc() - start < cycles) {
+    while (!bench_member_marked(raw->member, 1)) {
         if (rte_pktmbuf_alloc_bulk(raw->pool, buffers, raw->burst) != 0) {
             rte_eth_tx_done_cleanup(raw->id, 0, 0);
             continue;
         }
         frames_fill(raw, buffers, raw->burst);
         uint16_t sent = rte_eth_tx_burst(raw->id, 0, buffers, raw->burst);
-        while (sent < raw->burst && rte_rdtsc() - start < cycles) {
+        while (sent < raw->burst && !bench_member_marked(raw->member, 1)) {
             sent = (uint16_t)(sent + rte_eth_tx_burst(raw->id, 0, buffers + sent, (uint16_t)(raw->burst - sent)));
         }
         rte_pktmbuf_free_bulk(buffers + sent, (unsigned int)(raw->burst - sent));
@@ -210,13 +210,16 @@ static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
 {
     double slots[RAW_SLOTS];
     uint64_t elapsed = 0;
+    uint64_t end = rte_rdtsc() + cycles_of(RAW_PATIENCE_NS);
     frames_count(raw, raw->warmup_cycles, &elapsed);
-    for (int i = 0; i < RAW_SLOTS; i++) {
-        uint64_t frames = frames_count(raw, raw->duration_cycles / RAW_SLOTS, &elapsed);
-        slots[i] = (double)frames / seconds_of(elapsed);
-        rate->frames += frames;
-    }
-    rate->packets_per_s = cw_statistics_median(slots, RAW_SLOTS);
+    do {
+        for (int i = 0; i < RAW_SLOTS; i++) {
+            uint64_t frames = frames_count(raw, raw->duration_cycles / RAW_SLOTS, &elapsed);
+            slots[i] = (double)frames / seconds_of(elapsed);
+            rate->frames += frames;
+        }
+        rate->packets_per_s = cw_statistics_median(slots, RAW_SLOTS);
+    } while (rate->packets_per_s == 0 && rte_rdtsc() < end);
     rate->bytes_per_s = rate->packets_per_s * raw->frame_bytes;
     rate->payload_bytes_per_s = rate->packets_per_s * raw->payload_bytes;
 }
@@ -224,7 +227,8 @@ static void rate_measure(struct raw *raw, struct bench_raw_rate *rate)
 /* Keeps receiving until the sender has stopped, so that it does not run against a full ring. */
 static void rate_finish(struct raw *raw)
 {
-    while (!bench_member_marked(raw->member, 1)) {
+    bench_member_mark(raw->member);
+    while (!bench_member_marked(raw->member, 0)) {
         for (int i = 0; i < RAW_POLLS_PER_CHECK; i++) {
             burst_receive(raw);
         }
@@ -242,10 +246,11 @@ int bench_raw_rate(struct bench_member *member, const struct bench_raw_settings 
     bench_member_meet(member);
     if (member->index == 1) {
         rate_send(&raw);
+        bench_member_mark(member);
     } else {
         rate_measure(&raw, rate);
         rate_finish(&raw);
-        status = rate->frames == 0 ? CW_ERROR_NOT_FOUND : CW_OK;
+        status = rate->packets_per_s == 0 ? CW_ERROR_NOT_FOUND : CW_OK;
     }
     bench_member_meet(member);
     link_drain(&raw);
@@ -321,7 +326,8 @@ static void latency_measure(struct raw *raw, double *samples, struct bench_raw_l
     }
     uint64_t count = 0;
     start = rte_rdtsc();
-    while (rte_rdtsc() - start < raw->duration_cycles) {
+    for (uint64_t elapsed = 0; elapsed < raw->duration_cycles || (count == 0 && elapsed < cycles_of(RAW_PATIENCE_NS));
+         elapsed = rte_rdtsc() - start) {
         uint64_t cycles = round_trip(raw, ++sequence, lost_cycles);
         if (cycles == 0) {
             latency->lost++;

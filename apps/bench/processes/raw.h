@@ -39,11 +39,12 @@ struct bench_raw_latency {
     double p50_ns; /* of a round trip: there and back */
     double p99_ns;
     uint64_t count;
-    uint64_t lost; /* round trips given up after 20 ms; their frames were dropped on the way */
+    uint64_t lost; /* round trips given up after 200 ms; their frames were dropped on the way */
 };
 
 /* One way: member 1 sends, member 0 receives and fills `rate`. CW_OK; CW_ERROR_ARGUMENT (settings); CW_ERROR_MEMORY;
- * CW_ERROR_NOT_FOUND (not one frame arrived); CW_ERROR_UNSUPPORTED (libcauseway_bench.so is not there). */
+ * CW_ERROR_NOT_FOUND (not one frame arrived in ten seconds); CW_ERROR_UNSUPPORTED (libcauseway_bench.so is not
+ * there). */
 int bench_raw_rate(struct bench_member *member, const struct bench_raw_settings *settings, struct bench_raw_rate *rate);
 
 /* Ping-pong of frames of settings->frame_bytes for settings->duration_ns, one at a time; member 1 fills `latency`. The

@@ -8,6 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/choice/choice_contents.h"
 #include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/runtime/info.h"
 #include "mpi/state/process.h"
 
@@ -21,6 +22,7 @@ struct kept {
     uint32_t size_class;
     bool ordered;
     uint64_t clusters; /* digest of several, else 0 */
+    uint64_t single_eager_max_bytes;
     struct mpi_choice choice;
 };
 
@@ -103,8 +105,41 @@ static uint64_t class_count(uint32_t class)
     return class == 0 ? 0 : 1ull << (class - 1);
 }
 
+/* Whether no two ranks are on the same host. */
+static bool are_apart(const struct mpi_comm *comm)
+{
+    for (int rank = 1; rank < comm->size; rank++) {
+        for (int before = 0; before < rank; before++) {
+            if (cw_paths_are_together(mpi_process.paths, comm->group->ranks[before], comm->group->ranks[rank])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The longest single message that goes without a handshake: between ranks of different hosts where a handshake costs
+ * more than a copy, and to other clusters. The same at all ranks of the communicator. */
+static uint64_t single_eager_max(struct mpi_comm *comm)
+{
+    struct mpi_collectives *collectives = comm->collectives;
+    uint64_t early = mpi_clusters_eager_max((uint32_t)comm->size);
+    uint64_t most = early < mpi_process.wire_eager_max_bytes ? early : mpi_process.wire_eager_max_bytes;
+    if (mpi_clusters_are_several(comm)) {
+        return early;
+    }
+    if (collectives == NULL || most <= mpi_process.eager_max_bytes) {
+        return 0; /* so only few ranks are compared */
+    }
+    if (!collectives->knows_apart) {
+        collectives->is_apart = are_apart(comm);
+        collectives->knows_apart = true;
+    }
+    return collectives->is_apart ? most : 0;
+}
+
 /* Asks for the class, with root 0 and equal counts, of one cluster if `wide` is NULL. */
-static int choice_ask(const struct cw_problem_request *request, uint32_t class, enum cw_measured_path path,
+static int choice_ask(const struct cw_problem_request *request, const struct kept *kept,
                       const struct cw_measured_wan *wide, bool multicasts, struct mpi_choice *choice, char *error,
                       size_t error_bytes)
 {
@@ -112,7 +147,7 @@ static int choice_ask(const struct cw_problem_request *request, uint32_t class, 
     struct cw_problem *problem;
     struct cw_candidate best;
     typical.root = 0;
-    typical.count = class_count(class);
+    typical.count = class_count(kept->size_class);
     typical.counts = NULL;
     if (wide == NULL) {
         typical.cluster_count = 0;
@@ -127,9 +162,9 @@ static int choice_ask(const struct cw_problem_request *request, uint32_t class, 
         .eager_max_bytes = mpi_process.eager_max_bytes,
         .multicast = multicasts,
         .multicast_eager_max_bytes = mpi_clusters_multicast_eager_max(),
-        .far_eager_max_bytes = mpi_clusters_eager_max(request->ranks),
+        .single_eager_max_bytes = wide == NULL && kept->clusters != 0 ? 0 : kept->single_eager_max_bytes,
     };
-    status = cw_measured_choose(measured, path, wide, &wanted, &best, &choice->origin);
+    status = cw_measured_choose(measured, kept->path, wide, &wanted, &best, &choice->origin);
     cw_problem_destroy(problem);
     if (status != CW_OK) {
         snprintf(error, error_bytes, "no algorithm fits");
@@ -147,10 +182,10 @@ static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *r
 {
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
     bool multicasts = mpi_clusters_can_multicast(comm);
-    int status = choice_ask(request, kept->size_class, kept->path, clusters != NULL ? &clusters->wan : NULL, multicasts,
-                            &kept->choice, error, error_bytes);
+    int status = choice_ask(request, kept, clusters != NULL ? &clusters->wan : NULL, multicasts, &kept->choice, error,
+                            error_bytes);
     if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
-        status = choice_ask(request, kept->size_class, kept->path, NULL, multicasts, &kept->choice, error, error_bytes);
+        status = choice_ask(request, kept, NULL, multicasts, &kept->choice, error, error_bytes);
     }
     return status;
 }
@@ -161,11 +196,12 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
     uint32_t class = size_class(request->count);
     enum cw_measured_path path = path_of(comm);
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
-    uint64_t digest = clusters != NULL ? clusters->digest : 0;
+    uint64_t digest = clusters != NULL ? clusters->digest : 0, single_bytes = single_eager_max(comm);
     for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
         if (kept->collective == request->collective && kept->path == path && kept->ranks == request->ranks &&
             kept->size_class == class && kept->element_bytes == request->element_bytes &&
-            kept->ordered == request->ordered && kept->clusters == digest) {
+            kept->ordered == request->ordered && kept->clusters == digest &&
+            kept->single_eager_max_bytes == single_bytes) {
             *choice = kept->choice;
             return CW_OK;
         }
@@ -183,6 +219,7 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
         .size_class = class,
         .ordered = request->ordered,
         .clusters = digest,
+        .single_eager_max_bytes = single_bytes,
     };
     int status = choice_make(comm, request, made, error, error_bytes);
     if (status != CW_OK) {
@@ -286,7 +323,7 @@ int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *requ
     }
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
     choice->parameters.multicast_eager_max_bytes = mpi_clusters_multicast_eager_max();
-    choice->parameters.far_eager_max_bytes = mpi_clusters_eager_max((uint32_t)comm->size);
+    choice->parameters.single_eager_max_bytes = single_eager_max(comm);
     cw_problem_destroy(problem);
     return status;
 }
@@ -359,6 +396,12 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
            : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
                                            : MPI_CHOICE_NO;
+}
+
+void mpi_choice_networks(const struct mpi_comm *comm, struct cw_network *wire, struct cw_network *shared)
+{
+    (void)cw_measured_network(measured, CW_MEASURED_WIRE, (uint32_t)comm->size, wire);
+    (void)cw_measured_network(measured, CW_MEASURED_SHARED, (uint32_t)comm->size, shared);
 }
 
 const char *mpi_choice_source(void)

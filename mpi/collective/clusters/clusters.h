@@ -37,8 +37,8 @@ bool mpi_clusters_can_multicast(const struct mpi_comm *comm);
 /* The longest multicast that needs no word from its receivers. */
 uint64_t mpi_clusters_multicast_eager_max(void);
 
-/* The longest message to another cluster that waits for no word from there. It may be there before its call: less with
- * more ranks. */
+/* The longest message that waits for no word from its receiver where that is far away, or dear. It may be there before
+ * its call: less with more ranks. */
 uint64_t mpi_clusters_eager_max(uint32_t ranks);
 
 /* The request with the communicator's clusters, whose lists it points to. */

@@ -58,10 +58,10 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
                   size_t error_bytes);
 
 /* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then
- * one that has whoever sends without being asked wait until all are
- * ready. Until that run is over, later calls of the communicator send nothing (mpi_exchange_throttle): so nobody is
- * ahead by more than MPI_AHEAD_MAX calls, of 8 KiB each per receiver (64 KiB to other clusters, or by multicast), or
- * MPI_AHEAD_SHORT_MAX of 1 KiB, and what comes early has a bound. Errors as above. */
+ * one that has whoever sends without being asked wait until all are ready. Until that run is over, later calls of the
+ * communicator send nothing (mpi_exchange_throttle): so nobody is ahead by more than MPI_AHEAD_MAX calls, of 64 KiB
+ * each per receiver at most (8 KiB of pipelines, and where ranks share hosts), or MPI_AHEAD_SHORT_MAX of 1 KiB, and
+ * what comes early has a bound. Errors as above. */
 int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
                       struct mpi_plan **plan);
 

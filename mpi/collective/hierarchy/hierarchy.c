@@ -1,10 +1,10 @@
-#include "mpi/collective/hierarchy/hierarchy.h"
+#include "mpi/collective/hierarchy/private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/choice/choice.h"
+#include "dataplane/status.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/host/host.h"
@@ -22,12 +22,6 @@ enum { HIERARCHY_CALLS_BEFORE = 2 /* on a communicator, before it gets inner one
 #define CONTEXT_INSIDE (UINT64_C(1) << 60)
 #define CONTEXT_HEADS  (UINT64_C(1) << 61)
 
-struct mpi_hierarchy {
-    struct mpi_comm *inside; /* the ranks of this host */
-    struct mpi_comm *heads;  /* the first rank of each host; NULL: this rank is none */
-    int *host_of;            /* per rank, numbered as they come */
-};
-
 /* Whether a collective can be served at all. */
 static bool is_served(const struct mpi_collective *call)
 {
@@ -39,6 +33,8 @@ static bool is_served(const struct mpi_collective *call)
     case CW_REDUCE:
     case CW_ALLREDUCE:
         return !call->problem.ordered && element->dense && element->size == element->extent && element->true_lb == 0;
+    case CW_ALLTOALL:
+        return call->count_matrix == NULL && call->counts == NULL && !call->has_rows && !call->by_pairs;
     default:
         return false;
     }
@@ -46,7 +42,7 @@ static bool is_served(const struct mpi_collective *call)
 
 void mpi_hierarchy_introduce(void)
 {
-    static const enum cw_collective served[] = {CW_BARRIER, CW_BCAST, CW_REDUCE, CW_ALLREDUCE};
+    static const enum cw_collective served[] = {CW_BARRIER, CW_BCAST, CW_REDUCE, CW_ALLREDUCE, CW_ALLTOALL};
     for (size_t i = 0; i < sizeof(served) / sizeof(served[0]); i++) {
         mpi_choice_know(served[i], MPI_HIERARCHY_NAME);
     }
@@ -70,6 +66,22 @@ static int hosts_number(const struct mpi_comm *comm, int *host_of, int *firsts)
         }
     }
     return count;
+}
+
+/* The ranks of each host, one host after the other; how many each has, or 0 if they differ. */
+static int hosts_list(const int *host_of, int ranks, int hosts, int *by_host)
+{
+    int count = 0, per_host = ranks / hosts;
+    for (int host = 0; host < hosts; host++) {
+        int first = count;
+        for (int rank = 0; rank < ranks; rank++) {
+            if (host_of[rank] == host) {
+                by_host[count++] = rank;
+            }
+        }
+        per_host = count - first == per_host ? per_host : 0;
+    }
+    return per_host;
 }
 
 static struct mpi_comm *inner_make(const struct mpi_comm *comm, const int *ranks, int count, uint64_t context,
@@ -107,10 +119,15 @@ static struct mpi_hierarchy *hierarchy_make(const struct mpi_comm *comm)
     if (hierarchy != NULL) {
         hierarchy->host_of = calloc((size_t)comm->size, sizeof(*hierarchy->host_of));
     }
-    bool good = hierarchy != NULL && lists != NULL && hierarchy->host_of != NULL;
+    if (hierarchy != NULL) {
+        hierarchy->by_host = calloc((size_t)comm->size, sizeof(*hierarchy->by_host));
+    }
+    bool good = hierarchy != NULL && lists != NULL && hierarchy->host_of != NULL && hierarchy->by_host != NULL;
     if (good) {
         int hosts = hosts_number(comm, hierarchy->host_of, lists);
         good = hosts > 1 && hosts < comm->size && hierarchy_fill(hierarchy, comm, lists, hosts, lists + comm->size);
+        hierarchy->hosts = hosts;
+        hierarchy->per_host = hosts_list(hierarchy->host_of, comm->size, hosts, hierarchy->by_host);
     }
     free(lists);
     if (!good) {
@@ -132,6 +149,7 @@ void mpi_hierarchy_destroy(struct mpi_hierarchy *hierarchy)
         mpi_comm_forget(hierarchy->heads);
     }
     free(hierarchy->host_of);
+    free(hierarchy->by_host);
     free(hierarchy);
 }
 
@@ -208,26 +226,11 @@ bool mpi_hierarchy_serves(struct mpi_collective *call)
         collectives->hierarchy = hierarchy_make(call->comm);
         collectives->has_no_hierarchy = collectives->hierarchy == NULL;
     }
-    return collectives->hierarchy != NULL;
+    return collectives->hierarchy != NULL &&
+           (call->problem.collective != CW_ALLTOALL || hierarchy_alltoall_serves(call, verdict));
 }
 
 /* ---- calls ---- */
-
-/* One call on its way through the hierarchy. */
-struct passage {
-    const struct mpi_hierarchy *hierarchy;
-    const struct mpi_collective *call;
-    MPI_Comm inside;
-    MPI_Comm heads;
-    bool is_head;
-    bool is_alone; /* on its host */
-    int root_host;
-    bool is_at_root; /* on the root's host */
-    int root_inside; /* the root's rank within its host */
-    MPI_Count count; /* of elements */
-    MPI_Datatype type;
-    MPI_Op op;
-};
 
 static struct passage passage_of(const struct mpi_collective *call)
 {
@@ -252,17 +255,14 @@ static struct passage passage_of(const struct mpi_collective *call)
     return passage;
 }
 
-/* The first rank of a host tells the others how it went among the hosts. */
-static int verdict_tell(const struct passage *passage, int code)
+int hierarchy_verdict_tell(const struct passage *passage, int code)
 {
     int told = code;
     int told_code = passage->is_alone ? MPI_SUCCESS : mpi_bcast(&told, sizeof(told), MPI_BYTE, 0, passage->inside);
     return code != MPI_SUCCESS ? code : told_code != MPI_SUCCESS ? told_code : told;
 }
 
-/* Whether this rank goes on among the hosts. If its host has failed before that, the others' first ranks are told: they
- * would wait for it. */
-static bool goes_among_hosts(const struct passage *passage, int code)
+bool hierarchy_goes_on(const struct passage *passage, int code)
 {
     if (passage->is_head && code != MPI_SUCCESS) {
         const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = -1};
@@ -274,10 +274,11 @@ static bool goes_among_hosts(const struct passage *passage, int code)
 static int run_barrier(const struct passage *passage)
 {
     int code = passage->is_alone ? MPI_SUCCESS : mpi_barrier(passage->inside);
-    if (goes_among_hosts(passage, code)) {
+    if (hierarchy_goes_on(passage, code)) {
         code = mpi_barrier(passage->heads);
     }
-    return verdict_tell(passage, code); /* which nobody gets before its first rank has left the barrier of the hosts */
+    return hierarchy_verdict_tell(passage,
+                                  code); /* which nobody gets before its first rank has left the barrier of the hosts */
 }
 
 static int run_bcast(const struct passage *passage, void *data)
@@ -286,13 +287,13 @@ static int run_bcast(const struct passage *passage, void *data)
     if (passage->is_at_root && !passage->is_alone) {
         code = mpi_bcast(data, passage->count, MPI_BYTE, passage->root_inside, passage->inside);
     }
-    if (goes_among_hosts(passage, code)) {
+    if (hierarchy_goes_on(passage, code)) {
         code = mpi_bcast(data, passage->count, MPI_BYTE, passage->root_host, passage->heads);
     }
     if (passage->is_at_root || passage->is_alone) {
         return code;
     }
-    code = verdict_tell(passage, code);
+    code = hierarchy_verdict_tell(passage, code);
     return code != MPI_SUCCESS ? code : mpi_bcast(data, passage->count, MPI_BYTE, 0, passage->inside);
 }
 
@@ -306,11 +307,11 @@ static int host_reduce(const struct passage *passage, const void *send, void *su
 static int run_allreduce(const struct passage *passage, const void *send, void *receive)
 {
     int code = host_reduce(passage, send, receive);
-    if (goes_among_hosts(passage, code)) {
+    if (hierarchy_goes_on(passage, code)) {
         const void *own = passage->is_alone ? send : MPI_IN_PLACE;
         code = mpi_allreduce(own, receive, passage->count, passage->type, passage->op, passage->heads);
     }
-    code = verdict_tell(passage, code);
+    code = hierarchy_verdict_tell(passage, code);
     return code != MPI_SUCCESS || passage->is_alone
                ? code
                : mpi_bcast(receive, passage->count, passage->type, 0, passage->inside);
@@ -339,13 +340,13 @@ static int run_reduce(const struct passage *passage, const void *send, void *rec
     }
     void *at = is_root ? receive : sum;
     int code = host_reduce(passage, send, at);
-    if (goes_among_hosts(passage, code)) {
+    if (hierarchy_goes_on(passage, code)) {
         bool is_first = passage->is_at_root; /* the root among the hosts */
         const void *own = passage->is_alone ? send : is_first ? MPI_IN_PLACE : at;
         code = mpi_reduce(own, at, passage->count, passage->type, passage->op, passage->root_host, passage->heads);
     }
     if (passage->is_at_root && passage->root_inside != 0) {
-        code = verdict_tell(passage, code);
+        code = hierarchy_verdict_tell(passage, code);
         code = code == MPI_SUCCESS ? result_hand_over(passage, sum, receive) : code;
     }
     free(sum);
@@ -372,6 +373,46 @@ void mpi_hierarchy_abandon(struct mpi_collective *call)
     }
 }
 
+/* Of one inner communicator, whatever is under way there. */
+static void inner_differs(struct mpi_comm *inner)
+{
+    struct mpi_exchange *exchange = inner->collectives == NULL ? NULL : inner->collectives->exchanges;
+    for (; exchange != NULL; exchange = exchange->next) {
+        mpi_exchange_mismatch_tell(exchange, -1);
+        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
+    }
+    if (inner->collectives != NULL && inner->collectives->host != NULL) {
+        (void)mpi_host_mismatch(inner, -1);
+    }
+}
+
+/* Some rank's call goes by one schedule of all ranks: its count, say, is another one. */
+static void outer_differs(struct mpi_comm *comm)
+{
+    const struct mpi_hierarchy *hierarchy = comm->collectives->hierarchy;
+    inner_differs(hierarchy->inside);
+    if (hierarchy->heads != NULL) {
+        inner_differs(hierarchy->heads);
+    }
+}
+
+static int passage_run(const struct passage *passage, void *send, void *receive)
+{
+    const struct mpi_collective *call = passage->call;
+    switch (call->problem.collective) {
+    case CW_BARRIER:
+        return run_barrier(passage);
+    case CW_BCAST:
+        return run_bcast(passage, call->comm->rank == (int)call->problem.root ? send : receive);
+    case CW_ALLREDUCE:
+        return run_allreduce(passage, send, receive);
+    case CW_ALLTOALL:
+        return hierarchy_alltoall(passage, send, receive);
+    default:
+        return run_reduce(passage, send, receive);
+    }
+}
+
 int mpi_hierarchy_run(struct mpi_collective *call, void *send, void *receive)
 {
     const struct mpi_hierarchy *hierarchy = call->comm->collectives->hierarchy;
@@ -383,14 +424,8 @@ int mpi_hierarchy_run(struct mpi_collective *call, void *send, void *receive)
         return code; /* nobody hears of it: there is no memory for that */
     }
     struct passage passage = passage_of(call);
-    switch (call->problem.collective) {
-    case CW_BARRIER:
-        return run_barrier(&passage);
-    case CW_BCAST:
-        return run_bcast(&passage, call->comm->rank == (int)call->problem.root ? send : receive);
-    case CW_ALLREDUCE:
-        return run_allreduce(&passage, send, receive);
-    default:
-        return run_reduce(&passage, send, receive);
-    }
+    call->comm->collectives->inner_mismatch = outer_differs;
+    code = passage_run(&passage, send, receive);
+    call->comm->collectives->inner_mismatch = NULL;
+    return code;
 }

@@ -5,14 +5,16 @@
  * Purpose
  *   Three levels come of it by themselves: shared memory (host.h) within a host; among hosts whatever is chosen there,
  *   by packets, with clusters where the topology has some (clusters/clusters.h). Broadcast, reduce, all-reduce with a
- *   commutative operation on elements without gaps, barrier. Others, and non-blocking ones, go by one schedule of all
- *   ranks.
+ *   commutative operation on elements without gaps, barrier, and all-to-all of short blocks where all hosts have as
+ *   many ranks. Others, and non-blocking ones, go by one schedule of all ranks.
  *
  * Invariants
  *   - Whether a call is served here follows from what all ranks know alike: their hosts, overrides, how many such calls
  *     there were.
  *   - The two inner communicators are made without a message, with the third such call: their contexts follow from the
  *     outer one's.
+ *   - A rank whose call goes by that one schedule, since its count is another, is told so when it asks, and the others'
+ *     calls end with an error (refusal.h).
  *   - A call that fails among the first ranks fails at all ranks of their hosts: they are told before anything else.
  *
  * Within the lock of enter.h only. */

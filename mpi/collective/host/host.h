@@ -36,8 +36,8 @@ int mpi_host_run(struct mpi_collective *call, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
 /* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */
 void mpi_host_abandon(struct mpi_collective *call);
-/* Rank `peer` has begun by messages what this rank carries out by shared memory: calls by both end with an error.
- * False: no call is under way. */
+/* Rank `peer` (-1: none of this communicator) has begun by messages what this rank carries out by shared memory: calls
+ * by both end with an error. False: no call is under way. */
 bool mpi_host_mismatch(struct mpi_comm *comm, int peer);
 const char *mpi_host_why(const struct mpi_collective *call);
 

@@ -57,6 +57,12 @@ bool host_all_are_here(const struct mpi_comm *comm);
 /* All ranks together. NULL at all of them: there is no segment, and never will be. */
 struct mpi_host *host_make(struct mpi_comm *comm);
 
+/* host/round.c. Tells all ranks what host->why says. Returns `code`. */
+int host_break(struct host_call *call, int code);
+/* What another rank has told so. */
+int host_broken(struct host_call *call);
+/* Another rank (-1: none of this communicator) was seen in another call; says so, and returns MPI_ERR_NOT_SAME. */
+int host_differs(struct host_call *call, int rank);
 /* The next round; if this rank `writes`, returns when its slots may be written. MPI_SUCCESS, or an error: the call is
  * over. */
 int host_round(struct host_call *call, bool writes, uint64_t *round);
@@ -77,6 +83,13 @@ int host_await_all(struct host_call *call, uint64_t round);
 /* One copy from or to another rank's memory. */
 int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes);
 int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
+
+/* Signatures of calls, and of several. */
+static inline uint64_t host_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
 
 static inline uint64_t host_least(uint64_t a, uint64_t b)
 {

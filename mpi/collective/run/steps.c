@@ -141,11 +141,9 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status != CW_OK) {
         mpi_multicast_abandon(&run->exchange);
+        mpi_exchange_withdraw(&run->exchange); /* nobody will get it; but what reads memory of this call must end */
     }
-    /* after a failure nobody will get what was offered; but what reads or writes memory of this call must end */
-    bool may_end = status == CW_OK ? mpi_exchange_is_idle(&run->exchange)
-                                   : run->exchange.operations_open == 0 && run->exchange.multicasts_open == 0;
-    if (!may_end) {
+    if (!mpi_exchange_is_idle(&run->exchange)) {
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {
@@ -176,7 +174,7 @@ static int plan_poll(struct mpi_collective *collective)
 void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
 {
     const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
-    mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
+    mpi_exchange_refuse(comm, number, collective->run_count, collective->ordinal, &refusal);
 }
 
 /* What comes first is numbered as the call, what follows by the next number: agreement, exchange of counts, data. */

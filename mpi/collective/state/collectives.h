@@ -35,6 +35,7 @@ struct mpi_call_log {
 struct mpi_collectives {
     uint32_t next_number;
     uint32_t call_count;            /* by whatever way; for people */
+    bool knows_apart, is_apart;     /* whether no two ranks are on one host (choice/choice.c) */
     struct mpi_exchange *exchanges; /* under way */
     struct mpi_exchange *throttles; /* those that later ones wait for, in order */
     struct mpi_early_list early;
@@ -49,8 +50,10 @@ struct mpi_collectives {
     uint32_t calls_before_host;       /* blocking ones */
     bool has_no_host;                 /* there never will be one */
     struct mpi_hierarchy *hierarchy;  /* NULL: not yet, or never */
-    uint32_t calls_before_hierarchy;  /* blocking ones */
-    bool has_no_hierarchy;            /* there never will be any */
+    /* a call under way goes by inner communicators: ends it, since another rank's differs; NULL: none does */
+    void (*inner_mismatch)(struct mpi_comm *comm);
+    uint32_t calls_before_hierarchy; /* blocking ones */
+    bool has_no_hierarchy;           /* there never will be any */
     uint32_t outer; /* of an inner communicator: 1 + mpi_describe_kind of the call that it serves; else 0 */
     uint8_t hierarchy_verdicts[CW_COLLECTIVE_COUNT][65]; /* as host_verdicts */
     uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]

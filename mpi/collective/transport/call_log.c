@@ -76,7 +76,7 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
         all_tell(comm->collectives);
         /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
         const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
-        mpi_exchange_refuse(comm, head->number, head->run, &refusal);
+        mpi_exchange_refuse(comm, head->number, head->run, 0, &refusal);
         log->calls[at].has_failed = true;
     }
     return true;

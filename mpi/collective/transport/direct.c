@@ -66,7 +66,7 @@ static void sides_deregister(struct mpi_direct *direct)
 {
     for (uint32_t i = 0; i < SIDES; i++) {
         if (direct->registrations[i].token != 0) {
-            mpi_deregister(direct->registered_to, &direct->registrations[i]);
+            mpi_deregister(direct->registered_to, &direct->registrations[i], NULL, NULL); /* nothing is sent from it */
         }
     }
     memset(direct->registrations, 0, sizeof(direct->registrations));

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "collectives/execute/execute.h"
+#include "control/groups/groups.h"
+#include "control/job/job.h"
 #include "dataplane/status.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/transport/call_kind.h"
@@ -46,14 +48,19 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     }
 }
 
-static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
+static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run, uint32_t ordinal,
                        const struct mpi_refusal *refusal)
 {
     struct {
         struct exchange_head head;
         struct mpi_refusal refusal;
     } message = {
-        .head = {.context = comm->context, .number = number, .run = run, .source = comm->rank, .kind = EXCHANGE_REFUSE},
+        .head = {.context = comm->context,
+                 .number = number,
+                 .run = run,
+                 .tag = ordinal,
+                 .source = comm->rank,
+                 .kind = EXCHANGE_REFUSE},
         .refusal = *refusal,
     };
     /* a rank that cannot be told is gone, or finds out by its watchdog */
@@ -61,11 +68,12 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
                           sizeof(message), NULL, 0, NULL);
 }
 
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
+void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t ordinal,
+                         const struct mpi_refusal *refusal)
 {
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            refuse_one(comm, rank, number, run, refusal);
+            refuse_one(comm, rank, number, run, ordinal, refusal);
         }
     }
 }
@@ -74,7 +82,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
-        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, collectives->call_count, refusal);
         mpi_multicast_open(comm); /* as whoever hears of it */
     }
 }
@@ -85,7 +93,7 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
     mpi_multicast_open(exchange->comm);
     if (!exchange->is_notified) {
         exchange->is_notified = true;
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &refusal);
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, exchange->ordinal, &refusal);
     }
 }
 
@@ -124,6 +132,9 @@ void mpi_exchange_compare(void)
     if (mpi_process.has_notified_launcher) {
         return;
     }
+    if (mpi_process.job != NULL && cw_job_groups(mpi_process.job) != NULL) {
+        cw_groups_ask(cw_job_groups(mpi_process.job));
+    }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         const struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
         for (; exchange != NULL; exchange = exchange->next) {
@@ -134,15 +145,35 @@ void mpi_exchange_compare(void)
     }
 }
 
+/* Whether this rank carries the call that a message is about out in another way, without exchanges of this
+ * communicator. */
+static bool goes_otherwise(const struct mpi_comm *comm, const struct exchange_head *head)
+{
+    return head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
+}
+
+bool mpi_refusal_inner(struct mpi_comm *comm, const struct exchange_head *head)
+{
+    bool is_inner = comm != NULL && comm->collectives != NULL && comm->collectives->inner_mismatch != NULL &&
+                    goes_otherwise(comm, head);
+    if (is_inner) {
+        mpi_multicast_open(comm);
+        comm->collectives->inner_mismatch(comm);
+    }
+    return is_inner;
+}
+
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
 {
     const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
     if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
         return;
     }
-    bool goes_otherwise = head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
-    if (mpi_call_log_differs(comm, head) || (goes_otherwise && mpi_host_mismatch(comm, head->source))) {
-        refuse_one(comm, head->source, head->number, head->run, &refusal);
+    if (mpi_refusal_inner(comm, head)) {
+        mpi_exchange_refuse(comm, head->number, head->run, head->tag, &refusal); /* other hosts are in it, too */
+    } else if (mpi_call_log_differs(comm, head) ||
+               (goes_otherwise(comm, head) && mpi_host_mismatch(comm, head->source))) {
+        refuse_one(comm, head->source, head->number, head->run, head->tag, &refusal);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "mpi/collective/transport/transport.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 struct mpi_exchange_put {
     struct mpi_exchange_put *next;
+    struct mpi_exchange *exchange;
     uint64_t context;
     uint32_t rank;
     uint16_t number;
@@ -88,8 +90,11 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *kept = (struct mpi_exchange_put){
-        .context = context, .rank = rank, .number = exchange->put_count++, .multicast = multicast};
+    *kept = (struct mpi_exchange_put){.exchange = exchange,
+                                      .context = context,
+                                      .rank = rank,
+                                      .number = exchange->put_count++,
+                                      .multicast = multicast};
     int status =
         cw_paths_register(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->registration);
     if (status != CW_OK) {
@@ -107,7 +112,7 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
     status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
                            &message, sizeof(message), NULL, 0);
     if (status != CW_OK) {
-        mpi_deregister(rank, &kept->registration);
+        mpi_deregister(rank, &kept->registration, NULL, NULL); /* nobody has heard of it */
         free(kept);
         return status;
     }
@@ -259,6 +264,20 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
     get_start(get);
 }
 
+/* Its memory is the caller's again. */
+static void put_released(void *context)
+{
+    struct mpi_exchange_put *put = context;
+    struct mpi_exchange *exchange = put->exchange;
+    exchange->operations_open--;
+    if (put->multicast == NULL) {
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
+    } else {
+        mpi_multicast_acknowledged(put->multicast);
+    }
+    free(put);
+}
+
 static void ack_take(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
 {
     struct mpi_exchange_put **link = &exchange->puts;
@@ -270,15 +289,8 @@ static void ack_take(struct mpi_exchange *exchange, uint32_t rank, const struct 
         return;
     }
     *link = put->next;
-    struct mpi_multicast *multicast = put->multicast;
-    if (multicast == NULL) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
-    }
-    mpi_deregister(rank, &put->registration);
-    free(put);
-    if (multicast != NULL) {
-        mpi_multicast_acknowledged(multicast);
-    }
+    exchange->operations_open++;
+    mpi_deregister(rank, &put->registration, put_released, put);
 }
 
 /* A piece of a long multicast: into its place; the last one ends it. */
@@ -398,6 +410,12 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         mpi_refusal_answer(comm, &head);
         return;
     }
+    if (exchange == NULL && head.kind == EXCHANGE_REFUSE && comm != NULL) {
+        mpi_multicast_open(comm); /* this rank may never come to that call */
+        if (mpi_refusal_inner(comm, &head)) {
+            return;
+        }
+    }
     if (comm == NULL && mpi_context_was_freed(head.context)) {
         mpi_kept.dropped++;
         return;
@@ -461,6 +479,26 @@ bool mpi_exchange_is_idle(const struct mpi_exchange *exchange)
     return exchange->puts == NULL && exchange->operations_open == 0 && exchange->multicasts_open == 0;
 }
 
+static void put_withdrawn(void *context)
+{
+    struct mpi_exchange_put *put = context;
+    put->exchange->operations_open--;
+    if (put->multicast != NULL) {
+        mpi_multicast_lost(put->multicast);
+    }
+    free(put);
+}
+
+void mpi_exchange_withdraw(struct mpi_exchange *exchange)
+{
+    while (exchange->puts != NULL) {
+        struct mpi_exchange_put *put = exchange->puts;
+        exchange->puts = put->next;
+        exchange->operations_open++;
+        mpi_deregister(put->rank, &put->registration, put_withdrawn, put);
+    }
+}
+
 void mpi_exchange_end(struct mpi_exchange *exchange)
 {
     struct mpi_exchange **link = &exchange->comm->collectives->exchanges;
@@ -474,13 +512,5 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
     mpi_call_log_note(exchange);
     mpi_direct_end(exchange);
     exchange_parts_free(exchange);
-    while (exchange->puts != NULL) { /* only after a failure */
-        struct mpi_exchange_put *put = exchange->puts;
-        exchange->puts = put->next;
-        mpi_deregister(put->rank, &put->registration);
-        if (put->multicast != NULL) {
-            mpi_multicast_lost(put->multicast);
-        }
-        free(put);
-    }
+    assert(exchange->puts == NULL);
 }

@@ -32,7 +32,7 @@ struct mpi_exchange {
     struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
     uint16_t put_count;                 /* offered ones so far: their numbers */
     struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */
-    uint32_t operations_open;           /* own gets and direct puts under way */
+    uint32_t operations_open;           /* own gets and direct puts under way, offers whose memory is let go of */
     uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
     struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
     struct mpi_exchange *next;          /* of the communicator */
@@ -50,6 +50,8 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 /* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
  * in any order. */
 void mpi_exchange_throttle(struct mpi_exchange *exchange);
+/* After a failure: what was offered and has not been got is taken back. */
+void mpi_exchange_withdraw(struct mpi_exchange *exchange);
 /* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
 /* Whether all that it has offered or put is there, and all that it gets is here. */

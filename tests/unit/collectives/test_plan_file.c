@@ -32,7 +32,7 @@ static struct cw_plan *plan_make(enum cw_collective collective, const char *algo
     }
     parameters.segment_bytes = 40;
     parameters.multicast_eager_max_bytes = 5000;
-    parameters.far_eager_max_bytes = 6000;
+    parameters.single_eager_max_bytes = 6000;
     struct cw_problem_request request = {
         .collective = collective,
         .ranks = ranks,
@@ -124,7 +124,7 @@ static void test_written_and_read(void **state)
         assert_string_equal(plan->algorithm, again->algorithm);
         assert_true(plan->parameters.segment_bytes == again->parameters.segment_bytes);
         assert_true(plan->parameters.multicast_eager_max_bytes == again->parameters.multicast_eager_max_bytes);
-        assert_true(plan->parameters.far_eager_max_bytes == again->parameters.far_eager_max_bytes);
+        assert_true(plan->parameters.single_eager_max_bytes == again->parameters.single_eager_max_bytes);
         assert_true(plan->problem->count == again->problem->count && plan->problem->root == again->problem->root);
         for (uint32_t rank = 0; rank < 7; rank++) {
             assert_schedules_equal(&plan->schedules[rank], &again->schedules[rank]);

@@ -1,5 +1,6 @@
 /* The control thread: ticks while something is pending, beats in any case, and stays away from signals. */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +15,8 @@
 
 /* Where the thread stands in; NULL: nowhere. */
 static struct cw_loop *loop;
+/* Whether it is a dataplane thread. */
+static bool has_core;
 
 struct counts {
     _Atomic uint32_t ticks;
@@ -50,7 +53,12 @@ static struct cw_control *start(struct counts *counts)
     memset(counts, 0, sizeof(*counts));
     sem_init(&counts->ticked, 0, 0);
     sem_init(&counts->beaten, 0, 0);
-    const struct cw_control_config config = {.loop = loop, .context = counts, .tick = tick, .heartbeat = heartbeat};
+    const struct cw_control_config config = {.loop = loop,
+                                             .has_core = has_core,
+                                             .core = sched_getcpu(),
+                                             .context = counts,
+                                             .tick = tick,
+                                             .heartbeat = heartbeat};
     assert_int_equal(cw_control_create(&config, &control, error, sizeof(error)), CW_OK);
     return control;
 }
@@ -73,7 +81,7 @@ static void test_ticks_while_pending(void **state)
     cw_control_pending(control, -3);
     cw_control_destroy(control);
     assert_true(atomic_load(&counts.blocked));
-    assert_string_equal(counts.name, "cw-control");
+    assert_string_equal(counts.name, has_core ? "cw-dataplane" : "cw-control");
     uint32_t ticks = atomic_load(&counts.ticks);
     assert_true(ticks >= 5);
 }
@@ -129,12 +137,21 @@ static void test_quiet_before_the_end(void **state)
     cw_control_quiet(NULL);
 }
 
+static void test_no_such_core(void **state)
+{
+    struct cw_control *control;
+    char error[256] = "";
+    const struct cw_control_config config = {.has_core = true, .core = 1023, .tick = tick, .heartbeat = heartbeat};
+    assert_int_equal(cw_control_create(&config, &control, error, sizeof(error)), CW_ERROR_SYSTEM);
+    assert_non_null(strstr(error, "on core 1023"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks_while_pending),  cmocka_unit_test(test_beats_when_idle),
         cmocka_unit_test(test_every_wake_arrives),   cmocka_unit_test(test_destroy_at_once),
-        cmocka_unit_test(test_quiet_before_the_end),
+        cmocka_unit_test(test_quiet_before_the_end), cmocka_unit_test(test_no_such_core),
     };
     int failed = cmocka_run_group_tests_name("alone", tests, NULL, NULL);
     char error[CW_PORT_TEXT_BYTES];
@@ -152,6 +169,13 @@ int main(void)
         return 1;
     }
     failed += cmocka_run_group_tests_name("at a loop", tests, NULL, NULL);
+    cw_loop_destroy(loop);
+    loop_config.stands_by = true;
+    if (cw_loop_create(&loop_config, endpoint, ports[0], &loop, error, sizeof(error)) != CW_OK) {
+        return 1;
+    }
+    has_core = true;
+    failed += cmocka_run_group_tests_name("on a core of its own", tests, NULL, NULL);
     cw_loop_destroy(loop);
     cw_endpoint_destroy(endpoint);
     cw_port_close(ports[0]);

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/neighbour.h>
-#include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,21 +15,9 @@
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 #include "tests/test.h"
+#include "tests/unit/control/netlink_answer.h"
 
-enum { INTERFACE = 7, ROOM = 8, ANSWER_BYTES = 1024 };
-
-struct answer {
-    _Alignas(struct nlmsghdr) uint8_t bytes[ANSWER_BYTES];
-    uint32_t length;
-};
-
-static void attribute_add(struct answer *answer, uint16_t type, const void *data, uint16_t bytes)
-{
-    struct rtattr attribute = {.rta_len = (uint16_t)(sizeof(attribute) + bytes), .rta_type = type};
-    memcpy(answer->bytes + answer->length, &attribute, sizeof(attribute));
-    memcpy(answer->bytes + answer->length + sizeof(attribute), data, bytes);
-    answer->length += RTA_ALIGN(attribute.rta_len);
-}
+enum { INTERFACE = 7, ROOM = 8 };
 
 static struct cw_ip ip_of(const char *text)
 {
@@ -45,18 +32,13 @@ static void neighbour_add(struct answer *answer, const char *text, uint16_t stat
     const uint8_t mac[6] = {2, 0, 0, 0, 0, last};
     const struct cw_ip ip = ip_of(text);
     uint16_t bytes = cw_ip_is_v4(&ip) ? 4 : 16;
-    uint32_t begin = answer->length;
-    struct nlmsghdr header = {.nlmsg_type = RTM_NEWNEIGH};
-    struct ndmsg message = {
+    const struct ndmsg message = {
         .ndm_family = bytes == 4 ? AF_INET : AF_INET6, .ndm_state = state, .ndm_ifindex = interface};
-    memcpy(answer->bytes + begin + NLMSG_HDRLEN, &message, sizeof(message));
-    answer->length += NLMSG_LENGTH(sizeof(message));
+    message_add(answer, RTM_NEWNEIGH, &message, sizeof(message));
     attribute_add(answer, NDA_DST, ip.bytes + 16 - bytes, bytes);
     if (last != 0) {
         attribute_add(answer, NDA_LLADDR, mac, sizeof(mac));
     }
-    header.nlmsg_len = answer->length - begin;
-    memcpy(answer->bytes + begin, &header, sizeof(header));
 }
 
 static void answer_make(struct answer *answer)
@@ -102,7 +84,6 @@ static void tables_are_read(void **state)
     assert_int_equal(cw_neighbours_parse(&done, sizeof(done), INTERFACE, found, ROOM, &count), CW_ERROR_SYSTEM);
 }
 
-/* Each in memory of its own length, so that the sanitizer sees who reads on. */
 static void broken_tables_do_no_harm(void **state)
 {
     struct answer answer;
@@ -113,11 +94,7 @@ static void broken_tables_do_no_harm(void **state)
         struct cw_neighbour found[ROOM];
         uint32_t count = 0, length = (uint32_t)cw_random_below(&random, answer.length + 1);
         length = round % 3 == 0 ? answer.length : length;
-        uint8_t *copy = malloc(length + 1);
-        memcpy(copy, answer.bytes, length);
-        for (uint64_t flips = cw_random_below(&random, 4); flips > 0 && length > 0; flips--) {
-            copy[cw_random_below(&random, length)] = (uint8_t)cw_random_next(&random);
-        }
+        uint8_t *copy = broken_copy(&answer, length, &random);
         int status = cw_neighbours_parse(copy, length, INTERFACE, found, ROOM, &count);
         assert_true(status == CW_OK || status == CW_ERROR_NOT_FOUND || status == CW_ERROR_SYSTEM);
         assert_true(count <= ROOM);

@@ -7,26 +7,13 @@
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
+#include "tests/unit/control/line_rows.h"
 
 enum { RANDOM_LINES = 200000 };
 
-/* In memory of its own, so that the sanitizer sees each byte too many. */
-static int parse(const char *text, struct cw_pmi1_line *line, char **copy)
-{
-    *copy = strdup(text);
-    assert_non_null(*copy);
-    return cw_pmi1_parse(*copy, strlen(text), line);
-}
-
 static void test_parse(void **state)
 {
-    static const struct {
-        const char *text;
-        int status;
-        size_t count;
-        const char *name; /* of the last word */
-        const char *value;
-    } rows[] = {
+    static const struct line_row rows[] = {
         {"cmd=init pmi_version=1 pmi_subversion=1", CW_OK, 3, "pmi_subversion", "1"},
         {"  cmd=get\tkey=a=b  ", CW_OK, 2, "key", "a=b"},
         {"endcmd", CW_OK, 1, "endcmd", ""},
@@ -39,17 +26,7 @@ static void test_parse(void **state)
         {"a b c d e f g h i j k l m n o p", CW_OK, 16, "p", ""},
         {"a b c d e f g h i j k l m n o p q", CW_ERROR_LIMIT, 0, NULL, NULL},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_pmi1_line line = {.count = 0};
-        char *copy;
-        assert_int_equal(parse(rows[i].text, &line, &copy), rows[i].status);
-        assert_int_equal(line.count, rows[i].count);
-        if (rows[i].count > 0) {
-            assert_string_equal(line.words[line.count - 1].name, rows[i].name);
-            assert_string_equal(line.words[line.count - 1].value, rows[i].value);
-        }
-        free(copy);
-    }
+    rows_expect(rows, sizeof(rows) / sizeof(rows[0]), cw_pmi1_parse);
 }
 
 static void test_length(void **state)
@@ -159,11 +136,7 @@ static void test_random(void **state)
             assert_int_equal(cw_pmi1_end(&writer), CW_OK);
             struct cw_pmi1_line again;
             assert_int_equal(cw_pmi1_parse(writer.text, writer.length - 1, &again), CW_OK);
-            assert_int_equal(again.count, line.count);
-            for (size_t j = 0; j < line.count; j++) {
-                assert_string_equal(again.words[j].name, line.words[j].name);
-                assert_string_equal(again.words[j].value, line.words[j].value);
-            }
+            words_expect(&again, &line);
         }
         free(text);
     }

@@ -7,18 +7,13 @@
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
+#include "tests/unit/control/line_rows.h"
 
 enum { RANDOM_MESSAGES = 200000 };
 
 static void test_parse(void **state)
 {
-    static const struct {
-        const char *text;
-        int status;
-        size_t count;
-        const char *name; /* of the last word */
-        const char *value;
-    } rows[] = {
+    static const struct line_row rows[] = {
         {"cmd=fullinit-response;rc=0;rank=3;size=8;", CW_OK, 4, "size", "8"},
         {"cmd=kvs-get-response;value=a=b;", CW_OK, 2, "value", "a=b"},
         {"value=a;;b;", CW_OK, 1, "value", "a;b"},
@@ -40,18 +35,7 @@ static void test_parse(void **state)
         {"a=;b=;c=;d=;e=;f=;g=;h=;i=;j=;k=;l=;m=;n=;o=;p=;", CW_OK, 16, "p", ""},
         {"a=;b=;c=;d=;e=;f=;g=;h=;i=;j=;k=;l=;m=;n=;o=;p=;q=;", CW_ERROR_LIMIT, 0, NULL, NULL},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_pmi1_line line = {.count = 0};
-        char *copy = strdup(rows[i].text); /* so that the sanitizer sees each byte too many */
-        assert_non_null(copy);
-        assert_int_equal(cw_pmi2_parse(copy, strlen(copy), &line), rows[i].status);
-        assert_int_equal(line.count, rows[i].count);
-        if (rows[i].count > 0) {
-            assert_string_equal(line.words[line.count - 1].name, rows[i].name);
-            assert_string_equal(line.words[line.count - 1].value, rows[i].value);
-        }
-        free(copy);
-    }
+    rows_expect(rows, sizeof(rows) / sizeof(rows[0]), cw_pmi2_parse);
 }
 
 static void test_headers(void **state)
@@ -152,11 +136,7 @@ static void test_random(void **state)
             assert_int_equal(told, length);
             struct cw_pmi1_line again;
             assert_int_equal(cw_pmi2_parse(writer.text + CW_PMI2_HEADER, length, &again), CW_OK);
-            assert_int_equal(again.count, line.count);
-            for (size_t j = 0; j < line.count; j++) {
-                assert_string_equal(again.words[j].name, line.words[j].name);
-                assert_string_equal(again.words[j].value, line.words[j].value);
-            }
+            words_expect(&again, &line);
             taken++;
         }
         free(text);

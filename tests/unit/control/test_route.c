@@ -1,6 +1,5 @@
 /* Routes: what the kernel's answers say, whatever they are cut to; and that this host has one to itself. */
 #include <arpa/inet.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,29 +8,13 @@
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
-
-struct answer {
-    _Alignas(struct nlmsghdr) uint8_t bytes[256];
-    uint32_t length;
-};
-
-static void attribute_add(struct answer *answer, uint16_t type, const void *data, uint16_t bytes)
-{
-    struct rtattr attribute = {.rta_len = (uint16_t)(sizeof(attribute) + bytes), .rta_type = type};
-    memcpy(answer->bytes + answer->length, &attribute, sizeof(attribute));
-    memcpy(answer->bytes + answer->length + sizeof(attribute), data, bytes);
-    answer->length += RTA_ALIGN(attribute.rta_len);
-    memcpy(answer->bytes, &answer->length, sizeof(answer->length));
-}
+#include "tests/unit/control/netlink_answer.h"
 
 static void answer_begin(struct answer *answer, uint16_t type, uint8_t kind)
 {
-    struct nlmsghdr header = {.nlmsg_type = type, .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg))};
-    struct rtmsg message = {.rtm_family = AF_INET, .rtm_type = kind};
-    memset(answer, 0, sizeof(*answer));
-    memcpy(answer->bytes, &header, sizeof(header));
-    memcpy(answer->bytes + NLMSG_HDRLEN, &message, sizeof(message));
-    answer->length = header.nlmsg_len;
+    const struct rtmsg message = {.rtm_family = AF_INET, .rtm_type = kind};
+    *answer = (struct answer){.length = 0};
+    message_add(answer, type, &message, sizeof(message));
 }
 
 /* lo, from 10.0.0.1 through 10.0.0.254, whose path is known to be of 1,400 bytes */
@@ -67,7 +50,36 @@ static void answers_are_read(void **state)
     assert_int_equal(cw_route_parse(answer.bytes, answer.length, &route), CW_ERROR_SYSTEM);
 }
 
-/* Each in memory of its own length, so that the sanitizer sees who reads on. */
+/* A way to an address of IPv4 by a router that has one of IPv6 only, or the same kind in the other form. */
+static void next_hops_of_the_other_kind_are_read(void **state)
+{
+    static const struct {
+        uint16_t family;
+        const char *ip;
+        uint16_t bytes;     /* of the attribute */
+        const char *wanted; /* NULL: none */
+    } rows[] = {
+        {AF_INET6, "fe80::1", 18, "fe80::1"}, {AF_INET, "10.0.0.254", 6, "10.0.0.254"}, {AF_INET6, "fe80::1", 6, NULL},
+        {AF_INET, "10.0.0.254", 2, NULL},     {AF_INET, "10.0.0.254", 1, NULL},         {AF_UNIX, "fe80::1", 18, NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct answer answer;
+        struct cw_route route;
+        struct cw_ip ip;
+        uint8_t via[18];
+        char text[CW_IP_TEXT_BYTES];
+        assert_true(cw_ip_read(rows[i].ip, &ip));
+        memcpy(via, &rows[i].family, 2);
+        memcpy(via + 2, ip.bytes + (cw_ip_is_v4(&ip) ? 12 : 0), cw_ip_is_v4(&ip) ? 4 : 16);
+        answer_begin(&answer, RTM_NEWROUTE, RTN_UNICAST);
+        attribute_add(&answer, RTA_VIA, via, rows[i].bytes);
+        assert_int_equal(cw_route_parse(answer.bytes, answer.length, &route), CW_OK);
+        cw_ip_write(&route.gateway, text);
+        assert_int_equal(cw_ip_is_none(&route.gateway), rows[i].wanted == NULL);
+        assert_true(rows[i].wanted == NULL || strcmp(text, rows[i].wanted) == 0);
+    }
+}
+
 static void broken_answers_do_no_harm(void **state)
 {
     struct answer answer;
@@ -77,11 +89,7 @@ static void broken_answers_do_no_harm(void **state)
     answer_make(&answer);
     for (uint32_t round = 0; round < 20000; round++) {
         uint32_t length = (uint32_t)cw_random_below(&random, answer.length + 1);
-        uint8_t *copy = malloc(length + 1);
-        memcpy(copy, answer.bytes, length);
-        for (uint64_t flips = cw_random_below(&random, 4); flips > 0 && length > 0; flips--) {
-            copy[cw_random_below(&random, length)] = (uint8_t)cw_random_next(&random);
-        }
+        uint8_t *copy = broken_copy(&answer, length, &random);
         if (length >= 4 && round % 2 == 0) {
             memcpy(copy, &length, sizeof(length)); /* the message says so itself */
         }
@@ -116,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_read),
+        cmocka_unit_test(next_hops_of_the_other_kind_are_read),
         cmocka_unit_test(broken_answers_do_no_harm),
         cmocka_unit_test(this_host_has_one_to_itself),
     };

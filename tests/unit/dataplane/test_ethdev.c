@@ -108,7 +108,7 @@ static void gather_send(struct cw_port *port, struct cw_port_memory *memory, con
     uint32_t offset = 40;
     memcpy(packet.data, source, offset);
     packet.length = offset;
-    packet.piece_count = pieces;
+    packet.piece_count = (uint16_t)pieces;
     for (uint32_t i = 0; i < pieces; i++) {
         uint32_t length = 100 * (i + 1);
         packet.pieces[i] = (struct cw_piece){.data = source + offset, .length = length, .memory = memory};

@@ -113,7 +113,7 @@ static void frames_gather(struct cw_port *port, uint32_t mtu_bytes)
         left -= packet.length;
         source += packet.length;
         for (uint32_t pieces = 1 + number % CW_PORT_PIECES_MAX; left > 0; packet.piece_count++) {
-            uint32_t length = packet.piece_count + 1 < pieces ? 1 + left / 3 : left;
+            uint32_t length = packet.piece_count + 1u < pieces ? 1 + left / 3 : left;
             packet.pieces[packet.piece_count] = (struct cw_piece){.data = source, .length = length, .memory = memory};
             source += length;
             left -= length;
@@ -419,13 +419,15 @@ static void test_patient_client(void **state)
 static void case_unprivileged(int descriptor, const void *argument)
 {
     (void)descriptor;
-    CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
-    char error[CW_PORT_TEXT_BYTES] = "";
+    char error[CW_PORT_TEXT_BYTES] = "", arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     struct cw_port *port = NULL;
     struct cw_port_ethdev_config config;
     cw_port_ethdev_config_init(&config);
     config.device = "net_af_packet0";
     config.device_arguments = "iface=lo";
+    /* loads the library of DPDK's part: where it lies, below /root for instance, that user may not look */
+    CHECK(cw_port_ethdev_arguments(&config, arguments, sizeof(arguments)) == CW_OK);
+    CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
     CHECK(cw_port_ethdev_open(&config, &port, error, sizeof(error)) == CW_ERROR_PERMISSION);
     CHECK(strstr(error, "CAP_NET_RAW") != NULL);
     cw_port_close(memif_open(argument, true));

@@ -44,6 +44,7 @@ struct mode {
     enum cw_loop_fallback fallback[2];
     bool spin;
     uint32_t lose_one_in;
+    bool stands_by[2];
 };
 
 static struct cw_loop_config loop_config(const struct mode *mode, uint32_t host)
@@ -53,6 +54,7 @@ static struct cw_loop_config loop_config(const struct mode *mode, uint32_t host)
     loop.mode = mode->mode[host];
     loop.fallback = mode->fallback[host];
     loop.spin = mode->spin;
+    loop.stands_by = mode->stands_by[host];
     loop.command_count = 64; /* small, so that it fills */
     return loop;
 }
@@ -211,19 +213,42 @@ static void check_many_threads(const struct mode *mode)
 }
 
 static const struct mode modes[] = {
-    {"dedicated both", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0},
-    {"dedicated, loss", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 50},
-    {"inline with fallback", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {CW_FALLBACK_THREAD, CW_FALLBACK_THREAD}, false, 0},
+    {"dedicated both",
+     {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED},
+     {CW_FALLBACK_NONE, CW_FALLBACK_NONE},
+     false,
+     0,
+     {false, false}},
+    {"dedicated, loss",
+     {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED},
+     {CW_FALLBACK_NONE, CW_FALLBACK_NONE},
+     false,
+     50,
+     {false, false}},
+    {"inline with fallback",
+     {CW_LOOP_INLINE, CW_LOOP_INLINE},
+     {CW_FALLBACK_THREAD, CW_FALLBACK_THREAD},
+     false,
+     0,
+     {false, false}},
     {"inline, others stand in, loss",
      {CW_LOOP_INLINE, CW_LOOP_INLINE},
      {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
      false,
-     50},
+     50,
+     {false, false}},
+    {"inline, others stand by, loss",
+     {CW_LOOP_INLINE, CW_LOOP_INLINE},
+     {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
+     false,
+     50,
+     {true, true}},
     {"fallback at the sender, loss",
      {CW_LOOP_INLINE, CW_LOOP_DEDICATED},
      {CW_FALLBACK_THREAD, CW_FALLBACK_NONE},
      false,
-     50},
+     50,
+     {false, false}},
 };
 
 static void test_many_threads_post(void **state)
@@ -233,9 +258,9 @@ static void test_many_threads_post(void **state)
     }
 }
 
-static void fallback_acknowledges(enum cw_loop_fallback fallback)
+static void fallback_acknowledges(enum cw_loop_fallback fallback, bool stands_by)
 {
-    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {fallback, fallback}, false, 0};
+    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {fallback, fallback}, false, 0, {false, stands_by}};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
     hosts_open(hosts, &mode);
@@ -268,8 +293,53 @@ static void fallback_acknowledges(enum cw_loop_fallback fallback)
 /* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
 static void test_fallback_acknowledges_for_an_application_that_computes(void **state)
 {
-    fallback_acknowledges(CW_FALLBACK_THREAD);
-    fallback_acknowledges(CW_FALLBACK_CALLER);
+    fallback_acknowledges(CW_FALLBACK_THREAD, false);
+    fallback_acknowledges(CW_FALLBACK_CALLER, false);
+    fallback_acknowledges(CW_FALLBACK_CALLER, true);
+}
+
+/* Whoever stands by is told of events that the application, which is away, does not take; and turns for one that sleeps
+ * in a call, which takes them itself. */
+static void test_who_stands_by_knows_of_events(void **state)
+{
+    const struct mode mode = {
+        "", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {CW_FALLBACK_THREAD, CW_FALLBACK_NONE}, false, 0, {false, true}};
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+    assert_non_null(hosts);
+    hosts_open(hosts, &mode);
+    struct host *host = &hosts->list[0], *target = &hosts->list[1];
+    uint64_t value = 77;
+    struct cw_put put = {.peer = host->peer,
+                         .region = target->token,
+                         .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}};
+    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    struct cw_event events[2];
+    uint32_t count = 0;
+    while (count == 0) { /* the first is that the other host has come */
+        assert_true(cw_loop_stand_in(target->loop, cw_clock_ns() + PATIENCE_NS));
+        while (cw_endpoint_events(target->endpoint, events, 1) > 0) {
+            count += events[0].kind == CW_EVENT_PUT;
+        }
+    }
+    assert_int_equal(count, 1);
+    assert_false(cw_loop_stand_in(target->loop, cw_clock_ns() + 1000)); /* nothing more: until its time */
+    cw_loop_recall(target->loop);
+    assert_false(cw_loop_stand_in(target->loop, UINT64_MAX)); /* called off before */
+
+    target->has_stand_in = true;
+    assert_int_equal(pthread_create(&target->stand_in, NULL, stand_in, target), 0);
+    value++;
+    put.offset = sizeof(value); /* the first may be in flight: debug builds refuse an overlap */
+    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    for (count = 0; count == 0 && cw_clock_ns() < until_ns;) {
+        count = cw_loop_wait(target->loop, events, 1, PATIENCE_NS);
+    }
+    assert_int_equal(count, 1);
+    assert_int_equal(events[0].kind, CW_EVENT_PUT);
+    assert_memory_equal(target->memory + put.offset, &value, sizeof(value));
+    hosts_close(hosts);
+    free(hosts);
 }
 
 static int add(struct cw_endpoint *endpoint, void *context)
@@ -320,7 +390,7 @@ static void test_calls_run_one_at_a_time(void **state)
 static void test_errors_of_queued_commands_become_events(void **state)
 {
     const struct mode mode = {
-        "", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0};
+        "", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0, {false, false}};
     struct hosts *hosts = calloc(1, sizeof(*hosts));
     assert_non_null(hosts);
     hosts_open(hosts, &mode);
@@ -454,6 +524,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_threads_post),
         cmocka_unit_test(test_fallback_acknowledges_for_an_application_that_computes),
+        cmocka_unit_test(test_who_stands_by_knows_of_events),
         cmocka_unit_test(test_calls_run_one_at_a_time),
         cmocka_unit_test(test_errors_of_queued_commands_become_events),
         cmocka_unit_test(test_no_command_is_left_behind),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/port/mappings.h"
+#include "dataplane/register/mappings.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 

@@ -75,7 +75,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
         .rank_count = HOSTS,
         .host = {(uint8_t)rank},
         .nonce = rank,
-        .loop = host->loop,
+        .set = {.loops = {host->loop}, .count = 1},
         .address = cw_endpoint_address(host->endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,

@@ -96,7 +96,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port, ui
         .rank = rank,
         .rank_count = 2,
         .nonce = rank,
-        .loop = host->loop,
+        .set = {.loops = {host->loop}, .count = 1},
         .address = cw_endpoint_address(host->endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,
@@ -310,6 +310,9 @@ static void a_rank_that_starts_again_is_told_of(void **state)
         assert_int_equal(hosts[1].down_status, CW_ERROR_PEER_RESTARTED);
         assert_false(cw_paths_is_silent(hosts[1].paths, 0));
         assert_string_equal(cw_paths_failure(hosts[1].paths), "rank 0: the peer has restarted");
+        assert_int_equal(cw_paths_message_max(hosts[1].paths, 0), SLOT_BYTES); /* as before: it is still said so long */
+        static const uint8_t long_one[SLOT_BYTES] = {0};
+        assert_int_equal(cw_paths_send(hosts[1].paths, 0, 0, NULL, 0, long_one, SLOT_BYTES), CW_ERROR_PEER_FAILED);
         hosts_close(hosts);
     }
 }
@@ -379,7 +382,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     struct cw_paths_config config = {
         .rank_count = 2,
         .nonce = 5,
-        .loop = host.loop,
+        .set = {.loops = {host.loop}, .count = 1},
         .address = cw_endpoint_address(host.endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = &host,
@@ -390,7 +393,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     };
     assert_int_equal(cw_paths_create(&config, &host.paths, error, sizeof(error)), CW_OK);
     config.rank = 1;
-    config.loop = NULL;
+    config.set.count = 0;
     config.handler.context = config.handler.others.context = &neighbour;
     config.handler.others.message = take_answer;
     assert_int_equal(cw_paths_create(&config, &neighbour.paths, error, sizeof(error)), CW_OK);

@@ -71,7 +71,7 @@ static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to,
         *place = byte_of(number, at);
     }
     uint32_t half = apart_bytes / 2;
-    packet->piece_count = apart_bytes < 2 ? apart_bytes : 2;
+    packet->piece_count = (uint16_t)(apart_bytes < 2 ? apart_bytes : 2);
     packet->pieces[0] = (struct cw_piece){.data = apart, .length = apart_bytes - half};
     packet->pieces[1] = (struct cw_piece){.data = apart + apart_bytes - half, .length = half};
 }

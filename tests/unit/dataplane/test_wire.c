@@ -309,6 +309,21 @@ static void test_checksums_of_pieces(void **state)
     }
 }
 
+static void test_only_signed_data_goes_without_crc(void **state)
+{
+    uint8_t frame[FRAME_BYTES];
+    uint32_t length = write_packet(frame);
+    struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
+    const struct cw_wire_header *found;
+    header->flags = CW_WIRE_SUMMED;
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found), CW_WIRE_GOOD);
+    header->flags = CW_WIRE_SUMMED | CW_WIRE_ENCRYPTED;
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found), CW_WIRE_MALFORMED);
+    header->flags = CW_WIRE_SUMMED;
+    header->type = CW_WIRE_ACK;
+    assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, 0, &found), CW_WIRE_MALFORMED);
+}
+
 static void test_groups_have_a_port_of_their_own(void **state)
 {
     static const struct {
@@ -458,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_altered_packets_are_told_apart),
         cmocka_unit_test(test_packets_over_ipv6),
         cmocka_unit_test(test_checksums_of_pieces),
+        cmocka_unit_test(test_only_signed_data_goes_without_crc),
         cmocka_unit_test(test_groups_have_a_port_of_their_own),
         cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
         cmocka_unit_test(test_sealed_form_and_back),

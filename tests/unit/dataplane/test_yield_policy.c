@@ -54,6 +54,22 @@ static void test_long_yields_retreat(void **state)
     assert_int_equal(yield_policy.retreat_ns, CW_YIELD_RETREAT_MIN_NS);
 }
 
+/* Who lets others run all the time sleeps after some of these yields, each time anew; who is alone never does. */
+static void test_is_tired_of_sharing(void **state)
+{
+    struct cw_yield_policy yield_policy = {.resume_ns = 0};
+    uint64_t now_ns = 1;
+    for (uint32_t i = 0; i < 10 * CW_YIELD_TIRES; i++, now_ns += 10000) {
+        cw_yield_policy_note(&yield_policy, now_ns, now_ns + CW_YIELD_SHARED_NS);
+        assert_false(cw_yield_policy_is_tired(&yield_policy));
+    }
+    for (uint32_t i = 1; i < 5 * CW_YIELD_TIRES; i++, now_ns += 10000) {
+        cw_yield_policy_note(&yield_policy, now_ns, now_ns + CW_YIELD_SHARED_NS + 1);
+        assert_int_equal(cw_yield_policy_is_tired(&yield_policy), i % CW_YIELD_TIRES == 0);
+    }
+    assert_int_equal(yield_policy.resume_ns, 0); /* and yields still pay */
+}
+
 /* Somebody's slice now and then is no reason to sleep. */
 static void test_some_long_yields_among_short_ones(void **state)
 {
@@ -71,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short_yields_go_on),
+        cmocka_unit_test(test_is_tired_of_sharing),
         cmocka_unit_test(test_long_yields_retreat),
         cmocka_unit_test(test_some_long_yields_among_short_ones),
     };

@@ -1,4 +1,5 @@
-/* Multicast: filtered by address where the driver can, else by letting more in. */
+/* Multicast: groups are filtered by address where the driver can, else by letting more in. It is decided when the first
+ * group is joined. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <errno.h>
@@ -157,3 +158,23 @@ const char *cw_port_ethdev_multicast(const struct cw_port *base)
     }
     return "unknown";
 }
+
+static bool multicast_has(struct ethdev_port *port, const struct rte_eth_dev_info *info, char *why)
+{
+    (void)port;
+    (void)info;
+    snprintf(why, CW_OFFLOAD_WHY_BYTES, "asked when it has started");
+    return true;
+}
+
+/* An empty list changes nothing, and a driver without filters refuses it. */
+static int multicast_begin(struct ethdev_port *port, char *why)
+{
+    int result = rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
+    snprintf(why, CW_OFFLOAD_WHY_BYTES, "%s",
+             result == -ENOTSUP ? "the driver has no filter for groups: all multicast is let in"
+                                : "filters are set as groups are joined");
+    return result == -ENOTSUP ? result : 0;
+}
+
+const struct ethdev_offload ethdev_offload_multicast = {.has = multicast_has, .begin = multicast_begin};

@@ -1,4 +1,4 @@
-#include "dataplane/port/mappings.h"
+#include "dataplane/register/mappings.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintpt
     return CW_OK;
 }
 
-void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages)
+static void pages_unlink(struct cw_mappings *mappings, const struct cw_pages *pages)
 {
     struct cw_pages **link = &mappings->pages;
     while (*link != pages) {
@@ -117,6 +117,19 @@ void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages)
         link = &(*link)->next;
     }
     *link = pages->next;
+}
+
+void cw_mappings_retire(struct cw_mappings *mappings, struct cw_pages *pages)
+{
+    pages_unlink(mappings, pages);
+    pages->is_retired = true;
+}
+
+void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages)
+{
+    if (!pages->is_retired) {
+        pages_unlink(mappings, pages);
+    }
     for (struct cw_mapping *at = mappings->mappings; at != NULL && at->first < pages->end; at = at->next) {
         at->users -= at->end > pages->first;
     }

@@ -3,11 +3,13 @@
  * Invariants
  *   - Mappings do not overlap, and are undone as they were made: IOMMUs (VFIO) split none.
  *   - A mapping lasts as long as a registration touches it, so every page of a registration is mapped.
+ *   - A registration whose memory the program has given back is retired: its pages stay mapped until it is removed, and
+ *     are shared with nobody who comes later.
  *   - A page that no registration has any more, but a mapping still covers, is given to none: the system may have put
  *     other memory behind its address since. Such a registration is refused until the mapping is gone.
  *
- * Order of calls: { cw_mappings_add, cw_mappings_remove }*, in any order; a mapping of zeroes with its functions is an
- * empty one. One thread at a time. */
+ * Order of calls: { cw_mappings_add, cw_mappings_retire or not, cw_mappings_remove }*, in any order; a mapping of
+ * zeroes with its functions is an empty one. One thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +21,7 @@ struct cw_pages {
     uintptr_t first;
     uintptr_t end;
     struct cw_pages *next;
+    bool is_retired;
 };
 
 struct cw_mapping;
@@ -40,3 +43,6 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintpt
 
 /* Takes a registration back, and undoes the mappings that were there for it alone. */
 void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages);
+
+/* Other memory may be behind the pages of a registration by now. Once, before it is removed. */
+void cw_mappings_retire(struct cw_mappings *mappings, struct cw_pages *pages);

@@ -1,0 +1,54 @@
+/* crossing: what one dataplane thread of a node has for another: frames for ranks that the other one serves, and what
+ * the first one does for all, groups of the NIC among it.
+ *
+ *    thread A --node_crossing_put--> [ a ring for each pair of threads ] --node_crossing_first, _next--> thread B
+ *
+ * Invariants
+ *  - A ring has one writer and one reader. What finds no room is the writer's to drop or to try again.
+ *  - No wake-up is lost: who is about to sleep says so, and looks once more; who has put something looks behind a full
+ *    fence whether the reader sleeps.
+ *
+ * Order of calls: node_crossing_make { ... }* node_crossing_free, when the threads have ended. Thread: each by its own
+ * number. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/port/port.h"
+
+enum { NODE_CORES_MAX = 8, NODE_CROSSING_SLOTS = 256 };
+
+enum node_crossing_kind {
+    NODE_CROSSING_FRAME, /* to a rank, or to members of a group */
+    NODE_CROSSING_ALL,   /* to every rank: what routers and switches ask */
+    NODE_CROSSING_JOIN,  /* to the first thread: a multicast MAC address */
+    NODE_CROSSING_LEAVE,
+};
+
+struct node_crossed {
+    uint32_t kind; /* enum node_crossing_kind */
+    uint32_t length;
+    uint8_t bytes[];
+};
+
+struct node_crossing;
+
+/* For `count` threads, of which number i has ports[i], which ends its sleep. NULL: no memory. */
+struct node_crossing *node_crossing_make(uint32_t count, struct cw_port *const *ports, uint32_t frame_bytes);
+void node_crossing_free(struct node_crossing *crossing); /* NULL is allowed */
+
+/* False: no room. */
+bool node_crossing_put(struct node_crossing *crossing, uint32_t from, uint32_t to, enum node_crossing_kind kind,
+                       const uint8_t *bytes, uint32_t length);
+/* The oldest of what a thread has for another; NULL: nothing. It stays until node_crossing_next. */
+const struct node_crossed *node_crossing_first(const struct node_crossing *crossing, uint32_t from, uint32_t to);
+void node_crossing_next(struct node_crossing *crossing, uint32_t from, uint32_t to);
+
+/* Says that a thread is about to sleep. True: there is something for it. */
+bool node_crossing_arm(struct node_crossing *crossing, uint32_t to);
+void node_crossing_disarm(struct node_crossing *crossing, uint32_t to);
+
+/* How many groups the ranks of a thread are members of, together: frames to groups go to those that have some. */
+void node_crossing_members_set(struct node_crossing *crossing, uint32_t number, uint32_t count);
+uint32_t node_crossing_members(const struct node_crossing *crossing, uint32_t number);

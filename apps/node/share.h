@@ -1,0 +1,47 @@
+/* share: who may send next, when many want to and the NIC takes less than they have: deficit round robin (Shreedhar and
+ * Varghese, 1995) by weights, and rates that are not exceeded.
+ *
+ * Invariants
+ *  - Of those that always have something to send, each gets bytes in proportion to its weight, but for two frames.
+ *  - One that has nothing to send saves nothing up. A rate is never exceeded by more than NODE_BURST_NS of it.
+ *
+ * Thread: one. No clock: `now_ns` is a parameter. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NODE_WEIGHT_MAX = 1000, NODE_QUANTUM_BYTES = 2048 /* a turn of the weight 1 */ };
+#define NODE_BURST_NS 200000ull
+
+/* A rate, as the time at which what was sent so far is over. */
+struct node_meter {
+    uint64_t rate_bps; /* 0: none */
+    uint64_t free_ns;
+};
+
+static inline bool node_meter_may(const struct node_meter *meter, uint64_t now_ns)
+{
+    return meter->rate_bps == 0 || meter->free_ns <= now_ns;
+}
+void node_meter_charge(struct node_meter *meter, uint64_t now_ns, uint32_t bytes);
+
+struct node_turn {
+    uint32_t weight; /* 1 .. NODE_WEIGHT_MAX */
+    bool has_work;   /* set by the user */
+    int64_t deficit_bytes;
+    struct node_meter meter;
+};
+
+struct node_round {
+    struct node_turn **turns; /* the user's */
+    uint32_t count;
+    uint32_t current;
+};
+
+/* The one that may send a frame now; NULL: none has work that its rate lets out. */
+struct node_turn *node_round_next(struct node_round *round, uint64_t now_ns);
+/* It has sent so many bytes. */
+void node_turn_charge(struct node_turn *turn, uint64_t now_ns, uint32_t bytes);
+/* When somebody who has work may send; UINT64_MAX: nobody has. */
+uint64_t node_round_deadline(const struct node_round *round);

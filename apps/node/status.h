@@ -1,0 +1,12 @@
+/* What `causeway node status` tells of a node that runs: its NIC, and what each lease has moved. */
+#pragma once
+
+#include <stdbool.h>
+
+struct node_status_options {
+    bool json;       /* a line each lease */
+    bool prometheus; /* one page, text format 0.0.4 */
+};
+
+/* Asks the node at a socket; a user hears of the own leases, root of all. One of enum app_exit. */
+int node_status(const char *path, const struct node_status_options *options);

@@ -1,0 +1,72 @@
+/* causeway offload: what a NIC takes over, what of it is on, and why not. */
+#include <stdio.h>
+
+#include "apps/cli/report.h"
+#include "apps/offload/device.h"
+#include "dataplane/status.h"
+
+static const char usage[] =
+    "offload DEVICE[,ARGUMENTS] [OPTION...]\n\n"
+    "Opens a port, asks its NIC for everything that it might take over from the core, and lists what it has, what is "
+    "on,\n"
+    "what stands in, and why not.\n\n" OFFLOAD_DEVICE_HELP;
+
+static void row_print(struct app_report *report, const struct cw_offload_report *row)
+{
+    const struct app_cell cells[] = {
+        app_text("offload", "offload", 16, cw_offload_name(row->offload)),
+        app_flag("has", NULL, row->has),
+        app_flag("used", NULL, row->used),
+        app_text(NULL, "has", 3, row->has ? "yes" : "no"),
+        app_text(NULL, "used", 4, row->used ? "yes" : "no"),
+        app_text("meaning", NULL, 0, cw_offload_meaning(row->offload)),
+        app_text("software", "else", 30, cw_offload_software(row->offload)),
+        app_text("why", "how, or why not", 0, row->why),
+    };
+    APP_REPORT(report, cells);
+}
+
+int offload_main(int argc, char **argv)
+{
+    struct app_report report = {.form = APP_REPORT_TABLE};
+    const char *words = "all";
+    uint64_t mtu_bytes = 1500;
+    const struct app_option options[] = {
+        OPTION_TEXT("offloads", "auto|off|all|NAMES", "what the NIC is asked for (all)", &words),
+        OPTION_BYTES("mtu", "largest IP packet (1500)", &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
+        OPTION_JSON(" a line", &report.json),
+        {0},
+    };
+    int code;
+    int first = app_options_parse(usage, options, 1, argc, argv, &code);
+    if (first < 0) {
+        return code;
+    }
+    if (first == argc) {
+        app_error("no device given", NULL, "causeway offload 0000:03:00.0, or net_tap0,iface=x");
+        return APP_EXIT_USAGE;
+    }
+    char error[CW_PORT_TEXT_BYTES] = "";
+    uint32_t offloads;
+    int status = cw_offload_read(words, &offloads, error, sizeof(error));
+    if (status != CW_OK) {
+        app_error(error, "--offloads", NULL);
+        return APP_EXIT_USAGE;
+    }
+    struct offload_device device;
+    status = offload_device_open(&device, argv[first], offloads, (uint32_t)mtu_bytes, error, sizeof(error));
+    if (status != CW_OK) {
+        offload_device_close(&device);
+        return app_error_status(status, error, NULL);
+    }
+    struct cw_offload_report rows[CW_PORT_OFFLOADS];
+    offload_device_reports(&device, rows);
+    if (!report.json) {
+        printf("%s, driver %s\n", argv[first], device.port->info.driver);
+    }
+    for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
+        row_print(&report, &rows[i]);
+    }
+    offload_device_close(&device);
+    return APP_EXIT_SUCCESS;
+}

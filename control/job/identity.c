@@ -1,0 +1,146 @@
+/* Who shares memory with us, and who shares cores with whom. */
+#include "control/job/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "dataplane/base/process.h"
+#include "dataplane/status.h"
+
+static int boot_read(char *boot, size_t bytes, const struct job_report *report)
+{
+    static const char path[] = "/proc/sys/kernel/random/boot_id";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, boot, bytes) : -1;
+    int error = errno;
+    if (file >= 0) {
+        close(file);
+    }
+    return got > 0 ? CW_OK
+                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
+                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
+}
+
+int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
+                      const struct job_report *report)
+{
+    struct {
+        char boot[64];
+        uint64_t processes; /* the namespace that process numbers are from */
+        uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
+        uint64_t user;
+        int emulated;
+    } machine;
+    struct stat status;
+    const char *word = getenv("CAUSEWAY_HOST");
+    memset(&machine, 0, sizeof(machine));
+    int failed = boot_read(machine.boot, sizeof(machine.boot), report);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    if (stat("/proc/self/ns/pid", &status) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "/proc/self/ns/pid: %s (mount /proc)", strerror(errno));
+    }
+    machine.processes = status.st_ino;
+    machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
+    machine.user = geteuid();
+    failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
+    if (failed != CW_OK) {
+        return failed;
+    }
+    *emulated = machine.emulated;
+    uint8_t boot[crypto_generichash_BYTES_MIN];
+    (void)crypto_generichash(boot, sizeof(boot), (const uint8_t *)machine.boot, sizeof(machine.boot), NULL, 0);
+    memcpy(own_machine, boot, sizeof(*own_machine));
+    crypto_generichash_state state;
+    if (crypto_generichash_init(&state, NULL, 0, 16) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)&machine, sizeof(machine)) != 0 ||
+        crypto_generichash_update(&state, (const uint8_t *)(word != NULL ? word : ""),
+                                  word != NULL ? strlen(word) : 0) != 0 ||
+        crypto_generichash_final(&state, host, 16) != 0) {
+        return FAIL(report, CW_ERROR_SYSTEM, "libsodium cannot hash the host's identity");
+    }
+    return CW_OK;
+}
+
+struct place_of {
+    uint64_t machine;
+    struct cw_process_cores cores;
+};
+
+static int machines_compare(const void *one, const void *other)
+{
+    uint64_t left = ((const struct place_of *)one)->machine, right = ((const struct place_of *)other)->machine;
+    return left < right ? -1 : left > right;
+}
+
+int job_crowding_find(struct cw_job *job, const struct job_report *report)
+{
+    uint32_t ranks = job->info.size;
+    struct place_of *places = calloc(ranks, sizeof(*places));
+    if (places == NULL) {
+        return FAIL(report, CW_ERROR_MEMORY, "no memory for the job");
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        places[rank] = (struct place_of){.machine = job->machines[rank], .cores = job->cores[rank]};
+    }
+    qsort(places, ranks, sizeof(*places), machines_compare);
+    job->crowding = 1;
+    for (uint32_t first = 0, next; first < ranks; first = next) {
+        for (next = first; next < ranks && places[next].machine == places[first].machine; next++) {
+        }
+        for (uint32_t at = first; at < next; at++) {
+            uint32_t crowding = cw_process_crowding(next - first, places[at].cores);
+            job->crowding = crowding > job->crowding ? crowding : job->crowding;
+        }
+    }
+    free(places);
+    return CW_OK;
+}
+
+static struct cw_dedicate_place place_find(const struct cw_job *job, bool are_all_here)
+{
+    struct cw_dedicate_place place = {.number = job->info.rank, .count = job->info.size, .cores = cw_process_cores()};
+    CPU_ZERO(&place.allowed);
+    (void)sched_getaffinity(0, sizeof(place.allowed), &place.allowed);
+    if (!are_all_here) {
+        place.number = place.count = 0;
+        for (uint32_t rank = 0; rank < job->info.size; rank++) {
+            bool is_here = job->machines[rank] == job->machines[job->info.rank];
+            place.number += is_here && rank < job->info.rank;
+            place.count += is_here;
+        }
+    }
+    return place;
+}
+
+int job_dedicate(struct cw_job *job, bool are_all_here, const struct job_report *report)
+{
+    const char *told = getenv("CAUSEWAY_DEDICATED_CORE");
+    struct cw_dedicate_wish wish;
+    char wrong[2 * CW_DEDICATE_TEXT_BYTES];
+    if (told != NULL && told[0] != 0) {
+        return cw_dedicate_told(told, &job->dedicated) == CW_OK
+                   ? CW_OK
+                   : FAIL(report, CW_ERROR_ARGUMENT,
+                          "CAUSEWAY_DEDICATED_CORE is '%.60s': `causeway run` sets it; set CAUSEWAY_DEDICATED instead",
+                          told);
+    }
+    if (cw_dedicate_read(getenv("CAUSEWAY_DEDICATED"), &wish, wrong, sizeof(wrong)) != CW_OK) {
+        return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_DEDICATED: %s", wrong);
+    }
+    struct cw_dedicate_place place = place_find(job, are_all_here);
+    cpu_set_t rest;
+    cw_dedicate_choose(&wish, &place, &rest, &job->dedicated);
+    if (job->dedicated.count > 0 && !CPU_EQUAL(&rest, &place.allowed)) {
+        (void)sched_setaffinity(0, sizeof(rest), &rest); /* else they share it, which is slow but right */
+    }
+    return CW_OK;
+}

@@ -1,0 +1,91 @@
+/* cable: frames in memory between a process and one that serves many and trusts none of them: the host's dataplane
+ * (apps/node/). The client's end is a port like any other; the server's end takes and gives bursts of frames.
+ *
+ *    client --reserve, write, transmit--> [ out: places, lengths ] --cw_cable_receive, cw_cable_consume--> server
+ *           <------------- receive ------ [ in: lengths ]         <---------- cw_cable_send ------------
+ *           --------------- release ----> [ empty: places ]
+ *
+ * The client makes the memory, a memfd that cannot shrink, and hands its descriptor to the server, which may be another
+ * one later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings.
+ *
+ * Invariants
+ *  - The server believes nothing that it reads: positions, places and lengths are checked each time, and what a client
+ *    writes meanwhile only changes its own frames. A client whose rings make no sense is broken for good
+ *    (cw_cable_is_broken).
+ *  - Each position has one writer. A buffer belongs to the client, but for those between `out` and its consumption and
+ *    those between `empty` and `in`.
+ *  - No wake-up is lost: whoever sleeps says so, looks once more, and only then sleeps; whoever has put something there
+ *    looks for a sleeper behind a full fence.
+ *
+ * Order of calls
+ *    client  cw_cable_create, cw_cable_memory to the server, cw_cable_connect
+ *            { the calls of port.h; cw_cable_disconnect, cw_cable_connect }* cw_port_close
+ *    server  cw_cable_open
+ *            { cw_cable_receive, cw_cable_consume, cw_cable_send, cw_cable_flush,
+ *              cw_cable_arm, cw_cable_disarm, cw_cable_groups }* cw_cable_close
+ *
+ * Thread: as port.h says; cw_cable_connect and cw_cable_disconnect: any one; the server's end: one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/port/port.h"
+
+enum {
+    CW_CABLE_VERSION = 1,
+    CW_CABLE_FRAMES_DEFAULT = 1024, /* in each direction */
+    CW_CABLE_FRAMES_MAX = 16384,
+    CW_CABLE_GROUPS_MAX = 64,
+};
+
+/* ---- the client's end ---- */
+
+struct cw_cable_config {
+    uint8_t mac[6];     /* of the host */
+    uint32_t mtu_bytes; /* CW_PORT_MTU_MIN .. CW_PORT_MTU_MAX */
+    uint64_t rate_bps;  /* of the server's NIC; 0: not known */
+    uint32_t frames;    /* in each direction, a power of two up to CW_CABLE_FRAMES_MAX; 0: the default */
+    bool reports;       /* the server has switches told of groups (struct cw_port_info) */
+};
+
+/* A port whose server is not there yet: what is sent waits in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,
+ * CW_ERROR_LIMIT, CW_ERROR_SYSTEM with a line in `error`. */
+int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port, char *error, size_t error_bytes);
+/* The descriptor of its memory; the port's. */
+int cw_cable_memory(const struct cw_port *port);
+/* A server serves it; `bell` becomes the port's: a socket into which it sends a byte to wake that server. */
+void cw_cable_connect(struct cw_port *port, int bell);
+/* No server does; the link is down. */
+void cw_cable_disconnect(struct cw_port *port);
+
+/* ---- the server's end ---- */
+
+struct cw_cable;
+
+struct cw_cable_frame {
+    const uint8_t *data; /* may change at any time: copy it, then look at it */
+    uint32_t length;     /* 1 .. 14 + MTU */
+};
+
+/* Maps a client's memory; the descriptor stays the caller's. CW_OK, or with a line in `error`: CW_ERROR_ARGUMENT (it is
+ * no such memory, may shrink, or has another MTU), CW_ERROR_UNSUPPORTED (another version), CW_ERROR_SYSTEM. */
+int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char *error, size_t error_bytes);
+void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
+
+/* Its frames in order, at most `count_max`; they stay there until as many, or fewer, are consumed. */
+uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max);
+void cw_cable_consume(struct cw_cable *cable, uint32_t count);
+/* Copies a frame into an empty buffer of the client's. False: it has none, or the frame is longer than they are. */
+bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length);
+/* Shows the client what was sent and consumed since, and wakes it if it sleeps. */
+void cw_cable_flush(struct cw_cable *cable);
+/* Says that the server is about to sleep. True: the client has sent something by now. */
+bool cw_cable_arm(struct cw_cable *cable);
+void cw_cable_disarm(struct cw_cable *cable);
+/* The client's rings make no sense: it is not to be served any more. */
+bool cw_cable_is_broken(const struct cw_cable *cable);
+/* The multicast MAC addresses that the client wants let in. Returns how many, and sets *version, which changes with
+ * them; UINT32_MAX: they have not changed since `*version`, or are changing just now. */
+uint32_t cw_cable_groups(const struct cw_cable *cable, uint32_t *version, uint8_t groups[CW_CABLE_GROUPS_MAX][6]);

@@ -1,0 +1,64 @@
+/* The memory that both ends of a cable have: written by the client when it is made, positions by their owners. */
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "dataplane/port/cable.h"
+
+#define CABLE_MAGIC UINT64_C(0x31524941505743)
+
+enum { CABLE_LINE = 64, CABLE_FRAME_HEAD = 14, CABLE_PAGE = 4096 };
+
+struct cable_out {
+    uint32_t place; /* of the buffer, among those that the client sends from */
+    uint32_t length;
+};
+
+struct cable_shared {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t frames; /* of each ring */
+    uint32_t buffer_bytes;
+    uint32_t mtu_bytes;
+    /* Positions count frames, and wrap. The client's: */
+    _Alignas(CABLE_LINE) _Atomic uint32_t out_written;
+    _Atomic uint32_t empty_written; /* up to `frames` ahead of in_written */
+    /* the server's: */
+    _Alignas(CABLE_LINE) _Atomic uint32_t out_consumed;
+    _Atomic uint32_t in_written; /* the buffer of place empty[n] has the frame of length in[n] */
+    /* who sleeps, and how often the client was woken */
+    _Alignas(CABLE_LINE) _Atomic uint32_t client_asleep;
+    _Atomic uint32_t client_woken;
+    _Atomic uint32_t server_asleep;
+    /* of the client; odd while they change */
+    _Alignas(CABLE_LINE) _Atomic uint32_t groups_version;
+    uint32_t group_count;
+    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+};
+
+static_assert(sizeof(struct cable_shared) < CABLE_PAGE, "the rings follow on the next page");
+
+/* Where the rings and buffers lie; the same at both ends. */
+struct cable_layout {
+    size_t out;     /* struct cable_out[frames] */
+    size_t in;      /* uint32_t[frames] */
+    size_t empty;   /* uint32_t[frames] */
+    size_t buffers; /* those to send from, then those to receive into */
+    size_t bytes;
+};
+
+static inline uint32_t cable_buffer_bytes(uint32_t mtu_bytes)
+{
+    return (CABLE_FRAME_HEAD + mtu_bytes + 127) & ~127u;
+}
+
+static inline struct cable_layout cable_layout(uint32_t frames, uint32_t buffer_bytes)
+{
+    struct cable_layout layout = {.out = CABLE_PAGE};
+    layout.in = layout.out + frames * sizeof(struct cable_out);
+    layout.empty = layout.in + frames * sizeof(uint32_t);
+    layout.buffers = (layout.empty + frames * sizeof(uint32_t) + CABLE_PAGE - 1) & ~(size_t)(CABLE_PAGE - 1);
+    layout.bytes = layout.buffers + 2 * (size_t)frames * buffer_bytes;
+    return layout;
+}

@@ -1,0 +1,205 @@
+#include "dataplane/port/cable_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+/* Sizes are those that were found when it was opened; what the memory says of them later is not read. */
+struct cw_cable {
+    struct cable_shared *shared;
+    size_t bytes;
+    const struct cable_out *out;
+    uint32_t *in;
+    const uint32_t *empty;
+    const uint8_t *sending;
+    uint8_t *receiving;
+    uint32_t frames;
+    uint32_t buffer_bytes;
+    uint32_t frame_bytes_max;
+    uint32_t out_consumed;
+    uint32_t in_written;
+    uint32_t in_shown;
+    bool is_broken;
+};
+
+/* What the client says of its memory, checked. */
+static int memory_check(int memory, uint32_t mtu_bytes, struct cable_shared *head, size_t *bytes, char *error,
+                        size_t error_bytes)
+{
+    struct stat status;
+    int seals = fcntl(memory, F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(memory, &status) != 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the memory is no memfd, or one that may shrink");
+    }
+    *bytes = status.st_size > 0 ? (size_t)status.st_size : 0;
+    if (pread(memory, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) || head->magic != CABLE_MAGIC) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the memory is no cable's");
+    }
+    if (head->version != CW_CABLE_VERSION) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "the cable is of version %u, and this Causeway's of version %d: use one version on a host",
+                             head->version, CW_CABLE_VERSION);
+    }
+    if (head->frames == 0 || head->frames > CW_CABLE_FRAMES_MAX || (head->frames & (head->frames - 1)) != 0 ||
+        head->mtu_bytes != mtu_bytes || head->buffer_bytes != cable_buffer_bytes(mtu_bytes) ||
+        *bytes < cable_layout(head->frames, head->buffer_bytes).bytes) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "a cable of %u frames, MTU %u and %zu bytes makes no sense where the MTU is %u",
+                             head->frames, head->mtu_bytes, *bytes, mtu_bytes);
+    }
+    return CW_OK;
+}
+
+int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char *error, size_t error_bytes)
+{
+    struct cable_shared head;
+    size_t bytes = 0;
+    int status = memory_check(memory, mtu_bytes, &head, &bytes, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    struct cw_cable *made = calloc(1, sizeof(*made));
+    void *mapped = made == NULL ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (mapped == MAP_FAILED) {
+        free(made);
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the cable's memory cannot be mapped: %s%s",
+                             strerror(errno), cw_errno_remedy(errno));
+    }
+    const struct cable_layout layout = cable_layout(head.frames, head.buffer_bytes);
+    uint8_t *at = mapped;
+    made->shared = mapped;
+    made->bytes = bytes;
+    made->out = (const struct cable_out *)(void *)(at + layout.out);
+    made->in = (uint32_t *)(void *)(at + layout.in);
+    made->empty = (const uint32_t *)(void *)(at + layout.empty);
+    made->sending = at + layout.buffers;
+    made->receiving = at + layout.buffers + (size_t)head.frames * head.buffer_bytes;
+    made->frames = head.frames;
+    made->buffer_bytes = head.buffer_bytes;
+    made->frame_bytes_max = CABLE_FRAME_HEAD + mtu_bytes;
+    made->out_consumed = atomic_load_explicit(&made->shared->out_consumed, memory_order_acquire);
+    made->in_written = atomic_load_explicit(&made->shared->in_written, memory_order_acquire);
+    made->in_shown = made->in_written;
+    *cable = made;
+    return CW_OK;
+}
+
+void cw_cable_close(struct cw_cable *cable)
+{
+    if (cable != NULL) {
+        munmap(cable->shared, cable->bytes);
+        free(cable);
+    }
+}
+
+/* How far a position of the client's is ahead; one that is further than the ring is long breaks the cable. */
+static uint32_t ahead(struct cw_cable *cable, const _Atomic uint32_t *theirs, uint32_t ours)
+{
+    /* pairs with the releases in cable_client.c */
+    uint32_t count = atomic_load_explicit(theirs, memory_order_acquire) - ours;
+    cable->is_broken = cable->is_broken || count > cable->frames;
+    return cable->is_broken ? 0 : count;
+}
+
+uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max)
+{
+    uint32_t count = ahead(cable, &cable->shared->out_written, cable->out_consumed);
+    count = count < count_max ? count : count_max;
+    for (uint32_t i = 0; i < count; i++) {
+        const volatile struct cable_out *slot = &cable->out[(cable->out_consumed + i) & (cable->frames - 1)];
+        uint32_t place = slot->place, length = slot->length; /* once: they may change */
+        if (place >= cable->frames || length == 0 || length > cable->frame_bytes_max) {
+            cable->is_broken = true;
+            return i;
+        }
+        frames[i] =
+            (struct cw_cable_frame){.data = cable->sending + (size_t)place * cable->buffer_bytes, .length = length};
+    }
+    return count;
+}
+
+void cw_cable_consume(struct cw_cable *cable, uint32_t count)
+{
+    cable->out_consumed += count;
+    /* pairs with the acquire in cable_reclaim: they have been read */
+    atomic_store_explicit(&cable->shared->out_consumed, cable->out_consumed, memory_order_release);
+}
+
+bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length)
+{
+    if (length > cable->frame_bytes_max || ahead(cable, &cable->shared->empty_written, cable->in_written) == 0) {
+        return false;
+    }
+    uint32_t slot = cable->in_written & (cable->frames - 1);
+    uint32_t place = *(const volatile uint32_t *)&cable->empty[slot];
+    if (place >= cable->frames) {
+        cable->is_broken = true;
+        return false;
+    }
+    memcpy(cable->receiving + (size_t)place * cable->buffer_bytes, data, length);
+    cable->in[slot] = length;
+    cable->in_written++;
+    return true;
+}
+
+void cw_cable_flush(struct cw_cable *cable)
+{
+    struct cable_shared *shared = cable->shared;
+    if (cable->in_shown == cable->in_written) {
+        return;
+    }
+    cable->in_shown = cable->in_written;
+    /* pairs with the acquire in cable_receive: frames and lengths */
+    atomic_store_explicit(&shared->in_written, cable->in_written, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cable_sleep */
+    if (atomic_load_explicit(&shared->client_asleep, memory_order_relaxed) != 0 &&
+        atomic_exchange_explicit(&shared->client_asleep, 0, memory_order_relaxed) != 0) {
+        atomic_fetch_add_explicit(&shared->client_woken, 1, memory_order_release);
+        syscall(SYS_futex, &shared->client_woken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+bool cw_cable_arm(struct cw_cable *cable)
+{
+    atomic_store_explicit(&cable->shared->server_asleep, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cable_transmit */
+    return ahead(cable, &cable->shared->out_written, cable->out_consumed) != 0;
+}
+
+void cw_cable_disarm(struct cw_cable *cable)
+{
+    atomic_store_explicit(&cable->shared->server_asleep, 0, memory_order_relaxed);
+}
+
+bool cw_cable_is_broken(const struct cw_cable *cable)
+{
+    return cable->is_broken;
+}
+
+uint32_t cw_cable_groups(const struct cw_cable *cable, uint32_t *version, uint8_t groups[CW_CABLE_GROUPS_MAX][6])
+{
+    const struct cable_shared *shared = cable->shared;
+    uint32_t before = atomic_load_explicit(&shared->groups_version, memory_order_acquire);
+    if (before == *version || before % 2 != 0) {
+        return UINT32_MAX;
+    }
+    uint32_t count = *(const volatile uint32_t *)&shared->group_count;
+    count = count < CW_CABLE_GROUPS_MAX ? count : (uint32_t)CW_CABLE_GROUPS_MAX;
+    memcpy(groups, shared->groups, count * sizeof(groups[0]));
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in groups_change */
+    if (atomic_load_explicit(&shared->groups_version, memory_order_relaxed) != before) {
+        return UINT32_MAX;
+    }
+    *version = before;
+    return count;
+}

@@ -1,0 +1,515 @@
+/* The life of a flow's queue pair.
+ *
+ *   OFFERED      a pair of ours is offered; the peer's offer of the same incarnation connects it
+ *   CONNECTED    ACCEPT has told the peer so; its ACCEPT has us send a first message by the pair
+ *   UP           its first message has come
+ *   BREAKING     the pair is stopped; once all that came by it has been taken, the next one is offered, with the number
+ *                of notifications that came
+ *   BY_PACKETS   no pair any more: the same, once, with NONE instead of OFFER
+ *
+ * Either side may go on to a higher incarnation, and the other follows. */
+#include <assert.h>
+#include <string.h>
+
+#include "dataplane/flow/timers.h"
+#include "dataplane/put/operation.h"
+#include "dataplane/rdma/rdma_state.h"
+
+static void make_restless(struct rdma *rdma, struct rdma_flow *flow)
+{
+    if (!flow->is_restless) {
+        flow->is_restless = true;
+        flow->next_restless = rdma->restless_first;
+        rdma->restless_first = flow;
+    }
+}
+
+void rdma_retry(struct cw_rdma *base, struct cw_flow *flow)
+{
+    make_restless((struct rdma *)base, rdma_flow_of(flow));
+}
+
+/* ---- pairs ---- */
+
+static uint32_t place_of(const struct rdma *rdma, uint32_t number)
+{
+    return (number * 0x9e3779b1u >> 7) & rdma->number_mask;
+}
+
+struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number)
+{
+    struct rdma_pair *pair = rdma->by_number[place_of(rdma, number)];
+    while (pair != NULL && pair->number != number) {
+        pair = pair->next_by_number;
+    }
+    return pair;
+}
+
+static bool pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs_address *address)
+{
+    struct rdma_pair *pair = cw_pool_take(&rdma->pairs);
+    if (pair == NULL) {
+        return false;
+    }
+    memset(pair, 0, sizeof(*pair));
+    if (cw_verbs_pair_create(rdma->device, &pair->verbs, address) != CW_OK) {
+        cw_pool_give(&rdma->pairs, pair);
+        return false;
+    }
+    for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
+        pair->blocks[i] = RDMA_NO_BLOCK;
+    }
+    pair->flow = flow;
+    pair->number = address->number;
+    struct rdma_pair **bucket = &rdma->by_number[place_of(rdma, pair->number)];
+    pair->next_by_number = *bucket;
+    *bucket = pair;
+    flow->pair = pair;
+    return true;
+}
+
+void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair)
+{
+    struct rdma_pair **link = &rdma->by_number[place_of(rdma, pair->number)];
+    while (*link != pair) {
+        link = &(*link)->next_by_number;
+    }
+    *link = pair->next_by_number;
+    cw_verbs_pair_destroy(pair->verbs);
+    for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
+        rdma_block_return(rdma, pair, i);
+    }
+    cw_pool_give(&rdma->pairs, pair);
+}
+
+static void pair_break(struct rdma *rdma, struct rdma_pair *pair)
+{
+    if (!pair->is_broken) {
+        pair->is_broken = true;
+        pair->broken_ns = rdma->endpoint->now_ns;
+        cw_verbs_pair_break(pair->verbs);
+    }
+}
+
+/* All that came by a broken pair has been taken, and nothing of it will come any more. Asked once both completion
+ * queues are empty (rdma_complete_turn). */
+static bool pair_drained(const struct rdma *rdma, const struct rdma_pair *pair)
+{
+    uint64_t since_ns = rdma->endpoint->now_ns - pair->broken_ns;
+    bool is_settled = pair->work_seen == pair->work_posted || since_ns >= RDMA_SETTLE_MAX_NS;
+    return is_settled && since_ns >= rdma->device->info.settle_ns;
+}
+
+/* ---- what the peer is told ---- */
+
+/* False: no operation is free. */
+static bool tell(struct rdma *rdma, struct cw_flow *flow, const struct cw_wire_rdma *what)
+{
+    struct cw_operation *operation =
+        cw_operation_open(rdma->endpoint, flow, CW_OPERATION_RDMA, 0, CW_OPERATION_INTERNAL);
+    if (operation == NULL) {
+        return false;
+    }
+    static_assert(sizeof(*what) <= sizeof(operation->bytes_inline), "a queue pair");
+    operation->is_inline = true;
+    operation->bytes = sizeof(*what);
+    memcpy(operation->bytes_inline, what, sizeof(*what));
+    cw_operation_queue_up(rdma->endpoint, operation);
+    return true;
+}
+
+static bool tell_offer(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_address *address)
+{
+    struct cw_wire_rdma offer = {.kind = CW_WIRE_RDMA_NONE,
+                                 .incarnation = flow->incarnation,
+                                 .received = flow->received,
+                                 .previous = flow->previous};
+    if (address != NULL) {
+        offer.kind = CW_WIRE_RDMA_OFFER;
+        offer.lid = address->lid;
+        offer.reads = address->reads;
+        offer.number = address->number;
+        offer.first = address->first;
+        offer.mtu_bytes = address->mtu_bytes;
+        memcpy(offer.gid, address->gid, sizeof(offer.gid));
+    }
+    return tell(rdma, flow->flow, &offer);
+}
+
+/* ---- from one pair to the next ---- */
+
+/* Operations that the pair before has not carried out begin anew. */
+static void resolve(struct rdma *rdma, struct rdma_flow *flow)
+{
+    struct cw_operation_queue posted = flow->posted;
+    uint64_t received = flow->peer_received;
+    flow->posted_by = 0;
+    flow->has_peer_received = false;
+    flow->posted = (struct cw_operation_queue){0};
+    struct cw_operation_queue again = {0};
+    struct cw_operation *operation;
+    while ((operation = cw_operation_pop(&posted)) != NULL) {
+        if (operation->kind != CW_OPERATION_GET && operation->number < received) {
+            cw_operation_done(rdma->endpoint, operation, CW_OK);
+            flow->tries = 0;
+        } else {
+            cw_operation_push(&again, operation);
+        }
+    }
+    while ((operation = cw_operation_pop(&flow->queue)) != NULL) {
+        cw_operation_push(&again, operation);
+    }
+    for (operation = again.first; operation != NULL; operation = operation->next) {
+        operation->position = 0;
+        operation->cursor = (struct cw_source_cursor){0};
+    }
+    flow->queue = again;
+    flow->is_resolved = true;
+}
+
+/* No pair any more. */
+static void to_packets(struct rdma *rdma, struct rdma_flow *flow)
+{
+    flow->queue = (struct cw_operation_queue){0};
+    cw_operations_number(rdma->endpoint, flow->flow, true);
+}
+
+static void connect_offered(struct rdma *rdma, struct rdma_flow *flow)
+{
+    const struct cw_wire_rdma *offer = &flow->offer;
+    if (offer->kind == 0 || offer->incarnation != flow->incarnation) {
+        return;
+    }
+    if (!flow->is_resolved) {
+        if (flow->posted.first != NULL && !flow->has_peer_received) {
+            return; /* what it has told before was overtaken, and comes yet */
+        }
+        resolve(rdma, flow);
+    }
+    if (flow->state == CW_RDMA_BY_PACKETS) {
+        to_packets(rdma, flow);
+        return;
+    }
+    struct cw_verbs_address peer = {.number = offer->number,
+                                    .first = offer->first,
+                                    .mtu_bytes = offer->mtu_bytes,
+                                    .lid = offer->lid,
+                                    .reads = offer->reads};
+    memcpy(peer.gid, offer->gid, sizeof(peer.gid));
+    if (cw_verbs_pair_connect(flow->pair->verbs, &peer) != CW_OK) {
+        rdma_connect_broken(rdma, flow);
+        return;
+    }
+    flow->state = CW_RDMA_CONNECTED;
+    flow->was_connected = true;
+    flow->owes_accept = true;
+    make_restless(rdma, flow);
+}
+
+/* Offers the pair of this incarnation, or tells that there is none. */
+static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incarnation)
+{
+    struct cw_verbs_address address = {0};
+    flow->incarnation = incarnation;
+    flow->peer_accepted = flow->ready_in = flow->ready_out = flow->owes_accept = flow->is_resolved = false;
+    flow->was_connected = false;
+    flow->state = CW_RDMA_OFFERED;
+    if (incarnation != RDMA_INCARNATION_NO && !pair_create(rdma, flow, &address)) {
+        flow->incarnation = RDMA_INCARNATION_NO;
+    }
+    bool is_none = flow->incarnation == RDMA_INCARNATION_NO;
+    if (is_none) {
+        flow->state = CW_RDMA_BY_PACKETS;
+        cw_count(rdma->endpoint, CW_COUNTER_RDMA_GIVEN_UP, 1);
+    }
+    flow->own_address = address;
+    flow->owes_offer = !tell_offer(rdma, flow, is_none ? NULL : &address);
+    if (flow->owes_offer) {
+        make_restless(rdma, flow);
+    }
+    connect_offered(rdma, flow);
+}
+
+void rdma_connect_broken(struct rdma *rdma, struct rdma_flow *flow)
+{
+    if (flow->state == CW_RDMA_BREAKING || flow->state == CW_RDMA_BY_PACKETS) {
+        return;
+    }
+    cw_count(rdma->endpoint, CW_COUNTER_RDMA_BROKEN, 1);
+    flow->base.is_up = false;
+    bool has_served = flow->base.open_count == 0 && flow->pair->received > 0;
+    flow->tries = has_served ? 1 : (uint8_t)(flow->tries + 1);
+    flow->state = CW_RDMA_BREAKING;
+    flow->wanted = flow->tries < RDMA_TRIES ? flow->incarnation + 1 : RDMA_INCARNATION_NO;
+    flow->retry_ns = rdma->endpoint->now_ns + (RDMA_RETRY_NS << flow->tries) - 2 * RDMA_RETRY_NS;
+    pair_break(rdma, flow->pair);
+    make_restless(rdma, flow);
+}
+
+/* The pair before is drained: the next one takes its place. */
+static bool take_place(struct rdma *rdma, struct rdma_flow *flow)
+{
+    bool is_due = flow->offer.kind != 0 && flow->offer.incarnation >= flow->wanted;
+    if (!pair_drained(rdma, flow->pair) || (!is_due && rdma->endpoint->now_ns < flow->retry_ns)) {
+        return false;
+    }
+    if (flow->was_connected) {
+        flow->received = flow->pair->received;
+        flow->previous = flow->incarnation;
+    }
+    rdma_pair_destroy(rdma, flow->pair);
+    flow->pair = NULL;
+    offer_next(rdma, flow, is_due ? flow->offer.incarnation : flow->wanted);
+    return true;
+}
+
+static void send_ready(struct rdma *rdma, struct rdma_flow *flow)
+{
+    if (flow->state == CW_RDMA_CONNECTED && flow->peer_accepted && !flow->ready_out) {
+        flow->ready_out = rdma_post_ready(rdma, flow);
+        if (!flow->ready_out) {
+            make_restless(rdma, flow);
+        }
+    }
+}
+
+static void come_up(struct rdma *rdma, struct rdma_flow *flow)
+{
+    if (flow->state == CW_RDMA_CONNECTED && flow->ready_in && flow->ready_out) {
+        flow->state = CW_RDMA_UP;
+        flow->posted_by = flow->incarnation;
+        flow->base.is_up = true;
+        cw_count(rdma->endpoint, CW_COUNTER_RDMA_UP, 1);
+        rdma_wake(rdma, flow);
+    }
+}
+
+void rdma_connect_ready(struct rdma *rdma, struct rdma_flow *flow)
+{
+    flow->ready_in = true;
+    come_up(rdma, flow);
+}
+
+/* ---- frames ---- */
+
+static void take_offer(struct rdma *rdma, struct rdma_flow *flow, const struct cw_wire_rdma *offer)
+{
+    if (flow->posted_by != 0 && offer->previous == flow->posted_by) {
+        flow->peer_received = offer->received;
+        flow->has_peer_received = true;
+    }
+    if (flow->state == CW_RDMA_NONE) {
+        return;
+    }
+    if (offer->incarnation < flow->incarnation || offer->incarnation < flow->offer.incarnation) {
+        /* of before it heard of ours, or overtaken: perhaps it has the count that was waited for */
+        if (flow->state == CW_RDMA_OFFERED || flow->state == CW_RDMA_BY_PACKETS) {
+            connect_offered(rdma, flow);
+        }
+        return;
+    }
+    flow->offer = *offer;
+    if (flow->state == CW_RDMA_BREAKING) {
+        return; /* once that is over */
+    }
+    if (offer->incarnation == flow->incarnation) {
+        connect_offered(rdma, flow);
+        return;
+    }
+    rdma_connect_broken(rdma, flow);
+    flow->wanted = flow->wanted != RDMA_INCARNATION_NO ? offer->incarnation : flow->wanted;
+}
+
+bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, uint32_t bytes, bool check)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    struct cw_wire_rdma frame;
+    if (bytes != sizeof(frame)) {
+        return false;
+    }
+    memcpy(&frame, data, sizeof(frame));
+    if (frame.kind < CW_WIRE_RDMA_OFFER || frame.kind > CW_WIRE_RDMA_NONE || frame.incarnation == 0 ||
+        (frame.kind == CW_WIRE_RDMA_NONE) != (frame.incarnation == RDMA_INCARNATION_NO)) {
+        return false;
+    }
+    struct rdma_flow *own = rdma_flow_of(flow);
+    if (check) {
+        return true;
+    }
+    if (own == NULL) {
+        if (frame.kind == CW_WIRE_RDMA_OFFER) { /* else a lost cause is heard of twice */
+            const struct cw_wire_rdma none = {.kind = CW_WIRE_RDMA_NONE, .incarnation = RDMA_INCARNATION_NO};
+            (void)tell(rdma, flow, &none);
+        }
+        return true;
+    }
+    if (frame.kind == CW_WIRE_RDMA_ACCEPT) {
+        if (frame.incarnation == own->incarnation) {
+            own->peer_accepted = true;
+            send_ready(rdma, own);
+            come_up(rdma, own);
+        }
+    } else {
+        take_offer(rdma, own, &frame);
+    }
+    return true;
+}
+
+/* ---- sessions ---- */
+
+void rdma_session_begin(struct cw_rdma *base, struct cw_flow *flow)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    if (flow->stream != 0 || flow->session.seal != NULL) {
+        return;
+    }
+    struct rdma_flow *created = cw_pool_take(&rdma->flows);
+    if (created == NULL) {
+        return;
+    }
+    memset(created, 0, sizeof(*created));
+    created->flow = flow;
+    flow->rdma = &created->base;
+    offer_next(rdma, created, 1);
+}
+
+void rdma_session_stop(struct cw_rdma *base, struct cw_flow *flow)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    struct rdma_flow *own = rdma_flow_of(flow);
+    own->base.is_up = false;
+    own->state = CW_RDMA_NONE;
+    if (own->pair != NULL) {
+        pair_break(rdma, own->pair);
+        own->pair->flow = NULL;
+        own->pair->next_spent = rdma->spent_first;
+        rdma->spent_first = own->pair;
+        own->pair = NULL;
+    }
+    own->posted = own->queue = (struct cw_operation_queue){0};
+}
+
+/* Takes a flow out of a list that is linked by its member `next`. */
+#define UNLIST(list, flow, next)                            \
+    for (struct rdma_flow **at_ = &(list); *at_ != NULL;) { \
+        if (*at_ == (flow)) {                               \
+            *at_ = (flow)->next;                            \
+        } else {                                            \
+            at_ = &(*at_)->next;                            \
+        }                                                   \
+    }
+
+void rdma_session_end(struct cw_rdma *base, struct cw_flow *flow)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    struct rdma_flow *own = rdma_flow_of(flow);
+    assert(own->base.open_count == 0);
+    UNLIST(rdma->restless_first, own, next_restless);
+    UNLIST(rdma->pushed_first, own, next_pushed);
+    UNLIST(rdma->starved_first, own, next_pushed);
+    flow->rdma = NULL;
+    cw_pool_give(&rdma->flows, own);
+}
+
+/* ---- turns ---- */
+
+static uint32_t turn_spent(struct rdma *rdma)
+{
+    uint32_t count = 0;
+    for (struct rdma_pair **link = &rdma->spent_first; *link != NULL;) {
+        struct rdma_pair *pair = *link;
+        if (pair_drained(rdma, pair)) {
+            *link = pair->next_spent;
+            rdma_pair_destroy(rdma, pair);
+            count++;
+        } else {
+            link = &pair->next_spent;
+        }
+    }
+    return count;
+}
+
+/* True if there is nothing left to do that nobody else calls for. */
+static bool turn_flow(struct rdma *rdma, struct rdma_flow *flow)
+{
+    if (flow->state == CW_RDMA_BREAKING && !take_place(rdma, flow)) {
+        return false;
+    }
+    if (flow->owes_offer) {
+        bool is_none = flow->state == CW_RDMA_BY_PACKETS;
+        flow->owes_offer = !tell_offer(rdma, flow, is_none ? NULL : &flow->own_address);
+    }
+    if (flow->owes_accept && !flow->owes_offer) {
+        const struct cw_wire_rdma accept = {.kind = CW_WIRE_RDMA_ACCEPT, .incarnation = flow->incarnation};
+        flow->owes_accept = !tell(rdma, flow->flow, &accept);
+    }
+    if (flow->state == CW_RDMA_CONNECTED && !flow->owes_accept) {
+        send_ready(rdma, flow);
+        come_up(rdma, flow);
+    }
+    if (flow->base.is_short) {
+        cw_operations_number(rdma->endpoint, flow->flow, flow->state == CW_RDMA_BY_PACKETS && flow->is_resolved);
+    }
+    bool owes_ready = flow->state == CW_RDMA_CONNECTED && flow->peer_accepted && !flow->ready_out;
+    return !flow->owes_offer && !flow->owes_accept && !owes_ready && !flow->base.is_short &&
+           flow->state != CW_RDMA_BREAKING;
+}
+
+static uint64_t patience_ns(const struct rdma *rdma)
+{
+    return rdma->endpoint->config.failure_timeout_ns / RDMA_PATIENCE_SHARE;
+}
+
+/* Peers with which nothing gets on are asked, by packets: a device that waits for a receive buffer there, or an
+ * operation for credit, does so for ever and tells nothing. */
+static void ask_about(struct rdma *rdma)
+{
+    struct cw_endpoint *endpoint = rdma->endpoint;
+    rdma->ask_ns = endpoint->now_ns + patience_ns(rdma);
+    for (uint32_t i = 0; i < endpoint->flows.fresh; i++) {
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
+        struct rdma_flow *own = rdma_flow_of(flow);
+        if (flow->state != CW_PEER_ESTABLISHED || own == NULL || own->base.open_count == 0) {
+            continue;
+        }
+        uint32_t work_done = own->pair != NULL ? own->pair->work_done : 0;
+        if (own->work_known == work_done && flow->timers.probe_ns == UINT64_MAX) {
+            cw_timers_ask(endpoint, flow);
+        }
+        own->work_known = work_done;
+    }
+}
+
+uint32_t rdma_connect_turn(struct rdma *rdma)
+{
+    uint32_t count = rdma->spent_first != NULL ? turn_spent(rdma) : 0;
+    struct rdma_flow *restless = rdma->restless_first;
+    rdma->restless_first = NULL;
+    while (restless != NULL) {
+        struct rdma_flow *flow = restless;
+        restless = flow->next_restless;
+        flow->is_restless = false;
+        uint8_t before = flow->state;
+        if (!turn_flow(rdma, flow)) {
+            make_restless(rdma, flow);
+        }
+        count += flow->state != before;
+    }
+    if (rdma->base.open_count == 0) {
+        rdma->ask_ns = 0;
+    } else if (rdma->ask_ns == 0) {
+        rdma->ask_ns = rdma->endpoint->now_ns + patience_ns(rdma);
+    } else if (rdma->endpoint->now_ns >= rdma->ask_ns) {
+        ask_about(rdma);
+    }
+    return count;
+}
+
+uint64_t rdma_connect_deadline(const struct rdma *rdma)
+{
+    bool waits = rdma->spent_first != NULL || rdma->restless_first != NULL;
+    uint64_t soon_ns = rdma->endpoint->now_ns + CW_ACK_DELAY_NS;
+    uint64_t ask_ns = rdma->ask_ns != 0 ? rdma->ask_ns : rdma->endpoint->now_ns + patience_ns(rdma);
+    ask_ns = rdma->base.open_count > 0 ? ask_ns : UINT64_MAX;
+    return waits && soon_ns < ask_ns ? soon_ns : ask_ns;
+}

@@ -1,0 +1,159 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "dataplane/rdma/rdma_state.h"
+
+/* ---- receive buffers ---- */
+
+void rdma_buffer_give(struct rdma *rdma, uint32_t buffer)
+{
+    rdma->idle_buffers[rdma->idle_count++] = buffer;
+}
+
+void rdma_buffers_post(struct rdma *rdma)
+{
+    while (rdma->idle_count > 0) {
+        struct cw_verbs_buffer buffers[CW_VERBS_BURST];
+        uint32_t count = rdma->idle_count < CW_VERBS_BURST ? rdma->idle_count : CW_VERBS_BURST;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t buffer = rdma->idle_buffers[rdma->idle_count - count + i];
+            buffers[i] = (struct cw_verbs_buffer){.id = buffer,
+                                                  .data = rdma_buffer(rdma, buffer),
+                                                  .bytes = rdma->buffer_bytes - 64 + sizeof(struct rdma_header),
+                                                  .memory = &rdma->registered};
+        }
+        uint32_t taken = cw_verbs_receive_post(rdma->device, buffers, count);
+        for (uint32_t i = taken; i < count; i++) { /* the others keep their places */
+            rdma->idle_buffers[rdma->idle_count - count + i - taken] = buffers[i].id;
+        }
+        rdma->idle_count -= taken;
+        if (taken < count) {
+            return;
+        }
+    }
+}
+
+void rdma_slot_released(struct cw_rdma *base, uint32_t slot)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    uint32_t buffer = rdma->buffer_of_slot[slot];
+    if (buffer != RDMA_NO_BUFFER) { /* else its message came by packets */
+        rdma->buffer_of_slot[slot] = RDMA_NO_BUFFER;
+        rdma_buffer_give(rdma, buffer);
+        if (rdma->idle_count >= CW_VERBS_BURST || rdma->idle_count >= rdma->buffer_count / RDMA_IDLE_SHARE) {
+            rdma_buffers_post(rdma); /* there may be no turn soon */
+        }
+    }
+}
+
+/* ---- staging blocks ---- */
+
+uint16_t rdma_block_take(struct rdma *rdma, const struct rdma_pair *pair)
+{
+    return rdma->free_block_count > pair->blocks_held ? rdma->free_blocks[--rdma->free_block_count] : RDMA_NO_BLOCK;
+}
+
+void rdma_block_give(struct rdma *rdma, uint16_t block)
+{
+    rdma->free_blocks[rdma->free_block_count++] = block;
+}
+
+/* ---- all of it ---- */
+
+static uint32_t round_up(uint32_t bytes, uint32_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
+{
+    const struct cw_endpoint_config *config = &rdma->endpoint->config;
+    uint32_t slots = config->pool_slot_count;
+    uint32_t most = rdma->device->info.receive_max;
+    if (most < slots + RDMA_BUFFERS_LEAST) {
+        snprintf(error, error_bytes,
+                 "%s: its shared receive queue takes %u buffers, of which messages want %u and %d are "
+                 "for the rest; lower pool_slot_count",
+                 rdma->device->info.name, most, slots, RDMA_BUFFERS_LEAST);
+        return CW_ERROR_LIMIT;
+    }
+    rdma->buffer_count = most < slots + RDMA_BUFFERS_SPARE ? most : slots + RDMA_BUFFERS_SPARE;
+    uint32_t slot_bytes = config->pool_slot_bytes > 64 ? config->pool_slot_bytes : 64;
+    rdma->buffer_bytes = 64 + round_up(slot_bytes, 64);
+    rdma->block_bytes = round_up(slot_bytes + sizeof(struct rdma_header), 4096);
+    rdma->block_bytes = rdma->block_bytes > RDMA_BLOCK_BYTES ? rdma->block_bytes : RDMA_BLOCK_BYTES;
+    uint64_t buffers_bytes = ((uint64_t)rdma->buffer_count * rdma->buffer_bytes + 4095) & ~4095ull;
+    rdma->memory_bytes = buffers_bytes + (uint64_t)RDMA_BLOCKS * rdma->block_bytes;
+    void *memory = mmap(NULL, rdma->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    rdma->memory = memory == MAP_FAILED ? NULL : memory;
+    rdma->buffer_of_slot = malloc((slots + 1) * sizeof(*rdma->buffer_of_slot));
+    rdma->idle_buffers = malloc(rdma->buffer_count * sizeof(*rdma->idle_buffers));
+    rdma->notices = malloc(rdma->buffer_count * sizeof(*rdma->notices));
+    if (rdma->memory == NULL || rdma->buffer_of_slot == NULL || rdma->idle_buffers == NULL || rdma->notices == NULL) {
+        snprintf(error, error_bytes, "%s: no memory for its receive buffers", rdma->device->info.name);
+        return CW_ERROR_MEMORY;
+    }
+    int status =
+        cw_verbs_memory_register(rdma->device, rdma->memory, rdma->memory_bytes, CW_VERBS_LOCAL, &rdma->registered);
+    if (status != CW_OK) {
+        snprintf(error, error_bytes, "%s: %llu KiB of receive buffers cannot be registered: %s",
+                 rdma->device->info.name, (unsigned long long)rdma->memory_bytes >> 10,
+                 status == CW_ERROR_LIMIT ? "no more may be locked in memory (ulimit -l)" : cw_status_text(status));
+        return status;
+    }
+    rdma->blocks = rdma->memory + buffers_bytes;
+    for (uint32_t i = RDMA_BLOCKS; i-- > 0;) {
+        rdma_block_give(rdma, (uint16_t)i);
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        rdma->buffer_of_slot[i] = RDMA_NO_BUFFER;
+    }
+    for (uint32_t i = rdma->buffer_count; i-- > 0;) {
+        rdma_buffer_give(rdma, i);
+    }
+    rdma_buffers_post(rdma);
+    return CW_OK;
+}
+
+void rdma_memory_dispose(struct rdma *rdma)
+{
+    if (rdma->registered.handle != NULL) {
+        cw_verbs_memory_unregister(rdma->device, &rdma->registered);
+    }
+    if (rdma->memory != NULL) {
+        munmap(rdma->memory, rdma->memory_bytes);
+    }
+    free(rdma->buffer_of_slot);
+    free(rdma->idle_buffers);
+    free(rdma->notices);
+}
+
+/* ---- regions ---- */
+
+bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights,
+                          uint64_t *key)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    uint32_t granted =
+        ((rights & CW_REGION_WRITE) != 0 ? CW_VERBS_WRITE : 0) | ((rights & CW_REGION_READ) != 0 ? CW_VERBS_READ : 0);
+    if (cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs) != CW_OK) {
+        region->verbs.handle = NULL;
+        cw_count(rdma->endpoint, CW_COUNTER_RDMA_UNREGISTERED, 1);
+        return false;
+    }
+    *key = rdma_token_key(rdma, region->verbs.remote_key, region->verbs.remote_base);
+    return true;
+}
+
+bool rdma_means_key(const struct cw_rdma *base, uint64_t bits)
+{
+    uint32_t key;
+    uint64_t first;
+    return rdma_token_read((const struct rdma *)base, bits << 16, &key, &first);
+}
+
+void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region)
+{
+    cw_verbs_memory_unregister(((struct rdma *)base)->device, &region->verbs);
+}

@@ -1,0 +1,233 @@
+/* RDMA state: what the files of rdma/ share. Private to them.
+ *
+ *   rdma.c      attached to an endpoint; a turn
+ *   connect.c   the life of a queue pair: offered, connected, up, broken
+ *   post.c      operations become work requests
+ *   complete.c  completions in: own work, notifications, messages
+ *   memory.c    receive buffers, staging blocks, regions
+ *   token.c     a device's key in the token of a region */
+#pragma once
+
+#include "dataplane/base/pool.h"
+#include "dataplane/rdma/rdma.h"
+#include "dataplane/state/endpoint.h"
+#include "dataplane/state/rdma.h"
+
+enum {
+    RDMA_BUFFERS_SPARE = 512, /* receive buffers beside those of message slots: for notifications and credit */
+    RDMA_BUFFERS_LEAST = 16,  /* ... of a device that has room for few */
+    RDMA_IDLE_SHARE = 8,      /* of the buffers: no more are kept from the device for the sake of one call */
+    RDMA_WORK = 128,          /* requests of a pair that are not complete */
+    RDMA_BLOCKS = 64,         /* of staging */
+    RDMA_BLOCK_BYTES = 16 << 10,
+    RDMA_GATHER_MIN = 2048,   /* less is copied, whatever it lies in, unless one piece has it all */
+    RDMA_UNSIGNALED_MAX = 16, /* work requests in a row that complete with a later one */
+    RDMA_TRIES = 8,           /* pairs in a row that were of no use, before packets carry all */
+    RDMA_PATIENCE_SHARE = 16, /* of the failure bound: a pair that does not get on has its peer asked */
+    RDMA_NO_BLOCK = UINT16_MAX,
+};
+
+#define RDMA_NO_BUFFER      UINT32_MAX
+#define RDMA_RETRY_NS       1000000ull    /* before another pair is offered, then twice as long each time */
+#define RDMA_SETTLE_MAX_NS  1000000000ull /* so long a broken pair's completions are waited for */
+#define RDMA_INCARNATION_NO UINT32_MAX    /* by packets from now on */
+
+enum rdma_message_kind {
+    RDMA_MESSAGE_READY = 1,  /* the first by a pair: it works in this direction */
+    RDMA_MESSAGE_SLOT = 2,   /* a message, by the credit of slot `slot` */
+    RDMA_MESSAGE_CREDIT = 3, /* a credit frame follows (struct cw_wire_frame) */
+};
+
+/* In front of what is sent into a receive buffer. */
+struct rdma_header {
+    uint8_t kind;
+    uint8_t reserved;
+    uint16_t slot;
+    uint32_t reserved_too;
+    uint64_t reserved_last;
+};
+static_assert(sizeof(struct rdma_header) == 16, "in front of a message");
+
+/* An event that waits for room, and the receive buffer that is the device's again once it has found it. */
+struct rdma_notice {
+    struct cw_event event;
+    uint64_t order;
+    uint32_t buffer; /* RDMA_NO_BUFFER: it is the application's */
+};
+
+struct rdma_flow;
+
+struct rdma_pair {
+    struct cw_verbs_pair *verbs;
+    struct rdma_flow *flow; /* NULL: its session has ended */
+    struct rdma_pair *next_by_number;
+    struct rdma_pair *next_spent;
+    uint32_t number;
+    uint32_t work_posted; /* number of the next work request */
+    uint32_t work_done;   /* all below have been carried out */
+    uint32_t work_seen;   /* ... or were flushed */
+    uint32_t unsignaled;
+    uint32_t blocks_held;
+    bool is_broken;
+    uint64_t broken_ns;
+    uint64_t received; /* notifications and messages */
+    uint64_t sent;     /* the same, posted */
+    uint16_t blocks[]; /* staging block of each work request, by number modulo work_max */
+};
+
+struct rdma_flow {
+    struct cw_rdma_flow base;
+    struct cw_flow *flow;
+    struct rdma_pair *pair; /* NULL: none */
+    struct rdma_flow *next_restless;
+    struct rdma_flow *next_pushed;
+    struct cw_operation_queue queue;  /* not posted, or not in full */
+    struct cw_operation_queue posted; /* in full, not complete */
+    uint32_t incarnation;             /* of the pair */
+    uint32_t wanted;                  /* BREAKING: of the next one */
+    uint32_t work_known;              /* work_done of the pair when it was last looked at */
+    uint8_t state;                    /* enum cw_rdma_state */
+    uint8_t tries;                    /* pairs in a row by which no operation got there, and nothing came */
+    bool is_restless : 1;
+    bool is_pushed : 1;
+    bool owes_offer : 1; /* to be told by packets, once an operation is free */
+    bool owes_accept : 1;
+    bool peer_accepted : 1;
+    bool was_connected : 1;
+    bool ready_in : 1;
+    bool ready_out : 1;
+    bool is_resolved : 1;   /* which operations the pair before has carried out is known */
+    uint64_t received;      /* notifications by the last pair that was connected ... */
+    uint32_t previous;      /* ... and its incarnation */
+    uint32_t posted_by;     /* incarnation of the pair that carried what is in `posted`; 0: none */
+    uint64_t peer_received; /* of that, as the peer says ... */
+    bool has_peer_received; /* ... if it has */
+    uint64_t retry_ns;      /* BREAKING: no offer before */
+    uint64_t token;         /* the last one that was looked at */
+    uint64_t remote_base;   /* ... and what it stands for */
+    uint32_t remote_key;
+    struct cw_wire_rdma offer; /* the peer's last one; kind 0: none */
+    struct cw_verbs_address own_address;
+};
+
+struct rdma {
+    struct cw_rdma base;
+    struct cw_endpoint *endpoint;
+    struct cw_verbs_device *device;
+    struct cw_pool flows;
+    struct cw_pool pairs;
+    struct rdma_pair **by_number;
+    uint32_t number_mask;
+    struct rdma_pair *spent_first;    /* broken, of sessions that have ended */
+    struct rdma_flow *restless_first; /* have something to do that waits for a time or for room */
+    struct rdma_flow *pushed_first;   /* have something to post */
+    struct rdma_flow *starved_first;  /* ... once there are staging blocks */
+    uint64_t ask_ns;                  /* when flows with open operations are looked at; 0: not yet said */
+    uint8_t token_key[16];
+
+    /* memory that is the device's */
+    uint8_t *memory;
+    uint64_t memory_bytes;
+    struct cw_verbs_memory registered;
+    uint32_t buffer_count;
+    uint32_t buffer_bytes; /* from one to the next */
+    uint32_t *buffer_of_slot;
+    uint32_t *idle_buffers; /* to be given to the device */
+    uint32_t idle_count;
+    struct rdma_notice *notices; /* what came and found no room in the event queue: a ring, one place a buffer */
+    uint32_t notice_first;
+    uint32_t notice_count;
+    uint8_t *blocks;
+    uint32_t block_bytes;
+    uint16_t free_blocks[RDMA_BLOCKS];
+    uint32_t free_block_count;
+};
+
+static inline struct rdma_flow *rdma_flow_of(const struct cw_flow *flow)
+{
+    return (struct rdma_flow *)flow->rdma; /* its first member */
+}
+
+/* ---- connect.c ---- */
+
+void rdma_session_begin(struct cw_rdma *base, struct cw_flow *flow);
+void rdma_session_stop(struct cw_rdma *base, struct cw_flow *flow);
+void rdma_session_end(struct cw_rdma *base, struct cw_flow *flow);
+void rdma_retry(struct cw_rdma *base, struct cw_flow *flow);
+bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, uint32_t bytes, bool check);
+
+/* The pair of a flow has failed: another one is to take its place. */
+void rdma_connect_broken(struct rdma *rdma, struct rdma_flow *flow);
+/* A first message has come by the pair. */
+void rdma_connect_ready(struct rdma *rdma, struct rdma_flow *flow);
+/* What is restless, and pairs of sessions that have ended. */
+uint32_t rdma_connect_turn(struct rdma *rdma);
+uint64_t rdma_connect_deadline(const struct rdma *rdma);
+/* NULL: of none that is there. */
+struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number);
+void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair);
+
+/* ---- post.c ---- */
+
+bool rdma_takes(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
+                uint64_t local);
+void rdma_queue(struct cw_rdma *base, struct cw_operation *operation);
+void rdma_push(struct cw_rdma *base);
+/* Has the flow's queue looked at by the next rdma_push. */
+void rdma_wake(struct rdma *rdma, struct rdma_flow *flow);
+/* Flows that wait for blocks go on, if there are any. */
+void rdma_feed(struct rdma *rdma);
+/* Posts the first message of a pair. False: there is no staging block. */
+bool rdma_post_ready(struct rdma *rdma, struct rdma_flow *flow);
+
+/* ---- complete.c ---- */
+
+/* Own work, then all that has come: both completion queues are empty then. */
+uint32_t rdma_complete_turn(struct rdma *rdma);
+uint32_t rdma_deliver(struct cw_rdma *base);
+
+/* ---- memory.c ---- */
+
+int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes);
+void rdma_memory_dispose(struct rdma *rdma);
+bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights,
+                          uint64_t *key);
+bool rdma_means_key(const struct cw_rdma *base, uint64_t bits);
+void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region);
+void rdma_slot_released(struct cw_rdma *base, uint32_t slot);
+/* A receive buffer: a header, then what was sent. */
+static inline struct rdma_header *rdma_buffer(const struct rdma *rdma, uint32_t buffer)
+{
+    return (struct rdma_header *)(rdma->memory + (uint64_t)buffer * rdma->buffer_bytes + 64 -
+                                  sizeof(struct rdma_header));
+}
+/* The buffer is the device's again, by the next rdma_buffers_post. */
+void rdma_buffer_give(struct rdma *rdma, uint32_t buffer);
+void rdma_buffers_post(struct rdma *rdma);
+/* A staging block for a pair, or RDMA_NO_BLOCK: a pair has no more of them than are left for all others, so that a peer
+ * that takes nothing holds up nobody else. */
+uint16_t rdma_block_take(struct rdma *rdma, const struct rdma_pair *pair);
+void rdma_block_give(struct rdma *rdma, uint16_t block);
+/* Gives back the block of one of a pair's work requests, if it has one. */
+static inline void rdma_block_return(struct rdma *rdma, struct rdma_pair *pair, uint32_t number)
+{
+    uint16_t *block = &pair->blocks[number % rdma->device->info.work_max];
+    if (*block != RDMA_NO_BLOCK) {
+        rdma_block_give(rdma, *block);
+        *block = RDMA_NO_BLOCK;
+        pair->blocks_held--;
+    }
+}
+static inline uint8_t *rdma_block(const struct rdma *rdma, uint16_t block)
+{
+    return rdma->blocks + (uint64_t)block * rdma->block_bytes;
+}
+
+/* ---- token.c ---- */
+
+/* The 48 bits of a token that say with which key, and from which address on, the device lets peers at a region. They
+ * are a permutation under a key of the job, so that a token that was changed stands for another one, most likely for
+ * none. */
+uint64_t rdma_token_key(const struct rdma *rdma, uint32_t remote_key, uint64_t remote_base);
+/* False: the token is of a region that no device knows. */
+bool rdma_token_read(const struct rdma *rdma, uint64_t token, uint32_t *remote_key, uint64_t *remote_base);

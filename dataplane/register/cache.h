@@ -1,0 +1,54 @@
+/* Registration cache: memory that a device reaches stays registered for a while after its last use, so that whoever
+ * sends from the same buffer again registers nothing.
+ *
+ * Invariants
+ *   - Nothing is unmapped while it is used: an entry has as many users as cw_cache_get has given it.
+ *   - What is given is mapped as the system has the memory now: an entry whose memory was given back since
+ *     (memory_watch.h) is given to nobody any more, and unmapped when its last user is through.
+ *   - Unused entries are bounded, in number and bytes, and make room for new ones; the one that was used longest ago
+ *     goes first.
+ *   - Without a watch nothing unused is kept.
+ *
+ * Order of calls: cw_cache_init { cw_cache_get, cw_cache_put }* cw_cache_dispose. One thread at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/register/mappings.h"
+#include "dataplane/register/memory_watch.h"
+
+enum { CW_CACHE_ENTRIES_MAX = 256 };
+#define CW_CACHE_BYTES_MAX (UINT64_C(1) << 30)
+
+struct cw_cached;
+
+struct cw_cache_counters {
+    uint64_t registered; /* the device was told */
+    uint64_t found;      /* ... and need not be */
+    uint64_t stale;      /* entries whose memory was given back */
+    uint64_t evicted;
+};
+
+struct cw_cache {
+    struct cw_mappings mappings;
+    struct cw_memory_watch watch; /* zeroed: nothing is watched */
+    uintptr_t page_bytes;
+    struct cw_cached *entries; /* the last one used is the first */
+    uint32_t unused_count;
+    uint64_t unused_bytes;
+    struct cw_cache_counters counters;
+};
+
+/* `mappings` has its functions; `watch` stays the caller's, and outlives the cache. */
+void cw_cache_init(struct cw_cache *cache, struct cw_mappings mappings, const struct cw_memory_watch *watch,
+                   uintptr_t page_bytes);
+
+/* Memory that the device reaches until cw_cache_put. CW_OK; CW_ERROR_BUSY: what was there before is still used;
+ * CW_ERROR_MEMORY; what the mappings' function answers when nothing unused is left to make room. */
+int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, struct cw_cached **entry);
+void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry);
+
+/* Unmaps all; no entry is used any more. */
+void cw_cache_dispose(struct cw_cache *cache);

@@ -1,0 +1,242 @@
+/* Verbs: an RDMA device, as the endpoint above it sees it: queue pairs, registered memory, completions.
+ *
+ * Invariants
+ *  - A device has one owner at a time: the owner of its endpoint. Nothing here blocks.
+ *  - A pair carries out its work in the order in which it was posted, and completes it in that order (RC: reliable,
+ *    connected). A pair that breaks completes all that is left as CW_VERBS_FLUSHED; only a new pair helps.
+ *  - Work that is not signaled completes with the next signaled work of its pair, without a completion of its own.
+ *  - Receive buffers are the device's from cw_verbs_receive_post until their completion.
+ *  - Nothing above the device knows which implementation is below it; struct cw_verbs_info has the differences.
+ *
+ * Order of calls
+ *    open (cw_verbs_open, cw_verbs_sim_open)
+ *    { cw_verbs_memory_register | cw_verbs_receive_post | cw_verbs_poll |
+ *      cw_verbs_pair_create { cw_verbs_pair_connect { cw_verbs_post } cw_verbs_pair_break } cw_verbs_pair_destroy }*
+ *    cw_verbs_close */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CW_VERBS_PIECES_MAX = 4,   /* of memory, in one work request */
+    CW_VERBS_BURST = 32,       /* work requests, completions, receive buffers in one call */
+    CW_VERBS_NAME_BYTES = 64,  /* of a device, with its final 0 */
+    CW_VERBS_ERROR_BYTES = 256 /* room for a one-line reason, with its final 0 */
+};
+
+enum cw_verbs_rights {
+    CW_VERBS_LOCAL = 0, /* sources, and destinations of reads */
+    CW_VERBS_WRITE = 1, /* peers may write */
+    CW_VERBS_READ = 2,  /* peers may read */
+};
+
+enum cw_verbs_opcode {
+    CW_VERBS_OP_WRITE,        /* bytes into the peer's memory */
+    CW_VERBS_OP_WRITE_NOTIFY, /* the same with 32 bits, which take a receive buffer of the peer and no byte of it */
+    CW_VERBS_OP_SEND,         /* bytes and 32 bits into a receive buffer of the peer */
+    CW_VERBS_OP_READ,         /* bytes of the peer's memory */
+};
+
+enum cw_verbs_status {
+    CW_VERBS_OK = 0,
+    CW_VERBS_REFUSED,   /* the peer's device lets nobody at that memory, or not so */
+    CW_VERBS_FLUSHED,   /* the pair had broken before */
+    CW_VERBS_UNREACHED, /* no answer of the peer's device, which may or may not have carried it out */
+    CW_VERBS_BROKEN,    /* anything else; the same is true */
+};
+
+/* Where a pair is reached, and how. */
+struct cw_verbs_address {
+    uint8_t gid[16];
+    uint32_t number;    /* of the pair: 24 bits */
+    uint32_t first;     /* packet number: 24 bits */
+    uint32_t mtu_bytes; /* largest payload of a packet: 256 .. 4096 */
+    uint16_t lid;       /* InfiniBand; 0: by GID */
+    uint8_t reads;      /* that the device answers at a time */
+};
+
+struct cw_verbs_info {
+    char name[CW_VERBS_NAME_BYTES];
+    uint8_t gid[16];
+    uint16_t lid;
+    uint32_t mtu_bytes;
+    uint32_t pair_count_max;
+    uint32_t work_max;    /* posted to a pair and not complete */
+    uint32_t receive_max; /* buffers of the shared receive queue */
+    uint32_t pieces_max;  /* up to CW_VERBS_PIECES_MAX */
+    uint32_t inline_max;  /* bytes that are copied when they are posted */
+    uint64_t message_max; /* bytes of one work request */
+    uint64_t settle_ns;   /* after a pair was broken something may still come by it for so long */
+    int descriptor;       /* readable once an armed completion has come; -1: it cannot be waited for */
+};
+
+/* Registered memory; the fields are the device's. */
+struct cw_verbs_memory {
+    void *handle; /* NULL: none */
+    uint32_t local_key;
+    uint32_t remote_key;
+    uint64_t remote_base; /* address of the first byte, for peers: below one page */
+    uint64_t shift;       /* an address of this process is so much above that of the device */
+};
+
+struct cw_verbs_piece {
+    const void *data;
+    uint32_t bytes;
+    const struct cw_verbs_memory *memory; /* that it lies in; not read of inline work */
+};
+
+struct cw_verbs_work {
+    enum cw_verbs_opcode opcode;
+    uint32_t id; /* comes back with its completion */
+    bool signaled;
+    bool is_inline; /* the memory of all pieces, inline_max bytes at most, is the caller's again after the call */
+    uint32_t piece_count;
+    struct cw_verbs_piece pieces[CW_VERBS_PIECES_MAX];
+    uint64_t remote; /* address in the peer's memory, beginning with its remote_base */
+    uint32_t remote_key;
+    uint32_t immediate;
+};
+
+struct cw_verbs_buffer {
+    uint32_t id;
+    void *data;
+    uint32_t bytes;
+    const struct cw_verbs_memory *memory;
+};
+
+enum cw_verbs_queue {
+    CW_VERBS_SENT,     /* own work */
+    CW_VERBS_RECEIVED, /* notifications and messages of peers */
+};
+
+struct cw_verbs_completion {
+    uint32_t id;   /* of the work, or of the receive buffer */
+    uint32_t pair; /* its number */
+    enum cw_verbs_status status;
+    bool is_write;      /* RECEIVED: a notified write; else a message */
+    uint32_t bytes;     /* RECEIVED: of the write, or of the message */
+    uint32_t immediate; /* RECEIVED */
+};
+
+struct cw_verbs_device;
+struct cw_verbs_pair;
+
+struct cw_verbs_ops {
+    int (*memory_register)(struct cw_verbs_device *device, void *base, uint64_t bytes, uint32_t rights,
+                           struct cw_verbs_memory *memory);
+    void (*memory_unregister)(struct cw_verbs_device *device, struct cw_verbs_memory *memory);
+    int (*pair_create)(struct cw_verbs_device *device, struct cw_verbs_pair **pair, struct cw_verbs_address *address);
+    int (*pair_connect)(struct cw_verbs_pair *pair, const struct cw_verbs_address *peer);
+    void (*pair_break)(struct cw_verbs_pair *pair);
+    void (*pair_destroy)(struct cw_verbs_pair *pair);
+    uint32_t (*post)(struct cw_verbs_pair *pair, const struct cw_verbs_work *work, uint32_t count);
+    uint32_t (*receive_post)(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers, uint32_t count);
+    uint32_t (*poll)(struct cw_verbs_device *device, enum cw_verbs_queue queue, struct cw_verbs_completion *completions,
+                     uint32_t count_max);
+    void (*arm)(struct cw_verbs_device *device);
+    void (*close)(struct cw_verbs_device *device);
+};
+
+/* Implementations have these first in their own structures. */
+struct cw_verbs_device {
+    const struct cw_verbs_ops *ops;
+    struct cw_verbs_info info;
+};
+
+struct cw_verbs_pair {
+    struct cw_verbs_device *device;
+};
+
+/* Registers memory with exactly these rights for peers, and exactly these bytes. CW_OK; CW_ERROR_LIMIT: no more may be
+ * locked (`ulimit -l`), or the device has no more room; CW_ERROR_SYSTEM. */
+static inline int cw_verbs_memory_register(struct cw_verbs_device *device, void *base, uint64_t bytes, uint32_t rights,
+                                           struct cw_verbs_memory *memory)
+{
+    return device->ops->memory_register(device, base, bytes, rights, memory);
+}
+
+/* No peer reads or writes the memory once this has returned. */
+static inline void cw_verbs_memory_unregister(struct cw_verbs_device *device, struct cw_verbs_memory *memory)
+{
+    device->ops->memory_unregister(device, memory);
+    memory->handle = NULL;
+}
+
+/* A pair that is not connected; *address is for its peer. CW_OK, CW_ERROR_LIMIT, CW_ERROR_SYSTEM. */
+static inline int cw_verbs_pair_create(struct cw_verbs_device *device, struct cw_verbs_pair **pair,
+                                       struct cw_verbs_address *address)
+{
+    return device->ops->pair_create(device, pair, address);
+}
+
+/* The pair takes work from now on, and what comes from its peer. CW_OK, CW_ERROR_ARGUMENT (an address that no route
+ * leads to), CW_ERROR_SYSTEM. */
+static inline int cw_verbs_pair_connect(struct cw_verbs_pair *pair, const struct cw_verbs_address *peer)
+{
+    return pair->device->ops->pair_connect(pair, peer);
+}
+
+/* Nothing comes in by the pair any more; what it has not carried out completes as CW_VERBS_FLUSHED. */
+static inline void cw_verbs_pair_break(struct cw_verbs_pair *pair)
+{
+    pair->device->ops->pair_break(pair);
+}
+
+/* Completions that have not been polled are lost, or carry the pair's old number. */
+static inline void cw_verbs_pair_destroy(struct cw_verbs_pair *pair)
+{
+    pair->device->ops->pair_destroy(pair);
+}
+
+/* Posts up to CW_VERBS_BURST work requests; returns how many of the first ones the pair has taken. */
+static inline uint32_t cw_verbs_post(struct cw_verbs_pair *pair, const struct cw_verbs_work *work, uint32_t count)
+{
+    return pair->device->ops->post(pair, work, count);
+}
+
+/* Gives up to CW_VERBS_BURST buffers to the shared receive queue; returns how many it has taken. */
+static inline uint32_t cw_verbs_receive_post(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers,
+                                             uint32_t count)
+{
+    return device->ops->receive_post(device, buffers, count);
+}
+
+/* Takes up to `count_max` completions, at most CW_VERBS_BURST; returns how many. */
+static inline uint32_t cw_verbs_poll(struct cw_verbs_device *device, enum cw_verbs_queue queue,
+                                     struct cw_verbs_completion *completions, uint32_t count_max)
+{
+    return device->ops->poll(device, queue, completions, count_max);
+}
+
+/* Has the next completion of either queue make the descriptor readable. Completions that came before do not: poll once
+ * more before waiting. */
+static inline void cw_verbs_arm(struct cw_verbs_device *device)
+{
+    device->ops->arm(device);
+}
+
+/* Pairs and memory are gone before. */
+static inline void cw_verbs_close(struct cw_verbs_device *device)
+{
+    device->ops->close(device);
+}
+
+/* What a device is opened with. */
+struct cw_verbs_config {
+    const char *name; /* as `ibv_devices` and `rdma link` have it; NULL: the one that has the address */
+    /* Of the interface whose address peers use: an IPv4 address behind ::ffff:0:0, or an IPv6 one; all zero: any,
+     * RoCE v2 with an IPv4 address first. */
+    uint8_t gid[16];
+    uint32_t work_max;
+    uint32_t receive_max;
+    uint32_t pair_count_max;
+};
+
+/* Opens a device of libibverbs. Its GID is that of RoCE v2 with the address, else of RoCE v1; on InfiniBand the first
+ * one, with the port's LID. CW_OK; CW_ERROR_NOT_FOUND: no such device, or none with that address and a port that is up;
+ * CW_ERROR_UNSUPPORTED: this build, or this machine, has no libibverbs; CW_ERROR_LIMIT; CW_ERROR_SYSTEM; each with a
+ * line in `error`. */
+int cw_verbs_open(const struct cw_verbs_config *config, struct cw_verbs_device **device, char *error,
+                  size_t error_bytes);

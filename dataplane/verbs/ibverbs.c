@@ -1,0 +1,548 @@
+/* Devices of libibverbs, by RC queue pairs with one shared receive queue. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <infiniband/verbs.h>
+
+#include "dataplane/status.h"
+#include "dataplane/verbs/module.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    GIDS_MAX = 256,
+    INLINE_WANTED = 220, /* what common devices take without a larger work request */
+    PAIRS_FIRST = 16,    /* that the queue of own completions has room for; it grows */
+    RECEIVE_SPARE = 64,
+    MESSAGE_MAX = 1 << 30, /* a work request of a second at 10 Gb/s is long enough */
+    TIMEOUT_CODE = 14,     /* 67 ms */
+    RETRIES = 7,
+    RECEIVER_RETRIES = 7, /* of an empty receive queue: for ever */
+    RECEIVER_CODE = 7,    /* ... after 0.12 ms */
+    READS_MAX = 16,
+    HOPS = 64,
+};
+
+#define SETTLE_NS 5000000ull /* a driver without hardware (rxe) may still be in the middle of a packet */
+
+struct verbs_device {
+    struct cw_verbs_device base;
+    struct ibv_context *context;
+    struct ibv_pd *protection;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *queues[2]; /* by enum cw_verbs_queue */
+    struct ibv_srq *receive;
+    uint8_t port;
+    uint8_t gid_index;
+    bool is_global; /* by GID */
+    enum ibv_mtu mtu;
+    uint32_t reads_in;  /* of peers, that are answered at a time */
+    uint32_t reads_out; /* own ones at a time */
+    uint32_t room_max;
+    uint32_t pair_count;
+    uint32_t sent_room; /* entries of the queue of own completions */
+};
+
+struct verbs_pair {
+    struct cw_verbs_pair base;
+    struct ibv_qp *pair;
+    struct cw_verbs_address own;
+};
+
+static struct verbs_device *device_of(struct cw_verbs_device *device)
+{
+    return (struct verbs_device *)device; /* its first member */
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int status_of(int error)
+{
+    return error == ENOMEM || error == EAGAIN ? CW_ERROR_LIMIT : CW_ERROR_SYSTEM;
+}
+
+/* ---- memory ---- */
+
+static int memory_register(struct cw_verbs_device *base, void *memory, uint64_t bytes, uint32_t rights,
+                           struct cw_verbs_memory *registered)
+{
+    struct verbs_device *device = device_of(base);
+    unsigned access = IBV_ACCESS_LOCAL_WRITE | ((rights & CW_VERBS_WRITE) != 0 ? IBV_ACCESS_REMOTE_WRITE : 0u) |
+                      ((rights & CW_VERBS_READ) != 0 ? IBV_ACCESS_REMOTE_READ : 0u);
+    uint64_t first = (uintptr_t)memory % PAGE_BYTES;
+    struct ibv_mr *region = ibv_reg_mr_iova(device->protection, memory, bytes, first, access);
+    if (region == NULL && rights == CW_VERBS_LOCAL) { /* a source may lie where nobody writes */
+        region = ibv_reg_mr_iova(device->protection, memory, bytes, first, 0u);
+    }
+    if (region == NULL) {
+        return status_of(errno);
+    }
+    *registered = (struct cw_verbs_memory){.handle = region,
+                                           .local_key = region->lkey,
+                                           .remote_key = region->rkey,
+                                           .remote_base = first,
+                                           .shift = (uintptr_t)memory - first};
+    return CW_OK;
+}
+
+static void memory_unregister(struct cw_verbs_device *base, struct cw_verbs_memory *registered)
+{
+    (void)base;
+    (void)ibv_dereg_mr(registered->handle);
+}
+
+/* ---- pairs ---- */
+
+static struct ibv_qp *pair_new(struct verbs_device *device, uint32_t inline_bytes, struct ibv_qp_cap *granted)
+{
+    struct ibv_qp_init_attr wanted = {
+        .send_cq = device->queues[CW_VERBS_SENT],
+        .recv_cq = device->queues[CW_VERBS_RECEIVED],
+        .srq = device->receive,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = device->base.info.work_max,
+                .max_send_sge = device->base.info.pieces_max,
+                .max_inline_data = inline_bytes},
+    };
+    struct ibv_qp *pair = ibv_create_qp(device->protection, &wanted);
+    if (pair != NULL && granted != NULL) {
+        *granted = wanted.cap;
+    }
+    return pair;
+}
+
+/* Room for the completions of one more pair. */
+static bool room_make(struct verbs_device *device)
+{
+    uint32_t wanted = (device->pair_count + 1) * device->base.info.work_max;
+    if (wanted <= device->sent_room) {
+        return true;
+    }
+    uint32_t room = least(2 * wanted, device->room_max);
+    if (room < wanted || ibv_resize_cq(device->queues[CW_VERBS_SENT], (int)room) != 0) {
+        return false;
+    }
+    device->sent_room = (uint32_t)device->queues[CW_VERBS_SENT]->cqe;
+    return device->sent_room >= wanted;
+}
+
+static int pair_create(struct cw_verbs_device *base, struct cw_verbs_pair **created, struct cw_verbs_address *address)
+{
+    struct verbs_device *device = device_of(base);
+    struct verbs_pair *pair = room_make(device) ? calloc(1, sizeof(*pair)) : NULL;
+    if (pair == NULL) {
+        return CW_ERROR_LIMIT;
+    }
+    pair->base.device = base;
+    pair->pair = pair_new(device, base->info.inline_max, NULL);
+    struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
+                                     .port_num = device->port,
+                                     .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    if (pair->pair == NULL ||
+        ibv_modify_qp(pair->pair, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) !=
+            0) {
+        int status = status_of(errno);
+        if (pair->pair != NULL) {
+            (void)ibv_destroy_qp(pair->pair);
+        }
+        free(pair);
+        return status;
+    }
+    device->pair_count++;
+    uint32_t first = 0; /* packets of a pair of before are not taken for its own */
+    (void)getrandom(&first, sizeof(first), 0);
+    pair->own = (struct cw_verbs_address){.number = pair->pair->qp_num,
+                                          .first = first & 0xffffff,
+                                          .mtu_bytes = base->info.mtu_bytes,
+                                          .lid = base->info.lid,
+                                          .reads = (uint8_t)device->reads_in};
+    memcpy(pair->own.gid, base->info.gid, sizeof(pair->own.gid));
+    *address = pair->own;
+    *created = &pair->base;
+    return CW_OK;
+}
+
+static enum ibv_mtu mtu_of(uint32_t bytes)
+{
+    return bytes >= 4096   ? IBV_MTU_4096
+           : bytes >= 2048 ? IBV_MTU_2048
+           : bytes >= 1024 ? IBV_MTU_1024
+           : bytes >= 512  ? IBV_MTU_512
+                           : IBV_MTU_256;
+}
+
+static int pair_connect(struct cw_verbs_pair *base, const struct cw_verbs_address *peer)
+{
+    struct verbs_pair *pair = (struct verbs_pair *)base;
+    const struct verbs_device *device = device_of(base->device);
+    uint32_t mtu_bytes =
+        peer->mtu_bytes < base->device->info.mtu_bytes ? peer->mtu_bytes : base->device->info.mtu_bytes;
+    struct ibv_qp_attr attributes = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = mtu_of(mtu_bytes),
+        .dest_qp_num = peer->number & 0xffffff,
+        .rq_psn = peer->first & 0xffffff,
+        .max_dest_rd_atomic = (uint8_t)device->reads_in,
+        .min_rnr_timer = RECEIVER_CODE,
+        .ah_attr = {.is_global = device->is_global,
+                    .dlid = peer->lid,
+                    .port_num = device->port,
+                    .grh = {.sgid_index = device->gid_index, .hop_limit = HOPS}},
+    };
+    memcpy(attributes.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+    if (ibv_modify_qp(pair->pair, &attributes,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {
+        return errno == EINVAL || errno == ENETUNREACH || errno == EHOSTUNREACH ? CW_ERROR_ARGUMENT : CW_ERROR_SYSTEM;
+    }
+    attributes = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                                      .sq_psn = pair->own.first,
+                                      .timeout = TIMEOUT_CODE,
+                                      .retry_cnt = RETRIES,
+                                      .rnr_retry = RECEIVER_RETRIES,
+                                      .max_rd_atomic = (uint8_t)least(device->reads_out, peer->reads)};
+    int failed = ibv_modify_qp(pair->pair, &attributes,
+                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                   IBV_QP_MAX_QP_RD_ATOMIC);
+    return failed == 0 ? CW_OK : CW_ERROR_SYSTEM;
+}
+
+static void pair_break(struct cw_verbs_pair *base)
+{
+    struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_ERR};
+    (void)ibv_modify_qp(((struct verbs_pair *)base)->pair, &attributes, IBV_QP_STATE);
+}
+
+static void pair_destroy(struct cw_verbs_pair *base)
+{
+    struct verbs_pair *pair = (struct verbs_pair *)base;
+    (void)ibv_destroy_qp(pair->pair);
+    device_of(base->device)->pair_count--;
+    free(pair);
+}
+
+/* ---- work ---- */
+
+static void work_write(const struct cw_verbs_work *work, struct ibv_send_wr *request, struct ibv_sge *pieces)
+{
+    static const enum ibv_wr_opcode opcodes[] = {
+        [CW_VERBS_OP_WRITE] = IBV_WR_RDMA_WRITE,
+        [CW_VERBS_OP_WRITE_NOTIFY] = IBV_WR_RDMA_WRITE_WITH_IMM,
+        [CW_VERBS_OP_SEND] = IBV_WR_SEND_WITH_IMM,
+        [CW_VERBS_OP_READ] = IBV_WR_RDMA_READ,
+    };
+    for (uint32_t i = 0; i < work->piece_count; i++) {
+        const struct cw_verbs_piece *piece = &work->pieces[i];
+        pieces[i].addr = (uintptr_t)piece->data - (work->is_inline ? 0 : piece->memory->shift);
+        pieces[i].length = piece->bytes;
+        pieces[i].lkey = work->is_inline ? 0 : piece->memory->local_key;
+    }
+    request->wr_id = work->id;
+    request->next = NULL;
+    request->sg_list = pieces;
+    request->num_sge = (int)work->piece_count;
+    request->opcode = opcodes[work->opcode];
+    request->send_flags =
+        (work->signaled ? IBV_SEND_SIGNALED : 0u) | (work->is_inline && work->piece_count > 0 ? IBV_SEND_INLINE : 0u);
+    request->imm_data = htonl(work->immediate);
+    request->wr.rdma.remote_addr = work->remote;
+    request->wr.rdma.rkey = work->remote_key;
+}
+
+static uint32_t pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *work, uint32_t count)
+{
+    struct ibv_send_wr requests[CW_VERBS_BURST];
+    struct ibv_sge pieces[CW_VERBS_BURST][CW_VERBS_PIECES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        work_write(&work[i], &requests[i], pieces[i]);
+        if (i > 0) {
+            requests[i - 1].next = &requests[i];
+        }
+    }
+    struct ibv_send_wr *refused = NULL;
+    if (count == 0 || ibv_post_send(((struct verbs_pair *)base)->pair, requests, &refused) == 0) {
+        return count;
+    }
+    return refused != NULL ? (uint32_t)(refused - requests) : 0;
+}
+
+static uint32_t receive_post(struct cw_verbs_device *base, const struct cw_verbs_buffer *buffers, uint32_t count)
+{
+    struct ibv_recv_wr requests[CW_VERBS_BURST];
+    struct ibv_sge pieces[CW_VERBS_BURST];
+    for (uint32_t i = 0; i < count; i++) {
+        pieces[i] = (struct ibv_sge){.addr = (uintptr_t)buffers[i].data - buffers[i].memory->shift,
+                                     .length = buffers[i].bytes,
+                                     .lkey = buffers[i].memory->local_key};
+        requests[i] = (struct ibv_recv_wr){.wr_id = buffers[i].id,
+                                           .next = i + 1 < count ? &requests[i + 1] : NULL,
+                                           .sg_list = &pieces[i],
+                                           .num_sge = 1};
+    }
+    struct ibv_recv_wr *refused = NULL;
+    if (count == 0 || ibv_post_srq_recv(device_of(base)->receive, requests, &refused) == 0) {
+        return count;
+    }
+    return refused != NULL ? (uint32_t)(refused - requests) : 0;
+}
+
+/* ---- completions ---- */
+
+static enum cw_verbs_status completion_status(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_SUCCESS:
+        return CW_VERBS_OK;
+    case IBV_WC_REM_ACCESS_ERR:
+        return CW_VERBS_REFUSED;
+    case IBV_WC_WR_FLUSH_ERR:
+        return CW_VERBS_FLUSHED;
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        return CW_VERBS_UNREACHED;
+    default:
+        return CW_VERBS_BROKEN;
+    }
+}
+
+static uint32_t device_poll(struct cw_verbs_device *base, enum cw_verbs_queue queue,
+                            struct cw_verbs_completion *completions, uint32_t count_max)
+{
+    struct ibv_wc found[CW_VERBS_BURST];
+    int count = ibv_poll_cq(device_of(base)->queues[queue], (int)count_max, found);
+    for (int i = 0; i < count; i++) {
+        completions[i] = (struct cw_verbs_completion){.id = (uint32_t)found[i].wr_id,
+                                                      .pair = found[i].qp_num,
+                                                      .status = completion_status(found[i].status),
+                                                      .is_write = found[i].opcode == IBV_WC_RECV_RDMA_WITH_IMM,
+                                                      .bytes = found[i].byte_len,
+                                                      .immediate = ntohl(found[i].imm_data)};
+    }
+    return count > 0 ? (uint32_t)count : 0;
+}
+
+static void device_arm(struct cw_verbs_device *base)
+{
+    struct verbs_device *device = device_of(base);
+    struct ibv_cq *queue;
+    void *context;
+    while (ibv_get_cq_event(device->channel, &queue, &context) == 0) { /* it does not block */
+        ibv_ack_cq_events(queue, 1);
+    }
+    (void)ibv_req_notify_cq(device->queues[CW_VERBS_SENT], 0);
+    (void)ibv_req_notify_cq(device->queues[CW_VERBS_RECEIVED], 0);
+}
+
+/* ---- opening ---- */
+
+static void device_close(struct cw_verbs_device *base)
+{
+    struct verbs_device *device = device_of(base);
+    if (device->receive != NULL) {
+        (void)ibv_destroy_srq(device->receive);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (device->queues[i] != NULL) {
+            (void)ibv_destroy_cq(device->queues[i]);
+        }
+    }
+    if (device->channel != NULL) {
+        (void)ibv_destroy_comp_channel(device->channel);
+    }
+    if (device->protection != NULL) {
+        (void)ibv_dealloc_pd(device->protection);
+    }
+    if (device->context != NULL) {
+        (void)ibv_close_device(device->context);
+    }
+    free(device);
+}
+
+static const struct cw_verbs_ops verbs_ops = {
+    .memory_register = memory_register,
+    .memory_unregister = memory_unregister,
+    .pair_create = pair_create,
+    .pair_connect = pair_connect,
+    .pair_break = pair_break,
+    .pair_destroy = pair_destroy,
+    .post = pair_post,
+    .receive_post = receive_post,
+    .poll = device_poll,
+    .arm = device_arm,
+    .close = device_close,
+};
+
+/* How well a GID does: RoCE v2 before v1, and of any the most routable; 0: it is not the one. */
+static int gid_rank(const struct ibv_gid_entry *entry, const uint8_t wanted[16])
+{
+    static const uint8_t any[16] = {0}, mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (entry->gid_type == IBV_GID_TYPE_IB) {
+        return 1;
+    }
+    if (memcmp(wanted, any, sizeof(any)) != 0) {
+        bool is_ours = memcmp(entry->gid.raw, wanted, 16) == 0;
+        return !is_ours ? 0 : entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 3 : 2;
+    }
+    bool is_local = entry->gid.raw[0] == 0xfe && (entry->gid.raw[1] & 0xc0) == 0x80;
+    int rank = memcmp(entry->gid.raw, mapped, sizeof(mapped)) == 0 ? 3 : is_local ? 1 : 2;
+    return entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? rank + 4 : rank;
+}
+
+/* The best GID of a device by a port that is up. False: it has none. */
+static bool gid_choose(struct verbs_device *device, const uint8_t wanted[16])
+{
+    struct ibv_gid_entry entries[GIDS_MAX];
+    ssize_t count = ibv_query_gid_table(device->context, entries, GIDS_MAX, 0);
+    int best = 0;
+    for (ssize_t i = 0; i < count; i++) {
+        struct ibv_port_attr port;
+        int rank = gid_rank(&entries[i], wanted);
+        if (rank <= best || ibv_query_port(device->context, (uint8_t)entries[i].port_num, &port) != 0 ||
+            port.state != IBV_PORT_ACTIVE) {
+            continue;
+        }
+        best = rank;
+        device->port = (uint8_t)entries[i].port_num;
+        device->gid_index = (uint8_t)entries[i].gid_index;
+        device->is_global = port.link_layer == IBV_LINK_LAYER_ETHERNET || (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
+        device->mtu = port.active_mtu;
+        device->base.info.lid = port.lid;
+        device->base.info.mtu_bytes = 128u << port.active_mtu;
+        device->base.info.message_max = port.max_msg_sz < MESSAGE_MAX ? port.max_msg_sz : MESSAGE_MAX;
+        memcpy(device->base.info.gid, entries[i].gid.raw, 16);
+    }
+    return best > 0;
+}
+
+/* Opens the one of the list that is meant. CW_OK or CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
+static int device_find(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
+                       size_t error_bytes)
+{
+    int count = 0;
+    struct ibv_device **list = ibv_get_device_list(&count);
+    if (list == NULL) {
+        snprintf(error, error_bytes, "RDMA devices cannot be listed: %s", strerror(errno));
+        return errno == ENOSYS ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM;
+    }
+    bool is_known = false;
+    for (int i = 0; i < count && device->context == NULL; i++) {
+        const char *name = ibv_get_device_name(list[i]);
+        if (config->name != NULL && strcmp(config->name, name) != 0) {
+            continue;
+        }
+        is_known = true;
+        device->context = ibv_open_device(list[i]);
+        if (device->context != NULL && !gid_choose(device, config->gid)) {
+            (void)ibv_close_device(device->context);
+            device->context = NULL;
+        }
+        snprintf(device->base.info.name, sizeof(device->base.info.name), "%s", name);
+    }
+    ibv_free_device_list(list);
+    if (device->context != NULL) {
+        return CW_OK;
+    }
+    if (!is_known && config->name != NULL) {
+        snprintf(error, error_bytes, "RDMA device %s: there is none of this name, of %d; `causeway doctor` lists them",
+                 config->name, count);
+    } else if (!is_known) {
+        snprintf(error, error_bytes, "this machine has no RDMA device");
+    } else {
+        char address[INET6_ADDRSTRLEN] = "";
+        (void)inet_ntop(AF_INET6, config->gid, address, sizeof(address));
+        snprintf(error, error_bytes, "RDMA device%s%s: no port that is up has the GID of the address %s",
+                 config->name != NULL ? " " : "s", config->name != NULL ? config->name : "", address);
+    }
+    return CW_ERROR_NOT_FOUND;
+}
+
+/* Protection domain, queues, and what a pair may have, which one pair tells. */
+static int device_make(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
+                       size_t error_bytes)
+{
+    struct ibv_device_attr limits;
+    struct cw_verbs_info *info = &device->base.info;
+    const char *what = "its limits cannot be read";
+    if (ibv_query_device(device->context, &limits) != 0) {
+        goto failed;
+    }
+    info->work_max = least(config->work_max, (uint32_t)limits.max_qp_wr);
+    info->pieces_max = least(CW_VERBS_PIECES_MAX, (uint32_t)limits.max_sge);
+    info->receive_max = least(config->receive_max, (uint32_t)limits.max_srq_wr);
+    info->pair_count_max = least(config->pair_count_max, (uint32_t)limits.max_qp);
+    device->reads_in = least(READS_MAX, (uint32_t)limits.max_qp_rd_atom);
+    device->reads_out = least(READS_MAX, (uint32_t)limits.max_qp_init_rd_atom);
+    device->room_max = (uint32_t)limits.max_cqe;
+    what = "a protection domain";
+    device->protection = ibv_alloc_pd(device->context);
+    device->channel = ibv_create_comp_channel(device->context);
+    if (device->protection == NULL || device->channel == NULL ||
+        fcntl(device->channel->fd, F_SETFL, fcntl(device->channel->fd, F_GETFL) | O_NONBLOCK) != 0) {
+        goto failed;
+    }
+    what = "completion queues";
+    int sent = (int)least(PAIRS_FIRST * info->work_max, (uint32_t)limits.max_cqe);
+    int received = (int)least(info->receive_max + RECEIVE_SPARE, (uint32_t)limits.max_cqe);
+    device->queues[CW_VERBS_SENT] = ibv_create_cq(device->context, sent, NULL, device->channel, 0);
+    device->queues[CW_VERBS_RECEIVED] = ibv_create_cq(device->context, received, NULL, device->channel, 0);
+    if (device->queues[0] == NULL || device->queues[1] == NULL) {
+        goto failed;
+    }
+    device->sent_room = (uint32_t)device->queues[CW_VERBS_SENT]->cqe;
+    what = "a shared receive queue";
+    struct ibv_srq_init_attr queue = {.attr = {.max_wr = info->receive_max, .max_sge = 1}};
+    device->receive = ibv_create_srq(device->protection, &queue);
+    if (device->receive == NULL) {
+        goto failed;
+    }
+    what = "a queue pair";
+    struct ibv_qp_cap granted = {.max_inline_data = 0};
+    struct ibv_qp *pair = pair_new(device, INLINE_WANTED, &granted);
+    if (pair == NULL) {
+        pair = pair_new(device, 0, &granted);
+    }
+    if (pair == NULL) {
+        goto failed;
+    }
+    (void)ibv_destroy_qp(pair);
+    info->inline_max = least(granted.max_inline_data, INLINE_WANTED);
+    info->descriptor = device->channel->fd;
+    info->settle_ns = SETTLE_NS;
+    return CW_OK;
+failed:
+    snprintf(error, error_bytes, "RDMA device %s: %s: %s%s", info->name, what, strerror(errno),
+             errno == ENOMEM ? " (ulimit -l)" : "");
+    return status_of(errno);
+}
+
+static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_device **opened, char *error,
+                      size_t error_bytes)
+{
+    struct verbs_device *device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        snprintf(error, error_bytes, "no memory for an RDMA device");
+        return CW_ERROR_MEMORY;
+    }
+    device->base.ops = &verbs_ops;
+    int status = device_find(device, config, error, error_bytes);
+    if (status == CW_OK) {
+        status = device_make(device, config, error, error_bytes);
+    }
+    if (status != CW_OK) {
+        device_close(&device->base);
+        return status;
+    }
+    *opened = &device->base;
+    return CW_OK;
+}
+
+extern const struct cw_verbs_module cw_verbs_table;
+const struct cw_verbs_module cw_verbs_table = {.module = {.build = CW_VERBS_BUILD}, .open = verbs_open};

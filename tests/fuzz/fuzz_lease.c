@@ -1,0 +1,171 @@
+/* What clients and the host's node say to each other, damaged, and frames of ranks: refused, or sound. CW_TEST_PACKETS
+ * (100,000) of each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/node/packet.h"
+#include "control/lease/lease_text.h"
+#include "dataplane/base/random.h"
+#include "dataplane/port/port.h"
+#include "dataplane/status.h"
+#include "tests/fuzz/fuzz_text.h"
+#include "tests/test.h"
+
+enum { WORD_MAX = 24, FRAME_MAX = 128 };
+
+static uint64_t rounds(void)
+{
+    return test_count("CW_TEST_PACKETS", 100000);
+}
+
+/* A number or a word for what was there. */
+static size_t word_replace(struct cw_random *random, char *text, size_t length, size_t room)
+{
+    static const char *const words[] = {
+        "0",   "1",     "64",    "65", "65535", "65536", "4294967296", "18446744073709551616",
+        "-1",  "",      "=",     ",",  " ",     "-",     "::1",        "10.0.0.1",
+        "0.0", "lease", "hops ", "\"", "ports="};
+    size_t at = (size_t)cw_random_below(random, length);
+    return fuzz_text_splice(text, length, room, at, 1 + (size_t)cw_random_below(random, 8),
+                            words[cw_random_below(random, sizeof(words) / sizeof(words[0]))]);
+}
+
+static void damage(struct cw_random *random, char line[CW_LEASE_LINE_BYTES])
+{
+    size_t length = strlen(line);
+    for (uint64_t wounds = cw_random_below(random, 4); wounds > 0 && length > 0; wounds--) {
+        length = fuzz_text_damage(random, line, length, CW_LEASE_LINE_BYTES, 6, word_replace);
+        line[length] = 0;
+    }
+}
+
+/* Whatever is read writes a line that reads as the same. */
+static void request_check(const char *line)
+{
+    char error[256] = "", again[CW_LEASE_LINE_BYTES];
+    struct cw_lease_request request, other;
+    int status = cw_lease_read(line, &request, error, sizeof(error));
+    if (status != CW_OK) {
+        assert_true(status == CW_ERROR_ARGUMENT || status == CW_ERROR_UNSUPPORTED);
+        assert_true(error[0] != 0);
+        return;
+    }
+    if (request.ask == CW_LEASE_LEASE) {
+        assert_in_range(request.ports, 1, CW_LEASE_PORTS_MAX);
+        assert_true(strpbrk(request.job, " \"\\\n") == NULL && memchr(request.job, 0, sizeof(request.job)) != NULL);
+    }
+    assert_in_range(request.hop_count, 0, CW_LEASE_HOPS_MAX);
+    cw_lease_request_write(&request, again);
+    assert_int_equal(cw_lease_read(again, &other, error, sizeof(error)), CW_OK);
+    assert_memory_equal(&request, &other, sizeof(request));
+}
+
+static void test_requests(void **state)
+{
+    struct cw_random random;
+    cw_random_seed(&random, 1);
+    uint64_t count = rounds();
+    for (uint64_t i = 0; i < count; i++) {
+        static const char *const lines[] = {"hello 1", "status", "lease ports=34 first=29400 rank=7 job=causeway-1234",
+                                            "hops 10.0.0.2,fd77::1,10.0.0.3"};
+        char line[CW_LEASE_LINE_BYTES];
+        snprintf(line, sizeof(line), "%s", lines[i % 4]);
+        damage(&random, line);
+        request_check(line);
+    }
+    struct cw_lease_request request;
+    char error[256];
+    memset(&request, 0, sizeof(request)); /* the most that a line may say */
+    char line[CW_LEASE_LINE_BYTES] = "hops ";
+    for (uint32_t i = 0; i < CW_LEASE_HOPS_MAX; i++) {
+        strcat(line, i > 0 ? ",ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255" : "::1");
+    }
+    assert_int_equal(cw_lease_read(line, &request, error, sizeof(error)), CW_OK);
+    assert_int_equal(request.hop_count, CW_LEASE_HOPS_MAX);
+    strcat(line, ",::1");
+    assert_int_equal(cw_lease_read(line, &request, error, sizeof(error)), CW_ERROR_ARGUMENT);
+}
+
+static void test_answers(void **state)
+{
+    struct cw_random random;
+    cw_random_seed(&random, 2);
+    uint64_t count = rounds();
+    for (uint64_t i = 0; i < count; i++) {
+        const struct cw_lease_nic whole = {.ip = cw_ip_v4(0x0a000001 + (uint32_t)i),
+                                           .bits = (uint8_t)cw_random_below(&random, 129),
+                                           .mac = {2, 0, 0, 0, 0, (uint8_t)i},
+                                           .mtu_bytes = CW_PORT_MTU_MIN + (uint32_t)cw_random_below(&random, 9000),
+                                           .rate_bps = cw_random_next(&random) >> 1,
+                                           .reports = i % 2 != 0};
+        struct cw_lease_nic nic;
+        char line[CW_LEASE_LINE_BYTES];
+        memset(&nic, 0, sizeof(nic));
+        cw_lease_nic_write(&whole, line);
+        assert_true(cw_lease_nic_read(line, &nic));
+        assert_true(cw_ip_is_equal(&nic.ip, &whole.ip) && nic.bits == whole.bits && nic.mtu_bytes == whole.mtu_bytes);
+        assert_true(memcmp(nic.mac, whole.mac, 6) == 0 && nic.rate_bps == whole.rate_bps &&
+                    nic.reports == whole.reports);
+        damage(&random, line);
+        if (cw_lease_nic_read(line, &nic)) {
+            assert_in_range(nic.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX);
+            assert_in_range(nic.bits, 0, 128);
+        }
+        snprintf(line, sizeof(line), "hops ");
+        cw_lease_hop_write(whole.mac, line);
+        cw_lease_hop_write(NULL, line);
+        damage(&random, line);
+        const char *at = line + (strlen(line) < 5 ? strlen(line) : 5);
+        uint8_t mac[6];
+        bool is_known;
+        for (int hop = 0; hop < 4 && cw_lease_hop_read(&at, mac, &is_known); hop++) {
+        }
+        assert_true(at <= line + strlen(line));
+    }
+}
+
+/* In memory of its own length, so that the sanitizer sees who reads on. What is taken for a rank's packet lies within
+ * the frame. */
+static void test_packets(void **state)
+{
+    struct cw_random random;
+    cw_random_seed(&random, 3);
+    uint64_t count = rounds(), udp = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t length = (uint32_t)cw_random_below(&random, FRAME_MAX);
+        uint8_t *frame = malloc(length + 1);
+        assert_non_null(frame);
+        for (uint32_t k = 0; k < length; k++) {
+            frame[k] = (uint8_t)cw_random_next(&random);
+        }
+        bool is_v6 = cw_random_below(&random, 2) == 0;
+        const uint8_t v4[] = {0x08, 0x00, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 17},
+                      v6[] = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, 17};
+        size_t head = is_v6 ? sizeof(v6) : sizeof(v4);
+        if (length >= 12 + head) {
+            memcpy(frame + 12, is_v6 ? v6 : v4, head);
+            frame[12 + cw_random_below(&random, head)] ^= (uint8_t)(cw_random_below(&random, 3) == 0 ? 1 << i % 8 : 0);
+        }
+        const struct node_packet packet = node_packet_read(frame, length);
+        if (packet.kind == NODE_PACKET_UDP) {
+            uint32_t at = 14 + (cw_ip_is_v4(&packet.from) && frame[12] == 8 ? 20 : 40);
+            assert_true(at + 8 <= length);
+            assert_int_equal(packet.from_port, frame[at] << 8 | frame[at + 1]);
+            assert_int_equal(packet.to_port, frame[at + 2] << 8 | frame[at + 3]);
+            udp++;
+        }
+        free(frame);
+    }
+    assert_true(udp > count / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_packets),
+    };
+    return cmocka_run_group_tests_name("fuzz_lease", tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* Operations by queue pairs of simulated RDMA devices: random worlds whose every byte is checked, and each promise by
+ * itself. */
+#include "tests/simulation/simulation.h"
+
+#include "apps/sim/world.h"
+#include "dataplane/rdma/rdma_state.h"
+
+enum { SEEDS = 300, BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
+
+/* ---- worlds ---- */
+
+static void every_seed_keeps_the_promises(void **state)
+{
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    struct sim_world_report sum = {0};
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct sim_world_options options;
+        struct sim_world_report report;
+        sim_world_options_init(&options);
+        options.seed = seed;
+        options.rdma = true;
+        options.partitions = seed % 3 == 0 ? SIM_WORLD_ALWAYS : SIM_WORLD_MAYBE; /* devices are cut off, too */
+        assert_int_equal(sim_world_run(&options, &report), CW_OK);
+        if (report.failed) {
+            fail_msg("seed %llu: %s (%s); replay: causeway sim --rdma%s --first-seed %llu --verbose",
+                     (unsigned long long)seed, report.failure, report.plan, seed % 3 == 0 ? " --partitions" : "",
+                     (unsigned long long)seed);
+        }
+        sum.rdma_work += report.rdma_work;
+        sum.rdma_up += report.rdma_up;
+        sum.rdma_broken += report.rdma_broken;
+        sum.rdma_given_up += report.rdma_given_up;
+    }
+    printf("%llu work requests, %llu queue pairs up, %llu broken, %llu sessions that went on by packets\n",
+           (unsigned long long)sum.rdma_work, (unsigned long long)sum.rdma_up, (unsigned long long)sum.rdma_broken,
+           (unsigned long long)sum.rdma_given_up);
+    assert_true(sum.rdma_work > 100 * seeds && sum.rdma_up > 4 * seeds);
+    assert_true(sum.rdma_broken > 2 * seeds && sum.rdma_given_up > seeds / 20);
+}
+
+/* ---- two hosts ---- */
+
+static void two_hosts(struct sim_hosts *hosts, struct cw_verbs_net_config *verbs)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.verbs = verbs;
+    simulation_hosts(hosts, &config);
+    uint32_t peer = sim_hosts_peer(hosts, 0, 1);
+    assert_int_equal(cw_peer_connect(hosts->list[0].endpoint, peer), CW_OK);
+    sim_hosts_run(hosts, 10 * SIMULATION_MS);
+    assert_int_equal(cw_rdma_state(hosts->list[0].endpoint, peer), CW_RDMA_UP);
+}
+
+static int put(struct sim_hosts *hosts, const uint8_t *data, uint64_t bytes, uint64_t source_region, uint64_t offset)
+{
+    struct sim_host *host = &hosts->list[0];
+    const struct cw_put put = {.peer = sim_hosts_peer(hosts, 0, 1),
+                               .lane_tag = cw_lane_tag(1, 0),
+                               .region = hosts->list[1].token,
+                               .offset = offset,
+                               .source = {.region = source_region, .contiguous = {.data = data, .bytes = bytes}},
+                               .flags = CW_SIGNAL};
+    int status = cw_put(host->endpoint, &put);
+    sim_host_wake(host);
+    return status;
+}
+
+/* So many puts, each once, and the first `bytes` of the target are the source's. */
+static void check_arrived(const struct sim_hosts *hosts, uint64_t puts, uint64_t bytes)
+{
+    assert_int_equal(hosts->list[1].arrived_puts, puts);
+    assert_int_equal(hosts->list[0].completed, puts);
+    assert_int_equal(hosts->list[0].failed, 0);
+    assert_memory_equal(hosts->list[1].memory, hosts->list[0].memory, bytes);
+}
+
+/* One operation on the wire, as many packets as its bytes take, and none of ours beside them. */
+static void a_put_is_one_work_request(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(hosts.verbs);
+    static const uint64_t sizes[] = {0, 1, 8, 64, 220, 1024, 1025, 65536, 1 << 20};
+    uint8_t *source = hosts.list[0].memory;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct cw_verbs_net_counters before = *counters;
+        uint64_t packets = simulation_counted(&hosts, 0, CW_COUNTER_PACKETS_OUT) +
+                           simulation_counted(&hosts, 1, CW_COUNTER_PACKETS_OUT);
+        uint64_t arrived = hosts.list[1].arrived_puts, completed = hosts.list[0].completed;
+        memset(source, (int)(i + 1), sizes[i]);
+        assert_int_equal(put(&hosts, source, sizes[i], hosts.list[0].token, 0), CW_OK);
+        sim_hosts_run(&hosts, 10 * SIMULATION_MS);
+        assert_int_equal(hosts.list[1].arrived_puts, arrived + 1);
+        assert_int_equal(hosts.list[0].completed, completed + 1);
+        assert_int_equal(counters->work, before.work + 1);
+        assert_int_equal(counters->packets, before.packets + (sizes[i] <= 1024 ? 1 : (sizes[i] + 1023) / 1024));
+        assert_memory_equal(hosts.list[1].memory, source, sizes[i]);
+        assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_PACKETS_OUT) +
+                             simulation_counted(&hosts, 1, CW_COUNTER_PACKETS_OUT),
+                         packets);
+    }
+    assert_int_equal(hosts.list[0].failed, 0);
+    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_COPIED), 0); /* from where it lies */
+    sim_hosts_destroy(&hosts);
+}
+
+/* Nothing lost, nothing twice, nothing else, whichever side's pair breaks and whenever. */
+static void broken_pairs_lose_nothing(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    verbs.jitter_ns = 20000;
+    two_hosts(&hosts, &verbs);
+    uint64_t drawn = 7;
+    uint64_t posted = 0;
+    for (uint32_t i = 0; i < BREAKS; i++) {
+        for (uint32_t n = 0; n < PUTS_A_BREAK; n++) {
+            uint64_t offset = posted % 300 * PUT_BYTES;
+            memset(hosts.list[0].memory + offset, (int)(posted + 1), PUT_BYTES);
+            assert_int_equal(put(&hosts, hosts.list[0].memory + offset, PUT_BYTES, n % 2 * hosts.list[0].token, offset),
+                             CW_OK);
+            posted++;
+        }
+        sim_hosts_run(&hosts, simulation_drawn(&drawn, 60) * SIMULATION_US);
+        uint32_t side = (uint32_t)simulation_drawn(&drawn, 2);
+        cw_rdma_break(hosts.list[side].endpoint, sim_hosts_peer(&hosts, side, 1 - side));
+        sim_host_wake(&hosts.list[side]);
+        sim_hosts_run(&hosts, 30 * SIMULATION_MS);
+    }
+    assert_true(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_BROKEN) >= BREAKS);
+    check_arrived(&hosts, posted, 300 * PUT_BYTES);
+    assert_int_equal(cw_rdma_state(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
+    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_GIVEN_UP), 0);
+    sim_hosts_destroy(&hosts);
+}
+
+/* The device is gone for good, the network is not: packets carry all. */
+static void packets_take_over(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    verbs.retry_ns = 100000;
+    two_hosts(&hosts, &verbs);
+    cw_verbs_net_cut(hosts.verbs, 1, true);
+    for (uint32_t i = 0; i < 50; i++) {
+        memset(hosts.list[0].memory + i * PUT_BYTES, (int)i + 1, PUT_BYTES);
+        assert_int_equal(put(&hosts, hosts.list[0].memory + i * PUT_BYTES, PUT_BYTES, 0, i * PUT_BYTES), CW_OK);
+    }
+    sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
+    check_arrived(&hosts, 50, 50 * PUT_BYTES);
+    for (uint32_t side = 0; side < 2; side++) {
+        assert_int_equal(simulation_counted(&hosts, side, CW_COUNTER_RDMA_GIVEN_UP), 1);
+        assert_int_equal(cw_rdma_state(hosts.list[side].endpoint, sim_hosts_peer(&hosts, side, 1 - side)),
+                         CW_RDMA_BY_PACKETS);
+    }
+    sim_hosts_destroy(&hosts);
+}
+
+/* A region of no bytes is none of the device's: packets bring its notifications, in the order of their lane. */
+static void what_no_device_knows_goes_by_packets(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    uint64_t token;
+    assert_int_equal(cw_region_register(hosts.list[1].endpoint, NULL, 0, CW_REGION_WRITE, &token), CW_OK);
+    uint64_t data = simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT);
+    uint64_t known = hosts.list[1].token;
+    for (uint32_t i = 0; i < 20; i++) {
+        hosts.list[1].token = i % 2 == 0 ? token : known;
+        assert_int_equal(put(&hosts, hosts.list[0].memory, i % 2 * 8, 0, i % 2 * 8 * i), CW_OK);
+    }
+    hosts.list[1].token = known;
+    sim_hosts_run(&hosts, 50 * SIMULATION_MS);
+    assert_int_equal(hosts.list[1].arrived_puts, 20);
+    assert_int_equal(hosts.list[0].completed, 20);
+    assert_true(simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT) >= data + 10);
+    sim_hosts_destroy(&hosts);
+}
+
+/* A peer whose process is stopped does not give receive buffers back: it is given up in time, as by packets. */
+static void a_stopped_peer_fails_in_time(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    verbs.receive_max = 80;
+    two_hosts(&hosts, &verbs);
+    cw_simulator_stop(hosts.simulator, 1);
+    uint64_t start_ns = sim_hosts_now(&hosts);
+    uint32_t posted = 0;
+    while (posted < 200 && put(&hosts, hosts.list[0].memory, 8, 0, 8 * posted) == CW_OK) {
+        posted++;
+    }
+    uint64_t bound_ns = hosts.config.endpoint.failure_timeout_ns;
+    sim_hosts_run(&hosts, bound_ns + bound_ns / 4);
+    assert_int_equal(hosts.list[0].down, 1);
+    assert_int_equal(hosts.list[0].down_status, CW_ERROR_PEER_FAILED);
+    assert_true(hosts.list[0].down_ns - start_ns <= bound_ns + bound_ns / 5);
+    assert_int_equal(hosts.list[0].completed, posted);
+    assert_true(hosts.list[0].failed >= posted - 80);
+    sim_hosts_destroy(&hosts);
+}
+
+/* ---- memory, tokens ---- */
+
+static void memory_is_bounded(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    struct cw_rdma_memory memory = cw_rdma_memory(hosts.list[0].endpoint);
+    printf("receive buffers %llu bytes, staging %llu, a peer %llu, a queue pair %llu\n",
+           (unsigned long long)memory.receive_bytes, (unsigned long long)memory.staging_bytes,
+           (unsigned long long)memory.peer_bytes, (unsigned long long)memory.pair_bytes);
+    const struct cw_endpoint_config *config = &hosts.config.endpoint;
+    assert_true(memory.receive_bytes <=
+                (config->pool_slot_count + RDMA_BUFFERS_SPARE) * (config->pool_slot_bytes + 64ull) + 4096);
+    assert_true(memory.staging_bytes <= 1 << 20);
+    assert_true(memory.peer_bytes <= 384 && memory.pair_bytes <= 384);
+    sim_hosts_destroy(&hosts);
+}
+
+static void tokens_stand_for_keys(void **state)
+{
+    struct rdma rdma = {.token_key = {1, 2, 3}}, other = {.token_key = {3, 2, 1}};
+    uint64_t drawn = 3;
+    uint32_t taken = 0, tried = 0;
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t key = (uint32_t)simulation_drawn(&drawn, 1ull << 31) << 1, read_key;
+        uint64_t base = simulation_drawn(&drawn, 4096), read_base;
+        uint64_t token = rdma_token_key(&rdma, key, base) << 16 | i;
+        assert_true(rdma_token_read(&rdma, token, &read_key, &read_base));
+        assert_int_equal(read_key, key);
+        assert_int_equal(read_base, base);
+        for (uint32_t bit = 16; bit < 64; bit++) { /* one that was changed is of none, or of another key */
+            bool is_one = rdma_token_read(&rdma, token ^ 1ull << bit, &read_key, &read_base);
+            assert_true(!is_one || read_key != key || read_base != base);
+            taken += is_one;
+            tried++;
+        }
+        (void)rdma_token_read(&other, token, &read_key, &read_base);
+        assert_true(read_key != key);
+    }
+    assert_true(taken > tried / 24 && taken < tried / 11); /* one of sixteen */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_stand_for_keys),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(a_put_is_one_work_request),
+        cmocka_unit_test(broken_pairs_lose_nothing),
+        cmocka_unit_test(packets_take_over),
+        cmocka_unit_test(what_no_device_knows_goes_by_packets),
+        cmocka_unit_test(a_stopped_peer_fails_in_time),
+        cmocka_unit_test(every_seed_keeps_the_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* Frames from one dataplane thread of a node to another: all of them, in order, unaltered, though the reader sleeps; and
+ * no more than there is room for. A wake-up that is lost hangs the test. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "apps/node/crossing.h"
+#include "tests/test.h"
+
+enum { THREADS = 3, FRAMES = 100000, FRAME_BYTES = 200 };
+
+struct sleeper {
+    struct cw_port port; /* first */
+    sem_t wakes;
+};
+
+static void wake(struct cw_port *port)
+{
+    sem_post(&((struct sleeper *)port)->wakes);
+}
+
+static const struct cw_port_ops operations = {.wake = wake};
+
+static struct sleeper sleepers[THREADS];
+static struct cw_port *ports[THREADS];
+static struct node_crossing *crossing;
+
+static uint32_t length_of(uint32_t number)
+{
+    return 4 + number * 31 % (FRAME_BYTES - 4 + 1);
+}
+
+static void fill(uint8_t *frame, uint32_t from, uint32_t number)
+{
+    memset(frame, (int)(from * 64 + number % 61), FRAME_BYTES);
+    memcpy(frame, &number, sizeof(number));
+}
+
+static void *write_all(void *argument)
+{
+    uint32_t from = *(const uint32_t *)argument;
+    for (uint32_t number = 0; number < FRAMES; number++) {
+        uint8_t frame[FRAME_BYTES];
+        fill(frame, from, number);
+        enum node_crossing_kind kind = number % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_ALL;
+        while (!node_crossing_put(crossing, from, 0, kind, frame, length_of(number))) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void open_all(void)
+{
+    for (uint32_t i = 0; i < THREADS; i++) {
+        sleepers[i].port.ops = &operations;
+        sem_init(&sleepers[i].wakes, 0, 0);
+        ports[i] = &sleepers[i].port;
+    }
+    crossing = node_crossing_make(THREADS, ports, FRAME_BYTES);
+    assert_non_null(crossing);
+}
+
+static void test_all_come_in_order(void **state)
+{
+    static const uint32_t writers[] = {1, 2};
+    uint32_t next[THREADS] = {0};
+    pthread_t threads[2];
+    open_all();
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, write_all, (void *)(uintptr_t)&writers[i]), 0);
+    }
+    while (next[1] < FRAMES || next[2] < FRAMES) {
+        bool any = false;
+        for (uint32_t from = 1; from < THREADS; from++) {
+            const struct node_crossed *crossed = node_crossing_first(crossing, from, 0);
+            uint8_t expected[FRAME_BYTES];
+            if (crossed == NULL) {
+                continue;
+            }
+            any = true;
+            fill(expected, from, next[from]);
+            assert_int_equal(crossed->length, length_of(next[from]));
+            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_ALL);
+            assert_memory_equal(crossed->bytes, expected, crossed->length);
+            next[from]++;
+            node_crossing_next(crossing, from, 0);
+        }
+        if (!any) {
+            if (!node_crossing_arm(crossing, 0)) {
+                sem_wait(&sleepers[0].wakes);
+            }
+            node_crossing_disarm(crossing, 0);
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_false(node_crossing_arm(crossing, 0));
+    node_crossing_free(crossing);
+}
+
+static void test_room_has_an_end(void **state)
+{
+    uint8_t frame[FRAME_BYTES + 1] = {0};
+    open_all();
+    assert_false(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, FRAME_BYTES + 1)); /* too long */
+    for (uint32_t i = 0; i < NODE_CROSSING_SLOTS; i++) {
+        assert_true(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, FRAME_BYTES));
+    }
+    assert_false(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, 1));
+    assert_true(node_crossing_put(crossing, 2, 1, NODE_CROSSING_FRAME, frame, 1)); /* another's is not full */
+    assert_true(node_crossing_put(crossing, 1, 0, NODE_CROSSING_FRAME, frame, 1)); /* nor the way back */
+    node_crossing_next(crossing, 0, 1);
+    assert_true(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, 1));
+    assert_int_equal(node_crossing_members(crossing, 2), 0);
+    node_crossing_members_set(crossing, 2, 5);
+    assert_int_equal(node_crossing_members(crossing, 2), 5);
+    node_crossing_free(crossing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_come_in_order),
+        cmocka_unit_test(test_room_has_an_end),
+    };
+    return cmocka_run_group_tests_name("node_crossing", tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* Cable: frames both ways, buffers kept and given back in any order, servers that come and go, sleep and wake, groups;
+ * and a client that writes nonsense. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dataplane/base/random.h"
+#include "dataplane/port/cable_private.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
+
+enum { MTU = 1500, FRAME_MAX = 14 + MTU, TEXT_BYTES = 256, ROUNDS = 20000, WAKES = 20000 };
+#define NS_PER_HOUR UINT64_C(3600000000000) /* a lost wake-up hangs until the test's time is over */
+
+static struct cw_port *client_make(uint32_t frames)
+{
+    const struct cw_cable_config config = {.mac = {2, 0, 0, 0, 0, 1}, .mtu_bytes = MTU, .frames = frames};
+    char error[TEXT_BYTES] = "";
+    struct cw_port *port = NULL;
+    int status = cw_cable_create(&config, &port, error, sizeof(error));
+    if (status != CW_OK) {
+        fail_msg("%d: %s", status, error);
+    }
+    return port;
+}
+
+static struct cw_cable *server_make(const struct cw_port *port)
+{
+    char error[TEXT_BYTES] = "";
+    struct cw_cable *cable = NULL;
+    int status = cw_cable_open(cw_cable_memory(port), MTU, &cable, error, sizeof(error));
+    if (status != CW_OK) {
+        fail_msg("%d: %s", status, error);
+    }
+    return cable;
+}
+
+/* Of a number that a frame carries; the rest follows from it. */
+static uint32_t frame_write(uint8_t *data, uint32_t number)
+{
+    struct cw_random random;
+    cw_random_seed(&random, number);
+    uint32_t length = 4 + (uint32_t)cw_random_below(&random, FRAME_MAX - 3);
+    memset(data, (int)(number * 31), length);
+    memcpy(data, &number, sizeof(number));
+    return length;
+}
+
+static void frame_check(const uint8_t *data, uint32_t length, uint32_t number)
+{
+    uint8_t expected[FRAME_MAX];
+    assert_int_equal(length, frame_write(expected, number));
+    assert_memory_equal(data, expected, length);
+}
+
+/* ---- both ways ---- */
+
+struct world {
+    struct cw_port *client;
+    struct cw_cable *server;
+    struct cw_random random;
+    uint32_t sent, served;    /* frames of the client, and those that the server has taken */
+    uint32_t given, received; /* of the server */
+    struct cw_received held[CW_PORT_BURST_MAX];
+    uint32_t held_count;
+};
+
+static void client_send(struct world *world)
+{
+    struct cw_transmit packets[CW_PORT_BURST_MAX];
+    uint32_t wanted = (uint32_t)cw_random_below(&world->random, 9);
+    uint32_t count = cw_port_reserve(world->client, packets, wanted);
+    uint32_t kept = (uint32_t)cw_random_below(&world->random, count + 1);
+    for (uint32_t i = 0; i < kept; i++) {
+        packets[i].length = frame_write(packets[i].data, world->sent + i);
+    }
+    assert_int_equal(cw_port_transmit(world->client, packets, kept), kept);
+    cw_port_cancel(world->client, packets + kept, count - kept);
+    world->sent += kept;
+}
+
+static void server_take(struct world *world)
+{
+    struct cw_cable_frame frames[CW_PORT_BURST_MAX];
+    uint32_t count =
+        cw_cable_receive(world->server, frames, (uint32_t)cw_random_below(&world->random, CW_PORT_BURST_MAX));
+    uint32_t used = (uint32_t)cw_random_below(&world->random, count + 1);
+    for (uint32_t i = 0; i < used; i++) {
+        frame_check(frames[i].data, frames[i].length, world->served++);
+    }
+    cw_cable_consume(world->server, used);
+}
+
+static void server_give(struct world *world)
+{
+    uint8_t data[FRAME_MAX];
+    for (uint64_t i = cw_random_below(&world->random, 9); i > 0; i--) {
+        uint32_t length = frame_write(data, world->given);
+        if (!cw_cable_send(world->server, data, length)) {
+            break;
+        }
+        world->given++;
+    }
+    cw_cable_flush(world->server);
+}
+
+/* Buffers go back in any order, some of them late. */
+static void client_take(struct world *world)
+{
+    uint32_t room = CW_PORT_BURST_MAX - world->held_count;
+    uint32_t count = cw_port_receive(world->client, world->held + world->held_count,
+                                     (uint32_t)cw_random_below(&world->random, room + 1));
+    for (uint32_t i = 0; i < count; i++) {
+        frame_check(world->held[world->held_count].data, world->held[world->held_count].length, world->received++);
+        world->held_count++;
+    }
+    while (world->held_count > 0 && cw_random_below(&world->random, 4) != 0) {
+        uint32_t at = (uint32_t)cw_random_below(&world->random, world->held_count);
+        cw_port_release(world->client, &world->held[at], 1);
+        world->held[at] = world->held[--world->held_count];
+    }
+}
+
+/* Another one goes on where its predecessor was, with what lay in the rings. */
+static void server_replace(struct world *world)
+{
+    cw_cable_close(world->server);
+    cw_cable_disconnect(world->client);
+    assert_false(cw_port_link_up(world->client));
+    world->server = server_make(world->client);
+    cw_cable_connect(world->client, open("/dev/null", O_WRONLY | O_CLOEXEC));
+    assert_true(cw_port_link_up(world->client));
+}
+
+static void test_both_ways(void **state)
+{
+    for (uint32_t frames = 1; frames <= 128; frames *= 2) {
+        struct world world = {.client = client_make(frames)};
+        cw_random_seed(&world.random, frames);
+        world.server = server_make(world.client);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            static void (*const steps[])(struct world *) = {client_send, server_take, server_give, client_take};
+            steps[cw_random_below(&world.random, 4)](&world);
+            if (round % 1000 == 999) {
+                server_replace(&world);
+            }
+        }
+        assert_true(world.served > ROUNDS / 100 && world.received > ROUNDS / 100);
+        assert_false(cw_cable_is_broken(world.server));
+        cw_port_release(world.client, world.held, world.held_count);
+        cw_cable_close(world.server);
+        cw_port_close(world.client);
+    }
+}
+
+/* ---- sleep ---- */
+
+static void *server_echo(void *context)
+{
+    struct world *world = context;
+    char byte[8];
+    for (uint32_t count = 0; count < WAKES;) {
+        struct cw_cable_frame frame;
+        uint8_t copy[FRAME_MAX];
+        if (cw_cable_receive(world->server, &frame, 1) == 0) {
+            if (!cw_cable_arm(world->server)) {
+                assert_true(recv((int)world->sent, byte, sizeof(byte), 0) > 0); /* for ever */
+            }
+            cw_cable_disarm(world->server);
+            continue;
+        }
+        memcpy(copy, frame.data, frame.length);
+        cw_cable_consume(world->server, 1);
+        assert_true(cw_cable_send(world->server, copy, frame.length));
+        cw_cable_flush(world->server);
+        count++;
+    }
+    return NULL;
+}
+
+/* Each sleeps until the other one has sent. */
+static void test_sleep(void **state)
+{
+    struct world world = {.client = client_make(16)};
+    int ends[2];
+    pthread_t thread;
+    world.server = server_make(world.client);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    world.sent = (uint32_t)ends[0];
+    cw_cable_connect(world.client, ends[1]);
+    assert_int_equal(pthread_create(&thread, NULL, server_echo, &world), 0);
+    for (uint32_t number = 0; number < WAKES; number++) {
+        struct cw_transmit packet;
+        struct cw_received got;
+        assert_int_equal(cw_port_reserve(world.client, &packet, 1), 1);
+        packet.length = frame_write(packet.data, number);
+        cw_port_transmit(world.client, &packet, 1);
+        while (cw_port_receive(world.client, &got, 1) == 0) {
+            cw_port_sleep(world.client, NS_PER_HOUR);
+        }
+        frame_check(got.data, got.length, number);
+        cw_port_release(world.client, &got, 1);
+    }
+    pthread_join(thread, NULL);
+    cw_port_wake(world.client);
+    cw_port_sleep(world.client, NS_PER_HOUR); /* it was woken before */
+    cw_cable_close(world.server);
+    cw_port_close(world.client);
+    close(ends[0]);
+}
+
+/* ---- groups ---- */
+
+static void test_groups(void **state)
+{
+    struct cw_port *client = client_make(16);
+    struct cw_cable *server = server_make(client);
+    uint8_t mac[6] = {1, 0, 0x5e, 0, 0, 0}, groups[CW_CABLE_GROUPS_MAX][6];
+    uint32_t version = UINT32_MAX;
+    assert_int_equal(cw_cable_groups(server, &version, groups), 0);
+    assert_int_equal(cw_cable_groups(server, &version, groups), UINT32_MAX); /* as before */
+    assert_int_equal(cw_port_leave(client, mac), CW_ERROR_NOT_FOUND);
+    for (uint8_t i = 0; i < CW_CABLE_GROUPS_MAX; i++) {
+        mac[5] = i;
+        assert_int_equal(cw_port_join(client, mac), CW_OK);
+    }
+    assert_int_equal(cw_port_join(client, mac), CW_OK); /* twice */
+    mac[5] = CW_CABLE_GROUPS_MAX;
+    assert_int_equal(cw_port_join(client, mac), CW_ERROR_LIMIT);
+    assert_int_equal(cw_cable_groups(server, &version, groups), CW_CABLE_GROUPS_MAX);
+    mac[5] = CW_CABLE_GROUPS_MAX - 1;
+    assert_int_equal(cw_port_leave(client, mac), CW_OK);
+    assert_int_equal(cw_cable_groups(server, &version, groups), UINT32_MAX); /* once it is left as well as joined */
+    mac[5] = 0;
+    assert_int_equal(cw_port_leave(client, mac), CW_OK);
+    assert_int_equal(cw_cable_groups(server, &version, groups), CW_CABLE_GROUPS_MAX - 1);
+    for (uint32_t i = 0; i < CW_CABLE_GROUPS_MAX - 1; i++) {
+        assert_memory_not_equal(groups[i], mac, 6);
+    }
+    cw_cable_close(server);
+    cw_port_close(client);
+}
+
+/* ---- nonsense ---- */
+
+/* Whatever a client writes into its memory, the server reads and writes nothing beyond it (the sanitizer and the guard
+ * pages see that), and a frame that it takes has a length that there is. */
+static void test_nonsense(void **state)
+{
+    uint64_t broken = 0, sound = 0;
+    struct cw_random random;
+    cw_random_seed(&random, 7);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct cw_port *client = client_make(8);
+        struct cw_cable *server = server_make(client);
+        const struct cable_layout layout = cable_layout(8, cable_buffer_bytes(MTU));
+        uint8_t *memory = mmap(NULL, layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, cw_cable_memory(client), 0);
+        assert_ptr_not_equal(memory, MAP_FAILED);
+        for (uint64_t wounds = 1 + cw_random_below(&random, 8); wounds > 0; wounds--) {
+            static const uint32_t values[] = {0, 1, 7, 8, 9, 60, FRAME_MAX, FRAME_MAX + 1, 65536, UINT32_MAX};
+            uint32_t value = cw_random_below(&random, 3) == 0
+                                 ? (uint32_t)cw_random_next(&random)
+                                 : values[cw_random_below(&random, sizeof(values) / sizeof(values[0]))];
+            size_t at = cw_random_below(&random, 2) == 0
+                            ? (size_t)cw_random_below(&random, sizeof(struct cable_shared) / 4)
+                            : CABLE_PAGE / 4 + (size_t)cw_random_below(&random, (layout.buffers - CABLE_PAGE) / 4);
+            memcpy(memory + 4 * at, &value, sizeof(value));
+        }
+        for (uint32_t i = 0; i < 24; i++) {
+            struct cw_cable_frame frames[8];
+            uint8_t data[FRAME_MAX + 1] = {0}, groups[CW_CABLE_GROUPS_MAX][6];
+            uint32_t version = UINT32_MAX, sum = 0;
+            uint32_t count = cw_cable_receive(server, frames, 8);
+            for (uint32_t k = 0; k < count; k++) {
+                assert_in_range(frames[k].length, 1, FRAME_MAX);
+                for (uint32_t b = 0; b < frames[k].length; b++) {
+                    sum += frames[k].data[b];
+                }
+            }
+            data[0] = (uint8_t)sum;
+            cw_cable_consume(server, count);
+            (void)cw_cable_send(server, data, i % 2 == 0 ? FRAME_MAX : 60);
+            assert_false(cw_cable_send(server, data, FRAME_MAX + 1));
+            cw_cable_flush(server);
+            (void)cw_cable_groups(server, &version, groups);
+            (void)cw_cable_arm(server);
+            cw_cable_disarm(server);
+        }
+        broken += cw_cable_is_broken(server);
+        sound += !cw_cable_is_broken(server);
+        munmap(memory, layout.bytes);
+        cw_cable_close(server);
+        cw_port_close(client);
+    }
+    print_message("%llu of %d broken\n", (unsigned long long)broken, ROUNDS);
+    assert_true(broken > ROUNDS / 50 && sound > ROUNDS / 50);
+}
+
+static int memory_like(const struct cable_shared *head, size_t bytes, int seals)
+{
+    int memory = memfd_create("cable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(memory >= 0);
+    assert_int_equal(ftruncate(memory, (off_t)bytes), 0);
+    assert_int_equal(pwrite(memory, head, sizeof(*head), 0), sizeof(*head));
+    assert_int_equal(fcntl(memory, F_ADD_SEALS, seals), 0);
+    return memory;
+}
+
+static void test_refused(void **state)
+{
+    const struct cable_shared sound = {.magic = CABLE_MAGIC,
+                                       .version = CW_CABLE_VERSION,
+                                       .frames = 8,
+                                       .buffer_bytes = cable_buffer_bytes(MTU),
+                                       .mtu_bytes = MTU};
+    const size_t bytes = cable_layout(8, sound.buffer_bytes).bytes;
+    struct {
+        const char *what;
+        struct cable_shared head;
+        size_t bytes;
+        int seals;
+        int status;
+    } rows[] = {
+        {"sound", sound, bytes, F_SEAL_SHRINK, CW_OK},
+        {"may shrink", sound, bytes, F_SEAL_GROW, CW_ERROR_ARGUMENT},
+        {"short", sound, bytes - 1, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"magic", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"version", sound, bytes, F_SEAL_SHRINK, CW_ERROR_UNSUPPORTED},
+        {"frames", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"many frames", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"buffers", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"MTU", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+    };
+    rows[3].head.magic++;
+    rows[4].head.version++;
+    rows[5].head.frames = 7;
+    rows[6].head.frames = 2 * CW_CABLE_FRAMES_MAX;
+    rows[7].head.buffer_bytes *= 2;
+    rows[8].head.mtu_bytes--;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_cable *cable = NULL;
+        char error[TEXT_BYTES] = "";
+        int memory = memory_like(&rows[i].head, rows[i].bytes, rows[i].seals);
+        int status = cw_cable_open(memory, MTU, &cable, error, sizeof(error));
+        if (status != rows[i].status || (status != CW_OK) != (error[0] != 0)) {
+            fail_msg("%s: %d: %s", rows[i].what, status, error);
+        }
+        cw_cable_close(cable);
+        close(memory);
+    }
+    struct cw_cable *cable = NULL;
+    char error[TEXT_BYTES];
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(cw_cable_open(ends[0], MTU, &cable, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_ways), cmocka_unit_test(test_sleep),   cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests_name("cable", tests, NULL, NULL);
+}
