@@ -9,14 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef CW_HAVE_VERBS
-#include <infiniband/verbs.h>
-#endif
-
 #include "dataplane/crypt/aead.h"
 #include "dataplane/dpdk/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
+#include "dataplane/verbs/device.h"
 
 enum { TEXT_BYTES = 512, PATH_BYTES = 512 };
 
@@ -147,23 +144,25 @@ static void tell_drivers(struct doctor *doctor)
 
 static void tell_verbs(struct doctor *doctor)
 {
-#ifdef CW_HAVE_VERBS
-    int count = 0;
-    struct ibv_device **list = ibv_get_device_list(&count);
-    for (int i = 0; list != NULL && i < count; i++) {
-        doctor_tell(doctor, "network", "verbs device", DOCTOR_NOTE, ibv_get_device_name(list[i]),
-                    "causeway bench put --rdma measures it; jobs do not use it yet");
+    enum { PORTS_MAX = 32 };
+    struct cw_verbs_port ports[PORTS_MAX];
+    char error[TEXT_BYTES], text[CW_VERBS_TEXT_BYTES];
+    uint32_t count = 0;
+    int status = cw_verbs_list(ports, PORTS_MAX, &count, error, sizeof(error));
+    if (status == CW_ERROR_NOT_FOUND || (status == CW_OK && count == 0)) {
+        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_NOTE, "none", NULL);
+    } else if (status != CW_OK) {
+        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_MISSING, "not known: packets carry all", error);
     }
-    if (list != NULL) {
-        ibv_free_device_list(list);
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_usable = ports[i].is_up && ports[i].kind != CW_VERBS_IWARP;
+        cw_verbs_port_write(&ports[i], text);
+        doctor_tell(doctor, "network", "RDMA device", is_usable ? DOCTOR_GOOD : DOCTOR_NOTE, text,
+                    is_usable                         ? NULL
+                    : ports[i].kind == CW_VERBS_IWARP ? "iWARP is not used: packets go by its interface"
+                                                      : "its port is down: is the cable plugged in, and on InfiniBand, "
+                                                        "does a subnet manager run?");
     }
-    if (count == 0) {
-        doctor_tell(doctor, "network", "verbs devices", DOCTOR_NOTE, "none", NULL);
-    }
-#else
-    doctor_tell(doctor, "network", "verbs", DOCTOR_NOTE, "not in this build",
-                "apt-get install libibverbs-dev and configure again");
-#endif
 }
 
 void doctor_network(struct doctor *doctor)

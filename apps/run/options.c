@@ -10,6 +10,7 @@
 #include "control/job/dedicate.h"
 #include "control/launch/binding.h"
 #include "control/net/net.h"
+#include "control/net/rdma.h"
 #include "control/settings/units.h"
 #include "dataplane/status.h"
 
@@ -52,6 +53,17 @@ static bool dedicated_take(const char *text, int *exit_code)
         return refuse(exit_code, "--dedicated", text, todo);
     }
     setenv("CAUSEWAY_DEDICATED", text, 1);
+    return true;
+}
+
+static bool rdma_take(const char *text, int *exit_code)
+{
+    struct cw_net_rdma rdma;
+    char todo[256];
+    if (cw_net_rdma_read(text, &rdma, todo, sizeof(todo)) != CW_OK) {
+        return refuse(exit_code, "--rdma", text, todo);
+    }
+    setenv("CAUSEWAY_RDMA", text, 1);
     return true;
 }
 
@@ -263,6 +275,8 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
     case 'D':
         return dedicated_take(value, exit_code);
+    case 'R':
+        return rdma_take(value, exit_code);
     case 'O':
         return ports_take(value, exit_code);
     case 'E':
@@ -294,49 +308,28 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"n", 1, 'n', NULL},
-    {"np", 1, 'n', NULL},
-    {"c", 1, 'n', NULL},
-    {"l", 0, 'l', NULL},
-    {"label", 0, 'l', NULL},
-    {"prepend-rank", 0, 'l', NULL},
-    {"tag-output", 0, 'l', NULL},
-    {"env", 2, 0, env_take},
-    {"genv", 2, 0, genv_take},
-    {"x", 1, 0, export_take},
-    {"emulate", 1, 'e', NULL},
-    {"explain", 0, 'x', NULL},
-    {"record", 1, 'r', NULL},
-    {"plan", 1, 'p', NULL},
-    {"wdir", 1, 'w', NULL},
-    {"wd", 1, 'w', NULL},
-    {"stdin", 1, 's', NULL},
-    {"timeout", 1, 't', NULL},
-    {"bind-to", 1, 'b', NULL},
-    {"hosts", 1, 'H', NULL},
-    {"host", 1, 'H', NULL},
-    {"H", 1, 'H', NULL},
-    {"hostfile", 1, 'F', NULL},
-    {"machinefile", 1, 'F', NULL},
-    {"f", 1, 'F', NULL},
-    {"launcher", 1, 'L', NULL},
-    {"map-by", 1, 'M', NULL},
-    {"dedicated", 1, 'D', NULL},
-    {"net", 1, 'N', NULL},
-    {"node", 1, 'o', NULL},
-    {"ports", 1, 'O', NULL},
-    {"ppn", 1, 'P', NULL},
-    {"eal", 1, 'E', NULL},
-    {"telemetry", 0, 'T', NULL},
-    {"perhost", 1, 'P', NULL},
-    {"version", 0, 'V', NULL},
-    {"V", 0, 'V', NULL},
-    {"help", 0, 'h', NULL},
-    {"h", 0, 'h', NULL},
-    {"genvall", 0, 0, NULL},
-    {"envall", 0, 0, NULL},
-    {"oversubscribe", 0, 0, NULL},
-    {"allow-run-as-root", 0, 0, NULL},
+    {"n", 1, 'n', NULL},           {"np", 1, 'n', NULL},
+    {"c", 1, 'n', NULL},           {"l", 0, 'l', NULL},
+    {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
+    {"tag-output", 0, 'l', NULL},  {"env", 2, 0, env_take},
+    {"genv", 2, 0, genv_take},     {"x", 1, 0, export_take},
+    {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
+    {"record", 1, 'r', NULL},      {"plan", 1, 'p', NULL},
+    {"wdir", 1, 'w', NULL},        {"wd", 1, 'w', NULL},
+    {"stdin", 1, 's', NULL},       {"timeout", 1, 't', NULL},
+    {"bind-to", 1, 'b', NULL},     {"hosts", 1, 'H', NULL},
+    {"host", 1, 'H', NULL},        {"H", 1, 'H', NULL},
+    {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
+    {"f", 1, 'F', NULL},           {"launcher", 1, 'L', NULL},
+    {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
+    {"net", 1, 'N', NULL},         {"node", 1, 'o', NULL},
+    {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
+    {"ppn", 1, 'P', NULL},         {"eal", 1, 'E', NULL},
+    {"telemetry", 0, 'T', NULL},   {"perhost", 1, 'P', NULL},
+    {"version", 0, 'V', NULL},     {"V", 0, 'V', NULL},
+    {"help", 0, 'h', NULL},        {"h", 0, 'h', NULL},
+    {"genvall", 0, 0, NULL},       {"envall", 0, 0, NULL},
+    {"oversubscribe", 0, 0, NULL}, {"allow-run-as-root", 0, 0, NULL},
 };
 
 static const struct row *row_find(const char *name)

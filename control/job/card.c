@@ -28,7 +28,10 @@ enum {
     KEY_BYTES = CW_BOOTSTRAP_KEY_MAX + 1,
 };
 
-enum { CARD_MAY_SEAL = 1 }; /* of its flags: this rank's environment speaks of sealed sessions, or of clusters */
+enum {
+    CARD_MAY_SEAL = 1,      /* of its flags: this rank's environment speaks of sealed sessions, or of clusters */
+    CARD_MAY_HAVE_RDMA = 2, /* this rank may have an RDMA device */
+};
 
 #define CARD_OFFER_BYTES(count) (offsetof(struct cw_net_offer, addresses) + (count) * sizeof(struct cw_net_address))
 
@@ -61,7 +64,7 @@ static void card_write(const struct cw_job *job, const struct cw_net_offer *offe
     char host[CW_JOB_HOST_BYTES] = "";
     memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
     cw_paths_card(job->paths, &card);
-    bytes[CARD_FLAGS] = cw_wire_may_seal() ? CARD_MAY_SEAL : 0;
+    bytes[CARD_FLAGS] = (cw_wire_may_seal() ? CARD_MAY_SEAL : 0) | (job->may_have_rdma ? CARD_MAY_HAVE_RDMA : 0);
     memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
     memcpy(bytes + CARD_MACHINE, &job->machines[job->info.rank], sizeof(*job->machines));
     memcpy(bytes + CARD_CORES, &job->cores[job->info.rank], sizeof(*job->cores));
@@ -124,6 +127,7 @@ static int card_parse(struct cw_job *job, uint32_t rank, const char *text, struc
     memcpy(&card->path, bytes + CARD_PATH, sizeof(card->path));
     memcpy(&card->offer, bytes + CARD_OFFER, CARD_OFFER_BYTES(0));
     card->may_seal = (bytes[CARD_FLAGS] & CARD_MAY_SEAL) != 0;
+    card->may_have_rdma = (bytes[CARD_FLAGS] & CARD_MAY_HAVE_RDMA) != 0;
     size_t host = CARD_OFFER + CARD_OFFER_BYTES((size_t)card->offer.count);
     if (card->offer.count > CW_NET_ADDRESSES || host > count || count - host >= CW_JOB_HOST_BYTES) {
         return FAIL(report, CW_ERROR_ARGUMENT, "rank %" PRIu32 ": its card makes no sense", rank);

@@ -210,6 +210,7 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
         status = job_nic_is_named()         ? job_nic_offer(job, offer, report)
                  : job_node_is_named(&node) ? job_node_offer(offer, report)
                                             : cw_net_offer_make(offer, report->text, report->bytes);
+        status = status == CW_OK ? cw_wire_rdma_may(offer, &job->may_have_rdma, report->text, report->bytes) : status;
     }
     return status == CW_OK ? cw_paths_create(config, &job->paths, report->text, report->bytes) : status;
 }
@@ -271,6 +272,7 @@ static int wire_join(struct cw_job *job, struct cw_paths_config *config, struct 
     int status = key_get(job, report);
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
         request.may_seal = request.may_seal || cards[rank].may_seal;
+        request.may_have_rdma = request.may_have_rdma || cards[rank].may_have_rdma;
     }
     status =
         status == CW_OK ? job_way_choose(job, cards, &own, interface, &request, report->text, report->bytes) : status;
@@ -449,6 +451,22 @@ void cw_job_registrations(const struct cw_job *job, char *text, size_t text_byte
     }
 }
 
+void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
+{
+    const struct cw_endpoint *endpoint = job->wire.endpoint;
+    text[0] = 0;
+    if (job->wire.has_rdma) {
+        uint64_t by_packets = cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UNREGISTERED);
+        snprintf(text, text_bytes,
+                 "%" PRIu64 " queue pairs came up, %" PRIu64 " broke; %" PRIu64 " work requests, %" PRIu64
+                 " notifications and messages by them; %" PRIu64 " regions the device did not take%s",
+                 cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP),
+                 cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN),
+                 cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_WORK), cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_IN),
+                 by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "");
+    }
+}
+
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job)
 {
     return &job->dedicated;
@@ -490,7 +508,9 @@ uint64_t cw_job_moved(const struct cw_job *job)
     uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
                      counters.copies_streamed + counters.puts_wire + counters.gets_wire;
     if (job->wire.endpoint != NULL) {
-        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT);
+        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT) +
+                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_WORK) +
+                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_IN);
     }
     for (uint32_t i = 0; i < job->wire.further_count; i++) {
         moved += cw_endpoint_counter(job->wire.further[i].endpoint, CW_COUNTER_DATA_OUT);

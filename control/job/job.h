@@ -10,6 +10,7 @@
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
  *   CAUSEWAY_NET, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
+ *   CAUSEWAY_RDMA       which RDMA device, beside those (control/net/rdma.h)
  *   CAUSEWAY_DEDICATED  a dataplane thread on a core of its own (job/dedicate.h)
  *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
  *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
@@ -79,6 +80,8 @@ uint32_t cw_job_crowding(const struct cw_job *job);
 uint32_t cw_job_nodes(const struct cw_job *job);
 /* One line about memory that the NIC was told of; "": it needs not to be, or never was. When nothing is under way. */
 void cw_job_registrations(const struct cw_job *job, char *text, size_t text_bytes);
+/* One line about queue pairs of an RDMA device; "": there is none. */
+void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes);
 /* The cores of this process's dataplane threads, or why it has none. */
 struct cw_dedicated;
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job);

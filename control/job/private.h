@@ -45,12 +45,13 @@ struct cw_job {
     struct cw_dedicated dedicated;    /* cores of the dataplane threads; `why` also if fewer are used */
     uint8_t key[CW_JOB_KEY_BYTES];
     bool has_key;
+    bool may_have_rdma;                 /* this rank */
     enum cw_way way_kind;               /* to other hosts; NONE: there are none, or emulated ones */
     bool has_devices;                   /* ranks that share no sockets' way (wire.h): the same at all ranks */
     struct cw_device device;            /* of the way DEVICE */
     uint32_t hop_count;                 /* with another way than sockets: */
     struct cw_hop *hops;                /* to each address of another rank */
-    char way[2 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
+    char way[4 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
     uint32_t path_mtu_bytes;            /* the least to the hosts that this rank has asked; 0: it has asked none */
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
@@ -77,6 +78,7 @@ struct job_card {
     struct cw_path_card path;
     struct cw_net_offer offer;
     bool may_seal;
+    bool may_have_rdma;
 };
 
 /* Tells the others of this rank; behind a fence all cards are there. CW_OK, or what cw_bootstrap_put says. */

@@ -135,6 +135,10 @@ void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
                  "privilege",
                  cw_way_name(request->way), request->interface, ip, job->wire.address.udp_port, since);
     }
+    char rdma[CW_VERBS_TEXT_BYTES + CW_VERBS_ERROR_BYTES];
+    size_t length = strlen(job->way);
+    cw_wire_rdma_write(&job->wire, rdma, sizeof(rdma));
+    snprintf(job->way + length, sizeof(job->way) - length, "%s%.256s", rdma[0] != 0 ? "; beside them " : "", rdma);
 }
 
 static struct cw_hop *hop_of(const struct cw_job *job, const struct cw_ip *ip)

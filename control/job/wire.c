@@ -110,7 +110,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     config->peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
     config->reassembly_count_max += 2 * config->peer_count_max;
     config->region_count_max = REGIONS;
-    wire->messages_registered = request->own != NULL && !request->has_devices;
+    wire->messages_registered = request->own != NULL && !request->has_devices && !request->may_have_rdma;
     config->pool_slot_bytes = wire->messages_registered ? SLOT_BYTES_SOCKETS : SLOT_BYTES;
     wire->message_bytes_max = config->pool_slot_bytes;
     /* from the start: who is told to seal must not be refused by who has yet to be told */
@@ -192,6 +192,7 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
     }
     wire->seed = config.seed ^ UINT64_C(0x6d63617374);
     status = endpoint_create(&config, &loop, wire->port, &wire->endpoint, error, error_bytes);
+    status = status == CW_OK ? wire_rdma_attach(wire, &config, error, error_bytes) : status;
     status = status == CW_OK ? endpoint_complete(request, wire, error, error_bytes) : status;
     status = status == CW_OK ? loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes) : status;
     return status == CW_OK ? further_open(request, wire, error, error_bytes) : status;
@@ -203,6 +204,7 @@ static void loops_count(const struct cw_wire_request *request, struct cw_wire *w
     const char *why = request->own == NULL ? "an emulated host has one port"
                       : request->way == CW_WAY_DEVICE && !cw_ip_is_none(&request->device->gateway)
                           ? "one loop alone hears that a gateway's MAC address has changed"
+                      : wire->has_rdma                   ? "queue pairs have one loop"
                       : request->way == CW_WAY_NODE      ? "the node serves one loop of a rank"
                       : request->way == CW_WAY_AF_XDP    ? "an interface has one queue for af_xdp"
                       : request->way == CW_WAY_AF_PACKET ? "af_packet deals packets among the sockets of a process"
@@ -220,6 +222,7 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     struct wire_emulation emulation;
     *wire = (struct cw_wire){.failure_timeout_ns = request->bound_ns > 0 ? request->bound_ns : NEVER_NS};
     int status = emulation_read(request->size, &emulation, error, error_bytes);
+    status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status;
     loops_count(request, wire);
     if (status == CW_OK && request->key == NULL) {
         status = cw_error_text(

@@ -21,7 +21,7 @@
  * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may
  * let in at a time; default 20.
  *
- * CAUSEWAY_FAILURE_TIMEOUT: see settings.h.
+ * CAUSEWAY_FAILURE_TIMEOUT: see settings.h. CAUSEWAY_RDMA: control/net/rdma.h.
  *
  * Thread: open and close one at a time. */
 #pragma once
@@ -39,6 +39,7 @@
 #include "dataplane/loop/set.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/resolve/resolve.h"
+#include "dataplane/verbs/device.h"
 #include "mcast/mcast.h"
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
@@ -68,6 +69,9 @@ struct cw_wire {
     uint32_t further_count;
     uint32_t ports_apart; /* UDP ports from one loop to the next */
     char undivided[96];   /* why it has fewer loops than dataplane threads were found; "": it has as many */
+    bool has_rdma;        /* the endpoint has an RDMA device beside its port, by */
+    struct cw_verbs_port rdma;
+    char without_rdma[CW_VERBS_ERROR_BYTES]; /* why it has none though one was found; "": none was */
     uint32_t message_bytes_max;
     bool messages_registered;    /* as in struct cw_paths_config */
     uint64_t failure_timeout_ns; /* of the endpoint */
@@ -98,6 +102,7 @@ struct cw_wire_request {
     const char *node;                 /* of the way NODE: the socket of the host's dataplane; NULL: the usual one */
     const char *job;                  /* its name, for people */
     bool has_devices;                 /* some rank of the job goes by another way than sockets */
+    bool may_have_rdma;               /* ... or may have an RDMA device */
     bool no_groups;                   /* multicast would not reach all ranks of this host */
     /* Cores of dataplane threads: one stands by at the first loop (cw_loop_stand_in), further ones have a loop each. */
     const struct cw_dedicated *dedicated;
@@ -145,6 +150,11 @@ int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire
 int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 /* Who answers for it; NULL: no memory. */
 struct cw_resolve *cw_wire_nic_resolve(const struct cw_wire_request *request, const struct cw_wire *wire);
+/* Whether this process may have an RDMA device at one of the addresses, before it is known which of them is chosen.
+ * CW_OK, or CW_ERROR_ARGUMENT: CAUSEWAY_RDMA. */
+int cw_wire_rdma_may(const struct cw_net_offer *offer, bool *may, char *error, size_t error_bytes);
+/* By what queue pairs, or why by none, in some words; "": there is no RDMA device. */
+void cw_wire_rdma_write(const struct cw_wire *wire, char *text, size_t text_bytes);
 /* Whether this process's environment can have its sessions sealed: CAUSEWAY_ENCRYPT, or clusters. */
 bool cw_wire_may_seal(void);
 /* Closes all of it. A zeroed one, and one that is quiet, is allowed. */

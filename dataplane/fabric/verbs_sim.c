@@ -484,7 +484,7 @@ static int device_pair_create(struct cw_verbs_device *base, struct cw_verbs_pair
                                               .first = (uint32_t)cw_random_below(&net->random, 1 << 24),
                                               .mtu_bytes = MTU_BYTES,
                                               .reads = 16};
-        memcpy(pair->own.gid, device->base.info.gid, sizeof(pair->own.gid));
+        memcpy(pair->own.gid, device->base.info.port.gid, sizeof(pair->own.gid));
         device->pairs[number] = pair;
         *created = &pair->base;
         *address = pair->own;
@@ -572,17 +572,17 @@ int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *p
     }
     const struct cw_verbs_net_config *config = &net->config;
     device->base.ops = &sim_ops;
-    device->base.info = (struct cw_verbs_info){.gid = {0xfe, 0x80},
-                                               .mtu_bytes = MTU_BYTES,
-                                               .pair_count_max = PAIRS_MAX - 1,
-                                               .work_max = config->work_max,
-                                               .receive_max = config->receive_max,
-                                               .pieces_max = config->pieces_max,
-                                               .inline_max = config->inline_max,
-                                               .message_max = config->message_max,
-                                               .descriptor = -1};
-    snprintf(device->base.info.name, sizeof(device->base.info.name), "sim%u", node);
-    memcpy(device->base.info.gid + 12, &node, sizeof(node));
+    device->base.info =
+        (struct cw_verbs_info){.port = {.gid = {0xfe, 0x80}, .number = 1, .is_up = true, .mtu_bytes = MTU_BYTES},
+                               .pair_count_max = PAIRS_MAX - 1,
+                               .work_max = config->work_max,
+                               .receive_max = config->receive_max,
+                               .pieces_max = config->pieces_max,
+                               .inline_max = config->inline_max,
+                               .message_max = config->message_max,
+                               .descriptor = -1};
+    snprintf(device->base.info.port.name, sizeof(device->base.info.port.name), "sim%u", node);
+    memcpy(device->base.info.port.gid + 12, &node, sizeof(node));
     device->net = net;
     device->node = node;
     device->port = port;

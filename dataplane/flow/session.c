@@ -229,7 +229,7 @@ static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->timers.shown_ns = endpoint->now_ns;
     flow->timers.unshown_ns = endpoint->now_ns;
     tell(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
-    if (endpoint->rdma != NULL) {
+    if (endpoint->rdma != NULL && (setup->header.flags & CW_WIRE_RDMA) != 0) {
         endpoint->rdma->ops->session_begin(endpoint->rdma, flow);
     }
     cw_messages_pump(endpoint, flow);

@@ -33,7 +33,7 @@ static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow 
     setup->header = (struct cw_wire_header){
         .version = CW_WIRE_VERSION,
         .type = (uint8_t)type,
-        .flags = endpoint->packet_flags,
+        .flags = endpoint->packet_flags | (endpoint->rdma != NULL ? CW_WIRE_RDMA : 0),
         .timestamp = cw_wire_timestamp(endpoint->now_ns),
         .echo = echo == NULL ? 0 : echo->header.timestamp,
         .echo_delay = echo == NULL ? CW_WIRE_DELAY_UNKNOWN : 0,

@@ -75,7 +75,7 @@ int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
         snprintf(error, error_bytes,
                  "%s: its shared receive queue takes %u buffers, of which messages want %u and %d are "
                  "for the rest; lower pool_slot_count",
-                 rdma->device->info.name, most, slots, RDMA_BUFFERS_LEAST);
+                 rdma->device->info.port.name, most, slots, RDMA_BUFFERS_LEAST);
         return CW_ERROR_LIMIT;
     }
     rdma->buffer_count = most < slots + RDMA_BUFFERS_SPARE ? most : slots + RDMA_BUFFERS_SPARE;
@@ -91,14 +91,14 @@ int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
     rdma->idle_buffers = malloc(rdma->buffer_count * sizeof(*rdma->idle_buffers));
     rdma->notices = malloc(rdma->buffer_count * sizeof(*rdma->notices));
     if (rdma->memory == NULL || rdma->buffer_of_slot == NULL || rdma->idle_buffers == NULL || rdma->notices == NULL) {
-        snprintf(error, error_bytes, "%s: no memory for its receive buffers", rdma->device->info.name);
+        snprintf(error, error_bytes, "%s: no memory for its receive buffers", rdma->device->info.port.name);
         return CW_ERROR_MEMORY;
     }
     int status =
         cw_verbs_memory_register(rdma->device, rdma->memory, rdma->memory_bytes, CW_VERBS_LOCAL, &rdma->registered);
     if (status != CW_OK) {
         snprintf(error, error_bytes, "%s: %llu KiB of receive buffers cannot be registered: %s",
-                 rdma->device->info.name, (unsigned long long)rdma->memory_bytes >> 10,
+                 rdma->device->info.port.name, (unsigned long long)rdma->memory_bytes >> 10,
                  status == CW_ERROR_LIMIT ? "no more may be locked in memory (ulimit -l)" : cw_status_text(status));
         return status;
     }

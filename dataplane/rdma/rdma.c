@@ -96,19 +96,19 @@ static int tables_init(struct rdma *rdma)
     return status == CW_OK ? cw_pool_init(&rdma->pairs, pairs, pair_bytes(rdma->device)) : status;
 }
 
-struct cw_verbs_config cw_rdma_device_config(const struct cw_endpoint *endpoint, const char *name)
+struct cw_verbs_config cw_rdma_device_config(const struct cw_endpoint_config *config, const char *name)
 {
     return (struct cw_verbs_config){.name = name,
                                     .work_max = RDMA_WORK,
-                                    .receive_max = endpoint->config.pool_slot_count + RDMA_BUFFERS_SPARE,
-                                    .pair_count_max = 2 * endpoint->config.peer_count_max};
+                                    .receive_max = config->pool_slot_count + RDMA_BUFFERS_SPARE,
+                                    .pair_count_max = 2 * config->peer_count_max};
 }
 
 int cw_rdma_attach(struct cw_endpoint *endpoint, struct cw_verbs_device *device, char *error, size_t error_bytes)
 {
     struct rdma *rdma = calloc(1, sizeof(*rdma));
     if (rdma == NULL) {
-        snprintf(error, error_bytes, "%s: no memory", device->info.name);
+        snprintf(error, error_bytes, "%s: no memory", device->info.port.name);
         cw_verbs_close(device);
         return CW_ERROR_MEMORY;
     }
@@ -120,7 +120,7 @@ int cw_rdma_attach(struct cw_endpoint *endpoint, struct cw_verbs_device *device,
                        sizeof(endpoint->config.job_key));
     int status = tables_init(rdma);
     if (status != CW_OK) {
-        snprintf(error, error_bytes, "%s: no memory for its tables", device->info.name);
+        snprintf(error, error_bytes, "%s: no memory for its tables", device->info.port.name);
     } else {
         status = rdma_memory_init(rdma, error, error_bytes);
     }

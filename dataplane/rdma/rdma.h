@@ -23,8 +23,8 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/verbs/device.h"
 
-/* How a device for this endpoint is opened (cw_verbs_open); `name` as in struct cw_verbs_config. */
-struct cw_verbs_config cw_rdma_device_config(const struct cw_endpoint *endpoint, const char *name);
+/* How a device for an endpoint of that configuration is opened (cw_verbs_open); `name` as in struct cw_verbs_config. */
+struct cw_verbs_config cw_rdma_device_config(const struct cw_endpoint_config *config, const char *name);
 
 /* Gives a device to an endpoint that has neither regions nor peers yet; it is closed with the endpoint, or by a failure
  * here. CW_OK; CW_ERROR_LIMIT, CW_ERROR_MEMORY, CW_ERROR_SYSTEM with a line in `error`. */

@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 enum {
-    CW_VERBS_PIECES_MAX = 4,   /* of memory, in one work request */
-    CW_VERBS_BURST = 32,       /* work requests, completions, receive buffers in one call */
-    CW_VERBS_NAME_BYTES = 64,  /* of a device, with its final 0 */
-    CW_VERBS_ERROR_BYTES = 256 /* room for a one-line reason, with its final 0 */
+    CW_VERBS_PIECES_MAX = 4,    /* of memory, in one work request */
+    CW_VERBS_BURST = 32,        /* work requests, completions, receive buffers in one call */
+    CW_VERBS_NAME_BYTES = 64,   /* of a device, with its final 0 */
+    CW_VERBS_ERROR_BYTES = 256, /* room for a one-line reason, with its final 0 */
+    CW_VERBS_TEXT_BYTES = 200,  /* ... for a port in words */
 };
 
 enum cw_verbs_rights {
@@ -47,6 +48,25 @@ enum cw_verbs_status {
     CW_VERBS_BROKEN,    /* anything else; the same is true */
 };
 
+enum cw_verbs_kind {
+    CW_VERBS_SIMULATED = 0,
+    CW_VERBS_INFINIBAND,
+    CW_VERBS_ROCE_V1,
+    CW_VERBS_ROCE_V2,
+    CW_VERBS_IWARP, /* listed, never opened: its pairs are set up by a protocol of their own */
+};
+
+/* A port of a device of this machine, and the address by which it is reached. */
+struct cw_verbs_port {
+    char name[CW_VERBS_NAME_BYTES]; /* of the device */
+    uint8_t number;                 /* of the port, from 1 */
+    uint8_t kind;                   /* enum cw_verbs_kind */
+    bool is_up;
+    uint8_t gid[16]; /* the best one that fits; all zero: none */
+    uint16_t lid;    /* InfiniBand */
+    uint32_t mtu_bytes;
+};
+
 /* Where a pair is reached, and how. */
 struct cw_verbs_address {
     uint8_t gid[16];
@@ -58,10 +78,7 @@ struct cw_verbs_address {
 };
 
 struct cw_verbs_info {
-    char name[CW_VERBS_NAME_BYTES];
-    uint8_t gid[16];
-    uint16_t lid;
-    uint32_t mtu_bytes;
+    struct cw_verbs_port port;
     uint32_t pair_count_max;
     uint32_t work_max;    /* posted to a pair and not complete */
     uint32_t receive_max; /* buffers of the shared receive queue */
@@ -234,9 +251,22 @@ struct cw_verbs_config {
     uint32_t pair_count_max;
 };
 
+/* What all of these tell: CW_ERROR_NOT_FOUND: no such device, or none with that address and a port that is up;
+ * CW_ERROR_UNSUPPORTED: this build has no verbs, or this machine no libibverbs, or the device is an iWARP one;
+ * CW_ERROR_LIMIT; CW_ERROR_SYSTEM; each with a line in `error`. Where the kernel has no RDMA device libibverbs is not
+ * even loaded. */
+
 /* Opens a device of libibverbs. Its GID is that of RoCE v2 with the address, else of RoCE v1; on InfiniBand the first
- * one, with the port's LID. CW_OK; CW_ERROR_NOT_FOUND: no such device, or none with that address and a port that is up;
- * CW_ERROR_UNSUPPORTED: this build, or this machine, has no libibverbs; CW_ERROR_LIMIT; CW_ERROR_SYSTEM; each with a
- * line in `error`. */
+ * one, with the port's LID. CW_OK, or an error as above. */
 int cw_verbs_open(const struct cw_verbs_config *config, struct cw_verbs_device **device, char *error,
                   size_t error_bytes);
+
+/* The port that cw_verbs_open would take: of `config` it reads name and gid. CW_OK, or an error as above. */
+int cw_verbs_find(const struct cw_verbs_config *config, struct cw_verbs_port *port, char *error, size_t error_bytes);
+
+/* Up to `count_max` ports of all devices of this machine, each with the GID that is taken if any will do; none is an
+ * error here, too. CW_OK, or an error as above. */
+int cw_verbs_list(struct cw_verbs_port *ports, uint32_t count_max, uint32_t *count, char *error, size_t error_bytes);
+
+/* "rxe0 port 1: RoCE v2, GID ::ffff:10.9.0.1, MTU 4096". */
+void cw_verbs_port_write(const struct cw_verbs_port *port, char text[CW_VERBS_TEXT_BYTES]);

@@ -1,6 +1,5 @@
 /* Devices of libibverbs, by RC queue pairs with one shared receive queue. */
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,11 +10,11 @@
 #include <infiniband/verbs.h>
 
 #include "dataplane/status.h"
+#include "dataplane/verbs/find.h"
 #include "dataplane/verbs/module.h"
 
 enum {
     PAGE_BYTES = 4096,
-    GIDS_MAX = 256,
     INLINE_WANTED = 220, /* what common devices take without a larger work request */
     PAIRS_FIRST = 16,    /* that the queue of own completions has room for; it grows */
     RECEIVE_SPARE = 64,
@@ -37,10 +36,7 @@ struct verbs_device {
     struct ibv_comp_channel *channel;
     struct ibv_cq *queues[2]; /* by enum cw_verbs_queue */
     struct ibv_srq *receive;
-    uint8_t port;
-    uint8_t gid_index;
-    bool is_global; /* by GID */
-    enum ibv_mtu mtu;
+    struct verbs_choice choice;
     uint32_t reads_in;  /* of peers, that are answered at a time */
     uint32_t reads_out; /* own ones at a time */
     uint32_t room_max;
@@ -144,7 +140,7 @@ static int pair_create(struct cw_verbs_device *base, struct cw_verbs_pair **crea
     pair->base.device = base;
     pair->pair = pair_new(device, base->info.inline_max, NULL);
     struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT,
-                                     .port_num = device->port,
+                                     .port_num = base->info.port.number,
                                      .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
     if (pair->pair == NULL ||
         ibv_modify_qp(pair->pair, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) !=
@@ -161,10 +157,10 @@ static int pair_create(struct cw_verbs_device *base, struct cw_verbs_pair **crea
     (void)getrandom(&first, sizeof(first), 0);
     pair->own = (struct cw_verbs_address){.number = pair->pair->qp_num,
                                           .first = first & 0xffffff,
-                                          .mtu_bytes = base->info.mtu_bytes,
-                                          .lid = base->info.lid,
+                                          .mtu_bytes = base->info.port.mtu_bytes,
+                                          .lid = base->info.port.lid,
                                           .reads = (uint8_t)device->reads_in};
-    memcpy(pair->own.gid, base->info.gid, sizeof(pair->own.gid));
+    memcpy(pair->own.gid, base->info.port.gid, sizeof(pair->own.gid));
     *address = pair->own;
     *created = &pair->base;
     return CW_OK;
@@ -183,8 +179,7 @@ static int pair_connect(struct cw_verbs_pair *base, const struct cw_verbs_addres
 {
     struct verbs_pair *pair = (struct verbs_pair *)base;
     const struct verbs_device *device = device_of(base->device);
-    uint32_t mtu_bytes =
-        peer->mtu_bytes < base->device->info.mtu_bytes ? peer->mtu_bytes : base->device->info.mtu_bytes;
+    uint32_t mtu_bytes = least(peer->mtu_bytes, base->device->info.port.mtu_bytes);
     struct ibv_qp_attr attributes = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = mtu_of(mtu_bytes),
@@ -192,10 +187,10 @@ static int pair_connect(struct cw_verbs_pair *base, const struct cw_verbs_addres
         .rq_psn = peer->first & 0xffffff,
         .max_dest_rd_atomic = (uint8_t)device->reads_in,
         .min_rnr_timer = RECEIVER_CODE,
-        .ah_attr = {.is_global = device->is_global,
+        .ah_attr = {.is_global = device->choice.is_global,
                     .dlid = peer->lid,
-                    .port_num = device->port,
-                    .grh = {.sgid_index = device->gid_index, .hop_limit = HOPS}},
+                    .port_num = device->choice.port.number,
+                    .grh = {.sgid_index = device->choice.gid_index, .hop_limit = HOPS}},
     };
     memcpy(attributes.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
     if (ibv_modify_qp(pair->pair, &attributes,
@@ -380,90 +375,6 @@ static const struct cw_verbs_ops verbs_ops = {
     .close = device_close,
 };
 
-/* How well a GID does: RoCE v2 before v1, and of any the most routable; 0: it is not the one. */
-static int gid_rank(const struct ibv_gid_entry *entry, const uint8_t wanted[16])
-{
-    static const uint8_t any[16] = {0}, mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (entry->gid_type == IBV_GID_TYPE_IB) {
-        return 1;
-    }
-    if (memcmp(wanted, any, sizeof(any)) != 0) {
-        bool is_ours = memcmp(entry->gid.raw, wanted, 16) == 0;
-        return !is_ours ? 0 : entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 3 : 2;
-    }
-    bool is_local = entry->gid.raw[0] == 0xfe && (entry->gid.raw[1] & 0xc0) == 0x80;
-    int rank = memcmp(entry->gid.raw, mapped, sizeof(mapped)) == 0 ? 3 : is_local ? 1 : 2;
-    return entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? rank + 4 : rank;
-}
-
-/* The best GID of a device by a port that is up. False: it has none. */
-static bool gid_choose(struct verbs_device *device, const uint8_t wanted[16])
-{
-    struct ibv_gid_entry entries[GIDS_MAX];
-    ssize_t count = ibv_query_gid_table(device->context, entries, GIDS_MAX, 0);
-    int best = 0;
-    for (ssize_t i = 0; i < count; i++) {
-        struct ibv_port_attr port;
-        int rank = gid_rank(&entries[i], wanted);
-        if (rank <= best || ibv_query_port(device->context, (uint8_t)entries[i].port_num, &port) != 0 ||
-            port.state != IBV_PORT_ACTIVE) {
-            continue;
-        }
-        best = rank;
-        device->port = (uint8_t)entries[i].port_num;
-        device->gid_index = (uint8_t)entries[i].gid_index;
-        device->is_global = port.link_layer == IBV_LINK_LAYER_ETHERNET || (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
-        device->mtu = port.active_mtu;
-        device->base.info.lid = port.lid;
-        device->base.info.mtu_bytes = 128u << port.active_mtu;
-        device->base.info.message_max = port.max_msg_sz < MESSAGE_MAX ? port.max_msg_sz : MESSAGE_MAX;
-        memcpy(device->base.info.gid, entries[i].gid.raw, 16);
-    }
-    return best > 0;
-}
-
-/* Opens the one of the list that is meant. CW_OK or CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
-static int device_find(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
-                       size_t error_bytes)
-{
-    int count = 0;
-    struct ibv_device **list = ibv_get_device_list(&count);
-    if (list == NULL) {
-        snprintf(error, error_bytes, "RDMA devices cannot be listed: %s", strerror(errno));
-        return errno == ENOSYS ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM;
-    }
-    bool is_known = false;
-    for (int i = 0; i < count && device->context == NULL; i++) {
-        const char *name = ibv_get_device_name(list[i]);
-        if (config->name != NULL && strcmp(config->name, name) != 0) {
-            continue;
-        }
-        is_known = true;
-        device->context = ibv_open_device(list[i]);
-        if (device->context != NULL && !gid_choose(device, config->gid)) {
-            (void)ibv_close_device(device->context);
-            device->context = NULL;
-        }
-        snprintf(device->base.info.name, sizeof(device->base.info.name), "%s", name);
-    }
-    ibv_free_device_list(list);
-    if (device->context != NULL) {
-        return CW_OK;
-    }
-    if (!is_known && config->name != NULL) {
-        snprintf(error, error_bytes, "RDMA device %s: there is none of this name, of %d; `causeway doctor` lists them",
-                 config->name, count);
-    } else if (!is_known) {
-        snprintf(error, error_bytes, "this machine has no RDMA device");
-    } else {
-        char address[INET6_ADDRSTRLEN] = "";
-        (void)inet_ntop(AF_INET6, config->gid, address, sizeof(address));
-        snprintf(error, error_bytes, "RDMA device%s%s: no port that is up has the GID of the address %s",
-                 config->name != NULL ? " " : "s", config->name != NULL ? config->name : "", address);
-    }
-    return CW_ERROR_NOT_FOUND;
-}
-
 /* Protection domain, queues, and what a pair may have, which one pair tells. */
 static int device_make(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
                        size_t error_bytes)
@@ -518,7 +429,7 @@ static int device_make(struct verbs_device *device, const struct cw_verbs_config
     info->settle_ns = SETTLE_NS;
     return CW_OK;
 failed:
-    snprintf(error, error_bytes, "RDMA device %s: %s: %s%s", info->name, what, strerror(errno),
+    snprintf(error, error_bytes, "RDMA device %s: %s: %s%s", info->port.name, what, strerror(errno),
              errno == ENOMEM ? " (ulimit -l)" : "");
     return status_of(errno);
 }
@@ -532,8 +443,10 @@ static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_devi
         return CW_ERROR_MEMORY;
     }
     device->base.ops = &verbs_ops;
-    int status = device_find(device, config, error, error_bytes);
+    int status = verbs_find(config, &device->context, &device->choice, error, error_bytes);
     if (status == CW_OK) {
+        device->base.info.port = device->choice.port;
+        device->base.info.message_max = least(device->choice.message_max, MESSAGE_MAX);
         status = device_make(device, config, error, error_bytes);
     }
     if (status != CW_OK) {
@@ -545,4 +458,5 @@ static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_devi
 }
 
 extern const struct cw_verbs_module cw_verbs_table;
-const struct cw_verbs_module cw_verbs_table = {.module = {.build = CW_VERBS_BUILD}, .open = verbs_open};
+const struct cw_verbs_module cw_verbs_table = {
+    .module = {.build = CW_VERBS_BUILD}, .open = verbs_open, .find = verbs_port_find, .list = verbs_ports_list};

@@ -4,6 +4,7 @@
 -- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
+local VERSION = 5
 
 local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
@@ -22,6 +23,7 @@ local F = {
   ack_now = ProtoField.bool("causeway.flags.ack_now", "Acknowledge now", 16, nil, 0x4),
   encrypted = ProtoField.bool("causeway.flags.encrypted", "Encrypted", 16, nil, 0x8),
   summed = ProtoField.bool("causeway.flags.summed", "UDP checksum in place of the CRC", 16, nil, 0x10),
+  rdma = ProtoField.bool("causeway.flags.rdma", "RDMA device", 16, nil, 0x20),
   flow = ProtoField.uint32("causeway.flow", "Flow"),
   number = ProtoField.uint32("causeway.number", "Packet number"),
   timestamp = ProtoField.uint32("causeway.timestamp", "Timestamp (16 ns)"),
@@ -315,8 +317,8 @@ function causeway.dissector(buffer, pinfo, root)
   pinfo.cols.protocol = "Causeway"
   local tree = root:add(causeway, buffer())
   tree:add(F.version, buffer(0, 1))
-  if buffer(0, 1):uint() ~= 5 then
-    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows 5")
+  if buffer(0, 1):uint() ~= VERSION then
+    tree:add_proto_expert_info(other_version, "version " .. buffer(0, 1):uint() .. ", this dissector knows " .. VERSION)
     return buffer:len()
   end
   local name = types[buffer(1, 1):uint()]
@@ -326,6 +328,7 @@ function causeway.dissector(buffer, pinfo, root)
   flags:add_le(F.ack_now, buffer(2, 2))
   flags:add_le(F.encrypted, buffer(2, 2))
   flags:add_le(F.summed, buffer(2, 2))
+  flags:add_le(F.rdma, buffer(2, 2))
   if buffer(2, 2):le_uint() % 16 >= 8 then
     sealed(buffer, tree, name, pinfo)
     return buffer:len()
@@ -367,11 +370,11 @@ function causeway.dissector(buffer, pinfo, root)
 end
 
 local function heuristic(buffer, pinfo, root)
-  if buffer:len() < 40 or buffer(0, 1):uint() ~= 4 or not types[buffer(1, 1):uint()] then
+  if buffer:len() < 40 or buffer(0, 1):uint() ~= VERSION or not types[buffer(1, 1):uint()] then
     return false
   end
   local flags = buffer(2, 2):le_uint()
-  local is_sealed = flags >= 8 and flags < 16 and buffer:len() >= 56
+  local is_sealed = flags < 64 and flags % 16 >= 8 and buffer:len() >= 56
   if not is_sealed and buffer(26, 2):le_uint() ~= buffer:len() - 40 then
     return false
   end

@@ -48,7 +48,8 @@ enum cw_wire_flags {
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
     CW_WIRE_ENCRYPTED = 8,    /* the packet is sealed: wire/sealed.h has its form */
     CW_WIRE_SUMMED = 16,      /* DATA without a CRC: its UDP checksum covers the payload */
-    CW_WIRE_FLAGS_KNOWN = 31,
+    CW_WIRE_RDMA = 32,        /* set-up: the sender has an RDMA device */
+    CW_WIRE_FLAGS_KNOWN = 63,
 };
 
 struct cw_wire_network {

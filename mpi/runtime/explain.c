@@ -109,6 +109,11 @@ void mpi_explain_paths(void)
     if (registrations[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, registrations);
     }
+    char rdma[512];
+    cw_job_rdma(mpi_process.job, rdma, sizeof(rdma));
+    if (rdma[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, rdma);
+    }
     struct cw_bootstrap_traffic exchanged = cw_job_exchanged(mpi_process.job);
     fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes both ways\n",
             mpi_process.rank, exchanged.requests, exchanged.bytes);

@@ -82,7 +82,7 @@ step "./demo again" within "$builder" ./demo
 [ $long = yes ] && step "./demo --wan" within "$builder" "./demo --wan"
 while read -r command; do
     case $command in
-    *" --device "*) continue ;; # of NICs: bench_put_usage and metal_pci_doctor have it
+    *" --device "* | *" --rdma "*) continue ;; # of NICs: bench_put_usage, metal_pci_doctor and metal_rdma have them
     *"bench scale"* | *"bench wan"* | *"bench mcast"*) [ $long = yes ] || continue ;;
     esac
     step "$command" within "$builder" "$command"

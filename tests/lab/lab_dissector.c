@@ -175,7 +175,11 @@ static const struct {
       {"run.received", 38, 2}}},
     {CW_MCAST_FLOOD_PROBE, sizeof(struct cw_mcast_prefix), {{0}}},
 };
-enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]), MARK = 0x5eed0000 /* of packets that are made by hand */ };
+enum {
+    LAYOUTS = sizeof(layouts) / sizeof(layouts[0]),
+    MARK = 0x5eed0000, /* of packets that are made by hand */
+    OTHER_PORT = 40000 /* none of Causeway's: known by what is in it */
+};
 
 /* Byte `at` of what a type carries. Each number that is made of them is another one, and no other packet has it. */
 static uint8_t byte_of(size_t layout, uint32_t at)
@@ -198,7 +202,8 @@ static void make_marked(struct capture *capture)
             .payload_bytes = (uint16_t)layouts[layout].bytes,
         };
         struct cw_wire_network network;
-        cw_wire_network_init(&network, from, to, 0x0a000001, 0x0a000002, CW_UDP_PORT, CW_UDP_PORT);
+        uint16_t port = layout == 0 ? OTHER_PORT : CW_UDP_PORT;
+        cw_wire_network_init(&network, from, to, 0x0a000001, 0x0a000002, port, port);
         cw_wire_network_finish(&network, header.payload_bytes);
         memcpy(frame, &network, sizeof(network));
         memcpy(frame + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
@@ -468,6 +473,10 @@ static void test_every_packet_is_decoded(void **state)
     check_field(folder,
                 "causeway.flags.summed == 1 && causeway.type == 3 && ip.version == 4 && udp.checksum.status == 1");
     check_field(folder, "causeway.flags.summed == 1 && causeway.type == 3 && ipv6 && udp.checksum.status == 1");
+    check_field(folder, "causeway.type == 1 && causeway.flags.rdma == 1");
+    check_field(folder, "causeway.type == 2 && causeway.flags.rdma == 1");
+    check_field(folder, "causeway.type == 1 && causeway.flags.rdma == 0");
+    check_field(folder, "udp.port == 40000 && causeway");
     check_field(folder, "causeway.ack.flags.sums == 0 && causeway.ack.flags.try == 1");
     check_field(folder, "causeway.ack.flags.sums == 1 && causeway.ack.flags.try == 0");
     assert_int_equal(count_packets(folder, "icmpv6 && icmpv6.checksum.status != 1"), 0);

@@ -28,7 +28,7 @@ KILLS = int(os.environ.get("CW_TEST_NODE_KILLS", "6"))
 SOON_S = 20
 SHARES_S = 4
 SHARES_TRIES, SHARES_FULL, RATE_BPS = 5, 0.95, 40e6
-SHARES_OFF = 0.1  # of a share, at most: a job that comes late to its turn once is no error
+SHARES_OFF = 0.3  # of a share, at most: a job whose ranks get no turn leaves its part to the other (without weights it is 1)
 
 
 def soon(holds):

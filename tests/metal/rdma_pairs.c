@@ -114,7 +114,7 @@ static int pair_open(void **state)
         struct cw_verbs_device *device = NULL;
         assert_int_equal(cw_endpoint_create(&config, side->port, cw_clock_ns(), &side->endpoint, error, sizeof(error)),
                          CW_OK);
-        const struct cw_verbs_config verbs = cw_rdma_device_config(side->endpoint, device_name);
+        const struct cw_verbs_config verbs = cw_rdma_device_config(&config, device_name);
         if (cw_verbs_open(&verbs, &device, error, sizeof(error)) != CW_OK ||
             cw_rdma_attach(side->endpoint, device, error, sizeof(error)) != CW_OK) {
             fail_msg("%s", error);

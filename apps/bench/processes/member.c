@@ -107,9 +107,10 @@ static int open_port(struct bench_member *member)
 }
 
 /* The RDMA device beside the port. */
-static int attach(struct bench_member *member, char *error, size_t error_bytes)
+static int attach(struct bench_member *member, const struct cw_endpoint_config *endpoint, char *error,
+                  size_t error_bytes)
 {
-    const struct cw_verbs_config config = cw_rdma_device_config(member->endpoint, member->group->config.rdma);
+    const struct cw_verbs_config config = cw_rdma_device_config(endpoint, member->group->config.rdma);
     struct cw_verbs_device *device;
     int status = cw_verbs_open(&config, &device, error, error_bytes);
     return status == CW_OK ? cw_rdma_attach(member->endpoint, device, error, error_bytes) : status;
@@ -134,7 +135,7 @@ static int open_endpoint(struct bench_member *member)
     }
     int status = cw_endpoint_create(&config, member->port, cw_clock_ns(), &member->endpoint, error, sizeof(error));
     if (status == CW_OK && group->config.rdma != NULL) {
-        status = attach(member, error, sizeof(error));
+        status = attach(member, &config, error, sizeof(error));
     }
     if (status == CW_OK && member->region == NULL) {
         member->region = mmap(NULL, group->config.region_bytes, PROT_READ | PROT_WRITE,

@@ -1,0 +1,84 @@
+/* The RDMA device beside the rank's port. */
+#include "control/job/wire_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/net/rdma.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/rdma/rdma.h"
+
+static int wish_read(struct cw_net_rdma *rdma, char *error, size_t error_bytes)
+{
+    char wrong[CW_VERBS_ERROR_BYTES];
+    int status = cw_net_rdma_read(getenv("CAUSEWAY_RDMA"), rdma, wrong, sizeof(wrong));
+    return status == CW_OK ? CW_OK : cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
+}
+
+int cw_wire_rdma_may(const struct cw_net_offer *offer, bool *may, char *error, size_t error_bytes)
+{
+    struct cw_net_rdma rdma;
+    struct cw_verbs_port port;
+    char wrong[CW_VERBS_ERROR_BYTES];
+    int status = wish_read(&rdma, error, error_bytes);
+    *may = status == CW_OK && rdma.name[0] != 0;
+    for (uint32_t i = 0; i < offer->count && status == CW_OK && !*may && !rdma.is_off; i++) {
+        *may = cw_net_rdma_find(&rdma, &offer->addresses[i].ip, &port, wrong, sizeof(wrong)) == CW_OK;
+    }
+    return status;
+}
+
+int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
+{
+    struct cw_net_rdma rdma;
+    char wrong[CW_VERBS_ERROR_BYTES];
+    if (request->own == NULL) { /* emulated hosts have none */
+        return CW_OK;
+    }
+    int status = wish_read(&rdma, error, error_bytes);
+    if (status != CW_OK || rdma.is_off) {
+        return status;
+    }
+    status = cw_net_rdma_find(&rdma, &request->own->ip, &wire->rdma, wrong, sizeof(wrong));
+    wire->has_rdma = status == CW_OK;
+    if (status != CW_OK && rdma.name[0] != 0) {
+        return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
+    }
+    return CW_OK;
+}
+
+int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endpoint, char *error, size_t error_bytes)
+{
+    if (!wire->has_rdma) {
+        return CW_OK;
+    }
+    struct cw_verbs_config config = cw_rdma_device_config(endpoint, wire->rdma.name);
+    struct cw_verbs_device *device;
+    char wrong[CW_VERBS_ERROR_BYTES];
+    memcpy(config.gid, wire->rdma.gid, sizeof(config.gid));
+    int status = cw_verbs_open(&config, &device, wrong, sizeof(wrong));
+    status = status == CW_OK ? cw_rdma_attach(wire->endpoint, device, wrong, sizeof(wrong)) : status;
+    if (status == CW_OK) {
+        return CW_OK;
+    }
+    wire->has_rdma = false;
+    struct cw_net_rdma rdma;
+    if (wish_read(&rdma, error, error_bytes) == CW_OK && rdma.name[0] == 0) {
+        snprintf(wire->without_rdma, sizeof(wire->without_rdma), "%s", wrong); /* packets do */
+        return CW_OK;
+    }
+    return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
+}
+
+void cw_wire_rdma_write(const struct cw_wire *wire, char *text, size_t text_bytes)
+{
+    char port[CW_VERBS_TEXT_BYTES];
+    text[0] = 0;
+    if (wire->has_rdma) {
+        cw_verbs_port_write(&wire->rdma, port);
+        snprintf(text, text_bytes, "queue pairs of RDMA device %s", port);
+    } else if (wire->without_rdma[0] != 0) {
+        snprintf(text, text_bytes, "no queue pairs: %s", wire->without_rdma);
+    }
+}

@@ -1,0 +1,194 @@
+#include "dataplane/verbs/find.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataplane/status.h"
+
+enum { GIDS_MAX = 256 };
+
+static const uint8_t any_gid[16] = {0};
+
+/* How well a GID does: RoCE v2 before v1, and of any the most routable; 0: it is not the one. */
+static int gid_rank(const struct ibv_gid_entry *entry, const uint8_t wanted[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (entry->gid_type == IBV_GID_TYPE_IB) {
+        return 1;
+    }
+    if (memcmp(wanted, any_gid, sizeof(any_gid)) != 0) {
+        bool is_ours = memcmp(entry->gid.raw, wanted, 16) == 0;
+        return !is_ours ? 0 : entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 3 : 2;
+    }
+    bool is_local = entry->gid.raw[0] == 0xfe && (entry->gid.raw[1] & 0xc0) == 0x80;
+    int rank = memcmp(entry->gid.raw, mapped, sizeof(mapped)) == 0 ? 3 : is_local ? 1 : 2;
+    return entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? rank + 4 : rank;
+}
+
+static bool is_iwarp(const struct ibv_context *context)
+{
+    return context->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+static uint8_t kind_of(const struct ibv_context *context, const struct ibv_gid_entry *entry)
+{
+    return is_iwarp(context)                         ? CW_VERBS_IWARP
+           : entry->gid_type == IBV_GID_TYPE_IB      ? CW_VERBS_INFINIBAND
+           : entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? CW_VERBS_ROCE_V2
+                                                     : CW_VERBS_ROCE_V1;
+}
+
+static void choice_write(struct ibv_context *context, const struct ibv_gid_entry *entry,
+                         const struct ibv_port_attr *port, struct verbs_choice *choice)
+{
+    *choice = (struct verbs_choice){
+        .port = {.number = (uint8_t)entry->port_num,
+                 .kind = kind_of(context, entry),
+                 .is_up = port->state == IBV_PORT_ACTIVE,
+                 .lid = port->lid,
+                 .mtu_bytes = 128u << port->active_mtu},
+        .gid_index = (uint8_t)entry->gid_index,
+        .is_global = port->link_layer == IBV_LINK_LAYER_ETHERNET || (port->flags & IBV_QPF_GRH_REQUIRED) != 0,
+        .mtu = port->active_mtu,
+        .message_max = port->max_msg_sz,
+    };
+    snprintf(choice->port.name, sizeof(choice->port.name), "%s", ibv_get_device_name(context->device));
+    memcpy(choice->port.gid, entry->gid.raw, 16);
+}
+
+/* The best GID of a device, by a port that is up; of one port, if `only` says so (0: of all), up or not. False: it has
+ * none. */
+static bool gid_choose(struct ibv_context *context, const uint8_t wanted[16], uint32_t only,
+                       struct verbs_choice *choice)
+{
+    struct ibv_gid_entry entries[GIDS_MAX];
+    ssize_t count = ibv_query_gid_table(context, entries, GIDS_MAX, 0);
+    int best = 0;
+    for (ssize_t i = 0; i < count; i++) {
+        struct ibv_port_attr port;
+        int rank = gid_rank(&entries[i], wanted);
+        if (rank <= best || (only != 0 && entries[i].port_num != only) ||
+            ibv_query_port(context, (uint8_t)entries[i].port_num, &port) != 0 ||
+            (only == 0 && port.state != IBV_PORT_ACTIVE)) {
+            continue;
+        }
+        best = rank;
+        choice_write(context, &entries[i], &port, choice);
+    }
+    return best > 0;
+}
+
+/* Why there is none, of the devices that were looked at. */
+static int none_tell(const struct cw_verbs_config *config, bool is_known, bool iwarps, int count, char *error,
+                     size_t error_bytes)
+{
+    const char *name = config->name != NULL ? config->name : "";
+    const char *blank = config->name != NULL ? " " : "s";
+    char address[INET6_ADDRSTRLEN] = "";
+    (void)inet_ntop(AF_INET6, config->gid, address, sizeof(address));
+    bool is_any = memcmp(config->gid, any_gid, sizeof(any_gid)) == 0;
+    if (!is_known && config->name != NULL) {
+        snprintf(error, error_bytes, "RDMA device %s: there is none of this name, of %d; `causeway doctor` lists them",
+                 config->name, count);
+    } else if (iwarps) {
+        snprintf(error, error_bytes, "RDMA device%s%s: iWARP, which is not used: packets go by its interface", blank,
+                 name);
+        return CW_ERROR_UNSUPPORTED;
+    } else if (is_any) {
+        snprintf(error, error_bytes, "RDMA device%s%s: no port is up and has an address", blank, name);
+    } else {
+        snprintf(error, error_bytes, "RDMA device%s%s: no port that is up has the GID of the address %s", blank, name,
+                 address);
+    }
+    return CW_ERROR_NOT_FOUND;
+}
+
+static int list_failed(char *error, size_t error_bytes)
+{
+    snprintf(error, error_bytes,
+             errno == ENOSYS ? "this kernel has no RDMA (modprobe ib_uverbs)%s" : "RDMA devices cannot be listed: %s",
+             errno == ENOSYS ? "" : strerror(errno));
+    return errno == ENOSYS ? CW_ERROR_NOT_FOUND : CW_ERROR_SYSTEM;
+}
+
+int verbs_find(const struct cw_verbs_config *config, struct ibv_context **context, struct verbs_choice *choice,
+               char *error, size_t error_bytes)
+{
+    int count = 0;
+    struct ibv_device **list = ibv_get_device_list(&count);
+    if (list == NULL) {
+        return list_failed(error, error_bytes);
+    }
+    bool is_known = false, iwarps = false;
+    *context = NULL;
+    for (int i = 0; i < count && *context == NULL; i++) {
+        if (config->name != NULL && strcmp(config->name, ibv_get_device_name(list[i])) != 0) {
+            continue;
+        }
+        struct ibv_context *opened = ibv_open_device(list[i]);
+        is_known = true;
+        iwarps = iwarps || (opened != NULL && is_iwarp(opened));
+        if (opened != NULL && !is_iwarp(opened) && gid_choose(opened, config->gid, 0, choice)) {
+            *context = opened;
+        } else if (opened != NULL) {
+            (void)ibv_close_device(opened);
+        }
+    }
+    ibv_free_device_list(list);
+    return *context != NULL ? CW_OK : none_tell(config, is_known, iwarps, count, error, error_bytes);
+}
+
+int verbs_port_find(const struct cw_verbs_config *config, struct cw_verbs_port *port, char *error, size_t error_bytes)
+{
+    struct ibv_context *context;
+    struct verbs_choice choice;
+    int status = verbs_find(config, &context, &choice, error, error_bytes);
+    if (status == CW_OK) {
+        *port = choice.port;
+        (void)ibv_close_device(context);
+    }
+    return status;
+}
+
+/* Adds the ports of one device; one without a GID, too. */
+static uint32_t ports_add(struct ibv_context *context, struct cw_verbs_port *ports, uint32_t count_max)
+{
+    struct ibv_device_attr limits = {.phys_port_cnt = 0};
+    uint32_t count = 0;
+    (void)ibv_query_device(context, &limits);
+    for (uint32_t number = 1; number <= limits.phys_port_cnt && count < count_max; number++) {
+        struct verbs_choice choice;
+        struct ibv_port_attr port;
+        if (gid_choose(context, any_gid, number, &choice)) {
+            ports[count++] = choice.port;
+        } else if (ibv_query_port(context, (uint8_t)number, &port) == 0) {
+            const struct ibv_gid_entry none = {
+                .port_num = number,
+                .gid_type = port.link_layer == IBV_LINK_LAYER_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB};
+            choice_write(context, &none, &port, &choice);
+            ports[count++] = choice.port;
+        }
+    }
+    return count;
+}
+
+int verbs_ports_list(struct cw_verbs_port *ports, uint32_t count_max, uint32_t *count, char *error, size_t error_bytes)
+{
+    int devices = 0;
+    struct ibv_device **list = ibv_get_device_list(&devices);
+    *count = 0;
+    if (list == NULL) {
+        return list_failed(error, error_bytes);
+    }
+    for (int i = 0; i < devices; i++) {
+        struct ibv_context *context = ibv_open_device(list[i]);
+        if (context != NULL) {
+            *count += ports_add(context, ports + *count, count_max - *count);
+            (void)ibv_close_device(context);
+        }
+    }
+    ibv_free_device_list(list);
+    return CW_OK;
+}
