@@ -147,6 +147,8 @@ static void draw_verbs(struct world *world)
         config->break_before = cw_random_fraction(&random) * 0.01;
         config->break_after = cw_random_fraction(&random) * 0.01;
     }
+    world->plan.verbs_count =
+        cw_random_chance(&random, 0.2) ? (uint32_t)cw_random_between(&random, 1, world->plan.nodes - 1) : 0;
 }
 
 void world_plan_draw(struct world *world)

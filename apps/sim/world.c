@@ -76,6 +76,7 @@ static int build(struct world *world)
     config.prepare = world_process_prepare;
     config.turn = world_process_turn;
     config.verbs = world->options->rdma ? &plan->verbs : NULL;
+    config.verbs_count = plan->verbs_count;
     int status = sim_hosts_create(&world->hosts, &config, error, sizeof(error));
     for (uint32_t node = 0; node < plan->nodes && status == CW_OK; node++) {
         world->processes[node].quota = plan->operations / plan->nodes;

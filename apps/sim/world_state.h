@@ -161,6 +161,7 @@ struct world_plan {
     struct cw_link_config trunk;
     struct cw_endpoint_config endpoint;
     struct cw_verbs_net_config verbs;
+    uint32_t verbs_count; /* processes with a device, the first ones; 0: all */
     bool tight;
     bool partitions, crashes, stops;
     bool deregister;

@@ -144,7 +144,7 @@ static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size
         config->prepare(host, &endpoint);
     }
     status = cw_endpoint_create(&endpoint, host->port, sim_hosts_now(hosts), &host->endpoint, error, error_bytes);
-    if (status == CW_OK && hosts->verbs != NULL) {
+    if (status == CW_OK && hosts->verbs != NULL && (config->verbs_count == 0 || node < config->verbs_count)) {
         status = device_attach(host, error, error_bytes);
     }
     if (status == CW_OK && config->memory_bytes > 0) {

@@ -67,7 +67,8 @@ struct sim_hosts_config {
     /* Before an endpoint is created: the last word on its configuration. NULL: none. */
     void (*prepare)(struct sim_host *host, struct cw_endpoint_config *endpoint);
     sim_turn turn;                           /* NULL: none */
-    const struct cw_verbs_net_config *verbs; /* each host has an RDMA device beside its port; NULL: none has */
+    const struct cw_verbs_net_config *verbs; /* hosts have an RDMA device beside their port; NULL: none has */
+    uint32_t verbs_count;                    /* how many of them do, the first ones; 0: all */
 };
 
 struct sim_hosts {

@@ -184,6 +184,38 @@ static void what_no_device_knows_goes_by_packets(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all. */
+static void a_peer_without_a_device_is_told_nothing(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    sim_hosts_config_init(&config, 3);
+    config.verbs = &verbs;
+    config.verbs_count = 2;
+    simulation_hosts(&hosts, &config);
+    struct sim_host *with = &hosts.list[0], *without = &hosts.list[2];
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 2);
+    const struct cw_put to = {
+        .peer = peer, .region = without->token, .source = {.contiguous = {.data = with->memory, .bytes = 100}}};
+    const struct cw_put back = {.peer = sim_hosts_peer(&hosts, 2, 0),
+                                .region = with->token,
+                                .source = {.contiguous = {.data = without->memory, .bytes = 100}}};
+    assert_int_equal(cw_put(with->endpoint, &to), CW_OK);
+    sim_hosts_run(&hosts, 50 * SIMULATION_MS);
+    assert_int_equal(cw_put(without->endpoint, &back), CW_OK);
+    sim_hosts_run(&hosts, 50 * SIMULATION_MS);
+    assert_int_equal(without->arrived_puts + with->arrived_puts, 2);
+    assert_int_equal(cw_rdma_state(with->endpoint, peer), CW_RDMA_NONE);
+    assert_int_equal(cw_verbs_net_counters(hosts.verbs)->work, 0);
+    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT), 1);
+    assert_int_equal(cw_peer_connect(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_OK);
+    sim_hosts_run(&hosts, 50 * SIMULATION_MS);
+    assert_int_equal(cw_rdma_state(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
+    sim_hosts_destroy(&hosts);
+}
+
 /* A peer whose process is stopped does not give receive buffers back: it is given up in time, as by packets. */
 static void a_stopped_peer_fails_in_time(void **state)
 {
@@ -261,6 +293,7 @@ int main(void)
         cmocka_unit_test(broken_pairs_lose_nothing),
         cmocka_unit_test(packets_take_over),
         cmocka_unit_test(what_no_device_knows_goes_by_packets),
+        cmocka_unit_test(a_peer_without_a_device_is_told_nothing),
         cmocka_unit_test(a_stopped_peer_fails_in_time),
         cmocka_unit_test(every_seed_keeps_the_promises),
     };
