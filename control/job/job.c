@@ -12,7 +12,7 @@
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
 #include "dataplane/port/port.h"
-#include "dataplane/register/cache.h"
+#include "dataplane/rdma/rdma.h"
 #include "dataplane/status.h"
 
 /* ---- what comes ---- */
@@ -456,14 +456,16 @@ void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
     const struct cw_endpoint *endpoint = job->wire.endpoint;
     text[0] = 0;
     if (job->wire.has_rdma) {
+        const struct cw_cache_counters *counters = cw_rdma_registrations(endpoint);
         uint64_t by_packets = cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UNREGISTERED);
         snprintf(text, text_bytes,
                  "%" PRIu64 " queue pairs came up, %" PRIu64 " broke; %" PRIu64 " work requests, %" PRIu64
-                 " notifications and messages by them; %" PRIu64 " regions the device did not take%s",
+                 " notifications and messages by them; %" PRIu64 " registrations of memory, %" PRIu64
+                 " times it was known already; %" PRIu64 " regions the device did not take%s",
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_WORK), cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_IN),
-                 by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "");
+                 counters->registered, counters->found, by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "");
     }
 }
 

@@ -86,11 +86,12 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
 /* With the first registration: most devices have none that they must be told of. */
 static void cache_open(struct ethdev_port *port)
 {
-    const struct cw_mappings mappings = {.map = device_map, .unmap = device_unmap, .context = port};
+    port->mappings = (struct cw_mappings){.map = device_map, .unmap = device_unmap, .context = port};
     if (cw_memory_watch_open(&port->watch, port->unwatched, sizeof(port->unwatched)) == CW_OK) {
         port->unwatched[0] = 0;
     }
-    cw_cache_init(&port->cache, mappings, &port->watch, (uintptr_t)sysconf(_SC_PAGESIZE));
+    cw_cache_init(&port->cache, cw_registrar_of_mappings(&port->mappings), &port->watch,
+                  (uintptr_t)sysconf(_SC_PAGESIZE));
     port->has_cache = true;
 }
 
@@ -102,7 +103,7 @@ static int memory_map(struct ethdev_port *port, struct cw_port_memory *memory)
     if (!first->has_cache) {
         cache_open(first);
     }
-    int status = cw_cache_get(&first->cache, memory->base, memory->bytes, &memory->mapped);
+    int status = cw_cache_get(&first->cache, memory->base, memory->bytes, UINTPTR_MAX, &memory->mapped);
     pthread_mutex_unlock(&first->cache_lock);
     port->port.info.registrations = &first->cache.counters;
     port->port.info.unwatched = first->unwatched;

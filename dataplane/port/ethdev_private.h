@@ -113,6 +113,7 @@ struct ethdev_port {
     pthread_mutex_t cache_lock; /* the first's, as is what follows: any owner registers */
     bool has_cache;             /* needs_dma, and something has been registered: */
     struct cw_cache cache;
+    struct cw_mappings mappings;
     struct cw_memory_watch watch;
     char unwatched[CW_PORT_TEXT_BYTES]; /* why memory cannot be watched, so that nothing stays registered; "" */
 

@@ -8,7 +8,7 @@
 static bool makes_sense(const void *base, uint64_t bytes, uint32_t rights)
 {
     return (base != NULL || bytes == 0) && bytes <= INT64_MAX &&
-           (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ)) == 0;
+           (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ | CW_REGION_KEPT)) == 0;
 }
 
 /* Has the port know its memory, if long pieces of it can leave from where they are. */
@@ -56,6 +56,7 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
     }
     if (is_known) {
         region->verbs = known.verbs;
+        region->cached = known.cached;
     }
     port_tell(endpoint, region);
     *token = region->token;

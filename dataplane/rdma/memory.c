@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "dataplane/rdma/rdma_state.h"
 
@@ -124,20 +125,88 @@ void rdma_memory_dispose(struct rdma *rdma)
     if (rdma->memory != NULL) {
         munmap(rdma->memory, rdma->memory_bytes);
     }
+    if (rdma->has_cache) {
+        cw_cache_dispose(&rdma->cache);
+        cw_memory_watch_close(&rdma->watch);
+    }
     free(rdma->buffer_of_slot);
     free(rdma->idle_buffers);
     free(rdma->notices);
 }
 
+/* ---- registrations that are kept ---- */
+
+static int kept_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
+{
+    struct rdma *rdma = context;
+    struct cw_verbs_memory *registered = malloc(sizeof(*registered));
+    int status = registered == NULL ? CW_ERROR_MEMORY
+                                    : cw_verbs_memory_register(rdma->device, (void *)first, end - first,
+                                                               CW_VERBS_READ | CW_VERBS_FILL, registered);
+    if (status != CW_OK) {
+        free(registered);
+        return status;
+    }
+    *pages = (struct cw_pages){.first = first, .end = end, .handle = registered};
+    return CW_OK;
+}
+
+static void kept_remove(void *context, struct cw_pages *pages)
+{
+    struct rdma *rdma = context;
+    cw_verbs_memory_unregister(rdma->device, pages->handle);
+    free(pages->handle);
+}
+
+/* With the first of them. Memory of simulated devices is not watched: threads of the kernel's have no place there. */
+static void cache_open(struct rdma *rdma)
+{
+    const struct cw_registrar registrar = {.context = rdma, .add = kept_add, .remove = kept_remove};
+    char error[CW_VERBS_ERROR_BYTES];
+    if (rdma->device->info.port.kind != CW_VERBS_SIMULATED) {
+        (void)cw_memory_watch_open(&rdma->watch, error, sizeof(error)); /* without one nothing is kept */
+    }
+    rdma->page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    cw_cache_init(&rdma->cache, registrar, &rdma->watch, rdma->page_bytes);
+    rdma->has_cache = true;
+}
+
+/* A token has room for a place in the first page of a registration: where peers need one, it is the memory's. */
+static bool kept_register(struct rdma *rdma, struct cw_region *region, void *memory, uint64_t bytes, bool has_peers)
+{
+    if (!rdma->has_cache) {
+        cache_open(rdma);
+    }
+    if (cw_cache_get(&rdma->cache, memory, bytes, has_peers ? 0 : UINTPTR_MAX, &region->cached) != CW_OK) {
+        region->cached = NULL;
+        return false;
+    }
+    region->verbs = *(const struct cw_verbs_memory *)cw_cache_pages(region->cached)->handle;
+    region->verbs.remote_base += (uintptr_t)memory % rdma->page_bytes; /* means nothing without peers */
+    if (has_peers && region->verbs.remote_base >= RDMA_BASE_MAX) {
+        cw_cache_put(&rdma->cache, region->cached);
+        region->cached = NULL;
+        return false;
+    }
+    return true;
+}
+
 /* ---- regions ---- */
+
+static bool own_register(struct rdma *rdma, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights)
+{
+    uint32_t granted =
+        ((rights & CW_REGION_WRITE) != 0 ? CW_VERBS_WRITE : 0) | ((rights & CW_REGION_READ) != 0 ? CW_VERBS_READ : 0);
+    return cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs) == CW_OK;
+}
 
 bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights,
                           uint64_t *key)
 {
     struct rdma *rdma = (struct rdma *)base;
-    uint32_t granted =
-        ((rights & CW_REGION_WRITE) != 0 ? CW_VERBS_WRITE : 0) | ((rights & CW_REGION_READ) != 0 ? CW_VERBS_READ : 0);
-    if (cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs) != CW_OK) {
+    bool is_kept = rights == CW_REGION_LOCAL || rights == (CW_REGION_READ | CW_REGION_KEPT);
+    if (!(is_kept && kept_register(rdma, region, memory, bytes, rights != CW_REGION_LOCAL)) &&
+        !own_register(rdma, region, memory, bytes, rights)) {
         region->verbs.handle = NULL;
         cw_count(rdma->endpoint, CW_COUNTER_RDMA_UNREGISTERED, 1);
         return false;
@@ -155,5 +224,11 @@ bool rdma_means_key(const struct cw_rdma *base, uint64_t bits)
 
 void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region)
 {
-    cw_verbs_memory_unregister(((struct rdma *)base)->device, &region->verbs);
+    struct rdma *rdma = (struct rdma *)base;
+    if (region->cached != NULL) {
+        cw_cache_put(&rdma->cache, region->cached);
+        region->cached = NULL;
+    } else {
+        cw_verbs_memory_unregister(rdma->device, &region->verbs);
+    }
 }

@@ -153,6 +153,12 @@ void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer)
     }
 }
 
+const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint)
+{
+    const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
+    return rdma != NULL ? &rdma->cache.counters : NULL;
+}
+
 struct cw_rdma_memory cw_rdma_memory(const struct cw_endpoint *endpoint)
 {
     const struct rdma *rdma = (const struct rdma *)endpoint->rdma;

@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "dataplane/dataplane.h"
+#include "dataplane/register/cache.h"
 #include "dataplane/verbs/device.h"
 
 /* How a device for an endpoint of that configuration is opened (cw_verbs_open); `name` as in struct cw_verbs_config. */
@@ -44,6 +45,9 @@ enum cw_rdma_state cw_rdma_state(const struct cw_endpoint *endpoint, uint32_t pe
 
 /* Breaks the queue pair with a peer, as an error of the device would: for tests. */
 void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer);
+
+/* Registrations that the device keeps for whoever uses the memory again (register/cache.h); NULL: no device. */
+const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint);
 
 /* Memory: what the device has registered for all peers, what a peer in session costs, and its queue pair beside that
  * (the device's own not counted). */

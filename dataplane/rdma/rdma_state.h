@@ -23,6 +23,7 @@ enum {
     RDMA_GATHER_MIN = 2048,   /* less is copied, whatever it lies in, unless one piece has it all */
     RDMA_UNSIGNALED_MAX = 16, /* work requests in a row that complete with a later one */
     RDMA_TRIES = 8,           /* pairs in a row that were of no use, before packets carry all */
+    RDMA_BASE_MAX = 1 << 12,  /* of a remote_base in a token: one page */
     RDMA_PATIENCE_SHARE = 16, /* of the failure bound: a pair that does not get on has its peer asked */
     RDMA_NO_BLOCK = UINT16_MAX,
 };
@@ -129,6 +130,10 @@ struct rdma {
     uint8_t *memory;
     uint64_t memory_bytes;
     struct cw_verbs_memory registered;
+    bool has_cache; /* of registrations that are kept: */
+    struct cw_cache cache;
+    struct cw_memory_watch watch;
+    uintptr_t page_bytes;
     uint32_t buffer_count;
     uint32_t buffer_bytes; /* from one to the next */
     uint32_t *buffer_of_slot;

@@ -5,8 +5,7 @@
 enum {
     HALF_BITS = 24,
     ROUNDS = 6,
-    BASE_BITS = 12, /* remote_base is below one page */
-    MARK = 0xb,     /* in the top four bits: the device knows the region */
+    MARK = 0xb, /* in the top four bits: the device knows the region */
 };
 
 static_assert(crypto_shorthash_KEYBYTES == 16, "token_key");
@@ -45,6 +44,6 @@ bool rdma_token_read(const struct rdma *rdma, uint64_t token, uint32_t *remote_k
     }
     uint64_t plain = (uint64_t)left << HALF_BITS | right;
     *remote_key = (uint32_t)plain;
-    *remote_base = plain >> 32 & ((1u << BASE_BITS) - 1);
+    *remote_base = plain >> 32 & (RDMA_BASE_MAX - 1);
     return plain >> 44 == MARK;
 }

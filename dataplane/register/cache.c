@@ -13,10 +13,35 @@ struct cw_cached {
     bool is_watched; /* so that it can be kept */
 };
 
-void cw_cache_init(struct cw_cache *cache, struct cw_mappings mappings, const struct cw_memory_watch *watch,
+/* ---- mappings as a registrar ---- */
+
+static int shared_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
+{
+    return cw_mappings_add(context, pages, first, end);
+}
+
+static void shared_retire(void *context, struct cw_pages *pages)
+{
+    cw_mappings_retire(context, pages);
+}
+
+static void shared_remove(void *context, struct cw_pages *pages)
+{
+    cw_mappings_remove(context, pages);
+}
+
+struct cw_registrar cw_registrar_of_mappings(struct cw_mappings *mappings)
+{
+    return (struct cw_registrar){
+        .context = mappings, .add = shared_add, .retire = shared_retire, .remove = shared_remove};
+}
+
+/* ---- the cache ---- */
+
+void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const struct cw_memory_watch *watch,
                    uintptr_t page_bytes)
 {
-    *cache = (struct cw_cache){.mappings = mappings, .watch = *watch, .page_bytes = page_bytes};
+    *cache = (struct cw_cache){.registrar = registrar, .watch = *watch, .page_bytes = page_bytes};
 }
 
 static uint64_t bytes_of(const struct cw_cached *entry)
@@ -52,7 +77,7 @@ static void entry_drop(struct cw_cache *cache, struct cw_cached **link)
     struct cw_cached *entry = *link;
     assert(entry->users == 0);
     *link = entry->next;
-    cw_mappings_remove(&cache->mappings, &entry->pages);
+    cache->registrar.remove(cache->registrar.context, &entry->pages);
     if (entry->is_watched) {
         watch_end(cache, entry->pages.first, entry->pages.end);
     }
@@ -77,7 +102,9 @@ static struct cw_cached **entry_age(struct cw_cache *cache, struct cw_cached **l
     }
     if (!entry->is_stale) {
         entry->is_stale = true;
-        cw_mappings_retire(&cache->mappings, &entry->pages);
+        if (cache->registrar.retire != NULL) {
+            cache->registrar.retire(cache->registrar.context, &entry->pages);
+        }
     }
     return &entry->next;
 }
@@ -129,11 +156,13 @@ static void others_age(struct cw_cache *cache, uintptr_t first, uintptr_t end)
 }
 
 /* An entry that has the range, checked; it becomes the first. NULL: none. */
-static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uintptr_t end)
+static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uintptr_t end, uintptr_t ahead_bytes)
 {
     for (struct cw_cached **link = &cache->entries; *link != NULL;) {
         struct cw_cached *entry = *link;
-        if (entry->is_stale || !entry->is_watched || entry->pages.first > first || entry->pages.end < end) {
+        bool has_it =
+            entry->pages.first <= first && entry->pages.end >= end && first - entry->pages.first <= ahead_bytes;
+        if (entry->is_stale || !entry->is_watched || !has_it) {
             link = &entry->next;
             continue;
         }
@@ -152,9 +181,10 @@ static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uin
 /* Maps a range, and makes room for it if the device has none. */
 static int entry_map(struct cw_cache *cache, struct cw_cached *entry, uintptr_t first, uintptr_t end)
 {
-    int status = cw_mappings_add(&cache->mappings, &entry->pages, first, end);
+    const struct cw_registrar *registrar = &cache->registrar;
+    int status = registrar->add(registrar->context, &entry->pages, first, end);
     if (status != CW_OK && cache->unused_count > 0 && room_make(cache, CW_CACHE_ENTRIES_MAX + 1, 0)) {
-        status = cw_mappings_add(&cache->mappings, &entry->pages, first, end);
+        status = registrar->add(registrar->context, &entry->pages, first, end);
     }
     return status;
 }
@@ -185,14 +215,20 @@ static int entry_make(struct cw_cache *cache, uintptr_t first, uintptr_t end, st
     return CW_OK;
 }
 
-int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, struct cw_cached **entry)
+const struct cw_pages *cw_cache_pages(const struct cw_cached *entry)
+{
+    return &entry->pages;
+}
+
+int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uintptr_t ahead_bytes,
+                 struct cw_cached **entry)
 {
     uintptr_t first = (uintptr_t)base & ~(cache->page_bytes - 1);
     uintptr_t end = ((uintptr_t)base + bytes + cache->page_bytes - 1) & ~(cache->page_bytes - 1);
     struct cw_cached *found = NULL;
     if (cache->watch.begin != NULL) {
         removed_take(cache);
-        found = entry_find(cache, first, end);
+        found = entry_find(cache, first, end, ahead_bytes);
     }
     if (found == NULL) {
         int status = entry_make(cache, first, end, &found);

@@ -24,6 +24,20 @@ enum { CW_CACHE_ENTRIES_MAX = 256 };
 
 struct cw_cached;
 
+/* Who has memory registered with a device. */
+struct cw_registrar {
+    void *context;
+    /* Registers pages, which are zeroed and stay where they are. CW_OK; CW_ERROR_BUSY; CW_ERROR_MEMORY; what the device
+     * answers. */
+    int (*add)(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end);
+    /* Their memory has been given back, and their user goes on for a while; NULL: that makes no difference. */
+    void (*retire)(void *context, struct cw_pages *pages);
+    void (*remove)(void *context, struct cw_pages *pages);
+};
+
+/* A device that has each page once: registrations share mappings, which outlive the registrar. */
+struct cw_registrar cw_registrar_of_mappings(struct cw_mappings *mappings);
+
 struct cw_cache_counters {
     uint64_t registered; /* the device was told */
     uint64_t found;      /* ... and need not be */
@@ -32,7 +46,7 @@ struct cw_cache_counters {
 };
 
 struct cw_cache {
-    struct cw_mappings mappings;
+    struct cw_registrar registrar;
     struct cw_memory_watch watch; /* zeroed: nothing is watched */
     uintptr_t page_bytes;
     struct cw_cached *entries; /* the last one used is the first */
@@ -41,13 +55,17 @@ struct cw_cache {
     struct cw_cache_counters counters;
 };
 
-/* `mappings` has its functions; `watch` stays the caller's, and outlives the cache. */
-void cw_cache_init(struct cw_cache *cache, struct cw_mappings mappings, const struct cw_memory_watch *watch,
+/* `watch` stays the caller's, and outlives the cache. */
+void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const struct cw_memory_watch *watch,
                    uintptr_t page_bytes);
 
-/* Memory that the device reaches until cw_cache_put. CW_OK; CW_ERROR_BUSY: what was there before is still used;
- * CW_ERROR_MEMORY; what the mappings' function answers when nothing unused is left to make room. */
-int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, struct cw_cached **entry);
+/* Memory that the device reaches until cw_cache_put; `ahead_bytes`: how much further ahead than the page of `base` its
+ * entry may begin. CW_OK; CW_ERROR_BUSY: what was there before is still used; CW_ERROR_MEMORY; what the registrar
+ * answers when nothing unused is left to make room. */
+int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uintptr_t ahead_bytes,
+                 struct cw_cached **entry);
+/* The pages that an entry has registered. */
+const struct cw_pages *cw_cache_pages(const struct cw_cached *entry);
 void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry);
 
 /* Unmaps all; no entry is used any more. */

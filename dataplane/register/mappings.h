@@ -21,6 +21,7 @@ struct cw_pages {
     uintptr_t first;
     uintptr_t end;
     struct cw_pages *next;
+    void *handle; /* the user's own */
     bool is_retired;
 };
 

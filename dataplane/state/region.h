@@ -10,6 +10,8 @@
 #include "dataplane/port/port.h"
 #include "dataplane/verbs/device.h"
 
+struct cw_cached;
+
 struct cw_region {
     uint8_t *base;
     uint64_t bytes;
@@ -18,6 +20,7 @@ struct cw_region {
     uint32_t users;                /* own operations that read from it or will write to it */
     struct cw_port_memory *memory; /* NULL: pieces of it are copied */
     struct cw_verbs_memory verbs;  /* of the RDMA device, if there is one and it took it */
+    struct cw_cached *cached;      /* ... which its cache keeps; NULL: none */
 };
 
 struct cw_regions {

@@ -28,9 +28,10 @@ enum {
 };
 
 enum cw_verbs_rights {
-    CW_VERBS_LOCAL = 0, /* sources, and destinations of reads */
+    CW_VERBS_LOCAL = 0, /* sources, and destinations of reads if the process may write there */
     CW_VERBS_WRITE = 1, /* peers may write */
     CW_VERBS_READ = 2,  /* peers may read */
+    CW_VERBS_FILL = 4,  /* own reads may write, whoever comes: refused where the process may not */
 };
 
 enum cw_verbs_opcode {

@@ -75,8 +75,8 @@ static int memory_register(struct cw_verbs_device *base, void *memory, uint64_t 
                       ((rights & CW_VERBS_READ) != 0 ? IBV_ACCESS_REMOTE_READ : 0u);
     uint64_t first = (uintptr_t)memory % PAGE_BYTES;
     struct ibv_mr *region = ibv_reg_mr_iova(device->protection, memory, bytes, first, access);
-    if (region == NULL && rights == CW_VERBS_LOCAL) { /* a source may lie where nobody writes */
-        region = ibv_reg_mr_iova(device->protection, memory, bytes, first, 0u);
+    if (region == NULL && (rights & (CW_VERBS_WRITE | CW_VERBS_FILL)) == 0) { /* it may lie where nobody writes */
+        region = ibv_reg_mr_iova(device->protection, memory, bytes, first, access & ~(unsigned)IBV_ACCESS_LOCAL_WRITE);
     }
     if (region == NULL) {
         return status_of(errno);

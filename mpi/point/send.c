@@ -164,7 +164,7 @@ static void send_synchronous(struct mpi_request *request, const void *data)
 static void send_long(struct mpi_request *request, const void *data)
 {
     int status = cw_paths_register(mpi_process.paths, request->rank, (void *)(uintptr_t)data, (uint64_t)request->bytes,
-                                   CW_REGION_READ, &request->registration);
+                                   CW_REGION_READ | CW_REGION_KEPT, &request->registration);
     if (status != CW_OK) {
         send_end(request, mpi_error_of_status(status));
         return;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """rdma_jobs.py BUILD NAME=PROGRAM...: jobs between two guests (pci.py), each with an RDMA device on its kernel's NIC (rdma_rxe): who takes it, who does
-without, and what a job does where a cable is pulled, a device goes or a guest dies. The programs verify what they move."""
+without, and what a job does where packets get lost, MTUs differ, a cable is pulled, a device goes or a guest dies. The programs verify what they move."""
 import os
 import re
 import sys
@@ -17,8 +17,9 @@ KEEP = [CAUSEWAY, f"{BUILD}/dataplane/libcauseway_verbs.so", *PROGRAMS.values()]
 ENVIRONMENT = {"CAUSEWAY_FAILURE_TIMEOUT": "60", "CW_CALLS": "20"}
 PAIRS = re.compile(r"(\d+) queue pairs came up, (\d+) broke; (\d+) work requests")
 LINK_S = 60
-PULLS = 3  # at most: a machine may be so slow that the job had not begun
-PULL_S = 3  # into the midst of a job; then until all retries are in vain
+LOSS = "1%"
+PULL_S = 3  # until all retries are in vain
+TURNS = "2000"
 
 
 def job(*words, hosts="a,b"):
@@ -39,6 +40,10 @@ def device_make(machines, index, name):
     """10.9.0.x, a packet of 4096 bytes, and an RDMA device by that address, up."""
     machines.run(name, ["sh", "-c", f"/run/guest/modprobe crc32_generic && /run/guest/modprobe rdma_rxe && ip addr add 10.9.0.{index + 1}/24 dev nic0 && "
                         "ip link set nic0 mtu 4200 up && rdma link add rxe0 type rxe netdev nic0"])
+    device_await(machines, name)
+
+
+def device_await(machines, name):
     until = time.monotonic() + LINK_S
     while "state ACTIVE" not in (result := machines.run(name, ["rdma", "link"])).out and time.monotonic() < until:
         time.sleep(0.5)
@@ -71,6 +76,31 @@ def chosen(machines):
     expect("rxe0 port 1: RoCE v2, GID ::ffff:10.9.0.1, MTU 4096" in result.out, f"doctor lists the device: {told(result)}")
 
 
+def both(machines, line):
+    for name in machines.names:
+        result = machines.run(name, ["sh", "-c", line])
+        expect(result.code == 0, f"{line}: {told(result)}")
+
+
+def rough(machines):
+    """Packets of the devices get lost; then one side takes shorter ones than the other."""
+    both(machines, f"/run/guest/modprobe sch_netem && tc qdisc add dev nic0 root netem loss {LOSS}")
+    for name, words in {"is": ["S"], "point_memory": [], "collective_random": []}.items():
+        result = machines.run("a", job(PROGRAMS[name], *words), ENVIRONMENT, time_s=200)
+        expect(result.code == 0 and pairs(result)[0] >= 1, f"{name} where {LOSS} of the packets get lost: {told(result)}")
+    both(machines, "tc qdisc del dev nic0 root")
+    machines.run("b", ["ip", "link", "set", "nic0", "mtu", "1500"])
+    device_await(machines, "b")
+    for name in machines.names:
+        result = machines.run(name, [CAUSEWAY, "doctor"])
+        expect(f"MTU {4096 if name == 'a' else 1024}" in result.out, f"doctor tells the MTU of {name}: {told(result)}")
+    for name in ("point_blocking", "point_memory"):
+        result = machines.run("a", job(PROGRAMS[name]), ENVIRONMENT, time_s=200)
+        expect(result.code == 0 and pairs(result)[:2] == (1, 0), f"{name} between MTUs: {told(result)}")
+    machines.run("b", ["ip", "link", "set", "nic0", "mtu", "4200"])
+    device_await(machines, "b")
+
+
 def await_turn(under_way):
     said = b""
     while b"turn" not in said and (more := under_way.files.recv(4096)):
@@ -80,19 +110,15 @@ def await_turn(under_way):
 
 def troubles(machines):
     """A cable that is pulled until pairs break, a device that is taken away between jobs (rdma_rxe's waits for a job to end), and a guest that is no more."""
-    command = job("--timeout", "190", PROGRAMS["is"], "A")
-    up = broken = 0
-    for _ in range(PULLS):
-        under_way = machines.start("a", command, ENVIRONMENT)
-        for is_up in ("off", "on"):
-            time.sleep(PULL_S)
-            machines.monitor("b", f"set_link nic0 {is_up}")
-        result = machines.finish(under_way, command, time_s=200)
-        expect(result.code == 0 and "verified" in result.out, f"a cable is pulled, and put back: {told(result)}")
-        up, broken, _ = pairs(result)
-        if broken:
-            break
-    expect(up >= 2 and broken >= 1, f"a cable is pulled, pairs break and come up again: {told(result)}")
+    command = job("--timeout", "190", PROGRAMS["mpi_busy"], "1", TURNS)
+    under_way = machines.start("a", command, ENVIRONMENT)
+    is_busy = await_turn(under_way)
+    for is_up in ("off", "on"):
+        machines.monitor("b", f"set_link nic0 {is_up}")
+        time.sleep(PULL_S)
+    result = machines.finish(under_way, command, time_s=200)
+    up, broken, _ = pairs(result)
+    expect(is_busy and result.code == 0 and up >= 2 and broken >= 1, f"a cable is pulled, pairs break and come up again: {told(result)}")
     machines.run("b", ["rdma", "link", "del", "rxe0"])
     result = machines.run("a", job("--rdma", "auto", PROGRAMS["is"], "S"), ENVIRONMENT, time_s=200)
     expect(result.code == 0 and pairs(result)[0] == 0, f"one host has none: {told(result)}")
@@ -112,6 +138,7 @@ def work():
             device_make(machines, index, name)
         taken(machines)
         chosen(machines)
+        rough(machines)
         troubles(machines)
     return exit_code()
 

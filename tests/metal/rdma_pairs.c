@@ -6,12 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/udp.h"
 #include "dataplane/rdma/rdma.h"
 
-enum { MEMORY_BYTES = 4 << 20, BREAKS = 100, PUTS_A_BREAK = 8, PUT_BYTES = 5000, SLOT_BYTES = 1024 };
+enum {
+    MEMORY_BYTES = 4 << 20,
+    BREAKS = 100,
+    PUTS_A_BREAK = 8,
+    PUT_BYTES = 5000,
+    SLOT_BYTES = 1024,
+    KEPT_BYTES = 100000
+};
 
 #define LIMIT_NS 60000000000ull
 
@@ -233,6 +241,60 @@ static void a_region_that_is_gone(void **state)
     assert_memory_equal(sides[1].memory, sides[0].memory, PUT_BYTES);
 }
 
+static void kept_get(const uint8_t *memory)
+{
+    uint64_t token, gets = sides[0].gets;
+    assert_int_equal(
+        cw_region_register(sides[1].endpoint, (void *)memory, KEPT_BYTES, CW_REGION_READ | CW_REGION_KEPT, &token),
+        CW_OK);
+    const struct cw_get get = {
+        .peer = sides[0].peer, .region = token, .bytes = KEPT_BYTES, .local_region = sides[0].token, .local_offset = 5};
+    memset(sides[0].memory, 0, KEPT_BYTES + 10);
+    assert_int_equal(cw_get(sides[0].endpoint, &get), CW_OK);
+    until(&sides[0].gets, gets + 1);
+    assert_int_equal(sides[0].last_status, CW_OK);
+    assert_memory_equal(sides[0].memory + 5, memory, KEPT_BYTES);
+    assert_int_equal(cw_region_deregister(sides[1].endpoint, token), CW_OK);
+}
+
+static uint8_t *pages_map(void *at, int value)
+{
+    uint8_t *pages = mmap(at, KEPT_BYTES + 4096, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0), -1, 0);
+    assert_true(pages != MAP_FAILED);
+    memset(pages, value, KEPT_BYTES + 4096);
+    return pages;
+}
+
+/* Memory that is registered again is known, unless the program has other memory there by now; and what may only be read
+ * is read where it lies. */
+static void registrations_are_kept(void **state)
+{
+    const struct cw_cache_counters *counters = cw_rdma_registrations(sides[1].endpoint);
+    uint8_t *memory = pages_map(NULL, 1);
+    for (int i = 0; i < 10; i++) {
+        memset(memory, i, KEPT_BYTES);
+        kept_get(memory + 100);
+    }
+    assert_int_equal(counters->registered, 1);
+    assert_int_equal(counters->found, 9);
+    pages_map(memory, 77);
+    kept_get(memory + 100);
+    assert_int_equal(counters->registered, 2);
+    assert_int_equal(madvise(memory, KEPT_BYTES + 4096, MADV_DONTNEED), 0);
+    memset(memory, 78, KEPT_BYTES + 4096);
+    kept_get(memory + 100);
+    assert_int_equal(counters->registered, 3);
+    assert_int_equal(counters->stale, 2);
+    uint64_t unknown = cw_endpoint_counter(sides[1].endpoint, CW_COUNTER_RDMA_UNREGISTERED);
+    pages_map(memory, 79);
+    assert_int_equal(mprotect(memory, KEPT_BYTES + 4096, PROT_READ), 0);
+    kept_get(memory);
+    assert_int_equal(cw_endpoint_counter(sides[1].endpoint, CW_COUNTER_RDMA_UNREGISTERED), unknown);
+    assert_int_equal(counters->registered, 3); /* that one is not kept */
+    munmap(memory, KEPT_BYTES + 4096);
+}
+
 static void broken_pairs_lose_nothing(void **state)
 {
     uint64_t posted = 0;
@@ -293,6 +355,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(puts_of_all_sizes, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(gets_and_messages, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(a_region_that_is_gone, pair_open, pair_close),
+        cmocka_unit_test_setup_teardown(registrations_are_kept, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(broken_pairs_lose_nothing, pair_open, pair_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

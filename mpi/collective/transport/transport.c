@@ -95,8 +95,8 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
                                       .rank = rank,
                                       .number = exchange->put_count++,
                                       .multicast = multicast};
-    int status =
-        cw_paths_register(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes, CW_REGION_READ, &kept->registration);
+    int status = cw_paths_register(mpi_process.paths, rank, (void *)(uintptr_t)data, bytes,
+                                   CW_REGION_READ | CW_REGION_KEPT, &kept->registration);
     if (status != CW_OK) {
         free(kept);
         return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;

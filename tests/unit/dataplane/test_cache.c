@@ -1,4 +1,5 @@
-/* The registration cache, against a simulated IOMMU that knows what is behind each page: whatever a program maps,
+/* The registration cache, against a simulated IOMMU, and against a device with regions of its own (as verbs have), which
+ * know what is behind each page: whatever a program maps,
  * unmaps and sends, in whatever order, the device reaches the memory that is there when it is sent from, and never a
  * page that is not mapped. CW_TEST_SEEDS: sequences. */
 #include <stdlib.h>
@@ -23,6 +24,8 @@ struct world {
     uintptr_t removals[REMOVALS][2];
     uint32_t removal_count;
     bool cannot_watch;
+    bool has_regions; /* the device: each registration is one, for itself */
+    struct cw_mappings mappings;
     struct cw_cache cache;
     struct {
         struct cw_cached *entry; /* NULL: none under way */
@@ -62,6 +65,35 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
         world->mapped[page] = 0;
         world->room++;
     }
+}
+
+/* What a region reaches is what was there when it was made. */
+static int region_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
+{
+    struct world *world = context;
+    uint32_t count = (uint32_t)((end - first) / PAGE_BYTES);
+    if (count > world->room) {
+        return CW_ERROR_LIMIT;
+    }
+    world->room -= count;
+    *pages = (struct cw_pages){.first = first, .end = end, .handle = malloc(sizeof(world->memory))};
+    memcpy(pages->handle, world->memory, sizeof(world->memory));
+    return CW_OK;
+}
+
+static void region_remove(void *context, struct cw_pages *pages)
+{
+    struct world *world = context;
+    world->room += (uint32_t)((pages->end - pages->first) / PAGE_BYTES);
+    free(pages->handle);
+}
+
+/* What the device reaches behind a page of a send. */
+static uint32_t reached(const struct world *world, uint32_t at, uint32_t page)
+{
+    const struct cw_pages *pages = cw_cache_pages(world->sends[at].entry);
+    assert_true(pages->first / PAGE_BYTES <= page && page < pages->end / PAGE_BYTES);
+    return world->has_regions ? ((const uint32_t *)pages->handle)[page] : world->mapped[page];
 }
 
 /* ---- the kernel ---- */
@@ -155,7 +187,8 @@ static void send_begin(struct world *world, uint32_t at)
     uintptr_t base = (uintptr_t)first * PAGE_BYTES + cw_random_below(&world->random, PAGE_BYTES);
     size_t bytes =
         (uintptr_t)end * PAGE_BYTES - base - cw_random_below(&world->random, 100) % (PAGE_BYTES - base % PAGE_BYTES);
-    int status = cw_cache_get(&world->cache, (const void *)base, bytes, &world->sends[at].entry);
+    uintptr_t ahead_bytes = cw_random_below(&world->random, 2) * UINTPTR_MAX;
+    int status = cw_cache_get(&world->cache, (const void *)base, bytes, ahead_bytes, &world->sends[at].entry);
     if (status != CW_OK) {
         assert_true(status == CW_ERROR_BUSY || status == CW_ERROR_LIMIT);
         world->sends[at].entry = NULL;
@@ -165,9 +198,12 @@ static void send_begin(struct world *world, uint32_t at)
     }
     world->sends[at].first = first;
     world->sends[at].end = end;
+    if (ahead_bytes == 0) {
+        assert_int_equal(cw_cache_pages(world->sends[at].entry)->first, first * PAGE_BYTES);
+    }
     for (uint32_t page = first; page < end; page++) {
-        if (world->mapped[page] != world->memory[page]) {
-            fail_msg("page %u is sent, and the device reaches %u instead of %u", page, world->mapped[page],
+        if (reached(world, at, page) != world->memory[page]) {
+            fail_msg("page %u is sent, and the device reaches %u instead of %u", page, reached(world, at, page),
                      world->memory[page]);
         }
         world->sends[at].memory[page] = world->memory[page];
@@ -179,7 +215,7 @@ static void send_end(struct world *world, uint32_t at)
 {
     for (uint32_t page = world->sends[at].first; page < world->sends[at].end; page++) {
         /* whatever the program has done meanwhile, the device reads what was there */
-        assert_int_equal(world->mapped[page], world->sends[at].memory[page]);
+        assert_int_equal(reached(world, at, page), world->sends[at].memory[page]);
         world->users[page]--;
     }
     cw_cache_put(&world->cache, world->sends[at].entry);
@@ -188,7 +224,6 @@ static void send_end(struct world *world, uint32_t at)
 
 static void world_open(struct world *world, uint64_t seed)
 {
-    const struct cw_mappings mappings = {.map = device_map, .unmap = device_unmap, .context = world};
     const struct cw_memory_watch watch = {
         .context = world, .begin = watch_begin, .is_same = watch_is_same, .removed = watch_removed, .end = watch_end};
     const struct cw_memory_watch none = {.context = NULL};
@@ -199,7 +234,11 @@ static void world_open(struct world *world, uint64_t seed)
     }
     world->room = seed % 3 == 0 ? 20 : PAGES;
     world->cannot_watch = seed % 7 == 0;
-    cw_cache_init(&world->cache, mappings, seed % 11 == 0 ? &none : &watch, PAGE_BYTES);
+    world->mappings = (struct cw_mappings){.map = device_map, .unmap = device_unmap, .context = world};
+    world->has_regions = seed % 2 == 0;
+    const struct cw_registrar regions = {.context = world, .add = region_add, .remove = region_remove};
+    cw_cache_init(&world->cache, world->has_regions ? regions : cw_registrar_of_mappings(&world->mappings),
+                  seed % 11 == 0 ? &none : &watch, PAGE_BYTES);
 }
 
 static struct cw_cache_counters sequence_run(struct world *world, uint64_t seed)
@@ -260,7 +299,8 @@ static void test_once_for_the_same_buffer(void **state)
     world_open(world, 1);
     for (int times = 0; times < 1000; times++) {
         assert_int_equal(
-            cw_cache_get(&world->cache, (const void *)(uintptr_t)(3 * PAGE_BYTES + 7), 5 * PAGE_BYTES, &entry), CW_OK);
+            cw_cache_get(&world->cache, (const void *)(uintptr_t)(3 * PAGE_BYTES + 7), 5 * PAGE_BYTES, 0, &entry),
+            CW_OK);
         cw_cache_put(&world->cache, entry);
     }
     assert_int_equal(world->cache.counters.registered, 1);
@@ -312,7 +352,7 @@ static void buffers_use(struct cw_cache *cache, uintptr_t from, uint32_t count, 
 {
     struct cw_cached *entry;
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(cw_cache_get(cache, (const void *)(from + i * (bytes + PAGE_BYTES)), bytes, &entry), CW_OK);
+        assert_int_equal(cw_cache_get(cache, (const void *)(from + i * (bytes + PAGE_BYTES)), bytes, 0, &entry), CW_OK);
         cw_cache_put(cache, entry);
     }
 }
@@ -322,11 +362,11 @@ static void test_unused_entries_are_bounded(void **state)
 {
     uint64_t mapped = 0;
     struct cw_cache cache;
-    const struct cw_mappings mappings = {.map = any_map, .unmap = any_unmap, .context = &mapped};
+    struct cw_mappings mappings = {.map = any_map, .unmap = any_unmap, .context = &mapped};
     const struct cw_memory_watch watch = {
         .begin = any_begin, .is_same = any_is_same, .removed = any_removed, .end = any_end};
     const uintptr_t here = UINT64_C(1) << 32, there = UINT64_C(1) << 40;
-    cw_cache_init(&cache, mappings, &watch, PAGE_BYTES);
+    cw_cache_init(&cache, cw_registrar_of_mappings(&mappings), &watch, PAGE_BYTES);
     buffers_use(&cache, here, CW_CACHE_ENTRIES_MAX + 10, PAGE_BYTES);
     assert_int_equal(cache.unused_count, CW_CACHE_ENTRIES_MAX);
     assert_int_equal(mapped, CW_CACHE_ENTRIES_MAX * PAGE_BYTES);
