@@ -8,11 +8,15 @@
 #include "apps/plogp/plogp.h"
 #include "dataplane/status.h"
 
-enum { ARGUMENTS = 16, GRACE_S = 120 };
+enum { ARGUMENTS = 18, GRACE_S = 120 };
 
-int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, bool verify, const char *sizes,
+static const char *const mode_names[] = {
+    [PLOGP_MEASURE] = "measure", [PLOGP_VERIFY] = "verify", [PLOGP_CONCURRENCY] = "concurrency"};
+
+int plogp_job_run(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks, enum plogp_mode mode,
                   const char *known, struct cw_measured **result, double *noise)
 {
+    uint64_t time_ns = plogp_time_share(options, path, ranks);
     char program[600], count[16], hosts[32], budget[24], timeout[24], error[400];
     char *arguments[ARGUMENTS] = {"causeway", "run", "-n", count, "--timeout", timeout};
     size_t at = 6;
@@ -26,14 +30,18 @@ int plogp_job_run(enum cw_measured_path path, uint32_t ranks, uint64_t time_ns, 
     snprintf(budget, sizeof(budget), "%" PRIu64, time_ns / 1000000);
     snprintf(timeout, sizeof(timeout), "%" PRIu64, 4 * time_ns / 1000000000 + GRACE_S);
     if (path == CW_MEASURED_WIRE) {
-        arguments[at++] = "--emulate";
-        arguments[at++] = hosts;
+        arguments[at++] = options->hosts != NULL ? "--hosts" : "--emulate";
+        arguments[at++] = options->hosts != NULL ? (char *)(uintptr_t)options->hosts : hosts;
+    }
+    if (path == CW_MEASURED_WIRE && options->launcher != NULL) {
+        arguments[at++] = "--launcher";
+        arguments[at++] = (char *)(uintptr_t)options->launcher;
     }
     arguments[at++] = program;
     arguments[at++] = (char *)(uintptr_t)cw_measured_path_name(path);
     arguments[at++] = budget;
-    arguments[at++] = verify ? "verify" : "measure";
-    arguments[at++] = (char *)(uintptr_t)sizes;
+    arguments[at++] = (char *)(uintptr_t)mode_names[mode];
+    arguments[at++] = (char *)(uintptr_t)options->sizes;
     char *text = app_job_run(arguments, known, count, &length, &code);
     if (text == NULL) {
         return code;

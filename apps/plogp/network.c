@@ -252,12 +252,11 @@ static void ring_measure(const struct plogp_measure *measure, uint8_t *data, uin
     test->first_ns = cw_statistics_median(slowest[2], (size_t)rounds);
 }
 
-static void concurrency_measure(const struct plogp_measure *measure, uint8_t *data, uint64_t share_ns,
-                                struct cw_measured_network *row)
+static void concurrency_measure(const struct plogp_measure *measure, uint8_t *data, const uint64_t *sizes,
+                                uint32_t count, uint64_t share_ns, struct cw_measured_network *row)
 {
-    static const uint64_t sizes[] = {1024, 8192, 65536, 524288};
     for (uint32_t puts = 2; puts <= PUTS_MAX && (int)puts < measure->size; puts *= 2) {
-        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (uint32_t i = 0; i < count && row->concurrent_count < CW_MEASURED_CONCURRENT_MAX; i++) {
             struct cw_measured_concurrent *test = &row->concurrent[row->concurrent_count++];
             *test = (struct cw_measured_concurrent){.bytes = sizes[i], .puts = puts};
             ring_measure(measure, data, share_ns, test);
@@ -299,7 +298,8 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
     row.ranks = (uint32_t)measure->size;
     row.network.copy_ns_per_byte = copy_measure(data, false);
     row.network.reduce_ns_per_byte = copy_measure(data, true);
-    concurrency_measure(measure, data, budget_ns / 20, &row);
+    static const uint64_t sizes[] = {1024, 8192, 65536, 524288};
+    concurrency_measure(measure, data, sizes, sizeof(sizes) / sizeof(sizes[0]), budget_ns / 20, &row);
     row.network.contention = contention_measure(measure, plogp);
     row.network.ports = plogp_ports(row.concurrent, row.concurrent_count);
     row.network.paths[CW_PATH_WAN] = *plogp;
@@ -307,4 +307,28 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
                  cw_measured_add_network(measure->known, &row) != CW_OK)) {
         plogp_fail("no memory");
     }
+}
+
+void plogp_measure_concurrency(struct plogp_measure *measure, uint64_t budget_ns)
+{
+    static struct cw_measured_network row;
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < measure->size_count; i++) {
+        largest = measure->sizes[i] > largest ? measure->sizes[i] : largest;
+    }
+    uint8_t *data = malloc((PUTS_MAX + 1) * largest);
+    if (data == NULL) {
+        plogp_fail("no memory for so many puts of this size");
+    }
+    memset(data, 1, (PUTS_MAX + 1) * largest);
+    row.path = measure->path;
+    row.ranks = (uint32_t)measure->size;
+    (void)cw_measured_network(NULL, row.path, row.ranks, &row.network); /* of no matter here */
+    /* three kinds of rings, for two and for four puts */
+    concurrency_measure(measure, data, measure->sizes, measure->size_count, budget_ns / 6 / measure->size_count, &row);
+    row.network.ports = plogp_ports(row.concurrent, row.concurrent_count);
+    if (measure->rank == 0 && cw_measured_add_network(measure->result, &row) != CW_OK) {
+        plogp_fail("no memory");
+    }
+    free(data);
 }

@@ -15,9 +15,11 @@
 #include "dataplane/status.h"
 
 static const char usage[] =
-    "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
+    "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all | --hosts LIST] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
-    "[--json]\n\n"
+    "[--json]\n"
+    "       causeway plogp --concurrency [-n RANKS] [--path ... | --hosts LIST] [--time TIME] [--sizes LIST] [--plot "
+    "FILE.svg] [--json]\n\n"
     "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
     "how\n"
     "long each algorithm of each collective takes, and writes a small file that MPI chooses its algorithms by. Of a "
@@ -28,10 +30,16 @@ static const char usage[] =
     "--verify measures afresh and compares what the file makes MPI choose with the best algorithm: at most 5 % longer "
     "on "
     "average,\n"
-    "and nowhere more than half as long again, is the claim. The exit code does not depend on it.";
+    "and nowhere more than half as long again, is the claim. The exit code does not depend on it.\n"
+    "--concurrency only shows how much at once the network bears: what one put takes, two and four to different ranks, "
+    "and\n"
+    "the first of these. Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_NET and "
+    "CAUSEWAY_RDMA "
+    "say.";
 
 static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384, 32768, 131072, 262144, 1048576},
                                              .count = 9};
+static const struct app_list concurrent_sizes = {.values = {8, 1024, 4096, 16384, 65536, 262144, 1048576}, .count = 7};
 static const struct app_list verified_sizes = {/* half of them were not tested */
                                                .values = {8, 128, 1024, 8192, 65536, 262144, 1048576},
                                                .count = 7};
@@ -42,12 +50,15 @@ enum { NOISY_ROUNDS = 3 };
 
 bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
 {
+    if (options->hosts != NULL) {
+        return path == CW_MEASURED_WIRE;
+    }
     return strcmp(options->path, "all") == 0 || (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED);
 }
 
 uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
 {
-    bool is_split = strcmp(options->path, "all") == 0;
+    bool is_split = strcmp(options->path, "all") == 0 && options->hosts == NULL;
     uint64_t time_ns = !is_split                    ? options->time_ns
                        : path == CW_MEASURED_SHARED ? options->time_ns / 3
                                                     : options->time_ns / 3 * 2;
@@ -118,30 +129,70 @@ static void ranks_up_to(struct plogp_options *options, uint32_t most)
 static void sizes_finish(struct plogp_options *options, const struct app_list *asked)
 {
     static char plain[APP_LIST_MAX * 24];
-    const struct app_list *sizes = asked->count > 0 ? asked : options->verify ? &verified_sizes : &tested_sizes;
+    const struct app_list *sizes = asked->count > 0       ? asked
+                                   : options->verify      ? &verified_sizes
+                                   : options->concurrency ? &concurrent_sizes
+                                                          : &tested_sizes;
     for (size_t i = 0, used = 0; i < sizes->count; i++) {
         used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes->values[i]);
     }
     options->sizes = plain;
 }
 
+static uint32_t hosts_count(const char *hosts)
+{
+    uint32_t count = 1;
+    for (; *hosts != '\0'; hosts++) {
+        count += *hosts == ',';
+    }
+    return count;
+}
+
+/* A rank on each host: with more, what is between first and last rank need not be the wire. */
+static bool hosts_suffice(const struct plogp_options *options)
+{
+    for (uint32_t i = 0; options->hosts != NULL && i < options->rank_count; i++) {
+        if (options->ranks[i] > hosts_count(options->hosts)) {
+            app_error("more ranks than hosts", options->hosts, "each host has one rank of these jobs");
+            return false;
+        }
+    }
+    for (uint32_t i = 0; options->concurrency && i < options->rank_count; i++) {
+        if (options->ranks[i] < PLOGP_CONCURRENCY_RANKS_MIN) {
+            app_error("too few ranks", "--concurrency", "two puts at once want three ranks at least");
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool options_finish(struct plogp_options *options, uint64_t most, const struct app_list *ranks,
                            const struct app_list *sizes)
 {
+    most = most != 0 ? most : options->hosts != NULL ? hosts_count(options->hosts) : 8;
+    if (options->hosts != NULL && hosts_count(options->hosts) < 2) {
+        app_error("too few hosts", options->hosts, "two are wanted at least, with commas between them");
+        return false;
+    }
     for (size_t i = 0; i < ranks->count; i++) {
         ranks_add(options, ranks->values[i]);
     }
-    if (ranks->count == 0) {
+    if (ranks->count == 0 && options->concurrency) {
+        ranks_add(options, most);
+    } else if (ranks->count == 0) {
         ranks_up_to(options, (uint32_t)most);
     }
     sizes_finish(options, sizes);
+    if (!hosts_suffice(options)) {
+        return false;
+    }
     if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 &&
         strcmp(options->path, "all") != 0) {
         app_error("bad value", options->path, "--path wants shared, memif or all");
         return false;
     }
     cw_settings_plogp(&options->place);
-    if (options->file == NULL && options->place.path[0] == '\0') {
+    if (options->file == NULL && !options->concurrency && options->place.path[0] == '\0') {
         app_error("there is no place for the file", "HOME is not set", "name one: -o FILE");
         return false;
     }
@@ -218,8 +269,7 @@ static int quiet_measure(const struct plogp_options *options, enum cw_measured_p
     for (int round = 1;; round++) {
         double noise = 0;
         struct plogp_machine before = plogp_machine_look();
-        int code = plogp_job_run(path, ranks, plogp_time_share(options, path, ranks), false, options->sizes, "none",
-                                 one, &noise);
+        int code = plogp_job_run(options, path, ranks, PLOGP_MEASURE, "none", one, &noise);
         struct plogp_machine after = plogp_machine_look();
         double others = plogp_machine_others(&before, &after);
         if (code != APP_EXIT_SUCCESS || plogp_is_quiet(noise, others)) {
@@ -285,7 +335,7 @@ static int measure_all(struct plogp_options *options)
 int plogp_main(int argc, char **argv)
 {
     struct plogp_options options = {.path = "all"};
-    uint64_t most = 8;
+    uint64_t most = 0;
     struct app_list ranks = {.count_max = PLOGP_RANKS_MAX}, sizes = {.rising = true};
     const struct app_option rows[] = {
         OPTION_TEXT("path", "shared|memif|all", "kind of path (all)", &options.path),
@@ -295,8 +345,13 @@ int plogp_main(int argc, char **argv)
         OPTION_TIME("time", "of all measurements together, about (60s)", &options.time_ns, 0, 0),
         OPTION_SIZES("sizes", "sizes to test, in bytes", &sizes, 8, 16 << 20),
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
+        OPTION_TEXT("hosts", "LIST", "the wire is that between these hosts, each with one rank", &options.hosts),
+        OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
+        OPTION_FLAG("concurrency", "what several puts at once take; nothing is written", &options.concurrency),
         OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),
-        OPTION_TEXT("plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", &options.plot),
+        OPTION_TEXT("plot", "FILE",
+                    "--verify: predicted against measured; --concurrency: its table; as .svg or .png, by gnuplot",
+                    &options.plot),
         OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
         OPTION_JSON(" a line", &options.report.json),
         {0},
@@ -309,13 +364,23 @@ int plogp_main(int argc, char **argv)
     if (!options_finish(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
-    if (options.plot != NULL && !options.verify) {
-        app_error("--plot is for --verify", options.plot, "it draws what that measures");
+    if (options.plot != NULL && !options.verify && !options.concurrency) {
+        app_error("--plot is for --verify and --concurrency", options.plot, "it draws what they measure");
+        return APP_EXIT_USAGE;
+    }
+    if (options.verify && options.concurrency) {
+        app_error("one at a time", "--verify --concurrency", NULL);
+        return APP_EXIT_USAGE;
+    }
+    if (options.launcher != NULL && options.hosts == NULL) {
+        app_error("--launcher is for --hosts", options.launcher, NULL);
         return APP_EXIT_USAGE;
     }
     if (options.plot != NULL && gnuplot_check(options.plot) != APP_EXIT_SUCCESS) {
         return APP_EXIT_USAGE; /* before measuring, which takes a while */
     }
     app_progress_begin("plogp", options.report.json);
-    return options.verify ? plogp_verify(&options) : measure_all(&options);
+    return options.verify        ? plogp_verify(&options)
+           : options.concurrency ? plogp_concurrency(&options)
+                                 : measure_all(&options);
 }

@@ -190,8 +190,7 @@ static int times_measure(const struct plogp_options *options, const char *known,
             struct cw_measured *one;
             double noise = 0; /* no parameters are measured */
             plogp_progress_tell(options, path, i);
-            code = plogp_job_run(path, options->ranks[i], plogp_time_share(options, path, options->ranks[i]), true,
-                                 options->sizes, known, &one, &noise);
+            code = plogp_job_run(options, path, options->ranks[i], PLOGP_VERIFY, known, &one, &noise);
             if (code == APP_EXIT_SUCCESS) {
                 code = cw_measured_merge(times, one) == CW_OK ? code
                                                               : app_error_status(CW_ERROR_MEMORY, "cannot keep", NULL);

@@ -5,6 +5,7 @@ network is not as it should be. PROGRAM: a program of the conformance suite, or 
 
     CW_TEST_LAB=all   every program in every layout; else each in one, in turn
 """
+import json
 import os
 import re
 import subprocess
@@ -72,6 +73,14 @@ def ways_run(lab):
         expect(code != 0 and re.search(words, said), f"{options}: {code}: {said}")
 
 
+def plogp_run(lab):
+    """Parameters of the network between hosts, of which each has one rank."""
+    command = [CAUSEWAY, "plogp", "--concurrency", "--hosts", "h0,h1,h2", "--sizes", "8,65536", "--time", "1s", "--json"]
+    code, out, err = lab.run("h0", command, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rows = [json.loads(line) for line in out.splitlines()]
+    expect(code == 0 and [row["path"] for row in rows] == 3 * ["wire"] and rows[0]["ranks"] == 3 and rows[0]["one_ns"] > 0, f"plogp --hosts: {code} {out} {err}")
+
+
 def doctor_run(lab):
     """What `causeway doctor --net` finds out of each way, as an ordinary user."""
     process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -93,6 +102,7 @@ def main():
                 suite_run(lab, LAYOUTS[:1], "--net fd77::/16")
             ways_run(lab)
             doctor_run(lab)
+            plogp_run(lab)
         with Lab(3, subnets=2, user="nobody", keep=keep) as lab:
             well(lab, "--explain --hosts h0:2,h1:2", kernel, err=r"the hosts share no subnet: the address of the default route")
             well(lab, "--explain --hosts h0:2,h1:2 --net fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")
