@@ -19,7 +19,7 @@ import time
 
 from expectation import expect
 from hosts import Lab
-from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, quiet, skip, start, suite, well
+from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, skip, start, suite, well
 
 SOCKET = "/tmp/node"
 NET = f"--net node:{SOCKET}"
@@ -134,7 +134,7 @@ def part_jobs():
         without_nodes(lab)
         nodes = nodes_start(lab)
         well(lab, f"--explain {NET} --hosts h0,h1", programs["is"], None, r"to other hosts by the host's node at 10\.77\.0\.1, UDP port \d+, since ")
-        quiet(lab, "by nodes", suite, lab, f"node:{SOCKET}", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
+        suite(lab, f"node:{SOCKET}", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
         mixed(lab)
         apart(lab)
         errors(lab)

@@ -87,20 +87,21 @@ def by_rank(way_of_rank, command):
 # ---- af_packet ----
 
 
-def suite(lab, net, layouts):
-    for number, (name, command) in enumerate((name, each) for name, each in programs.items() if name != "mpi_busy"):
-        groups = MULTICAST if name in ("mpi_collective_random", "mpi_scatter_groups") else None
-        well(lab, f"--net {net} --hosts {layouts[number % len(layouts)]}", command, groups)
-
-
 def quiet(lab, what, function, *arguments):
-    """Nobody is told that a port is nobody's. Once more on a machine where a process was kept from sending its last packet for longer than the others wait."""
-    for is_last in (False, True):
+    """Nobody is told that a port is nobody's. Again on a machine where a process was kept from sending its last packet for longer than the others wait."""
+    for is_last in (False, False, True):
         before = unreachables(lab)
         function(*arguments)
         if unreachables(lab) == before:
             return
         expect(not is_last, f"{what}: ICMP unreachable: {before}, {unreachables(lab)}")
+
+
+def suite(lab, net, layouts):
+    """Every program, and quietly."""
+    for number, (name, command) in enumerate((name, each) for name, each in programs.items() if name != "mpi_busy"):
+        groups = MULTICAST if name in ("mpi_collective_random", "mpi_scatter_groups") else None
+        quiet(lab, f"{net}: {name}", well, lab, f"--net {net} --hosts {layouts[number % len(layouts)]}", command, groups)
 
 
 def mixed(lab, way):
@@ -234,7 +235,7 @@ def errors(lab):
 
 def part_af_packet():
     with Lab(3, keep=KEEP) as lab:
-        quiet(lab, "af_packet", suite, lab, "af_packet", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
+        suite(lab, "af_packet", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
         well(lab, "--explain --net af_packet:eth0 --ports 40000-40003 --hosts h0:2,h1:2", programs["is"], None,
              r"to other hosts by af_packet on eth0 at 10\.77\.0\.1, UDP port 4000[0-3], since .*; sockets")
         well(lab, "--explain --hosts h0,h1", programs["is"], None, UDP)  # the default
@@ -381,7 +382,7 @@ def part_af_xdp():
     with Lab(3, keep=KEEP) as lab:
         well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
              r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since all hosts are in 10\.77\.0\.0/24; sockets")
-        quiet(lab, "af_xdp", suite, lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
+        suite(lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
         well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
         gone(lab, "after jobs")
         mixed(lab, "af_xdp")
