@@ -264,8 +264,9 @@ enum cw_region_rights {
     CW_REGION_LOCAL = 0, /* source of puts, destination of gets */
     CW_REGION_WRITE = 1, /* peers may put into it */
     CW_REGION_READ = 2,  /* peers may get from it */
-    CW_REGION_KEPT = 4,  /* with READ alone: peers that know the token may get from it after its end as before, as long
-                          * as an RDMA device keeps the memory registered, which the same memory then finds so again */
+    /* With READ alone: peers that know the token may get from the region's pages, whole, and after its end, as long as
+     * an RDMA device keeps them registered; who registers the same memory again finds it so. */
+    CW_REGION_KEPT = 4,
 };
 
 /* Registers memory. *token names it, and is what a peer must know to reach it: 16 bits of index, 48 random bits of key.
@@ -278,8 +279,9 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
 int cw_region_register_as(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t token);
 
 /* Ends a registration. When it returns CW_OK nothing stores into or reads from the memory any more (but for
- * CW_REGION_KEPT); puts that still arrive are refused to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own put reads from it, a get writes
- * into it, or the driver still holds packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such
+ * CW_REGION_KEPT); puts that still arrive are refused to their senders (CW_ERROR_REMOTE_ACCESS). CW_ERROR_BUSY: an own
+ * put reads from it, a get writes into it (that of a session that has ended, too, while it may still come by an RDMA
+ * device), or the driver still holds packets with pieces of it; turn and try again. CW_ERROR_NOT_FOUND: no such
  * token. */
 int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token);
 

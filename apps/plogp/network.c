@@ -316,11 +316,10 @@ void plogp_measure_concurrency(struct plogp_measure *measure, uint64_t budget_ns
     for (uint32_t i = 0; i < measure->size_count; i++) {
         largest = measure->sizes[i] > largest ? measure->sizes[i] : largest;
     }
-    uint8_t *data = malloc((PUTS_MAX + 1) * largest);
+    uint8_t *data = calloc(PUTS_MAX + 1, largest);
     if (data == NULL) {
         plogp_fail("no memory for so many puts of this size");
     }
-    memset(data, 1, (PUTS_MAX + 1) * largest);
     row.path = measure->path;
     row.ranks = (uint32_t)measure->size;
     (void)cw_measured_network(NULL, row.path, row.ranks, &row.network); /* of no matter here */

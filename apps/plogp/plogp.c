@@ -139,11 +139,21 @@ static void sizes_finish(struct plogp_options *options, const struct app_list *a
     options->sizes = plain;
 }
 
+/* 0: they are no list of different hosts without slots. */
 static uint32_t hosts_count(const char *hosts)
 {
-    uint32_t count = 1;
-    for (; *hosts != '\0'; hosts++) {
-        count += *hosts == ',';
+    uint32_t count = 0;
+    for (const char *host = hosts; host != NULL; host = strchr(host, ',') != NULL ? strchr(host, ',') + 1 : NULL) {
+        size_t length = strcspn(host, ",");
+        for (const char *other = hosts; other < host; other = strchr(other, ',') + 1) {
+            if (strcspn(other, ",") == length && strncmp(other, host, length) == 0) {
+                return 0;
+            }
+        }
+        if (length == 0 || memchr(host, ':', length) != NULL) {
+            return 0;
+        }
+        count++;
     }
     return count;
 }
@@ -170,8 +180,13 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
                            const struct app_list *sizes)
 {
     most = most != 0 ? most : options->hosts != NULL ? hosts_count(options->hosts) : 8;
+    if (options->hosts != NULL && strcmp(options->path, "all") != 0) {
+        app_error("either --path or --hosts", options->path, "hosts have the wire between them");
+        return false;
+    }
     if (options->hosts != NULL && hosts_count(options->hosts) < 2) {
-        app_error("too few hosts", options->hosts, "two are wanted at least, with commas between them");
+        app_error("no list of hosts", options->hosts,
+                  "two or more are wanted, all different, with commas between them; each gets one rank");
         return false;
     }
     for (size_t i = 0; i < ranks->count; i++) {

@@ -45,6 +45,9 @@ int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, 
     if (status != CW_OK && rdma.name[0] != 0) {
         return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
     }
+    if (status != CW_OK && cw_verbs_are_there()) {
+        snprintf(wire->without_rdma, sizeof(wire->without_rdma), "%s", wrong);
+    }
     return CW_OK;
 }
 

@@ -103,7 +103,7 @@ static int memory_map(struct ethdev_port *port, struct cw_port_memory *memory)
     if (!first->has_cache) {
         cache_open(first);
     }
-    int status = cw_cache_get(&first->cache, memory->base, memory->bytes, UINTPTR_MAX, &memory->mapped);
+    int status = cw_cache_get(&first->cache, memory->base, memory->bytes, 0, &memory->mapped);
     pthread_mutex_unlock(&first->cache_lock);
     port->port.info.registrations = &first->cache.counters;
     port->port.info.unwatched = first->unwatched;

@@ -11,10 +11,11 @@ static bool makes_sense(const void *base, uint64_t bytes, uint32_t rights)
            (rights & ~(uint32_t)(CW_REGION_WRITE | CW_REGION_READ | CW_REGION_KEPT)) == 0;
 }
 
-/* Has the port know its memory, if long pieces of it can leave from where they are. */
+/* Has the port know its memory, if long pieces of it can leave from where they are; not what an RDMA device knows: its
+ * packets are few, and the two would contend for the watch over it (register/memory_watch.h). */
 static void port_tell(struct cw_endpoint *endpoint, struct cw_region *region)
 {
-    if (endpoint->port->info.gather && region->bytes >= CW_GATHER_MIN &&
+    if (region->verbs.handle == NULL && endpoint->port->info.gather && region->bytes >= CW_GATHER_MIN &&
         cw_port_memory_register(endpoint->port, region->base, region->bytes, &region->memory) != CW_OK) {
         region->memory = NULL; /* its pieces are copied */
     }
@@ -95,7 +96,7 @@ int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
     if (region == NULL || region == endpoint->messages.region) {
         return CW_ERROR_NOT_FOUND;
     }
-    if (region->users > 0) {
+    if (region->users > 0 || (endpoint->rdma != NULL && endpoint->rdma->ops->memory_is_busy(endpoint->rdma, region))) {
         return CW_ERROR_BUSY;
     }
     if (region->memory != NULL) {

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -142,12 +143,12 @@ static int kept_add(void *context, struct cw_pages *pages, uintptr_t first, uint
     struct cw_verbs_memory *registered = malloc(sizeof(*registered));
     int status = registered == NULL ? CW_ERROR_MEMORY
                                     : cw_verbs_memory_register(rdma->device, (void *)first, end - first,
-                                                               CW_VERBS_READ | CW_VERBS_FILL, registered);
+                                                               pages->kind | CW_VERBS_FILL, registered);
     if (status != CW_OK) {
         free(registered);
-        return status;
+        return status == CW_ERROR_LIMIT || status == CW_ERROR_MEMORY ? status : CW_ERROR_ARGUMENT;
     }
-    *pages = (struct cw_pages){.first = first, .end = end, .handle = registered};
+    *pages = (struct cw_pages){.first = first, .end = end, .handle = registered, .kind = pages->kind};
     return CW_OK;
 }
 
@@ -171,19 +172,23 @@ static void cache_open(struct rdma *rdma)
     rdma->has_cache = true;
 }
 
-/* A token has room for a place in the first page of a registration: where peers need one, it is the memory's. */
+/* Peers reach what lies on the pages of the region, and nothing of an own one. */
 static bool kept_register(struct rdma *rdma, struct cw_region *region, void *memory, uint64_t bytes, bool has_peers)
 {
+    static_assert(CW_VERBS_LOCAL == 0, "kind 0 of the cache");
     if (!rdma->has_cache) {
         cache_open(rdma);
     }
-    if (cw_cache_get(&rdma->cache, memory, bytes, has_peers ? 0 : UINTPTR_MAX, &region->cached) != CW_OK) {
+    uintptr_t place = (uintptr_t)memory % rdma->page_bytes;
+    if ((has_peers && place >= RDMA_BASE_MAX) || /* a token has no room for it */
+        cw_cache_get(&rdma->cache, memory, bytes, has_peers ? CW_VERBS_READ : CW_VERBS_LOCAL, &region->cached) !=
+            CW_OK) {
         region->cached = NULL;
         return false;
     }
     region->verbs = *(const struct cw_verbs_memory *)cw_cache_pages(region->cached)->handle;
-    region->verbs.remote_base += (uintptr_t)memory % rdma->page_bytes; /* means nothing without peers */
-    if (has_peers && region->verbs.remote_base >= RDMA_BASE_MAX) {
+    region->verbs.remote_base += place;                            /* means nothing without peers */
+    if (has_peers && region->verbs.remote_base >= RDMA_BASE_MAX) { /* as simulated devices have it */
         cw_cache_put(&rdma->cache, region->cached);
         region->cached = NULL;
         return false;
@@ -197,7 +202,11 @@ static bool own_register(struct rdma *rdma, struct cw_region *region, void *memo
 {
     uint32_t granted =
         ((rights & CW_REGION_WRITE) != 0 ? CW_VERBS_WRITE : 0) | ((rights & CW_REGION_READ) != 0 ? CW_VERBS_READ : 0);
-    return cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs) == CW_OK;
+    int status = cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs);
+    if (status == CW_ERROR_LIMIT && rdma->has_cache && cw_cache_trim(&rdma->cache)) {
+        status = cw_verbs_memory_register(rdma->device, memory, bytes, granted, &region->verbs);
+    }
+    return status == CW_OK;
 }
 
 bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights,
@@ -220,6 +229,11 @@ bool rdma_means_key(const struct cw_rdma *base, uint64_t bits)
     uint32_t key;
     uint64_t first;
     return rdma_token_read((const struct rdma *)base, bits << 16, &key, &first);
+}
+
+bool rdma_memory_is_busy(const struct cw_rdma *base, const struct cw_region *region)
+{
+    return region->cached != NULL && ((const struct rdma *)base)->spent_first != NULL;
 }
 
 void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region)

@@ -68,6 +68,7 @@ static const struct cw_rdma_ops rdma_ops = {
     .frame = rdma_frame,
     .memory_register = rdma_memory_register,
     .means_key = rdma_means_key,
+    .memory_is_busy = rdma_memory_is_busy,
     .memory_unregister = rdma_memory_unregister,
     .slot_released = rdma_slot_released,
     .arm = arm,

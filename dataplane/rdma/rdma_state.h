@@ -198,6 +198,7 @@ void rdma_memory_dispose(struct rdma *rdma);
 bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *memory, uint64_t bytes, uint32_t rights,
                           uint64_t *key);
 bool rdma_means_key(const struct cw_rdma *base, uint64_t bits);
+bool rdma_memory_is_busy(const struct cw_rdma *base, const struct cw_region *region);
 void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region);
 void rdma_slot_released(struct cw_rdma *base, uint32_t slot);
 /* A receive buffer: a header, then what was sent. */

@@ -156,12 +156,12 @@ static void others_age(struct cw_cache *cache, uintptr_t first, uintptr_t end)
 }
 
 /* An entry that has the range, checked; it becomes the first. NULL: none. */
-static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uintptr_t end, uintptr_t ahead_bytes)
+static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uintptr_t end, uint32_t kind)
 {
     for (struct cw_cached **link = &cache->entries; *link != NULL;) {
         struct cw_cached *entry = *link;
-        bool has_it =
-            entry->pages.first <= first && entry->pages.end >= end && first - entry->pages.first <= ahead_bytes;
+        bool has_it = entry->pages.kind == kind && (kind == 0 ? entry->pages.first <= first && entry->pages.end >= end
+                                                              : entry->pages.first == first && entry->pages.end == end);
         if (entry->is_stale || !entry->is_watched || !has_it) {
             link = &entry->next;
             continue;
@@ -178,23 +178,29 @@ static struct cw_cached *entry_find(struct cw_cache *cache, uintptr_t first, uin
     return NULL;
 }
 
+bool cw_cache_trim(struct cw_cache *cache)
+{
+    return room_make(cache, CW_CACHE_ENTRIES_MAX + 1, 0);
+}
+
 /* Maps a range, and makes room for it if the device has none. */
 static int entry_map(struct cw_cache *cache, struct cw_cached *entry, uintptr_t first, uintptr_t end)
 {
     const struct cw_registrar *registrar = &cache->registrar;
     int status = registrar->add(registrar->context, &entry->pages, first, end);
-    if (status != CW_OK && cache->unused_count > 0 && room_make(cache, CW_CACHE_ENTRIES_MAX + 1, 0)) {
+    if (status != CW_OK && status != CW_ERROR_ARGUMENT && cw_cache_trim(cache)) {
         status = registrar->add(registrar->context, &entry->pages, first, end);
     }
     return status;
 }
 
-static int entry_make(struct cw_cache *cache, uintptr_t first, uintptr_t end, struct cw_cached **made)
+static int entry_make(struct cw_cache *cache, uintptr_t first, uintptr_t end, uint32_t kind, struct cw_cached **made)
 {
     struct cw_cached *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) {
         return CW_ERROR_MEMORY;
     }
+    entry->pages.kind = kind;
     if (cache->watch.begin != NULL) {
         others_age(cache, first, end);
         /* first: what is changed after it has been mapped is seen */
@@ -220,18 +226,17 @@ const struct cw_pages *cw_cache_pages(const struct cw_cached *entry)
     return &entry->pages;
 }
 
-int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uintptr_t ahead_bytes,
-                 struct cw_cached **entry)
+int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_t kind, struct cw_cached **entry)
 {
     uintptr_t first = (uintptr_t)base & ~(cache->page_bytes - 1);
     uintptr_t end = ((uintptr_t)base + bytes + cache->page_bytes - 1) & ~(cache->page_bytes - 1);
     struct cw_cached *found = NULL;
     if (cache->watch.begin != NULL) {
         removed_take(cache);
-        found = entry_find(cache, first, end, ahead_bytes);
+        found = entry_find(cache, first, end, kind);
     }
     if (found == NULL) {
-        int status = entry_make(cache, first, end, &found);
+        int status = entry_make(cache, first, end, kind, &found);
         if (status != CW_OK) {
             return status;
         }

@@ -27,8 +27,8 @@ struct cw_cached;
 /* Who has memory registered with a device. */
 struct cw_registrar {
     void *context;
-    /* Registers pages, which are zeroed and stay where they are. CW_OK; CW_ERROR_BUSY; CW_ERROR_MEMORY; what the device
-     * answers. */
+    /* Registers pages, of which `kind` is set, and which stay where they are. CW_OK; CW_ERROR_ARGUMENT: the device takes
+     * no such memory, however much room it has; CW_ERROR_BUSY; CW_ERROR_MEMORY; what the device answers. */
     int (*add)(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end);
     /* Their memory has been given back, and their user goes on for a while; NULL: that makes no difference. */
     void (*retire)(void *context, struct cw_pages *pages);
@@ -59,14 +59,16 @@ struct cw_cache {
 void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const struct cw_memory_watch *watch,
                    uintptr_t page_bytes);
 
-/* Memory that the device reaches until cw_cache_put; `ahead_bytes`: how much further ahead than the page of `base` its
- * entry may begin. CW_OK; CW_ERROR_BUSY: what was there before is still used; CW_ERROR_MEMORY; what the registrar
+/* Memory that the device reaches until cw_cache_put. Kinds are the registrar's: an entry is found by its own kind only,
+ * of kind 0 any that has the range, of others one of just those pages. CW_OK; CW_ERROR_BUSY: what was there before is still used; CW_ERROR_MEMORY; what the registrar
  * answers when nothing unused is left to make room. */
-int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uintptr_t ahead_bytes,
-                 struct cw_cached **entry);
+int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_t kind, struct cw_cached **entry);
 /* The pages that an entry has registered. */
 const struct cw_pages *cw_cache_pages(const struct cw_cached *entry);
 void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry);
+
+/* Unmaps what is unused: others want the device's room. False: there was nothing. */
+bool cw_cache_trim(struct cw_cache *cache);
 
 /* Unmaps all; no entry is used any more. */
 void cw_cache_dispose(struct cw_cache *cache);

@@ -104,7 +104,8 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintpt
     for (struct cw_mapping *at = mappings->mappings; at != NULL && at->first < end; at = at->next) {
         at->users += at->end > first;
     }
-    *pages = (struct cw_pages){.first = first, .end = end, .next = mappings->pages};
+    *pages = (struct cw_pages){
+        .first = first, .end = end, .next = mappings->pages, .handle = pages->handle, .kind = pages->kind};
     mappings->pages = pages;
     return CW_OK;
 }

@@ -21,7 +21,8 @@ struct cw_pages {
     uintptr_t first;
     uintptr_t end;
     struct cw_pages *next;
-    void *handle; /* the user's own */
+    void *handle;  /* the user's own */
+    uint32_t kind; /* likewise */
     bool is_retired;
 };
 

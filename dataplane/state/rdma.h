@@ -60,6 +60,8 @@ struct cw_rdma_ops {
                             uint64_t *key);
     /* Whether the 48 bits of a token would stand for a key of the device. */
     bool (*means_key)(const struct cw_rdma *rdma, uint64_t bits);
+    /* Whether a get of a session that has ended may still be filling memory that stays registered. */
+    bool (*memory_is_busy)(const struct cw_rdma *rdma, const struct cw_region *region);
     void (*memory_unregister)(struct cw_rdma *rdma, struct cw_region *region);
     /* A message slot is free again. */
     void (*slot_released)(struct cw_rdma *rdma, uint32_t slot);

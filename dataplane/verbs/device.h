@@ -262,6 +262,9 @@ struct cw_verbs_config {
 int cw_verbs_open(const struct cw_verbs_config *config, struct cw_verbs_device **device, char *error,
                   size_t error_bytes);
 
+/* Whether the kernel has any RDMA device. */
+bool cw_verbs_are_there(void);
+
 /* The port that cw_verbs_open would take: of `config` it reads name and gid. CW_OK, or an error as above. */
 int cw_verbs_find(const struct cw_verbs_config *config, struct cw_verbs_port *port, char *error, size_t error_bytes);
 

@@ -58,10 +58,9 @@ static void choice_write(struct ibv_context *context, const struct ibv_gid_entry
     memcpy(choice->port.gid, entry->gid.raw, 16);
 }
 
-/* The best GID of a device, by a port that is up; of one port, if `only` says so (0: of all), up or not. False: it has
- * none. */
-static bool gid_choose(struct ibv_context *context, const uint8_t wanted[16], uint32_t only,
-                       struct verbs_choice *choice)
+/* The best GID of a device, by a port that is up; of one port, if `only` says so (0: of all), up or not. How good it is;
+ * 0: it has none. */
+static int gid_choose(struct ibv_context *context, const uint8_t wanted[16], uint32_t only, struct verbs_choice *choice)
 {
     struct ibv_gid_entry entries[GIDS_MAX];
     ssize_t count = ibv_query_gid_table(context, entries, GIDS_MAX, 0);
@@ -77,22 +76,38 @@ static bool gid_choose(struct ibv_context *context, const uint8_t wanted[16], ui
         best = rank;
         choice_write(context, &entries[i], &port, choice);
     }
-    return best > 0;
+    return best;
 }
 
+/* What was seen of devices that are no choice. */
+struct search {
+    int count;     /* of all there are */
+    bool is_known; /* one has the name that is wanted */
+    bool iwarps;
+    int refusal; /* errno of the last one that could not be opened; 0: none */
+};
+
 /* Why there is none, of the devices that were looked at. */
-static int none_tell(const struct cw_verbs_config *config, bool is_known, bool iwarps, int count, char *error,
-                     size_t error_bytes)
+static int none_tell(const struct cw_verbs_config *config, const struct search *search, char *error, size_t error_bytes)
 {
     const char *name = config->name != NULL ? config->name : "";
     const char *blank = config->name != NULL ? " " : "s";
     char address[INET6_ADDRSTRLEN] = "";
     (void)inet_ntop(AF_INET6, config->gid, address, sizeof(address));
     bool is_any = memcmp(config->gid, any_gid, sizeof(any_gid)) == 0;
-    if (!is_known && config->name != NULL) {
+    if (search->count == 0) {
+        snprintf(error, error_bytes,
+                 "the kernel has an RDMA device, and libibverbs knows it not: apt-get install ibverbs-providers");
+        return CW_ERROR_UNSUPPORTED;
+    }
+    if (!search->is_known && config->name != NULL) {
         snprintf(error, error_bytes, "RDMA device %s: there is none of this name, of %d; `causeway doctor` lists them",
-                 config->name, count);
-    } else if (iwarps) {
+                 config->name, search->count);
+    } else if (search->refusal != 0) {
+        snprintf(error, error_bytes, "RDMA device%s%s: cannot be opened: %s (may this user open /dev/infiniband?)",
+                 blank, name, strerror(search->refusal));
+        return CW_ERROR_PERMISSION;
+    } else if (search->iwarps) {
         snprintf(error, error_bytes, "RDMA device%s%s: iWARP, which is not used: packets go by its interface", blank,
                  name);
         return CW_ERROR_UNSUPPORTED;
@@ -116,28 +131,36 @@ static int list_failed(char *error, size_t error_bytes)
 int verbs_find(const struct cw_verbs_config *config, struct ibv_context **context, struct verbs_choice *choice,
                char *error, size_t error_bytes)
 {
-    int count = 0;
-    struct ibv_device **list = ibv_get_device_list(&count);
+    struct search search = {.count = 0};
+    struct ibv_device **list = ibv_get_device_list(&search.count);
     if (list == NULL) {
         return list_failed(error, error_bytes);
     }
-    bool is_known = false, iwarps = false;
+    int best = 0;
     *context = NULL;
-    for (int i = 0; i < count && *context == NULL; i++) {
+    for (int i = 0; i < search.count; i++) {
         if (config->name != NULL && strcmp(config->name, ibv_get_device_name(list[i])) != 0) {
             continue;
         }
         struct ibv_context *opened = ibv_open_device(list[i]);
-        is_known = true;
-        iwarps = iwarps || (opened != NULL && is_iwarp(opened));
-        if (opened != NULL && !is_iwarp(opened) && gid_choose(opened, config->gid, 0, choice)) {
+        struct verbs_choice found;
+        search.is_known = true;
+        search.refusal = opened == NULL ? errno : search.refusal;
+        search.iwarps = search.iwarps || (opened != NULL && is_iwarp(opened));
+        int rank = opened != NULL && !is_iwarp(opened) ? gid_choose(opened, config->gid, 0, &found) : 0;
+        if (rank > best) {
+            struct ibv_context *other = *context;
+            best = rank;
+            *choice = found;
             *context = opened;
-        } else if (opened != NULL) {
+            opened = other;
+        }
+        if (opened != NULL) {
             (void)ibv_close_device(opened);
         }
     }
     ibv_free_device_list(list);
-    return *context != NULL ? CW_OK : none_tell(config, is_known, iwarps, count, error, error_bytes);
+    return *context != NULL ? CW_OK : none_tell(config, &search, error, error_bytes);
 }
 
 int verbs_port_find(const struct cw_verbs_config *config, struct cw_verbs_port *port, char *error, size_t error_bytes)
@@ -161,7 +184,7 @@ static uint32_t ports_add(struct ibv_context *context, struct cw_verbs_port *por
     for (uint32_t number = 1; number <= limits.phys_port_cnt && count < count_max; number++) {
         struct verbs_choice choice;
         struct ibv_port_attr port;
-        if (gid_choose(context, any_gid, number, &choice)) {
+        if (gid_choose(context, any_gid, number, &choice) > 0) {
             ports[count++] = choice.port;
         } else if (ibv_query_port(context, (uint8_t)number, &port) == 0) {
             const struct ibv_gid_entry none = {
@@ -182,13 +205,17 @@ int verbs_ports_list(struct cw_verbs_port *ports, uint32_t count_max, uint32_t *
     if (list == NULL) {
         return list_failed(error, error_bytes);
     }
+    const struct cw_verbs_config all = {.name = NULL};
+    struct search search = {.count = devices};
     for (int i = 0; i < devices; i++) {
         struct ibv_context *context = ibv_open_device(list[i]);
         if (context != NULL) {
             *count += ports_add(context, ports + *count, count_max - *count);
             (void)ibv_close_device(context);
+        } else {
+            search.refusal = errno;
         }
     }
     ibv_free_device_list(list);
-    return CW_OK;
+    return *count > 0 ? CW_OK : none_tell(&all, &search, error, error_bytes);
 }

@@ -24,7 +24,7 @@ static void load(void)
                                                            sizeof(obstacle)); /* its first member */
 }
 
-static bool kernel_has_any(void)
+bool cw_verbs_are_there(void)
 {
     DIR *folder = opendir("/sys/class/infiniband");
     bool has_any = false;
@@ -40,7 +40,7 @@ static bool kernel_has_any(void)
 /* The module, for a machine that has a device; `name`: the one that is wanted, or NULL. */
 static int module_need(const char *name, char *error, size_t error_bytes)
 {
-    if (!kernel_has_any()) {
+    if (!cw_verbs_are_there()) {
         snprintf(error, error_bytes, "%s%s%sthis machine has no RDMA device (`rdma link` lists them)",
                  name != NULL ? "RDMA device " : "", name != NULL ? name : "", name != NULL ? ": " : "");
         return CW_ERROR_NOT_FOUND;

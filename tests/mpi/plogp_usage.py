@@ -134,7 +134,7 @@ with tempfile.TemporaryDirectory() as folder:
         expect(result.returncode != 0, f"named, it ends the job: {damage}")
 
     for arguments in (["--ranks", "1"], ["--ranks", "x"], ["--path", "carrier-pigeon"], ["--sizes", "64,8"], ["--plot", "x.svg"], ["-n", "64"],
-                      ["--concurrency", "-n", "2"], ["--concurrency", "--verify"], ["--hosts", "a"], ["--hosts", "a,b", "-n", "3"],
+                      ["--concurrency", "-n", "2"], ["--concurrency", "--verify"], ["--hosts", "a"], ["--hosts", "a:2,b"], ["--hosts", "a,b,a"], ["--hosts", "a,"], ["--hosts", "a,b", "--path", "shared"], ["--hosts", "a,b", "-n", "3"],
                       ["--launcher", "ssh"], ["--concurrency", "--plot", "x.pdf"]):
         result = run(["plogp", "-o", measured] + arguments)
         expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"{arguments} is wrong usage: {result.stderr}")

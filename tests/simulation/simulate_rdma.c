@@ -184,6 +184,40 @@ static void what_no_device_knows_goes_by_packets(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* A get whose session has ended may still be on its way: its memory, which the device keeps, stays taken until it cannot
+ * come any more. */
+static void memory_of_gets_is_busy_until_they_settle(void **state)
+{
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    struct sim_host *host = &hosts.list[0], *other = &hosts.list[1];
+    uint64_t source, local;
+    uint8_t *memory = calloc(1, PUT_BYTES);
+    assert_non_null(memory);
+    assert_int_equal(cw_region_register(other->endpoint, other->memory, PUT_BYTES, CW_REGION_READ, &source), CW_OK);
+    assert_int_equal(cw_region_register(host->endpoint, memory, PUT_BYTES, CW_REGION_LOCAL, &local), CW_OK);
+    const struct cw_get get = {
+        .peer = sim_hosts_peer(&hosts, 0, 1), .region = source, .bytes = PUT_BYTES, .local_region = local};
+    cw_simulator_stop(hosts.simulator, 1);
+    cw_verbs_net_cut(hosts.verbs, 1, true);
+    assert_int_equal(cw_get(host->endpoint, &get), CW_OK);
+    assert_int_equal(cw_region_deregister(host->endpoint, local), CW_ERROR_BUSY);
+    const struct cw_region *region = cw_region_of(&host->endpoint->regions, local);
+    while (region->users > 0) { /* until the peer is given up */
+        sim_host_wake(host);
+        sim_hosts_run(&hosts, SIMULATION_MS / 100);
+    }
+    assert_non_null(((struct rdma *)host->endpoint->rdma)->spent_first);
+    assert_int_equal(cw_region_deregister(host->endpoint, local), CW_ERROR_BUSY);
+    sim_host_wake(host);
+    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
+    assert_int_equal(cw_region_deregister(host->endpoint, local), CW_OK);
+    free(memory);
+    sim_hosts_destroy(&hosts);
+}
+
 /* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all. */
 static void a_peer_without_a_device_is_told_nothing(void **state)
 {
@@ -293,6 +327,7 @@ int main(void)
         cmocka_unit_test(broken_pairs_lose_nothing),
         cmocka_unit_test(packets_take_over),
         cmocka_unit_test(what_no_device_knows_goes_by_packets),
+        cmocka_unit_test(memory_of_gets_is_busy_until_they_settle),
         cmocka_unit_test(a_peer_without_a_device_is_told_nothing),
         cmocka_unit_test(a_stopped_peer_fails_in_time),
         cmocka_unit_test(every_seed_keeps_the_promises),

@@ -10,7 +10,15 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum { PAGES = 40, PAGE_BYTES = 4096, SENDS = 6, STEPS = 300, SEQUENCES = 10000, REMOVALS = 64 };
+enum {
+    PAGES = 40,
+    PAGE_BYTES = 4096,
+    SENDS = 6,
+    STEPS = 300,
+    SEQUENCES = 10000,
+    REMOVALS = 64,
+    NEVER_PAGE = 17 /* no region begins here */
+};
 
 /* A process's memory, its kernel and a device. */
 struct world {
@@ -72,11 +80,15 @@ static int region_add(void *context, struct cw_pages *pages, uintptr_t first, ui
 {
     struct world *world = context;
     uint32_t count = (uint32_t)((end - first) / PAGE_BYTES);
+    if (first / PAGE_BYTES == NEVER_PAGE) {
+        return CW_ERROR_ARGUMENT;
+    }
     if (count > world->room) {
         return CW_ERROR_LIMIT;
     }
     world->room -= count;
-    *pages = (struct cw_pages){.first = first, .end = end, .handle = malloc(sizeof(world->memory))};
+    *pages =
+        (struct cw_pages){.first = first, .end = end, .kind = pages->kind, .handle = malloc(sizeof(world->memory))};
     memcpy(pages->handle, world->memory, sizeof(world->memory));
     return CW_OK;
 }
@@ -187,10 +199,12 @@ static void send_begin(struct world *world, uint32_t at)
     uintptr_t base = (uintptr_t)first * PAGE_BYTES + cw_random_below(&world->random, PAGE_BYTES);
     size_t bytes =
         (uintptr_t)end * PAGE_BYTES - base - cw_random_below(&world->random, 100) % (PAGE_BYTES - base % PAGE_BYTES);
-    uintptr_t ahead_bytes = cw_random_below(&world->random, 2) * UINTPTR_MAX;
-    int status = cw_cache_get(&world->cache, (const void *)base, bytes, ahead_bytes, &world->sends[at].entry);
+    uint64_t evicted = world->cache.counters.evicted;
+    uint32_t kind = (uint32_t)cw_random_below(&world->random, 2);
+    int status = cw_cache_get(&world->cache, (const void *)base, bytes, kind, &world->sends[at].entry);
     if (status != CW_OK) {
-        assert_true(status == CW_ERROR_BUSY || status == CW_ERROR_LIMIT);
+        assert_true(status == CW_ERROR_BUSY || status == CW_ERROR_LIMIT ||
+                    (status == CW_ERROR_ARGUMENT && first == NEVER_PAGE && world->cache.counters.evicted == evicted));
         world->sends[at].entry = NULL;
         world->busy += status == CW_ERROR_BUSY;
         world->full += status == CW_ERROR_LIMIT;
@@ -198,9 +212,9 @@ static void send_begin(struct world *world, uint32_t at)
     }
     world->sends[at].first = first;
     world->sends[at].end = end;
-    if (ahead_bytes == 0) {
-        assert_int_equal(cw_cache_pages(world->sends[at].entry)->first, first * PAGE_BYTES);
-    }
+    const struct cw_pages *pages = cw_cache_pages(world->sends[at].entry);
+    assert_int_equal(pages->kind, kind);
+    assert_true(kind == 0 || (pages->first == first * PAGE_BYTES && pages->end == end * PAGE_BYTES));
     for (uint32_t page = first; page < end; page++) {
         if (reached(world, at, page) != world->memory[page]) {
             fail_msg("page %u is sent, and the device reaches %u instead of %u", page, reached(world, at, page),
