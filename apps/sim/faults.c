@@ -44,6 +44,9 @@ static void fault_begin(void *context)
     case WORLD_DEVICE_CUT:
         cw_verbs_net_cut(world->hosts.verbs, fault->subject, true);
         break;
+    case WORLD_DEVICE_FAIL:
+        cw_verbs_net_fail(world->hosts.verbs, fault->subject);
+        break;
     case WORLD_STOP:
         process_excuse(world, process->node, fault->length_ns);
         process->stopped++;
@@ -94,6 +97,8 @@ static void fault_end(void *context)
     case WORLD_DEVICE_CUT:
         cw_verbs_net_cut(world->hosts.verbs, fault->subject, false);
         break;
+    case WORLD_DEVICE_FAIL:
+        break; /* until its process ends */
     case WORLD_STOP:
         if (--process->stopped == 0 && process->alive) {
             cw_simulator_resume(world->hosts.simulator, process->node);
@@ -132,6 +137,7 @@ void world_faults_schedule(struct world *world)
     }
     if (plan->partitions && world->options->rdma) {
         kinds[kind_count++] = WORLD_DEVICE_CUT;
+        kinds[kind_count++] = WORLD_DEVICE_FAIL;
     }
     if (plan->crashes) {
         kinds[kind_count++] = WORLD_CRASH;

@@ -138,7 +138,15 @@ struct world_process {
 
 /* ---- faults ---- */
 
-enum world_fault_kind { WORLD_PARTITION, WORLD_TRUNK_CUT, WORLD_STOP, WORLD_CRASH, WORLD_CLOSE, WORLD_DEVICE_CUT };
+enum world_fault_kind {
+    WORLD_PARTITION,
+    WORLD_TRUNK_CUT,
+    WORLD_STOP,
+    WORLD_CRASH,
+    WORLD_CLOSE,
+    WORLD_DEVICE_CUT,
+    WORLD_DEVICE_FAIL
+};
 
 struct world_fault {
     struct world *world;

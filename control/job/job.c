@@ -461,11 +461,12 @@ void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
         snprintf(text, text_bytes,
                  "%" PRIu64 " queue pairs came up, %" PRIu64 " broke; %" PRIu64 " work requests, %" PRIu64
                  " notifications and messages by them; %" PRIu64 " registrations of memory, %" PRIu64
-                 " times it was known already; %" PRIu64 " regions the device did not take%s",
+                 " times it was known already; %" PRIu64 " regions the device did not take%s%s",
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_WORK), cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_IN),
-                 counters->registered, counters->found, by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "");
+                 counters->registered, counters->found, by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "",
+                 cw_rdma_has_failed(endpoint) ? "; the device has failed, and packets carried all from then on" : "");
     }
 }
 

@@ -20,7 +20,7 @@
 
 enum {
     PORT_RETRY_NS = 1000, /* a full port is offered packets again after this */
-    FETCH_SKIPS_MAX = 16,
+    FETCH_SKIPS_MAX = 64,
 };
 
 void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)

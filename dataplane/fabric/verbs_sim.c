@@ -74,6 +74,7 @@ struct cw_verbs_net {
     struct cw_random random;
     struct sim_device **devices; /* by node */
     bool *cuts;
+    bool *failures;      /* devices that do nothing any more */
     struct cw_heap heap; /* pairs, by what happens next */
     uint64_t sequence;
     uint64_t script_ns; /* of the earliest call that the simulator was asked for */
@@ -90,6 +91,9 @@ static uint64_t now_of(const struct cw_verbs_net *net)
 static void complete(struct sim_device *device, enum cw_verbs_queue queue, const struct cw_verbs_completion *completion)
 {
     struct completions *list = &device->queues[queue];
+    if (device->net->failures[device->node]) {
+        return;
+    }
     if (list->count == list->room) {
         uint32_t room = list->room == 0 ? 256 : 2 * list->room;
         struct cw_verbs_completion *grown = calloc(room, sizeof(*grown));
@@ -120,6 +124,12 @@ static uint32_t device_poll(struct cw_verbs_device *base, enum cw_verbs_queue qu
 static void device_arm(struct cw_verbs_device *base)
 {
     (void)base; /* every completion has the node turned */
+}
+
+static bool device_has_failed(struct cw_verbs_device *base)
+{
+    const struct sim_device *device = (const struct sim_device *)base;
+    return device->net->failures[device->node];
 }
 
 /* ---- what happens when ---- */
@@ -280,7 +290,7 @@ static void device_memory_unregister(struct cw_verbs_device *base, struct cw_ver
 
 static bool is_cut(const struct cw_verbs_net *net, uint32_t node)
 {
-    return net->cuts[node] || cw_simulator_link_up(net->simulator, node)->down;
+    return net->cuts[node] || net->failures[node] || cw_simulator_link_up(net->simulator, node)->down;
 }
 
 /* The other end of a pair, if it is there and can be reached. */
@@ -555,6 +565,7 @@ static const struct cw_verbs_ops sim_ops = {
     .receive_post = device_receive_post,
     .poll = device_poll,
     .arm = device_arm,
+    .has_failed = device_has_failed,
     .close = device_close,
 };
 
@@ -588,6 +599,7 @@ int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *p
     device->port = port;
     device->buffers = buffers;
     net->devices[node] = device;
+    net->failures[node] = false;
     *opened = &device->base;
     return CW_OK;
 }
@@ -622,8 +634,9 @@ int cw_verbs_net_create(struct cw_simulator *simulator, const struct cw_verbs_ne
     cw_random_seed(&net->random, config->seed);
     net->devices = calloc(nodes, sizeof(struct sim_device *));
     net->cuts = calloc(nodes, sizeof(*net->cuts));
+    net->failures = calloc(nodes, sizeof(*net->failures));
     bool has_heap = cw_heap_init(&net->heap, nodes * nodes * 4);
-    if (net->devices == NULL || net->cuts == NULL || !has_heap) {
+    if (net->devices == NULL || net->cuts == NULL || net->failures == NULL || !has_heap) {
         cw_verbs_net_destroy(net);
         return CW_ERROR_MEMORY;
     }
@@ -639,12 +652,18 @@ void cw_verbs_net_destroy(struct cw_verbs_net *net)
     cw_heap_dispose(&net->heap);
     free(net->devices);
     free(net->cuts);
+    free(net->failures);
     free(net);
 }
 
 void cw_verbs_net_cut(struct cw_verbs_net *net, uint32_t node, bool cut)
 {
     net->cuts[node] = cut;
+}
+
+void cw_verbs_net_fail(struct cw_verbs_net *net, uint32_t node)
+{
+    net->failures[node] = true;
 }
 
 void cw_verbs_net_heal(struct cw_verbs_net *net)

@@ -54,7 +54,9 @@ int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *p
 
 /* Cuts a node's device off, or heals it; its port goes on. */
 void cw_verbs_net_cut(struct cw_verbs_net *net, uint32_t node, bool cut);
-/* No faults any more. */
+/* A node's device does nothing any more, completes nothing and says so if it is asked, until it is opened anew. */
+void cw_verbs_net_fail(struct cw_verbs_net *net, uint32_t node);
+/* No faults any more; devices that have failed stay so. */
 void cw_verbs_net_heal(struct cw_verbs_net *net);
 
 const struct cw_verbs_net_counters *cw_verbs_net_counters(const struct cw_verbs_net *net);

@@ -47,7 +47,7 @@ struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number)
 
 static bool pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs_address *address)
 {
-    struct rdma_pair *pair = cw_pool_take(&rdma->pairs);
+    struct rdma_pair *pair = rdma->has_failed ? NULL : cw_pool_take(&rdma->pairs);
     if (pair == NULL) {
         return false;
     }
@@ -480,8 +480,28 @@ static void ask_about(struct rdma *rdma)
     }
 }
 
+/* A device that has failed may complete nothing any more: nobody waits for what it has. */
+static void look_after(struct rdma *rdma)
+{
+    struct cw_endpoint *endpoint = rdma->endpoint;
+    rdma->look_ns = endpoint->now_ns + RDMA_LOOK_NS;
+    if (rdma->has_failed || !cw_verbs_has_failed(rdma->device)) {
+        return;
+    }
+    rdma->has_failed = true;
+    for (uint32_t i = 0; i < endpoint->flows.fresh; i++) {
+        struct rdma_flow *own = rdma_flow_of(cw_pool_at(&endpoint->flows, i));
+        if (own != NULL && own->pair != NULL) {
+            rdma_connect_broken(rdma, own);
+        }
+    }
+}
+
 uint32_t rdma_connect_turn(struct rdma *rdma)
 {
+    if (rdma->endpoint->now_ns >= rdma->look_ns) {
+        look_after(rdma);
+    }
     uint32_t count = rdma->spent_first != NULL ? turn_spent(rdma) : 0;
     struct rdma_flow *restless = rdma->restless_first;
     rdma->restless_first = NULL;

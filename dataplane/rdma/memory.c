@@ -213,6 +213,9 @@ bool rdma_memory_register(struct cw_rdma *base, struct cw_region *region, void *
                           uint64_t *key)
 {
     struct rdma *rdma = (struct rdma *)base;
+    if (rdma->has_failed) {
+        return false;
+    }
     bool is_kept = rights == CW_REGION_LOCAL || rights == (CW_REGION_READ | CW_REGION_KEPT);
     if (!(is_kept && kept_register(rdma, region, memory, bytes, rights != CW_REGION_LOCAL)) &&
         !own_register(rdma, region, memory, bytes, rights)) {

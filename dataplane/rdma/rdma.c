@@ -154,6 +154,12 @@ void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer)
     }
 }
 
+bool cw_rdma_has_failed(const struct cw_endpoint *endpoint)
+{
+    const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
+    return rdma != NULL && rdma->has_failed;
+}
+
 const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint)
 {
     const struct rdma *rdma = (const struct rdma *)endpoint->rdma;

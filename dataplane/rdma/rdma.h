@@ -46,6 +46,9 @@ enum cw_rdma_state cw_rdma_state(const struct cw_endpoint *endpoint, uint32_t pe
 /* Breaks the queue pair with a peer, as an error of the device would: for tests. */
 void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer);
 
+/* Whether the device has failed: packets carry all since. */
+bool cw_rdma_has_failed(const struct cw_endpoint *endpoint);
+
 /* Registrations that the device keeps for whoever uses the memory again (register/cache.h); NULL: no device. */
 const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint);
 

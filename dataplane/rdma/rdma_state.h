@@ -30,6 +30,7 @@ enum {
 
 #define RDMA_NO_BUFFER      UINT32_MAX
 #define RDMA_RETRY_NS       1000000ull    /* before another pair is offered, then twice as long each time */
+#define RDMA_LOOK_NS        100000000ull  /* from one question to the next whether the device has failed */
 #define RDMA_SETTLE_MAX_NS  1000000000ull /* so long a broken pair's completions are waited for */
 #define RDMA_INCARNATION_NO UINT32_MAX    /* by packets from now on */
 
@@ -123,6 +124,8 @@ struct rdma {
     struct rdma_flow *restless_first; /* have something to do that waits for a time or for room */
     struct rdma_flow *pushed_first;   /* have something to post */
     struct rdma_flow *starved_first;  /* ... once there are staging blocks */
+    uint64_t look_ns;                 /* when the device is asked whether it has failed */
+    bool has_failed;                  /* ... and has: packets carry all, for good */
     uint64_t ask_ns;                  /* when flows with open operations are looked at; 0: not yet said */
     uint8_t token_key[16];
 

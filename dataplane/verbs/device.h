@@ -153,6 +153,7 @@ struct cw_verbs_ops {
     uint32_t (*receive_post)(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers, uint32_t count);
     uint32_t (*poll)(struct cw_verbs_device *device, enum cw_verbs_queue queue, struct cw_verbs_completion *completions,
                      uint32_t count_max);
+    bool (*has_failed)(struct cw_verbs_device *device);
     void (*arm)(struct cw_verbs_device *device);
     void (*close)(struct cw_verbs_device *device);
 };
@@ -200,6 +201,13 @@ static inline int cw_verbs_pair_connect(struct cw_verbs_pair *pair, const struct
 static inline void cw_verbs_pair_break(struct cw_verbs_pair *pair)
 {
     pair->device->ops->pair_break(pair);
+}
+
+/* Whether the device has told that it can do no more: it failed as a whole, or a queue of its did (completions that
+ * found no room). Stays true. May cost a call of the kernel. */
+static inline bool cw_verbs_has_failed(struct cw_verbs_device *device)
+{
+    return device->ops->has_failed(device);
 }
 
 /* Completions that have not been polled are lost, or carry the pair's old number. */

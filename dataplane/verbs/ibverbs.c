@@ -42,6 +42,7 @@ struct verbs_device {
     uint32_t room_max;
     uint32_t pair_count;
     uint32_t sent_room; /* entries of the queue of own completions */
+    bool has_failed;
 };
 
 struct verbs_pair {
@@ -336,6 +337,19 @@ static void device_arm(struct cw_verbs_device *base)
     (void)ibv_req_notify_cq(device->queues[CW_VERBS_RECEIVED], 0);
 }
 
+/* Pairs tell of themselves by completions. */
+static bool device_has_failed(struct cw_verbs_device *base)
+{
+    struct verbs_device *device = device_of(base);
+    struct ibv_async_event event;
+    while (ibv_get_async_event(device->context, &event) == 0) { /* it does not block */
+        device->has_failed = device->has_failed || event.event_type == IBV_EVENT_DEVICE_FATAL ||
+                             event.event_type == IBV_EVENT_CQ_ERR || event.event_type == IBV_EVENT_SRQ_ERR;
+        ibv_ack_async_event(&event);
+    }
+    return device->has_failed;
+}
+
 /* ---- opening ---- */
 
 static void device_close(struct cw_verbs_device *base)
@@ -372,8 +386,14 @@ static const struct cw_verbs_ops verbs_ops = {
     .receive_post = receive_post,
     .poll = device_poll,
     .arm = device_arm,
+    .has_failed = device_has_failed,
     .close = device_close,
 };
+
+static bool unblock(int file)
+{
+    return fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK) == 0;
+}
 
 /* Protection domain, queues, and what a pair may have, which one pair tells. */
 static int device_make(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
@@ -395,8 +415,8 @@ static int device_make(struct verbs_device *device, const struct cw_verbs_config
     what = "a protection domain";
     device->protection = ibv_alloc_pd(device->context);
     device->channel = ibv_create_comp_channel(device->context);
-    if (device->protection == NULL || device->channel == NULL ||
-        fcntl(device->channel->fd, F_SETFL, fcntl(device->channel->fd, F_GETFL) | O_NONBLOCK) != 0) {
+    if (device->protection == NULL || device->channel == NULL || !unblock(device->channel->fd) ||
+        !unblock(device->context->async_fd)) {
         goto failed;
     }
     what = "completion queues";

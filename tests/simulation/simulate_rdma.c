@@ -184,6 +184,34 @@ static void what_no_device_knows_goes_by_packets(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* A device that completes nothing any more, and says so if it is asked: packets take over, nothing is lost, and nothing
+ * is told twice. */
+static void a_device_that_fails_is_replaced_by_packets(void **state)
+{
+    for (uint32_t which = 0; which < 2; which++) {
+        struct cw_verbs_net_config verbs;
+        struct sim_hosts hosts;
+        cw_verbs_net_config_init(&verbs);
+        two_hosts(&hosts, &verbs);
+        for (uint32_t i = 0; i < 40; i++) {
+            assert_int_equal(put(&hosts, hosts.list[0].memory, PUT_BYTES, 0, 0), CW_OK);
+            if (i == 20) {
+                sim_hosts_run(&hosts, SIMULATION_MS / 200); /* some are under way */
+                cw_verbs_net_fail(hosts.verbs, which);
+            }
+        }
+        sim_host_wake(&hosts.list[0]);
+        sim_hosts_run(&hosts, 4000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[1].arrived_puts, 40);
+        assert_int_equal(hosts.list[0].completed, 40);
+        assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
+        assert_int_equal(cw_rdma_state(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_BY_PACKETS);
+        assert_true(cw_rdma_has_failed(hosts.list[which].endpoint));
+        assert_false(cw_rdma_has_failed(hosts.list[1 - which].endpoint));
+        sim_hosts_destroy(&hosts);
+    }
+}
+
 /* A get whose session has ended may still be on its way: its memory, which the device keeps, stays taken until it cannot
  * come any more. */
 static void memory_of_gets_is_busy_until_they_settle(void **state)
@@ -327,6 +355,7 @@ int main(void)
         cmocka_unit_test(broken_pairs_lose_nothing),
         cmocka_unit_test(packets_take_over),
         cmocka_unit_test(what_no_device_knows_goes_by_packets),
+        cmocka_unit_test(a_device_that_fails_is_replaced_by_packets),
         cmocka_unit_test(memory_of_gets_is_busy_until_they_settle),
         cmocka_unit_test(a_peer_without_a_device_is_told_nothing),
         cmocka_unit_test(a_stopped_peer_fails_in_time),
