@@ -365,16 +365,18 @@ static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
 }
 
 /* Slots that a sender who is likely to send again is lent at once. By a queue pair a frame of credit has a work request
- * of its own, and a completion at both ends: it goes half as often. */
-static uint32_t batch_of(const struct cw_flow *flow)
+ * of its own, and a completion at both ends: it goes half as often, as long as there are slots for all. */
+static uint32_t batch_of(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    return flow->rdma != NULL && flow->rdma->is_up ? 2 * CW_CREDIT_BATCH : CW_CREDIT_BATCH;
+    bool is_own = flow->rdma != NULL && flow->rdma->is_up;
+    bool plenty = endpoint->messages.free_count > endpoint->config.pool_slot_count / 2;
+    return is_own && plenty ? 2 * CW_CREDIT_BATCH : CW_CREDIT_BATCH;
 }
 
 void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     const struct cw_credit *credit = &flow->credit;
-    if (batch_of(flow) == CW_CREDIT_BATCH && credit->owed >= CW_CREDIT_BATCH / 4 && !credit->waiting &&
+    if (batch_of(endpoint, flow) == CW_CREDIT_BATCH && credit->owed >= CW_CREDIT_BATCH / 4 && !credit->waiting &&
         flow->state == CW_PEER_ESTABLISHED && endpoint->messages.waiting_first == NULL &&
         grantable(endpoint, flow) > 0) {
         (void)grant(endpoint, flow);
@@ -459,7 +461,7 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     }
     /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one
      * gets a few more, or each of its messages would cost a packet of ours. */
-    uint32_t batch = batch_of(flow);
+    uint32_t batch = batch_of(endpoint, flow);
     uint32_t again = credit->far > batch ? credit->far : batch;
     bool plenty = pool->waiting_first == NULL || pool->free_count > endpoint->config.pool_slot_count / 2;
     if (plenty && (uint32_t)credit->lent + credit->owed < again) {
