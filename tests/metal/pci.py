@@ -189,6 +189,14 @@ class Machines:
         return [line for name in self.names for line in self.console(name).splitlines() if "DMAR" in line and "ault" in line]
 
 
+def await_turns(under_way):
+    """All ranks of mpi_busy are in the midst of it. False: they have ended before."""
+    said = b""
+    while b"turn" not in said and (more := under_way.files.recv(4096)):
+        said += more
+    return b"turn" in said
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=MODELS, default="e1000e")

@@ -12,7 +12,7 @@ import sys
 
 from expectation import exit_code, expect
 from guest import with_guests
-from pci import Machines, NICS
+from pci import Machines, NICS, await_turns
 
 BUILD, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
 PROGRAMS = dict(each.split("=", 1) for each in sys.argv[3:])
@@ -58,14 +58,6 @@ def refusals(machines):
         expect(result.code != 0 and all(word in result.err for word in words), f"--net {net} is refused, by {words}: {told(result)}")
     result = machines.run("a", [CAUSEWAY, "run", "--hosts", "a:2,b", "--launcher", "remote", *NET, PROGRAMS["is"], "S"], ENVIRONMENT)
     expect(result.code != 0 and "ranks 0 and 1 on a name the same device" in result.err and "{local}" in result.err, f"two ranks, one device: {told(result)}")
-
-
-def await_turns(under_way):
-    """All ranks of mpi_busy are in the midst of it. False: they have ended before."""
-    said = b""
-    while b"turn" not in said and (more := under_way.files.recv(4096)):
-        said += more
-    return b"turn" in said
 
 
 def troubles(machines):

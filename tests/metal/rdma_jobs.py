@@ -8,7 +8,7 @@ import time
 
 from expectation import exit_code, expect
 from guest import with_guests
-from pci import Machines
+from pci import Machines, await_turns
 
 BUILD = os.path.abspath(sys.argv[1])
 PROGRAMS = dict(each.split("=", 1) for each in sys.argv[2:])
@@ -102,18 +102,11 @@ def rough(machines):
     device_await(machines, "b")
 
 
-def await_turn(under_way):
-    said = b""
-    while b"turn" not in said and (more := under_way.files.recv(4096)):
-        said += more
-    return b"turn" in said
-
-
 def troubles(machines):
     """A cable that is pulled until pairs break, a device that is taken away between jobs (rdma_rxe's waits for a job to end), and a guest that is no more."""
     command = job("--timeout", "190", PROGRAMS["mpi_busy"], "1", TURNS)
     under_way = machines.start("a", command, ENVIRONMENT)
-    is_busy = await_turn(under_way)
+    is_busy = await_turns(under_way)
     for is_up in ("off", "on"):
         machines.monitor("b", f"set_link nic0 {is_up}")
         time.sleep(PULL_S)
@@ -127,7 +120,7 @@ def troubles(machines):
     result = machines.run("a", job(PROGRAMS["is"], "S"), ENVIRONMENT, time_s=200)
     expect(result.code == 0 and (pairs(result) or NONE)[0] == 1, f"it is there again: {told(result)}")
     under_way = machines.start("a", job("--timeout", "180", PROGRAMS["mpi_busy"], "100"), {**ENVIRONMENT, "CAUSEWAY_FAILURE_TIMEOUT": "10"})
-    is_busy = await_turn(under_way)
+    is_busy = await_turns(under_way)
     machines.kill("b")
     result = machines.finish(under_way, ["mpi_busy"], time_s=120)
     expect(is_busy and result.code != 0 and re.search(r"host b\b", result.err), f"a guest is killed, which the other is told: {told(result)}")
