@@ -4,7 +4,7 @@
 usage: report.py TESTLOG.json CONSOLE.log yes|no   (yes: ./check can install packages here, so that a skip is a failure)
        report.py --slowest TESTLOG.json...         the ten tests of all that took longest
 
-The last line is "PASSED FAILED SKIPPED" in numbers. A test that exits with 77 says why as "SKIPPED: reason"
+The last line is "PASSED FAILED SKIPPED" in numbers; the names of those that failed are left in TESTLOG.failed. A test that exits with 77 says why as "SKIPPED: reason"
 (tests/skip.h); a cmocka test that calls skip() is a skip of its own inside a test that passed.
 """
 import json
@@ -39,6 +39,7 @@ def main():
         return
     record_path, console_path, can_install = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
     passed = failed = skipped = 0
+    names = []
 
     if not os.path.exists(record_path):
         console = open(console_path, errors="replace").read()
@@ -73,9 +74,12 @@ def main():
                 skip(f"{name}: {inner}", "the test called skip()")
         else:
             failed += 1
+            names.append(name)
             print(f"failed   {test['duration']:4.0f} s  {name} ({result.lower()})")
             print(tail(output))
             print(f"    log: {os.path.splitext(record_path)[0]}.txt; again: {' '.join(test['command'])}")
+    with open(f"{os.path.splitext(record_path)[0]}.failed", "w", encoding="utf-8") as file:
+        file.writelines(f"{name}\n" for name in names)
     print(passed, failed, skipped)
 
 
