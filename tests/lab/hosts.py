@@ -26,6 +26,8 @@ import time
 STANDARD_FILES = 3
 NEIGHBOURS_MAX = 900  # that the kernel's table, one for all namespaces, takes by itself (gc_thresh3: 1,024)
 SYSTEM_PYTHON = "/usr/bin/python3"  # which any user may start
+# Linux 6.18 said, once in thousands of times, that a first process that ran before and after had no such file: the command of `sh NUMBER COMMAND...` waits.
+AWAIT_SPACE = 'for try in 1 2 3 4 5; do test -e /proc/$1/ns/ipc && break; sleep 0.2; done; shift; exec "$@"'
 USERS_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
@@ -236,7 +238,7 @@ class Lab(Closed):
         """What stands in front of a command that is to run on a host."""
         user = [] if self.user is None else ["setpriv", f"--reuid={self.user}", f"--regid={self._gid()}",
                                              "--clear-groups"]
-        return ["nsenter", "--target", str(self.pid(name)), "--net", "--pid", "--mount", "--uts", "--ipc",
+        return ["sh", "-c", AWAIT_SPACE, "sh", str(self.pid(name)), "nsenter", "--target", str(self.pid(name)), "--net", "--pid", "--mount", "--uts", "--ipc",
                 f"--wd={self.directory}", *user]
 
     def _gid(self):
