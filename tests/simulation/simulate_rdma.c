@@ -194,7 +194,8 @@ static void a_device_that_fails_is_replaced_by_packets(void **state)
         cw_verbs_net_config_init(&verbs);
         two_hosts(&hosts, &verbs);
         for (uint32_t i = 0; i < 40; i++) {
-            assert_int_equal(put(&hosts, hosts.list[0].memory, PUT_BYTES, 0, 0), CW_OK);
+            uint64_t place = (uint64_t)i * PUT_BYTES;
+            assert_int_equal(put(&hosts, hosts.list[0].memory + place, PUT_BYTES, 0, place), CW_OK);
             if (i == 20) {
                 sim_hosts_run(&hosts, SIMULATION_MS / 200); /* some are under way */
                 cw_verbs_net_fail(hosts.verbs, which);
