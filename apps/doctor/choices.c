@@ -102,7 +102,8 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
     tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
     tell_variable(doctor, "CAUSEWAY_NET", "the way, interface, address or subnet by which other hosts are reached");
-    tell_variable(doctor, "CAUSEWAY_RDMA", "the RDMA device, beside that: auto, off, or the name of one");
+    tell_variable(doctor, "CAUSEWAY_RDMA",
+                  "auto: the RDMA device with the rank's address, beside it; off; or the name of one");
     tell_variable(doctor, "CAUSEWAY_NODE", "the NIC on which each host of a job gets a node of its own");
     tell_variable(doctor, "CAUSEWAY_PORTS", "the UDP ports that ranks may use between hosts");
     tell_variable(doctor, "CAUSEWAY_INTEGRITY", "software: CRCs whatever NICs verify");

@@ -186,7 +186,7 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
     }
     if (options->hosts != NULL && hosts_count(options->hosts) < 2) {
         app_error("no list of hosts", options->hosts,
-                  "two or more are wanted, all different, with commas between them; each gets one rank");
+                  "two or more are wanted, all different, without slots, with commas between them; each gets one rank");
         return false;
     }
     for (size_t i = 0; i < ranks->count; i++) {
