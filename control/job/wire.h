@@ -71,6 +71,7 @@ struct cw_wire {
     char undivided[96];   /* why it has fewer loops than dataplane threads were found; "": it has as many */
     bool has_rdma;        /* the endpoint has an RDMA device beside its port, by */
     struct cw_verbs_port rdma;
+    bool rdma_is_named;                      /* by CAUSEWAY_RDMA: there is no doing without it */
     char without_rdma[CW_VERBS_ERROR_BYTES]; /* why it has none though one was found; "": none was */
     uint32_t message_bytes_max;
     bool messages_registered;    /* as in struct cw_paths_config */

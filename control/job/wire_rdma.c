@@ -42,7 +42,8 @@ int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, 
     }
     status = cw_net_rdma_find(&rdma, &request->own->ip, &wire->rdma, wrong, sizeof(wrong));
     wire->has_rdma = status == CW_OK;
-    if (status != CW_OK && rdma.name[0] != 0) {
+    wire->rdma_is_named = rdma.name[0] != 0;
+    if (status != CW_OK && wire->rdma_is_named) {
         return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
     }
     if (status != CW_OK && cw_verbs_are_there()) {
@@ -66,12 +67,11 @@ int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endp
         return CW_OK;
     }
     wire->has_rdma = false;
-    struct cw_net_rdma rdma;
-    if (wish_read(&rdma, error, error_bytes) == CW_OK && rdma.name[0] == 0) {
-        snprintf(wire->without_rdma, sizeof(wire->without_rdma), "%s", wrong); /* packets do */
-        return CW_OK;
+    if (wire->rdma_is_named) {
+        return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
     }
-    return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
+    snprintf(wire->without_rdma, sizeof(wire->without_rdma), "%s", wrong); /* packets do */
+    return CW_OK;
 }
 
 void cw_wire_rdma_write(const struct cw_wire *wire, char *text, size_t text_bytes)

@@ -167,8 +167,7 @@ static void cache_open(struct rdma *rdma)
     if (rdma->device->info.port.kind != CW_VERBS_SIMULATED) {
         (void)cw_memory_watch_open(&rdma->watch, error, sizeof(error)); /* without one nothing is kept */
     }
-    rdma->page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-    cw_cache_init(&rdma->cache, registrar, &rdma->watch, rdma->page_bytes);
+    cw_cache_init(&rdma->cache, registrar, &rdma->watch, (uintptr_t)sysconf(_SC_PAGESIZE));
     rdma->has_cache = true;
 }
 
@@ -179,7 +178,7 @@ static bool kept_register(struct rdma *rdma, struct cw_region *region, void *mem
     if (!rdma->has_cache) {
         cache_open(rdma);
     }
-    uintptr_t place = (uintptr_t)memory % rdma->page_bytes;
+    uintptr_t place = (uintptr_t)memory % rdma->cache.page_bytes;
     if ((has_peers && place >= RDMA_BASE_MAX) || /* a token has no room for it */
         cw_cache_get(&rdma->cache, memory, bytes, has_peers ? CW_VERBS_READ : CW_VERBS_LOCAL, &region->cached) !=
             CW_OK) {

@@ -136,7 +136,6 @@ struct rdma {
     bool has_cache; /* of registrations that are kept: */
     struct cw_cache cache;
     struct cw_memory_watch watch;
-    uintptr_t page_bytes;
     uint32_t buffer_count;
     uint32_t buffer_bytes; /* from one to the next */
     uint32_t *buffer_of_slot;

@@ -60,8 +60,8 @@ void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const 
                    uintptr_t page_bytes);
 
 /* Memory that the device reaches until cw_cache_put. Kinds are the registrar's: an entry is found by its own kind only,
- * of kind 0 any that has the range, of others one of just those pages. CW_OK; CW_ERROR_BUSY: what was there before is still used; CW_ERROR_MEMORY; what the registrar
- * answers when nothing unused is left to make room. */
+ * of kind 0 any that has the range, of others one of just those pages. CW_OK; CW_ERROR_BUSY: what was there before is
+ * still used; CW_ERROR_MEMORY; what the registrar answers when nothing unused is left to make room. */
 int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_t kind, struct cw_cached **entry);
 /* The pages that an entry has registered. */
 const struct cw_pages *cw_cache_pages(const struct cw_cached *entry);

@@ -104,8 +104,10 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintpt
     for (struct cw_mapping *at = mappings->mappings; at != NULL && at->first < end; at = at->next) {
         at->users += at->end > first;
     }
-    *pages = (struct cw_pages){
-        .first = first, .end = end, .next = mappings->pages, .handle = pages->handle, .kind = pages->kind};
+    pages->first = first;
+    pages->end = end;
+    pages->next = mappings->pages;
+    pages->is_retired = false;
     mappings->pages = pages;
     return CW_OK;
 }

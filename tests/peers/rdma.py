@@ -7,7 +7,7 @@ The device is rdma_rxe's, on an interface of one guest (tests/metal/guest.py), w
 hardware, and as steady as is needed to compare them. All spin. A ratio below 1: Causeway is ahead of the better of the others.
 
     puts     8 bytes: half a round trip (us), beside ib_write_lat, which looks at memory and completes nothing at the receiver, and ib_send_lat, which does;
-             1 MiB, 64 outstanding: MB/s, beside ib_write_bw; packets that the device sends for a put of 8 bytes
+             1 MiB, 64 outstanding: MB/s, beside ib_write_bw; packets that the device sends for one of perftest's 8 bytes
     mpi      two ranks that do not see each other's memory: 8 bytes half a round trip (us), windows of 64 KiB and 1 MiB (MiB/s); MPICH and Open MPI over UCX
 """
 import argparse
