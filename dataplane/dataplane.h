@@ -502,6 +502,8 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(RDMA_IN, "notifications and messages by queue pairs")                                                      \
     X(RDMA_COPIED, "bytes copied for an RDMA device: of sources in no region that it knows, or in many pieces")  \
     X(RDMA_UNREGISTERED, "regions that an RDMA device did not take")                                             \
+    X(RDMA_DATAGRAMS_OUT, "packets to groups by an RDMA device")                                                 \
+    X(RDMA_DATAGRAMS_IN, "packets of groups by an RDMA device")                                                  \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \
     X(DROP_HELLO, "dropped: set-up packet that does not fit")                                                    \
     X(OVERLAPS, "debug build: puts that overlapped another one in flight")

@@ -12,8 +12,9 @@ int mcast_flood_begin(struct cw_mcast *mcast)
     if (config->flood_ipv4 == 0) {
         return CW_OK;
     }
-    return config->keeps_flood_address ? mcast_membership_begin(mcast, &mcast->flood, config->flood_ipv4)
-                                       : cw_extension_join(mcast->endpoint, config->flood_ipv4);
+    return config->keeps_flood_address
+               ? mcast_membership_begin(mcast, &mcast->flood, config->flood_ipv4, CW_CARRIER_PORT)
+               : cw_extension_join(mcast->endpoint, config->flood_ipv4, CW_CARRIER_PORT);
 }
 
 void mcast_flood_end(struct cw_mcast *mcast)
@@ -22,7 +23,7 @@ void mcast_flood_end(struct cw_mcast *mcast)
     if (config->keeps_flood_address && config->flood_ipv4 != 0) {
         mcast_membership_end(mcast, &mcast->flood);
     } else if (config->flood_ipv4 != 0) {
-        (void)cw_extension_leave(mcast->endpoint, config->flood_ipv4);
+        (void)cw_extension_leave(mcast->endpoint, config->flood_ipv4, CW_CARRIER_PORT);
     }
 }
 
@@ -37,13 +38,14 @@ void cw_mcast_flood_probe(struct cw_mcast_group *group)
     };
     struct cw_extension_header header = {.type = CW_MCAST_FLOOD_PROBE, .flow = (uint32_t)group->id};
     struct cw_wire_receiver receiver;
-    uint8_t *at = mcast->config.flood_ipv4 == 0 ? NULL : cw_extension_stage(mcast->endpoint);
+    bool is_asked = mcast->config.flood_ipv4 != 0 && group->membership.carrier == CW_CARRIER_PORT;
+    uint8_t *at = is_asked ? cw_extension_stage(mcast->endpoint) : NULL;
     if (at == NULL) {
         return;
     }
     memcpy(at, &prefix, sizeof(prefix));
     header.number = mcast_control_number(group);
-    cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, &receiver);
+    cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(mcast->endpoint, &receiver, &header, sizeof(prefix), mcast_key(group, group->self));
     cw_extension_flush(mcast->endpoint);
 }

@@ -84,12 +84,20 @@ struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t i
     return group;
 }
 
+static enum cw_extension_carrier carrier_of(const struct cw_mcast_group_config *config)
+{
+    return config->by_device ? CW_CARRIER_DEVICE : CW_CARRIER_PORT;
+}
+
 static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
 {
     if (config->id == 0 || config->member_count < 2 || config->member_count > CW_MCAST_MEMBERS_MAX ||
         config->self >= config->member_count || config->ipv4 >> 28 != 0xe || config->epoch == 0 ||
         mcast_group_find(mcast, config->id) != NULL) {
         return CW_ERROR_ARGUMENT;
+    }
+    if (config->by_device && cw_extension_payload_by_device(mcast->endpoint) < CW_MCAST_PAYLOAD_LEAST) {
+        return CW_ERROR_UNSUPPORTED;
     }
     for (uint32_t member = 0; member < config->member_count; member++) {
         struct cw_wire_receiver receiver;
@@ -147,7 +155,11 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     group->relay = group->tree;
     group->relay.arity = CW_MCAST_RELAY_ARITY;
     tree_renew(group);
-    cw_extension_group(mcast->endpoint, config->ipv4, &group->all);
+    cw_extension_group(mcast->endpoint, config->ipv4, carrier_of(config), &group->all);
+    group->payload_max = UINT32_MAX;
+    if (config->by_device) {
+        group->payload_max = cw_extension_payload_by_device(mcast->endpoint) - (uint32_t)sizeof(struct cw_mcast_data);
+    }
     return group;
 }
 
@@ -161,7 +173,7 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     if (made == NULL) {
         return CW_ERROR_MEMORY;
     }
-    status = mcast_membership_begin(mcast, &made->membership, config->ipv4);
+    status = mcast_membership_begin(mcast, &made->membership, config->ipv4, carrier_of(config));
     if (status != CW_OK) {
         group_free(made);
         return status;

@@ -9,12 +9,13 @@ enum {
     /* fixed sizes */
     /* children of a member in the acknowledgement tree, unless configured: a level costs a trip, a child a packet */
     CW_MCAST_ARITY = 16,
-    CW_MCAST_INLINE_MAX = 64,   /* bytes of a message that are copied when it is posted */
-    CW_MCAST_WINDOW = 4096,     /* packet numbers of a stream in flight; a power of two */
-    CW_MCAST_ACK_EVERY = 16,    /* packets that one acknowledgement waits for at most */
-    CW_MCAST_FLOW_BURST = 16,   /* packets of one stream before the next one has its turn */
-    CW_MCAST_EAGER_NAKS = 16,   /* groups up to this size ask at once: so few cannot bury a sender */
-    CW_MCAST_WINDOW_FIRST = 32, /* packets in flight before anything has been measured */
+    CW_MCAST_PAYLOAD_LEAST = 128, /* of a packet: the first one has the head of its message */
+    CW_MCAST_INLINE_MAX = 64,     /* bytes of a message that are copied when it is posted */
+    CW_MCAST_WINDOW = 4096,       /* packet numbers of a stream in flight; a power of two */
+    CW_MCAST_ACK_EVERY = 16,      /* packets that one acknowledgement waits for at most */
+    CW_MCAST_FLOW_BURST = 16,     /* packets of one stream before the next one has its turn */
+    CW_MCAST_EAGER_NAKS = 16,     /* groups up to this size ask at once: so few cannot bury a sender */
+    CW_MCAST_WINDOW_FIRST = 32,   /* packets in flight before anything has been measured */
     CW_MCAST_WINDOW_LEAST = 4,
     CW_MCAST_UNREACHED_PACKETS =
         5, /* that came for oneself, and none for the group: then the network does not forward them */

@@ -113,7 +113,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
 {
     struct cw_mcast_group *group = stream->group;
     struct cw_endpoint *endpoint = group->mcast->endpoint;
-    uint8_t *at = cw_extension_stage(endpoint);
+    uint8_t *at = cw_extension_has_room(endpoint, receiver) ? cw_extension_stage(endpoint) : NULL;
     if (at == NULL) {
         return false;
     }
@@ -378,6 +378,12 @@ static int config_check(const struct cw_mcast_config *config, char *error, size_
         }
     }
     return CW_OK;
+}
+
+uint32_t mcast_payload_max(const struct cw_mcast_group *group)
+{
+    uint32_t most = group->mcast->payload_max;
+    return group->payload_max < most ? group->payload_max : most;
 }
 
 void cw_mcast_mtu(struct cw_mcast *mcast, uint32_t mtu_bytes)

@@ -78,7 +78,10 @@ struct cw_mcast_group_config {
     uint32_t member_count; /* 2 .. CW_MCAST_MEMBERS_MAX */
     uint32_t self;         /* the own index among the members */
     const uint32_t
-        *peers;     /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
+        *peers; /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
+    /* Packets to all go as datagrams of the endpoint's RDMA device (cw_rdma_attach), which all members have; those to
+     * one, acknowledgements and repairs among them, by its port. The same at all members. */
+    bool by_device;
     uint32_t ipv4;  /* of the group, 224.0.0.0/4, host byte order; groups may share one: they are told apart by id */
     uint32_t arity; /* of the acknowledgement tree; 0: CW_MCAST_ARITY; member_count: flat */
     enum cw_mcast_delivery delivery;
@@ -88,7 +91,8 @@ struct cw_mcast_group_config {
 
 /* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port.
  * Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's
- * filters); CW_ERROR_MEMORY; others as cw_port_join. */
+ * filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups); CW_ERROR_MEMORY; others as
+ * cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
 /* Forgets a group. Events that were given before speak of a group that is no more, and their data is gone. Own messages
  * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts`

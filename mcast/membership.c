@@ -4,12 +4,13 @@
 #include "mcast/state.h"
 
 /* Tells the switches, unless the port does; what does not leave is told again later. */
-static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
+static void tell(struct cw_mcast *mcast, const struct membership *membership, bool has_left)
 {
+    uint32_t ipv4 = membership->ipv4;
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
     uint8_t frame[CW_MCAST_MLD_BYTES]; /* the longer one */
     uint32_t bytes = CW_MCAST_IGMP_BYTES;
-    if (cw_extension_reports(mcast->endpoint)) {
+    if (cw_extension_reports(mcast->endpoint, membership->carrier)) {
         return;
     }
     if (cw_ip_is_v4(&own.ip)) {
@@ -22,14 +23,16 @@ static void tell(struct cw_mcast *mcast, uint32_t ipv4, bool has_left)
     (void)cw_extension_frame(mcast->endpoint, frame, bytes);
 }
 
-int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4)
+int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4,
+                           enum cw_extension_carrier carrier)
 {
-    int status = cw_extension_join(mcast->endpoint, ipv4);
+    int status = cw_extension_join(mcast->endpoint, ipv4, carrier);
     if (status != CW_OK) {
         return status;
     }
     *membership = (struct membership){
         .ipv4 = ipv4,
+        .carrier = carrier,
         .interval_ns = CW_MCAST_REPORT_FIRST_NS,
         .timer = {.kind = TIMER_MEMBERSHIP, .mcast = mcast, .membership = membership},
     };
@@ -41,7 +44,7 @@ int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership
 
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership)
 {
-    tell(mcast, membership->ipv4, false);
+    tell(mcast, membership, false);
     mcast_timer_by(&membership->timer, mcast->now_ns + membership->interval_ns);
     membership->interval_ns = earlier(2 * membership->interval_ns, CW_MCAST_REPORT_MAX_NS);
 }
@@ -51,7 +54,8 @@ static bool is_shared(const struct cw_mcast *mcast, const struct membership *own
 {
     for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         for (const struct cw_mcast_group *at = mcast->buckets[bucket]; at != NULL; at = at->next) {
-            if (at->membership.ipv4 == own->ipv4 && &at->membership != own) {
+            const struct membership *other = &at->membership;
+            if (other->ipv4 == own->ipv4 && other->carrier == own->carrier && other != own) {
                 return true;
             }
         }
@@ -62,8 +66,9 @@ static bool is_shared(const struct cw_mcast *mcast, const struct membership *own
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership)
 {
     mcast_timer_stop(&membership->timer);
-    if (cw_extension_leave(mcast->endpoint, membership->ipv4) == CW_OK && !is_shared(mcast, membership)) {
-        tell(mcast, membership->ipv4, true);
+    if (cw_extension_leave(mcast->endpoint, membership->ipv4, membership->carrier) == CW_OK &&
+        !is_shared(mcast, membership)) {
+        tell(mcast, membership, true);
         cw_extension_flush(mcast->endpoint);
     }
 }

@@ -157,7 +157,7 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
                         uint16_t flags)
 {
     struct cw_mcast_group *group = stream->group;
-    uint32_t room = group->mcast->payload_max;
+    uint32_t room = mcast_payload_max(group);
     uint64_t position = (number - message->first) * room;
     uint64_t left = message->bytes - position;
     uint32_t head_bytes = position == 0 ? message->head_bytes : 0; /* the first packet has room for all of it */
@@ -314,7 +314,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     if (sending->message_next - sending->message_noted == mcast->config.queue_max) {
         return CW_ERROR_AGAIN;
     }
-    uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mcast->payload_max + 1;
+    uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mcast_payload_max(group) + 1;
     struct message *message = mcast_message(stream, sending->message_next++);
     *message = (struct message){
         .data = put->data,

@@ -35,6 +35,7 @@ struct timer {
 /* What switches are told of an address, and when they are told again. */
 struct membership {
     uint32_t ipv4;
+    enum cw_extension_carrier carrier;
     uint64_t interval_ns;
     struct timer timer;
 };
@@ -224,6 +225,7 @@ struct cw_mcast_group {
     uint32_t *tree_places;
     uint32_t *tree_live;
     struct cw_wire_receiver all; /* the group as the receiver of packets */
+    uint32_t payload_max;        /* data bytes of a packet that its carrier takes */
     uint64_t control_next;       /* numbers of own packets that are no data */
     struct membership membership;
 };
@@ -293,8 +295,12 @@ void mcast_wait_end(struct stream *stream);
 
 /* ---- membership.c ---- */
 
+/* Data bytes of a packet. */
+uint32_t mcast_payload_max(const struct cw_mcast_group *group);
+
 /* Lets the address in and tells the switches, again and again; as cw_extension_join. */
-int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4);
+int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4,
+                           enum cw_extension_carrier carrier);
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership);
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership);
 

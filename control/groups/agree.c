@@ -161,6 +161,7 @@ static int mcast_open(struct cw_group *group, const struct message *message)
                 .self = group->self,
                 .peers = peers,
                 .ipv4 = groups->config.address_base + message->address,
+                .by_device = message->address >= CW_GROUPS_BY_DEVICE,
                 .delivery = message->delivery == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
                 .epoch = 1,
             },

@@ -4,6 +4,7 @@
 
 #define RESORT (UINT64_C(1))
 #define FLOOD  (UINT64_C(1) << (CW_GROUPS_ADDRESSES - 1))
+#define DEVICE (UINT64_MAX << CW_GROUPS_BY_DEVICE & ~FLOOD)
 
 /* One bit per address that has groups. */
 static uint64_t used(const struct groups_filters *filters)
@@ -21,7 +22,8 @@ struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *i
     uint32_t own = (uint32_t)__builtin_popcountll(has & ~RESORT);
     *is_reserved = CW_GROUPS_FILTERS_LEAST + own + filters->reserved < filters->budget;
     filters->reserved += *is_reserved;
-    return (struct groups_offer){.may = *is_reserved ? ~FLOOD : (has | RESORT) & ~FLOOD, .has = has};
+    uint64_t able = filters->has_device ? ~FLOOD : ~(FLOOD | DEVICE);
+    return (struct groups_offer){.may = *is_reserved ? able : (has | RESORT) & able, .has = has};
 }
 
 void groups_filters_finish(struct groups_filters *filters, bool is_reserved)
@@ -42,6 +44,7 @@ static uint32_t bit_from(uint64_t bits, uint32_t from)
 uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw)
 {
     uint64_t others = may & ~(RESORT | FLOOD);
+    others = (others & DEVICE) != 0 ? others & DEVICE : others;
     uint64_t fresh = others & ~has;
     if (fresh != 0) {
         return bit_from(fresh, (uint32_t)(draw % CW_GROUPS_ADDRESSES));

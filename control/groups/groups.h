@@ -37,6 +37,7 @@
 
 enum {
     CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the flood address's */
+    CW_GROUPS_BY_DEVICE = 32, /* from here on addresses are of groups whose packets go by their members' RDMA devices */
     CW_GROUPS_FILTERS = 20,   /* that a port lets in at a time, unless configured: what network cards have */
     CW_GROUPS_FILTERS_LEAST = 2,
     CW_GROUPS_WHY_BYTES = 160,
@@ -70,6 +71,7 @@ struct cw_groups_config {
         address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
     /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
     uint32_t filter_budget;
+    bool has_device;        /* the endpoint's RDMA device takes datagrams to groups */
     uint64_t seed;          /* random: ids are made of it */
     struct cw_mcast *mcast; /* with cw_groups_flood_address(address_base) as flood_ipv4 */
     struct cw_groups_links links;

@@ -68,7 +68,9 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes)
                  group->unreached);
         return;
     }
-    snprintf(text, text_bytes, "multicast%s", group->is_shared ? ", at an address that it shares" : "");
+    snprintf(text, text_bytes, "multicast%s%s",
+             group->address >= CW_GROUPS_BY_DEVICE ? " by datagrams of RDMA devices" : "",
+             group->is_shared ? ", at an address that it shares" : "");
 }
 
 struct counters_call {

@@ -111,6 +111,7 @@ static int groups_open(struct cw_job *job, const struct job_report *report)
         .rank = job->info.rank,
         .address_base = job->wire.multicast_base,
         .filter_budget = job->wire.filter_budget,
+        .has_device = cw_rdma_has_groups(job->wire.endpoint),
         .seed = job->wire.seed,
         .mcast = job->wire.mcast,
         .links =
@@ -456,16 +457,20 @@ void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
     const struct cw_endpoint *endpoint = job->wire.endpoint;
     text[0] = 0;
     if (job->wire.has_rdma) {
+        const char *why = cw_rdma_without_groups(endpoint);
         const struct cw_cache_counters *counters = cw_rdma_registrations(endpoint);
         uint64_t by_packets = cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UNREGISTERED);
         snprintf(text, text_bytes,
                  "%" PRIu64 " queue pairs came up, %" PRIu64 " broke; %" PRIu64 " work requests, %" PRIu64
                  " notifications and messages by them; %" PRIu64 " registrations of memory, %" PRIu64
-                 " times it was known already; %" PRIu64 " regions the device did not take%s%s",
+                 " times it was known already; %" PRIu64 " regions the device did not take%s; %" PRIu64
+                 " packets to groups and %" PRIu64 " from them by datagrams%s%s%s",
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN),
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_WORK), cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_IN),
                  counters->registered, counters->found, by_packets, by_packets > 0 ? " (is `ulimit -l` enough?)" : "",
+                 cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_DATAGRAMS_OUT),
+                 cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_DATAGRAMS_IN), why[0] != 0 ? ", since " : "", why,
                  cw_rdma_has_failed(endpoint) ? "; the device has failed, and packets carried all from then on" : "");
     }
 }

@@ -17,14 +17,15 @@ struct cw_verbs_net;
 
 struct cw_verbs_net_config {
     uint64_t seed;
-    uint64_t rate_bps;   /* of each device's line */
-    uint64_t delay_ns;   /* one way */
-    uint64_t jitter_ns;  /* up to so much more, within the order of a pair */
-    uint64_t retry_ns;   /* work that does not get there is tried again after this */
-    uint32_t retry_max;  /* ... so often, before its pair breaks */
-    double break_before; /* share of work requests with which their pair breaks, and which are not carried out */
-    double break_after;  /* ... which are, though their sender does not hear of it */
-    uint32_t work_max;   /* as struct cw_verbs_info has them */
+    uint64_t rate_bps;    /* of each device's line */
+    uint64_t delay_ns;    /* one way */
+    uint64_t jitter_ns;   /* up to so much more, within the order of a pair */
+    uint64_t retry_ns;    /* work that does not get there is tried again after this */
+    uint32_t retry_max;   /* ... so often, before its pair breaks */
+    double break_before;  /* share of work requests with which their pair breaks, and which are not carried out */
+    double break_after;   /* ... which are, though their sender does not hear of it */
+    double datagram_loss; /* share of datagrams to groups that a member does not get */
+    uint32_t work_max;    /* as struct cw_verbs_info has them */
     uint32_t receive_max;
     uint32_t pieces_max;
     uint32_t inline_max;
@@ -32,13 +33,15 @@ struct cw_verbs_net_config {
 };
 
 struct cw_verbs_net_counters {
-    uint64_t work;    /* requests carried out */
-    uint64_t bytes;   /* of them */
-    uint64_t packets; /* that they take at an MTU of 1,024, one for each answer aside */
-    uint64_t broken;  /* pairs, by a fault */
-    uint64_t refused; /* work requests, for keys, bounds or rights */
-    uint64_t waited;  /* times that a receive queue was empty */
-    uint64_t wrong;   /* work requests with memory of their own that is not registered: never */
+    uint64_t work;      /* requests carried out */
+    uint64_t bytes;     /* of them */
+    uint64_t packets;   /* that they take at an MTU of 1,024, one for each answer aside */
+    uint64_t broken;    /* pairs, by a fault */
+    uint64_t refused;   /* work requests, for keys, bounds or rights */
+    uint64_t waited;    /* times that a receive queue was empty */
+    uint64_t datagrams; /* sent to groups */
+    uint64_t dropped;   /* ... for want of a buffer, at a member */
+    uint64_t wrong;     /* work requests with memory of their own that is not registered: never */
 };
 
 /* 100 Gb/s, 1 us one way, 7 times 4 ms, no faults, and a device of usual size. */

@@ -7,6 +7,7 @@
 #include "dataplane/flow/table.h"
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"
+#include "dataplane/state/rdma.h"
 
 int cw_endpoint_invite(struct cw_endpoint *endpoint, struct cw_extension *extension)
 {
@@ -44,6 +45,8 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_rece
         .checksum = cw_wire_checksum(0, at + endpoint->overhead_bytes, payload_bytes),
     };
     cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
+    endpoint->signatures[endpoint->staged_count - 1].by_device = receiver->by_device;
+    endpoint->datagram_count += receiver->by_device;
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
 }
 
@@ -112,6 +115,18 @@ uint32_t cw_extension_payload_at(const struct cw_endpoint *endpoint, uint32_t mt
     return bytes < endpoint->payload_bytes_max ? bytes : endpoint->payload_bytes_max;
 }
 
+uint32_t cw_extension_payload_by_device(const struct cw_endpoint *endpoint)
+{
+    uint32_t bytes = endpoint->rdma != NULL ? endpoint->rdma->ops->datagram_bytes(endpoint->rdma) : 0;
+    uint32_t payload = bytes > endpoint->overhead_bytes ? bytes - endpoint->overhead_bytes : 0;
+    return payload < endpoint->payload_bytes_max ? payload : endpoint->payload_bytes_max;
+}
+
+bool cw_extension_has_room(const struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver)
+{
+    return !receiver->by_device || endpoint->rdma->ops->datagram_room(endpoint->rdma) > endpoint->datagram_count;
+}
+
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)
 {
     return cw_congestion_target(endpoint, min_ns, endpoint->overhead_bytes + endpoint->payload_bytes_max,
@@ -151,33 +166,44 @@ static struct cw_ip group_of(const struct cw_endpoint *endpoint, uint32_t ipv4)
     return cw_wire_group(ipv4, !cw_ip_is_v4(&endpoint->config.address.ip));
 }
 
-void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_receiver *receiver)
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier,
+                        struct cw_wire_receiver *receiver)
 {
     uint16_t own_port = endpoint->config.address.udp_port, group_port = endpoint->config.group_port;
     *receiver = (struct cw_wire_receiver){
-        .ip = group_of(endpoint, ipv4), .port = group_port != 0 ? group_port : own_port, .own_port = own_port};
+        .ip = group_of(endpoint, ipv4),
+        .port = group_port != 0 ? group_port : own_port,
+        .own_port = own_port,
+        .by_device = carrier == CW_CARRIER_DEVICE,
+    };
     cw_wire_group_mac(&receiver->ip, receiver->mac);
 }
 
-int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4)
+int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier)
 {
     struct cw_ip group = group_of(endpoint, ipv4);
     uint8_t mac[6];
+    if (carrier == CW_CARRIER_DEVICE) {
+        return endpoint->rdma != NULL ? endpoint->rdma->ops->group_join(endpoint->rdma, &group) : CW_ERROR_UNSUPPORTED;
+    }
     cw_wire_group_mac(&group, mac);
     return cw_port_join(endpoint->port, mac);
 }
 
-int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4)
+int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier)
 {
     struct cw_ip group = group_of(endpoint, ipv4);
     uint8_t mac[6];
+    if (carrier == CW_CARRIER_DEVICE) {
+        return endpoint->rdma != NULL ? endpoint->rdma->ops->group_leave(endpoint->rdma, &group) : CW_ERROR_UNSUPPORTED;
+    }
     cw_wire_group_mac(&group, mac);
     return cw_port_leave(endpoint->port, mac);
 }
 
-bool cw_extension_reports(const struct cw_endpoint *endpoint)
+bool cw_extension_reports(const struct cw_endpoint *endpoint, enum cw_extension_carrier carrier)
 {
-    return endpoint->port->info.reports;
+    return carrier == CW_CARRIER_DEVICE || endpoint->port->info.reports;
 }
 
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key)

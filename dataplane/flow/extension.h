@@ -68,6 +68,8 @@ bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *eve
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);
 /* The same of IP packets of this size, if the port's are not smaller. */
 uint32_t cw_extension_payload_at(const struct cw_endpoint *endpoint, uint32_t mtu_bytes);
+/* Of packets to groups by the device: 0 if it has none. */
+uint32_t cw_extension_payload_by_device(const struct cw_endpoint *endpoint);
 /* The round trip that flows aim at whose smallest one is `min_ns`, in nanoseconds: whoever aims higher on the same
  * links leaves them nothing (cw_congestion_target). */
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns);
@@ -80,13 +82,22 @@ uint64_t cw_extension_random(struct cw_endpoint *endpoint);
 
 /* A peer as the receiver of packets, until the next packet from there; false: no such peer. */
 bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_wire_receiver *receiver);
+/* By what the packets of a group travel. */
+enum cw_extension_carrier {
+    CW_CARRIER_PORT = 0,
+    CW_CARRIER_DEVICE = 1, /* datagrams of the endpoint's RDMA device */
+};
+
 /* A multicast group as their receiver, which its IPv4 address names over IPv6, too (cw_wire_group). */
-void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, struct cw_wire_receiver *receiver);
-/* Lets the packets of such a group in, or no longer; as cw_port_join. */
-int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4);
-int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4);
+void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier,
+                        struct cw_wire_receiver *receiver);
+/* Lets the packets of such a group in, or no longer; as cw_port_join, and CW_ERROR_UNSUPPORTED without such a device. */
+int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
+int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
 /* Whether joining has switches told, too: then the extension need not. */
-bool cw_extension_reports(const struct cw_endpoint *endpoint);
+bool cw_extension_reports(const struct cw_endpoint *endpoint, enum cw_extension_carrier carrier);
+/* Whether a packet more finds room; without, cw_extension_stage tells. */
+bool cw_extension_has_room(const struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver);
 
 /* The key of what `author` writes to the holders of `id`. */
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);

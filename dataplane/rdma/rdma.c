@@ -11,7 +11,7 @@
 static uint32_t turn(struct cw_rdma *base)
 {
     struct rdma *rdma = (struct rdma *)base;
-    uint32_t count = rdma_complete_turn(rdma);
+    uint32_t count = rdma_complete_turn(rdma) + rdma_datagrams_turn(rdma);
     if (rdma->idle_count > 0) {
         rdma_buffers_post(rdma);
     }
@@ -39,9 +39,11 @@ static void dispose(struct cw_rdma *base)
             rdma_memory_unregister(base, region);
         }
     }
+    rdma_datagrams_dispose(rdma);
     rdma_memory_dispose(rdma);
     rdma->endpoint->port->companion = 0;
     cw_verbs_close(rdma->device);
+    rdma_datagrams_free(rdma);
     cw_pool_dispose(&rdma->flows);
     cw_pool_dispose(&rdma->pairs);
     free(rdma->by_number);
@@ -71,6 +73,11 @@ static const struct cw_rdma_ops rdma_ops = {
     .memory_is_busy = rdma_memory_is_busy,
     .memory_unregister = rdma_memory_unregister,
     .slot_released = rdma_slot_released,
+    .datagram_bytes = rdma_datagram_bytes,
+    .group_join = rdma_group_join,
+    .group_leave = rdma_group_leave,
+    .datagram_room = rdma_datagram_room,
+    .datagram_send = rdma_datagram_send,
     .arm = arm,
     .dispose = dispose,
 };
@@ -160,6 +167,17 @@ bool cw_rdma_has_failed(const struct cw_endpoint *endpoint)
     return rdma != NULL && rdma->has_failed;
 }
 
+bool cw_rdma_has_groups(const struct cw_endpoint *endpoint)
+{
+    return endpoint->rdma != NULL && rdma_datagram_bytes(endpoint->rdma) > 0;
+}
+
+const char *cw_rdma_without_groups(const struct cw_endpoint *endpoint)
+{
+    const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
+    return rdma != NULL ? rdma->device->info.without_groups : "no RDMA device";
+}
+
 const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint)
 {
     const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
@@ -173,5 +191,6 @@ struct cw_rdma_memory cw_rdma_memory(const struct cw_endpoint *endpoint)
     return (struct cw_rdma_memory){.receive_bytes = rdma->memory_bytes - staging_bytes,
                                    .staging_bytes = staging_bytes,
                                    .peer_bytes = rdma->flows.object_bytes,
-                                   .pair_bytes = rdma->pairs.object_bytes};
+                                   .pair_bytes = rdma->pairs.object_bytes,
+                                   .group_bytes = rdma->datagrams.memory_bytes};
 }

@@ -49,6 +49,11 @@ void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer);
 /* Whether the device has failed: packets carry all since. */
 bool cw_rdma_has_failed(const struct cw_endpoint *endpoint);
 
+/* Whether the device takes datagrams to multicast groups (cw_mcast_group_config); false without a device. */
+bool cw_rdma_has_groups(const struct cw_endpoint *endpoint);
+/* Why it does not; "": it does. */
+const char *cw_rdma_without_groups(const struct cw_endpoint *endpoint);
+
 /* Registrations that the device keeps for whoever uses the memory again (register/cache.h); NULL: no device. */
 const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint);
 
@@ -59,5 +64,6 @@ struct cw_rdma_memory {
     uint64_t staging_bytes;
     uint64_t peer_bytes;
     uint64_t pair_bytes;
+    uint64_t group_bytes; /* with the first multicast group, for all of them */
 };
 struct cw_rdma_memory cw_rdma_memory(const struct cw_endpoint *endpoint);

@@ -4,6 +4,7 @@
  *   connect.c   the life of a queue pair: offered, connected, up, broken
  *   post.c      operations become work requests
  *   complete.c  completions in: own work, notifications, messages
+ *   datagram.c  packets to groups
  *   memory.c    receive buffers, staging blocks, regions
  *   token.c     a device's key in the token of a region */
 #pragma once
@@ -112,6 +113,26 @@ struct rdma_flow {
     struct cw_verbs_address own_address;
 };
 
+struct rdma_group {
+    struct cw_ip ip;
+    uint32_t joins;
+    uint32_t number; /* at the device */
+};
+
+/* What is sent to groups, and comes to them. */
+struct rdma_datagrams {
+    struct rdma_group groups[CW_VERBS_GROUPS_MAX];
+    uint32_t group_count;
+    uint8_t *memory; /* NULL: there has been no group */
+    uint64_t memory_bytes;
+    uint32_t buffer_bytes; /* from one to the next; those that come first */
+    struct cw_verbs_memory registered;
+    uint16_t idle[CW_VERBS_DATAGRAMS_IN]; /* to be given to the device */
+    uint32_t idle_count;
+    uint16_t free[CW_VERBS_DATAGRAMS_OUT];
+    uint32_t free_count;
+};
+
 struct rdma {
     struct cw_rdma base;
     struct cw_endpoint *endpoint;
@@ -148,6 +169,7 @@ struct rdma {
     uint32_t block_bytes;
     uint16_t free_blocks[RDMA_BLOCKS];
     uint32_t free_block_count;
+    struct rdma_datagrams datagrams;
 };
 
 static inline struct rdma_flow *rdma_flow_of(const struct cw_flow *flow)
@@ -192,6 +214,18 @@ bool rdma_post_ready(struct rdma *rdma, struct rdma_flow *flow);
 /* Own work, then all that has come: both completion queues are empty then. */
 uint32_t rdma_complete_turn(struct rdma *rdma);
 uint32_t rdma_deliver(struct cw_rdma *base);
+
+/* ---- datagram.c ---- */
+
+uint32_t rdma_datagram_bytes(const struct cw_rdma *base);
+int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip);
+int rdma_group_leave(struct cw_rdma *base, const struct cw_ip *ip);
+uint32_t rdma_datagram_room(const struct cw_rdma *base);
+void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void *frame, uint32_t bytes);
+uint32_t rdma_datagrams_turn(struct rdma *rdma);
+void rdma_datagrams_dispose(struct rdma *rdma);
+/* Once the device has been closed: it may have written until then. */
+void rdma_datagrams_free(struct rdma *rdma);
 
 /* ---- memory.c ---- */
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "dataplane/state/rdma.h"
+
 enum { RESERVE_AT_ONCE = 16 /* buffers of the port */ };
 
 static inline void write_tag(const struct cw_endpoint *endpoint, const struct cw_transmit *packet, uint64_t tag)
@@ -112,6 +114,29 @@ static __attribute__((noinline)) void requests_clear(struct cw_endpoint *endpoin
     }
 }
 
+/* Hands the RDMA device what is its own; the others close up. */
+static __attribute__((noinline)) void datagrams_send(struct cw_endpoint *endpoint)
+{
+    uint32_t count = endpoint->staged_count, kept = 0;
+    bool is_v4 = endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cw_transmit *packet = &endpoint->staged[i];
+        if (!endpoint->signatures[i].by_device) {
+            endpoint->staged[kept++] = *packet;
+            continue;
+        }
+        struct cw_ip group = cw_wire_destination(packet->data, is_v4);
+        endpoint->signatures[i].by_device = false;
+        endpoint->rdma->ops->datagram_send(endpoint->rdma, &group, packet->data, packet->length);
+        cw_port_cancel(endpoint->port, packet, 1);
+    }
+    if (endpoint->offloads_out) {
+        requests_clear(endpoint, kept, count);
+    }
+    endpoint->staged_count = kept;
+    endpoint->datagram_count = 0;
+}
+
 bool cw_flush(struct cw_endpoint *endpoint)
 {
     if (endpoint->staged_count == 0) {
@@ -124,6 +149,9 @@ bool cw_flush(struct cw_endpoint *endpoint)
     }
     if (endpoint->overhead_bytes != CW_WIRE_OVERHEAD_BYTES && !endpoint->port->info.writes_checksums) {
         checksums_write(endpoint);
+    }
+    if (endpoint->datagram_count > 0) {
+        datagrams_send(endpoint);
     }
     uint32_t taken = cw_port_transmit(endpoint->port, endpoint->staged, endpoint->staged_count);
     if (endpoint->offloads_out) {
@@ -158,6 +186,7 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
     }
     endpoint->signatures[endpoint->staged_count].wanted = false;
     endpoint->signatures[endpoint->staged_count].seal = NULL;
+    endpoint->signatures[endpoint->staged_count].by_device = false;
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
     const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
     packet->data = spare->data;

@@ -25,6 +25,7 @@ struct cw_seal;
 /* What a staged packet is to be signed, or sealed, with when it leaves. */
 struct cw_signature {
     bool wanted;
+    bool by_device; /* it goes to its group as a datagram of the RDMA device */
     uint16_t error; /* not 0: bits of the UDP checksum that are to be wrong */
     struct cw_seal
         *seal; /* not NULL: sealed with this one instead of signed; the header is as cw_wire_sealed_write has it */
@@ -74,6 +75,7 @@ struct cw_endpoint {
     struct cw_transmit staged[CW_BURST];
     struct cw_signature signatures[CW_BURST]; /* one for each of `staged` */
     uint32_t staged_count;
+    uint32_t datagram_count;            /* of them, that go by the RDMA device */
     struct cw_transmit spare[CW_BURST]; /* reserved and unused */
     uint32_t spare_count;
 

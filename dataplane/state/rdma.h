@@ -65,6 +65,15 @@ struct cw_rdma_ops {
     void (*memory_unregister)(struct cw_rdma *rdma, struct cw_region *region);
     /* A message slot is free again. */
     void (*slot_released)(struct cw_rdma *rdma, uint32_t slot);
+    /* The longest frame that goes to a group as a datagram; 0: the device has no groups. */
+    uint32_t (*datagram_bytes)(const struct cw_rdma *rdma);
+    /* As cw_port_join. */
+    int (*group_join)(struct cw_rdma *rdma, const struct cw_ip *ip);
+    int (*group_leave)(struct cw_rdma *rdma, const struct cw_ip *ip);
+    /* So many frames find room now. */
+    uint32_t (*datagram_room)(const struct cw_rdma *rdma);
+    /* Sends a frame to the members of a group. It is copied, and may get lost. */
+    void (*datagram_send)(struct cw_rdma *rdma, const struct cw_ip *ip, const void *frame, uint32_t bytes);
     /* What comes from now on ends a sleep. */
     void (*arm)(struct cw_rdma *rdma);
     void (*dispose)(struct cw_rdma *rdma);

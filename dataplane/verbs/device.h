@@ -6,12 +6,14 @@
  *    connected). A pair that breaks completes all that is left as CW_VERBS_FLUSHED; only a new pair helps.
  *  - Work that is not signaled completes with the next signaled work of its pair, without a completion of its own.
  *  - Receive buffers are the device's from cw_verbs_receive_post until their completion.
+ *  - Datagrams to groups (UD: unreliable datagrams) may get lost, and do where nobody has given a buffer.
  *  - Nothing above the device knows which implementation is below it; struct cw_verbs_info has the differences.
  *
  * Order of calls
  *    open (cw_verbs_open, cw_verbs_sim_open)
  *    { cw_verbs_memory_register | cw_verbs_receive_post | cw_verbs_poll |
- *      cw_verbs_pair_create { cw_verbs_pair_connect { cw_verbs_post } cw_verbs_pair_break } cw_verbs_pair_destroy }*
+ *      cw_verbs_pair_create { cw_verbs_pair_connect { cw_verbs_post } cw_verbs_pair_break } cw_verbs_pair_destroy |
+ *      cw_verbs_group_join { cw_verbs_datagram_post | cw_verbs_datagram_receive_post } cw_verbs_group_leave }*
  *    cw_verbs_close */
 #pragma once
 
@@ -20,11 +22,15 @@
 #include <stdint.h>
 
 enum {
-    CW_VERBS_PIECES_MAX = 4,    /* of memory, in one work request */
-    CW_VERBS_BURST = 32,        /* work requests, completions, receive buffers in one call */
-    CW_VERBS_NAME_BYTES = 64,   /* of a device, with its final 0 */
-    CW_VERBS_ERROR_BYTES = 256, /* room for a one-line reason, with its final 0 */
-    CW_VERBS_TEXT_BYTES = 200,  /* ... for a port in words */
+    CW_VERBS_PIECES_MAX = 4,     /* of memory, in one work request */
+    CW_VERBS_BURST = 32,         /* work requests, completions, receive buffers in one call */
+    CW_VERBS_NAME_BYTES = 64,    /* of a device, with its final 0 */
+    CW_VERBS_ERROR_BYTES = 256,  /* room for a one-line reason, with its final 0 */
+    CW_VERBS_TEXT_BYTES = 200,   /* ... for a port in words */
+    CW_VERBS_GROUPS_MAX = 64,    /* joined at a time */
+    CW_VERBS_DATAGRAMS_OUT = 64, /* posted to groups, and not complete */
+    CW_VERBS_DATAGRAMS_IN = 256, /* buffers for what comes to groups */
+    CW_VERBS_DATAGRAM_HEAD = 40, /* bytes in front of it in its buffer: a global route header */
 };
 
 enum cw_verbs_rights {
@@ -81,13 +87,15 @@ struct cw_verbs_address {
 struct cw_verbs_info {
     struct cw_verbs_port port;
     uint32_t pair_count_max;
-    uint32_t work_max;    /* posted to a pair and not complete */
-    uint32_t receive_max; /* buffers of the shared receive queue */
-    uint32_t pieces_max;  /* up to CW_VERBS_PIECES_MAX */
-    uint32_t inline_max;  /* bytes that are copied when they are posted */
-    uint64_t message_max; /* bytes of one work request */
-    uint64_t settle_ns;   /* after a pair was broken something may still come by it for so long */
-    int descriptor;       /* readable once an armed completion has come; -1: it cannot be waited for */
+    uint32_t work_max;                         /* posted to a pair and not complete */
+    uint32_t receive_max;                      /* buffers of the shared receive queue */
+    uint32_t pieces_max;                       /* up to CW_VERBS_PIECES_MAX */
+    uint32_t inline_max;                       /* bytes that are copied when they are posted */
+    uint64_t message_max;                      /* bytes of one work request */
+    uint64_t settle_ns;                        /* after a pair was broken something may still come by it for so long */
+    uint32_t datagram_bytes;                   /* of a datagram to a group, at most; 0: there are no groups ... */
+    char without_groups[CW_VERBS_ERROR_BYTES]; /* ... and why */
+    int descriptor; /* readable once an armed completion has come; -1: it cannot be waited for */
 };
 
 /* Registered memory; the fields are the device's. */
@@ -125,8 +133,10 @@ struct cw_verbs_buffer {
 };
 
 enum cw_verbs_queue {
-    CW_VERBS_SENT,     /* own work */
-    CW_VERBS_RECEIVED, /* notifications and messages of peers */
+    CW_VERBS_SENT,      /* own work */
+    CW_VERBS_RECEIVED,  /* notifications and messages of peers */
+    CW_VERBS_DATAGRAMS, /* own ones that have left, and what has come to groups: ids tell them apart */
+    CW_VERBS_QUEUES,
 };
 
 struct cw_verbs_completion {
@@ -134,7 +144,7 @@ struct cw_verbs_completion {
     uint32_t pair; /* its number */
     enum cw_verbs_status status;
     bool is_write;      /* RECEIVED: a notified write; else a message */
-    uint32_t bytes;     /* RECEIVED: of the write, or of the message */
+    uint32_t bytes;     /* RECEIVED: of the write, or of the message; DATAGRAMS: with the head */
     uint32_t immediate; /* RECEIVED */
 };
 
@@ -153,6 +163,11 @@ struct cw_verbs_ops {
     uint32_t (*receive_post)(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers, uint32_t count);
     uint32_t (*poll)(struct cw_verbs_device *device, enum cw_verbs_queue queue, struct cw_verbs_completion *completions,
                      uint32_t count_max);
+    int (*group_join)(struct cw_verbs_device *device, const uint8_t address[16], uint32_t *group);
+    void (*group_leave)(struct cw_verbs_device *device, uint32_t group);
+    bool (*datagram_post)(struct cw_verbs_device *device, uint32_t group, const struct cw_verbs_buffer *datagram);
+    uint32_t (*datagram_receive_post)(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers,
+                                      uint32_t count);
     bool (*has_failed)(struct cw_verbs_device *device);
     void (*arm)(struct cw_verbs_device *device);
     void (*close)(struct cw_verbs_device *device);
@@ -229,6 +244,36 @@ static inline uint32_t cw_verbs_receive_post(struct cw_verbs_device *device, con
     return device->ops->receive_post(device, buffers, count);
 }
 
+/* Has the port join the group with an IP address, an IPv4 one behind ::ffff:0:0; *group: its number here. The network is
+ * told (rdma_cm: IGMP, MLD, or the subnet manager), and answers later: datagrams from before are lost. CW_OK;
+ * CW_ERROR_LIMIT: CW_VERBS_GROUPS_MAX, or what the device has; CW_ERROR_UNSUPPORTED: it has no groups;
+ * CW_ERROR_SYSTEM. */
+static inline int cw_verbs_group_join(struct cw_verbs_device *device, const uint8_t address[16], uint32_t *group)
+{
+    return device->ops->group_join(device, address, group);
+}
+
+static inline void cw_verbs_group_leave(struct cw_verbs_device *device, uint32_t group)
+{
+    device->ops->group_leave(device, group);
+}
+
+/* Sends `bytes` <= datagram_bytes to all who have joined the group, the sender itself perhaps, which are the device's
+ * until the completion. False: it takes no more, or the network has not answered yet. */
+static inline bool cw_verbs_datagram_post(struct cw_verbs_device *device, uint32_t group,
+                                          const struct cw_verbs_buffer *datagram)
+{
+    return device->ops->datagram_post(device, group, datagram);
+}
+
+/* As cw_verbs_receive_post, for what comes to groups: buffers of CW_VERBS_DATAGRAM_HEAD + datagram_bytes, up to
+ * CW_VERBS_DATAGRAMS_IN of them. */
+static inline uint32_t cw_verbs_datagram_receive_post(struct cw_verbs_device *device,
+                                                      const struct cw_verbs_buffer *buffers, uint32_t count)
+{
+    return device->ops->datagram_receive_post(device, buffers, count);
+}
+
 /* Takes up to `count_max` completions, at most CW_VERBS_BURST; returns how many. */
 static inline uint32_t cw_verbs_poll(struct cw_verbs_device *device, enum cw_verbs_queue queue,
                                      struct cw_verbs_completion *completions, uint32_t count_max)
@@ -236,7 +281,7 @@ static inline uint32_t cw_verbs_poll(struct cw_verbs_device *device, enum cw_ver
     return device->ops->poll(device, queue, completions, count_max);
 }
 
-/* Has the next completion of either queue make the descriptor readable. Completions that came before do not: poll once
+/* Has the next completion of any queue make the descriptor readable. Completions that came before do not: poll once
  * more before waiting. */
 static inline void cw_verbs_arm(struct cw_verbs_device *device)
 {

@@ -50,6 +50,7 @@ static void choice_write(struct ibv_context *context, const struct ibv_gid_entry
                  .lid = port->lid,
                  .mtu_bytes = 128u << port->active_mtu},
         .gid_index = (uint8_t)entry->gid_index,
+        .interface = entry->ndev_ifindex,
         .is_global = port->link_layer == IBV_LINK_LAYER_ETHERNET || (port->flags & IBV_QPF_GRH_REQUIRED) != 0,
         .mtu = port->active_mtu,
         .message_max = port->max_msg_sz,

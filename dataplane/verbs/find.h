@@ -8,7 +8,8 @@
 struct verbs_choice {
     struct cw_verbs_port port;
     uint8_t gid_index;
-    bool is_global; /* reached by GID */
+    uint32_t interface; /* the kernel's number of it; 0: it has none */
+    bool is_global;     /* reached by GID */
     enum ibv_mtu mtu;
     uint32_t message_max; /* bytes */
 };

@@ -1,4 +1,4 @@
-/* Devices of libibverbs, by RC queue pairs with one shared receive queue. */
+/* Devices of libibverbs, by RC queue pairs with one shared receive queue; datagrams to groups are multicast.c's. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include "dataplane/status.h"
 #include "dataplane/verbs/find.h"
 #include "dataplane/verbs/module.h"
+#include "dataplane/verbs/multicast.h"
 
 enum {
     PAGE_BYTES = 4096,
@@ -34,8 +35,9 @@ struct verbs_device {
     struct ibv_context *context;
     struct ibv_pd *protection;
     struct ibv_comp_channel *channel;
-    struct ibv_cq *queues[2]; /* by enum cw_verbs_queue */
+    struct ibv_cq *queues[2]; /* CW_VERBS_SENT, CW_VERBS_RECEIVED */
     struct ibv_srq *receive;
+    struct verbs_multicast *multicast; /* NULL: it has no groups */
     struct verbs_choice choice;
     uint32_t reads_in;  /* of peers, that are answered at a time */
     uint32_t reads_out; /* own ones at a time */
@@ -290,6 +292,30 @@ static uint32_t receive_post(struct cw_verbs_device *base, const struct cw_verbs
     return refused != NULL ? (uint32_t)(refused - requests) : 0;
 }
 
+/* ---- groups ---- */
+
+static int group_join(struct cw_verbs_device *base, const uint8_t address[16], uint32_t *group)
+{
+    struct verbs_multicast *multicast = device_of(base)->multicast;
+    return multicast != NULL ? verbs_multicast_join(multicast, address, group) : CW_ERROR_UNSUPPORTED;
+}
+
+static void group_leave(struct cw_verbs_device *base, uint32_t group)
+{
+    verbs_multicast_leave(device_of(base)->multicast, group);
+}
+
+static bool datagram_post(struct cw_verbs_device *base, uint32_t group, const struct cw_verbs_buffer *datagram)
+{
+    return verbs_multicast_post(device_of(base)->multicast, group, datagram);
+}
+
+static uint32_t datagram_receive_post(struct cw_verbs_device *base, const struct cw_verbs_buffer *buffers,
+                                      uint32_t count)
+{
+    return verbs_multicast_receive_post(device_of(base)->multicast, buffers, count);
+}
+
 /* ---- completions ---- */
 
 static enum cw_verbs_status completion_status(enum ibv_wc_status status)
@@ -313,7 +339,9 @@ static uint32_t device_poll(struct cw_verbs_device *base, enum cw_verbs_queue qu
                             struct cw_verbs_completion *completions, uint32_t count_max)
 {
     struct ibv_wc found[CW_VERBS_BURST];
-    int count = ibv_poll_cq(device_of(base)->queues[queue], (int)count_max, found);
+    const struct verbs_device *device = device_of(base);
+    int count = queue == CW_VERBS_DATAGRAMS ? verbs_multicast_poll(device->multicast, found, (int)count_max)
+                                            : ibv_poll_cq(device->queues[queue], (int)count_max, found);
     for (int i = 0; i < count; i++) {
         completions[i] = (struct cw_verbs_completion){.id = (uint32_t)found[i].wr_id,
                                                       .pair = found[i].qp_num,
@@ -335,6 +363,9 @@ static void device_arm(struct cw_verbs_device *base)
     }
     (void)ibv_req_notify_cq(device->queues[CW_VERBS_SENT], 0);
     (void)ibv_req_notify_cq(device->queues[CW_VERBS_RECEIVED], 0);
+    if (device->multicast != NULL) {
+        verbs_multicast_arm(device->multicast);
+    }
 }
 
 /* Pairs tell of themselves by completions. */
@@ -355,6 +386,7 @@ static bool device_has_failed(struct cw_verbs_device *base)
 static void device_close(struct cw_verbs_device *base)
 {
     struct verbs_device *device = device_of(base);
+    verbs_multicast_close(device->multicast);
     if (device->receive != NULL) {
         (void)ibv_destroy_srq(device->receive);
     }
@@ -385,6 +417,10 @@ static const struct cw_verbs_ops verbs_ops = {
     .post = pair_post,
     .receive_post = receive_post,
     .poll = device_poll,
+    .group_join = group_join,
+    .group_leave = group_leave,
+    .datagram_post = datagram_post,
+    .datagram_receive_post = datagram_receive_post,
     .arm = device_arm,
     .has_failed = device_has_failed,
     .close = device_close,
@@ -454,6 +490,18 @@ failed:
     return status_of(errno);
 }
 
+static void groups_make(struct verbs_device *device, const uint8_t address[16])
+{
+    struct cw_verbs_info *info = &device->base.info;
+    const struct verbs_multicast_config config = {.context = device->context,
+                                                  .protection = device->protection,
+                                                  .channel = device->channel,
+                                                  .choice = &device->choice,
+                                                  .address = address};
+    device->multicast = verbs_multicast_open(&config, info->without_groups, sizeof(info->without_groups));
+    info->datagram_bytes = device->multicast != NULL ? info->port.mtu_bytes : 0;
+}
+
 static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_device **opened, char *error,
                       size_t error_bytes)
 {
@@ -468,6 +516,9 @@ static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_devi
         device->base.info.port = device->choice.port;
         device->base.info.message_max = least(device->choice.message_max, MESSAGE_MAX);
         status = device_make(device, config, error, error_bytes);
+    }
+    if (status == CW_OK) {
+        groups_make(device, config->gid);
     }
     if (status != CW_OK) {
         device_close(&device->base);

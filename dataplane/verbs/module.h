@@ -13,4 +13,4 @@ struct cw_verbs_module {
 
 #define CW_VERBS_LIBRARY "libcauseway_verbs.so"
 #define CW_VERBS_TABLE   "cw_verbs_table"
-#define CW_VERBS_BUILD   "causeway " CW_VERSION " verbs 2" /* another number for another table */
+#define CW_VERBS_BUILD   "causeway " CW_VERSION " verbs 3" /* another number for another table */

@@ -105,6 +105,7 @@ struct cw_wire_receiver {
     uint8_t mac[6];  /* of the next hop */
     uint16_t port;
     uint16_t own_port;
+    bool by_device; /* a group, by datagrams of the RDMA device */
 };
 
 struct __attribute__((packed)) cw_wire_header {
@@ -317,6 +318,18 @@ void cw_wire_outer_init(struct cw_wire_outer *outer, const uint8_t mac[6], const
  * to follow, unless the port writes the checksum. */
 void cw_wire_outer_write(const struct cw_wire_outer *outer, const struct cw_wire_receiver *receiver, uint8_t *at,
                          uint32_t payload_bytes);
+
+/* Where a frame of ours goes. */
+static inline struct cw_ip cw_wire_destination(const uint8_t *frame, bool is_v4)
+{
+    struct cw_ip ip;
+    if (is_v4) {
+        const uint8_t *at = ((const struct cw_wire_network *)frame)->destination_ipv4;
+        return cw_ip_v4((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+    }
+    memcpy(ip.bytes, ((const struct cw_wire_network_v6 *)frame)->destination, sizeof(ip.bytes));
+    return ip;
+}
 
 /* The Internet checksum (RFC 1071) of bytes that lie in several pieces; begin with zeros. */
 struct cw_wire_sum {

@@ -109,7 +109,7 @@ void mpi_explain_paths(void)
     if (registrations[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, registrations);
     }
-    char rdma[512];
+    char rdma[1024];
     cw_job_rdma(mpi_process.job, rdma, sizeof(rdma));
     if (rdma[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, rdma);

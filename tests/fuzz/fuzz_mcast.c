@@ -96,7 +96,7 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
         .has_echo = true,
     };
     cw_extension_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, &receiver);
+    cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(endpoint, &receiver, &header, bytes, &key);
     cw_extension_flush(endpoint);
 }
@@ -153,7 +153,7 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
     struct cw_extension_header header = {
         .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
     cw_extension_key(endpoint, id, HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, &receiver);
+    cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
     cw_extension_flush(endpoint);
 }

@@ -52,16 +52,11 @@ class Machines:
         self.nics = NICS[:nics or (2 if count == 1 else 1)]
         self.folder = tempfile.mkdtemp(prefix=PREFIX)
         self.guests, self.ports = {}, {name: free_port() for name in self.names}
-        parameters = [*(PARAMETERS if iommu else WITHOUT), f"hugepages={huge_pages}"]
+        self.keep, self.like = keep, {"parameters": [*(PARAMETERS if iommu else WITHOUT), f"hugepages={huge_pages}"], "memory_mib": memory_mib,
+                                      "processors": processors, "cache": cache}
         try:
             for name in self.names:
-                folder = f"{self.folder}/{name}"
-                os.mkdir(folder)
-                words = ["python3", "-u", DOOR, "serve", *(f"--keep={path}" for path in keep),
-                         *(f"--{'name' if name in self.kernel else 'bind'}={nic}" for nic in self.nics), str(DOOR_PORT)]
-                modules = ["vfio_iommu_type1", "vfio-pci"] if name not in self.kernel else [KERNEL_MODULES.get(model, model)]
-                self.guests[name] = Guest(folder, words, modules=modules, parameters=parameters, qemu=self._devices(name), memory_mib=memory_mib,
-                                          processors=processors, cache=cache, machine="q35,kernel-irqchip=split")
+                self._power_on(name)
             for name in self.names:
                 self._await(name)
                 self._remote_make(name)
@@ -80,20 +75,38 @@ class Machines:
             guest.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _power_on(self, name):
+        folder = f"{self.folder}/{name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        words = ["python3", "-u", DOOR, "serve", *(f"--keep={path}" for path in self.keep),
+                 *(f"--{'name' if name in self.kernel else 'bind'}={nic}" for nic in self.nics), str(DOOR_PORT)]
+        modules = ["vfio_iommu_type1", "vfio-pci"] if name not in self.kernel else [KERNEL_MODULES.get(self.model, self.model)]
+        self.guests[name] = Guest(folder, words, modules=modules, qemu=self._devices(name), machine="q35,kernel-irqchip=split", **self.like)
+
     def mac(self, name, index=0):
         return f"52:54:00:00:{index:02x}:{NAMES.index(name) + 1:02x}"
 
+    def _cable(self, label, index, name, other):
+        """One end of a cable, a pair of datagram sockets: the other may be missing, and comes again."""
+        own, its = (f"{self.folder}/cable{index}{ends}" for ends in (name + other, other + name))
+        return f"dgram,id={label},local.type=unix,local.path={own},remote.type=unix,remote.path={its}"
+
     def _devices(self, name):
-        """What QEMU is to give a guest. A cable is a pair of datagram sockets: an end may be missing, and comes again."""
+        """What QEMU is to give a guest. Two are joined by a cable, one with itself or more than two by a hub, which the first has."""
         words = [*(IOMMU if self.iommu else []), "-netdev", f"user,id=door,hostfwd=tcp:127.0.0.1:{self.ports[name]}-:{DOOR_PORT}",
                  "-device", "virtio-net-pci,netdev=door,addr=0x8", "-monitor", f"unix:{self.folder}/{name}/monitor,server=on,wait=off"]
         for index, nic in enumerate(self.nics):
-            other = self.names[(self.names.index(name) + 1) % len(self.names)]
-            if len(self.names) == 1:
-                words += ["-netdev", f"hubport,id=nic{index},hubid=0"]
+            others = [each for each in self.names if each != name]
+            if len(others) == 1:
+                words += ["-netdev", self._cable(f"nic{index}", index, name, others[0])]
+            elif others and name != self.names[0]:
+                words += ["-netdev", self._cable(f"nic{index}", index, name, self.names[0])]
             else:
-                own, its = (f"{self.folder}/cable{index}{end}" for end in (name, other))
-                words += ["-netdev", f"dgram,id=nic{index},local.type=unix,local.path={own},remote.type=unix,remote.path={its}"]
+                words += ["-netdev", f"hubport,id=nic{index},hubid={0 if not others else index}"]
+                for each in others:
+                    words += ["-netdev", self._cable(f"cable{index}{each}", index, name, each),
+                              "-netdev", f"hubport,id=port{index}{each},hubid={index},netdev=cable{index}{each}"]
             words += ["-device", f"{self.model},id=card{index},netdev=nic{index},mac={self.mac(name, index)},addr=0x{nic[8:10]}{MODELS[self.model]}"]
         return words
 
@@ -179,6 +192,12 @@ class Machines:
 
     def kill(self, name):
         self.guests[name].close()
+
+    def renew(self, name):
+        """Starts a guest that was killed."""
+        self._power_on(name)
+        self._await(name)
+        self._remote_make(name)
 
     def console(self, name):
         with open(f"{self.folder}/{name}/console", encoding="utf-8", errors="replace") as file:

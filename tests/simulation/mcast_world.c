@@ -233,6 +233,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
         .ipv4 = GROUP_IPV4,
         .arity = config->arity,
         .delivery = config->delivery,
+        .by_device = config->verbs != NULL,
         .joins_late = joins_late,
         .epoch = joins_late ? world->epoch : 1,
     };
@@ -286,6 +287,12 @@ static void query_send(struct mcast_world *world)
     cw_link_configure(link, &faulty);
 }
 
+/* As sockets' do; devices know no common one. */
+static void ports_differ(struct sim_host *host, struct cw_endpoint_config *endpoint)
+{
+    endpoint->group_port = host->node % 2 == 0 ? 0 : (uint16_t)(40000 + host->node);
+}
+
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config)
 {
     struct sim_hosts_config hosts;
@@ -294,6 +301,8 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     hosts.node = config->node;
     hosts.memory_bytes = 64;
     hosts.learning = config->learning;
+    hosts.verbs = config->verbs;
+    hosts.prepare = config->verbs != NULL ? ports_differ : NULL;
     hosts.multicast = config->multicast;
     hosts.switches = config->switches > 0 ? config->switches : 1;
     *world = (struct mcast_world){

@@ -28,7 +28,8 @@ struct mcast_world_config {
     enum cw_simulator_multicast multicast; /* a learning switch */
     /* switches learn groups from the members' reports; of several, the first hears a querier at member 0's port */
     bool learning;
-    uint32_t switches;     /* members in blocks; 0: one */
+    const struct cw_verbs_net_config *verbs; /* members have RDMA devices, by which the group's packets go; NULL: not */
+    uint32_t switches;                       /* members in blocks; 0: one */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;

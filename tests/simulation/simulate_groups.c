@@ -5,6 +5,7 @@
  * simulated network and its faults. What a member sends follows from the seed, so every other one knows what must come.
  */
 #include "control/groups/groups.h"
+#include "dataplane/rdma/rdma.h"
 #include "tests/simulation/simulation.h"
 
 enum {
@@ -329,6 +330,7 @@ static void party_create(struct town *town, uint32_t rank)
         .rank = rank,
         .address_base = base,
         .filter_budget = town->budget,
+        .has_device = cw_rdma_has_groups(town->hosts.list[rank].endpoint),
         .seed = town->seed * 1000 + rank,
         .mcast = party->mcast,
         .links =
@@ -351,6 +353,7 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
 {
     struct town *town = calloc(1, sizeof(*town));
     struct sim_hosts_config hosts;
+    struct cw_verbs_net_config verbs;
     *town = (struct town){.seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX};
     town->rank_count = 2 + (uint32_t)simulation_drawn(&town->random, RANKS_MAX - 1);
     town->group_count = 1 + (uint32_t)simulation_drawn(&town->random, GROUPS_MAX);
@@ -364,6 +367,13 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
     hosts.learning = true;
     hosts.multicast = multicast;
     hosts.node.up.loss = hosts.node.down.loss = loss;
+    if (multicast == CW_SIMULATOR_SNOOPS && seed % 2 == 0) { /* the first ranks have RDMA devices */
+        cw_verbs_net_config_init(&verbs);
+        verbs.seed = seed;
+        verbs.datagram_loss = loss;
+        hosts.verbs = &verbs;
+        hosts.verbs_count = 2 + (uint32_t)simulation_drawn(&town->random, town->rank_count - 1);
+    }
     simulation_hosts(&town->hosts, &hosts);
     for (uint32_t rank = 0; rank < town->rank_count; rank++) {
         party_create(town, rank);
@@ -429,7 +439,7 @@ static void must(struct town *town, bool done)
 
 static void opened_in_any_order(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), shared = 0;
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), shared = 0, by_devices = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, seed % 3 == 0 ? 0.02 : 0);
         uint64_t expected = 0;
@@ -454,9 +464,11 @@ static void opened_in_any_order(void **state)
             /* where frames are lost the switch may not have heard of the flood address yet: then it did flood */
             assert_true(!info.floods || seed % 3 == 0);
         }
+        by_devices += town->hosts.verbs != NULL && cw_verbs_net_counters(town->hosts.verbs)->datagrams > 0;
         town_destroy(town);
     }
     assert_true(seeds < 20 || shared > 0); /* some had more groups than addresses */
+    assert_true(by_devices > seeds / 4);   /* some groups are of ranks with devices alone */
 }
 
 /* One dies at some time: groups that were being opened fail at all, others go on without it. */

@@ -1,4 +1,5 @@
 /* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
+#include "dataplane/rdma/rdma.h"
 #include "mcast/state.h"
 #include "tests/simulation/mcast_world.h"
 
@@ -67,6 +68,75 @@ static void every_byte_to_every_member(void **state)
         mcast_world_destroy(&world);
     }
     assert_true(repairs > seeds); /* there was something to repair */
+}
+
+/* Of a group whose members have RDMA devices: its packets to all are datagrams of theirs, as lossy as any network, and
+ * what devices do not bring at all members pass on. */
+static void devices_draw(struct cw_verbs_net_config *verbs, uint64_t seed, uint64_t *random)
+{
+    cw_verbs_net_config_init(verbs);
+    verbs->seed = seed;
+    verbs->jitter_ns = simulation_drawn(random, 3) * 5000;
+    verbs->datagram_loss = (double)simulation_drawn(random, 6) / 100;
+}
+
+static void groups_go_by_devices(void **state)
+{
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t repairs = 0, by_members = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct mcast_world_config config;
+        struct cw_verbs_net_config verbs;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, 3000 + seed, &random);
+        devices_draw(&verbs, seed, &random);
+        uint32_t which = (uint32_t)simulation_drawn(&random, 3 * config.members);
+        verbs.datagram_loss = which < config.members ? 0 : verbs.datagram_loss;
+        config.verbs = &verbs;
+        mcast_world_create(&world, &config);
+        (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_US);
+        if (which < config.members && simulation_drawn(&random, 2) == 0) {
+            cw_verbs_net_fail(world.hosts.verbs, which);
+        } else if (which < config.members) {
+            cw_verbs_net_cut(world.hosts.verbs, which, true);
+        }
+        (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
+        sim_hosts_heal(&world.hosts); /* the ports' network */
+        if (which >= config.members) {
+            cw_verbs_net_heal(world.hosts.verbs);
+        }
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
+        const struct cw_verbs_net_counters *done = cw_verbs_net_counters(world.hosts.verbs);
+        struct cw_mcast_counters counters = mcast_world_counters(&world);
+        repairs += counters.repairs_out + counters.repairs_one_out;
+        by_members += counters.relayed > 0;
+        assert_int_equal(done->wrong, 0);
+        assert_true(config.delivery == CW_MCAST_BY_MEMBERS || done->datagrams > 0);
+        mcast_world_destroy(&world);
+    }
+    assert_true(repairs > seeds && by_members > seeds / 4);
+}
+
+/* Without a fault each packet is one datagram of its sender, and none of them goes by the port. */
+static void a_packet_is_one_datagram(void **state)
+{
+    struct mcast_world_config config;
+    struct cw_verbs_net_config verbs;
+    struct mcast_world world;
+    mcast_world_config_init(&config, 9);
+    cw_verbs_net_config_init(&verbs);
+    config.verbs = &verbs;
+    mcast_world_create(&world, &config);
+    must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete");
+    struct cw_mcast_counters counters = mcast_world_counters(&world);
+    const struct cw_verbs_net_counters *done = cw_verbs_net_counters(world.hosts.verbs);
+    assert_int_equal(done->datagrams, counters.data_out + counters.states_out);
+    assert_int_equal(counters.repairs_out + counters.repairs_one_out + counters.duplicates + done->dropped, 0);
+    assert_int_equal(simulation_counted(&world.hosts, 0, CW_COUNTER_RDMA_DATAGRAMS_OUT), done->datagrams);
+    assert_int_equal(simulation_counted(&world.hosts, 8, CW_COUNTER_RDMA_DATAGRAMS_IN), done->datagrams);
+    assert_true(cw_rdma_memory(world.hosts.list[0].endpoint).group_bytes <= 320 * 4160);
+    mcast_world_destroy(&world);
 }
 
 /* Some die, some stop for a while; the others are told, each when it likes. */
@@ -345,7 +415,7 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
     assert_non_null(at);
     memcpy(at, &prefix, sizeof(prefix));
     cw_extension_key(endpoint, id, author, &key);
-    cw_extension_group(endpoint, FLOOD_IPV4, &receiver);
+    cw_extension_group(endpoint, FLOOD_IPV4, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(endpoint, &receiver, &header, sizeof(prefix), &key);
     cw_extension_flush(endpoint);
     sim_hosts_run(&world->hosts, SIMULATION_MS);
@@ -396,7 +466,7 @@ static void what_is_not_authentic_takes_no_memory(void **state)
         uint8_t *at = cw_extension_stage(endpoint);
         assert_non_null(at);
         memcpy(at, &data, sizeof(data));
-        cw_extension_group(endpoint, GROUP_IPV4, &receiver);
+        cw_extension_group(endpoint, GROUP_IPV4, CW_CARRIER_PORT, &receiver);
         cw_extension_finish(endpoint, &receiver, &header, sizeof(data), &key);
         cw_extension_flush(endpoint);
         sim_hosts_run(&world.hosts, SIMULATION_MS);
@@ -474,6 +544,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_to_every_member),
+        cmocka_unit_test(groups_go_by_devices),
+        cmocka_unit_test(a_packet_is_one_datagram),
         cmocka_unit_test(survivors_get_everything),
         cmocka_unit_test(members_come_late),
         cmocka_unit_test(laggards_are_named),

@@ -320,6 +320,7 @@ static void memory_is_bounded(void **state)
                 (config->pool_slot_count + RDMA_BUFFERS_SPARE) * (config->pool_slot_bytes + 64ull) + 4096);
     assert_true(memory.staging_bytes <= 1 << 20);
     assert_true(memory.peer_bytes <= 384 && memory.pair_bytes <= 384);
+    assert_int_equal(memory.group_bytes, 0); /* without a group */
     sim_hosts_destroy(&hosts);
 }
 
