@@ -39,6 +39,7 @@ enum {
     CW_FLOW_BURST = 16,           /* packets of one flow before the next one has its turn */
     CW_CREDIT_MAX = 16,           /* message slots lent to one sender, and in one frame */
     CW_CREDIT_BATCH = 8,          /* slots asked for at once */
+    CW_CREDIT_ALONG = 6,          /* slots lent along with a message by a queue pair */
     CW_CREDIT_FAR_MAX = 512,      /* slots lent to one sender on a long path: 20 ms at 0.8 Gb/s, in messages of 4 KB */
     CW_CREDIT_FAR_ASK = 16,       /* slots that such a sender asks for at once, at least: more than a batch */
     CW_CREDIT_STORES = 256,       /* peers on long paths that an endpoint holds more than CW_CREDIT_MAX slots of */

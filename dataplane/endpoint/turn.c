@@ -19,8 +19,11 @@
 #include "dataplane/state/rdma.h"
 
 enum {
-    PORT_RETRY_NS = 1000, /* a full port is offered packets again after this */
-    FETCH_SKIPS_MAX = 64,
+    PORT_RETRY_NS = 1000,  /* a full port is offered packets again after this */
+    FETCH_SKIPS = 64,      /* turns without a look at a port that costs a call of the kernel ... */
+    FETCH_SKIPS_CHEAP = 4, /* ... at any other ... */
+    FETCH_LOOKS = 16,      /* ... and where so many looks in a row have found nothing: */
+    FETCH_SKIPS_MOST = 512,
 };
 
 void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
@@ -40,23 +43,31 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
 
 /* ---- packets in ---- */
 
-/* Beside a device, a port that costs a call of the kernel is looked at every few turns, while nothing comes. */
+/* Beside a device the port is looked at every few turns, while nothing comes. */
 static bool port_can_wait(struct cw_endpoint *endpoint)
 {
-    return endpoint->port->info.wait == CW_PORT_WAIT_DESCRIPTOR && endpoint->fetch_skips++ < FETCH_SKIPS_MAX;
+    bool is_dear = endpoint->port->info.wait == CW_PORT_WAIT_DESCRIPTOR;
+    bool is_quiet = endpoint->fetch_looks >= FETCH_LOOKS;
+    return endpoint->fetch_skips++ < (!is_dear ? FETCH_SKIPS_CHEAP : is_quiet ? FETCH_SKIPS_MOST : FETCH_SKIPS);
 }
 
 uint32_t cw_endpoint_fetch(struct cw_endpoint *endpoint)
 {
     if (!endpoint->has_fetched) {
         endpoint->has_fetched = true;
-        if (endpoint->rdma != NULL && port_can_wait(endpoint)) {
-            return 0;
+        if (endpoint->rdma == NULL || !port_can_wait(endpoint)) {
+            endpoint->fetched_count = cw_port_receive(endpoint->port, endpoint->fetched, CW_BURST);
+            bool has_come = endpoint->fetched_count > 0;
+            endpoint->fetch_skips = has_come ? FETCH_SKIPS_MOST : 0;
+            if (has_come) {
+                endpoint->fetch_looks = 0;
+            } else if (endpoint->fetch_looks < FETCH_LOOKS) {
+                endpoint->fetch_looks++;
+            }
         }
-        endpoint->fetched_count = cw_port_receive(endpoint->port, endpoint->fetched, CW_BURST);
-        endpoint->fetch_skips = endpoint->fetched_count > 0 ? FETCH_SKIPS_MAX : 0;
+        endpoint->fetched_completions = endpoint->rdma != NULL ? endpoint->rdma->ops->fetch(endpoint->rdma) : 0;
     }
-    return endpoint->fetched_count;
+    return endpoint->fetched_count + endpoint->fetched_completions;
 }
 
 bool cw_endpoint_arm(struct cw_endpoint *endpoint)
@@ -64,9 +75,9 @@ bool cw_endpoint_arm(struct cw_endpoint *endpoint)
     if (endpoint->rdma == NULL) {
         return false;
     }
-    endpoint->fetch_skips = FETCH_SKIPS_MAX; /* a sleep that the port ends is followed by a look at it */
+    endpoint->fetch_skips = FETCH_SKIPS_MOST; /* a sleep that the port ends is followed by a look at it */
     endpoint->rdma->ops->arm(endpoint->rdma);
-    return endpoint->rdma->ops->turn(endpoint->rdma) > 0;
+    return endpoint->rdma->ops->fetch(endpoint->rdma) > 0;
 }
 
 /* What comes from now on has arrived later. */
@@ -79,7 +90,7 @@ static inline void port_emptied(struct cw_endpoint *endpoint)
 
 static uint32_t receive_burst(struct cw_endpoint *endpoint)
 {
-    uint32_t count = cw_endpoint_fetch(endpoint);
+    uint32_t count = endpoint->fetched_count;
     endpoint->has_fetched = false;
     if (count == 0) {
         if (endpoint->fetch_skips == 0) { /* else nobody has looked */
@@ -129,9 +140,9 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     assert(now_ns >= endpoint->now_ns);
     endpoint->now_ns = now_ns;
     uint32_t work = deliver(endpoint);
+    /* a packet that was sent once its sender knew of a put by the queue pair comes after that put */
+    (void)cw_endpoint_fetch(endpoint);
     if (endpoint->rdma != NULL) {
-        /* a packet that was sent once its sender knew of a put by the queue pair comes after that put */
-        (void)cw_endpoint_fetch(endpoint);
         work += endpoint->rdma->ops->turn(endpoint->rdma);
     }
     work += receive_burst(endpoint);

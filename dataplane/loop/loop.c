@@ -58,8 +58,7 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
     uint32_t packets = cw_endpoint_fetch(endpoint);
     bool commands = !cw_commands_empty(&loop->commands) || cw_loop_has_calls(loop);
     loop->counters.turns++;
-    bool may_skip = endpoint->rdma == NULL && loop->skipped < SKIP_MAX; /* a device is looked at in every turn */
-    if (packets == 0 && !commands && may_skip && cw_endpoint_idle(endpoint)) {
+    if (packets == 0 && !commands && loop->skipped < SKIP_MAX && cw_endpoint_idle(endpoint)) {
         cw_endpoint_fetched_nothing(endpoint);
         loop->skipped++;
         loop->counters.turns_idle++;

@@ -338,30 +338,61 @@ static uint32_t grantable(const struct cw_endpoint *endpoint, const struct cw_fl
     return most < CW_CREDIT_MAX ? most : CW_CREDIT_MAX;
 }
 
-static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
+/* Lends `count` slots, as many as grantable says or fewer. */
+static void lend(struct cw_endpoint *endpoint, struct cw_flow *flow, uint16_t *slots, uint32_t count)
 {
     struct cw_message_pool *pool = &endpoint->messages;
     struct cw_credit *credit = &flow->credit;
-    struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_GRANT);
-    if (operation == NULL) {
-        return false;
-    }
-    uint32_t count = grantable(endpoint, flow);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = pool->free_first;
         pool->free_first = pool->slots[slot].next;
         pool->slots[slot] = (struct cw_slot){.peer = flow->index, .next = NO_SLOT, .state = CW_SLOT_LENT};
-        operation->slots[i] = (uint16_t)slot;
+        slots[i] = (uint16_t)slot;
     }
     pool->free_count -= count;
     uint32_t lent = endpoint->config.pool_slot_count - pool->free_count;
     pool->lent_most = lent > pool->lent_most ? lent : pool->lent_most;
-    operation->bytes = count;
     credit->owed = (uint16_t)(credit->owed - count);
     credit->lent = (uint16_t)(credit->lent + count);
     credit->recalled = false;
+}
+
+static bool grant(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    struct cw_operation *operation = open_credit(endpoint, flow, CW_OPERATION_GRANT);
+    if (operation == NULL) {
+        return false;
+    }
+    operation->bytes = grantable(endpoint, flow);
+    lend(endpoint, flow, operation->slots, (uint32_t)operation->bytes);
     cw_operation_queue_up(endpoint, operation);
     return true;
+}
+
+void cw_messages_grant_along(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_flow *flow = operation->flow;
+    bool plenty = endpoint->messages.free_count > endpoint->config.pool_slot_count / 2;
+    if (flow->credit.owed == 0 || !plenty || operation->granted_count > 0) { /* it is sent once more */
+        return;
+    }
+    uint32_t count = grantable(endpoint, flow);
+    operation->granted_count = (uint8_t)(count < CW_CREDIT_ALONG ? count : CW_CREDIT_ALONG);
+    lend(endpoint, flow, operation->granted, operation->granted_count);
+}
+
+void cw_messages_ungrant(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    struct cw_credit *credit = &operation->flow->credit;
+    for (uint32_t i = 0; i < operation->granted_count; i++) {
+        free_slot(&endpoint->messages, operation->granted[i]);
+        credit->lent--;
+        credit->owed++;
+    }
+    if (operation->granted_count > 0) {
+        enlist(&endpoint->messages, operation->flow);
+    }
+    operation->granted_count = 0;
 }
 
 /* Slots that a sender who is likely to send again is lent at once. By a queue pair a frame of credit has a work request
@@ -488,21 +519,27 @@ static bool slots_of(const struct cw_wire_frame *frame, uint16_t slots[CW_CREDIT
     return true;
 }
 
+bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, const uint16_t *slots, uint32_t count)
+{
+    struct cw_credit *credit = &flow->credit;
+    if (count + credit->count > slots_at_hand_max(credit)) {
+        return false;
+    }
+    memcpy(slots_at_hand(credit) + credit->count, slots, count * sizeof(slots[0]));
+    credit->count = (uint16_t)(credit->count + count);
+    credit->wanted = credit->wanted > count ? (uint16_t)(credit->wanted - count) : 0;
+    cw_messages_pump(endpoint, flow);
+    return true;
+}
+
 static bool take_grant(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
                        bool check)
 {
     uint16_t slots[CW_CREDIT_MAX];
-    struct cw_credit *credit = &flow->credit;
-    if (!slots_of(frame, slots) || frame->length + credit->count > slots_at_hand_max(credit)) {
+    if (!slots_of(frame, slots) || frame->length + flow->credit.count > slots_at_hand_max(&flow->credit)) {
         return false;
     }
-    if (!check) {
-        memcpy(slots_at_hand(credit) + credit->count, slots, frame->length * sizeof(slots[0]));
-        credit->count = (uint16_t)(credit->count + frame->length);
-        credit->wanted = credit->wanted > frame->length ? (uint16_t)(credit->wanted - frame->length) : 0;
-        cw_messages_pump(endpoint, flow);
-    }
-    return true;
+    return check || cw_messages_granted(endpoint, flow, slots, frame->length);
 }
 
 static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,

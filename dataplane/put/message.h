@@ -49,5 +49,12 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Owner: lends what is owed to a peer that something is sent to now, in the same packet. */
 void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
+/* Owner: the same in a message that leaves by a queue pair, to whose operation the slots belong until it is done; it may
+ * be sent again. Packets know no such thing: what was lent is taken back before they carry the message. */
+void cw_messages_grant_along(struct cw_endpoint *endpoint, struct cw_operation *operation);
+void cw_messages_ungrant(struct cw_endpoint *endpoint, struct cw_operation *operation);
+/* Sender: `count` slots of the peer's are lent to us. False: more than can be. */
+bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, const uint16_t *slots, uint32_t count);
+
 /* Owner: lends to those who wait, as far as slots, operations and numbers allow. Once a turn. */
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint);

@@ -414,7 +414,7 @@ void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *op
 }
 
 /* Packets carry what was the queue pair's. */
-static void turn_to_packets(struct cw_flow *flow)
+static void turn_to_packets(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     for (struct cw_operation *operation = flow->rdma->open_first; operation != NULL; operation = operation->open_next) {
         if (operation->complete || !operation->by_rdma) {
@@ -427,6 +427,7 @@ static void turn_to_packets(struct cw_flow *flow)
         operation->position = 0;
         operation->cursor = (struct cw_source_cursor){0};
         if (operation->kind == CW_OPERATION_MESSAGE && operation->token != 0) {
+            cw_messages_ungrant(endpoint, operation);
             cw_messages_take_back(operation); /* those that have lower numbers come first */
             operation->is_wanted = false;
         }
@@ -438,7 +439,7 @@ void cw_operations_number(struct cw_endpoint *endpoint, struct cw_flow *flow, bo
     struct cw_operation *next;
     flow->rdma->is_short = false;
     if (to_packets) {
-        turn_to_packets(flow);
+        turn_to_packets(endpoint, flow);
     }
     for (struct cw_operation *operation = flow->rdma->open_first; operation != NULL; operation = next) {
         next = operation->open_next;

@@ -44,6 +44,7 @@ static void work_completed(struct rdma *rdma, const struct cw_verbs_completion *
     }
     uint32_t end = completion->id + 1;
     if ((int32_t)(end - pair->work_seen) > 0) {
+        rdma->work_open -= end - pair->work_seen;
         pair->work_seen = end;
     }
     if (completion->status == CW_VERBS_OK) {
@@ -125,7 +126,12 @@ static bool message_came(struct rdma *rdma, struct rdma_flow *flow, const struct
     uint32_t bytes = completion->bytes - (uint32_t)sizeof(*header);
     uint64_t offset = (uint64_t)header->slot * endpoint->config.pool_slot_bytes;
     const struct cw_reassembly_frame frame = {.offset = offset, .total = bytes, .number = UINT64_MAX};
-    if (endpoint->messages.region == NULL || !cw_messages_expects(endpoint, flow->flow, &frame)) {
+    uint32_t granted = header->granted_count;
+    if (endpoint->messages.region == NULL || !cw_messages_expects(endpoint, flow->flow, &frame) ||
+        granted > CW_CREDIT_ALONG) {
+        return false;
+    }
+    if (granted > 0 && !cw_messages_granted(endpoint, flow->flow, header->granted, granted)) {
         return false;
     }
     uint32_t slot = cw_messages_fill(endpoint, offset);
@@ -208,27 +214,60 @@ static void receive_completed(struct rdma *rdma, const struct cw_verbs_completio
 
 /* ---- a turn ---- */
 
-/* No more than the device has buffers, which it gets back afterwards. */
-static uint32_t poll_all(struct rdma *rdma, enum cw_verbs_queue queue,
-                         void (*take)(struct rdma *rdma, const struct cw_verbs_completion *completion))
+uint32_t rdma_fetch(struct cw_rdma *base)
 {
-    struct cw_verbs_completion completions[CW_VERBS_BURST];
-    uint32_t total = 0;
-    uint32_t count;
-    do {
-        count = cw_verbs_poll(rdma->device, queue, completions, CW_VERBS_BURST);
-        for (uint32_t i = 0; i < count; i++) {
-            take(rdma, &completions[i]);
+    struct rdma *rdma = (struct rdma *)base;
+    uint32_t count = 0;
+    for (uint32_t queue = 0; queue < CW_VERBS_QUEUES; queue++) {
+        struct rdma_fetched *fetched = &rdma->fetched[queue];
+        bool is_of_use = queue == CW_VERBS_SENT        ? rdma->work_open > 0
+                         : queue == CW_VERBS_DATAGRAMS ? rdma_has_datagrams(rdma)
+                                                       : true;
+        if (fetched->count == 0 && is_of_use) {
+            fetched->count = cw_verbs_poll(rdma->device, queue, fetched->list, CW_VERBS_BURST);
         }
+        count += fetched->count;
+    }
+    return count;
+}
+
+/* No more than the device has buffers, which it gets back afterwards. What was fetched is from before the clock was
+ * read: where a pair is to be found drained there must be a look after that. */
+uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take)
+{
+    struct rdma_fetched *fetched = &rdma->fetched[queue];
+    bool has_broken = rdma->restless_first != NULL || rdma->spent_first != NULL;
+    uint32_t total = 0;
+    uint32_t count = fetched->count;
+    fetched->count = 0;
+    take(rdma, fetched->list, count);
+    while (count == CW_VERBS_BURST || has_broken) {
+        has_broken = false;
         total += count;
-    } while (count == CW_VERBS_BURST);
-    return total;
+        count = cw_verbs_poll(rdma->device, queue, fetched->list, CW_VERBS_BURST);
+        take(rdma, fetched->list, count);
+    }
+    return total + count;
+}
+
+static void work_take(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        work_completed(rdma, &list[i]);
+    }
+}
+
+static void receive_take(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        receive_completed(rdma, &list[i]);
+    }
 }
 
 uint32_t rdma_complete_turn(struct rdma *rdma)
 {
-    uint32_t count = poll_all(rdma, CW_VERBS_SENT, work_completed);
+    uint32_t count = rdma_poll_all(rdma, CW_VERBS_SENT, work_take);
     rdma_feed(rdma);
-    count += poll_all(rdma, CW_VERBS_RECEIVED, receive_completed);
+    count += rdma_poll_all(rdma, CW_VERBS_RECEIVED, receive_take);
     return count;
 }

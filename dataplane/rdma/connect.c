@@ -75,6 +75,7 @@ void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair)
         link = &(*link)->next_by_number;
     }
     *link = pair->next_by_number;
+    rdma->work_open -= pair->work_posted - pair->work_seen;
     cw_verbs_pair_destroy(pair->verbs);
     for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
         rdma_block_return(rdma, pair, i);

@@ -141,7 +141,7 @@ static void port_write(const struct cw_endpoint *endpoint, uint8_t *frame, uint3
     }
 }
 
-static uint32_t completions_take(struct rdma *rdma, const struct cw_verbs_completion *completions, uint32_t count)
+static void completions_take(struct rdma *rdma, const struct cw_verbs_completion *completions, uint32_t count)
 {
     struct rdma_datagrams *datagrams = &rdma->datagrams;
     struct cw_received packets[CW_VERBS_BURST];
@@ -172,24 +172,15 @@ static uint32_t completions_take(struct rdma *rdma, const struct cw_verbs_comple
     for (uint32_t i = 0; i < received; i++) { /* theirs to read until now */
         datagrams->idle[datagrams->idle_count++] = buffers[i];
     }
-    return count;
+    receive_post(rdma);
 }
 
 uint32_t rdma_datagrams_turn(struct rdma *rdma)
 {
-    struct rdma_datagrams *datagrams = &rdma->datagrams;
-    struct cw_verbs_completion completions[CW_VERBS_BURST];
-    uint32_t total = 0;
-    uint32_t count;
-    if (datagrams->memory == NULL || (datagrams->group_count == 0 && datagrams->free_count == OUT)) {
+    if (!rdma_has_datagrams(rdma)) {
         return 0;
     }
-    do {
-        count = cw_verbs_poll(rdma->device, CW_VERBS_DATAGRAMS, completions, CW_VERBS_BURST);
-        total += completions_take(rdma, completions, count);
-        receive_post(rdma);
-    } while (count == CW_VERBS_BURST && total < IN);
-    return total;
+    return rdma_poll_all(rdma, CW_VERBS_DATAGRAMS, completions_take);
 }
 
 /* ---- out ---- */

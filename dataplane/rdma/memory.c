@@ -43,7 +43,7 @@ void rdma_slot_released(struct cw_rdma *base, uint32_t slot)
     if (buffer != RDMA_NO_BUFFER) { /* else its message came by packets */
         rdma->buffer_of_slot[slot] = RDMA_NO_BUFFER;
         rdma_buffer_give(rdma, buffer);
-        if (rdma->idle_count >= CW_VERBS_BURST || rdma->idle_count >= rdma->buffer_count / RDMA_IDLE_SHARE) {
+        if (rdma->idle_count >= rdma->idle_most) {
             rdma_buffers_post(rdma); /* there may be no turn soon */
         }
     }
@@ -81,6 +81,8 @@ int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
         return CW_ERROR_LIMIT;
     }
     rdma->buffer_count = most < slots + RDMA_BUFFERS_SPARE ? most : slots + RDMA_BUFFERS_SPARE;
+    uint32_t spare = rdma->buffer_count - slots; /* those of slots are there for whoever was lent one */
+    rdma->idle_most = spare / 2 < CW_VERBS_BURST ? spare / 2 : CW_VERBS_BURST;
     uint32_t slot_bytes = config->pool_slot_bytes > 64 ? config->pool_slot_bytes : 64;
     rdma->buffer_bytes = 64 + round_up(slot_bytes, 64);
     rdma->block_bytes = round_up(slot_bytes + sizeof(struct rdma_header), 4096);

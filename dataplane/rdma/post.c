@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/put/message.h"
 #include "dataplane/put/operation.h"
 #include "dataplane/rdma/rdma_state.h"
 
@@ -100,6 +101,7 @@ static void hand_over(struct rdma *rdma, struct batch *batch)
             rdma_block_return(rdma, batch->pair, batch->work[i].id);
         }
         batch->pair->work_posted -= batch->count - taken;
+        rdma->work_open -= batch->count - taken;
         rdma_connect_broken(rdma, batch->pair->flow);
     }
     batch->count = 0;
@@ -128,6 +130,7 @@ static void commit(struct rdma *rdma, struct batch *batch, struct cw_verbs_work 
     work->signaled = wants_signal || is_due;
     pair->unsignaled = work->signaled ? 0 : pair->unsignaled;
     pair->work_posted++;
+    rdma->work_open++;
     batch->count++;
 }
 
@@ -285,8 +288,11 @@ static enum outcome make_send(struct rdma *rdma, struct cw_operation *operation,
 
 static enum outcome make_message(struct rdma *rdma, struct cw_operation *operation, struct batch *batch)
 {
-    const struct rdma_header header = {
-        .kind = RDMA_MESSAGE_SLOT, .slot = (uint16_t)(operation->offset / operation->flow->session.pool_slot_bytes)};
+    cw_messages_grant_along(rdma->endpoint, operation);
+    struct rdma_header header = {.kind = RDMA_MESSAGE_SLOT,
+                                 .granted_count = operation->granted_count,
+                                 .slot = (uint16_t)(operation->offset / operation->flow->session.pool_slot_bytes)};
+    memcpy(header.granted, operation->granted, sizeof(header.granted));
     return make_send(rdma, operation, &header, batch);
 }
 

@@ -12,7 +12,7 @@ static uint32_t turn(struct cw_rdma *base)
 {
     struct rdma *rdma = (struct rdma *)base;
     uint32_t count = rdma_complete_turn(rdma) + rdma_datagrams_turn(rdma);
-    if (rdma->idle_count > 0) {
+    if (rdma->idle_count >= rdma->idle_most) {
         rdma_buffers_post(rdma);
     }
     return count + rdma_connect_turn(rdma);
@@ -61,6 +61,7 @@ static const struct cw_rdma_ops rdma_ops = {
     .queue = rdma_queue,
     .retry = rdma_retry,
     .push = rdma_push,
+    .fetch = rdma_fetch,
     .turn = turn,
     .deliver = rdma_deliver,
     .deadline = deadline,

@@ -17,7 +17,6 @@
 enum {
     RDMA_BUFFERS_SPARE = 512, /* receive buffers beside those of message slots: for notifications and credit */
     RDMA_BUFFERS_LEAST = 16,  /* ... of a device that has room for few */
-    RDMA_IDLE_SHARE = 8,      /* of the buffers: no more are kept from the device for the sake of one call */
     RDMA_WORK = 128,          /* requests of a pair that are not complete */
     RDMA_BLOCKS = 64,         /* of staging */
     RDMA_BLOCK_BYTES = 16 << 10,
@@ -44,10 +43,9 @@ enum rdma_message_kind {
 /* In front of what is sent into a receive buffer. */
 struct rdma_header {
     uint8_t kind;
-    uint8_t reserved;
+    uint8_t granted_count; /* SLOT: slots that are lent to the receiver along with it */
     uint16_t slot;
-    uint32_t reserved_too;
-    uint64_t reserved_last;
+    uint16_t granted[CW_CREDIT_ALONG];
 };
 static_assert(sizeof(struct rdma_header) == 16, "in front of a message");
 
@@ -133,10 +131,18 @@ struct rdma_datagrams {
     uint32_t free_count;
 };
 
+/* Completions that were found by a look and wait for the turn. */
+struct rdma_fetched {
+    uint32_t count;
+    struct cw_verbs_completion list[CW_VERBS_BURST];
+};
+
 struct rdma {
     struct cw_rdma base;
     struct cw_endpoint *endpoint;
     struct cw_verbs_device *device;
+    struct rdma_fetched fetched[CW_VERBS_QUEUES];
+    uint64_t work_open; /* requests of all pairs that have not been seen to end */
     struct cw_pool flows;
     struct cw_pool pairs;
     struct rdma_pair **by_number;
@@ -159,6 +165,7 @@ struct rdma {
     struct cw_memory_watch watch;
     uint32_t buffer_count;
     uint32_t buffer_bytes; /* from one to the next */
+    uint32_t idle_most;    /* are kept from the device for the sake of one call */
     uint32_t *buffer_of_slot;
     uint32_t *idle_buffers; /* to be given to the device */
     uint32_t idle_count;
@@ -211,11 +218,22 @@ bool rdma_post_ready(struct rdma *rdma, struct rdma_flow *flow);
 
 /* ---- complete.c ---- */
 
+uint32_t rdma_fetch(struct cw_rdma *base);
 /* Own work, then all that has come: both completion queues are empty then. */
 uint32_t rdma_complete_turn(struct rdma *rdma);
+/* Takes all completions of a queue, those that were fetched first. */
+typedef void (*rdma_take)(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count);
+uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take);
 uint32_t rdma_deliver(struct cw_rdma *base);
 
 /* ---- datagram.c ---- */
+
+/* Whether anybody waits for datagrams, or has sent some. */
+static inline bool rdma_has_datagrams(const struct rdma *rdma)
+{
+    const struct rdma_datagrams *datagrams = &rdma->datagrams;
+    return datagrams->memory != NULL && (datagrams->group_count > 0 || datagrams->free_count < CW_VERBS_DATAGRAMS_OUT);
+}
 
 uint32_t rdma_datagram_bytes(const struct cw_rdma *base);
 int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip);

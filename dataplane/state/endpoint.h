@@ -68,8 +68,10 @@ struct cw_endpoint {
     /* packets taken from the port and not yet looked at */
     struct cw_received fetched[CW_BURST];
     uint32_t fetched_count;
-    bool has_fetched;    /* for the next turn, even if there was nothing */
-    uint8_t fetch_skips; /* turns in which the port was not looked at */
+    uint32_t fetched_completions; /* that wait in the RDMA device's part */
+    bool has_fetched;             /* for the next turn, even if there was nothing */
+    uint16_t fetch_skips;         /* turns in which the port was not looked at */
+    uint8_t fetch_looks;          /* in a row that have found nothing there */
 
     /* packets on their way to the port */
     struct cw_transmit staged[CW_BURST];

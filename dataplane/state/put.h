@@ -63,6 +63,7 @@ struct cw_operation {
     bool is_held : 1;        /* not to be queued yet, since the one before it in its lane goes another way */
     bool is_wanted : 1;      /* ... and would have been */
     bool is_queued : 1;      /* BY_RDMA: handed to the queue pair */
+    uint8_t granted_count;   /* MESSAGE, BY_RDMA: slots in `granted` */
     uint32_t work_end;       /* BY_RDMA: number of the work request behind its last one */
 
     union { /* from here on undefined until set */
@@ -77,6 +78,7 @@ struct cw_operation {
         } local; /* GET: where the answer goes */
     };
     struct cw_source_cursor cursor;
+    uint16_t granted[CW_CREDIT_ALONG]; /* MESSAGE, BY_RDMA: lent to the peer along with it */
 };
 
 static_assert(offsetof(struct cw_operation, bytes_inline) == 128, "two cache lines in front of the data");

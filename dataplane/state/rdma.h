@@ -42,6 +42,8 @@ struct cw_rdma_ops {
     void (*retry)(struct cw_rdma *rdma, struct cw_flow *flow);
     /* Hands to the device what is queued, as far as it takes it. */
     void (*push)(struct cw_rdma *rdma);
+    /* Looks for what has come, and keeps it for `turn`; how much there is. Packets are fetched before. */
+    uint32_t (*fetch)(struct cw_rdma *rdma);
     /* What came by queue pairs is taken here; before packets are that were fetched before. */
     uint32_t (*turn)(struct cw_rdma *rdma);
     /* Gives events that found no room before; returns how many. */

@@ -15,7 +15,7 @@
 #include "mpi/state/process.h"
 
 /* How long a wait looks before it lets others have the core, and yields before it sleeps. */
-enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, YIELDS = 20, ASKS_TO_SLEEP = 32 };
+enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, SPINS_TO_PAUSE = 16, YIELDS = 20, ASKS_TO_SLEEP = 32 };
 #define MOVE_INTERVAL_NS 20000000ull
 #define YIELD_NS         1000000ull
 #define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
@@ -218,7 +218,9 @@ void mpi_progress_wait(const struct mpi_wait *wait)
             if (spins % SPINS_TO_DOUBT == 0 && core_is_shared()) {
                 sched_yield();
             }
-            __builtin_ia32_pause();
+            if (spins % SPINS_TO_PAUSE == 0) { /* a look takes longer than a pause is there for */
+                __builtin_ia32_pause();
+            }
             continue;
         }
         uint64_t now_ns = cw_clock_ns();

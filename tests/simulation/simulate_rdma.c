@@ -108,6 +108,31 @@ static void a_put_is_one_work_request(void **state)
 }
 
 /* Nothing lost, nothing twice, nothing else, whichever side's pair breaks and whenever. */
+/* Whoever answers messages by messages needs no work request for the credit. */
+static void credit_goes_along(void **state)
+{
+    enum { TURNS = 200 };
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(hosts.verbs);
+    uint64_t work = 0;
+    for (uint32_t i = 0; i < 2 * TURNS; i++) {
+        uint64_t bytes = i, arrived = hosts.list[1 - i % 2].arrived_messages;
+        work = i == TURNS ? counters->work : work;
+        const struct cw_message message = {
+            .peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
+            .source = {.kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = &bytes, .bytes = sizeof(bytes)}},
+        };
+        assert_int_equal(cw_message_send(hosts.list[i % 2].endpoint, &message), CW_OK);
+        sim_hosts_run(&hosts, 100 * SIMULATION_US);
+        assert_int_equal(hosts.list[1 - i % 2].arrived_messages, arrived + 1);
+    }
+    assert_int_equal(counters->work, work + TURNS);
+    sim_hosts_destroy(&hosts);
+}
+
 static void broken_pairs_lose_nothing(void **state)
 {
     struct cw_verbs_net_config verbs;
@@ -354,6 +379,7 @@ int main(void)
         cmocka_unit_test(tokens_stand_for_keys),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_put_is_one_work_request),
+        cmocka_unit_test(credit_goes_along),
         cmocka_unit_test(broken_pairs_lose_nothing),
         cmocka_unit_test(packets_take_over),
         cmocka_unit_test(what_no_device_knows_goes_by_packets),
