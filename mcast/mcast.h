@@ -94,6 +94,8 @@ struct cw_mcast_group_config {
  * filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups); CW_ERROR_MEMORY; others as
  * cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
+/* Whether packets of the group come from now on: who tells others that it is in had better wait for it. */
+bool cw_mcast_is_joined(const struct cw_mcast_group *group);
 /* Forgets a group. Events that were given before speak of a group that is no more, and their data is gone. Own messages
  * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts`
  * [queue_max], the first *complete_count of which had come to all; NULL, NULL: nobody asks. */

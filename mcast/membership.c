@@ -42,6 +42,12 @@ int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership
     return CW_OK;
 }
 
+bool cw_mcast_is_joined(const struct cw_mcast_group *group)
+{
+    const struct membership *membership = &group->membership;
+    return cw_extension_is_joined(group->mcast->endpoint, membership->ipv4, membership->carrier);
+}
+
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership)
 {
     tell(mcast, membership, false);

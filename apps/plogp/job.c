@@ -8,7 +8,7 @@
 #include "apps/plogp/plogp.h"
 #include "dataplane/status.h"
 
-enum { ARGUMENTS = 18, GRACE_S = 120 };
+enum { ARGUMENTS = 20, GRACE_S = 120 };
 
 static const char *const mode_names[] = {
     [PLOGP_MEASURE] = "measure", [PLOGP_VERIFY] = "verify", [PLOGP_CONCURRENCY] = "concurrency"};
@@ -29,11 +29,15 @@ int plogp_job_run(const struct plogp_options *options, enum cw_measured_path pat
     snprintf(hosts, sizeof(hosts), "%" PRIu32 ",memif", ranks);
     snprintf(budget, sizeof(budget), "%" PRIu64, time_ns / 1000000);
     snprintf(timeout, sizeof(timeout), "%" PRIu64, 4 * time_ns / 1000000000 + GRACE_S);
-    if (path == CW_MEASURED_WIRE) {
+    if (path == CW_MEASURED_WIRE && options->hosts != NULL) {
+        arguments[at++] = "--rdma"; /* which is a path of its own */
+        arguments[at++] = "off";
+    }
+    if (path != CW_MEASURED_SHARED) {
         arguments[at++] = options->hosts != NULL ? "--hosts" : "--emulate";
         arguments[at++] = options->hosts != NULL ? (char *)(uintptr_t)options->hosts : hosts;
     }
-    if (path == CW_MEASURED_WIRE && options->launcher != NULL) {
+    if (path != CW_MEASURED_SHARED && options->launcher != NULL) {
         arguments[at++] = "--launcher";
         arguments[at++] = (char *)(uintptr_t)options->launcher;
     }

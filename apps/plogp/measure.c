@@ -76,6 +76,22 @@ static void comms_free(struct plogp_measure *measure)
     free(measure->arenas);
 }
 
+/* Measures nothing else than what is asked for. */
+static void path_check(const struct plogp_measure *measure)
+{
+    char path[16] = "";
+    int length = sizeof(path), flag = 0;
+    MPI_Info info;
+    MPI_Comm_get_info(MPI_COMM_WORLD, &info);
+    MPI_Info_get_string(info, "causeway_path", &length, path, &flag);
+    MPI_Info_free(&info);
+    if (strcmp(path, cw_measured_path_name(measure->path)) != 0 && measure->path == CW_MEASURED_RDMA) {
+        plogp_fail("not every host has an RDMA device that takes part: `causeway run --explain` on them says why");
+    } else if (strcmp(path, cw_measured_path_name(measure->path)) != 0) {
+        plogp_fail("the ranks are not where they were wanted");
+    }
+}
+
 static void result_print(const struct plogp_measure *measure)
 {
     char *text = cw_measured_encode(measure->result);
@@ -104,8 +120,9 @@ int main(int argc, char **argv)
     measure.is_verification = strcmp(argv[3], "verify") == 0;
     sizes_parse(&measure, argv[4]);
     if (measure.path == CW_MEASURED_PATHS || measure.size_count == 0) {
-        plogp_fail("the path is neither shared nor wire, or there are no sizes");
+        plogp_fail("the path is none of shared, wire and rdma, or there are no sizes");
     }
+    path_check(&measure);
     comms_make(&measure);
     if (measure.rank == 0) {
         known_read(&measure);

@@ -15,7 +15,8 @@
 #include "dataplane/status.h"
 
 static const char usage[] =
-    "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all | --hosts LIST] [--time TIME] [-o FILE] [--json]\n"
+    "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
+    "       causeway plogp --hosts LIST [--path wire|rdma] [--launcher COMMAND] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
     "[--json]\n"
     "       causeway plogp --concurrency [-n RANKS] [--path ... | --hosts LIST] [--time TIME] [--sizes LIST] [--plot "
@@ -51,9 +52,10 @@ enum { NOISY_ROUNDS = 3 };
 bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
 {
     if (options->hosts != NULL) {
-        return path == CW_MEASURED_WIRE;
+        return path == (strcmp(options->path, "rdma") == 0 ? CW_MEASURED_RDMA : CW_MEASURED_WIRE);
     }
-    return strcmp(options->path, "all") == 0 || (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED);
+    return path != CW_MEASURED_RDMA && (strcmp(options->path, "all") == 0 ||
+                                        (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED));
 }
 
 uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
@@ -180,8 +182,13 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
                            const struct app_list *sizes)
 {
     most = most != 0 ? most : options->hosts != NULL ? hosts_count(options->hosts) : 8;
-    if (options->hosts != NULL && strcmp(options->path, "all") != 0) {
-        app_error("either --path or --hosts", options->path, "hosts have the wire between them");
+    bool is_between = strcmp(options->path, "wire") == 0 || strcmp(options->path, "rdma") == 0;
+    if (options->hosts != NULL && strcmp(options->path, "all") != 0 && !is_between) {
+        app_error("hosts have no such path between them", options->path, "--path wire or rdma goes with --hosts");
+        return false;
+    }
+    if (options->hosts == NULL && is_between) {
+        app_error("no hosts", options->path, "--path wire and rdma are between those of --hosts");
         return false;
     }
     if (options->hosts != NULL && hosts_count(options->hosts) < 2) {
@@ -201,9 +208,9 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
     if (!hosts_suffice(options)) {
         return false;
     }
-    if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 &&
+    if (strcmp(options->path, "shared") != 0 && strcmp(options->path, "memif") != 0 && !is_between &&
         strcmp(options->path, "all") != 0) {
-        app_error("bad value", options->path, "--path wants shared, memif or all");
+        app_error("bad value", options->path, "--path wants shared, memif or all; with --hosts wire or rdma");
         return false;
     }
     cw_settings_plogp(&options->place);
@@ -353,14 +360,15 @@ int plogp_main(int argc, char **argv)
     uint64_t most = 0;
     struct app_list ranks = {.count_max = PLOGP_RANKS_MAX}, sizes = {.rising = true};
     const struct app_option rows[] = {
-        OPTION_TEXT("path", "shared|memif|all", "kind of path (all)", &options.path),
-        {"most", "RANKS", "-n: up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
+        OPTION_TEXT("path", "shared|memif|all",
+                    "kind of path (all); with --hosts wire: packets (the default), rdma: queue pairs", &options.path),
+        {"most", "RANKS", "up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
          &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
         OPTION_SIZES("ranks", "just these numbers of ranks", &ranks, 2, PLOGP_JOB_RANKS_MAX),
         OPTION_TIME("time", "of all measurements together, about (60s)", &options.time_ns, 0, 0),
         OPTION_SIZES("sizes", "sizes to test, in bytes", &sizes, 8, 16 << 20),
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
-        OPTION_TEXT("hosts", "LIST", "the wire is that between these hosts, each with one rank", &options.hosts),
+        OPTION_TEXT("hosts", "LIST", "measures between these hosts, each with one rank", &options.hosts),
         OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
         OPTION_FLAG("concurrency", "what several puts at once take; nothing is written", &options.concurrency),
         OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),

@@ -382,7 +382,7 @@ static void contenders_find(const struct plogp_measure *measure, const struct cw
                                         .network = &network,
                                         .eager_max_bytes = PLOGP_EAGER_BYTES,
                                         .multicast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
-                                        .multicast = measure->path == CW_MEASURED_WIRE};
+                                        .multicast = measure->path != CW_MEASURED_SHARED};
     cw_measured_network(measure->known, measure->path, problem->ranks, &network);
     uint32_t count = cw_measured_answers(measure->known, measure->path, problem, answers, CW_CANDIDATES_MAX);
     if (cw_choose(&request, &choice) != CW_OK ||

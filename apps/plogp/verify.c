@@ -83,7 +83,7 @@ static int cell_choose(const struct cw_measured *known, const struct cw_problem 
     const struct cw_choose_request request = {.problem = problem,
                                               .eager_max_bytes = PLOGP_EAGER_BYTES,
                                               .multicast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
-                                              .multicast = path == CW_MEASURED_WIRE};
+                                              .multicast = path != CW_MEASURED_SHARED};
     int status = cw_measured_choose(known, path, NULL, &request, &candidate, &cell->origin);
     if (status != CW_OK) {
         return status;

@@ -6,7 +6,7 @@
 
 #include "dataplane/status.h"
 
-static const char *const path_names[CW_MEASURED_PATHS] = {"shared", "wire"};
+static const char *const path_names[CW_MEASURED_PATHS] = {"shared", "wire", "rdma"};
 
 const char *cw_measured_path_name(enum cw_measured_path path)
 {

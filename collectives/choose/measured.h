@@ -28,8 +28,9 @@ enum {
 
 enum cw_measured_path {
     CW_MEASURED_SHARED = 0, /* between processes of one host */
-    CW_MEASURED_WIRE = 1,   /* between hosts */
-    CW_MEASURED_PATHS = 2,
+    CW_MEASURED_WIRE = 1,   /* between hosts, by packets */
+    CW_MEASURED_RDMA = 2,   /* ... by queue pairs of RDMA devices */
+    CW_MEASURED_PATHS = 3,
 };
 
 /* The tests of Tipparaju and Nieplocha 2005, Figure 5: all ranks at once put to their neighbours in a ring. */
@@ -66,7 +67,7 @@ struct cw_measured {
     struct cw_measured_test *tests;       /* by path, collective, ranks, bytes, algorithm */
 };
 
-/* "shared", "wire". */
+/* "shared", "wire", "rdma". */
 const char *cw_measured_path_name(enum cw_measured_path path);
 /* CW_MEASURED_PATHS if there is none of that name. */
 enum cw_measured_path cw_measured_path_find(const char *name);

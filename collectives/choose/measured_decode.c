@@ -91,7 +91,7 @@ static bool path_take(const struct reader *reader, const json_t *object, enum cw
 {
     const char *name = json_string_value(json_object_get(object, "path"));
     *path = name == NULL ? CW_MEASURED_PATHS : cw_measured_path_find(name);
-    return *path != CW_MEASURED_PATHS || refuse(reader, "\"path\" is neither \"shared\" nor \"wire\"");
+    return *path != CW_MEASURED_PATHS || refuse(reader, "\"path\" is none of \"shared\", \"wire\" and \"rdma\"");
 }
 
 static bool ranks_take(const struct reader *reader, const json_t *object, uint32_t *ranks)

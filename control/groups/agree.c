@@ -175,6 +175,27 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     return status;
 }
 
+static int is_joined(void *argument)
+{
+    const struct cw_group *group = argument;
+    return cw_mcast_is_joined(group->mcast) ? CW_OK : CW_ERROR_AGAIN;
+}
+
+uint32_t groups_agree_joined(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    uint32_t before = groups->joining_count;
+    for (struct cw_group *group = groups->first; group != NULL && groups->joining_count > 0; group = group->next) {
+        if (group->is_joining && links->run(links->context, is_joined, group) == CW_OK) {
+            struct message ready = groups_message(group, MESSAGE_READY);
+            group->is_joining = false;
+            groups->joining_count--;
+            leader_tell(group, &ready);
+        }
+    }
+    return before - groups->joining_count;
+}
+
 static void take_open(struct cw_group *group, const struct message *message)
 {
     struct cw_groups *groups = group->groups;
@@ -200,8 +221,9 @@ static void take_open(struct cw_group *group, const struct message *message)
     group->delivery = (enum cw_mcast_delivery)message->delivery;
     groups_filters_take(&groups->filters, group->address);
     group->stage = STAGE_READY;
-    struct message ready = groups_message(group, MESSAGE_READY);
-    leader_tell(group, &ready);
+    group->is_joining = true;
+    groups->joining_count++;
+    (void)groups_agree_joined(groups);
 }
 
 static void take_go(struct cw_group *group)

@@ -109,6 +109,8 @@ void groups_shut(struct cw_group *group)
     if (group->mcast == NULL) {
         return;
     }
+    groups->joining_count -= group->is_joining;
+    group->is_joining = false;
     groups_release(groups); /* they name it */
     struct shut_call call = {.group = group->mcast, .contexts = group->contexts};
     (void)links->run(links->context, group_shut, &call);

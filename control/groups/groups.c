@@ -344,12 +344,13 @@ uint32_t cw_groups_poll(struct cw_groups *groups)
     if (groups->release_count > 0) {
         groups_release(groups);
     }
-    return groups->out_first != NULL ? queue_send(groups) : 0;
+    uint32_t joined = groups->joining_count > 0 ? groups_agree_joined(groups) : 0;
+    return joined + (groups->out_first != NULL ? queue_send(groups) : 0);
 }
 
 bool cw_groups_is_busy(const struct cw_groups *groups)
 {
-    return groups->out_first != NULL || groups->release_count > 0;
+    return groups->out_first != NULL || groups->release_count > 0 || groups->joining_count > 0;
 }
 
 bool cw_groups_is_closing(const struct cw_groups *groups)

@@ -68,6 +68,7 @@ struct cw_group {
     bool is_closed;   /* by the caller */
     bool is_shutting; /* what ends with it is being told: freed afterwards, by who shuts it */
     bool is_reserved; /* an address, in the budget */
+    bool is_joining;  /* READY is not said, since the network has not answered */
     bool is_shared;   /* its address has other groups, too */
     uint32_t address;
     uint64_t id;
@@ -96,6 +97,7 @@ struct cw_groups {
     struct groups_filters filters;
     struct cw_group *first;
     struct cw_group *recent; /* of the last event; NULL: none, or it has gone */
+    uint32_t joining_count;
     struct groups_release releases[GROUPS_RELEASES];
     uint32_t release_count;
     struct waiting *out_first, *out_last; /* also to this rank itself */
@@ -134,6 +136,8 @@ void groups_flood_probe(struct cw_group *group);
 /* False: it is for a group that is not known here. */
 bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message);
 void groups_agree_begin(struct cw_group *group);
+/* Says READY for groups that the network has let in meanwhile; how many. */
+uint32_t groups_agree_joined(struct cw_groups *groups);
 /* It is closed, and nothing is under way: says goodbye. */
 void groups_agree_leave(struct cw_group *group);
 /* The first member that lives. */

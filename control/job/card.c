@@ -215,7 +215,7 @@ struct place {
     uint8_t multicasts;
     uint8_t loops;
     uint8_t ports_apart;
-    uint8_t reserved[1];
+    uint8_t has_rdma;
 };
 
 int job_place_put(struct cw_job *job, const struct cw_paths_config *config, const struct job_report *report)
@@ -227,6 +227,7 @@ int job_place_put(struct cw_job *job, const struct cw_paths_config *config, cons
     place.multicasts = config->multicasts;
     place.loops = (uint8_t)config->set.count;
     place.ports_apart = (uint8_t)config->ports_apart;
+    place.has_rdma = job->wire.has_rdma;
     sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
     snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
     int status = cw_bootstrap_put(job->bootstrap, key, text);
@@ -254,6 +255,7 @@ static int place_take(void *context, uint32_t index, const char *value)
     card->path.multicasts = place.multicasts;
     card->path.loops = place.loops;
     card->path.ports_apart = place.ports_apart;
+    card->has_rdma = place.has_rdma != 0;
     return CW_OK;
 }
 

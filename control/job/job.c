@@ -286,6 +286,10 @@ static int wire_join(struct cw_job *job, struct cw_paths_config *config, struct 
     status = status == CW_OK ? job_place_put(job, config, report) : status;
     status = status == CW_OK ? fence(job, report) : status;
     status = status == CW_OK ? job_places_get(job, cards, report) : status;
+    job->all_have_rdma = status == CW_OK;
+    for (uint32_t rank = 0; rank < job->info.size; rank++) {
+        job->all_have_rdma = job->all_have_rdma && cards[rank].has_rdma;
+    }
     return status == CW_OK ? job_hops_find(job, &request, cards, report->text, report->bytes) : status;
 }
 
@@ -473,6 +477,11 @@ void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
                  cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_DATAGRAMS_IN), why[0] != 0 ? ", since " : "", why,
                  cw_rdma_has_failed(endpoint) ? "; the device has failed, and packets carried all from then on" : "");
     }
+}
+
+bool cw_job_all_have_rdma(const struct cw_job *job)
+{
+    return job->all_have_rdma;
 }
 
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job)

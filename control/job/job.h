@@ -82,6 +82,8 @@ uint32_t cw_job_nodes(const struct cw_job *job);
 void cw_job_registrations(const struct cw_job *job, char *text, size_t text_bytes);
 /* One line about queue pairs of an RDMA device; "": there is none. */
 void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes);
+/* Whether the wire is queue pairs, between all hosts; the same at all ranks. */
+bool cw_job_all_have_rdma(const struct cw_job *job);
 /* The cores of this process's dataplane threads, or why it has none. */
 struct cw_dedicated;
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job);

@@ -46,6 +46,7 @@ struct cw_job {
     uint8_t key[CW_JOB_KEY_BYTES];
     bool has_key;
     bool may_have_rdma;                 /* this rank */
+    bool all_have_rdma;                 /* on several hosts */
     enum cw_way way_kind;               /* to other hosts; NONE: there are none, or emulated ones */
     bool has_devices;                   /* ranks that share no sockets' way (wire.h): the same at all ranks */
     struct cw_device device;            /* of the way DEVICE */
@@ -79,6 +80,7 @@ struct job_card {
     struct cw_net_offer offer;
     bool may_seal;
     bool may_have_rdma;
+    bool has_rdma;
 };
 
 /* Tells the others of this rank; behind a fence all cards are there. CW_OK, or what cw_bootstrap_put says. */

@@ -164,6 +164,7 @@ static const struct cw_verbs_ops sim_ops = {
     .poll = device_poll,
     .group_join = sim_group_join,
     .group_leave = sim_group_leave,
+    .group_is_joined = sim_group_is_joined,
     .datagram_post = sim_datagram_post,
     .datagram_receive_post = sim_datagram_receive_post,
     .arm = device_arm,

@@ -7,7 +7,8 @@
 static bool is_member(const struct sim_device *device, const uint8_t address[16])
 {
     for (uint32_t i = 0; i < CW_VERBS_GROUPS_MAX; i++) {
-        if (device->groups[i].is_joined && memcmp(device->groups[i].address, address, 16) == 0) {
+        const struct sim_group *group = &device->groups[i];
+        if (group->is_joined && group->joined_ns <= sim_now(device->net) && memcmp(group->address, address, 16) == 0) {
             return true;
         }
     }
@@ -19,13 +20,20 @@ int sim_group_join(struct cw_verbs_device *base, const uint8_t address[16], uint
     struct sim_device *device = (struct sim_device *)base;
     for (uint32_t i = 0; i < CW_VERBS_GROUPS_MAX; i++) {
         if (!device->groups[i].is_joined) {
-            device->groups[i].is_joined = true;
+            uint64_t takes_ns = cw_random_below(&device->net->random, device->net->config.join_max_ns + 1);
+            device->groups[i] = (struct sim_group){.is_joined = true, .joined_ns = sim_now(device->net) + takes_ns};
             memcpy(device->groups[i].address, address, 16);
             *group = i;
             return CW_OK;
         }
     }
     return CW_ERROR_LIMIT;
+}
+
+bool sim_group_is_joined(struct cw_verbs_device *base, uint32_t group)
+{
+    const struct sim_device *device = (const struct sim_device *)base;
+    return device->groups[group].joined_ns <= sim_now(device->net);
 }
 
 void sim_group_leave(struct cw_verbs_device *base, uint32_t group)
@@ -59,7 +67,7 @@ bool sim_datagram_post(struct cw_verbs_device *base, uint32_t group, const struc
     const struct sim_memory *memory = sim_memory_find(device, sent->memory->local_key);
     const uint8_t *data = sent->data;
     assert(device->groups[group].is_joined && sent->bytes <= DATAGRAM_BYTES);
-    if (device->posted == CW_VERBS_DATAGRAMS_OUT) {
+    if (device->posted == CW_VERBS_DATAGRAMS_OUT || !sim_group_is_joined(base, group)) {
         return false;
     }
     net->counters.wrong += memory == NULL || data < memory->base || data + sent->bytes > memory->base + memory->bytes;

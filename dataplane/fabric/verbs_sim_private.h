@@ -61,6 +61,7 @@ struct completions {
 struct sim_group {
     uint8_t address[16];
     bool is_joined;
+    uint64_t joined_ns; /* when the network has answered: from then on it hears, and is heard */
 };
 
 struct sim_device {
@@ -138,6 +139,7 @@ void sim_datagram_run(struct sim_datagram *datagram);
 /* What is on its way to a device that closes comes nowhere. */
 void sim_datagrams_forget(struct sim_device *device);
 int sim_group_join(struct cw_verbs_device *base, const uint8_t address[16], uint32_t *group);
+bool sim_group_is_joined(struct cw_verbs_device *base, uint32_t group);
 void sim_group_leave(struct cw_verbs_device *base, uint32_t group);
 bool sim_datagram_post(struct cw_verbs_device *base, uint32_t group, const struct cw_verbs_buffer *datagram);
 uint32_t sim_datagram_receive_post(struct cw_verbs_device *base, const struct cw_verbs_buffer *buffers, uint32_t count);

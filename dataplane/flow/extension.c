@@ -190,6 +190,12 @@ int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_exten
     return cw_port_join(endpoint->port, mac);
 }
 
+bool cw_extension_is_joined(const struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier)
+{
+    struct cw_ip group = group_of(endpoint, ipv4);
+    return carrier == CW_CARRIER_PORT || endpoint->rdma->ops->group_is_joined(endpoint->rdma, &group);
+}
+
 int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier)
 {
     struct cw_ip group = group_of(endpoint, ipv4);

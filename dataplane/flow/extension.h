@@ -94,6 +94,8 @@ void cw_extension_group(const struct cw_endpoint *endpoint, uint32_t ipv4, enum 
 /* Lets the packets of such a group in, or no longer; as cw_port_join, and CW_ERROR_UNSUPPORTED without such a device. */
 int cw_extension_join(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
 int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
+/* Whether what is sent to the group from now on comes here; a device's network takes a while to say so. */
+bool cw_extension_is_joined(const struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
 /* Whether joining has switches told, too: then the extension need not. */
 bool cw_extension_reports(const struct cw_endpoint *endpoint, enum cw_extension_carrier carrier);
 /* Whether a packet more finds room; without, cw_extension_stage tells. */

@@ -111,6 +111,13 @@ int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip)
     return status;
 }
 
+bool rdma_group_is_joined(struct cw_rdma *base, const struct cw_ip *ip)
+{
+    struct rdma *rdma = (struct rdma *)base;
+    const struct rdma_group *group = group_find(rdma, ip);
+    return group != NULL && cw_verbs_group_is_joined(rdma->device, group->number);
+}
+
 int rdma_group_leave(struct cw_rdma *base, const struct cw_ip *ip)
 {
     struct rdma *rdma = (struct rdma *)base;

@@ -77,6 +77,7 @@ static const struct cw_rdma_ops rdma_ops = {
     .datagram_bytes = rdma_datagram_bytes,
     .group_join = rdma_group_join,
     .group_leave = rdma_group_leave,
+    .group_is_joined = rdma_group_is_joined,
     .datagram_room = rdma_datagram_room,
     .datagram_send = rdma_datagram_send,
     .arm = arm,

@@ -237,6 +237,7 @@ static inline bool rdma_has_datagrams(const struct rdma *rdma)
 
 uint32_t rdma_datagram_bytes(const struct cw_rdma *base);
 int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip);
+bool rdma_group_is_joined(struct cw_rdma *base, const struct cw_ip *ip);
 int rdma_group_leave(struct cw_rdma *base, const struct cw_ip *ip);
 uint32_t rdma_datagram_room(const struct cw_rdma *base);
 void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void *frame, uint32_t bytes);

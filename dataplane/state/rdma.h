@@ -72,6 +72,7 @@ struct cw_rdma_ops {
     /* As cw_port_join. */
     int (*group_join)(struct cw_rdma *rdma, const struct cw_ip *ip);
     int (*group_leave)(struct cw_rdma *rdma, const struct cw_ip *ip);
+    bool (*group_is_joined)(struct cw_rdma *rdma, const struct cw_ip *ip);
     /* So many frames find room now. */
     uint32_t (*datagram_room)(const struct cw_rdma *rdma);
     /* Sends a frame to the members of a group. It is copied, and may get lost. */

@@ -165,6 +165,7 @@ struct cw_verbs_ops {
                      uint32_t count_max);
     int (*group_join)(struct cw_verbs_device *device, const uint8_t address[16], uint32_t *group);
     void (*group_leave)(struct cw_verbs_device *device, uint32_t group);
+    bool (*group_is_joined)(struct cw_verbs_device *device, uint32_t group);
     bool (*datagram_post)(struct cw_verbs_device *device, uint32_t group, const struct cw_verbs_buffer *datagram);
     uint32_t (*datagram_receive_post)(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers,
                                       uint32_t count);
@@ -251,6 +252,12 @@ static inline uint32_t cw_verbs_receive_post(struct cw_verbs_device *device, con
 static inline int cw_verbs_group_join(struct cw_verbs_device *device, const uint8_t address[16], uint32_t *group)
 {
     return device->ops->group_join(device, address, group);
+}
+
+/* Whether the network has answered: what is sent to the group from now on comes, or never will. */
+static inline bool cw_verbs_group_is_joined(struct cw_verbs_device *device, uint32_t group)
+{
+    return device->ops->group_is_joined(device, group);
 }
 
 static inline void cw_verbs_group_leave(struct cw_verbs_device *device, uint32_t group)

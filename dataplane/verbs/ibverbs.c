@@ -300,6 +300,11 @@ static int group_join(struct cw_verbs_device *base, const uint8_t address[16], u
     return multicast != NULL ? verbs_multicast_join(multicast, address, group) : CW_ERROR_UNSUPPORTED;
 }
 
+static bool group_is_joined(struct cw_verbs_device *base, uint32_t group)
+{
+    return verbs_multicast_is_joined(device_of(base)->multicast, group);
+}
+
 static void group_leave(struct cw_verbs_device *base, uint32_t group)
 {
     verbs_multicast_leave(device_of(base)->multicast, group);
@@ -419,6 +424,7 @@ static const struct cw_verbs_ops verbs_ops = {
     .poll = device_poll,
     .group_join = group_join,
     .group_leave = group_leave,
+    .group_is_joined = group_is_joined,
     .datagram_post = datagram_post,
     .datagram_receive_post = datagram_receive_post,
     .arm = device_arm,

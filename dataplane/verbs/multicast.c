@@ -16,7 +16,8 @@ struct verbs_group {
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address;             /* family 0: free */
-    struct ibv_ah *handle; /* NULL: the network has not answered */
+    bool is_answered;      /* by the network */
+    struct ibv_ah *handle; /* NULL: nobody is reached */
     union ibv_gid gid;
     uint16_t lid;
     uint32_t number; /* of the queue pairs that are meant */
@@ -60,6 +61,7 @@ int verbs_multicast_join(struct verbs_multicast *multicast, const uint8_t addres
         return CW_ERROR_LIMIT;
     }
     struct verbs_group *made = &multicast->groups[at];
+    *made = (struct verbs_group){.is_answered = false};
     (void)address_write(address, 0, made);
     if (rdma_join_multicast(multicast->id, &made->address.any, made) != 0) {
         made->address.any.sa_family = 0;
@@ -78,9 +80,10 @@ static void group_answered(struct verbs_multicast *multicast, struct rdma_cm_eve
     if (!is_joined && event->event != RDMA_CM_EVENT_MULTICAST_ERROR) {
         return; /* an address has changed, and the like */
     }
-    if (group == NULL || group->address.any.sa_family == 0 || group->handle != NULL) {
+    if (group == NULL || group->address.any.sa_family == 0 || group->is_answered) {
         return;
     }
+    group->is_answered = true;
     multicast->joining--;
     if (!is_joined) {
         return;
@@ -104,6 +107,12 @@ static void answers_take(struct verbs_multicast *multicast)
     }
 }
 
+bool verbs_multicast_is_joined(struct verbs_multicast *multicast, uint32_t group)
+{
+    answers_take(multicast);
+    return multicast->groups[group].is_answered;
+}
+
 void verbs_multicast_leave(struct verbs_multicast *multicast, uint32_t index)
 {
     struct verbs_group *group = &multicast->groups[index];
@@ -112,7 +121,7 @@ void verbs_multicast_leave(struct verbs_multicast *multicast, uint32_t index)
         (void)ibv_detach_mcast(multicast->pair, &group->gid, group->lid);
         (void)ibv_destroy_ah(group->handle);
         group->handle = NULL;
-    } else if (multicast->joining > 0) {
+    } else if (!group->is_answered) {
         multicast->joining--;
     }
     (void)rdma_leave_multicast(multicast->id, &group->address.any);

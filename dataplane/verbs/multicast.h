@@ -24,6 +24,7 @@ struct verbs_multicast *verbs_multicast_open(const struct verbs_multicast_config
 void verbs_multicast_close(struct verbs_multicast *multicast);
 
 int verbs_multicast_join(struct verbs_multicast *multicast, const uint8_t address[16], uint32_t *group);
+bool verbs_multicast_is_joined(struct verbs_multicast *multicast, uint32_t group);
 void verbs_multicast_leave(struct verbs_multicast *multicast, uint32_t group);
 bool verbs_multicast_post(struct verbs_multicast *multicast, uint32_t group, const struct cw_verbs_buffer *datagram);
 uint32_t verbs_multicast_receive_post(struct verbs_multicast *multicast, const struct cw_verbs_buffer *buffers,

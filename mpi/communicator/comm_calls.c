@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/group/communicator.h"
@@ -128,5 +129,8 @@ int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    return mpi_info_give(found->info, info_used);
+    code = mpi_info_give(found->info, info_used);
+    return code != MPI_SUCCESS
+               ? code
+               : mpi_info_set(*info_used, "causeway_path", cw_measured_path_name(mpi_choice_path(found)));
 }

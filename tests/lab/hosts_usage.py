@@ -79,6 +79,8 @@ def plogp_run(lab):
     code, out, err = lab.run("h0", command, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in out.splitlines()]
     expect(code == 0 and [row["path"] for row in rows] == 3 * ["wire"] and rows[0]["ranks"] == 3 and rows[0]["one_ns"] > 0, f"plogp --hosts: {code} {out} {err}")
+    code, out, err = lab.run("h0", [*command, "--path", "rdma"], timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expect(code != 0 and "not every host has an RDMA device" in err, f"plogp --path rdma without devices: {code} {out} {err}")
 
 
 def doctor_run(lab):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """rdma_multicast.py BUILD NAME=PROGRAM...: multicasts of a job by datagrams of RDMA devices, among three guests (rdma_guests.py): on a good network, where
 packets get lost, where the network drops them, and where one cannot. The programs verify what they move."""
+import json
 import re
 import sys
 
 from expectation import exit_code, expect
 from guest import with_guests
-from rdma_guests import PROGRAMS, Devices, told
+from rdma_guests import CAUSEWAY, PROGRAMS, Devices, told
 
 ALGORITHMS = {"CAUSEWAY_ALGORITHM": "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast"}
 BY_DEVICES, BY_NETWORK = "group of MPI_COMM_WORLD: multicast by datagrams of RDMA devices\n", "group of MPI_COMM_WORLD: multicast\n"
@@ -35,6 +36,10 @@ def work():
         print(f"{packets} packets of rank 0's, {again} of them again: {out} datagrams", flush=True)
         expect(packets > 100 and received > 0 and packets + again <= out and passed_on == 0, f"a packet is one datagram, whoever wants it: {told(result)}")
         expect(again <= packets // 20, f"where nothing is lost little goes twice: {told(result)}")
+        measured = machines.run("a", [CAUSEWAY, "plogp", "--concurrency", "--hosts", "a,b,c", "--path", "rdma", "--launcher", "remote", "--sizes", "8,4096", "--time", "3s",
+                                      "--json"], {"CAUSEWAY_FAILURE_TIMEOUT": "60", "CAUSEWAY_NET": "udp:10.9.0.0/24"}, time_s=200)
+        rows = [json.loads(line) for line in measured.out.splitlines()]
+        expect(measured.code == 0 and {row["path"] for row in rows} == {"rdma"}, f"queue pairs are a path of their own: {told(measured)}")
         for loss, share in LOSSES.items():
             machines.everywhere(f"/run/guest/modprobe sch_netem; tc qdisc replace dev nic0 root netem loss {loss}")
             result = run(machines, "collective_move", f"where {loss} gets lost", "group of MPI_COMM_WORLD: multicast")

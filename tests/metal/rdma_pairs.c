@@ -38,6 +38,19 @@ struct side {
 
 static struct side sides[2];
 
+/* Packets that the device has sent. */
+static uint64_t device_packets(void)
+{
+    char path[200], text[32] = "";
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/sent_pkts", device_name);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        (void)fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+    }
+    return strtoull(text, NULL, 10);
+}
+
 static void events_take(struct side *side)
 {
     struct cw_event events[32];
@@ -180,6 +193,21 @@ static void puts_of_all_sizes(void **state)
     }
     assert_int_equal(sides[0].failed, 0);
     assert_true(cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_RDMA_WORK) >= count);
+}
+
+/* A packet there and its acknowledgement: as many as perftest's ib_write_lat has. */
+static void packets_of_a_put(void **state)
+{
+    enum { COUNT = 1000 };
+    uint64_t before = device_packets(), puts = sides[1].puts, completed = sides[0].completed;
+    for (uint64_t i = 1; i <= COUNT; i++) {
+        put(0, 8, false, sides[1].token);
+        until(&sides[1].puts, puts + i);
+        until(&sides[0].completed, completed + i);
+    }
+    uint64_t packets = device_packets() - before;
+    printf("%d puts of 8 bytes: %llu packets of the device\n", COUNT, (unsigned long long)packets);
+    assert_true(before > 0 && packets >= COUNT && packets <= 2 * COUNT);
 }
 
 static void gets_and_messages(void **state)
@@ -354,6 +382,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_devices),
         cmocka_unit_test_setup_teardown(puts_of_all_sizes, pair_open, pair_close),
+        cmocka_unit_test_setup_teardown(packets_of_a_put, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(gets_and_messages, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(a_region_that_is_gone, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(registrations_are_kept, pair_open, pair_close),

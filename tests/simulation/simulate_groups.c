@@ -371,6 +371,7 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
         cw_verbs_net_config_init(&verbs);
         verbs.seed = seed;
         verbs.datagram_loss = loss;
+        verbs.join_max_ns = simulation_drawn(&town->random, 2) * 20 * SIMULATION_MS;
         hosts.verbs = &verbs;
         hosts.verbs_count = 2 + (uint32_t)simulation_drawn(&town->random, town->rank_count - 1);
     }

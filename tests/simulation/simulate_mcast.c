@@ -77,6 +77,7 @@ static void devices_draw(struct cw_verbs_net_config *verbs, uint64_t seed, uint6
     cw_verbs_net_config_init(verbs);
     verbs->seed = seed;
     verbs->jitter_ns = simulation_drawn(random, 3) * 5000;
+    verbs->join_max_ns = simulation_drawn(random, 2) * SIMULATION_MS;
     verbs->datagram_loss = (double)simulation_drawn(random, 6) / 100;
 }
 

@@ -76,14 +76,19 @@ int mpi_choice_start(char *error, size_t error_bytes)
     return MPI_SUCCESS;
 }
 
+static enum cw_measured_path wire_path(void)
+{
+    return cw_job_all_have_rdma(mpi_process.job) ? CW_MEASURED_RDMA : CW_MEASURED_WIRE;
+}
+
 /* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host,
  * too. */
-static enum cw_measured_path path_of(const struct mpi_comm *comm)
+enum cw_measured_path mpi_choice_path(const struct mpi_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++) {
         uint32_t world = comm->group->ranks[rank];
         if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
-            return CW_MEASURED_WIRE;
+            return wire_path();
         }
     }
     return CW_MEASURED_SHARED;
@@ -194,7 +199,7 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
                        char *error, size_t error_bytes)
 {
     uint32_t class = size_class(request->count);
-    enum cw_measured_path path = path_of(comm);
+    enum cw_measured_path path = mpi_choice_path(comm);
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
     uint64_t digest = clusters != NULL ? clusters->digest : 0, single_bytes = single_eager_max(comm);
     for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
@@ -258,7 +263,7 @@ static const char *name_overriding(const struct mpi_comm *comm, uint32_t call, s
 static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
 {
     double time_ns = 0;
-    (void)cw_measured_standing(measured, path_of(comm), problem, name, &time_ns);
+    (void)cw_measured_standing(measured, mpi_choice_path(comm), problem, name, &time_ns);
     return time_ns;
 }
 
@@ -391,7 +396,7 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
     if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
         return MPI_CHOICE_OPEN;
     }
-    enum cw_measured_standing standing = cw_measured_standing(measured, path_of(comm), problem, name, NULL);
+    enum cw_measured_standing standing = cw_measured_standing(measured, mpi_choice_path(comm), problem, name, NULL);
     cw_problem_destroy(problem);
     return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
            : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
@@ -400,7 +405,7 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
 
 void mpi_choice_networks(const struct mpi_comm *comm, struct cw_network *wire, struct cw_network *shared)
 {
-    (void)cw_measured_network(measured, CW_MEASURED_WIRE, (uint32_t)comm->size, wire);
+    (void)cw_measured_network(measured, wire_path(), (uint32_t)comm->size, wire);
     (void)cw_measured_network(measured, CW_MEASURED_SHARED, (uint32_t)comm->size, shared);
 }
 

@@ -79,6 +79,9 @@ enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_OVERRIDE = 1, MPI_CHOICE
 enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
                                          const char *name);
 
+/* What kind of path messages of the communicator take; the same at all ranks. */
+enum cw_measured_path mpi_choice_path(const struct mpi_comm *comm);
+
 /* What is known of messages between hosts and within one, for as many ranks as the communicator has, measured or
  * built-in: the same at all ranks. */
 void mpi_choice_networks(const struct mpi_comm *comm, struct cw_network *wire, struct cw_network *shared);

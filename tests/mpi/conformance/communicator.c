@@ -78,6 +78,9 @@ static void duplicates_with_hints(void)
     EXPECT_EQUAL(MPI_Comm_get_info(copy, &found), MPI_SUCCESS);
     MPI_Info_get_string(found, "mpi_assert_no_any_tag", &length, value, &flag);
     EXPECT(!flag || strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
+    length = sizeof(value);
+    MPI_Info_get_string(found, "causeway_path", &length, value, &flag); /* another library has none */
+    EXPECT(!flag || strcmp(value, "shared") == 0 || strcmp(value, "wire") == 0 || strcmp(value, "rdma") == 0);
     MPI_Info_free(&found);
     EXPECT_EQUAL(MPI_Comm_set_info(copy, MPI_INFO_ENV), MPI_SUCCESS);
     EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);

@@ -238,6 +238,20 @@ static void built_in_figures_are_valid(void **state)
     assert_int_equal(cw_measured_path_find("carrier-pigeon"), CW_MEASURED_PATHS);
 }
 
+/* Queue pairs are no packets: what was measured of one is not the other's. */
+static void paths_are_told_apart(void **state)
+{
+    struct cw_measured *measured = cw_measured_create();
+    struct cw_measured_network row = {.path = CW_MEASURED_RDMA, .ranks = 8};
+    struct cw_network network;
+    assert_false(cw_measured_network(measured, CW_MEASURED_RDMA, 8, &row.network));
+    assert_int_equal(cw_measured_add_network(measured, &row), CW_OK);
+    assert_true(cw_measured_network(measured, CW_MEASURED_RDMA, 4, &network));
+    assert_false(cw_measured_network(measured, CW_MEASURED_WIRE, 4, &network));
+    assert_true(row.network.paths[CW_PATH_LAN].latency_ns < network.paths[CW_PATH_LAN].latency_ns);
+    cw_measured_destroy(measured);
+}
+
 static void clusters_make_a_network_wide(void **state)
 {
     const struct cw_measured_wan wide = {.host_bps = 100000000,
@@ -273,6 +287,7 @@ static void clusters_make_a_network_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_told_apart),
         cmocka_unit_test(clusters_make_a_network_wide),
         cmocka_unit_test(rows_are_kept_in_order),
         cmocka_unit_test(what_is_written_is_read_again),
