@@ -33,7 +33,7 @@ NOT_RUN = [
     (r"^tests/metal/", ELSEWHERE + "metal_guest"),
     (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
     (r"^build/causeway plogp|plogp --verify", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
-    (r"--seeds 10000|CW_TEST_|CW_CALLS", ELSEWHERE + "fewer of the same; minutes"),
+    (r"--seeds 10000|CW_TEST_|CW_CALLS|CW_KILLS", ELSEWHERE + "fewer of the same; minutes"),
     (r"^build/causeway top$", ELSEWHERE + "top_usage; it goes on until it is ended"),
     (r"mpi_hang|mpi_severed", ELSEWHERE + "hang_usage, severed_usage; it ends with an error, or after a minute"),
     (r"mpi_arguments", ELSEWHERE + "arguments_1, arguments_2"),
