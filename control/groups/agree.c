@@ -23,6 +23,9 @@ static void leader_tell(struct cw_group *group, const struct message *message)
 void groups_agree_begin(struct cw_group *group)
 {
     struct message message = groups_message(group, MESSAGE_JOIN);
+    const struct cw_groups_links *links = &group->groups->config.links;
+    bool has_device = links->has_device != NULL && links->has_device(links->context);
+    group->groups->filters.has_device = has_device && !group->groups->device_refuses;
     message.digest = group->digest;
     message.offer = groups_filters_offer(&group->groups->filters, &group->is_reserved);
     leader_tell(group, &message);
@@ -168,6 +171,11 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     };
     int status = peers == NULL ? CW_ERROR_MEMORY : peers_find(group, peers);
     if (status == CW_OK) {
+        status = groups->config.links.run(groups->config.links.context, group_open, &call);
+    }
+    if (status != CW_OK && call.config.by_device) { /* by the port then; members pass on what does not come there */
+        groups->device_refuses = true;
+        call.config.by_device = false;
         status = groups->config.links.run(groups->config.links.context, group_open, &call);
     }
     free(peers);

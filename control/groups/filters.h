@@ -11,7 +11,7 @@
 
 struct groups_filters {
     uint32_t budget;
-    bool has_device;                    /* an RDMA device of this member's takes datagrams to groups */
+    bool has_device;                    /* an RDMA device of this member's takes datagrams to groups now */
     uint32_t reserved;                  /* for groups that are being opened */
     uint32_t uses[CW_GROUPS_ADDRESSES]; /* groups per address */
 };

@@ -21,7 +21,6 @@ int cw_groups_create(const struct cw_groups_config *config, struct cw_groups **g
     }
     made->config = *config;
     made->filters.budget = config->filter_budget;
-    made->filters.has_device = config->has_device;
     made->random = config->seed;
     made->unreached = made->laggard = NO_RANK;
     *groups = made;

@@ -59,6 +59,8 @@ struct cw_groups_links {
     void (*ask)(void *context, uint32_t rank);
     /* Runs `function` as the owner of the endpoint, and returns what it returns. */
     int (*run)(void *context, int (*function)(void *argument), void *argument);
+    /* Whether an RDMA device of the endpoint takes datagrams to groups, now; NULL: never. */
+    bool (*has_device)(void *context);
     /* A message of `rank` has come; `data` is valid during the call. */
     void (*message)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
     /* An own message has come to all that live, or `status` tells why not. */
@@ -71,7 +73,6 @@ struct cw_groups_config {
         address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
     /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
     uint32_t filter_budget;
-    bool has_device;        /* the endpoint's RDMA device takes datagrams to groups */
     uint64_t seed;          /* random: ids are made of it */
     struct cw_mcast *mcast; /* with cw_groups_flood_address(address_base) as flood_ipv4 */
     struct cw_groups_links links;

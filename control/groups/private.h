@@ -98,6 +98,7 @@ struct cw_groups {
     struct cw_group *first;
     struct cw_group *recent; /* of the last event; NULL: none, or it has gone */
     uint32_t joining_count;
+    bool device_refuses; /* it has let this member into no group once: not asked again */
     struct groups_release releases[GROUPS_RELEASES];
     uint32_t release_count;
     struct waiting *out_first, *out_last; /* also to this rank itself */

@@ -102,6 +102,12 @@ static void multicast_complete(void *context, uint64_t put_context, int status)
     job->handler.multicast_complete(job->handler.path.context, put_context, status);
 }
 
+static bool device_takes_groups(void *context)
+{
+    const struct cw_job *job = context;
+    return cw_rdma_has_groups(job->wire.endpoint);
+}
+
 static int groups_open(struct cw_job *job, const struct job_report *report)
 {
     if (job->wire.mcast == NULL || !cw_paths_all_multicast(job->paths)) {
@@ -111,7 +117,6 @@ static int groups_open(struct cw_job *job, const struct job_report *report)
         .rank = job->info.rank,
         .address_base = job->wire.multicast_base,
         .filter_budget = job->wire.filter_budget,
-        .has_device = cw_rdma_has_groups(job->wire.endpoint),
         .seed = job->wire.seed,
         .mcast = job->wire.mcast,
         .links =
@@ -120,6 +125,7 @@ static int groups_open(struct cw_job *job, const struct job_report *report)
                 .send = control_send,
                 .peer = control_peer,
                 .ask = control_ask,
+                .has_device = device_takes_groups,
                 .run = control_run,
                 .message = multicast_come,
                 .complete = multicast_complete,
@@ -482,6 +488,11 @@ void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes)
 bool cw_job_all_have_rdma(const struct cw_job *job)
 {
     return job->all_have_rdma;
+}
+
+bool cw_job_is_busy(const struct cw_job *job)
+{
+    return job->groups != NULL && cw_groups_is_busy(job->groups);
 }
 
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job)

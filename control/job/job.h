@@ -70,6 +70,8 @@ uint64_t cw_job_moved(const struct cw_job *job);
 struct cw_groups *cw_job_groups(const struct cw_job *job);
 /* cw_paths_poll, and what groups have to do. */
 uint32_t cw_job_poll(struct cw_job *job);
+/* Whether something is under way that only cw_job_poll brings on, such as groups that the network has yet to let in. */
+bool cw_job_is_busy(const struct cw_job *job);
 /* The name of a rank's host, as its kernel has it; lives as long as the job. */
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);
 /* Whether two ranks run on the same processors, though perhaps on different hosts: those that are namespaces of one. */

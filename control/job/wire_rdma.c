@@ -61,6 +61,7 @@ int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endp
     struct cw_verbs_device *device;
     char wrong[CW_VERBS_ERROR_BYTES];
     memcpy(config.gid, wire->rdma.gid, sizeof(config.gid));
+    memcpy(config.ip, endpoint->address.ip.bytes, sizeof(config.ip));
     int status = cw_verbs_open(&config, &device, wrong, sizeof(wrong));
     status = status == CW_OK ? cw_rdma_attach(wire->endpoint, device, wrong, sizeof(wrong)) : status;
     if (status == CW_OK) {

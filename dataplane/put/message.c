@@ -385,9 +385,12 @@ void cw_messages_ungrant(struct cw_endpoint *endpoint, struct cw_operation *oper
 {
     struct cw_credit *credit = &operation->flow->credit;
     for (uint32_t i = 0; i < operation->granted_count; i++) {
-        free_slot(&endpoint->messages, operation->granted[i]);
-        credit->lent--;
-        credit->owed++;
+        const struct cw_slot *slot = &endpoint->messages.slots[operation->granted[i]];
+        if (slot->state == CW_SLOT_LENT && slot->peer == operation->flow->index) { /* else it has guessed it */
+            free_slot(&endpoint->messages, operation->granted[i]);
+            credit->lent--;
+            credit->owed++;
+        }
     }
     if (operation->granted_count > 0) {
         enlist(&endpoint->messages, operation->flow);

@@ -223,8 +223,9 @@ uint32_t rdma_fetch(struct cw_rdma *base)
         bool is_of_use = queue == CW_VERBS_SENT        ? rdma->work_open > 0
                          : queue == CW_VERBS_DATAGRAMS ? rdma_has_datagrams(rdma)
                                                        : true;
-        if (fetched->count == 0 && is_of_use) {
-            fetched->count = cw_verbs_poll(rdma->device, queue, fetched->list, CW_VERBS_BURST);
+        if (fetched->count < CW_VERBS_BURST && is_of_use) { /* behind what an earlier look has found */
+            fetched->count +=
+                cw_verbs_poll(rdma->device, queue, fetched->list + fetched->count, CW_VERBS_BURST - fetched->count);
         }
         count += fetched->count;
     }

@@ -81,10 +81,16 @@ static int memory_make(struct rdma *rdma)
     return CW_OK;
 }
 
+/* Nothing comes or goes by datagrams any more. */
+static bool is_broken(const struct rdma *rdma)
+{
+    return rdma->has_failed || rdma->datagrams.has_failed;
+}
+
 uint32_t rdma_datagram_bytes(const struct cw_rdma *base)
 {
     const struct rdma *rdma = (const struct rdma *)base;
-    return rdma->has_failed ? 0 : rdma->device->info.datagram_bytes;
+    return is_broken(rdma) ? 0 : rdma->device->info.datagram_bytes;
 }
 
 int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip)
@@ -93,10 +99,11 @@ int rdma_group_join(struct cw_rdma *base, const struct cw_ip *ip)
     struct rdma_datagrams *datagrams = &rdma->datagrams;
     struct rdma_group *group = group_find(rdma, ip);
     if (group != NULL) {
+        datagrams->leaving_count -= group->joins == 0;
         group->joins++;
         return CW_OK;
     }
-    if (rdma->device->info.datagram_bytes == 0) {
+    if (rdma_datagram_bytes(base) == 0) {
         return CW_ERROR_UNSUPPORTED;
     }
     if (datagrams->group_count == CW_VERBS_GROUPS_MAX) {
@@ -115,21 +122,31 @@ bool rdma_group_is_joined(struct cw_rdma *base, const struct cw_ip *ip)
 {
     struct rdma *rdma = (struct rdma *)base;
     const struct rdma_group *group = group_find(rdma, ip);
-    return group != NULL && cw_verbs_group_is_joined(rdma->device, group->number);
+    return is_broken(rdma) || group == NULL || cw_verbs_group_is_joined(rdma->device, group->number);
 }
 
 int rdma_group_leave(struct cw_rdma *base, const struct cw_ip *ip)
 {
     struct rdma *rdma = (struct rdma *)base;
     struct rdma_group *group = group_find(rdma, ip);
-    if (group == NULL) {
+    if (group == NULL || group->joins == 0) {
         return CW_ERROR_NOT_FOUND;
     }
-    if (--group->joins == 0) {
-        cw_verbs_group_leave(rdma->device, group->number);
-        *group = rdma->datagrams.groups[--rdma->datagrams.group_count];
-    }
+    rdma->datagrams.leaving_count += --group->joins == 0;
     return CW_OK;
+}
+
+/* Leaves for good, once no datagram is on its way whose address would go with it. */
+static void groups_sweep(struct rdma *rdma)
+{
+    struct rdma_datagrams *datagrams = &rdma->datagrams;
+    for (uint32_t i = datagrams->group_count; i-- > 0;) {
+        if (datagrams->groups[i].joins == 0) {
+            cw_verbs_group_leave(rdma->device, datagrams->groups[i].number);
+            datagrams->groups[i] = datagrams->groups[--datagrams->group_count];
+        }
+    }
+    datagrams->leaving_count = 0;
 }
 
 /* ---- a turn ---- */
@@ -156,11 +173,15 @@ static void completions_take(struct rdma *rdma, const struct cw_verbs_completion
     uint32_t received = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint16_t index = (uint16_t)completions[i].id;
+        datagrams->has_failed = datagrams->has_failed || completions[i].status != CW_VERBS_OK;
         if (index >= IN) {
             datagrams->free[datagrams->free_count++] = index;
             continue;
         }
-        if (completions[i].status != CW_VERBS_OK || completions[i].bytes <= CW_VERBS_DATAGRAM_HEAD) {
+        if (completions[i].status != CW_VERBS_OK) {
+            continue; /* the device takes no more of them */
+        }
+        if (completions[i].bytes <= CW_VERBS_DATAGRAM_HEAD) {
             datagrams->idle[datagrams->idle_count++] = index;
             continue;
         }
@@ -179,22 +200,27 @@ static void completions_take(struct rdma *rdma, const struct cw_verbs_completion
     for (uint32_t i = 0; i < received; i++) { /* theirs to read until now */
         datagrams->idle[datagrams->idle_count++] = buffers[i];
     }
-    receive_post(rdma);
 }
 
 uint32_t rdma_datagrams_turn(struct rdma *rdma)
 {
-    if (!rdma_has_datagrams(rdma)) {
+    if (!rdma_has_datagrams(rdma) && rdma->fetched[CW_VERBS_DATAGRAMS].count == 0) {
         return 0;
     }
-    return rdma_poll_all(rdma, CW_VERBS_DATAGRAMS, completions_take);
+    uint32_t count = rdma_poll_all(rdma, CW_VERBS_DATAGRAMS, completions_take);
+    receive_post(rdma);
+    if (rdma->datagrams.leaving_count > 0 && rdma->datagrams.free_count == OUT) {
+        groups_sweep(rdma);
+    }
+    return count;
 }
 
 /* ---- out ---- */
 
 uint32_t rdma_datagram_room(const struct cw_rdma *base)
 {
-    return ((const struct rdma *)base)->datagrams.free_count;
+    const struct rdma *rdma = (const struct rdma *)base;
+    return is_broken(rdma) ? OUT : rdma->datagrams.free_count; /* what is lost needs none */
 }
 
 void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void *frame, uint32_t bytes)
@@ -202,7 +228,7 @@ void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void
     struct rdma *rdma = (struct rdma *)base;
     struct rdma_datagrams *datagrams = &rdma->datagrams;
     const struct rdma_group *group = group_find(rdma, ip);
-    if (group == NULL || bytes > rdma_datagram_bytes(base) || datagrams->free_count == 0) {
+    if (group == NULL || group->joins == 0 || bytes > rdma_datagram_bytes(base) || datagrams->free_count == 0) {
         return; /* lost, as packets are */
     }
     uint16_t index = datagrams->free[--datagrams->free_count];

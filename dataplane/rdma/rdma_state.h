@@ -121,7 +121,9 @@ struct rdma_group {
 struct rdma_datagrams {
     struct rdma_group groups[CW_VERBS_GROUPS_MAX];
     uint32_t group_count;
-    uint8_t *memory; /* NULL: there has been no group */
+    uint32_t leaving_count; /* of them without a member here */
+    bool has_failed;        /* the device carries none any more */
+    uint8_t *memory;        /* NULL: there has been no group */
     uint64_t memory_bytes;
     uint32_t buffer_bytes; /* from one to the next; those that come first */
     struct cw_verbs_memory registered;

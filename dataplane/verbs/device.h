@@ -307,6 +307,7 @@ struct cw_verbs_config {
     /* Of the interface whose address peers use: an IPv4 address behind ::ffff:0:0, or an IPv6 one; all zero: any,
      * RoCE v2 with an IPv4 address first. */
     uint8_t gid[16];
+    uint8_t ip[16]; /* address of the interface, as above: by it an InfiniBand port joins groups; all zero: in none */
     uint32_t work_max;
     uint32_t receive_max;
     uint32_t pair_count_max;

@@ -524,7 +524,7 @@ static int verbs_open(const struct cw_verbs_config *config, struct cw_verbs_devi
         status = device_make(device, config, error, error_bytes);
     }
     if (status == CW_OK) {
-        groups_make(device, config->gid);
+        groups_make(device, config->ip);
     }
     if (status != CW_OK) {
         device_close(&device->base);

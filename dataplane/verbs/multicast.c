@@ -76,6 +76,10 @@ int verbs_multicast_join(struct verbs_multicast *multicast, const uint8_t addres
 static void group_answered(struct verbs_multicast *multicast, struct rdma_cm_event *event)
 {
     struct verbs_group *group = (struct verbs_group *)(uintptr_t)event->param.ud.private_data;
+    for (uint32_t i = 0; event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && i < CW_VERBS_GROUPS_MAX; i++) {
+        multicast->groups[i].is_answered = true; /* nobody will any more */
+        multicast->joining = 0;
+    }
     bool is_joined = event->event == RDMA_CM_EVENT_MULTICAST_JOIN && event->status == 0;
     if (!is_joined && event->event != RDMA_CM_EVENT_MULTICAST_ERROR) {
         return; /* an address has changed, and the like */
@@ -95,6 +99,9 @@ static void group_answered(struct verbs_multicast *multicast, struct rdma_cm_eve
     group->key = event->param.ud.qkey;
     if (ibv_attach_mcast(multicast->pair, &group->gid, group->lid) == 0) {
         group->handle = ibv_create_ah(multicast->protection, &attributes);
+        if (group->handle == NULL) {
+            (void)ibv_detach_mcast(multicast->pair, &group->gid, group->lid);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ struct verbs_multicast_config {
     struct ibv_pd *protection;
     struct ibv_comp_channel *channel; /* its completions come there, too */
     const struct verbs_choice *choice;
-    const uint8_t *address; /* [16] of the interface, as struct cw_verbs_config has it */
+    const uint8_t *address; /* [16] of the interface, as `ip` of struct cw_verbs_config; of InfiniBand */
 };
 
 /* NULL: it has no groups, and `error` says why. */

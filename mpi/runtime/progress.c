@@ -112,7 +112,8 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
         wait->doze(wait->context, true);
     }
     uint64_t sleep_ns = compare_ns > before_ns && compare_ns - before_ns < SLEEP_NS ? compare_ns - before_ns : SLEEP_NS;
-    sleep_ns = mpi_progress_is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
+    bool is_blind = mpi_progress_is_blind || cw_job_is_busy(mpi_process.job);
+    sleep_ns = is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
     cw_paths_wait(mpi_process.paths, sleep_ns, wait->doze != NULL ? wait->is_over : NULL, wait->context);
     if (wait->doze != NULL) {
         wait->doze(wait->context, false);

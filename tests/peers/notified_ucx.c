@@ -89,6 +89,7 @@ static void connect_worker(struct side *side, ucp_context_h context)
     ucp_address_t *its = exchange(side->line, address, bytes, &got);
     const ucp_ep_params_t to = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = its};
     NEED(ucp_ep_create(side->worker, &to, &side->other) == UCS_OK);
+    free(its);
 }
 
 static void measure(struct side *side, ucp_context_h context, size_t bytes, int trips, int is_first)
@@ -125,8 +126,12 @@ static void measure(struct side *side, ucp_context_h context, size_t bytes, int 
         printf("latency %zu %.3f\n", bytes, (now_us() - begun_us) / trips / 2);
     }
     size_t end = 0;
-    (void)exchange(side->line, &end, sizeof(end), &got);
+    free(exchange(side->line, &end, sizeof(end), &got)); /* both are done with the memory */
     ucp_rkey_destroy(side->key);
+    free(remote);
+    free(key);
+    free(side->source);
+    ucp_rkey_buffer_release(packed);
     NEED(ucp_mem_unmap(context, memory) == UCS_OK);
 }
 

@@ -313,6 +313,12 @@ static void party_event(void *context, const struct cw_event *event)
     }
 }
 
+static bool has_device(void *context)
+{
+    const struct party *party = context;
+    return cw_rdma_has_groups(party->town->hosts.list[party->rank].endpoint);
+}
+
 static void party_create(struct town *town, uint32_t rank)
 {
     struct party *party = &town->parties[rank];
@@ -330,7 +336,6 @@ static void party_create(struct town *town, uint32_t rank)
         .rank = rank,
         .address_base = base,
         .filter_budget = town->budget,
-        .has_device = cw_rdma_has_groups(town->hosts.list[rank].endpoint),
         .seed = town->seed * 1000 + rank,
         .mcast = party->mcast,
         .links =
@@ -339,6 +344,7 @@ static void party_create(struct town *town, uint32_t rank)
                 .send = letter_send,
                 .peer = peer_of,
                 .ask = ask,
+                .has_device = has_device,
                 .run = run,
                 .message = message_come,
                 .complete = put_complete,
@@ -471,6 +477,24 @@ static void opened_in_any_order(void **state)
     assert_true(seeds < 20 || shared > 0); /* some had more groups than addresses */
     printf("%llu of %llu towns had groups by devices\n", (unsigned long long)by_devices, (unsigned long long)seeds);
     assert_true(by_devices > seeds / 8); /* some groups are of ranks with devices alone */
+}
+
+/* An RDMA device fails at some time: groups that had it pass packets on, later ones go by the network. */
+static void a_device_fails(void **state)
+{
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    for (uint64_t seed = 2; seed <= 2 * seeds; seed += 2) {
+        struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
+        uint64_t expected = 0;
+        for (uint32_t index = 0; index < town->group_count; index++) {
+            expected += (uint64_t)town->planned[index].count * (town->planned[index].count - 1) * MESSAGES;
+        }
+        (void)town_run(town, simulation_drawn(&town->random, 30) * SIMULATION_MS / 2);
+        cw_verbs_net_fail(town->hosts.verbs, (uint32_t)simulation_drawn(&town->random, 2));
+        must(town, town_run(town, 20000 * SIMULATION_MS));
+        assert_int_equal(town->received, expected);
+        town_destroy(town);
+    }
 }
 
 /* One dies at some time: groups that were being opened fail at all, others go on without it. */
@@ -624,6 +648,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opened_in_any_order),
+        cmocka_unit_test(a_device_fails),
         cmocka_unit_test(one_dies),
         cmocka_unit_test(a_network_without_multicast),
         cmocka_unit_test(a_network_that_floods),

@@ -1,5 +1,5 @@
 /* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
-#include "dataplane/rdma/rdma.h"
+#include "dataplane/rdma/rdma_state.h"
 #include "mcast/state.h"
 #include "tests/simulation/mcast_world.h"
 
@@ -137,6 +137,34 @@ static void a_packet_is_one_datagram(void **state)
     assert_int_equal(simulation_counted(&world.hosts, 0, CW_COUNTER_RDMA_DATAGRAMS_OUT), done->datagrams);
     assert_int_equal(simulation_counted(&world.hosts, 8, CW_COUNTER_RDMA_DATAGRAMS_IN), done->datagrams);
     assert_true(cw_rdma_memory(world.hosts.list[0].endpoint).group_bytes <= 320 * 4160);
+    mcast_world_destroy(&world);
+}
+
+/* What a look has found of a group that is left before the turn is taken all the same, and its buffers go back. */
+static void what_was_fetched_is_taken(void **state)
+{
+    struct mcast_world_config config;
+    struct cw_verbs_net_config verbs;
+    struct mcast_world world;
+    mcast_world_config_init(&config, 3);
+    cw_verbs_net_config_init(&verbs);
+    config.verbs = &verbs;
+    config.messages = 200;
+    mcast_world_create(&world, &config);
+    struct mcast_member *member = &world.members[2];
+    struct cw_endpoint *endpoint = world.hosts.list[2].endpoint;
+    const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
+    cw_simulator_stop(world.hosts.simulator, 2); /* it takes nothing by itself */
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    assert_true(cw_endpoint_fetch(endpoint) > 0 && rdma->fetched[CW_VERBS_DATAGRAMS].count > 0);
+    (void)cw_mcast_shut(member->group, NULL, NULL);
+    member->group = NULL;
+    for (uint32_t i = 0; i < 100; i++) { /* until the device has nothing more */
+        (void)cw_endpoint_turn(endpoint, sim_hosts_now(&world.hosts));
+    }
+    assert_int_equal(rdma->fetched[CW_VERBS_DATAGRAMS].count, 0);
+    assert_int_equal(rdma->datagrams.group_count, 0);
+    cw_simulator_resume(world.hosts.simulator, 2);
     mcast_world_destroy(&world);
 }
 
@@ -547,6 +575,7 @@ int main(void)
         cmocka_unit_test(every_byte_to_every_member),
         cmocka_unit_test(groups_go_by_devices),
         cmocka_unit_test(a_packet_is_one_datagram),
+        cmocka_unit_test(what_was_fetched_is_taken),
         cmocka_unit_test(survivors_get_everything),
         cmocka_unit_test(members_come_late),
         cmocka_unit_test(laggards_are_named),

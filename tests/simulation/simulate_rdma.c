@@ -3,6 +3,7 @@
 #include "tests/simulation/simulation.h"
 
 #include "apps/sim/world.h"
+#include "dataplane/put/message.h"
 #include "dataplane/rdma/rdma_state.h"
 
 enum { SEEDS = 300, BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
@@ -130,6 +131,41 @@ static void credit_goes_along(void **state)
         assert_int_equal(hosts.list[1 - i % 2].arrived_messages, arrived + 1);
     }
     assert_int_equal(counters->work, work + TURNS);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Slots that were lent along with a message are not given back twice, though the peer has given them back before it
+ * could know of them. */
+static void slots_are_given_back_once(void **state)
+{
+    enum { SLOTS = 3 };
+    struct cw_verbs_net_config verbs;
+    struct sim_hosts hosts;
+    cw_verbs_net_config_init(&verbs);
+    two_hosts(&hosts, &verbs);
+    struct cw_endpoint *endpoint = hosts.list[0].endpoint;
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, sim_hosts_peer(&hosts, 0, 1));
+    struct cw_operation operation = {.kind = CW_OPERATION_MESSAGE, .flow = flow};
+    uint32_t free_count = endpoint->messages.free_count, lent = flow->credit.lent;
+    flow->credit.owed = SLOTS;
+    cw_messages_grant_along(endpoint, &operation);
+    assert_int_equal(operation.granted_count, SLOTS);
+    assert_int_equal(endpoint->messages.free_count, free_count - SLOTS);
+    struct {
+        struct cw_wire_frame frame;
+        uint16_t slot;
+    } guess = {{.kind = CW_FRAME_RETURN, .length = 1}, operation.granted[1]};
+    assert_true(cw_messages_frame(endpoint, flow, &guess.frame, true));
+    assert_true(cw_messages_frame(endpoint, flow, &guess.frame, false));
+    cw_messages_ungrant(endpoint, &operation);
+    assert_int_equal(endpoint->messages.free_count, free_count);
+    assert_int_equal(flow->credit.lent, lent);
+    uint32_t seen = 0;
+    for (uint32_t slot = endpoint->messages.free_first; slot != UINT32_MAX;
+         slot = endpoint->messages.slots[slot].next) {
+        assert_true(++seen <= free_count);
+    }
+    assert_int_equal(seen, free_count);
     sim_hosts_destroy(&hosts);
 }
 
@@ -380,6 +416,7 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_put_is_one_work_request),
         cmocka_unit_test(credit_goes_along),
+        cmocka_unit_test(slots_are_given_back_once),
         cmocka_unit_test(broken_pairs_lose_nothing),
         cmocka_unit_test(packets_take_over),
         cmocka_unit_test(what_no_device_knows_goes_by_packets),
