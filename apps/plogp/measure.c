@@ -85,10 +85,10 @@ static void path_check(const struct plogp_measure *measure)
     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
     MPI_Info_get_string(info, "causeway_path", &length, path, &flag);
     MPI_Info_free(&info);
-    if (strcmp(path, cw_measured_path_name(measure->path)) != 0 && measure->path == CW_MEASURED_RDMA) {
-        plogp_fail("not every host has an RDMA device that takes part: `causeway run --explain` on them says why");
-    } else if (strcmp(path, cw_measured_path_name(measure->path)) != 0) {
-        plogp_fail("the ranks are not where they were wanted");
+    if (strcmp(path, cw_measured_path_name(measure->path)) != 0) {
+        plogp_fail(measure->path == CW_MEASURED_RDMA
+                       ? "not every host has an RDMA device that takes part: `causeway run --explain` on them says why"
+                       : "the ranks are not where they were wanted");
     }
 }
 

@@ -444,15 +444,22 @@ static void must(struct town *town, bool done)
 
 /* ---- tests ---- */
 
+/* What comes if nobody dies: of each member, at each other one. */
+static uint64_t messages_planned(const struct town *town)
+{
+    uint64_t count = 0;
+    for (uint32_t index = 0; index < town->group_count; index++) {
+        count += (uint64_t)town->planned[index].count * (town->planned[index].count - 1) * MESSAGES;
+    }
+    return count;
+}
+
 static void opened_in_any_order(void **state)
 {
     uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), shared = 0, by_devices = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, seed % 3 == 0 ? 0.02 : 0);
-        uint64_t expected = 0;
-        for (uint32_t index = 0; index < town->group_count; index++) {
-            expected += (uint64_t)town->planned[index].count * (town->planned[index].count - 1) * MESSAGES;
-        }
+        uint64_t expected = messages_planned(town);
         bool done = town_run(town, 100 * SIMULATION_MS);
         for (uint32_t rank = 0; rank < town->rank_count; rank++) {
             shared += cw_groups_info(town->parties[rank].groups).shared;
@@ -485,10 +492,7 @@ static void a_device_fails(void **state)
     uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
     for (uint64_t seed = 2; seed <= 2 * seeds; seed += 2) {
         struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
-        uint64_t expected = 0;
-        for (uint32_t index = 0; index < town->group_count; index++) {
-            expected += (uint64_t)town->planned[index].count * (town->planned[index].count - 1) * MESSAGES;
-        }
+        uint64_t expected = messages_planned(town);
         (void)town_run(town, simulation_drawn(&town->random, 30) * SIMULATION_MS / 2);
         cw_verbs_net_fail(town->hosts.verbs, (uint32_t)simulation_drawn(&town->random, 2));
         must(town, town_run(town, 20000 * SIMULATION_MS));

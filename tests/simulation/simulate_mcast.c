@@ -119,16 +119,23 @@ static void groups_go_by_devices(void **state)
     assert_true(repairs > seeds && by_members > seeds / 4);
 }
 
+/* A group by devices without a fault. */
+static void devices_create(struct mcast_world *world, uint32_t members, uint32_t messages)
+{
+    static struct cw_verbs_net_config verbs; /* the world keeps its place */
+    struct mcast_world_config config;
+    mcast_world_config_init(&config, members);
+    cw_verbs_net_config_init(&verbs);
+    config.verbs = &verbs;
+    config.messages = messages;
+    mcast_world_create(world, &config);
+}
+
 /* Without a fault each packet is one datagram of its sender, and none of them goes by the port. */
 static void a_packet_is_one_datagram(void **state)
 {
-    struct mcast_world_config config;
-    struct cw_verbs_net_config verbs;
     struct mcast_world world;
-    mcast_world_config_init(&config, 9);
-    cw_verbs_net_config_init(&verbs);
-    config.verbs = &verbs;
-    mcast_world_create(&world, &config);
+    devices_create(&world, 9, 20);
     must(&world, mcast_world_run(&world, 1000 * SIMULATION_MS), "not complete");
     struct cw_mcast_counters counters = mcast_world_counters(&world);
     const struct cw_verbs_net_counters *done = cw_verbs_net_counters(world.hosts.verbs);
@@ -143,14 +150,8 @@ static void a_packet_is_one_datagram(void **state)
 /* What a look has found of a group that is left before the turn is taken all the same, and its buffers go back. */
 static void what_was_fetched_is_taken(void **state)
 {
-    struct mcast_world_config config;
-    struct cw_verbs_net_config verbs;
     struct mcast_world world;
-    mcast_world_config_init(&config, 3);
-    cw_verbs_net_config_init(&verbs);
-    config.verbs = &verbs;
-    config.messages = 200;
-    mcast_world_create(&world, &config);
+    devices_create(&world, 3, 200);
     struct mcast_member *member = &world.members[2];
     struct cw_endpoint *endpoint = world.hosts.list[2].endpoint;
     const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
