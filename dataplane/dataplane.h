@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dataplane/codec/kinds.h"
 #include "dataplane/ip.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
@@ -320,6 +321,7 @@ enum cw_source_kind {
  * returns. */
 struct cw_source {
     enum cw_source_kind kind;
+    enum cw_element element; /* what its bytes are, for whoever compresses them: a hint */
     uint64_t region; /* token of the own region that all of it lies in, so that it need not be copied; 0: none */
     union {
         struct {
@@ -373,7 +375,8 @@ struct cw_get {
     uint64_t local_region; /* token of the own region to write, with any rights */
     uint64_t local_offset;
     uint64_t context;
-    uint32_t flags; /* CW_MORE */
+    uint32_t flags;          /* CW_MORE */
+    enum cw_element element; /* what the bytes are, for whoever compresses them: a hint */
 };
 
 /* Errors as cw_put. A get that fails later gives a CW_EVENT_GET with a negative status. */
@@ -395,6 +398,43 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
 /* Gives the slot of a CW_EVENT_MESSAGE back; its data must not be read afterwards. CW_OK, CW_ERROR_ARGUMENT (not a slot
  * in use). */
 int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
+
+/* ---- Compression ---- */
+
+enum cw_compression_mode {
+    CW_COMPRESSION_OFF = 0,  /* nothing that goes out; what comes in compressed is taken */
+    CW_COMPRESSION_AUTO = 1, /* what is sooner at its target for it, as far as measured (flow/compress.h) */
+    CW_COMPRESSION_ON = 2,   /* whatever becomes shorter */
+};
+
+struct cw_compression {
+    enum cw_compression_mode mode;
+    enum cw_codec codec;                     /* no other than this one, and runs; CW_CODEC_NONE: the best one */
+    struct cw_codec_speed speeds[CW_CODECS]; /* AUTO: all zero: codecs cost nothing, as in virtual time */
+};
+
+/* Says what an endpoint compresses of what it sends by packets, from now on. CW_OK; CW_ERROR_ARGUMENT;
+ * CW_ERROR_MEMORY. */
+int cw_endpoint_compress(struct cw_endpoint *endpoint, const struct cw_compression *compression);
+
+/* What has become of one kind of elements on their way to a peer. */
+struct cw_compression_report {
+    enum cw_codec codec;  /* in use or last tried; CW_CODEC_NONE: none was */
+    bool is_on;           /* now */
+    uint64_t samples;     /* times that data was sampled */
+    uint64_t trials;      /* times that both ways were measured */
+    uint64_t raw_bytes;   /* sent in chunks, as they were */
+    uint64_t chunk_bytes; /* ... and as they travelled */
+    double rate;          /* of the latest chunks: raw to travelled */
+    double link_ns;       /* a raw byte without compression, as known now; 0: not yet */
+    double codec_ns;      /* a raw byte of the codec, both ends */
+    double packed_ns;     /* a raw byte with compression, as measured; 0: not yet */
+    double saved_ns;      /* (link_ns - packed_ns) of all raw_bytes */
+};
+
+/* False: nothing is known of the kind, or there is no such peer. */
+bool cw_peer_compression(const struct cw_endpoint *endpoint, uint32_t peer, enum cw_element element,
+                         struct cw_compression_report *report);
 
 /* ---- Events ---- */
 
@@ -504,6 +544,12 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(RDMA_UNREGISTERED, "regions that an RDMA device did not take")                                             \
     X(RDMA_DATAGRAMS_OUT, "packets to groups by an RDMA device")                                                 \
     X(RDMA_DATAGRAMS_IN, "packets of groups by an RDMA device")                                                  \
+    X(CHUNKS_OUT, "data packets sent for the first time with compressed data")                                   \
+    X(CHUNKS_IN, "data packets taken with compressed data")                                                      \
+    X(CHUNK_RAW_OUT, "bytes that those sent stand for")                                                          \
+    X(CHUNK_BYTES_OUT, "... and have become")                                                                    \
+    X(CHUNK_SAMPLES, "times that it was asked what compression would do to data")                                \
+    X(DROP_CHUNK, "dropped, and the session ended: data that cannot have been compressed so")                    \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \
     X(DROP_HELLO, "dropped: set-up packet that does not fit")                                                    \
     X(OVERLAPS, "debug build: puts that overlapped another one in flight")

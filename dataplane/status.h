@@ -23,6 +23,7 @@ enum cw_status {
     CW_ERROR_BUSY = -13,           /* something still uses the object */
     CW_ERROR_OVERLAP = -14,        /* debug build: the put overlaps one in flight to the same bytes */
     CW_ERROR_TIMEOUT = -15,        /* the time given to the call is over */
+    CW_ERROR_DAMAGED = -17,        /* the peer has sent, signed, what no codec makes: a bug or an attack */
     CW_ERROR_PATH_MTU = -16,       /* the path to the peer passes small packets, and none as large as before */
 };
 

@@ -107,6 +107,8 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_NODE", "the NIC on which each host of a job gets a node of its own");
     tell_variable(doctor, "CAUSEWAY_PORTS", "the UDP ports that ranks may use between hosts");
     tell_variable(doctor, "CAUSEWAY_INTEGRITY", "software: CRCs whatever NICs verify");
+    tell_variable(doctor, "CAUSEWAY_COMPRESSION",
+                  "auto: what is sooner at its target compressed; off; on; or a codec's name");
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
     tell_variable(doctor, "CAUSEWAY_MULTICAST_FILTERS",
                   "multicast addresses that a port lets in at a time, 2 to 64; 20 if it is not set");

@@ -11,12 +11,28 @@ enum { GUARD_BYTES = 4096, GUARD_FILL = 0xa7 };
 
 /* ---- patterns ---- */
 
-static inline uint64_t pattern_word(uint64_t id, uint64_t index)
+static inline uint64_t scatter(uint64_t id, uint64_t index)
 {
     uint64_t word = id * 0x9e3779b97f4a7c15ull + index * 0xd6e8feb86659fd93ull;
     word ^= word >> 32;
     word *= 0xd6e8feb86659fd93ull;
     return word ^ word >> 29;
+}
+
+/* Of every four patterns one is random, one rises evenly, one does so more or less, and one has runs: so that all of it,
+ * much, or nothing can be compressed. A word tells its place in each but in runs. */
+static inline uint64_t pattern_word(uint64_t id, uint64_t index)
+{
+    switch (id % 4) {
+    case 1:
+        return scatter(id, 0) + index * 0x10001;
+    case 2:
+        return scatter(id, 0) + (index << 16) + (scatter(id, index) >> 50);
+    case 3:
+        return scatter(id, index % 4096 < 2048 ? index : index - index % 2048);
+    default:
+        return scatter(id, index);
+    }
 }
 
 void world_pattern_fill(void *at, uint64_t id, uint64_t bytes)

@@ -150,6 +150,22 @@ void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *end
     }
 }
 
+/* From a generator of its own: worlds without are what they were. */
+static void draw_compression(struct world_process *process)
+{
+    struct world *world = process->world;
+    struct cw_random random;
+    cw_random_seed(&random,
+                   cw_random_derive(world->options->seed, 0x636f6d7072ull << 24 | process->life << 16 | process->node));
+    struct cw_compression compression = {
+        .mode = cw_random_chance(&random, 0.5) ? CW_COMPRESSION_ON : CW_COMPRESSION_AUTO,
+        .codec = cw_random_chance(&random, 0.4) ? CW_CODEC_NONE : (enum cw_codec)cw_random_below(&random, CW_CODECS),
+    };
+    if (cw_random_chance(&random, 0.5) && cw_endpoint_compress(process->endpoint, &compression) != CW_OK) {
+        world_fail(world, "node %u: no memory for compression", process->node);
+    }
+}
+
 int world_process_start(struct world_process *process)
 {
     struct world *world = process->world;
@@ -159,6 +175,9 @@ int world_process_start(struct world_process *process)
     }
     process->endpoint = world->hosts.list[process->node].endpoint;
     process->alive = true;
+    if (world->options->compress) {
+        draw_compression(process);
+    }
     add_peers(process);
     for (uint32_t kind = 0; kind < WORLD_REGION_KINDS; kind++) {
         world_region_enter(process, &process->regions[kind]);

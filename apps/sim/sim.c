@@ -101,6 +101,9 @@ static void print_report(const struct settings *settings, const struct sim_world
         app_json_count(line, "upsets", report->upsets);
         app_json_count(line, "doubts", report->doubts);
     }
+    if (settings->world.compress) {
+        app_json_count(line, "chunks", report->chunks);
+    }
     if (settings->world.rdma) {
         app_json_count(line, "rdma_work", report->rdma_work);
         app_json_count(line, "rdma_up", report->rdma_up);
@@ -214,6 +217,8 @@ int sim_main(int argc, char **argv)
         {"encrypt", NULL, "half of the sessions are sealed", APP_OPTION_FLAG, &world->encrypt, 0, 0, NULL},
         {"offload", NULL, "NICs that take work over, honestly or not", APP_OPTION_FLAG, &world->offload, 0, 0, NULL},
         {"rdma", NULL, "RDMA devices beside the NICs, whose queue pairs break", APP_OPTION_FLAG, &world->rdma, 0, 0,
+         NULL},
+        {"compress", NULL, "half of the processes compress what they send", APP_OPTION_FLAG, &world->compress, 0, 0,
          NULL},
         {"mtu", "BYTES", "largest IP packet", APP_OPTION_BYTES, &world->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX,
          NULL},

@@ -115,14 +115,21 @@ static bool source_contiguous(struct world_process *process, struct world_operat
     return true;
 }
 
+/* Said to be this or that, whatever it is. */
+static enum cw_element world_element(const struct world_operation *operation)
+{
+    return (enum cw_element)(operation->pattern / 4 % CW_ELEMENTS);
+}
+
 static bool draw_source(struct world_process *process, struct world_operation *operation, uint32_t index,
                         struct cw_source *source)
 {
     uint64_t kind = cw_random_below(&process->random, 10);
-    if (kind == 0 && operation->bytes > 0) {
-        return source_strided(process, operation, source);
-    }
-    return kind == 1 ? source_slices(process, operation, source) : source_contiguous(process, operation, index, source);
+    bool drawn = kind == 0 && operation->bytes > 0 ? source_strided(process, operation, source)
+                 : kind == 1                       ? source_slices(process, operation, source)
+                                                   : source_contiguous(process, operation, index, source);
+    source->element = world_element(operation);
+    return drawn;
 }
 
 /* Short contiguous sources may be overwritten as soon as the call is over. */
@@ -255,6 +262,7 @@ static int post_get(struct world_process *process, struct world_operation *opera
         .local_offset = operation->local_offset,
         .context = index,
         .flags = cw_random_chance(random, 0.3) ? CW_MORE : 0,
+        .element = world_element(operation),
     };
     return cw_get(process->endpoint, &get);
 }

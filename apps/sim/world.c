@@ -212,6 +212,10 @@ static void summarise(struct world *world)
             report->summed += cw_endpoint_counter(endpoint, CW_COUNTER_SUMMED_IN);
             report->trials += cw_endpoint_counter(endpoint, CW_COUNTER_TRIALS_OUT);
             report->lies += cw_endpoint_counter(endpoint, CW_COUNTER_CHECKSUM_LIES);
+            report->chunks += cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_IN);
+            if (cw_endpoint_counter(endpoint, CW_COUNTER_DROP_CHUNK) > 0) {
+                world_fail(world, "node %u: a chunk that its codec has made does not expand", node);
+            }
             report->rdma_up += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_UP);
             report->rdma_broken += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_BROKEN);
             report->rdma_given_up += cw_endpoint_counter(endpoint, CW_COUNTER_RDMA_GIVEN_UP);

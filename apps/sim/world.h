@@ -51,10 +51,11 @@ struct sim_world_options {
     uint64_t operations;
     const struct sim_world_mix *mix; /* NULL: drawn */
     bool ipv6;
-    bool encrypt; /* sessions are sealed if either side asks for it, which half of them do */
-    bool offload; /* nodes have NICs that take work over, honestly or not */
-    bool rdma;    /* nodes have RDMA devices beside their NICs, whose queue pairs break */
-    bool verbose; /* every event to stderr */
+    bool encrypt;  /* sessions are sealed if either side asks for it, which half of them do */
+    bool offload;  /* nodes have NICs that take work over, honestly or not */
+    bool rdma;     /* nodes have RDMA devices beside their NICs, whose queue pairs break */
+    bool compress; /* half of the processes compress what they send, by any codec */
+    bool verbose;  /* every event to stderr */
 };
 
 struct sim_world_report {
@@ -76,6 +77,7 @@ struct sim_world_report {
     uint64_t lies;      /* of checksums, that were found out */
     uint64_t upsets;    /* frames that came in with one bit changed */
     uint64_t doubts;    /* offloads that were put away */
+    uint64_t chunks;    /* packets taken with compressed data */
     uint64_t rdma_work; /* work requests that RDMA devices have carried out */
     uint64_t rdma_up;   /* queue pairs that came up */
     uint64_t rdma_broken;

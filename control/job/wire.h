@@ -21,6 +21,9 @@
  * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may
  * let in at a time; default 20.
  *
+ * CAUSEWAY_COMPRESSION: "auto" (the default): what is sooner at its target for it; "off"; "on": whatever becomes
+ * shorter; or a codec's name: by no other (dataplane/codec/codec.h).
+ *
  * CAUSEWAY_FAILURE_TIMEOUT: see settings.h. CAUSEWAY_RDMA: control/net/rdma.h.
  *
  * Thread: open and close one at a time. */

@@ -6,6 +6,8 @@
 #include <sodium.h>
 
 #include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/chunk.h"
+#include "dataplane/flow/compress.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
@@ -170,6 +172,8 @@ static void dispose(struct cw_endpoint *endpoint)
             (void)cw_port_memory_unregister(endpoint->port, region->memory);
         }
     }
+    cw_chunks_dispose(endpoint);
+    cw_compress_dispose(endpoint);
     cw_relay_dispose(endpoint);
     cw_messages_dispose(endpoint);
     cw_events_dispose(&endpoint->events);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/compress.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
@@ -99,6 +100,9 @@ static void record_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *fl
         flow->sender.lost_count--; /* it was only late */
     } else {
         flow->sender.in_flight_bytes -= record->frame_bytes;
+    }
+    if (cw_compress_counts(record)) {
+        cw_compress_acknowledged(endpoint, flow, record);
     }
     struct cw_operation *operation = record->operation;
     for (uint32_t i = 0; i < record->count; i++) {

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "dataplane/flow/chunk.h"
+#include "dataplane/flow/transmit.h"
+#include "dataplane/put/operation.h"
+
 uint32_t cw_frame_bytes(const struct cw_operation *operation)
 {
     switch (operation->kind) {
@@ -63,7 +67,7 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
     switch (operation->kind) {
     case CW_OPERATION_GET: {
         struct cw_wire_get *get = (struct cw_wire_get *)at;
-        write_put(operation, CW_FRAME_GET, 0, &get->put);
+        write_put(operation, CW_FRAME_GET, operation->local.element, &get->put);
         get->bytes = operation->bytes;
         get->local_token = operation->local.token;
         get->local_offset = operation->local.offset;
@@ -122,8 +126,27 @@ static inline bool is_part(const struct cw_sent *record)
     return record->count == 1 && record->bytes > 0;
 }
 
-uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sent *record, struct cw_transmit *packet,
-                         uint8_t *at, bool may_gather, uint32_t *gathered)
+/* A chunk; 0: it cannot be made. */
+static uint32_t write_chunk(struct cw_endpoint *endpoint, struct cw_sent *record, uint8_t *at)
+{
+    struct cw_operation *operation = record->operation;
+    struct cw_wire_chunk *chunk = (struct cw_wire_chunk *)at;
+    uint32_t bytes = cw_chunk_fill(endpoint, record, at + sizeof(*chunk));
+    if (bytes == 0) {
+        return 0;
+    }
+    write_put(operation, CW_FRAME_CHUNK, bytes, &chunk->put);
+    chunk->position = record->position;
+    chunk->total = operation->bytes;
+    chunk->raw_bytes = record->bytes;
+    chunk->codec = record->plan.codec;
+    chunk->parameter = record->plan.parameter;
+    chunk->reserved = 0;
+    return (uint32_t)sizeof(*chunk) + bytes;
+}
+
+uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
+                         bool may_gather, uint32_t *gathered)
 {
     struct cw_operation *operation = record->operation;
     *gathered = 0;
@@ -138,6 +161,19 @@ uint32_t cw_frames_write(const struct cw_endpoint *endpoint, const struct cw_sen
     }
     if (operation->status < 0) {
         return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    if (record->plan.codec != CW_CODEC_NONE) {
+        uint32_t bytes = write_chunk(endpoint, record, at);
+        if (bytes > 0) {
+            return bytes;
+        }
+        if (record->transmissions > 0) { /* its owner has changed what he was not to change */
+            cw_operation_refuse(endpoint, operation, CW_ERROR_ARGUMENT);
+            return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+        }
+        uint32_t room = cw_transmit_part_bytes(operation->flow);
+        record->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};
+        record->bytes = record->bytes < room ? record->bytes : (uint16_t)room;
     }
     uint32_t header_bytes;
     if (record->bytes == operation->bytes) {

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/flow/chunk.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
@@ -29,7 +30,14 @@ static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *f
         header_bytes = sizeof(struct cw_wire_part);
         data_bytes = wire->length;
         break;
+    case CW_FRAME_CHUNK:
+        header_bytes = sizeof(struct cw_wire_chunk);
+        data_bytes = wire->length;
+        break;
     case CW_FRAME_GET:
+        if (wire->length >= CW_ELEMENTS) {
+            return 0;
+        }
         header_bytes = sizeof(struct cw_wire_get);
         break;
     case CW_FRAME_VOID:
@@ -100,6 +108,15 @@ static enum cw_verdict validate_put(struct cw_endpoint *endpoint, struct cw_flow
             return CW_MALFORMED;
         }
     }
+    if (frame->wire->kind == CW_FRAME_CHUNK) {
+        const struct cw_wire_chunk *chunk = (const struct cw_wire_chunk *)frame->wire;
+        position = chunk->position;
+        put->total = chunk->total;
+        put->bytes = chunk->raw_bytes;
+        if (chunk->reserved != 0) {
+            return CW_MALFORMED;
+        }
+    }
     enum cw_verdict verdict = validate_target(endpoint, flow, frame, position);
     if (verdict == CW_VALID && !cw_reassembly_consistent(endpoint, flow, put)) {
         return CW_MALFORMED;
@@ -113,6 +130,18 @@ static bool take_rdma(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     struct cw_rdma *rdma = endpoint->rdma;
     return rdma == NULL ? frame->wire->length == sizeof(struct cw_wire_rdma)
                         : rdma->ops->frame(rdma, flow, frame->data, frame->wire->length, check);
+}
+
+/* Slots for messages, or what devices tell each other. */
+static inline bool is_credit(const struct cw_frame *frame)
+{
+    return frame->wire->kind >= CW_FRAME_ASK && frame->wire->kind != CW_FRAME_CHUNK;
+}
+
+static inline bool bears_put(const struct cw_frame *frame)
+{
+    uint8_t kind = frame->wire->kind;
+    return kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_CHUNK || kind == CW_FRAME_VOID;
 }
 
 /* What to do with a frame; changes nothing. */
@@ -129,14 +158,13 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
     if (number - puts->base >= CW_PUT_WINDOW) {
         return CW_LATER; /* no sender is so far ahead; and so the frames of a packet lie in two blocks of the window */
     }
-    bool bears_put =
-        frame->wire->kind == CW_FRAME_PUT || frame->wire->kind == CW_FRAME_PART || frame->wire->kind == CW_FRAME_VOID;
-    if (!bears_put && cw_reassembly_known(endpoint, flow, number)) {
+    if (!bears_put(frame) && cw_reassembly_known(endpoint, flow, number)) {
         return CW_MALFORMED; /* half of a put is here under this number */
     }
     switch (frame->wire->kind) {
     case CW_FRAME_PUT:
     case CW_FRAME_PART:
+    case CW_FRAME_CHUNK:
         return validate_put(endpoint, flow, frame);
     case CW_FRAME_VOID:
         frame->put.predecessor = number - frame->wire->length;
@@ -159,6 +187,7 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
     switch (frame->wire->kind) {
     case CW_FRAME_PUT:
     case CW_FRAME_PART:
+    case CW_FRAME_CHUNK:
         if (frame->target != NULL) {
             memcpy(frame->target, frame->data, frame->put.bytes);
         }
@@ -202,15 +231,14 @@ struct needs {
 
 static void count_needs(const struct cw_frame *frame, struct needs *needs)
 {
-    uint8_t kind = frame->wire->kind;
     if (frame->old) {
         return;
     }
-    if (kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_VOID) {
+    if (bears_put(frame)) {
         needs->records++;
         return;
     }
-    needs->gets += kind == CW_FRAME_GET;
+    needs->gets += frame->wire->kind == CW_FRAME_GET;
     if (needs->passes++ == 0) {
         needs->pass_first = frame->put.number;
     }
@@ -252,6 +280,20 @@ static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *f
            cw_gets_room(endpoint, flow, needs->gets, needs->passes - needs->gets);
 }
 
+static bool has_chunk(const struct cw_frames *frames)
+{
+    return frames->list[0].wire->kind == CW_FRAME_CHUNK;
+}
+
+/* Last of all that is validated: memory of the endpoint has one. */
+static enum cw_verdict take_chunk(struct cw_endpoint *endpoint, struct cw_frames *frames)
+{
+    struct cw_frame *frame = &frames->list[0];
+    const struct cw_wire_chunk *chunk = (const struct cw_wire_chunk *)frame->wire;
+    frames->goes_on = chunk->position + chunk->raw_bytes < chunk->total;
+    return frame->old ? CW_VALID : cw_chunk_expand(endpoint, frame);
+}
+
 enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow *flow,
                                    const struct cw_wire_header *header, struct cw_frames *frames)
 {
@@ -261,6 +303,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
     enum cw_verdict worst = CW_VALID;
     frames->count = 0;
     frames->only_messages = true;
+    frames->goes_on = false;
     while (left > 0) {
         struct cw_frame *frame = &frames->list[frames->count];
         uint32_t bytes = frames->count == CW_OPERATIONS_A_PACKET ? 0 : parse_frame(at, left, frame);
@@ -268,7 +311,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
             return CW_MALFORMED;
         }
         enum cw_verdict verdict = validate(endpoint, flow, frame);
-        if (verdict == CW_MALFORMED) {
+        if (verdict == CW_MALFORMED || (frame->wire->kind == CW_FRAME_CHUNK && (frames->count > 0 || bytes < left))) {
             return CW_MALFORMED;
         }
         if (verdict == CW_REFUSE) {
@@ -278,8 +321,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
         if (frames->count > 0 && frame->put.number <= frame[-1].put.number) {
             return CW_MALFORMED; /* every sender has the numbers rise */
         }
-        frames->only_messages =
-            frames->only_messages && (frame->is_message || frame->wire->kind >= CW_FRAME_ASK); /* slots for them */
+        frames->only_messages = frames->only_messages && (frame->is_message || is_credit(frame)); /* slots for them */
         worst = verdict == CW_LATER ? CW_LATER : worst;
         count_needs(frame, &needs);
         frames->count++;
@@ -289,7 +331,8 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
     if (frames->count == 0) {
         return CW_MALFORMED;
     }
-    return worst == CW_VALID && has_room(endpoint, flow, frames, &needs) ? CW_VALID : CW_LATER;
+    worst = worst == CW_VALID && has_room(endpoint, flow, frames, &needs) ? CW_VALID : CW_LATER;
+    return worst == CW_VALID && has_chunk(frames) ? take_chunk(endpoint, frames) : worst;
 }
 
 void cw_frames_place(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)
@@ -311,7 +354,7 @@ void cw_frames_place_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, 
     while (left > 0) {
         struct cw_frame frame;
         uint32_t bytes = parse_frame(at, left, &frame);
-        if (frame.wire->kind >= CW_FRAME_ASK && validate(endpoint, flow, &frame) == CW_VALID &&
+        if (is_credit(&frame) && validate(endpoint, flow, &frame) == CW_VALID &&
             cw_reassembly_passable(endpoint, flow, frame.put.number, 1)) {
             apply(endpoint, flow, &frame);
         }

@@ -12,7 +12,8 @@ enum cw_verdict {
     CW_VALID_OLD, /* a frame only: about a put that is done, given up or only waits: nothing to do */
     CW_MALFORMED,
     CW_REFUSE,
-    CW_LATER, /* no room now */
+    CW_LATER,   /* no room now */
+    CW_DAMAGED, /* authentic, and made by no codec: the session is over */
 };
 
 /* One frame of a packet, checked as far as lengths go. */
@@ -30,11 +31,12 @@ struct cw_frame {
 struct cw_frames {
     uint32_t count;
     bool only_messages; /* none is waited for by who has sent it */
+    bool goes_on;       /* it is a chunk, and not the end of its put */
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
 
-/* Validates all frames of an authentic packet; CW_VALID, CW_MALFORMED, CW_REFUSE (the sender has been told) or
- * CW_LATER. */
+/* Validates all frames of an authentic packet; CW_VALID, CW_MALFORMED, CW_REFUSE (the sender has been told),
+ * CW_LATER or CW_DAMAGED. */
 enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow *flow,
                                    const struct cw_wire_header *header, struct cw_frames *frames);
 

@@ -44,6 +44,11 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         verdict = CW_LATER;
     }
     if (verdict != CW_VALID) {
+        if (verdict == CW_DAMAGED) {
+            cw_count(endpoint, CW_COUNTER_DROP_CHUNK, 1);
+            cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_DAMAGED);
+            return;
+        }
         if (verdict != CW_REFUSE) {
             cw_count(endpoint, verdict == CW_LATER ? CW_COUNTER_DROP_FULL : CW_COUNTER_DROP_MALFORMED, 1);
         }
@@ -62,8 +67,8 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_flow_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
-    bool is_full =
-        header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max; /* parts end at multiples of 8 */
+    bool is_full = /* parts end at multiples of 8 */
+        header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max || frames.goes_on;
     enum cw_ack_haste haste = ask_now || new_hole    ? CW_ACK_NOW
                               : frames.only_messages ? CW_ACK_MESSAGE
                               : is_full              ? CW_ACK_STREAM

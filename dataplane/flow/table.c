@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/flow/compress.h"
+
 enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
 
 static uint32_t bucket_of(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port)
@@ -55,6 +57,7 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
+        cw_compress_forget(endpoint, flow);
         if (flow->late != NULL) {
             cw_pool_give(&endpoint->lates, flow->late);
         }

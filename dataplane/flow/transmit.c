@@ -7,6 +7,7 @@
 
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/compress.h"
 #include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
 #include "dataplane/flow/integrity.h"
@@ -263,9 +264,24 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     }
     *record =
         (struct cw_sent){.operation = operation, .count = 1, .position = operation->position, .bytes = (uint16_t)bytes};
-    operation->position += bytes;
+    if (endpoint->compress != NULL && operation->bytes > room) {
+        record->plan = cw_compress_plan(endpoint, flow, operation);
+        if (record->plan.codec != CW_CODEC_NONE) {
+            record->bytes = (uint16_t)(left < CW_CHUNK_RAW_MAX ? left : CW_CHUNK_RAW_MAX);
+        }
+    }
     operation->packets_open++;
     operation->chain = NULL;
+}
+
+/* It is written, and has taken what it has taken. */
+static void part_taken(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record)
+{
+    struct cw_operation *operation = record->operation;
+    operation->position += record->bytes;
+    if (cw_compress_counts(record)) {
+        cw_compress_sent(endpoint, flow, record);
+    }
     if (operation->position == operation->bytes) {
         operation->sent = true;
         cw_operation_pop(&flow->sender.queue_bulk);
@@ -317,6 +333,9 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     sender->sent.next++;
     send_record(endpoint, flow, packet, number, record);
+    if (bulk) {
+        part_taken(endpoint, flow, record);
+    }
     cw_count(endpoint, CW_COUNTER_DATA_OUT, 1);
     return SENT;
 }

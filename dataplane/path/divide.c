@@ -13,6 +13,7 @@ enum {
 };
 
 struct path_division {
+    enum cw_element element;
     struct path_division *next; /* of those that wait for room */
     bool waits;
     struct path_wire_operation *whole; /* its region and its caller's number */
@@ -83,6 +84,7 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
         .local_region = division->whole->region,
         .local_offset = division->posted,
         .context = (uint64_t)(uintptr_t)part,
+        .element = division->element,
     };
     int status = cw_loop_get(paths->config.set.loops[peer->streams > 0 ? 0 : way], &get);
     if (status != CW_OK) {
@@ -162,6 +164,7 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
     *division = (struct path_division){
         .whole = whole,
         .token = registration->token,
+        .element = paths->element,
         .offset = offset,
         .bytes = bytes,
         .part_bytes = part_bytes(bytes, ways),

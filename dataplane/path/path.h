@@ -141,6 +141,14 @@ void cw_paths_release(struct cw_paths *paths);
 /* The longest message to `rank`; it does not change when the rank fails. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 
+/* Says what the bytes of the next call of cw_paths_send, cw_paths_get or cw_paths_put are, and of that alone: a hint to
+ * whoever compresses them. */
+void cw_paths_data(struct cw_paths *paths, enum cw_element element);
+
+/* What has become of such bytes on their way to `rank`; false: nothing is known. */
+bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element element,
+                          struct cw_compression_report *report);
+
 /* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK;
  * CW_ERROR_AGAIN; CW_ERROR_PEER_FAILED, CW_ERROR_NOT_FOUND, CW_ERROR_PERMISSION, ...: it cannot be reached, see
  * cw_paths_failure; unless its process has ended, `down` follows. */

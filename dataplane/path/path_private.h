@@ -97,9 +97,10 @@ struct cw_paths {
     struct path_division *divisions; /* gets of which parts wait for room at the endpoint */
     uint32_t down_count;             /* peers found dead and not yet reported */
     struct cw_paths_counters counters;
-    uint64_t refusals_seen; /* when it slept the last time */
-    bool holds;             /* between cw_paths_hold and cw_paths_release */
-    bool has_held;          /* something since cw_paths_hold */
+    uint64_t refusals_seen;  /* when it slept the last time */
+    bool holds;              /* between cw_paths_hold and cw_paths_release */
+    bool has_held;           /* something since cw_paths_hold */
+    enum cw_element element; /* of the next call's bytes */
     char failure[CW_PORT_TEXT_BYTES];
 };
 

@@ -188,6 +188,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
         .peer = paths->peers[rank].wire_peer,
         .lane_tag = lane_tag,
         .source = {.kind = CW_SOURCE_CONTIGUOUS,
+                   .element = paths->element,
                    .region = is_inline ? 0 : paths->wire->region,
                    .contiguous = {.data = all, .bytes = head_bytes + bytes}},
         .context = (uint64_t)(uintptr_t)kept,
@@ -257,6 +258,7 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .bytes = bytes,
         .local_region = made->region,
         .context = (uint64_t)(uintptr_t)made,
+        .element = paths->element,
     };
     return operation_posted(paths, made, cw_loop_get(path_wire_loop(paths, rank, 0), &get));
 }
@@ -275,11 +277,38 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .lane_tag = lane_tag,
         .region = registration->token,
         .offset = offset,
-        .source = {.kind = CW_SOURCE_CONTIGUOUS, .region = made->region, .contiguous = {.data = from, .bytes = bytes}},
+        .source = {.kind = CW_SOURCE_CONTIGUOUS,
+                   .element = paths->element,
+                   .region = made->region,
+                   .contiguous = {.data = from, .bytes = bytes}},
         .context = (uint64_t)(uintptr_t)made,
         .flags = CW_SIGNAL | (paths->config.handler.sent != NULL ? CW_SIGNAL_SENT : 0),
     };
     return operation_posted(paths, made, cw_loop_put(path_wire_loop(paths, rank, cw_lane(lane_tag)), &put));
+}
+
+/* What cw_paths_compression asks, and the answer. */
+struct compression_question {
+    uint32_t peer;
+    enum cw_element element;
+    struct cw_compression_report *report;
+};
+
+static int compression_ask(struct cw_endpoint *endpoint, void *context)
+{
+    const struct compression_question *question = context;
+    return cw_peer_compression(endpoint, question->peer, question->element, question->report) ? CW_OK
+                                                                                              : CW_ERROR_NOT_FOUND;
+}
+
+bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element element,
+                          struct cw_compression_report *report)
+{
+    if (paths->wire == NULL || cw_paths_medium(paths, rank) != CW_MEDIUM_WIRE) {
+        return false;
+    }
+    struct compression_question question = {paths->peers[rank].wire_peer, element, report};
+    return cw_loop_call(path_wire_loop(paths, rank, 0), compression_ask, &question) == CW_OK;
 }
 
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status)

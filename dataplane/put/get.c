@@ -71,6 +71,7 @@ int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct
     operation->signal = true;
     operation->local.token = get->local_region;
     operation->local.offset = get->local_offset;
+    operation->local.element = get->element;
     operation->region = region;
     region->users++;
     cw_operation_queue_up(endpoint, operation);
@@ -132,8 +133,10 @@ void cw_get_answer(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
     operation->token = frame->local_token;
     operation->offset = frame->local_offset;
     operation->reply = frame->put.reply;
-    operation->source = (struct cw_source){
-        .kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = region->base + frame->put.offset, .bytes = frame->bytes}};
+    operation->source =
+        (struct cw_source){.kind = CW_SOURCE_CONTIGUOUS,
+                           .element = (enum cw_element)frame->put.frame.length,
+                           .contiguous = {.data = region->base + frame->put.offset, .bytes = frame->bytes}};
     operation->cursor = (struct cw_source_cursor){0};
     operation->region = region;
     region->users++;

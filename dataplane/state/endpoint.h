@@ -8,6 +8,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/base/wheel.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/state/compress.h"
 #include "dataplane/state/events.h"
 #include "dataplane/state/flow.h"
 #include "dataplane/state/put.h"
@@ -16,6 +17,7 @@
 #include "dataplane/wire/tags.h"
 
 struct cw_aead;
+struct cw_chunks;
 struct cw_extension;
 struct cw_rdma;
 struct cw_relay;
@@ -125,6 +127,8 @@ struct cw_endpoint {
     uint64_t resolve_changes;       /* that flows have heard of */
     struct cw_extension *extension; /* NULL: nobody */
     struct cw_rdma *rdma;           /* the device beside the port; NULL: none */
+    struct cw_compress *compress;   /* NULL: nothing that goes out is compressed */
+    struct cw_chunks *chunks;       /* NULL: no chunk has gone or come yet */
     uint64_t notify_order;          /* of the next notification that has to wait for room in the event queue */
     uint64_t event_order;           /* of what stands in event_first */
     uint64_t rdma_order;            /* of the first one that came by a queue pair; UINT64_MAX: none waits */
@@ -135,6 +139,12 @@ struct cw_endpoint {
 static inline void cw_count(struct cw_endpoint *endpoint, enum cw_counter counter, uint64_t more)
 {
     endpoint->counters[counter] += more;
+}
+
+/* What is known of compression on a flow, of an endpoint that compresses. */
+static inline struct cw_compress_flow *cw_compress_of(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    return &endpoint->compress->flows[flow->index];
 }
 
 /* The flow of a peer number, or NULL. */

@@ -21,6 +21,8 @@
  *   state/wake.c   when the flow is looked at             (sender, timers)
  *   staging/seal.c keys and counts of sealed sessions     struct cw_seal
  *   rdma/          its queue pair                         struct cw_rdma_flow
+ *   compress.c     what travels compressed                struct cw_compress_flow
+ *   chunk.c        ... and how, out and in                struct cw_chunks
  *   put/message.c  slots of the peer's pool and ours      struct cw_credit
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.

@@ -75,7 +75,8 @@ struct cw_operation {
         struct {
             uint64_t token;
             uint64_t offset;
-        } local; /* GET: where the answer goes */
+            enum cw_element element;
+        } local; /* GET: where the answer goes, and what it is */
     };
     struct cw_source_cursor cursor;
     uint16_t granted[CW_CREDIT_ALONG]; /* MESSAGE, BY_RDMA: lent to the peer along with it */

@@ -7,10 +7,12 @@
  *   - a record is in one of three states: in flight, lost (to be sent again), acknowledged. */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/base/pool.h"
+#include "dataplane/codec/codec.h"
 
 struct cw_operation;
 
@@ -18,11 +20,21 @@ struct cw_sent {
     uint64_t time_ns;               /* of the last transmission */
     struct cw_operation *operation; /* the first one; others follow through `chain` */
     uint64_t position;              /* of a part */
-    uint16_t bytes;                 /* data bytes of a part */
+    uint16_t bytes;                 /* data bytes of a part; of a chunk those that it stands for */
     uint16_t frame_bytes;           /* on the wire, Ethernet header included */
     uint8_t count;                  /* operations in the packet */
     uint8_t transmissions;
+    struct cw_codec_plan plan; /* of a chunk; else CW_CODEC_NONE, and the parameter says why */
 };
+
+/* Why a packet has its data as it is. */
+enum cw_sent_plain {
+    CW_SENT_SHORT = 0,   /* of short operations */
+    CW_SENT_LONG = 1,    /* nothing is compressed now */
+    CW_SENT_SKIPPED = 2, /* this one is not, of those that are */
+    CW_SENT_UNFIT = 3,   /* it would have become no shorter */
+};
+static_assert(sizeof(struct cw_sent) == 32, "two a cache line");
 
 enum { CW_SENT_CHUNK = 64, CW_SENT_DIRECTORY = 128, CW_SENT_DIRECTORIES = 8 };
 

@@ -6,6 +6,9 @@
 bool cw_source_measure(const struct cw_source *source, uint64_t *bytes)
 {
     uint64_t total = 0;
+    if ((unsigned)source->element >= CW_ELEMENTS) {
+        return false;
+    }
     switch (source->kind) {
     case CW_SOURCE_CONTIGUOUS:
         if (source->contiguous.bytes > 0 && source->contiguous.data == NULL) {

@@ -1,19 +1,20 @@
--- Wireshark dissector of Causeway's wire format, version 5 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 6 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
-local VERSION = 5
+local VERSION = 6
 
 local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
   [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_FLOOD_PROBE",
 }
-local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN", "RDMA"}
+local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN", "RDMA", "CHUNK"}
 local pair_kinds = {"OFFER", "ACCEPT", "NONE"}
 local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
-local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8, RDMA = 8}
+local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8, RDMA = 8, CHUNK = 56}
+local codecs = {"run", "lorenzo", "dfcm", "lz4", "shuffle", "zstd"}
 
 local F = {
   version = ProtoField.uint8("causeway.version", "Version"),
@@ -80,6 +81,10 @@ local F = {
   offset = ProtoField.uint64("causeway.put.offset", "Offset"),
   position = ProtoField.uint64("causeway.part.position", "Position"),
   total = ProtoField.uint64("causeway.part.total", "Bytes of the put"),
+  raw_bytes = ProtoField.uint16("causeway.chunk.raw_bytes", "Bytes that it stands for"),
+  codec = ProtoField.uint8("causeway.chunk.codec", "Codec", base.DEC, codecs),
+  parameter = ProtoField.uint8("causeway.chunk.parameter", "Parameter", base.HEX),
+  chunk_reserved = ProtoField.uint32("causeway.chunk.reserved", "Reserved", base.HEX),
   get_bytes = ProtoField.uint64("causeway.get.bytes", "Bytes"),
   local_token = ProtoField.uint64("causeway.get.local_token", "Local token", base.HEX),
   local_offset = ProtoField.uint64("causeway.get.local_offset", "Local offset"),
@@ -178,7 +183,7 @@ local function frame(buffer, at, tree)
   local length = buffer(at + 2, 2):le_uint()
   local size = kind and sizes[kind]
   local data = 0
-  if kind == "PUT" or kind == "PART" or kind == "RDMA" then
+  if kind == "PUT" or kind == "PART" or kind == "CHUNK" or kind == "RDMA" then
     data = length
   elseif kind == "GRANT" or kind == "RETURN" then
     data = 2 * length
@@ -197,6 +202,8 @@ local function frame(buffer, at, tree)
   end
   if kind == "PART" then
     rows(branch, buffer, at + 32, {{F.position, 8}, {F.total, 8}})
+  elseif kind == "CHUNK" then
+    rows(branch, buffer, at + 32, {{F.position, 8}, {F.total, 8}, {F.raw_bytes, 2}, {F.codec, 1}, {F.parameter, 1}, {F.chunk_reserved, 4}})
   elseif kind == "GET" then
     rows(branch, buffer, at + 32, {{F.get_bytes, 8}, {F.local_token, 8}, {F.local_offset, 8}})
   elseif kind == "GRANT" or kind == "RETURN" then
@@ -208,7 +215,7 @@ local function frame(buffer, at, tree)
     branch:add(F.pair_gid, buffer(at + 24, 16))
     rows(branch, buffer, at + 40, {{F.pair_number, 4}, {F.pair_first, 4}, {F.pair_mtu_bytes, 4}, {F.pair_previous, 4}})
   end
-  if (kind == "PUT" or kind == "PART") and length > 0 then
+  if (kind == "PUT" or kind == "PART" or kind == "CHUNK") and length > 0 then
     branch:add(F.data, buffer(at + size, length))
   end
   local taken = size + data

@@ -20,7 +20,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 5,
+    CW_WIRE_VERSION = 6,
     CW_WIRE_NETWORK_BYTES = 42,    /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_NETWORK_V6_BYTES = 62, /* ... IPv6 40 */
     CW_WIRE_HEADER_BYTES = 40,
@@ -160,13 +160,15 @@ enum cw_wire_frame_kind {
     CW_FRAME_RECALL = 7, /* give unused slots back */
     CW_FRAME_RETURN = 8, /* `length` slot numbers follow, 16 bits each */
     CW_FRAME_RDMA = 9,   /* `length` bytes of struct cw_wire_rdma follow */
+    CW_FRAME_CHUNK = 10, /* some bytes of a put, or all, compressed; alone in its packet */
 };
 
 /* What every frame of a DATA packet opens with; each frame, its data included, is padded to 8 bytes. */
 struct __attribute__((packed)) cw_wire_frame {
     uint8_t kind;
-    uint8_t flags;       /* 0 in this version */
-    uint16_t length;     /* PUT, PART: data bytes that follow; ASK, GRANT, RETURN: count; VOID: see above; else 0 */
+    uint8_t flags;   /* 0 in this version */
+    uint16_t length; /* PUT, PART, CHUNK: data bytes that follow; ASK, GRANT, RETURN: count; VOID: see above; GET: what
+                            the bytes are, enum cw_element; else 0 */
     uint32_t put_number; /* low half */
 };
 static_assert(sizeof(struct cw_wire_frame) == 8, "frame prefix");
@@ -187,6 +189,17 @@ struct __attribute__((packed)) cw_wire_part {
     uint64_t total;    /* bytes of the whole put */
 };
 static_assert(sizeof(struct cw_wire_part) == 48, "part of a put");
+
+struct __attribute__((packed)) cw_wire_chunk {
+    struct cw_wire_put put;
+    uint64_t position;  /* of its first byte in the put */
+    uint64_t total;     /* bytes of the whole put */
+    uint16_t raw_bytes; /* that it stands for, more than it has */
+    uint8_t codec;      /* enum cw_codec */
+    uint8_t parameter;
+    uint32_t reserved; /* 0 */
+};
+static_assert(sizeof(struct cw_wire_chunk) == 56, "a compressed part of a put");
 
 struct __attribute__((packed)) cw_wire_get {
     struct cw_wire_put put; /* token and offset to read from; reply: number for the answer */

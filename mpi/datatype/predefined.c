@@ -310,3 +310,29 @@ int mpi_type_match_size(int typeclass, int size, MPI_Datatype *datatype)
     }
     return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "no datatype of class %d has %d bytes", typeclass, size);
 }
+
+enum cw_element mpi_type_data(const struct mpi_type *type)
+{
+    static const MPI_Datatype floats[] = {MPI_FLOAT,   MPI_C_FLOAT_COMPLEX, MPI_CXX_FLOAT_COMPLEX, MPI_REAL,
+                                          MPI_COMPLEX, MPI_REAL4,           MPI_COMPLEX8};
+    static const MPI_Datatype doubles[] = {MPI_DOUBLE,           MPI_C_DOUBLE_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
+                                           MPI_DOUBLE_PRECISION, MPI_DOUBLE_COMPLEX,   MPI_REAL8,
+                                           MPI_COMPLEX16};
+    if (is_among(type->basic, doubles, sizeof(doubles) / sizeof(doubles[0]))) {
+        return CW_ELEMENT_DOUBLE;
+    }
+    if (is_among(type->basic, floats, sizeof(floats) / sizeof(floats[0]))) {
+        return CW_ELEMENT_FLOAT;
+    }
+    const struct mpi_type *basic = is_value(type->basic) ? mpi_predefined_find(type->basic) : NULL;
+    switch (basic == NULL ? 0 : basic->size) { /* of what is left: integers */
+    case 2:
+        return CW_ELEMENT_INTEGER_2;
+    case 4:
+        return CW_ELEMENT_INTEGER_4;
+    case 8:
+        return CW_ELEMENT_INTEGER_8;
+    default:
+        return CW_ELEMENT_BYTES;
+    }
+}

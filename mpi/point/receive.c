@@ -96,6 +96,7 @@ static struct mpi_request **waiting_end = &mpi_gets_waiting;
 /* Gets the bytes of a matched long message. */
 static void get_start(struct mpi_request *request, void *to)
 {
+    cw_paths_data(mpi_process.paths, mpi_type_data(request->type));
     int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
                               (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
     if (status == CW_ERROR_AGAIN) {

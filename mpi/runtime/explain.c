@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/job/dedicate.h"
+#include "dataplane/codec/codec.h"
 #include "mpi/state/process.h"
 
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
@@ -81,6 +82,33 @@ static int line_compare(const void *a, const void *b)
     return (int)left->size_class - (int)right->size_class;
 }
 
+/* The numbers of inequality (3) for each kind of elements that has gone to the rank. */
+static void explain_compression(uint32_t rank)
+{
+    static const char *const kinds[CW_ELEMENTS] = {"bytes",           "16-bit integers", "32-bit integers",
+                                                   "64-bit integers", "floats",          "doubles"};
+    for (enum cw_element element = 0; element < CW_ELEMENTS; element++) {
+        struct cw_compression_report report;
+        if (!cw_paths_compression(mpi_process.paths, rank, element, &report) ||
+            (report.samples == 0 && report.link_ns == 0)) {
+            continue; /* nothing long has gone there */
+        }
+        char tried[200] = "never worth a sample";
+        if (report.samples > 0) {
+            snprintf(tried, sizeof(tried),
+                     "%s%s, %" PRIu64 " samples, %" PRIu64
+                     " trials; rate %.2f; %.3f ns a byte in codecs, %.3f with them",
+                     report.is_on ? "on by " : "off, tried ", cw_codec_name(report.codec), report.samples,
+                     report.trials, report.rate, report.codec_ns, report.packed_ns);
+        }
+        fprintf(stderr,
+                "causeway: rank %u: compression of %s to rank %u: %s; %.3f ns a byte as it is; %" PRIu64
+                " bytes became %" PRIu64 ", %.3f s saved\n",
+                mpi_process.rank, kinds[element], rank, tried, report.link_ns, report.raw_bytes, report.chunk_bytes,
+                report.saved_ns / 1e9);
+    }
+}
+
 void mpi_explain_paths(void)
 {
     if (cw_job_way(mpi_process.job)[0] != '\0') {
@@ -113,6 +141,9 @@ void mpi_explain_paths(void)
     cw_job_rdma(mpi_process.job, rdma, sizeof(rdma));
     if (rdma[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, rdma);
+    }
+    for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
+        explain_compression(rank);
     }
     struct cw_bootstrap_traffic exchanged = cw_job_exchanged(mpi_process.job);
     fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes both ways\n",

@@ -61,8 +61,19 @@ static void make_traffic(struct sim_hosts *hosts)
     put.source.contiguous.bytes = 100;
     assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* REJECT, VOID */
     sim_host_wake(near);
-    struct cw_get get = {
-        .peer = peer, .region = far->token, .bytes = 3000, .local_region = near->token, .lane_tag = cw_lane_tag(1, 2)};
+    const struct cw_compression compression = {.mode = CW_COMPRESSION_ON};
+    assert_int_equal(cw_endpoint_compress(near->endpoint, &compression), CW_OK);
+    put.region ^= 1ull << 40;
+    put.source.contiguous.bytes = 12000;
+    memset(near->memory, 0, 12000);
+    assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* CHUNK */
+    sim_host_wake(near);
+    struct cw_get get = {.element = CW_ELEMENT_DOUBLE,
+                         .peer = peer,
+                         .region = far->token,
+                         .bytes = 3000,
+                         .local_region = near->token,
+                         .lane_tag = cw_lane_tag(1, 2)};
     assert_int_equal(cw_get(near->endpoint, &get), CW_OK); /* GET */
     sim_host_wake(near);
     struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = near->memory, .bytes = 64}}};
@@ -323,6 +334,11 @@ static const char *const wanted[] = {
     "causeway.rdma.kind == 1 && causeway.rdma.mtu_bytes == 1024 && causeway.rdma.reads == 16",
     "causeway.frame.kind == 9 && causeway.rdma.kind == 2 && causeway.rdma.incarnation == 1",
     "causeway.rdma.kind == 3 && causeway.rdma.incarnation == 4294967295 && causeway.rdma.previous > 0",
+    "causeway.frame.kind == 10 && causeway.chunk.codec == 1 && causeway.chunk.raw_bytes == 12000 && "
+    "causeway.frame.length == 8",
+    "causeway.frame.kind == 10 && causeway.part.total == 12000 && causeway.part.position == 0 && "
+    "causeway.chunk.parameter == 0",
+    "causeway.frame.kind == 4 && causeway.frame.length == 5",
 };
 
 static const char *const over_v6[] = {

@@ -257,6 +257,66 @@ static void numbers_that_do_not_rise_are_malformed(void **state)
     sim_hosts_destroy(&world.hosts);
 }
 
+static void add_chunk(struct world *world, uint64_t number, struct cw_codec_plan plan, uint16_t raw_bytes,
+                      const void *data, uint16_t bytes)
+{
+    struct cw_wire_chunk chunk = {
+        .put = {.frame = {.kind = CW_FRAME_CHUNK, .length = bytes, .put_number = (uint32_t)number},
+                .token = world->hosts.list[TARGET].token},
+        .total = 4096,
+        .raw_bytes = raw_bytes,
+        .codec = plan.codec,
+        .parameter = plan.parameter};
+    add(world, &chunk, sizeof(chunk));
+    add(world, data, bytes);
+}
+
+/* A chunk that no codec makes, signed: nothing of it is stored, and the session is over. Beside another frame, or where
+ * it leaves its put, it is malformed like any other. */
+static void damaged_chunks_end_the_session(void **state)
+{
+    static const uint8_t pattern[8] = "pattern";
+    static const uint8_t nothing[64] = {0};
+    static const struct cw_codec_plan plans[] = {
+        {CW_CODEC_NONE, 0}, {CW_CODEC_RUN, 1}, {CW_CODEC_LORENZO, 0},   {CW_CODEC_DFCM, 7},
+        {CW_CODEC_LZ4, 0},  {CW_CODECS, 0},    {CW_CODEC_SHUFFLE, 200}, {CW_CODEC_ZSTD, 0},
+    };
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        struct world world;
+        world_open(&world, 64);
+        uint8_t *memory = world.hosts.list[TARGET].memory;
+        memset(memory, 0x5a, 4096);
+        struct cw_codec_plan run = {CW_CODEC_RUN, 0};
+        begin(&world);
+        add_chunk(&world, world.base, run, 800, pattern, 8);
+        deliver(&world, 0);
+        assert_memory_equal(memory + 792, pattern, 8);
+        assert_int_equal(memory[800], 0x5a);
+        uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);
+        begin(&world);
+        add_chunk(&world, world.base, run, 4100, pattern, 8);
+        deliver(&world, 0);
+        begin(&world);
+        add_chunk(&world, world.base, run, 800, pattern, 8);
+        add_put(&world, world.base + 1, 0);
+        deliver(&world, 0);
+        assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED), malformed + 2);
+        memset(memory, 0x5a, 4096);
+        begin(&world);
+        add_chunk(&world, world.base, plans[i], 1600, nothing, 64);
+        deliver(&world, 0);
+        assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_CHUNK), 1);
+        assert_int_equal(world.flow->state, CW_PEER_FAILED);
+        for (uint32_t at = 0; at < 4096; at++) {
+            assert_int_equal(memory[at], 0x5a);
+        }
+        sim_host_wake(&world.hosts.list[TARGET]);
+        sim_hosts_run(&world.hosts, SIMULATION_MS);
+        assert_int_equal(world.hosts.list[TARGET].down_status, CW_ERROR_DAMAGED);
+        sim_hosts_destroy(&world.hosts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +326,7 @@ int main(void)
         cmocka_unit_test(half_a_put_keeps_its_number),
         cmocka_unit_test(two_messages_cannot_share_a_slot),
         cmocka_unit_test(numbers_that_do_not_rise_are_malformed),
+        cmocka_unit_test(damaged_chunks_end_the_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,10 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
+    const struct mpi_type *type = collective->element != NULL     ? collective->element
+                                  : collective->send.type != NULL ? collective->send.type
+                                                                  : collective->receive.type;
+    collective->run->exchange.element = type != NULL ? mpi_type_data(type) : CW_ELEMENT_BYTES;
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
                             mpi_describe_kind(collective))) {
         mpi_run_give(collective->run, false);

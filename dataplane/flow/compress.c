@@ -1,0 +1,498 @@
+#include "dataplane/flow/compress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/flow/bandwidth.h"
+#include "dataplane/flow/chunk.h"
+
+enum {
+    SAMPLE_BYTES = 16 << 10, /* that a sample looks at, at most */
+    MEASURED_BLOCKS = 4,     /* of raw bytes, before the rate that a flow gives is taken for known */
+    BLOCK_BYTES = 64 << 10,  /* that it is measured by ... */
+    BLOCK_NS = 200000,       /* ... if they take so long: an acknowledgement may be for many packets */
+    SPAN_BLOCKS = 8,         /* the best one of such a span counts, and of the span before */
+    WAYS_KEPT = 16 << 20,    /* bytes: what went before counts half */
+    WAIT_FIRST = 8 << 20,    /* bytes from a sample or trial that said no to the next, at first */
+    WAIT_DOUBLINGS = 8,      /* ... then twice as many, up to 2 GiB */
+    EPOCH_MIN = 128 << 10,   /* bytes of a trial that go in one way before the other has its turn */
+    EPOCH_MAX = 4 << 20,
+    EPOCHS = 4,       /* of a trial */
+    TRUST_EPOCHS = 8, /* that a trial is good for, at first */
+    TRUST_DOUBLINGS = 7,
+    PLAN_BYTES = 1 << 20, /* that a plan is good for */
+    UNFIT_SKIPS = 6,      /* doublings of what is not tried after packets that became no shorter */
+    UNFIT_MAX = 8,
+    SLOW_LINK_NS = 60, /* a byte: from here on zstd is tried, too */
+    CANDIDATES_MAX = 8,
+};
+
+static const double gain_least = 0.97;  /* of the time without compression: a plan must save more */
+static const double trial_least = 0.95; /* ... and a trial */
+static const double trial_broken = 1.3; /* a trial that begins so much slower is broken off */
+static const double plan_worn = 0.85;   /* of its rate: another plan is made */
+static const double fill_aim = 0.97;    /* of a packet, of codecs that must know before */
+
+static inline bool always(const struct cw_endpoint *endpoint)
+{
+    return endpoint->compress->config.mode == CW_COMPRESSION_ON;
+}
+
+static double way_ns(const struct cw_compress_way *way)
+{
+    return way->bytes > 0 ? (double)way->ns / (double)way->bytes : 0;
+}
+
+static bool is_measured(const struct cw_compress_kind *kind)
+{
+    return kind->blocks >= MEASURED_BLOCKS || kind->best_ns[1] > 0;
+}
+
+static double best_ns(const struct cw_compress_kind *kind)
+{
+    float now = kind->best_ns[0];
+    float before = kind->best_ns[1];
+    return (double)(now == 0 || (before > 0 && before < now) ? before : now);
+}
+
+/* What the flow takes for a byte as it is; 0: not known. *is_given: it is no measurement that a busy processor could
+ * spoil. */
+static double link_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                      const struct cw_compress_kind *kind, bool *is_given)
+{
+    uint64_t rate_bps = flow->timers.rate_bps;
+    if (flow->bandwidth != NULL && flow->bandwidth->known_bps > 0) {
+        rate_bps = flow->bandwidth->known_bps;
+    } else if (flow->shaping.shaper != CW_SHAPER_NONE) {
+        rate_bps = endpoint->shapers[flow->shaping.shaper].rate_bps;
+    }
+    *is_given = rate_bps > 0;
+    double measured_ns = is_measured(kind) ? best_ns(kind) : 0;
+    double given_ns = rate_bps > 0 ? 8e9 / (double)rate_bps : 0;
+    return measured_ns > given_ns && !*is_given ? measured_ns : given_ns;
+}
+
+/* ---- samples ---- */
+
+struct candidate {
+    enum cw_codec codec;
+    enum cw_element element;
+};
+
+static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_element element, double byte_ns,
+                                struct candidate *list)
+{
+    enum cw_codec only = endpoint->compress->config.codec;
+    uint32_t count = 0;
+    if (only != CW_CODEC_NONE) {
+        if (cw_codec_takes(only, element)) {
+            list[count++] = (struct candidate){only, element};
+        }
+        return count;
+    }
+    if (element == CW_ELEMENT_BYTES) { /* whatever they are */
+        list[count++] = (struct candidate){CW_CODEC_LZ4, element};
+        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_DOUBLE};
+        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_FLOAT};
+        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_INTEGER_4};
+    } else {
+        if (cw_codec_takes(CW_CODEC_LORENZO, element)) {
+            list[count++] = (struct candidate){CW_CODEC_LORENZO, element};
+        }
+        list[count++] = (struct candidate){CW_CODEC_SHUFFLE, element};
+    }
+    if (byte_ns >= SLOW_LINK_NS) {
+        list[count++] = (struct candidate){CW_CODEC_ZSTD, element};
+    }
+    return count;
+}
+
+/* Time of a byte with a codec of this rate; its own part in *own_ns. */
+static double packed_ns(const struct cw_endpoint *endpoint, enum cw_codec codec, double byte_ns, double rate,
+                        double taken, double *own_ns)
+{
+    const struct cw_codec_speed *speed = &endpoint->compress->config.speeds[codec];
+    *own_ns = (double)speed->fill_ns + (double)speed->expand_ns + (double)speed->fixed_ns / taken;
+    return byte_ns / rate + *own_ns;
+}
+
+/* Finds the best plan for the data from `position` on. False: none is worth it. */
+static bool sample(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_compress_kind *kind,
+                   struct cw_operation *operation, double byte_ns)
+{
+    struct cw_codec_scratch *scratch = cw_chunk_scratch(endpoint);
+    uint64_t left = operation->bytes - operation->position;
+    uint32_t wanted = left < SAMPLE_BYTES ? (uint32_t)left : SAMPLE_BYTES;
+    uint8_t chunk[CW_PORT_MTU_MAX];
+    if (scratch == NULL) {
+        return false;
+    }
+    kind->samples++;
+    cw_count(endpoint, CW_COUNTER_CHUNK_SAMPLES, 1);
+    const void *data;
+    uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
+    struct candidate list[CANDIDATES_MAX];
+    uint32_t count = candidates_list(endpoint, operation->source.element, byte_ns, list);
+    double best = gain_least * byte_ns;
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cw_codec_plan plan = cw_codec_plan(scratch, list[i].codec, list[i].element, data, bytes);
+        uint32_t taken = 0;
+        uint32_t chunk_bytes = cw_codec_fill(scratch, plan, data, bytes, chunk, cw_chunk_room(flow), &taken);
+        if (chunk_bytes == 0) {
+            continue;
+        }
+        double rate = (double)taken / chunk_bytes;
+        double own_ns;
+        double ns = packed_ns(endpoint, list[i].codec, byte_ns, rate, taken, &own_ns);
+        if (always(endpoint) ? !found || rate > (double)kind->rate : ns < best) {
+            best = ns;
+            found = true;
+            kind->plan = plan;
+            kind->rate = kind->plan_rate = (float)rate;
+            kind->taken = taken;
+            kind->plan_bytes = 0;
+        }
+    }
+    return found;
+}
+
+/* ---- states ---- */
+
+static void refuse(struct cw_compress_kind *kind)
+{
+    kind->state = CW_COMPRESS_RAW;
+    kind->packs = false;
+    kind->successes = 0;
+    kind->unfit = 0;
+    kind->wait_bytes = (uint64_t)WAIT_FIRST << kind->failures;
+    kind->failures = (uint8_t)(kind->failures + (kind->failures < WAIT_DOUBLINGS));
+}
+
+static void take(struct cw_compress_kind *kind)
+{
+    kind->state = CW_COMPRESS_PACKED;
+    kind->packs = true;
+    kind->failures = 0;
+    kind->wait_bytes = ((uint64_t)TRUST_EPOCHS << kind->successes) * kind->epoch_bytes;
+    kind->successes = (uint8_t)(kind->successes + (kind->successes < TRUST_DOUBLINGS));
+}
+
+static void trial_begin(const struct cw_flow *flow, struct cw_compress_kind *kind)
+{
+    uint64_t epoch = 2 * flow->congestion.window_bytes;
+    epoch = epoch < EPOCH_MAX ? epoch : EPOCH_MAX;
+    kind->epoch_bytes = epoch > EPOCH_MIN ? epoch : EPOCH_MIN;
+    kind->epoch_left = kind->epoch_bytes;
+    kind->epochs = 0;
+    kind->state = CW_COMPRESS_TRIAL;
+    kind->packs = true;
+    kind->trials++;
+    memset(kind->trial, 0, sizeof(kind->trial));
+}
+
+/* What has been acknowledged so far tells. */
+static void trial_judge(struct cw_compress_kind *kind)
+{
+    const struct cw_compress_way *raw = &kind->trial[0];
+    const struct cw_compress_way *packed = &kind->trial[1];
+    uint64_t enough = kind->epoch_bytes / 4 * 3;
+    if (raw->bytes == 0 && packed->bytes >= enough && way_ns(packed) > trial_broken * way_ns(&kind->ways[0]) &&
+        is_measured(kind)) {
+        refuse(kind);
+    } else if (kind->epochs >= EPOCHS && raw->bytes >= EPOCHS / 2 * enough && packed->bytes >= EPOCHS / 2 * enough) {
+        if (way_ns(packed) < trial_least * way_ns(raw)) {
+            take(kind);
+        } else {
+            refuse(kind);
+        }
+    }
+}
+
+static void epoch_count(struct cw_compress_kind *kind, uint32_t bytes)
+{
+    kind->epoch_left -= bytes < kind->epoch_left ? bytes : kind->epoch_left;
+    if (kind->epoch_left == 0 && kind->epochs < EPOCHS) {
+        kind->epochs++;
+        kind->packs = kind->epochs < EPOCHS && kind->epochs % 2 == 0;
+        kind->epoch_left = kind->epoch_bytes;
+    }
+}
+
+/* RAW, and it is time to ask. */
+static void consider(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_compress_kind *kind,
+                     struct cw_operation *operation)
+{
+    bool is_given;
+    double byte_ns = link_ns(endpoint, flow, kind, &is_given);
+    if (always(endpoint)) {
+        if (sample(endpoint, flow, kind, operation, byte_ns)) {
+            kind->epoch_bytes = EPOCH_MAX;
+            take(kind);
+        } else {
+            refuse(kind);
+            kind->wait_bytes /= WAIT_FIRST / EPOCH_MIN;
+        }
+        return;
+    }
+    if (byte_ns == 0) {
+        return; /* soon */
+    }
+    /* a rate without end: what no codec could make good is not sampled */
+    double least_ns = 1e9;
+    for (enum cw_codec codec = CW_CODEC_RUN + 1; codec < CW_CODECS; codec++) {
+        const struct cw_codec_speed *speed = &endpoint->compress->config.speeds[codec];
+        double ns = (double)speed->fill_ns + (double)speed->expand_ns;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    if (least_ns > gain_least * byte_ns || !sample(endpoint, flow, kind, operation, byte_ns)) {
+        refuse(kind);
+        return;
+    }
+    trial_begin(flow, kind);
+    if (is_given) {
+        take(kind);
+    }
+}
+
+static struct cw_compress_kind *kind_of(struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                        const struct cw_operation *operation)
+{
+    return &cw_compress_of(endpoint, flow)->kinds[operation->source.element];
+}
+
+/* True if what comes next is one value again and again. */
+static bool is_run(struct cw_endpoint *endpoint, struct cw_operation *operation)
+{
+    const void *data;
+    uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, CW_CHUNK_RAW_MIN, 0, &data);
+    return bytes == CW_CHUNK_RAW_MIN && memcmp(data, (const uint8_t *)data + 8, CW_CHUNK_RAW_MIN - 8) == 0;
+}
+
+struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_flow *flow,
+                                      struct cw_operation *operation)
+{
+    struct cw_codec_plan none = {CW_CODEC_NONE, CW_SENT_LONG};
+    struct cw_compress_kind *kind = kind_of(endpoint, flow, operation);
+    if (kind->state == CW_COMPRESS_RAW && kind->wait_bytes == 0) {
+        consider(endpoint, flow, kind, operation);
+    } else if (kind->state == CW_COMPRESS_PACKED && kind->wait_bytes == 0) {
+        bool is_given;
+        double byte_ns = link_ns(endpoint, flow, kind, &is_given);
+        if (always(endpoint) || is_given) {
+            consider(endpoint, flow, kind, operation);
+        } else if (byte_ns > 0 && sample(endpoint, flow, kind, operation, byte_ns)) {
+            trial_begin(flow, kind);
+        } else {
+            refuse(kind);
+        }
+    }
+    if (!kind->packs) {
+        return none;
+    }
+    none.parameter = CW_SENT_SKIPPED;
+    if (kind->skip > 0) {
+        kind->skip--;
+        return none;
+    }
+    if (operation->bytes - operation->position < CW_CHUNK_RAW_MIN) {
+        return none;
+    }
+    if (is_run(endpoint, operation)) {
+        return (struct cw_codec_plan){CW_CODEC_RUN, 0};
+    }
+    if (kind->plan_bytes >= PLAN_BYTES || (double)kind->rate < plan_worn * (double)kind->plan_rate) {
+        const void *data;
+        uint64_t left = operation->bytes - operation->position;
+        uint32_t wanted = left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE;
+        uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
+        enum cw_element element = operation->source.element;
+        if (bytes == CW_CODEC_SAMPLE && cw_codec_takes(kind->plan.codec, element)) {
+            kind->plan = cw_codec_plan(cw_chunk_scratch(endpoint), kind->plan.codec, element, data, bytes);
+        }
+        kind->plan_bytes = 0;
+        kind->plan_rate = kind->rate;
+    }
+    return kind->plan;
+}
+
+/* ---- what comes of it ---- */
+
+static void chunk_count(struct cw_endpoint *endpoint, struct cw_compress_kind *kind, const struct cw_sent *record,
+                        uint32_t chunk_bytes)
+{
+    cw_count(endpoint, CW_COUNTER_CHUNKS_OUT, 1);
+    cw_count(endpoint, CW_COUNTER_CHUNK_RAW_OUT, record->bytes);
+    cw_count(endpoint, CW_COUNTER_CHUNK_BYTES_OUT, chunk_bytes);
+    kind->raw_bytes += record->bytes;
+    kind->chunk_bytes += chunk_bytes;
+    kind->unfit = 0;
+    if (record->plan.codec == CW_CODEC_RUN) {
+        return;
+    }
+    float rate = (float)record->bytes / (float)chunk_bytes;
+    kind->rate += (rate - kind->rate) / 8;
+    kind->plan_bytes += record->bytes;
+    double next = (double)record->bytes * fill_aim * cw_chunk_room(record->operation->flow) / chunk_bytes;
+    kind->taken = next < CW_CHUNK_RAW_MAX ? (uint32_t)next : CW_CHUNK_RAW_MAX;
+}
+
+void cw_compress_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record)
+{
+    struct cw_compress_flow *compress = cw_compress_of(endpoint, flow);
+    struct cw_compress_kind *kind = &compress->kinds[record->operation->source.element];
+    compress->is_used = true;
+    if (compress->under_way++ == 0) {
+        compress->mark_ns = endpoint->now_ns;
+    }
+    kind->wait_bytes -= record->bytes < kind->wait_bytes ? record->bytes : kind->wait_bytes;
+    if (record->plan.codec != CW_CODEC_NONE) {
+        uint32_t headers = cw_flow_overhead(flow) + (uint32_t)sizeof(struct cw_wire_chunk);
+        uint32_t mac = flow->session.seal != NULL ? CW_WIRE_MAC_BYTES : 0;
+        chunk_count(endpoint, kind, record, record->frame_bytes - headers - mac);
+    } else if (record->plan.parameter == CW_SENT_UNFIT) {
+        kind->unfit++;
+        kind->skip = (uint16_t)((1u << (kind->unfit < UNFIT_SKIPS ? kind->unfit : UNFIT_SKIPS)) - 1);
+        kind->taken = 0;
+        if (kind->unfit >= UNFIT_MAX) {
+            refuse(kind);
+        }
+    }
+    if (kind->state == CW_COMPRESS_TRIAL) {
+        epoch_count(kind, record->bytes);
+    }
+}
+
+static void way_add(struct cw_compress_way *way, uint64_t bytes, uint64_t ns)
+{
+    way->bytes += bytes;
+    way->ns += ns;
+}
+
+/* The time that raw bytes have taken: slow starts, pauses and neighbours make blocks long, but none makes one short. */
+static void block_add(struct cw_compress_kind *kind, uint64_t bytes, uint64_t ns)
+{
+    way_add(&kind->block, bytes, ns);
+    if (kind->block.bytes < BLOCK_BYTES || kind->block.ns < BLOCK_NS) {
+        return;
+    }
+    float now = (float)way_ns(&kind->block);
+    kind->block = (struct cw_compress_way){0, 0};
+    if (kind->blocks == SPAN_BLOCKS) {
+        kind->best_ns[1] = kind->best_ns[0];
+        kind->best_ns[0] = 0;
+        kind->blocks = 0;
+    }
+    kind->blocks++;
+    kind->best_ns[0] = kind->best_ns[0] == 0 || now < kind->best_ns[0] ? now : kind->best_ns[0];
+}
+
+void cw_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record)
+{
+    struct cw_compress_flow *compress = cw_compress_of(endpoint, flow);
+    struct cw_compress_kind *kind = &compress->kinds[record->operation->source.element];
+    uint64_t ns = endpoint->now_ns - compress->mark_ns;
+    compress->mark_ns = endpoint->now_ns;
+    compress->under_way--;
+    bool packed = record->plan.codec != CW_CODEC_NONE || record->plan.parameter != CW_SENT_LONG;
+    if (!packed) {
+        block_add(kind, record->bytes, ns);
+    }
+    struct cw_compress_way *way = &kind->ways[packed];
+    way_add(way, record->bytes, ns);
+    if (way->bytes > WAYS_KEPT) {
+        way->bytes /= 2;
+        way->ns /= 2;
+    }
+    if (kind->state == CW_COMPRESS_TRIAL) {
+        way_add(&kind->trial[packed], record->bytes, ns);
+        trial_judge(kind);
+    }
+}
+
+void cw_compress_reset(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    if (endpoint->compress != NULL && cw_compress_of(endpoint, flow)->under_way > 0) {
+        cw_compress_of(endpoint, flow)->under_way = 0;
+    }
+}
+
+void cw_compress_forget(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    if (endpoint->compress != NULL && cw_compress_of(endpoint, flow)->is_used) {
+        *cw_compress_of(endpoint, flow) = (struct cw_compress_flow){.is_used = false};
+    }
+}
+
+/* ---- calls ---- */
+
+static int create(struct cw_endpoint *endpoint)
+{
+    struct cw_compress *compress = calloc(1, sizeof(*compress));
+    if (compress == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    compress->flows = calloc(endpoint->config.peer_count_max, sizeof(*compress->flows));
+    if (compress->flows == NULL) {
+        free(compress);
+        return CW_ERROR_MEMORY;
+    }
+    endpoint->compress = compress;
+    return CW_OK;
+}
+
+void cw_compress_dispose(struct cw_endpoint *endpoint)
+{
+    if (endpoint->compress != NULL) {
+        free(endpoint->compress->flows);
+        free(endpoint->compress);
+        endpoint->compress = NULL;
+    }
+}
+
+int cw_endpoint_compress(struct cw_endpoint *endpoint, const struct cw_compression *compression)
+{
+    if ((unsigned)compression->mode > CW_COMPRESSION_ON || (unsigned)compression->codec >= CW_CODECS) {
+        return CW_ERROR_ARGUMENT;
+    }
+    if (endpoint->compress == NULL) {
+        int status = create(endpoint);
+        if (status != CW_OK) {
+            return status;
+        }
+    }
+    endpoint->compress->config = *compression;
+    return CW_OK;
+}
+
+bool cw_peer_compression(const struct cw_endpoint *endpoint, uint32_t peer, enum cw_element element,
+                         struct cw_compression_report *report)
+{
+    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
+    if (flow == NULL || endpoint->compress == NULL || (unsigned)element >= CW_ELEMENTS ||
+        !cw_compress_of(endpoint, flow)->is_used) {
+        return false;
+    }
+    const struct cw_compress_kind *kind = &cw_compress_of(endpoint, flow)->kinds[element];
+    bool is_given;
+    double own_ns = 0;
+    if (kind->plan.codec != CW_CODEC_NONE && kind->taken > 0) {
+        (void)packed_ns(endpoint, kind->plan.codec, 0, 1, kind->taken, &own_ns);
+    }
+    *report = (struct cw_compression_report){
+        .codec = kind->plan.codec,
+        .is_on = kind->packs,
+        .samples = kind->samples,
+        .trials = kind->trials,
+        .raw_bytes = kind->raw_bytes,
+        .chunk_bytes = kind->chunk_bytes,
+        .rate = (double)kind->rate,
+        .link_ns = link_ns(endpoint, flow, kind, &is_given),
+        .codec_ns = own_ns,
+        .packed_ns = way_ns(&kind->ways[1]),
+    };
+    report->saved_ns = report->packed_ns > 0 && report->link_ns > 0
+                           ? (report->link_ns - report->packed_ns) * (double)kind->raw_bytes
+                           : 0;
+    return true;
+}

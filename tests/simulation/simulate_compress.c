@@ -1,0 +1,236 @@
+/* Data that travels compressed: random worlds; what is compressed where, and what it saves; what is stated of memory;
+ * chunks that nobody's codec makes. CW_TEST_SEEDS (300) of the worlds. */
+#include "tests/simulation/simulation.h"
+
+#include <string.h>
+
+#include "apps/sim/world.h"
+#include "dataplane/base/random.h"
+#include "dataplane/state/endpoint.h"
+
+enum { SEEDS = 300, PUT_BYTES = 4 << 20, HOSTS = 3 };
+
+static void every_seed_keeps_the_promises(void **state)
+{
+    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    uint64_t chunks = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct sim_world_options options;
+        struct sim_world_report report;
+        sim_world_options_init(&options);
+        options.seed = seed;
+        options.compress = true;
+#ifdef CW_HAVE_DPDK
+        options.encrypt = seed % 4 == 0;
+#endif
+        assert_int_equal(sim_world_run(&options, &report), CW_OK);
+        if (report.failed) {
+            fail_msg("seed %llu: %s (%s); replay: causeway sim --compress %s--first-seed %llu --verbose",
+                     (unsigned long long)seed, report.failure, report.plan, options.encrypt ? "--encrypt " : "",
+                     (unsigned long long)seed);
+        }
+        chunks += report.chunks;
+    }
+    print_message("%llu chunks\n", (unsigned long long)chunks);
+    assert_true(chunks > 20 * seeds);
+}
+
+/* ---- two hosts ---- */
+
+static struct sim_hosts hosts;
+
+static void hosts_begin(uint64_t rate_bps, double loss)
+{
+    struct sim_hosts_config config;
+    char error[200] = "";
+    sim_hosts_config_init(&config, HOSTS);
+    config.memory_bytes = PUT_BYTES;
+    config.node.up.rate_bps = rate_bps;
+    config.node.down.rate_bps = rate_bps;
+    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    for (uint32_t node = 0; node < HOSTS && loss > 0; node++) {
+        sim_link_lose(cw_simulator_link_up(hosts.simulator, node), loss);
+    }
+}
+
+static void compress(uint32_t node, enum cw_compression_mode mode, float byte_ns)
+{
+    struct cw_compression compression = {.mode = mode};
+    for (enum cw_codec codec = CW_CODEC_RUN; codec < CW_CODECS; codec++) {
+        compression.speeds[codec] = (struct cw_codec_speed){.fill_ns = byte_ns / 2, .expand_ns = byte_ns / 2};
+    }
+    assert_int_equal(cw_endpoint_compress(hosts.list[node].endpoint, &compression), CW_OK);
+}
+
+/* Doubles that differ from each other in some bits: a rate of two or so. */
+static void fill(uint8_t *memory, uint32_t noise_bits)
+{
+    struct cw_random random;
+    cw_random_seed(&random, 5);
+    for (uint64_t i = 0; i + 8 <= PUT_BYTES; i += 8) {
+        uint64_t word = 0x3ff0000000000000ull + (i << 22) + (cw_random_next(&random) >> (64 - noise_bits));
+        memcpy(memory + i, &word, 8);
+    }
+}
+
+/* Virtual nanoseconds that `count` puts of all the memory take. */
+static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uint32_t count)
+{
+    struct sim_host *near = &hosts.list[from];
+    struct sim_host *far = &hosts.list[to];
+    uint64_t begin_ns = sim_hosts_now(&hosts);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t before = far->arrived_puts;
+        memset(far->memory, 0xee, PUT_BYTES);
+        struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
+                             .region = far->token,
+                             .source = {.element = element, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
+        assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
+        sim_host_wake(near);
+        for (uint32_t step = 0; far->arrived_puts == before; step++) {
+            assert_true(step < 1000000);
+            sim_hosts_run(&hosts, 100000);
+        }
+        assert_memory_equal(far->memory, near->memory, PUT_BYTES);
+    }
+    return sim_hosts_now(&hosts) - begin_ns;
+}
+
+static struct cw_compression_report report_of(uint32_t from, uint32_t to, enum cw_element element)
+{
+    struct cw_compression_report report;
+    assert_true(cw_peer_compression(hosts.list[from].endpoint, sim_hosts_peer(&hosts, from, to), element, &report));
+    return report;
+}
+
+/* A slow link: what is compressed takes less time, by nearly the rate, and the receiver has room for it all the time. */
+static void a_slow_link_is_sooner(void **state)
+{
+    static const double losses[] = {0, 0.01};
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+        hosts_begin(100000000, losses[i]);
+        fill(hosts.list[0].memory, 28);
+        uint64_t plain_ns = put_all(0, 1, CW_ELEMENT_DOUBLE, 3);
+        compress(0, CW_COMPRESSION_AUTO, 1);
+        (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+        uint64_t packed_ns = put_all(0, 1, CW_ELEMENT_DOUBLE, 3);
+        struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_DOUBLE);
+        double gain = (double)plain_ns / (double)packed_ns;
+        print_message("rate %.2f, sooner by %.2f, link %.1f ns a byte\n", report.rate, gain, report.link_ns);
+        assert_true(report.is_on && report.rate > 1.8);
+        assert_true(gain > 0.9 * report.rate);
+        assert_int_equal(report.codec, CW_CODEC_LORENZO);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+/* A fast link, or codecs that are slow beside it: not even sampled. */
+static void a_fast_link_is_left_alone(void **state)
+{
+    hosts_begin(10000000000, 0);
+    fill(hosts.list[0].memory, 28);
+    compress(0, CW_COMPRESSION_AUTO, 1);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 4);
+    struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_DOUBLE);
+    assert_false(report.is_on);
+    assert_int_equal(report.samples, 0);
+    assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), 0);
+    assert_null(hosts.list[0].endpoint->chunks);
+    assert_null(hosts.list[1].endpoint->chunks);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Random data on a slow link: sampled ever more seldom, at a cost that is bounded. */
+static void random_data_is_left_alone(void **state)
+{
+    hosts_begin(100000000, 0);
+    struct cw_random random;
+    cw_random_seed(&random, 9);
+    cw_random_fill(&random, hosts.list[0].memory, PUT_BYTES);
+    compress(0, CW_COMPRESSION_AUTO, 1);
+    (void)put_all(0, 1, CW_ELEMENT_BYTES, 16);
+    struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_BYTES);
+    assert_false(report.is_on);
+    assert_in_range(report.samples, 1, 5);
+    assert_int_equal(report.raw_bytes, 0);
+    sim_hosts_destroy(&hosts);
+}
+
+/* What becomes of the data: compressible, then not, then again. */
+static void data_that_changes_is_noticed(void **state)
+{
+    hosts_begin(100000000, 0);
+    compress(0, CW_COMPRESSION_AUTO, 1);
+    fill(hosts.list[0].memory, 20);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 2);
+    assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
+    struct cw_random random;
+    cw_random_seed(&random, 9);
+    cw_random_fill(&random, hosts.list[0].memory, PUT_BYTES);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    assert_false(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
+    fill(hosts.list[0].memory, 20);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 8);
+    assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Gets are answered compressed by what the asker says they are. */
+static void gets_are_answered_compressed(void **state)
+{
+    hosts_begin(100000000, 0);
+    fill(hosts.list[1].memory, 20);
+    compress(1, CW_COMPRESSION_ON, 1);
+    struct sim_host *near = &hosts.list[0];
+    struct cw_get get = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                         .region = hosts.list[1].token,
+                         .bytes = PUT_BYTES,
+                         .local_region = near->token,
+                         .element = CW_ELEMENT_DOUBLE};
+    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
+    sim_host_wake(near);
+    sim_hosts_run(&hosts, 2000000000);
+    assert_int_equal(near->got, 1);
+    assert_memory_equal(near->memory, hosts.list[1].memory, PUT_BYTES);
+    assert_true(report_of(1, 0, CW_ELEMENT_DOUBLE).raw_bytes > PUT_BYTES * 9 / 10);
+    get.element = CW_ELEMENTS;
+    assert_int_equal(cw_get(near->endpoint, &get), CW_ERROR_ARGUMENT);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Whoever changes what he was not to change gets an error, and the target no wrong bytes under a notification. */
+static void a_source_that_changes_is_an_error(void **state)
+{
+    hosts_begin(100000000, 0.3);
+    fill(hosts.list[0].memory, 12);
+    compress(0, CW_COMPRESSION_ON, 1);
+    struct sim_host *near = &hosts.list[0];
+    struct cw_put put = {
+        .peer = sim_hosts_peer(&hosts, 0, 1),
+        .region = hosts.list[1].token,
+        .source = {.element = CW_ELEMENT_DOUBLE, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
+    assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
+    sim_host_wake(near);
+    while (cw_endpoint_counter(near->endpoint, CW_COUNTER_CHUNKS_OUT) < 100) {
+        sim_hosts_run(&hosts, 100000);
+    }
+    struct cw_random random;
+    cw_random_seed(&random, 11);
+    cw_random_fill(&random, near->memory, PUT_BYTES);
+    sim_hosts_heal(&hosts);
+    sim_hosts_run(&hosts, 3000000000);
+    assert_int_equal(near->failed, 1);
+    assert_int_equal(hosts.list[1].arrived_puts, 0);
+    sim_hosts_destroy(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_link_is_sooner),         cmocka_unit_test(a_fast_link_is_left_alone),
+        cmocka_unit_test(random_data_is_left_alone),     cmocka_unit_test(data_that_changes_is_noticed),
+        cmocka_unit_test(gets_are_answered_compressed),  cmocka_unit_test(a_source_that_changes_is_an_error),
+        cmocka_unit_test(every_seed_keeps_the_promises),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
