@@ -1,8 +1,11 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
  * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
  * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks
- * (pairs), and communication beside computing (overlap). Here is what the programs share: arguments, random numbers,
- * division among ranks, timing, the verdict.
+ * (pairs), and communication beside computing (overlap). Those whose messages hold the fields of simulations stand for
+ * the programs with which Ke, Burtscher and Speight measured compressed messages (Runtime Compression of MPI Messages,
+ * 2004): alternating directions (adi: BT, SP), symmetric over-relaxation (ssor: LU), particle transport (sweep:
+ * Sweep3D), gas dynamics (ppm: sPPM), an unstructured system (krylov: AZTEC). Here is what the programs share:
+ * arguments, random numbers, division among ranks, timing, the verdict.
  *
  * Invariants
  *  - Every rank makes the same calls. A program's exit code is 0 only if all ranks found everything right.
