@@ -6,8 +6,11 @@
 
 enum {
     KRYLOV_AXES = 3,
-    KRYLOV_WINDOW = 64,        /* nodes whose numbers are shuffled */
+    KRYLOV_WINDOW = 64,        /* nodes among which numbers are swapped ... */
+    KRYLOV_SWAPS = 4,          /* ... so often */
     KRYLOV_NODES_PER_EDGE = 6, /* long ones */
+    KRYLOV_RUN = 32,           /* long edges between consecutive numbers */
+    KRYLOV_REGIONS = 4,        /* along each axis, of one material each */
 };
 
 static const double convection = 0.3;
@@ -17,7 +20,7 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- the graph ---- */
 
-/* Shuffles the numbers of each window's nodes; every rank does it, which takes less time than sending them. */
+/* Swaps numbers within each window of nodes; every rank does it, which takes less time than sending them. */
 static void numbers_draw(struct krylov_graph *graph)
 {
     uint64_t state = KERNEL_RANDOM_SEED;
@@ -26,11 +29,12 @@ static void numbers_draw(struct krylov_graph *graph)
     for (int first = 0; first < graph->nodes; first += KRYLOV_WINDOW) {
         int *window = graph->node + first;
         int size = graph->nodes - first < KRYLOV_WINDOW ? graph->nodes - first : KRYLOV_WINDOW;
-        for (int i = size - 1; i > 0; i--) {
-            int other = (int)((i + 1) * kernel_random(&state));
-            int node = window[i];
-            window[i] = window[other];
-            window[other] = node;
+        for (int i = 0; i < KRYLOV_SWAPS; i++) {
+            int *one = window + (int)(size * kernel_random(&state));
+            int *other = window + (int)(size * kernel_random(&state));
+            int node = *one;
+            *one = *other;
+            *other = node;
         }
     }
     for (int i = 0; i < graph->nodes; i++)
@@ -42,11 +46,14 @@ struct krylov_edge {
     double weight;
 };
 
-static struct krylov_edge edge_draw(const struct krylov_graph *graph, uint64_t *state)
+/* The long edge after another one: a run goes on, or the next one begins somewhere else. */
+static struct krylov_edge edge_next(const struct krylov_graph *graph, struct krylov_edge edge, int index,
+                                    uint64_t *state)
 {
-    struct krylov_edge edge;
-    edge.end[0] = (int)(graph->nodes * kernel_random(state));
-    edge.end[1] = (int)(graph->nodes * kernel_random(state));
+    if (index % KRYLOV_RUN > 0)
+        return (struct krylov_edge){{edge.end[0] + 1, edge.end[1] + 1}, edge.weight};
+    for (int end = 0; end < 2; end++)
+        edge.end[end] = (int)((graph->nodes - KRYLOV_RUN) * kernel_random(state));
     edge.weight = long_weight * kernel_random(state);
     return edge;
 }
@@ -56,12 +63,13 @@ static void partners_list(struct krylov_graph *graph)
 {
     int count = graph->count;
     int *begin = kernel_allocate((size_t)count + 2, sizeof(*begin));
-    uint64_t seed = kernel_random_skip(KERNEL_RANDOM_SEED, (uint64_t)graph->nodes * (KRYLOV_AXES + 1));
+    uint64_t seed = kernel_random_skip(KERNEL_RANDOM_SEED, (uint64_t)graph->nodes);
     graph->partner_begin = begin;
     for (int pass = 0; pass < 2; pass++) {
         uint64_t state = seed;
+        struct krylov_edge edge = {0};
         for (int i = 0; i < graph->nodes / KRYLOV_NODES_PER_EDGE; i++) {
-            struct krylov_edge edge = edge_draw(graph, &state);
+            edge = edge_next(graph, edge, i, &state);
             for (int end = 0; end < 2; end++) {
                 int row = edge.end[end] - graph->first;
                 if (row < 0 || row >= count || edge.end[0] == edge.end[1])
@@ -93,12 +101,13 @@ static void row_add(struct krylov_row *row, int column, double value)
     row->value[0] -= value;
 }
 
-/* Of the edge from a node upwards along the axis. */
+/* Of the edge from a node upwards along the axis: what its region's material has. */
 static double mesh_weight(const struct krylov_graph *graph, int node, int axis)
 {
-    uint64_t before = (uint64_t)graph->nodes + (uint64_t)node * KRYLOV_AXES + (uint64_t)axis;
-    uint64_t state = kernel_random_skip(KERNEL_RANDOM_SEED, before);
-    return 1 + kernel_random(&state);
+    int region = 0;
+    for (int i = 0; i < KRYLOV_AXES; i++, node /= graph->length)
+        region = region * KRYLOV_REGIONS + node % graph->length * KRYLOV_REGIONS / graph->length;
+    return 1 + 0.125 * ((region * 5 + axis * 3) % 8);
 }
 
 void krylov_row_make(struct krylov_row *row, const struct krylov_graph *graph, int number)

@@ -1,6 +1,6 @@
 /* A sparse matrix by definition: an unstructured graph, and the known solution of a system with it. The graph is a mesh
- * in three dimensions whose nodes are numbered at random within windows, and which has long edges between nodes
- * anywhere, drawn by kernel_random. Rows and columns are the nodes' numbers.
+ * in three dimensions of regions of different materials. Some numbers of its nodes are swapped with others nearby, and
+ * long edges join runs of nodes anywhere, both drawn by kernel_random. Rows and columns are the nodes' numbers.
  *
  * Row i of the matrix: - weight (1 +- convection) for each edge of the mesh, + for neighbours at lower places; - weight
  * for each long edge; the diagonal is what makes the row's sum `absorption`.
