@@ -419,7 +419,7 @@ static void modes_verify(struct adi_solver *solver)
                 expected += vectors[k][i / cells] * pow(factors[k], steps) * mode(solver, waves[k], place);
             if (steps == 0)
                 solver->state[i] = expected;
-            error = fmax(error, fabs(solver->state[i] - expected));
+            error = kernel_most(error, fabs(solver->state[i] - expected));
         }
         kernel_require(&solver->kernel, error <= mode_tolerance, "step %d: modes are off by %.3g", steps, error);
         if (steps < ADI_MODE_STEPS)

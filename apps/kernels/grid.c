@@ -173,10 +173,8 @@ void grid_exchange(struct kernel *kernel, const struct grid *grid, struct grid_h
 double grid_most(const struct grid *grid, int variables, const double *field)
 {
     double most = 0;
-    for (size_t i = 0; i < (size_t)variables * grid->cells; i++) {
-        double magnitude = isnan(field[i]) ? INFINITY : fabs(field[i]);
-        most = magnitude > most ? magnitude : most;
-    }
+    for (size_t i = 0; i < (size_t)variables * grid->cells; i++)
+        most = kernel_most(most, fabs(field[i]));
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return most;
 }

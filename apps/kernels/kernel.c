@@ -1,6 +1,7 @@
 #include "apps/kernels/kernel.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +198,11 @@ int kernel_finish(struct kernel *kernel, double work)
                kernel->about->work, all_right ? "verified" : "NOT VERIFIED");
     kernel_close();
     return all_right ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_FAILURE;
+}
+
+double kernel_most(double most, double error)
+{
+    return error <= most ? most : error > most ? error : INFINITY;
 }
 
 /* ---- memory and division ---- */

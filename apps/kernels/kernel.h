@@ -107,6 +107,9 @@ int64_t kernel_share_begin(int64_t total, int ranks, int rank);
 /* Sums of the counts before each: where parts begin that lie back to back. Returns the sum of all. */
 int kernel_offsets(int *offsets, const int *counts, int ranks);
 
+/* The larger of two errors, which are not negative; one that is not a number counts as infinite. */
+double kernel_most(double most, double error);
+
 /* The generator x <- 5^13 x mod 2^46; returns x / 2^46, above 0 and below 1. */
 double kernel_random(uint64_t *state);
 

@@ -303,7 +303,7 @@ static void solution_verify(struct krylov_solver *solver)
         sums[0] += residual * residual;
         sums[1] += solver->right[i] * solver->right[i];
         double error = fabs(solver->solution[i] - krylov_exact(&solver->graph, solver->rows.first + i));
-        error_most = error <= error_most ? error_most : error; /* also not-a-number */
+        error_most = kernel_most(error_most, error);
     }
     free(whole);
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -254,7 +254,7 @@ static void mirror_verify(struct sweep_solver *solver)
     for (int i = 0; i < GRID_AXES * length; i++) {
         int at = i % length;
         double error = fabs(sums[i] / sums[at] - 1) + fabs(sums[i] / sums[length - 1 - at] - 1);
-        most = error <= most ? most : error; /* also not-a-number */
+        most = kernel_most(most, error);
     }
     kernel_require(&solver->kernel, solver->kernel.rank > 0 || most <= mirror_tolerance,
                    "the flux is asymmetric by %.3g", most);
