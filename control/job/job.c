@@ -315,6 +315,9 @@ static int paths_add(struct cw_job *job, struct cw_paths_config *config, const s
     if (status == CW_OK && is_spread && job->wire.loop == NULL) {
         status = wire_join(job, config, cards, report);
     }
+    if (status == CW_OK && job->wire.loop != NULL) {
+        status = cw_wire_compress(&job->wire, job->crowding, report->text, report->bytes);
+    }
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         status = cw_paths_add(job->paths, rank, &cards[rank].path, report->text, report->bytes);
     }

@@ -195,8 +195,7 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
     status = status == CW_OK ? wire_rdma_attach(wire, &config, error, error_bytes) : status;
     status = status == CW_OK ? endpoint_complete(request, wire, error, error_bytes) : status;
     status = status == CW_OK ? loop_create(&loop, wire->endpoint, wire->port, &wire->loop, error, error_bytes) : status;
-    status = status == CW_OK ? further_open(request, wire, error, error_bytes) : status;
-    return status == CW_OK ? wire_compress(wire, error, error_bytes) : status;
+    return status == CW_OK ? further_open(request, wire, error, error_bytes) : status;
 }
 
 /* How many loops it has: as many as threads, where each can have a port. */

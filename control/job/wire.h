@@ -118,6 +118,9 @@ struct cw_set cw_wire_set(const struct cw_wire *wire);
 
 /* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
+/* Has its endpoints compress what CAUSEWAY_COMPRESSION says; `crowding`: processes that share a core here. CW_OK;
+ * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY with a line in `error`. */
+int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_t error_bytes);
 /* Says goodbye to all, and closes it but for the reservation or lease of its UDP ports: what others still send to them
  * comes to nobody. A zeroed one is allowed. */
 void cw_wire_quiet(struct cw_wire *wire);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/job/wire_private.h"
+#include "control/job/wire.h"
 #include "dataplane/codec/codec.h"
 #include "dataplane/codec/speed.h"
 #include "dataplane/port/error_text.h"
@@ -30,7 +30,12 @@ static int compression_read(struct cw_compression *compression, char *error, siz
     return CW_OK;
 }
 
-int wire_compress(struct cw_wire *wire, char *error, size_t error_bytes)
+static int endpoint_compress(struct cw_endpoint *endpoint, void *context)
+{
+    return cw_endpoint_compress(endpoint, context);
+}
+
+int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_t error_bytes)
 {
     struct cw_compression compression;
     int status = compression_read(&compression, error, error_bytes);
@@ -38,9 +43,15 @@ int wire_compress(struct cw_wire *wire, char *error, size_t error_bytes)
         return status;
     }
     status = cw_codec_measure(compression.speeds);
-    status = status == CW_OK ? cw_endpoint_compress(wire->endpoint, &compression) : status;
-    for (uint32_t i = 0; i < wire->further_count && status == CW_OK; i++) {
-        status = cw_endpoint_compress(wire->further[i].endpoint, &compression);
+    for (enum cw_codec codec = CW_CODEC_NONE; codec < CW_CODECS; codec++) {
+        struct cw_codec_speed *speed = &compression.speeds[codec];
+        speed->fill_ns *= (float)crowding; /* another rank waits for the core meanwhile */
+        speed->expand_ns *= (float)crowding;
+        speed->fixed_ns *= (float)crowding;
+    }
+    struct cw_set set = cw_wire_set(wire);
+    for (uint32_t i = 0; i < set.count && status == CW_OK; i++) {
+        status = cw_loop_call(set.loops[i], endpoint_compress, &compression);
     }
     return status == CW_OK ? CW_OK : cw_error_text(error, error_bytes, status, "no memory for compression");
 }

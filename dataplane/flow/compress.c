@@ -191,21 +191,29 @@ static void trial_begin(const struct cw_flow *flow, struct cw_compress_kind *kin
     memset(kind->trial, 0, sizeof(kind->trial));
 }
 
-/* What has been acknowledged so far tells. */
+/* What has been acknowledged so far tells. Packets of one way come back in order, so that its bytes say which half of
+ * the trial they belong to; a way has won if it has in both halves. */
 static void trial_judge(struct cw_compress_kind *kind)
 {
-    const struct cw_compress_way *raw = &kind->trial[0];
-    const struct cw_compress_way *packed = &kind->trial[1];
+    const struct cw_compress_way(*halves)[2] = kind->trial;
     uint64_t enough = kind->epoch_bytes / 4 * 3;
-    if (raw->bytes == 0 && packed->bytes >= enough && way_ns(packed) > trial_broken * way_ns(&kind->ways[0]) &&
+    bool has_begun = halves[0][1].bytes >= enough;
+    if (has_begun && halves[0][0].bytes == 0 && way_ns(&halves[0][1]) > trial_broken * way_ns(&kind->ways[0]) &&
         is_measured(kind)) {
         refuse(kind);
-    } else if (kind->epochs >= EPOCHS && raw->bytes >= EPOCHS / 2 * enough && packed->bytes >= EPOCHS / 2 * enough) {
-        if (way_ns(packed) < trial_least * way_ns(raw)) {
-            take(kind);
-        } else {
-            refuse(kind);
-        }
+        return;
+    }
+    if (kind->epochs < EPOCHS || halves[1][0].bytes < enough || halves[1][1].bytes < enough) {
+        return;
+    }
+    bool has_won = true;
+    for (uint32_t half = 0; half < 2; half++) {
+        has_won = has_won && way_ns(&halves[half][1]) < trial_least * way_ns(&halves[half][0]);
+    }
+    if (has_won) {
+        take(kind);
+    } else {
+        refuse(kind);
     }
 }
 
@@ -405,7 +413,8 @@ void cw_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow
         way->ns /= 2;
     }
     if (kind->state == CW_COMPRESS_TRIAL) {
-        way_add(&kind->trial[packed], record->bytes, ns);
+        uint32_t half = kind->trial[0][packed].bytes >= kind->epoch_bytes;
+        way_add(&kind->trial[half][packed], record->bytes, ns);
         trial_judge(kind);
     }
 }

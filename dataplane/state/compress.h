@@ -36,11 +36,11 @@ struct cw_compress_kind {
     uint64_t wait_bytes;  /* RAW, PACKED: until the next sample, or trial */
     uint64_t epoch_bytes; /* TRIAL: of an epoch; left of it */
     uint64_t epoch_left;
-    struct cw_compress_way ways[2]; /* raw and packed; halved now and then */
-    struct cw_compress_way block;   /* the latest raw bytes: what the link can do is seen in the best of them */
-    float best_ns[2];               /* a byte, in the best block of this span and of the one before; 0: none yet */
-    uint8_t blocks;                 /* of this span */
-    struct cw_compress_way trial[2];
+    struct cw_compress_way ways[2];     /* raw and packed; halved now and then */
+    struct cw_compress_way block;       /* the latest raw bytes: what the link can do is seen in the best of them */
+    float best_ns[2];                   /* a byte, in the best block of this span and of the one before; 0: none yet */
+    uint8_t blocks;                     /* of this span */
+    struct cw_compress_way trial[2][2]; /* its halves, each raw and packed */
     uint64_t samples;
     uint64_t trials;
     uint64_t raw_bytes; /* of chunks */

@@ -9,7 +9,7 @@
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 
-enum { DATA_SAID_MIN = 1024 /* bytes: shorter messages are not compressed anyway */ };
+enum { DATA_SAID_MIN = 1024 /* bytes; what is shorter fits a packet */ };
 
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)
