@@ -157,10 +157,11 @@ static void draw_compression(struct world_process *process)
     struct cw_random random;
     cw_random_seed(&random,
                    cw_random_derive(world->options->seed, 0x636f6d7072ull << 24 | process->life << 16 | process->node));
-    struct cw_compression compression = {
-        .mode = cw_random_chance(&random, 0.5) ? CW_COMPRESSION_ON : CW_COMPRESSION_AUTO,
-        .codec = cw_random_chance(&random, 0.4) ? CW_CODEC_NONE : (enum cw_codec)cw_random_below(&random, CW_CODECS),
-    };
+    struct cw_compression compression = {.mode = CW_COMPRESSION_AUTO};
+    compression.mode = cw_random_chance(&random, 0.5) ? CW_COMPRESSION_ON : CW_COMPRESSION_AUTO;
+    if (cw_random_chance(&random, 0.6)) {
+        compression.codec = (enum cw_codec)cw_random_below(&random, CW_CODECS);
+    }
     if (cw_random_chance(&random, 0.5) && cw_endpoint_compress(process->endpoint, &compression) != CW_OK) {
         world_fail(world, "node %u: no memory for compression", process->node);
     }

@@ -52,6 +52,7 @@ static void take_events(struct sim_host *host)
                 break;
             case CW_EVENT_GET:
                 host->got += events[i].status == CW_OK;
+                host->failed += events[i].status != CW_OK;
                 break;
             case CW_EVENT_PEER_UP:
                 host->up++;

@@ -110,16 +110,22 @@ uint32_t cw_codec_fill_whole(cw_codec_attempt_call attempt, struct cw_codec_scra
     bool is_known = *taken != 0;
     uint32_t length = is_known ? *taken : 2 * capacity;
     for (uint32_t i = 0; i < ATTEMPTS; i++) {
-        length = (length < available ? length : available) & ~7u; /* whole elements */
+        length = length < available ? length & ~7u : available; /* the rest of a source with its end */
         uint32_t bytes = attempt(scratch, parameter, source, length, to, capacity < length ? capacity : length - 1);
-        if (bytes > 0 && (is_known || bytes > capacity / 2 || length + 7 >= available || i + 1 == ATTEMPTS)) {
+        if (bytes > 0 && (is_known || bytes > capacity / 2 || length == available || i + 1 == ATTEMPTS)) {
             *taken = length;
             return bytes;
         }
         if (bytes == 0 && length <= capacity) {
             return 0; /* nothing is gained */
         }
-        length = bytes == 0 ? length / 4 * 3 : (uint32_t)((uint64_t)length * capacity / bytes / 16 * 15);
+        if (bytes > 0) {
+            length = (uint32_t)((uint64_t)length * capacity / bytes / 16 * 15);
+        } else if (i == 0 && length > 4 * capacity) {
+            length = 2 * capacity; /* what was likely is not so any more */
+        } else {
+            length = length / 4 * 3;
+        }
         is_known = bytes == 0;
     }
     return 0;

@@ -65,7 +65,8 @@ struct cw_codec_plan cw_codec_plan(struct cw_codec_scratch *scratch, enum cw_cod
 /* Compresses as much of `source` as fits `capacity` bytes: returns the bytes written, and in *taken those of the source
  * that they stand for, at most `available` and CW_CHUNK_RAW_MAX. *taken says before what is likely to fit, or 0: a codec that
  * has to know begins with that. 0: the chunk would not be shorter than its source, or
- * the source is too short. Whole elements are taken; of a source with a broken element at its end, all before it. */
+ * the source is too short. Codecs of numbers take whole elements; of a source
+ * with a broken element at its end, all before it. */
 uint32_t cw_codec_fill(struct cw_codec_scratch *scratch, struct cw_codec_plan plan, const void *source,
                        uint32_t available, void *to, uint32_t capacity, uint32_t *taken);
 

@@ -14,7 +14,8 @@ enum cw_element {
     CW_ELEMENT_INTEGER_8,
     CW_ELEMENT_FLOAT,
     CW_ELEMENT_DOUBLE,
-    CW_ELEMENTS
+    CW_ELEMENTS,
+    CW_ELEMENT_PLAIN = CW_ELEMENTS /* whatever they are: not to be compressed */
 };
 
 /* As they stand in a packet. */

@@ -86,6 +86,7 @@ static uint32_t attempt(struct cw_codec_scratch *scratch, uint8_t parameter, con
 static uint32_t fill(struct cw_codec_scratch *scratch, uint8_t parameter, const uint8_t *source, uint32_t available,
                      uint8_t *to, uint32_t capacity, uint32_t *taken)
 {
+    available &= ~((1u << (parameter & 3)) - 1);
     return cw_codec_fill_whole(attempt, scratch, parameter, source, available, to, capacity, taken);
 }
 

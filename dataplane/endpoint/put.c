@@ -145,7 +145,7 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
 int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, get->peer);
-    if (flow == NULL || get->region == 0 || get->bytes > INT64_MAX || (unsigned)get->element >= CW_ELEMENTS ||
+    if (flow == NULL || get->region == 0 || get->bytes > INT64_MAX || (unsigned)get->element > CW_ELEMENT_PLAIN ||
         (get->flags & ~(uint32_t)CW_MORE) != 0) {
         return CW_ERROR_ARGUMENT;
     }

@@ -101,6 +101,5 @@ enum cw_verdict cw_chunk_expand(struct cw_endpoint *endpoint, struct cw_frame *f
         return CW_DAMAGED;
     }
     frame->data = chunks->bytes;
-    cw_count(endpoint, CW_COUNTER_CHUNKS_IN, 1);
     return CW_VALID;
 }

@@ -5,6 +5,7 @@
 
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/chunk.h"
+#include "dataplane/flow/transmit.h"
 
 enum {
     SAMPLE_BYTES = 16 << 10, /* that a sample looks at, at most */
@@ -159,13 +160,14 @@ static bool sample(struct cw_endpoint *endpoint, const struct cw_flow *flow, str
 
 /* ---- states ---- */
 
-static void refuse(struct cw_compress_kind *kind)
+static void refuse(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     kind->state = CW_COMPRESS_RAW;
+    kind->skip = 0;
     kind->packs = false;
     kind->successes = 0;
     kind->unfit = 0;
-    kind->wait_bytes = (uint64_t)WAIT_FIRST << kind->failures;
+    kind->wait_bytes = (uint64_t)(always(endpoint) ? EPOCH_MIN : WAIT_FIRST) << kind->failures;
     kind->failures = (uint8_t)(kind->failures + (kind->failures < WAIT_DOUBLINGS));
 }
 
@@ -187,20 +189,21 @@ static void trial_begin(const struct cw_flow *flow, struct cw_compress_kind *kin
     kind->epochs = 0;
     kind->state = CW_COMPRESS_TRIAL;
     kind->packs = true;
+    kind->skip = 0;
     kind->trials++;
     memset(kind->trial, 0, sizeof(kind->trial));
 }
 
 /* What has been acknowledged so far tells. Packets of one way come back in order, so that its bytes say which half of
  * the trial they belong to; a way has won if it has in both halves. */
-static void trial_judge(struct cw_compress_kind *kind)
+static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     const struct cw_compress_way(*halves)[2] = kind->trial;
     uint64_t enough = kind->epoch_bytes / 4 * 3;
     bool has_begun = halves[0][1].bytes >= enough;
     if (has_begun && halves[0][0].bytes == 0 && way_ns(&halves[0][1]) > trial_broken * way_ns(&kind->ways[0]) &&
         is_measured(kind)) {
-        refuse(kind);
+        refuse(endpoint, kind);
         return;
     }
     if (kind->epochs < EPOCHS || halves[1][0].bytes < enough || halves[1][1].bytes < enough) {
@@ -213,7 +216,7 @@ static void trial_judge(struct cw_compress_kind *kind)
     if (has_won) {
         take(kind);
     } else {
-        refuse(kind);
+        refuse(endpoint, kind);
     }
 }
 
@@ -238,8 +241,7 @@ static void consider(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
             kind->epoch_bytes = EPOCH_MAX;
             take(kind);
         } else {
-            refuse(kind);
-            kind->wait_bytes /= WAIT_FIRST / EPOCH_MIN;
+            refuse(endpoint, kind);
         }
         return;
     }
@@ -254,12 +256,14 @@ static void consider(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
         least_ns = ns < least_ns ? ns : least_ns;
     }
     if (least_ns > gain_least * byte_ns || !sample(endpoint, flow, kind, operation, byte_ns)) {
-        refuse(kind);
+        refuse(endpoint, kind);
         return;
     }
-    trial_begin(flow, kind);
     if (is_given) {
+        kind->epoch_bytes = EPOCH_MAX;
         take(kind);
+    } else {
+        trial_begin(flow, kind);
     }
 }
 
@@ -270,11 +274,16 @@ static struct cw_compress_kind *kind_of(struct cw_endpoint *endpoint, const stru
 }
 
 /* True if what comes next is one value again and again. */
-static bool is_run(struct cw_endpoint *endpoint, struct cw_operation *operation)
+static bool is_run(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_operation *operation)
 {
     const void *data;
     uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, CW_CHUNK_RAW_MIN, 0, &data);
-    return bytes == CW_CHUNK_RAW_MIN && memcmp(data, (const uint8_t *)data + 8, CW_CHUNK_RAW_MIN - 8) == 0;
+    if (bytes < CW_CHUNK_RAW_MIN || memcmp(data, (const uint8_t *)data + 8, CW_CHUNK_RAW_MIN - 8) != 0) {
+        return false;
+    }
+    uint32_t part = cw_transmit_part_bytes(flow); /* a shorter one would take a packet of its own for less */
+    bytes = cw_chunk_source(endpoint, operation, operation->position, part, 0, &data);
+    return bytes == part && memcmp(data, (const uint8_t *)data + 8, part - 8) == 0;
 }
 
 struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_flow *flow,
@@ -282,6 +291,14 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_fl
 {
     struct cw_codec_plan none = {CW_CODEC_NONE, CW_SENT_LONG};
     struct cw_compress_kind *kind = kind_of(endpoint, flow, operation);
+    uint64_t left = operation->bytes - operation->position;
+    if (endpoint->compress->config.mode == CW_COMPRESSION_OFF) {
+        return none;
+    }
+    if (left <= cw_transmit_part_bytes(flow)) { /* what is left fits the packet as it is */
+        none.parameter = kind->packs ? CW_SENT_SKIPPED : CW_SENT_LONG;
+        return none;
+    }
     if (kind->state == CW_COMPRESS_RAW && kind->wait_bytes == 0) {
         consider(endpoint, flow, kind, operation);
     } else if (kind->state == CW_COMPRESS_PACKED && kind->wait_bytes == 0) {
@@ -292,7 +309,7 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_fl
         } else if (byte_ns > 0 && sample(endpoint, flow, kind, operation, byte_ns)) {
             trial_begin(flow, kind);
         } else {
-            refuse(kind);
+            refuse(endpoint, kind);
         }
     }
     if (!kind->packs) {
@@ -303,15 +320,11 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_fl
         kind->skip--;
         return none;
     }
-    if (operation->bytes - operation->position < CW_CHUNK_RAW_MIN) {
-        return none;
-    }
-    if (is_run(endpoint, operation)) {
+    if (is_run(endpoint, flow, operation)) {
         return (struct cw_codec_plan){CW_CODEC_RUN, 0};
     }
     if (kind->plan_bytes >= PLAN_BYTES || (double)kind->rate < plan_worn * (double)kind->plan_rate) {
         const void *data;
-        uint64_t left = operation->bytes - operation->position;
         uint32_t wanted = left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE;
         uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
         enum cw_element element = operation->source.element;
@@ -363,7 +376,7 @@ void cw_compress_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         kind->skip = (uint16_t)((1u << (kind->unfit < UNFIT_SKIPS ? kind->unfit : UNFIT_SKIPS)) - 1);
         kind->taken = 0;
         if (kind->unfit >= UNFIT_MAX) {
-            refuse(kind);
+            refuse(endpoint, kind);
         }
     }
     if (kind->state == CW_COMPRESS_TRIAL) {
@@ -415,14 +428,24 @@ void cw_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow
     if (kind->state == CW_COMPRESS_TRIAL) {
         uint32_t half = kind->trial[0][packed].bytes >= kind->epoch_bytes;
         way_add(&kind->trial[half][packed], record->bytes, ns);
-        trial_judge(kind);
+        trial_judge(endpoint, kind);
     }
 }
 
 void cw_compress_reset(struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    if (endpoint->compress != NULL && cw_compress_of(endpoint, flow)->under_way > 0) {
-        cw_compress_of(endpoint, flow)->under_way = 0;
+    if (endpoint->compress == NULL || !cw_compress_of(endpoint, flow)->is_used) {
+        return;
+    }
+    struct cw_compress_flow *compress = cw_compress_of(endpoint, flow);
+    compress->under_way = 0;
+    for (enum cw_element element = 0; element < CW_ELEMENTS; element++) {
+        struct cw_compress_kind *kind = &compress->kinds[element];
+        if (kind->state == CW_COMPRESS_TRIAL) { /* half of what it waits for will never be acknowledged */
+            kind->state = CW_COMPRESS_RAW;
+            kind->packs = false;
+            kind->wait_bytes = 0;
+        }
     }
 }
 
@@ -435,7 +458,7 @@ void cw_compress_forget(struct cw_endpoint *endpoint, const struct cw_flow *flow
 
 /* ---- calls ---- */
 
-static int create(struct cw_endpoint *endpoint)
+static int create(struct cw_endpoint *endpoint, const struct cw_compression *compression)
 {
     struct cw_compress *compress = calloc(1, sizeof(*compress));
     if (compress == NULL) {
@@ -446,6 +469,7 @@ static int create(struct cw_endpoint *endpoint)
         free(compress);
         return CW_ERROR_MEMORY;
     }
+    compress->config = *compression;
     endpoint->compress = compress;
     return CW_OK;
 }
@@ -465,10 +489,7 @@ int cw_endpoint_compress(struct cw_endpoint *endpoint, const struct cw_compressi
         return CW_ERROR_ARGUMENT;
     }
     if (endpoint->compress == NULL) {
-        int status = create(endpoint);
-        if (status != CW_OK) {
-            return status;
-        }
+        return compression->mode == CW_COMPRESSION_OFF ? CW_OK : create(endpoint, compression);
     }
     endpoint->compress->config = *compression;
     return CW_OK;

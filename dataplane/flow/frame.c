@@ -49,6 +49,19 @@ static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_fr
     return sizeof(frame);
 }
 
+/* The operation is given up. Whoever waits for an answer is told. */
+static uint32_t write_void(const struct cw_operation *operation, uint8_t *at)
+{
+    if (operation->kind != CW_OPERATION_REPLY) {
+        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+    }
+    (void)write_bare(operation, CW_FRAME_VOID_REPLY, operation->predecessor, at);
+    struct cw_wire_void_reply *frame = (struct cw_wire_void_reply *)at;
+    frame->reply = operation->reply;
+    memset(frame->reserved, 0, sizeof(frame->reserved));
+    return sizeof(*frame);
+}
+
 static void copy_data(struct cw_operation *operation, uint64_t position, uint32_t bytes, uint8_t *at)
 {
     if (operation->is_inline) {
@@ -62,7 +75,7 @@ static void copy_data(struct cw_operation *operation, uint64_t position, uint32_
 static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
 {
     if (operation->status < 0) {
-        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+        return write_void(operation, at);
     }
     switch (operation->kind) {
     case CW_OPERATION_GET: {
@@ -160,7 +173,7 @@ uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, s
         return used;
     }
     if (operation->status < 0) {
-        return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+        return write_void(operation, at);
     }
     if (record->plan.codec != CW_CODEC_NONE) {
         uint32_t bytes = write_chunk(endpoint, record, at);
@@ -169,7 +182,7 @@ uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, s
         }
         if (record->transmissions > 0) { /* its owner has changed what he was not to change */
             cw_operation_refuse(endpoint, operation, CW_ERROR_ARGUMENT);
-            return write_bare(operation, CW_FRAME_VOID, operation->predecessor, at);
+            return write_void(operation, at);
         }
         uint32_t room = cw_transmit_part_bytes(operation->flow);
         record->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};

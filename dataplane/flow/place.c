@@ -35,10 +35,13 @@ static uint32_t parse_frame(const uint8_t *at, uint32_t left, struct cw_frame *f
         data_bytes = wire->length;
         break;
     case CW_FRAME_GET:
-        if (wire->length >= CW_ELEMENTS) {
+        if (wire->length > CW_ELEMENT_PLAIN) {
             return 0;
         }
         header_bytes = sizeof(struct cw_wire_get);
+        break;
+    case CW_FRAME_VOID_REPLY:
+        header_bytes = sizeof(struct cw_wire_void_reply);
         break;
     case CW_FRAME_VOID:
     case CW_FRAME_ASK:
@@ -135,13 +138,14 @@ static bool take_rdma(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
 /* Slots for messages, or what devices tell each other. */
 static inline bool is_credit(const struct cw_frame *frame)
 {
-    return frame->wire->kind >= CW_FRAME_ASK && frame->wire->kind != CW_FRAME_CHUNK;
+    return frame->wire->kind >= CW_FRAME_ASK && frame->wire->kind < CW_FRAME_CHUNK;
 }
 
 static inline bool bears_put(const struct cw_frame *frame)
 {
     uint8_t kind = frame->wire->kind;
-    return kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_CHUNK || kind == CW_FRAME_VOID;
+    return kind == CW_FRAME_PUT || kind == CW_FRAME_PART || kind == CW_FRAME_CHUNK || kind == CW_FRAME_VOID ||
+           kind == CW_FRAME_VOID_REPLY;
 }
 
 /* What to do with a frame; changes nothing. */
@@ -166,6 +170,12 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
     case CW_FRAME_PART:
     case CW_FRAME_CHUNK:
         return validate_put(endpoint, flow, frame);
+    case CW_FRAME_VOID_REPLY:
+        frame->put.reply = ((const struct cw_wire_void_reply *)frame->wire)->reply;
+        frame->put.reply = cw_get_is_open(endpoint, flow, frame->put.reply) ? frame->put.reply : 0;
+        frame->put.predecessor = number - frame->wire->length;
+        frame->put.void_put = true;
+        return cw_reassembly_consistent(endpoint, flow, &frame->put) ? CW_VALID : CW_MALFORMED;
     case CW_FRAME_VOID:
         frame->put.predecessor = number - frame->wire->length;
         frame->put.void_put = true;
@@ -188,12 +198,14 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
     case CW_FRAME_PUT:
     case CW_FRAME_PART:
     case CW_FRAME_CHUNK:
+        cw_count(endpoint, CW_COUNTER_CHUNKS_IN, frame->wire->kind == CW_FRAME_CHUNK);
         if (frame->target != NULL) {
             memcpy(frame->target, frame->data, frame->put.bytes);
         }
         cw_reassembly_place(endpoint, flow, &frame->put);
         return;
     case CW_FRAME_VOID:
+    case CW_FRAME_VOID_REPLY:
         cw_reassembly_place(endpoint, flow, &frame->put);
         return;
     case CW_FRAME_GET:

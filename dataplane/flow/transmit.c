@@ -264,7 +264,7 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     }
     *record =
         (struct cw_sent){.operation = operation, .count = 1, .position = operation->position, .bytes = (uint16_t)bytes};
-    if (endpoint->compress != NULL && operation->bytes > room) {
+    if (endpoint->compress != NULL && operation->bytes > room && operation->source.element != CW_ELEMENT_PLAIN) {
         record->plan = cw_compress_plan(endpoint, flow, operation);
         if (record->plan.codec != CW_CODEC_NONE) {
             record->bytes = (uint16_t)(left < CW_CHUNK_RAW_MAX ? left : CW_CHUNK_RAW_MAX);

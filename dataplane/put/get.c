@@ -90,6 +90,21 @@ bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *fl
            operation->bytes == frame->total;
 }
 
+bool cw_get_is_open(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint16_t reply)
+{
+    return reply != 0 && reply < endpoint->gets.count && endpoint->gets.table[reply] != NULL &&
+           endpoint->gets.table[reply]->flow == flow;
+}
+
+void cw_get_fail(struct cw_endpoint *endpoint, uint16_t reply, int status)
+{
+    struct cw_operation *operation = endpoint->gets.table[reply];
+    if (operation != NULL && operation->status == 0) {
+        operation->status = (int16_t)status;
+        cw_operation_answered(endpoint, operation);
+    }
+}
+
 void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply)
 {
     struct cw_operation *operation = endpoint->gets.table[reply];

@@ -19,6 +19,12 @@ bool cw_get_number(struct cw_endpoint *endpoint, struct cw_operation *operation)
 bool cw_get_expects(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                     const struct cw_reassembly_frame *frame);
 
+/* Whether the peer owes an answer of this number. */
+bool cw_get_is_open(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint16_t reply);
+
+/* ... and will never give it. */
+void cw_get_fail(struct cw_endpoint *endpoint, uint16_t reply, int status);
+
 /* The answer is complete: ends the get (its event included). */
 void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply);
 

@@ -179,8 +179,12 @@ static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
         if (!mark_done(endpoint, flow, frame)) {
             return false;
         }
-        if (!frame->void_put && !frame->detached) {
-            cw_get_finish(endpoint, frame->reply);
+        if (frame->reply != 0 && !frame->detached) {
+            if (frame->void_put) {
+                cw_get_fail(endpoint, frame->reply, CW_ERROR_REMOTE_ACCESS);
+            } else {
+                cw_get_finish(endpoint, frame->reply);
+            }
         }
         return true;
     }

@@ -6,7 +6,7 @@
 bool cw_source_measure(const struct cw_source *source, uint64_t *bytes)
 {
     uint64_t total = 0;
-    if ((unsigned)source->element >= CW_ELEMENTS) {
+    if ((unsigned)source->element > CW_ELEMENT_PLAIN) {
         return false;
     }
     switch (source->kind) {

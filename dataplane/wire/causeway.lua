@@ -10,10 +10,10 @@ local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
   [16] = "MCAST_DATA", [17] = "MCAST_STATE", [18] = "MCAST_ACK", [19] = "MCAST_NAK", [20] = "MCAST_FLOOD_PROBE",
 }
-local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN", "RDMA", "CHUNK"}
+local kinds = {"PUT", "PART", "VOID", "GET", "ASK", "GRANT", "RECALL", "RETURN", "RDMA", "CHUNK", "VOID_REPLY"}
 local pair_kinds = {"OFFER", "ACCEPT", "NONE"}
 local waits = {[0] = "spins", [1] = "sleeps", [2] = "naps"}
-local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8, RDMA = 8, CHUNK = 56}
+local sizes = {PUT = 32, PART = 48, VOID = 8, GET = 56, ASK = 8, GRANT = 8, RECALL = 8, RETURN = 8, RDMA = 8, CHUNK = 56, VOID_REPLY = 16}
 local codecs = {"run", "lorenzo", "dfcm", "lz4", "shuffle", "zstd"}
 
 local F = {

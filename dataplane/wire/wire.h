@@ -155,12 +155,13 @@ enum cw_wire_frame_kind {
     CW_FRAME_PART = 2, /* some bytes of a put */
     CW_FRAME_VOID = 3, /* the put of this number is given up; `length` is its predecessor distance */
     CW_FRAME_GET = 4,
-    CW_FRAME_ASK = 5,    /* `length` message slots wanted */
-    CW_FRAME_GRANT = 6,  /* `length` slot numbers follow, 16 bits each */
-    CW_FRAME_RECALL = 7, /* give unused slots back */
-    CW_FRAME_RETURN = 8, /* `length` slot numbers follow, 16 bits each */
-    CW_FRAME_RDMA = 9,   /* `length` bytes of struct cw_wire_rdma follow */
-    CW_FRAME_CHUNK = 10, /* some bytes of a put, or all, compressed; alone in its packet */
+    CW_FRAME_ASK = 5,         /* `length` message slots wanted */
+    CW_FRAME_GRANT = 6,       /* `length` slot numbers follow, 16 bits each */
+    CW_FRAME_RECALL = 7,      /* give unused slots back */
+    CW_FRAME_RETURN = 8,      /* `length` slot numbers follow, 16 bits each */
+    CW_FRAME_RDMA = 9,        /* `length` bytes of struct cw_wire_rdma follow */
+    CW_FRAME_CHUNK = 10,      /* some bytes of a put, or all, compressed; alone in its packet */
+    CW_FRAME_VOID_REPLY = 11, /* as VOID, and the get fails that it would have answered */
 };
 
 /* What every frame of a DATA packet opens with; each frame, its data included, is padded to 8 bytes. */
@@ -172,6 +173,13 @@ struct __attribute__((packed)) cw_wire_frame {
     uint32_t put_number; /* low half */
 };
 static_assert(sizeof(struct cw_wire_frame) == 8, "frame prefix");
+
+struct __attribute__((packed)) cw_wire_void_reply {
+    struct cw_wire_frame frame;
+    uint16_t reply;       /* number of the get */
+    uint16_t reserved[3]; /* 0 */
+};
+static_assert(sizeof(struct cw_wire_void_reply) == 16, "an answer that is given up");
 
 struct __attribute__((packed)) cw_wire_put {
     struct cw_wire_frame frame;

@@ -51,7 +51,7 @@ struct mpi_type {
 /* The type of a handle; NULL: none. Predefined ones of Fortran are there, too; MPI_DATATYPE_NULL is none. */
 struct mpi_type *mpi_type_find(MPI_Datatype datatype);
 
-/* What the type's bytes are, for whoever compresses them. */
+/* What the type's bytes are, for whoever compresses them; NULL: bytes. */
 enum cw_element mpi_type_data(const struct mpi_type *type);
 
 void mpi_type_retain(struct mpi_type *type);

@@ -318,6 +318,9 @@ enum cw_element mpi_type_data(const struct mpi_type *type)
     static const MPI_Datatype doubles[] = {MPI_DOUBLE,           MPI_C_DOUBLE_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
                                            MPI_DOUBLE_PRECISION, MPI_DOUBLE_COMPLEX,   MPI_REAL8,
                                            MPI_COMPLEX16};
+    if (type == NULL) {
+        return CW_ELEMENT_BYTES;
+    }
     if (is_among(type->basic, doubles, sizeof(doubles) / sizeof(doubles[0]))) {
         return CW_ELEMENT_DOUBLE;
     }

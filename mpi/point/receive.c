@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/point/data.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -96,7 +97,7 @@ static struct mpi_request **waiting_end = &mpi_gets_waiting;
 /* Gets the bytes of a matched long message. */
 static void get_start(struct mpi_request *request, void *to)
 {
-    cw_paths_data(mpi_process.paths, mpi_type_data(request->type));
+    mpi_data_say(request->comm, request->type);
     int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
                               (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
     if (status == CW_ERROR_AGAIN) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mpi/point/credit.h"
+#include "mpi/point/data.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -142,7 +143,7 @@ static void send_message(struct mpi_request *request, enum mpi_message_kind kind
                          const void *data, uint64_t bytes)
 {
     if (bytes >= DATA_SAID_MIN) {
-        cw_paths_data(mpi_process.paths, mpi_type_data(request->type));
+        mpi_data_say(request->comm, request->type);
     }
     int status = mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, kind), head, head_bytes, data,
                                  (uint32_t)bytes, request);
@@ -234,7 +235,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
     if (bytes >= DATA_SAID_MIN) {
-        cw_paths_data(mpi_process.paths, mpi_type_data(type));
+        mpi_data_say(found, type);
     }
     bool is_sent = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(found->context, MPI_SENT_EAGER), &envelope,
                                  sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes) == CW_OK;

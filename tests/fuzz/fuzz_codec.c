@@ -45,10 +45,32 @@ static void text_draw(uint8_t *bytes, size_t length)
     }
 }
 
+/* What can be compressed, a stretch as long as a packet that cannot, and what came before: codecs that search in growing
+ * steps end otherwise than they go on. */
+static void stretches_draw(uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        size_t left = length - at;
+        size_t here = 1 + draw(left < 1500 ? left : 1500);
+        uint64_t kind = draw(3);
+        for (size_t i = 0; i < here; i++) {
+            size_t back = 1 + at / 2;
+            bytes[at + i] = kind == 0             ? (uint8_t)cw_random_next(&random_state)
+                            : kind == 1 && at > 0 ? bytes[at + i - back]
+                                                  : 7;
+        }
+        at += here;
+    }
+}
+
 static void data_draw(uint8_t *bytes, size_t length)
 {
     static const uint32_t widths[] = {1, 2, 4, 8};
-    switch (draw(6)) {
+    switch (draw(7)) {
+    case 6:
+        stretches_draw(bytes, length);
+        return;
     case 0:
         for (size_t i = 0; i < length; i++) {
             bytes[i] = (uint8_t)cw_random_next(&random_state);
@@ -127,9 +149,11 @@ static void chunk_again(struct cw_codec_scratch *scratch, const struct chunk *ch
 {
     enum cw_codec_vectors vectors = (enum cw_codec_vectors)draw(CW_CODEC_VECTORS);
     (void)cw_codec_scratch_limit(scratch, vectors);
-    uint8_t *to = malloc(chunk->capacity);
+    uint32_t capacity =
+        chunk->capacity + (uint32_t)(draw(2) == 0 ? 0 : draw(8000)); /* the path may pass more by then */
+    uint8_t *to = malloc(capacity);
     uint32_t taken = chunk->taken;
-    uint32_t length = cw_codec_fill(scratch, chunk->plan, chunk->source, chunk->taken, to, chunk->capacity, &taken);
+    uint32_t length = cw_codec_fill(scratch, chunk->plan, chunk->source, chunk->taken, to, capacity, &taken);
     if (length == 0) {
         fail_msg("seed %llu: %s by %d of %u bytes in %u does not fit again", (unsigned long long)seed_now,
                  cw_codec_name(chunk->plan.codec), chunk->plan.parameter, chunk->taken, chunk->capacity);

@@ -1,5 +1,5 @@
-/* Data that travels compressed: random worlds; what is compressed where, and what it saves; what is stated of memory;
- * chunks that nobody's codec makes. CW_TEST_SEEDS (300) of the worlds. */
+/* Data that travels compressed: random worlds; what is compressed where, and what it saves; sources that change; sessions
+ * that end. CW_TEST_SEEDS (300) of the worlds. Chunks that no codec makes are in simulate_hostile.c. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
@@ -193,8 +193,21 @@ static void gets_are_answered_compressed(void **state)
     assert_int_equal(near->got, 1);
     assert_memory_equal(near->memory, hosts.list[1].memory, PUT_BYTES);
     assert_true(report_of(1, 0, CW_ELEMENT_DOUBLE).raw_bytes > PUT_BYTES * 9 / 10);
-    get.element = CW_ELEMENTS;
+    get.element = CW_ELEMENT_PLAIN + 1;
     assert_int_equal(cw_get(near->endpoint, &get), CW_ERROR_ARGUMENT);
+    sim_hosts_destroy(&hosts);
+}
+
+/* What is said to be left alone is. */
+static void plain_data_is_left_alone(void **state)
+{
+    hosts_begin(100000000, 0);
+    fill(hosts.list[0].memory, 20);
+    compress(0, CW_COMPRESSION_ON, 1);
+    (void)put_all(0, 1, CW_ELEMENT_PLAIN, 1);
+    assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), 0);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    assert_true(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT) > 1000);
     sim_hosts_destroy(&hosts);
 }
 
@@ -224,12 +237,99 @@ static void a_source_that_changes_is_an_error(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* The same of a get: whoever asked is told. */
+static void an_answer_that_changes_is_an_error(void **state)
+{
+    hosts_begin(100000000, 0);
+    sim_link_lose(cw_simulator_link_up(hosts.simulator, 1), 0.3);
+    fill(hosts.list[1].memory, 12);
+    compress(1, CW_COMPRESSION_ON, 1);
+    struct sim_host *near = &hosts.list[0];
+    struct cw_get get = {.peer = sim_hosts_peer(&hosts, 0, 1),
+                         .region = hosts.list[1].token,
+                         .bytes = PUT_BYTES,
+                         .local_region = near->token,
+                         .element = CW_ELEMENT_DOUBLE};
+    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
+    sim_host_wake(near);
+    while (cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_CHUNKS_OUT) < 100) {
+        sim_hosts_run(&hosts, 100000);
+    }
+    struct cw_random random;
+    cw_random_seed(&random, 11);
+    cw_random_fill(&random, hosts.list[1].memory, PUT_BYTES);
+    sim_hosts_heal(&hosts);
+    sim_hosts_run(&hosts, 3000000000);
+    assert_int_equal(near->failed, 1);
+    assert_int_equal(near->got, 0);
+    get.bytes = 5000; /* and can go on */
+    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
+    sim_host_wake(near);
+    sim_hosts_run(&hosts, 1000000000);
+    assert_int_equal(near->got, 1);
+    sim_hosts_destroy(&hosts);
+}
+
+/* A peer that ends in the middle of a trial, and comes again: the next session tries anew. */
+static void a_session_that_ends_leaves_no_trial_behind(void **state)
+{
+    hosts_begin(100000000, 0);
+    fill(hosts.list[0].memory, 20);
+    compress(0, CW_COMPRESSION_AUTO, 1);
+    struct sim_host *near = &hosts.list[0];
+    struct cw_put put = {
+        .peer = sim_hosts_peer(&hosts, 0, 1),
+        .region = hosts.list[1].token,
+        .source = {.element = CW_ELEMENT_DOUBLE, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
+    assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
+    sim_host_wake(near);
+    while (cw_endpoint_counter(near->endpoint, CW_COUNTER_CHUNKS_OUT) < 30) {
+        sim_hosts_run(&hosts, 100000);
+    }
+    char error[200];
+    sim_hosts_crash(&hosts, 1);
+    assert_int_equal(sim_hosts_restart(&hosts, 1, error, sizeof(error)), CW_OK);
+    assert_int_equal(cw_peer_connect(hosts.list[1].endpoint, sim_hosts_peer(&hosts, 1, 0)), CW_OK);
+    sim_host_wake(&hosts.list[1]);
+    sim_hosts_run(&hosts, 1000000000);
+    assert_int_equal(near->down_status, CW_ERROR_PEER_RESTARTED);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 6);
+    assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
+    sim_hosts_destroy(&hosts);
+}
+
+/* Runs of a few elements are no packets of their own; long ones are. */
+static void short_runs_share_packets(void **state)
+{
+    hosts_begin(100000000, 0);
+    compress(0, CW_COMPRESSION_ON, 1);
+    uint64_t *words = (uint64_t *)(void *)hosts.list[0].memory;
+    for (uint64_t i = 0; i < PUT_BYTES / 8; i++) {
+        words[i] = 0x4000000000000000u + (i / 16 << 40);
+    }
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    uint64_t packets = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_DATA_OUT);
+    assert_true(packets < PUT_BYTES / 1400 / 4);
+    memset(words, 7, PUT_BYTES);
+    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    packets = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_DATA_OUT) - packets;
+    assert_in_range(packets, PUT_BYTES / CW_CHUNK_RAW_MAX, PUT_BYTES / CW_CHUNK_RAW_MAX + 8);
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_link_is_sooner),         cmocka_unit_test(a_fast_link_is_left_alone),
-        cmocka_unit_test(random_data_is_left_alone),     cmocka_unit_test(data_that_changes_is_noticed),
-        cmocka_unit_test(gets_are_answered_compressed),  cmocka_unit_test(a_source_that_changes_is_an_error),
+        cmocka_unit_test(a_slow_link_is_sooner),
+        cmocka_unit_test(a_fast_link_is_left_alone),
+        cmocka_unit_test(random_data_is_left_alone),
+        cmocka_unit_test(data_that_changes_is_noticed),
+        cmocka_unit_test(gets_are_answered_compressed),
+        cmocka_unit_test(plain_data_is_left_alone),
+        cmocka_unit_test(a_source_that_changes_is_an_error),
+        cmocka_unit_test(an_answer_that_changes_is_an_error),
+        cmocka_unit_test(a_session_that_ends_leaves_no_trial_behind),
+        cmocka_unit_test(short_runs_share_packets),
         cmocka_unit_test(every_seed_keeps_the_promises),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

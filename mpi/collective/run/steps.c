@@ -94,7 +94,7 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     const struct mpi_type *type = collective->element != NULL     ? collective->element
                                   : collective->send.type != NULL ? collective->send.type
                                                                   : collective->receive.type;
-    collective->run->exchange.element = type != NULL ? mpi_type_data(type) : CW_ELEMENT_BYTES;
+    collective->run->exchange.type = type;
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
                             mpi_describe_kind(collective))) {
         mpi_run_give(collective->run, false);

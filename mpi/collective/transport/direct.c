@@ -5,6 +5,7 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/transport/transport_state.h"
+#include "mpi/point/data.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/state/process.h"
@@ -198,7 +199,7 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
     *made = (struct direct_operation){
         .operation = {.done = put_end, .sent = put_sent}, .exchange = exchange, .context = put->context};
     uint32_t lane_tag = lane_tag_of(exchange);
-    cw_paths_data(mpi_process.paths, exchange->element);
+    mpi_data_say(exchange->comm, exchange->type);
     int status = cw_paths_put(mpi_process.paths, rank, &registration, put->offset, put->data, put->bytes, lane_tag,
                               (uint64_t)(uintptr_t)&made->operation);
     if (status != CW_OK) {

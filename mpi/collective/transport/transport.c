@@ -14,6 +14,7 @@
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
+#include "mpi/point/data.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/progress.h"
@@ -202,7 +203,7 @@ static void get_end(struct mpi_operation *operation, int status)
 static void get_start(struct mpi_exchange_get *get)
 {
     uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
-    cw_paths_data(mpi_process.paths, get->exchange->element);
+    mpi_data_say(get->exchange->comm, get->exchange->type);
     int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.registration, 0, to, get->offer.bytes,
                               (uint64_t)(uintptr_t)&get->operation);
     if (status == CW_ERROR_AGAIN) {

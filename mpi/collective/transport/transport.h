@@ -13,17 +13,16 @@
 #include <stdint.h>
 
 #include "collectives/execute/transport.h"
-#include "dataplane/codec/kinds.h"
 #include "mpi/state/comm.h"
 
 /* One run of one call. */
 struct mpi_exchange {
     struct mpi_comm *comm;
-    uint32_t number;         /* of the call, in its communicator */
-    uint32_t run;            /* how often it was started before */
-    uint32_t kind;           /* mpi_describe_kind of the call */
-    enum cw_element element; /* what its bytes are */
-    void *buffers[4];        /* by enum cw_buffer */
+    uint32_t number;             /* of the call, in its communicator */
+    uint32_t run;                /* how often it was started before */
+    uint32_t kind;               /* mpi_describe_kind of the call */
+    const struct mpi_type *type; /* of its elements, while the call lasts */
+    void *buffers[4];            /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
     int failure;                        /* status, once a rank that takes part is gone, or is in another call */
     struct mpi_exchange *throttle_next; /* of those that throttle later ones */

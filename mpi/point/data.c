@@ -1,0 +1,14 @@
+#include "mpi/point/data.h"
+
+#include <string.h>
+
+#include "dataplane/path/path.h"
+#include "mpi/runtime/info.h"
+#include "mpi/state/process.h"
+
+void mpi_data_say(const struct mpi_comm *comm, const struct mpi_type *type)
+{
+    const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_compression");
+    bool is_off = hint != NULL && strcmp(hint, "off") == 0;
+    cw_paths_data(mpi_process.paths, is_off ? CW_ELEMENT_PLAIN : mpi_type_data(type));
+}

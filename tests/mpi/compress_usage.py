@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""compress_usage.py CAUSEWAY PROGRAM: messages that travel compressed between emulated hosts: what --explain tells of them, and settings that make no sense."""
+import os
+import re
+import subprocess
+import sys
+
+from expectation import exit_code, expect
+
+causeway, program = map(os.path.abspath, sys.argv[1:])
+
+
+def run(compression, hint="", rate="100Mbps"):
+    environment = dict(os.environ, CAUSEWAY_EXPLAIN="all")
+    environment.pop("CAUSEWAY_COMPRESSION", None)
+    if compression:
+        environment["CAUSEWAY_COMPRESSION"] = compression
+    command = [causeway, "run", "-n", "2", "--emulate", f"2,memif,rate={rate}", program, hint]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    lines = re.findall(r"rank (\d): compression of (.*?) to rank \d: (.*)", result.stderr)
+    return result, {(int(rank), kind): text for rank, kind, text in lines}
+
+
+def became(text):
+    raw, packed = map(int, re.search(r"(\d+) bytes became (\d+)", text).groups())
+    return raw, packed
+
+
+def main():
+    # each rank's doubles, floats and integers go to the other one, which verifies them
+    result, told = run("on")
+    expect(result.returncode == 0, f"on: {result.stderr}")
+    for rank in range(2):
+        for kind in ["doubles", "floats", "32-bit integers", "bytes"]:
+            raw, packed = became(told[rank, kind])
+            expect(raw > 1 << 20 and packed < 0.8 * raw, f"rank {rank}, {kind}: {told[rank, kind]}")
+        expect("by lorenzo" in told[rank, "doubles"], told[rank, "doubles"])
+
+    result, told = run("shuffle")
+    expect(result.returncode == 0 and "by shuffle" in told[0, "doubles"], f"shuffle: {result.stderr}")
+
+    # by itself: after some that shows what the link can do
+    result, told = run("")
+    expect(result.returncode == 0 and became(told[0, "doubles"])[0] > 0, f"auto: {result.stderr}")
+
+    result, told = run("off")
+    expect(result.returncode == 0 and not told, f"off: {told}")
+    result, told = run("on", "off")
+    expect(result.returncode == 0 and all(became(text)[0] == 0 for text in told.values()), f"the hint: {told}")
+
+    result, _ = run("gzip")
+    expect(result.returncode != 0 and "CAUSEWAY_COMPRESSION=gzip" in result.stderr and "lorenzo" in result.stderr, f"gzip: {result.stderr}")
+    return exit_code()
+
+
+sys.exit(main())
