@@ -27,6 +27,16 @@ static inline double bench_series_median(struct bench_series series)
     return cw_statistics_median(series.values, series.count);
 }
 
+/* The time stamp counter; 0 where there is none. */
+static inline uint64_t bench_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+}
+
 struct bench_put_options {
     const char *fabric;
     const char *devices[2]; /* of the initiating side, of the other one; NULL: a fabric is made */

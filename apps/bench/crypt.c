@@ -34,15 +34,6 @@ struct bench {
     uint64_t count;
 };
 
-static uint64_t ticks_now(void)
-{
-#if defined(__x86_64__)
-    return __rdtsc();
-#else
-    return 0;
-#endif
-}
-
 static void packets_make(struct bench *bench, uint32_t bytes)
 {
     for (uint32_t i = 0; i < BURST; i++) {
@@ -65,7 +56,7 @@ static void measure_seal(struct bench *bench, uint64_t duration_ns, struct cost 
 {
     uint64_t bursts = 0;
     uint64_t start_ns = cw_clock_ns();
-    uint64_t start_ticks = ticks_now();
+    uint64_t start_ticks = bench_ticks();
     uint64_t now_ns;
     do {
         for (uint32_t i = 0; i < 8; i++) {
@@ -76,7 +67,7 @@ static void measure_seal(struct bench *bench, uint64_t duration_ns, struct cost 
     } while (now_ns - start_ns < duration_ns);
     double packets = (double)bursts * BURST;
     bench_series_add(&cost->ns, (double)(now_ns - start_ns) / packets);
-    bench_series_add(&cost->ticks, (double)(ticks_now() - start_ticks) / packets);
+    bench_series_add(&cost->ticks, (double)(bench_ticks() - start_ticks) / packets);
 }
 
 /* Opens what was sealed, and counts that time alone. False: something did not open. */
@@ -89,9 +80,9 @@ static bool measure_open(struct bench *bench, uint64_t duration_ns, struct cost 
     while (spent_ns < duration_ns && good) {
         burst_seal(bench);
         uint64_t start_ns = cw_clock_ns();
-        uint64_t start_ticks = ticks_now();
+        uint64_t start_ticks = bench_ticks();
         cw_aead_unseal(bench->unseal, bench->packets, BURST);
-        spent_ticks += ticks_now() - start_ticks;
+        spent_ticks += bench_ticks() - start_ticks;
         spent_ns += cw_clock_ns() - start_ns;
         bursts++;
         for (uint32_t i = 0; i < BURST; i++) {
