@@ -71,6 +71,9 @@ int bench_cost(int argc, char **argv);
 /* causeway bench crypt: AES-GCM alone. */
 int bench_crypt(int argc, char **argv);
 
+/* causeway bench codec: compression alone. */
+int bench_codec(int argc, char **argv);
+
 /* causeway bench offload: what a NIC takes over. */
 int bench_offload(int argc, char **argv);
 
