@@ -1,5 +1,6 @@
-/* Measuring codecs: a field is cut into chunks as flows cut the data of puts, each chunk for a packet of its own, and
- * what is expanded is compared with it. */
+/* Measuring codecs: a field is cut into chunks as flows cut the data of puts (flow/compress.c), each chunk for a packet
+ * of its own, and what is expanded is compared with it. Unlike flows, a codec that fails is tried again with the next
+ * packet, and stretches of one value are not RUN's: each codec is to be seen alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "dataplane/codec/dfcm.h"
 
 enum { PLAN_BYTES = 1 << 20 }; /* from one plan to the next, as flow/compress.c has it */
+
+static const double plan_worn = 0.85; /* of its rate: another plan is made, likewise */
 
 /* A packet. */
 struct piece {
@@ -62,34 +65,63 @@ struct codec_bench *codec_bench_create(uint64_t bytes_max)
     return bench;
 }
 
+/* What is known of the data that went before: how the next chunk is made, and what is likely to fit it. */
+struct course {
+    struct cw_codec_plan plan;
+    uint64_t planned_at;
+    uint32_t likely;
+    double rate; /* smoothed; 0: not known */
+    double plan_rate;
+};
+
+/* Plans anew where the plan is old, or the rate is no longer what it was with it. */
+static void course_plan(struct course *course, struct codec_bench *bench, const struct codec_field *field,
+                        enum cw_codec codec, uint64_t at)
+{
+    bool is_first = course->plan.codec == CW_CODEC_NONE;
+    if (is_first || at - course->planned_at >= PLAN_BYTES || course->rate < plan_worn * course->plan_rate) {
+        uint64_t left = field->bytes - at;
+        course->plan = cw_codec_plan(bench->scratch, codec, field->element, field->data + at,
+                                     left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE);
+        course->planned_at = at;
+        course->plan_rate = course->rate;
+    }
+}
+
+static void course_chunk(struct course *course, uint32_t taken, uint32_t bytes, uint32_t chunk_bytes)
+{
+    double rate = (double)taken / bytes;
+    bool is_first = course->rate <= 0;
+    course->rate = is_first ? rate : course->rate + (rate - course->rate) / 8;
+    course->plan_rate = is_first ? rate : course->plan_rate;
+    course->likely = (uint32_t)((uint64_t)taken * 97 * chunk_bytes / 100 / bytes);
+}
+
 /* Makes all packets of a field; what goes as it is is not copied. */
 static void fill(struct codec_bench *bench, const struct codec_field *field, enum cw_codec codec, uint32_t chunk_bytes,
                  struct pass *pass)
 {
-    struct cw_codec_plan plan = {.codec = CW_CODEC_NONE};
-    uint64_t at = 0, planned = 0;
-    uint32_t likely = 0;
+    struct course course = {.plan = {.codec = CW_CODEC_NONE}};
+    uint64_t at = 0;
     uint8_t *to = bench->chunks;
     bench->piece_count = 0;
     while (at < field->bytes) {
         uint64_t left = field->bytes - at;
         uint32_t available = left < CW_CHUNK_RAW_MAX ? (uint32_t)left : CW_CHUNK_RAW_MAX;
-        if (plan.codec == CW_CODEC_NONE || at - planned >= PLAN_BYTES) {
-            plan = cw_codec_plan(bench->scratch, codec, field->element, field->data + at,
-                                 available < CW_CODEC_SAMPLE ? available : CW_CODEC_SAMPLE);
-            planned = at;
-        }
-        uint32_t taken = likely;
-        uint32_t bytes = cw_codec_fill(bench->scratch, plan, field->data + at, available, to, chunk_bytes, &taken);
+        course_plan(&course, bench, field, codec, at);
+        uint32_t taken = course.likely;
+        uint32_t bytes =
+            cw_codec_fill(bench->scratch, course.plan, field->data + at, available, to, chunk_bytes, &taken);
         struct piece *piece = &bench->pieces[bench->piece_count++];
         if (bytes == 0) {
             taken = available < chunk_bytes ? available : chunk_bytes & ~7u; /* whole elements */
             *piece = (struct piece){.bytes = taken, .taken = taken};
             pass->raw_packets++;
             pass->sent_bytes += taken;
+            course.likely = 0;
         } else {
-            *piece = (struct piece){.plan = plan, .bytes = bytes, .taken = taken};
-            likely = (uint32_t)((uint64_t)taken * 97 * chunk_bytes / 100 / bytes);
+            *piece = (struct piece){.plan = course.plan, .bytes = bytes, .taken = taken};
+            course_chunk(&course, taken, bytes, chunk_bytes);
             to += bytes;
             pass->sent_bytes += bytes;
         }
