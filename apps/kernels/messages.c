@@ -1,0 +1,135 @@
+/* Messages: records what a program sends, for `causeway bench codec`: loaded in front of the MPI library (LD_PRELOAD),
+ * it writes the doubles of each message of the first rank, of 1 KiB and more, one behind the other, to the file that
+ * CAUSEWAY_MESSAGES names, until that has 16 MiB. Messages by MPI_Send, MPI_Isend, MPI_Sendrecv and started
+ * MPI_Send_init; for programs of one thread. Without the variable nothing is done. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <mpi.h>
+
+enum { BYTES_LEAST = 1024, BYTES_MAX = 16 << 20, PERSISTENT_MAX = 256 };
+
+static FILE *file;
+static size_t recorded_bytes;
+
+/* Requests of MPI_Send_init; those that have been freed have no message. */
+static struct {
+    MPI_Request request;
+    const void *data;
+    int count;
+} persistent[PERSISTENT_MAX];
+static int persistent_count;
+
+/* Opens the file with the first message. */
+static bool is_recording(void)
+{
+    static bool is_open = false;
+    if (!is_open) {
+        const char *path = getenv("CAUSEWAY_MESSAGES");
+        int rank = -1;
+        is_open = true;
+        (void)PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        file = path != NULL && rank == 0 ? fopen(path, "wbe") : NULL;
+        if (path != NULL && rank == 0 && file == NULL) {
+            perror(path);
+        }
+    }
+    return file != NULL;
+}
+
+static void record(const void *data, int count, MPI_Datatype type, int to)
+{
+    size_t bytes = count > 0 ? (size_t)count * sizeof(double) : 0;
+    if (type != MPI_DOUBLE || to == MPI_PROC_NULL || bytes < BYTES_LEAST || !is_recording()) {
+        return;
+    }
+    bytes = bytes < BYTES_MAX - recorded_bytes ? bytes : BYTES_MAX - recorded_bytes;
+    recorded_bytes += fwrite(data, 1, bytes, file);
+}
+
+static int persistent_find(MPI_Request request)
+{
+    int found = 0;
+    while (found < persistent_count && persistent[found].request != request) {
+        found++;
+    }
+    return found;
+}
+
+static void started(MPI_Request request)
+{
+    int found = persistent_find(request);
+    if (found < persistent_count) {
+        record(persistent[found].data, persistent[found].count, MPI_DOUBLE, 0);
+    }
+}
+
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    record(buf, count, datatype, dest);
+    return PMPI_Send(buf, count, datatype, dest, tag, comm);
+}
+
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    record(buf, count, datatype, dest);
+    return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
+}
+
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+                 int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    record(sendbuf, sendcount, sendtype, dest);
+    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                         comm, status);
+}
+
+int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                  MPI_Request *request)
+{
+    int status = PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
+    if (status == MPI_SUCCESS && datatype == MPI_DOUBLE && dest != MPI_PROC_NULL) {
+        int place = persistent_find(MPI_REQUEST_NULL); /* where one was freed */
+        if (place < PERSISTENT_MAX) {
+            persistent[place].request = *request;
+            persistent[place].data = buf;
+            persistent[place].count = count;
+            persistent_count += place == persistent_count;
+        }
+    }
+    return status;
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    started(*request);
+    return PMPI_Start(request);
+}
+
+int MPI_Startall(int count, MPI_Request array_of_requests[])
+{
+    for (int i = 0; i < count; i++) {
+        started(array_of_requests[i]);
+    }
+    return PMPI_Startall(count, array_of_requests);
+}
+
+int MPI_Request_free(MPI_Request *request)
+{
+    int found = persistent_find(*request);
+    if (found < persistent_count) {
+        persistent[found].request = MPI_REQUEST_NULL;
+    }
+    return PMPI_Request_free(request);
+}
+
+int MPI_Finalize(void)
+{
+    if (file != NULL && fclose(file) != 0) {
+        perror("CAUSEWAY_MESSAGES");
+    }
+    file = NULL;
+    return PMPI_Finalize();
+}
