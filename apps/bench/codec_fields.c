@@ -217,7 +217,7 @@ int codec_fields_make(struct codec_fields *fields, const char *name, uint64_t by
     return is_found ? CW_OK : CW_ERROR_NOT_FOUND;
 }
 
-/* At most CODEC_FILE_MAX bytes: what is behind is left out. */
+/* At most CODEC_FILE_MAX bytes: what is behind is left out. NULL: errno says why. */
 static uint8_t *file_take(FILE *file, uint64_t *bytes)
 {
     if (fseek(file, 0, SEEK_END) != 0) {
@@ -228,6 +228,10 @@ static uint8_t *file_take(FILE *file, uint64_t *bytes)
     size_t wanted = size < 0 ? 0 : size > CODEC_FILE_MAX ? CODEC_FILE_MAX : (size_t)size;
     uint8_t *data = malloc(wanted + 1);
     *bytes = data == NULL ? 0 : fread(data, 1, wanted, file);
+    if (ferror(file)) {
+        free(data);
+        return NULL;
+    }
     return data;
 }
 
