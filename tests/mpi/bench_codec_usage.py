@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""bench_codec_usage.py CAUSEWAY KERNEL MESSAGES: `causeway bench codec` tells rates of fields and files, in lines, a table and a picture, and refuses what makes no sense; messages of a program are recorded for it. No time is judged."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from expectation import exit_code, expect
+
+causeway, kernel, messages = sys.argv[1:4]
+FIELDS = ["smooth", "noisy", "turbulent", "records", "lastbits", "single", "floats", "integers", "text", "random", "zeros"]
+QUICK = ["--bytes", "64K", "--rounds", "1"]
+
+
+def run(*arguments):
+    return subprocess.run([causeway, "bench", "codec", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+
+
+def lines(*arguments):
+    result = run(*arguments, "--json")
+    expect(result.returncode == 0, f"{arguments}: it ends well: {result.stderr}")
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def refused(arguments, named):
+    result = run(*arguments)
+    expect(result.returncode == 2 and len(result.stderr.splitlines()) == 1 and named in result.stderr, f"{arguments} are refused: {result.returncode} {result.stderr}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    rows = lines(*QUICK, "--chunks")
+    measured = {(row["field"], row["codec"]): row for row in rows if row["bench"] == "codec"}
+    expect(list(dict.fromkeys(field for field, _ in measured)) == FIELDS, f"each field in its place: {list(measured)}")
+    for (field, codec), row in measured.items():
+        expect(row["rate"] > 0.9 and row["fill_ns"] > 0 and ("break_even_bps" in row) == (row["rate"] > 1), f"figures: {row}")
+        expect((codec == "dfcm stream") == ("packets" not in row), f"streams have no packets: {row}")
+        expect(field != "random" or row["rate"] <= 1, f"random data stays as it is: {row}")
+        expect(field != "zeros" or row["rate"] > 5, f"zeros vanish: {row}")
+    expect(("text", "lorenzo") not in measured and ("floats", "dfcm") not in measured, "codecs have only what they take")
+    expect(measured["noisy", "lorenzo"]["rate"] > measured["noisy", "lz4"]["rate"], "neighbours tell more of numbers than repetitions do")
+    sizes = [row for row in rows if row["bench"] == "codec-chunks"]
+    expect(len(sizes) == len([1 for _, codec in measured if codec != "dfcm stream"]), f"a line of sizes for each codec and field: {len(sizes)}")
+    expect(all(row["rate_65528"] >= 0.9 and ("rate_stream" in row) == (row["codec"] == "dfcm") for row in sizes), f"sizes: {sizes}")
+    means = rows[-1]
+    expect(means["bench"] == "codec-means" and means["fields"] == 6, f"means over the fields of doubles: {means}")
+    expect(abs(means["lorenzo_to_dfcm"] * means["dfcm"] / means["lorenzo"] - 1) < 1e-4, f"means agree: {means}")
+
+    table = lines("--table1", *QUICK, "--size", "1M")
+    paper = [[row[f"cycles_{rate}"] for rate in ("1_2", "1_5", "2_0", "4_0")] for row in table if row["bench"] == "codec-table1"][:2]
+    expect(paper[0] == [4, 8, 12, 18] and all(abs(a - b) < 1e-4 for a, b in zip(*paper)), f"the paper's row, and its formula: {paper}")
+    for row in table:
+        if row["bench"] == "codec-latency":
+            expect(row["gains"] == (row["packed_ns"] < row["plain_ns"]) and abs(row["plain_ns"] - row["packed_ns"] - row["saved_ns"]) < 1e-4 * row["packed_ns"], f"(3) is (1) - (2): {row}")
+
+    text = run(*QUICK).stdout
+    expect("pays below" in text and "geometric means" in text, f"a table for people: {text}")
+    if shutil.which("gnuplot"):
+        picture = os.path.join(folder, "c.svg")
+        result = run(*QUICK, "--plot", picture)
+        expect(result.returncode == 0 and "turbulent" in open(picture).read(), f"a picture: {result.stderr}")
+
+    numbers = os.path.join(folder, "numbers")
+    with open(numbers, "wb") as file:
+        file.write(b"".join(struct.pack("<f", 1 + i / 1000) for i in range(5000)) + b"abc")
+    for element in ["double", "float", "int2", "int4", "int8", "bytes"]:
+        rows = lines("--field", "none", "--element", element, "--rounds", "1", "--chunk", "333", numbers)
+        expect({row["field"] for row in rows if row["bench"] == "codec"} == {numbers}, f"{element}: only the file: {rows}")
+    recorded = os.path.join(folder, "recorded")
+    result = subprocess.run([causeway, "run", "-n", "2", "--timeout", "60", "env", "LD_PRELOAD=" + messages, "CAUSEWAY_MESSAGES=" + recorded, kernel, "S"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    expect(result.returncode == 0 and "verified" in result.stdout, f"the program does not notice: {result.stdout}")
+    size = os.path.getsize(recorded)
+    expect(size % 8 == 0 and 1024 <= size <= 16 << 20, f"doubles were recorded: {size}")
+    rows = lines("--field", "none", "--rounds", "1", recorded)
+    expect(rows[-1]["fields"] == 1, f"... and are measured: {rows}")
+
+    empty = os.path.join(folder, "empty")
+    open(empty, "w").close()
+    refused(["--field", "none", empty], "too little")
+    refused([os.path.join(folder, "no")], "cannot be read")
+    refused([folder], "cannot be read")
+    refused(["--field", "none"], "nothing to compress")
+    refused(["--field", "prose"], "turbulent")
+    refused(["--element", "quad"], "int8")
+    refused(["--chunk", "10"], "--chunk")
+    refused(["--chunk", "1M"], "--chunk")
+    refused(["--table1", numbers], "--table1")
+    refused(["--plot", os.path.join(folder, "x.gif")], "x.gif")
+
+sys.exit(exit_code())
