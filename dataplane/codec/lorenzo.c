@@ -115,7 +115,7 @@ static uint8_t plan(struct cw_codec_scratch *scratch, enum cw_element element, c
     for (uint32_t i = 0; i < PREDICTORS; i++) {
         const uint16_t *steps = predictors[i].steps;
         if (2 * ((uint32_t)steps[0] + steps[1] + steps[2]) <= words.count) {
-            uint32_t bits = calls->price(scratch, predictors[i], words.count);
+            uint32_t bits = calls->price(scratch, predictors[i], words.count, best_bits);
             best = bits < best_bits ? i : best;
             best_bits = bits < best_bits ? bits : best_bits;
         }

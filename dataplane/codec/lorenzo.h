@@ -23,7 +23,7 @@ struct cw_lorenzo_calls {
                      const struct cw_lorenzo_source *source, uint8_t *to, uint32_t capacity, uint32_t *bytes);
     bool (*expand)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, const uint8_t *chunk, uint32_t bytes,
                    uint8_t *to, uint32_t count, bool is_float);
-    /* bits that the residuals of a sample would take */
-    uint32_t (*price)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, uint32_t count);
+    /* bits that the residuals of a sample would take; more than `most` if they are */
+    uint32_t (*price)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, uint32_t count, uint32_t most);
     void (*load)(struct cw_codec_scratch *scratch, const struct cw_lorenzo_source *source);
 };

@@ -57,6 +57,21 @@ BODY WORD NAME(expected)(const WORD *words, struct cw_lorenzo predictor, uint32_
     return value;
 }
 
+/* How many differences all of LANES words from `i` on have; the rest is for those that have one more: 4 means that they
+ * are not alike. */
+BODY uint32_t NAME(order)(struct cw_lorenzo predictor, uint32_t i)
+{
+    uint32_t two = predictor.steps[1] > 0 ? predictor.steps[0] + predictor.steps[1] : UINT32_MAX;
+    uint32_t three = predictor.steps[2] > 0 ? two + predictor.steps[2] : UINT32_MAX;
+    if (i >= three) {
+        return 3;
+    }
+    if (i >= two) {
+        return i + LANES <= three ? 2 : 4;
+    }
+    return i + LANES <= two ? 1 : 4;
+}
+
 /* The residuals of LANES words from `i` on. */
 BODY void NAME(residuals)(const WORD *words, struct cw_lorenzo predictor, uint32_t i, NAME(lanes) * out)
 {
@@ -64,17 +79,18 @@ BODY void NAME(residuals)(const WORD *words, struct cw_lorenzo predictor, uint32
     uint32_t a = predictor.steps[0];
     uint32_t b = predictor.steps[1];
     uint32_t c = predictor.steps[2];
-    if (i < a + b + c) {
+    uint32_t order = NAME(order)(predictor, i);
+    if (order == 4) {
         for (uint32_t lane = 0; lane < LANES; lane++) {
             (*out)[lane] = at[lane] - NAME(expected)(words, predictor, i + lane);
         }
         return;
     }
     NAME(lanes) value = AT(at) - AT(at - a);
-    if (b > 0) {
+    if (order >= 2) {
         value += AT(at - a - b) - AT(at - b);
     }
-    if (c > 0) {
+    if (order == 3) {
         value += AT(at - a - c) - AT(at - c);
         value += AT(at - b - c) - AT(at - a - b - c);
     }
@@ -233,10 +249,11 @@ BODY uint32_t NAME(fill_body)(struct cw_codec_scratch *scratch, struct cw_lorenz
 }
 
 /* Bits of the sample's residuals, a group at a time, as `load` left it. */
-BODY uint32_t NAME(price_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, uint32_t count)
+BODY uint32_t NAME(price_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, uint32_t count,
+                               uint32_t most)
 {
     uint32_t bits = predictor.steps[0] * WORD_BITS;
-    for (uint32_t i = predictor.steps[0]; i + NAME(GROUP) <= count; i += NAME(GROUP)) {
+    for (uint32_t i = predictor.steps[0]; i + NAME(GROUP) <= count && bits < most; i += NAME(GROUP)) {
         struct NAME(group) group;
         NAME(group_make)(scratch->words.FIELD, predictor, i, NAME(GROUP), &group);
         bits += 8 + group.bits * NAME(GROUP);
@@ -377,9 +394,9 @@ BODY bool NAME(expand_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo 
         return NAME(expand_body)(scratch, predictor, chunk, bytes, to, count, is_float);                               \
     }                                                                                                                  \
     target static uint32_t NAME(price_##suffix)(struct cw_codec_scratch * scratch, struct cw_lorenzo predictor,        \
-                                                uint32_t count)                                                        \
+                                                uint32_t count, uint32_t most)                                         \
     {                                                                                                                  \
-        return NAME(price_body)(scratch, predictor, count);                                                            \
+        return NAME(price_body)(scratch, predictor, count, most);                                                      \
     }                                                                                                                  \
     static const struct cw_lorenzo_calls NAME(calls_##suffix) = {NAME(fill_##suffix), NAME(expand_##suffix),           \
                                                                  NAME(price_##suffix), NAME(load)};
