@@ -1,10 +1,11 @@
 /* LORENZO for words of one width: included for each, with WORD, SIGNED, WORD_BITS, LANES, FIELD (of the scratch), CLZ,
  * CTZ and NAME(x).
  *
- * A chunk: the first words as they are, as many as the first difference reaches back; for each group of 2 x LANES residuals a byte, how many bits each of its
- * residuals has, with SHIFTED set if a byte follows that says how many zeros at their ends all of them have; then the
- * residuals' bits, zigzagged, lane by lane: LANES streams of words side by side, so that one vector instruction serves
- * all lanes. The end of the streams is cut to whole bytes. */
+ * A chunk: the first word as it is; a head for each group of 2 x LANES residuals; then the residuals' bits, zigzagged,
+ * lane by lane: LANES streams of words side by side, so that one vector instruction serves all lanes. The end of the
+ * streams is cut to whole bytes. A head is a byte, how many bits each residual of the group has, with SHIFTED set if a
+ * byte follows that says how many zeros at their ends all of them have. WORD_BITS + n: few are not zero; a mask says
+ * which, and they follow, n bytes each. */
 
 typedef WORD NAME(lanes) __attribute__((vector_size(64)));
 typedef SIGNED NAME(signed_lanes) __attribute__((vector_size(64)));
@@ -46,7 +47,7 @@ BODY WORD NAME(expected)(const WORD *words, struct cw_lorenzo predictor, uint32_
     uint32_t a = predictor.steps[0];
     uint32_t b = predictor.steps[1];
     uint32_t c = predictor.steps[2];
-    WORD value = at[-(ptrdiff_t)a];
+    WORD value = at[i < a ? -1 : -(ptrdiff_t)a];
     if (b > 0 && i >= a + b) {
         value += at[-(ptrdiff_t)b] - at[-(ptrdiff_t)(a + b)];
         if (c > 0 && i >= a + b + c) {
@@ -57,8 +58,8 @@ BODY WORD NAME(expected)(const WORD *words, struct cw_lorenzo predictor, uint32_
     return value;
 }
 
-/* How many differences all of LANES words from `i` on have; the rest is for those that have one more: 4 means that they
- * are not alike. */
+/* How many of the predictor's differences all of LANES words from `i` on have. 0: they have the one with the word before
+ * them; 4: they are not alike. */
 BODY uint32_t NAME(order)(struct cw_lorenzo predictor, uint32_t i)
 {
     uint32_t two = predictor.steps[1] > 0 ? predictor.steps[0] + predictor.steps[1] : UINT32_MAX;
@@ -69,7 +70,10 @@ BODY uint32_t NAME(order)(struct cw_lorenzo predictor, uint32_t i)
     if (i >= two) {
         return i + LANES <= three ? 2 : 4;
     }
-    return i + LANES <= two ? 1 : 4;
+    if (i >= predictor.steps[0]) {
+        return i + LANES <= two ? 1 : 4;
+    }
+    return i + LANES <= predictor.steps[0] ? 0 : 4;
 }
 
 /* The residuals of LANES words from `i` on. */
@@ -86,7 +90,7 @@ BODY void NAME(residuals)(const WORD *words, struct cw_lorenzo predictor, uint32
         }
         return;
     }
-    NAME(lanes) value = AT(at) - AT(at - a);
+    NAME(lanes) value = AT(at) - AT(at - (order == 0 ? 1 : a));
     if (order >= 2) {
         value += AT(at - a - b) - AT(at - b);
     }
@@ -122,7 +126,33 @@ struct NAME(group) {
     NAME(lanes) rows[2];
     uint32_t bits;
     uint32_t shift;
+    uint32_t sparse_bytes; /* of each residual that is not zero; 0: it is dense */
+    uint32_t mask;         /* sparse: which ones those are */
 };
+
+/* Most residuals are zero: those that are not stand behind the head. */
+BODY void NAME(group_thin)(struct NAME(group) * group)
+{
+    group->mask = 0;
+    for (uint32_t k = 0; k < NAME(GROUP); k++) {
+        group->mask |= (uint32_t)(group->rows[k / LANES][k % LANES] != 0) << k;
+    }
+    uint32_t bytes = (group->bits + 7) / 8;
+    uint32_t sparse = (uint32_t)NAME(GROUP) / 8 + (uint32_t)__builtin_popcount(group->mask) * bytes;
+    group->sparse_bytes = 8 * sparse < NAME(GROUP) * group->bits ? bytes : 0;
+}
+
+/* Bytes of its head, and bits of a row in the streams. */
+BODY uint32_t NAME(group_head)(const struct NAME(group) * group)
+{
+    uint32_t values = group->sparse_bytes * (uint32_t)__builtin_popcount(group->mask);
+    return 1 + (group->shift > 0) + (group->sparse_bytes > 0 ? (uint32_t)NAME(GROUP) / 8 + values : 0);
+}
+
+BODY uint32_t NAME(group_row)(const struct NAME(group) * group)
+{
+    return group->sparse_bytes > 0 ? 0 : group->bits;
+}
 
 BODY void NAME(group_make)(const WORD *words, struct cw_lorenzo predictor, uint32_t i, uint32_t count,
                            struct NAME(group) * group)
@@ -142,6 +172,7 @@ BODY void NAME(group_make)(const WORD *words, struct cw_lorenzo predictor, uint3
     WORD any = NAME(any)(&joined);
     group->bits = any == 0 ? 0 : WORD_BITS - (uint32_t)CLZ(any);
     group->shift = 0;
+    group->sparse_bytes = 0;
     if (any != 0) {
         uint32_t zeros = (uint32_t)CTZ(NAME(any)(&plain));
         if (zeros > 1) { /* more than the byte costs that says so */
@@ -151,11 +182,15 @@ BODY void NAME(group_make)(const WORD *words, struct cw_lorenzo predictor, uint3
             group->rows[1] = (NAME(lanes))((NAME(signed_lanes))group->rows[1] >> (SIGNED)zeros);
             NAME(zigzag)(&group->rows[0]);
             NAME(zigzag)(&group->rows[1]);
+            NAME(group_thin)(group);
             return;
         }
     }
     group->rows[0] = zigzagged[0];
     group->rows[1] = zigzagged[1];
+    if (any != 0) {
+        NAME(group_thin)(group);
+    }
 }
 
 /* LANES streams of bits under way. */
@@ -191,7 +226,7 @@ BODY bool NAME(fits)(const struct NAME(pack) * pack, const uint8_t *begin, const
                      uint32_t count, uint32_t head, uint32_t capacity)
 {
     uint32_t rows = count > LANES ? 2 : 1;
-    return head + 1 + (group->shift > 0) + NAME(pack_bytes)(pack, begin, rows * group->bits) <= capacity;
+    return head + NAME(group_head)(group) + NAME(pack_bytes)(pack, begin, rows * NAME(group_row)(group)) <= capacity;
 }
 
 BODY void NAME(pack_end)(struct NAME(pack) * pack)
@@ -204,12 +239,33 @@ BODY void NAME(pack_end)(struct NAME(pack) * pack)
     }
 }
 
+/* Returns where the next one begins. */
+BODY uint32_t NAME(head_write)(const struct NAME(group) * group, uint8_t *to, uint32_t head)
+{
+    uint32_t sparse = group->sparse_bytes;
+    to[head++] = (uint8_t)((sparse > 0 ? WORD_BITS + sparse : group->bits) | (group->shift > 0 ? SHIFTED : 0));
+    if (group->shift > 0) {
+        to[head++] = (uint8_t)group->shift;
+    }
+    if (sparse > 0) {
+        memcpy(to + head, &group->mask, NAME(GROUP) / 8);
+        head += NAME(GROUP) / 8;
+        for (uint32_t left = group->mask; left != 0; left &= left - 1) {
+            uint32_t k = (uint32_t)__builtin_ctz(left);
+            WORD word = group->rows[k / LANES][k % LANES];
+            memcpy(to + head, &word, sparse);
+            head += sparse;
+        }
+    }
+    return head;
+}
+
 BODY uint32_t NAME(fill_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor,
                               const struct cw_lorenzo_source *source, uint8_t *to, uint32_t capacity, uint32_t *bytes)
 {
     WORD *words = scratch->words.FIELD;
     struct NAME(pack) pack = {.at = scratch->packed};
-    uint32_t seeds = predictor.steps[0];
+    uint32_t seeds = 1;
     uint32_t head = seeds * (uint32_t)sizeof(WORD);
     if (source->count <= seeds || head + 2 > capacity) {
         return 0;
@@ -231,13 +287,11 @@ BODY uint32_t NAME(fill_body)(struct cw_codec_scratch *scratch, struct cw_lorenz
                 break;
             }
         }
-        to[head++] = (uint8_t)(group.bits | (group.shift > 0 ? SHIFTED : 0));
-        if (group.shift > 0) {
-            to[head++] = (uint8_t)group.shift;
-        }
-        NAME(pack_row)(&pack, &group.rows[0], group.bits);
+        head = NAME(head_write)(&group, to, head);
+        uint32_t row_bits = NAME(group_row)(&group);
+        NAME(pack_row)(&pack, &group.rows[0], row_bits);
         if (count > LANES) {
-            NAME(pack_row)(&pack, &group.rows[1], group.bits);
+            NAME(pack_row)(&pack, &group.rows[1], row_bits);
         }
         i += count;
     }
@@ -252,11 +306,11 @@ BODY uint32_t NAME(fill_body)(struct cw_codec_scratch *scratch, struct cw_lorenz
 BODY uint32_t NAME(price_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, uint32_t count,
                                uint32_t most)
 {
-    uint32_t bits = predictor.steps[0] * WORD_BITS;
-    for (uint32_t i = predictor.steps[0]; i + NAME(GROUP) <= count && bits < most; i += NAME(GROUP)) {
+    uint32_t bits = WORD_BITS;
+    for (uint32_t i = 1; i + NAME(GROUP) <= count && bits < most; i += NAME(GROUP)) {
         struct NAME(group) group;
         NAME(group_make)(scratch->words.FIELD, predictor, i, NAME(GROUP), &group);
-        bits += 8 + group.bits * NAME(GROUP);
+        bits += 8 * NAME(group_head)(&group) + NAME(group_row)(&group) * NAME(GROUP);
     }
     return bits;
 }
@@ -327,21 +381,47 @@ BODY uint32_t NAME(heads_measure)(const uint8_t *chunk, uint32_t bytes, uint32_t
         if ((said & SHIFTED) != 0 && (head >= bytes || chunk[head++] >= WORD_BITS)) {
             return 0;
         }
-        if ((said & BITS) > WORD_BITS) {
-            return 0;
+        uint32_t code = said & (uint32_t)BITS;
+        if (code <= WORD_BITS) {
+            *bits += (count > LANES ? 2u : 1u) * code;
+        } else {
+            uint32_t mask = 0;
+            if (code > WORD_BITS + sizeof(WORD) || bytes - head < NAME(GROUP) / 8) {
+                return 0;
+            }
+            memcpy(&mask, chunk + head, NAME(GROUP) / 8);
+            head += NAME(GROUP) / 8 + (uint32_t)__builtin_popcount(mask) * (code - WORD_BITS);
+            if (head > bytes || (count < NAME(GROUP) && mask >> count != 0)) {
+                return 0;
+            }
         }
-        *bits += (count > LANES ? 2u : 1u) * (said & (uint32_t)BITS);
         left -= count;
     }
     uint32_t streams = *bits / WORD_BITS * 64 + LANES * ((*bits % WORD_BITS + 7) / 8);
     return head + streams == bytes ? head : 0;
 }
 
+/* The residuals of a sparse group; returns where the next head is. heads_measure has found all of them there. */
+BODY uint32_t NAME(sparse_read)(const uint8_t *chunk, uint32_t at, uint32_t value_bytes, NAME(lanes) * rows)
+{
+    uint32_t mask = 0;
+    memcpy(&mask, chunk + at, NAME(GROUP) / 8);
+    at += NAME(GROUP) / 8;
+    for (; mask != 0; mask &= mask - 1) {
+        uint32_t k = (uint32_t)__builtin_ctz(mask);
+        WORD word = 0;
+        memcpy(&word, chunk + at, value_bytes);
+        rows[k / LANES][k % LANES] = word;
+        at += value_bytes;
+    }
+    return at;
+}
+
 BODY bool NAME(expand_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, const uint8_t *chunk,
                             uint32_t bytes, uint8_t *to, uint32_t count, bool is_float)
 {
     WORD *words = scratch->words.FIELD;
-    uint32_t seeds = predictor.steps[0];
+    uint32_t seeds = 1;
     uint32_t at = seeds * (uint32_t)sizeof(WORD);
     if (count <= seeds || at >= bytes) {
         return false;
@@ -362,12 +442,20 @@ BODY bool NAME(expand_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo 
         uint32_t here = count - i < NAME(GROUP) ? count - i : NAME(GROUP);
         uint8_t said = chunk[at++];
         uint32_t shift = (said & SHIFTED) != 0 ? chunk[at++] : 0;
-        for (uint32_t row = 0; row < (here > LANES ? 2u : 1u); row++) {
-            NAME(lanes) value;
-            NAME(unpack_row)(&unpack, said & BITS, &value);
-            NAME(zigzag_back)(&value);
-            value <<= (WORD)shift;
-            memcpy(words + i + row * LANES, &value, 64);
+        uint32_t code = said & (uint32_t)BITS;
+        NAME(lanes) rows[2] = {{0}, {0}};
+        if (code > WORD_BITS) {
+            at = NAME(sparse_read)(chunk, at, code - WORD_BITS, rows);
+        } else {
+            NAME(unpack_row)(&unpack, code, &rows[0]);
+            if (here > LANES) {
+                NAME(unpack_row)(&unpack, code, &rows[1]);
+            }
+        }
+        for (uint32_t row = 0; row < 2; row++) {
+            NAME(zigzag_back)(&rows[row]);
+            rows[row] <<= (WORD)shift;
+            memcpy(words + i + row * LANES, &rows[row], 64);
         }
         NAME(restore)(words, predictor, i, here);
     }
