@@ -220,10 +220,10 @@ static int fields_gather(struct codec_fields *fields, const struct options *opti
 static const char usage[] =
     "bench codec [OPTION...] [FILE...]\n\n"
     "What each codec makes of fields of data, and of files of raw elements, in chunks that stand alone: the rate\n"
-    "(bytes before / bytes sent, packets that carry their bytes as they are included), what that takes a core, and the\n"
-    "rate of a link below which the codec shortens messages. All is expanded and compared. \"dfcm stream\" has one\n"
-    "predictor for all that goes by, as cMPI has it between two sockets. Geometric means are over fields and files of\n"
-    "doubles, but for random ones and zeros. Of a file the first 256 MiB count.";
+    "(bytes before / bytes sent, packets that carry their bytes as they are included), what that takes a core,\n"
+    "and the rate of a link below which the codec shortens messages. All is expanded and compared. \"dfcm stream\"\n"
+    "has one predictor for all that goes by, as cMPI has it between two sockets. Geometric means are over fields\n"
+    "and files of doubles, but for random ones and zeros. Of a file the first 256 MiB count.";
 
 int bench_codec(int argc, char **argv)
 {
