@@ -9,7 +9,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/codec/dfcm.h"
 
-enum { PLAN_BYTES = 1 << 20 }; /* from one plan to the next, as flow/compress.c has it */
+enum { PLAN_BYTES = 1 << 20, PLAN_BYTES_MIN = 32 << 10 }; /* from one plan to the next, as flow/compress.c has it */
 
 static const double plan_worn = 0.85; /* of its rate: another plan is made, likewise */
 
@@ -79,7 +79,9 @@ static void course_plan(struct course *course, struct codec_bench *bench, const 
                         enum cw_codec codec, uint64_t at)
 {
     bool is_first = course->plan.codec == CW_CODEC_NONE;
-    if (is_first || at - course->planned_at >= PLAN_BYTES || course->rate < plan_worn * course->plan_rate) {
+    uint64_t bytes = at - course->planned_at;
+    bool is_worn = bytes >= PLAN_BYTES_MIN && course->rate < plan_worn * course->plan_rate;
+    if (is_first || bytes >= PLAN_BYTES || is_worn) {
         uint64_t left = field->bytes - at;
         course->plan = cw_codec_plan(bench->scratch, codec, field->element, field->data + at,
                                      left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE);

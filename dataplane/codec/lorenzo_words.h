@@ -146,7 +146,7 @@ BODY void NAME(group_thin)(struct NAME(group) * group)
 BODY uint32_t NAME(group_head)(const struct NAME(group) * group)
 {
     uint32_t values = group->sparse_bytes * (uint32_t)__builtin_popcount(group->mask);
-    return 1 + (group->shift > 0) + (group->sparse_bytes > 0 ? (uint32_t)NAME(GROUP) / 8 + values : 0);
+    return 1u + (group->shift > 0 ? 1u : 0u) + (group->sparse_bytes > 0 ? (uint32_t)NAME(GROUP) / 8 + values : 0);
 }
 
 BODY uint32_t NAME(group_row)(const struct NAME(group) * group)
@@ -289,9 +289,8 @@ BODY uint32_t NAME(fill_body)(struct cw_codec_scratch *scratch, struct cw_lorenz
         }
         head = NAME(head_write)(&group, to, head);
         uint32_t row_bits = NAME(group_row)(&group);
-        NAME(pack_row)(&pack, &group.rows[0], row_bits);
-        if (count > LANES) {
-            NAME(pack_row)(&pack, &group.rows[1], row_bits);
+        for (uint32_t row = 0; row_bits > 0 && row < (count > LANES ? 2u : 1u); row++) {
+            NAME(pack_row)(&pack, &group.rows[row], row_bits);
         }
         i += count;
     }

@@ -21,8 +21,9 @@ enum {
     EPOCHS = 4,       /* of a trial */
     TRUST_EPOCHS = 8, /* that a trial is good for, at first */
     TRUST_DOUBLINGS = 7,
-    PLAN_BYTES = 1 << 20, /* that a plan is good for */
-    UNFIT_SKIPS = 6,      /* doublings of what is not tried after packets that became no shorter */
+    PLAN_BYTES = 1 << 20,      /* that a plan is good for */
+    PLAN_BYTES_MIN = 32 << 10, /* ... and that it stays at least, however bad it has become */
+    UNFIT_SKIPS = 6,           /* doublings of what is not tried after packets that became no shorter */
     UNFIT_MAX = 8,
     SLOW_LINK_NS = 60, /* a byte: from here on zstd is tried, too */
     CANDIDATES_MAX = 8,
@@ -101,6 +102,7 @@ static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_elem
             list[count++] = (struct candidate){CW_CODEC_LORENZO, element};
         }
         list[count++] = (struct candidate){CW_CODEC_SHUFFLE, element};
+        list[count++] = (struct candidate){CW_CODEC_LZ4, element}; /* where numbers come again as they were */
     }
     if (byte_ns >= SLOW_LINK_NS) {
         list[count++] = (struct candidate){CW_CODEC_ZSTD, element};
@@ -323,7 +325,8 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_fl
     if (is_run(endpoint, flow, operation)) {
         return (struct cw_codec_plan){CW_CODEC_RUN, 0};
     }
-    if (kind->plan_bytes >= PLAN_BYTES || (double)kind->rate < plan_worn * (double)kind->plan_rate) {
+    bool is_worn = kind->plan_bytes >= PLAN_BYTES_MIN && (double)kind->rate < plan_worn * (double)kind->plan_rate;
+    if (kind->plan_bytes >= PLAN_BYTES || is_worn) {
         const void *data;
         uint32_t wanted = left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE;
         uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
