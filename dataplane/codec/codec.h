@@ -26,7 +26,7 @@ enum {
     CW_CHUNK_RAW_MAX = 65528, /* bytes of a put in a packet: what 16 bits can say, whole elements */
     CW_CHUNK_MAX = 65535,     /* bytes that they may become */
     CW_CHUNK_RAW_MIN = 64,    /* below that nothing is compressed */
-    CW_CODEC_SAMPLE = 4096,    /* bytes that a plan is made from, at most */
+    CW_CODEC_SAMPLE = 4096,   /* bytes that a plan is made from, at most */
 };
 
 /* How a kind of data is compressed: travels with each chunk. */

@@ -18,7 +18,8 @@ enum { NAME(GROUP) = 2 * LANES };
 /* Floating-point numbers as integers in the same order, and back. */
 BODY WORD NAME(ordered)(WORD bits)
 {
-    return bits ^ ((WORD)((SIGNED)bits >> (WORD_BITS - 1)) >> 1);
+    WORD sign = (WORD) - (bits >> (WORD_BITS - 1));
+    return bits ^ sign >> 1;
 }
 
 static void NAME(load)(struct cw_codec_scratch *scratch, const struct cw_lorenzo_source *source)
@@ -112,8 +113,7 @@ BODY WORD NAME(any)(const NAME(lanes) * lanes)
 
 BODY void NAME(zigzag)(NAME(lanes) * value)
 {
-    NAME(signed_lanes) sign = (NAME(signed_lanes)) * value >> (WORD_BITS - 1);
-    *value = (*value << 1) ^ (NAME(lanes))sign;
+    *value = (*value << 1) ^ -(*value >> (WORD_BITS - 1));
 }
 
 BODY void NAME(zigzag_back)(NAME(lanes) * value)
