@@ -81,13 +81,15 @@ static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uin
     uint64_t begin_ns = sim_hosts_now(&hosts);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t before = far->arrived_puts;
+        uint64_t completed = near->completed; /* what is not known to be there must not be overlapped */
         memset(far->memory, 0xee, PUT_BYTES);
         struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
                              .region = far->token,
+                             .flags = CW_SIGNAL,
                              .source = {.element = element, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
         assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
         sim_host_wake(near);
-        for (uint32_t step = 0; far->arrived_puts == before; step++) {
+        for (uint32_t step = 0; far->arrived_puts == before || near->completed == completed; step++) {
             assert_true(step < 1000000);
             sim_hosts_run(&hosts, 100000);
         }
