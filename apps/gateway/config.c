@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/cli/cli.h"
+#include "control/settings/compression.h"
 #include "control/settings/units.h"
 #include "dataplane/fabric/link.h"
 #include "dataplane/port/doorbell.h"
@@ -207,6 +208,12 @@ static int texts_take(struct gateway_config *config, const struct texts *texts)
     if (code == APP_EXIT_SUCCESS) {
         code = word_take("--multicast", texts->multicast, "drop", "flood", &config->drops_multicast);
     }
+    char error[CW_PORT_TEXT_BYTES];
+    if (code == APP_EXIT_SUCCESS &&
+        cw_compression_read("--compress", config->compress, 1, &config->compression, error, sizeof(error)) != CW_OK) {
+        code = APP_EXIT_USAGE;
+        app_error(error, NULL, NULL);
+    }
     config->address.udp_port = config->peer.udp_port = (uint16_t)texts->udp_port;
     return code == APP_EXIT_SUCCESS ? key_take(config, texts->key) : code;
 }
@@ -231,6 +238,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
     *config = (struct gateway_config){.inner = {.option = "--inner", .mtu_bytes = 1500},
                                       .outer = {.option = "--outer", .mtu_bytes = 1500},
                                       .stream_count = CW_TUNNEL_STREAMS_DEFAULT,
+                                      .compress = "off",
                                       .core = APP_CORE_ANY};
     const struct app_option options[] = {
         OPTION_TEXT("inner", "PORT", "towards the hosts of this site", &config->inner.text),
@@ -243,6 +251,8 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
         OPTION_COUNT("streams", "sessions side by side, the same at both; default 4", &config->stream_count, 1,
                      CW_TUNNEL_STREAMS_MAX),
         OPTION_TEXT("encrypt", "yes|no", "AES-GCM, the same at both; default yes", &texts.encrypt),
+        OPTION_TEXT("compress", "off|auto|on|CODEC",
+                    "frames, before they are sealed; lengths tell of data then; default off", &config->compress),
         OPTION_BYTES("queue", "of each stream; default 100 ms of the rate", &config->queue_bytes, 0, QUEUE_BYTES_MAX),
         OPTION_TEXT("multicast", "flood|drop", "flood (to the other site), or drop (all but broadcast); default flood",
                     &texts.multicast),

@@ -37,6 +37,8 @@ struct gateway_config {
     uint64_t stream_count;
     uint64_t queue_bytes; /* of a stream; 0: by the rate */
     bool encrypts;
+    const char *compress; /* as given */
+    struct cw_compression compression;
     bool drops_multicast;
     uint64_t seconds; /* 0: until a signal comes */
     uint64_t stats_interval_ns;

@@ -84,7 +84,8 @@ static int endpoint_open(struct gateway_site *site, uint64_t seed)
         site->endpoint = NULL;
         return app_error_status(status, error, "--outer");
     }
-    status = cw_peer_add(site->endpoint, &config->peer, &site->peers[0]);
+    status = cw_endpoint_compress(site->endpoint, &config->compression);
+    status = status == CW_OK ? cw_peer_add(site->endpoint, &config->peer, &site->peers[0]) : status;
     for (uint32_t i = 1; i < streams && status == CW_OK; i++) {
         status = cw_peer_stream(site->endpoint, site->peers[0], i, &site->peers[i]);
     }

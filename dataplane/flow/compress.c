@@ -5,18 +5,18 @@
 
 #include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/chunk.h"
+#include "dataplane/flow/sample.h"
 #include "dataplane/flow/transmit.h"
 
 enum {
-    SAMPLE_BYTES = 16 << 10, /* that a sample looks at, at most */
-    MEASURED_BLOCKS = 4,     /* of raw bytes, before the rate that a flow gives is taken for known */
-    BLOCK_BYTES = 64 << 10,  /* that it is measured by ... */
-    BLOCK_NS = 200000,       /* ... if they take so long: an acknowledgement may be for many packets */
-    SPAN_BLOCKS = 8,         /* the best one of such a span counts, and of the span before */
-    WAYS_KEPT = 16 << 20,    /* bytes: what went before counts half */
-    WAIT_FIRST = 8 << 20,    /* bytes from a sample or trial that said no to the next, at first */
-    WAIT_DOUBLINGS = 8,      /* ... then twice as many, up to 2 GiB */
-    EPOCH_MIN = 128 << 10,   /* bytes of a trial that go in one way before the other has its turn */
+    MEASURED_BLOCKS = 4,    /* of raw bytes, before the rate that a flow gives is taken for known */
+    BLOCK_BYTES = 64 << 10, /* that it is measured by ... */
+    BLOCK_NS = 200000,      /* ... if they take so long: an acknowledgement may be for many packets */
+    SPAN_BLOCKS = 8,        /* the best one of such a span counts, and of the span before */
+    WAYS_KEPT = 16 << 20,   /* bytes: what went before counts half */
+    WAIT_FIRST = 8 << 20,   /* bytes from a sample or trial that said no to the next, at first */
+    WAIT_DOUBLINGS = 8,     /* ... then twice as many, up to 2 GiB */
+    EPOCH_MIN = 128 << 10,  /* bytes of a trial that go in one way before the other has its turn */
     EPOCH_MAX = 4 << 20,
     EPOCHS = 4,       /* of a trial */
     TRUST_EPOCHS = 8, /* that a trial is good for, at first */
@@ -25,12 +25,9 @@ enum {
     PLAN_BYTES_MIN = 32 << 10, /* ... and that it stays at least, however bad it has become */
     UNFIT_SKIPS = 6,           /* doublings of what is not tried after packets that became no shorter */
     UNFIT_MAX = 8,
-    SLOW_LINK_NS = 60, /* a byte: from here on zstd is tried, too */
-    CANDIDATES_MAX = 8,
 };
 
-static const double gain_least = 0.97;  /* of the time without compression: a plan must save more */
-static const double trial_least = 0.95; /* ... and a trial */
+static const double trial_least = 0.95; /* of the time without compression: a trial must have taken less */
 static const double trial_broken = 1.3; /* a trial that begins so much slower is broken off */
 static const double plan_worn = 0.85;   /* of its rate: another plan is made */
 static const double fill_aim = 0.97;    /* of a packet, of codecs that must know before */
@@ -72,92 +69,6 @@ static double link_ns(const struct cw_endpoint *endpoint, const struct cw_flow *
     double measured_ns = is_measured(kind) ? best_ns(kind) : 0;
     double given_ns = rate_bps > 0 ? 8e9 / (double)rate_bps : 0;
     return measured_ns > given_ns && !*is_given ? measured_ns : given_ns;
-}
-
-/* ---- samples ---- */
-
-struct candidate {
-    enum cw_codec codec;
-    enum cw_element element;
-};
-
-static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_element element, double byte_ns,
-                                struct candidate *list)
-{
-    enum cw_codec only = endpoint->compress->config.codec;
-    uint32_t count = 0;
-    if (only != CW_CODEC_NONE) {
-        if (cw_codec_takes(only, element)) {
-            list[count++] = (struct candidate){only, element};
-        }
-        return count;
-    }
-    if (element == CW_ELEMENT_BYTES) { /* whatever they are */
-        list[count++] = (struct candidate){CW_CODEC_LZ4, element};
-        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_DOUBLE};
-        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_FLOAT};
-        list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_INTEGER_4};
-    } else {
-        if (cw_codec_takes(CW_CODEC_LORENZO, element)) {
-            list[count++] = (struct candidate){CW_CODEC_LORENZO, element};
-        }
-        list[count++] = (struct candidate){CW_CODEC_SHUFFLE, element};
-        list[count++] = (struct candidate){CW_CODEC_LZ4, element}; /* where numbers come again as they were */
-    }
-    if (byte_ns >= SLOW_LINK_NS) {
-        list[count++] = (struct candidate){CW_CODEC_ZSTD, element};
-    }
-    return count;
-}
-
-/* Time of a byte with a codec of this rate; its own part in *own_ns. */
-static double packed_ns(const struct cw_endpoint *endpoint, enum cw_codec codec, double byte_ns, double rate,
-                        double taken, double *own_ns)
-{
-    const struct cw_codec_speed *speed = &endpoint->compress->config.speeds[codec];
-    *own_ns = (double)speed->fill_ns + (double)speed->expand_ns + (double)speed->fixed_ns / taken;
-    return byte_ns / rate + *own_ns;
-}
-
-/* Finds the best plan for the data from `position` on. False: none is worth it. */
-static bool sample(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_compress_kind *kind,
-                   struct cw_operation *operation, double byte_ns)
-{
-    struct cw_codec_scratch *scratch = cw_chunk_scratch(endpoint);
-    uint64_t left = operation->bytes - operation->position;
-    uint32_t wanted = left < SAMPLE_BYTES ? (uint32_t)left : SAMPLE_BYTES;
-    uint8_t chunk[CW_PORT_MTU_MAX];
-    if (scratch == NULL) {
-        return false;
-    }
-    kind->samples++;
-    cw_count(endpoint, CW_COUNTER_CHUNK_SAMPLES, 1);
-    const void *data;
-    uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
-    struct candidate list[CANDIDATES_MAX];
-    uint32_t count = candidates_list(endpoint, operation->source.element, byte_ns, list);
-    double best = gain_least * byte_ns;
-    bool found = false;
-    for (uint32_t i = 0; i < count; i++) {
-        struct cw_codec_plan plan = cw_codec_plan(scratch, list[i].codec, list[i].element, data, bytes);
-        uint32_t taken = 0;
-        uint32_t chunk_bytes = cw_codec_fill(scratch, plan, data, bytes, chunk, cw_chunk_room(flow), &taken);
-        if (chunk_bytes == 0) {
-            continue;
-        }
-        double rate = (double)taken / chunk_bytes;
-        double own_ns;
-        double ns = packed_ns(endpoint, list[i].codec, byte_ns, rate, taken, &own_ns);
-        if (always(endpoint) ? !found || rate > (double)kind->rate : ns < best) {
-            best = ns;
-            found = true;
-            kind->plan = plan;
-            kind->rate = kind->plan_rate = (float)rate;
-            kind->taken = taken;
-            kind->plan_bytes = 0;
-        }
-    }
-    return found;
 }
 
 /* ---- states ---- */
@@ -239,7 +150,7 @@ static void consider(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
     bool is_given;
     double byte_ns = link_ns(endpoint, flow, kind, &is_given);
     if (always(endpoint)) {
-        if (sample(endpoint, flow, kind, operation, byte_ns)) {
+        if (cw_sample_take(endpoint, flow, kind, operation, byte_ns)) {
             kind->epoch_bytes = EPOCH_MAX;
             take(kind);
         } else {
@@ -257,7 +168,7 @@ static void consider(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
         double ns = (double)speed->fill_ns + (double)speed->expand_ns;
         least_ns = ns < least_ns ? ns : least_ns;
     }
-    if (least_ns > gain_least * byte_ns || !sample(endpoint, flow, kind, operation, byte_ns)) {
+    if (least_ns > CW_SAMPLE_GAIN * byte_ns || !cw_sample_take(endpoint, flow, kind, operation, byte_ns)) {
         refuse(endpoint, kind);
         return;
     }
@@ -308,7 +219,7 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, struct cw_fl
         double byte_ns = link_ns(endpoint, flow, kind, &is_given);
         if (always(endpoint) || is_given) {
             consider(endpoint, flow, kind, operation);
-        } else if (byte_ns > 0 && sample(endpoint, flow, kind, operation, byte_ns)) {
+        } else if (byte_ns > 0 && cw_sample_take(endpoint, flow, kind, operation, byte_ns)) {
             trial_begin(flow, kind);
         } else {
             refuse(endpoint, kind);
@@ -510,7 +421,7 @@ bool cw_peer_compression(const struct cw_endpoint *endpoint, uint32_t peer, enum
     bool is_given;
     double own_ns = 0;
     if (kind->plan.codec != CW_CODEC_NONE && kind->taken > 0) {
-        (void)packed_ns(endpoint, kind->plan.codec, 0, 1, kind->taken, &own_ns);
+        (void)cw_sample_packed_ns(endpoint, kind->plan.codec, 0, 1, kind->taken, &own_ns);
     }
     *report = (struct cw_compression_report){
         .codec = kind->plan.codec,

@@ -22,6 +22,7 @@
  *   staging/seal.c keys and counts of sealed sessions     struct cw_seal
  *   rdma/          its queue pair                         struct cw_rdma_flow
  *   compress.c     what travels compressed                struct cw_compress_flow
+ *   sample.c       ... what codecs would make of it      (compress)
  *   chunk.c        ... and how, out and in                struct cw_chunks
  *   put/message.c  slots of the peer's pool and ours      struct cw_credit
  *

@@ -106,7 +106,7 @@ def sites(folder):
     switches.append(Process(["switch", "--memif", f"{folder}/w", "--topology", f"{folder}/wan.json"]))
     for switch in switches:
         switch.wait("ready")
-    a = gateway(folder, "a", key, "--json", "--stats", f"{folder}/a.csv")
+    a = gateway(folder, "a", key, "--json", "--stats", f"{folder}/a.csv", "--compress", "on")
     b = gateway(folder, "b", key, "--json")
     try:
         a.wait("up: 10.9.0.2")
@@ -115,6 +115,7 @@ def sites(folder):
         job(folder)
         whole, ours, theirs = carried(a, b)
         expect(ours["taken"] > 100 and under_way(ours, theirs) == 0, f"what one takes the other delivers: {ours} {theirs}")
+        expect(whole["endpoint"]["CHUNKS_OUT"] > 0 and whole["endpoint"]["CHUNKS_IN"] == 0, f"one of the two compresses: {whole['endpoint']}")
         expect(ours["broken"] == theirs["broken"] == whole["dropped_port_frames"] == 0, f"nothing is broken: {ours} {theirs} {whole}")
 
         b.end(signal.SIGKILL)
