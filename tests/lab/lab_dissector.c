@@ -65,6 +65,7 @@ static void make_traffic(struct sim_hosts *hosts)
     assert_int_equal(cw_endpoint_compress(near->endpoint, &compression), CW_OK);
     put.region ^= 1ull << 40;
     put.source.contiguous.bytes = 12000;
+    put.offset = 40000;
     memset(near->memory, 0, 12000);
     assert_int_equal(cw_put(near->endpoint, &put), CW_OK); /* CHUNK */
     sim_host_wake(near);
