@@ -28,20 +28,20 @@ def run(build, compression, options, program):
     return result
 
 
-def chunks(stderr):
-    """Rate of all that went in chunks, and the most seconds that a rank should have saved by inequality (3)."""
+def chunks(stderr, rate_bps=1e8):
+    """Rate of all that went in chunks, and the most seconds that a rank should have saved by inequality (3) on a link of this rate."""
     raw = packed = 0
     saved = {}
-    for rank, codec, link, before, after in CHUNKS.findall(stderr):
+    for rank, codec, _, before, after in CHUNKS.findall(stderr):
         before, after = int(before), int(after)
         raw, packed = raw + before, packed + after
-        saved[rank] = saved.get(rank, 0) + (float(link) * (before - after) - float(codec or 0) * before) / 1e9
+        saved[rank] = saved.get(rank, 0) + 8 * (before - after) / rate_bps - float(codec or 0) * before / 1e9
     return raw / packed if packed else 1, max(saved.values(), default=0)
 
 
 def kernels(options, rounds):
     print(f"{'kernel':8} {'rate':8} {'off s':>8} {'auto s':>8} {'speed-up':>8} {'rate':>6} {'saved s':>8} {'by (3) s':>8}")
-    for link in ["100Mbps", "1Gbps"]:
+    for link, rate_bps in [("100Mbps", 1e8), ("1Gbps", 1e9)]:
         for kernel in KERNELS:
             times, told = {"off": [], "auto": []}, []
             for _ in range(rounds):
@@ -49,7 +49,7 @@ def kernels(options, rounds):
                     result = run(options.build, compression, ["-n", "4", "--emulate", f"4,memif,rate={link}"], [f"{options.build}/apps/kernels/{kernel}", options.problem])
                     list_.append(float(re.search(r"ranks, ([\d.]+) s", result.stdout).group(1)))
                     if compression == "auto":
-                        told.append(chunks(result.stderr))
+                        told.append(chunks(result.stderr, rate_bps))
             off, auto = (statistics.median(times[key]) for key in ["off", "auto"])
             rate, predicted = (statistics.median(column) for column in zip(*told))
             print(f"{kernel:8} {link:8} {off:8.2f} {auto:8.2f} {off / auto:8.2f} {rate:6.2f} {off - auto:8.2f} {predicted:8.2f}", flush=True)
