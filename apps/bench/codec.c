@@ -1,5 +1,5 @@
-/* causeway bench codec: what codecs make of data, and what they take for it: the rate at which a link must be slower for
- * a codec to be worth it. The paper that is compared with: Ke, Burtscher and Speight, Runtime Compression of MPI
+/* causeway bench codec: what codecs make of data, what they take for it, and how slow a link must be for a codec to be
+ * worth it. The paper that is compared with: Ke, Burtscher and Speight, Runtime Compression of MPI
  * Messages (2004). */
 #include <math.h>
 #include <stdio.h>

@@ -22,15 +22,6 @@ BODY WORD NAME(ordered)(WORD bits)
     return bits ^ sign >> 1;
 }
 
-static void NAME(load)(struct cw_codec_scratch *scratch, const struct cw_lorenzo_source *source)
-{
-    WORD *words = scratch->words.FIELD;
-    memcpy(words, source->at, source->count * sizeof(WORD));
-    for (uint32_t i = 0; source->is_float && i < source->count; i++) {
-        words[i] = NAME(ordered)(words[i]);
-    }
-}
-
 BODY void NAME(load_some)(WORD *words, const struct cw_lorenzo_source *source, uint32_t from, uint32_t to)
 {
     memcpy(words + from, source->at + from * sizeof(WORD), (to - from) * sizeof(WORD));
@@ -39,6 +30,11 @@ BODY void NAME(load_some)(WORD *words, const struct cw_lorenzo_source *source, u
             words[i] = NAME(ordered)(words[i]);
         }
     }
+}
+
+static void NAME(load)(struct cw_codec_scratch *scratch, const struct cw_lorenzo_source *source)
+{
+    NAME(load_some)(scratch->words.FIELD, source, 0, source->count);
 }
 
 /* What is expected of the word at `i`, by as many differences as have all their words. */
@@ -458,10 +454,8 @@ BODY bool NAME(expand_body)(struct cw_codec_scratch *scratch, struct cw_lorenzo 
         }
         NAME(restore)(words, predictor, i, here);
     }
-    if (is_float) {
-        for (uint32_t i = 0; i < count; i++) {
-            words[i] = NAME(ordered)(words[i]);
-        }
+    for (uint32_t i = 0; is_float && i < count; i++) {
+        words[i] = NAME(ordered)(words[i]);
     }
     memcpy(to, words, count * sizeof(WORD));
     return true;

@@ -1,5 +1,5 @@
-/* compress send|bcast|allreduce BYTES ROUNDS smooth|random: one exchange again and again, verified; prints the seconds of
- * each, the slowest rank's. send: to and from the rank half as many further on. */
+/* compress send|bcast|allreduce BYTES ROUNDS smooth|random: one exchange again and again, verified; prints the seconds
+ * of each, the slowest rank's. send: to and from the rank half as many further on. */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>

@@ -73,6 +73,33 @@ static void fill(uint8_t *memory, uint32_t noise_bits)
     }
 }
 
+/* Nothing that could be compressed. */
+static void scramble(uint32_t node)
+{
+    struct cw_random random;
+    cw_random_seed(&random, 11);
+    cw_random_fill(&random, hosts.list[node].memory, PUT_BYTES);
+}
+
+/* A put of all the memory. */
+static void put_post(uint32_t from, uint32_t to, enum cw_element element)
+{
+    struct sim_host *near = &hosts.list[from];
+    struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
+                         .region = hosts.list[to].token,
+                         .flags = CW_SIGNAL,
+                         .source = {.element = element, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
+    assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
+    sim_host_wake(near);
+}
+
+static void chunks_await(uint32_t from, uint64_t count)
+{
+    while (cw_endpoint_counter(hosts.list[from].endpoint, CW_COUNTER_CHUNKS_OUT) < count) {
+        sim_hosts_run(&hosts, 100000);
+    }
+}
+
 /* Virtual nanoseconds that `count` puts of all the memory take. */
 static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uint32_t count)
 {
@@ -83,12 +110,7 @@ static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uin
         uint64_t before = far->arrived_puts;
         uint64_t completed = near->completed; /* what is not known to be there must not be overlapped */
         memset(far->memory, 0xee, PUT_BYTES);
-        struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
-                             .region = far->token,
-                             .flags = CW_SIGNAL,
-                             .source = {.element = element, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
-        assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
-        sim_host_wake(near);
+        put_post(from, to, element);
         for (uint32_t step = 0; far->arrived_puts == before || near->completed == completed; step++) {
             assert_true(step < 1000000);
             sim_hosts_run(&hosts, 100000);
@@ -146,9 +168,7 @@ static void a_fast_link_is_left_alone(void **state)
 static void random_data_is_left_alone(void **state)
 {
     hosts_begin(100000000, 0);
-    struct cw_random random;
-    cw_random_seed(&random, 9);
-    cw_random_fill(&random, hosts.list[0].memory, PUT_BYTES);
+    scramble(0);
     compress(0, CW_COMPRESSION_AUTO, 1);
     (void)put_all(0, 1, CW_ELEMENT_BYTES, 16);
     struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_BYTES);
@@ -166,9 +186,7 @@ static void data_that_changes_is_noticed(void **state)
     fill(hosts.list[0].memory, 20);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 2);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
-    struct cw_random random;
-    cw_random_seed(&random, 9);
-    cw_random_fill(&random, hosts.list[0].memory, PUT_BYTES);
+    scramble(0);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
     assert_false(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
     fill(hosts.list[0].memory, 20);
@@ -220,18 +238,9 @@ static void a_source_that_changes_is_an_error(void **state)
     fill(hosts.list[0].memory, 12);
     compress(0, CW_COMPRESSION_ON, 1);
     struct sim_host *near = &hosts.list[0];
-    struct cw_put put = {
-        .peer = sim_hosts_peer(&hosts, 0, 1),
-        .region = hosts.list[1].token,
-        .source = {.element = CW_ELEMENT_DOUBLE, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
-    assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
-    sim_host_wake(near);
-    while (cw_endpoint_counter(near->endpoint, CW_COUNTER_CHUNKS_OUT) < 100) {
-        sim_hosts_run(&hosts, 100000);
-    }
-    struct cw_random random;
-    cw_random_seed(&random, 11);
-    cw_random_fill(&random, near->memory, PUT_BYTES);
+    put_post(0, 1, CW_ELEMENT_DOUBLE);
+    chunks_await(0, 100);
+    scramble(0);
     sim_hosts_heal(&hosts);
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
@@ -254,12 +263,8 @@ static void an_answer_that_changes_is_an_error(void **state)
                          .element = CW_ELEMENT_DOUBLE};
     assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
     sim_host_wake(near);
-    while (cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_CHUNKS_OUT) < 100) {
-        sim_hosts_run(&hosts, 100000);
-    }
-    struct cw_random random;
-    cw_random_seed(&random, 11);
-    cw_random_fill(&random, hosts.list[1].memory, PUT_BYTES);
+    chunks_await(1, 100);
+    scramble(1);
     sim_hosts_heal(&hosts);
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
@@ -279,15 +284,8 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
     fill(hosts.list[0].memory, 20);
     compress(0, CW_COMPRESSION_AUTO, 1);
     struct sim_host *near = &hosts.list[0];
-    struct cw_put put = {
-        .peer = sim_hosts_peer(&hosts, 0, 1),
-        .region = hosts.list[1].token,
-        .source = {.element = CW_ELEMENT_DOUBLE, .contiguous = {.data = near->memory, .bytes = PUT_BYTES}}};
-    assert_int_equal(cw_put(near->endpoint, &put), CW_OK);
-    sim_host_wake(near);
-    while (cw_endpoint_counter(near->endpoint, CW_COUNTER_CHUNKS_OUT) < 30) {
-        sim_hosts_run(&hosts, 100000);
-    }
+    put_post(0, 1, CW_ELEMENT_DOUBLE);
+    chunks_await(0, 30);
     char error[200];
     sim_hosts_crash(&hosts, 1);
     assert_int_equal(sim_hosts_restart(&hosts, 1, error, sizeof(error)), CW_OK);
