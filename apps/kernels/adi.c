@@ -67,8 +67,9 @@ static double coordinate(const struct adi_solver *solver, int place)
 }
 
 /* The steady state; also at places -1 and length, which are the border. */
-static double exact(const struct adi_solver *solver, int quantity, const int place[GRID_AXES])
+static double exact(const void *context, int quantity, const int place[GRID_AXES])
 {
+    const struct adi_solver *solver = context;
     double x = coordinate(solver, place[0]);
     double y = coordinate(solver, place[1]);
     double z = coordinate(solver, place[2]);
@@ -134,25 +135,6 @@ static void forcing_fill(struct adi_solver *solver)
             for (int i = 0; i < ADI_SIZE; i++)
                 product += block[row][i] * sum[i];
             solver->forcing[(size_t)row * solver->grid.cells + cell] = -product;
-        }
-    }
-}
-
-/* The steady state at the border, where no neighbour sends anything. */
-static void border_fill(struct adi_solver *solver)
-{
-    struct grid *grid = &solver->grid;
-    for (int axis = 0; axis < GRID_AXES; axis++) {
-        size_t face = grid_face(grid, axis);
-        for (int end = 0; end < GRID_ENDS; end++) {
-            if (grid->neighbour[axis][end] != MPI_PROC_NULL)
-                continue;
-            for (size_t i = 0; i < ADI_SIZE * face; i++) {
-                int place[GRID_AXES];
-                grid_place(place, grid, grid_line(grid, axis, i % face));
-                place[axis] = end == GRID_LOW ? -1 : grid->length[axis];
-                solver->halo.received[axis][end][i] = exact(solver, (int)(i / face), place);
-            }
         }
     }
 }
@@ -368,7 +350,7 @@ static void factors_verify(struct adi_solver *solver)
     memcpy(right, solver->increment, count * sizeof(double));
     increment_compute(solver);
     solver->exact_amplitude = 0; /* increments are nought at the border */
-    border_fill(solver);
+    grid_border_fill(&solver->grid, &solver->halo, exact, solver);
     for (int axis = GRID_AXES - 1; axis >= 0; axis--) {
         memset(solver->other, 0, count * sizeof(double));
         difference_add(solver, axis, solver->increment, solver->other);
@@ -406,7 +388,7 @@ static void modes_verify(struct adi_solver *solver)
                                mode_factor(solver, waves[1], diffusion + ADI_SIZE * coupling)};
     solver->nonlinearity = 0;
     solver->exact_amplitude = 0;
-    border_fill(solver);
+    grid_border_fill(&solver->grid, &solver->halo, exact, solver);
     size_t cells = solver->grid.cells;
     memset(solver->forcing, 0, ADI_SIZE * cells * sizeof(double));
     for (int steps = 0; steps <= ADI_MODE_STEPS; steps++) {
@@ -450,7 +432,7 @@ static bool solver_init(struct adi_solver *solver, int *exit_code)
         solver->down[i] = kernel_allocate(ADI_BATCH, ADI_SIZE * sizeof(double));
     }
     forcing_fill(solver);
-    border_fill(solver);
+    grid_border_fill(&solver->grid, &solver->halo, exact, solver);
     static const int waves[GRID_AXES] = {1, 1, 1};
     for (size_t i = 0; i < ADI_SIZE * cells; i++) {
         int place[GRID_AXES];

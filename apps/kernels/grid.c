@@ -178,3 +178,20 @@ double grid_most(const struct grid *grid, int variables, const double *field)
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return most;
 }
+
+void grid_border_fill(const struct grid *grid, struct grid_halo *halo, grid_value value, const void *context)
+{
+    for (int axis = 0; axis < GRID_AXES; axis++) {
+        size_t face = grid_face(grid, axis);
+        for (int end = 0; end < GRID_ENDS; end++) {
+            if (grid->neighbour[axis][end] != MPI_PROC_NULL)
+                continue;
+            for (size_t i = 0; i < (size_t)halo->variables * face; i++) {
+                int place[GRID_AXES];
+                grid_place(place, grid, grid_line(grid, axis, i % face));
+                place[axis] = end == GRID_LOW ? -1 : grid->length[axis];
+                halo->received[axis][end][i] = value(context, (int)(i / face), place);
+            }
+        }
+    }
+}

@@ -70,5 +70,11 @@ void grid_halo_dispose(struct grid_halo *halo);
 void grid_exchange(struct kernel *kernel, const struct grid *grid, struct grid_halo *halo, int axis,
                    const double *field);
 
+/* Value of a variable at coordinates in the box, or one cell outside. */
+typedef double (*grid_value)(const void *context, int variable, const int place[GRID_AXES]);
+
+/* Halos of one layer where no neighbour sends anything: the values there. */
+void grid_border_fill(const struct grid *grid, struct grid_halo *halo, grid_value value, const void *context);
+
 /* Collective: the largest magnitude in a field of all ranks; infinity if anything is not a number. */
 double grid_most(const struct grid *grid, int variables, const double *field);

@@ -58,8 +58,9 @@ static double coordinate(const struct ssor_solver *solver, double place)
 }
 
 /* The solution; also at places -1 and length, which are the border. */
-static double exact(const struct ssor_solver *solver, int quantity, const int place[GRID_AXES])
+static double exact(const void *context, int quantity, const int place[GRID_AXES])
 {
+    const struct ssor_solver *solver = context;
     double x = coordinate(solver, place[0]);
     double y = coordinate(solver, place[1]);
     double z = coordinate(solver, place[2]);
@@ -118,25 +119,6 @@ static void right_fill(struct ssor_solver *solver)
                 sum += conductance_at(solver, axis, place[axis], end) * (u[row] - exact(solver, row, near));
             }
             solver->right[(size_t)row * solver->grid.cells + cell] = sum;
-        }
-    }
-}
-
-/* The solution at the border, where no neighbour sends anything. */
-static void border_fill(struct ssor_solver *solver)
-{
-    struct grid *grid = &solver->grid;
-    for (int axis = 0; axis < GRID_AXES; axis++) {
-        size_t face = grid_face(grid, axis);
-        for (int end = 0; end < GRID_ENDS; end++) {
-            if (grid->neighbour[axis][end] != MPI_PROC_NULL)
-                continue;
-            for (size_t i = 0; i < SSOR_SIZE * face; i++) {
-                int place[GRID_AXES];
-                grid_place(place, grid, grid_line(grid, axis, i % face));
-                place[axis] = end == GRID_LOW ? -1 : grid->length[axis];
-                solver->halo.received[axis][end][i] = exact(solver, (int)(i / face), place);
-            }
         }
     }
 }
@@ -346,7 +328,7 @@ static void solver_fill(struct ssor_solver *solver)
     }
     conductance_fill(solver);
     right_fill(solver);
-    border_fill(solver);
+    grid_border_fill(&solver->grid, &solver->halo, exact, solver);
     inverses_fill(solver);
 }
 
