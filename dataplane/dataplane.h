@@ -404,7 +404,7 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
 
 enum cw_compression_mode {
     CW_COMPRESSION_OFF = 0,  /* nothing that goes out; what comes in compressed is taken */
-    CW_COMPRESSION_AUTO = 1, /* what is sooner at its target for it, as far as measured (flow/compress.h) */
+    CW_COMPRESSION_AUTO = 1, /* what is sooner at its target for it, as far as measured (compress/choice.h) */
     CW_COMPRESSION_ON = 2,   /* whatever becomes shorter */
 };
 

@@ -134,6 +134,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .epoch = config->epoch,
         .control_next = 1, /* newer than nothing, at who has heard nothing */
         .joins_late = config->joins_late,
+        .by_device = config->by_device,
         .delivery = config->delivery,
         .tree_places = calloc(count, sizeof(uint32_t)),
         .tree_live = calloc(count, sizeof(uint32_t)),

@@ -128,6 +128,7 @@ struct cw_mcast_put {
     uint64_t bytes;
     uint32_t lane_tag;
     bool is_long;
+    enum cw_element element; /* what the data is, for whoever compresses it (cw_endpoint_compress): once for all */
     uint64_t context;
     uint32_t flags;
 };
@@ -145,6 +146,10 @@ uint32_t cw_mcast_queue_max(const struct cw_mcast *mcast);
 int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
 
 /* ---- what it has done ---- */
+
+/* Of the own stream in a group, as cw_peer_compression. False: nothing that could have been compressed was sent. */
+bool cw_mcast_compression(const struct cw_mcast_group *group, enum cw_element element,
+                          struct cw_compression_report *report);
 
 struct cw_mcast_counters {
     uint64_t data_out;        /* data packets, first transmissions */

@@ -33,6 +33,7 @@ static_assert(sizeof(struct cw_mcast_prefix) == 16, "fixed");
 enum cw_mcast_data_flags {
     CW_MCAST_LONG = 1,    /* it belongs into a registration */
     CW_MCAST_PASS_ON = 2, /* whoever gets it sends it on to its children in the tree */
+    CW_MCAST_PACKED = 4,  /* cw_mcast_chunk follows */
 };
 
 struct __attribute__((packed)) cw_mcast_data {
@@ -47,6 +48,16 @@ struct __attribute__((packed)) cw_mcast_data {
     uint64_t total;    /* bytes of the message */
 };
 static_assert(sizeof(struct cw_mcast_data) == 56, "fixed");
+
+/* Then `head_bytes` bytes as they are, and a chunk (WIRE.md, "Chunks") to the end of the packet. */
+struct __attribute__((packed)) cw_mcast_chunk {
+    uint16_t raw_bytes; /* that the chunk stands for */
+    uint16_t head_bytes;
+    uint8_t codec;
+    uint8_t parameter;
+    uint16_t reserved;
+};
+static_assert(sizeof(struct cw_mcast_chunk) == 8, "fixed");
 
 /* Where a stream is. Counts are of the stream's beginning. */
 struct __attribute__((packed)) cw_mcast_mark {

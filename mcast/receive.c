@@ -212,11 +212,59 @@ static struct incoming *incoming_find(struct stream *stream, const struct cw_mca
     return incoming;
 }
 
+/* What a data packet has for its message, one behind the other. */
+struct pieces {
+    const void *data[2];
+    uint32_t bytes[2];
+    const struct cw_mcast_chunk *chunk; /* what the second one is; NULL: there is none */
+};
+
+static bool pieces_find(const struct cw_mcast_data *data, uint32_t bytes, struct pieces *pieces)
+{
+    *pieces = (struct pieces){.data = {data + 1}, .bytes = {bytes}};
+    if ((data->flags & CW_MCAST_PACKED) == 0) {
+        return true;
+    }
+    const struct cw_mcast_chunk *chunk = (const struct cw_mcast_chunk *)(data + 1);
+    if (bytes < sizeof(*chunk) || bytes - sizeof(*chunk) < chunk->head_bytes) {
+        return false;
+    }
+    const uint8_t *head = (const uint8_t *)(chunk + 1);
+    *pieces = (struct pieces){
+        .data = {head, head + chunk->head_bytes},
+        .bytes = {chunk->head_bytes, bytes - (uint32_t)sizeof(*chunk) - chunk->head_bytes},
+        .chunk = chunk,
+    };
+    return true;
+}
+
+static int piece_expand(const struct stream *stream, struct pieces *pieces)
+{
+    const struct cw_mcast_chunk *chunk = pieces->chunk;
+    const struct cw_codec_plan plan = {chunk->codec, chunk->parameter};
+    int status = cw_chunk_expand(stream->group->mcast->endpoint, plan, pieces->data[1], pieces->bytes[1],
+                                 chunk->raw_bytes, &pieces->data[1]);
+    pieces->bytes[1] = chunk->raw_bytes;
+    return status;
+}
+
+static void store(struct incoming *incoming, uint64_t position, const struct pieces *pieces)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (position < incoming->room && pieces->bytes[i] > 0) {
+            memcpy(incoming->to + position, pieces->data[i], earlier(pieces->bytes[i], incoming->room - position));
+        }
+        position += pieces->bytes[i];
+        incoming->arrived += pieces->bytes[i];
+    }
+}
+
 void mcast_receive_data(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_data *data,
                         uint64_t number, uint32_t bytes)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
+    struct pieces pieces;
     if (!receiving->is_joined) {
         return; /* where this member begins only a STATE tells */
     }
@@ -230,14 +278,21 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast->counters.drop_window++;
         return;
     }
-    struct incoming *incoming = incoming_find(stream, data, bytes);
+    if (!pieces_find(data, bytes, &pieces)) {
+        mcast->counters.drop_malformed++;
+        return;
+    }
+    uint32_t raw_bytes = pieces.chunk == NULL ? bytes : (uint32_t)pieces.chunk->head_bytes + pieces.chunk->raw_bytes;
+    struct incoming *incoming = incoming_find(stream, data, raw_bytes);
     if (incoming == NULL) {
         return;
     }
-    if (data->position < incoming->room && bytes > 0) {
-        memcpy(incoming->to + data->position, data + 1, earlier(bytes, incoming->room - data->position));
+    int status = pieces.chunk == NULL ? CW_OK : piece_expand(stream, &pieces);
+    if (status != CW_OK) {
+        *(status == CW_ERROR_MEMORY ? &mcast->counters.drop_room : &mcast->counters.drop_malformed) += 1;
+        return;
     }
-    incoming->arrived += bytes;
+    store(incoming, data->position, &pieces);
     receiving->pause_ns = mcast_pause(mcast);
     mark(receiving, number);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {

@@ -26,7 +26,7 @@ int mcast_sending_make(struct stream *stream)
     if (sending->messages == NULL || sending->packets == NULL || sending->repairs == NULL) {
         return CW_ERROR_MEMORY;
     }
-    sending->base = sending->next = sending->number_next = sending->round_end = CW_MCAST_NUMBER_FIRST;
+    sending->base = sending->next = sending->round_end = CW_MCAST_NUMBER_FIRST;
     sending->joined = (struct cw_mcast_mark){.number = CW_MCAST_NUMBER_FIRST};
     mcast_congestion_init(stream);
     /* many will have missed what one of many misses, as long as nothing else is known */
@@ -62,6 +62,7 @@ void mcast_sending_destroy(struct stream *stream)
     free(sending->messages);
     free(sending->packets);
     free(sending->repairs);
+    free(sending->packing);
     free(sending);
     stream->sending = NULL;
 }
@@ -152,43 +153,75 @@ void mcast_send_noted(struct stream *stream)
     sending->to_group += sending->to_group < CW_MCAST_UNREACHED_PACKETS;
 }
 
-/* Writes and sends a packet, to one or to all. False: the port has none. */
-static bool packet_send(struct stream *stream, const struct message *message, uint64_t number, uint32_t to,
-                        uint16_t flags)
+/* What a packet has, as it is. */
+static void load_plain(const struct message *message, uint64_t position, struct load *load)
 {
-    struct cw_mcast_group *group = stream->group;
-    uint32_t room = mcast_payload_max(group);
-    uint64_t position = (number - message->first) * room;
-    uint64_t left = message->bytes - position;
-    uint32_t head_bytes = position == 0 ? message->head_bytes : 0; /* the first packet has room for all of it */
+    load->position = position;
+    load->bytes = (uint32_t)earlier(message->bytes - position, message->room);
+    load->head_bytes = position == 0 ? message->head_bytes : 0; /* the first packet has room for all of it */
+    load->chunk_bytes = 0;
+    load->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_LONG};
+}
+
+static void load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
+{
+    load_plain(message, message->is_packed ? 0 : (number - message->first) * message->room, load);
+    if (message->is_packed) {
+        mcast_pack_load_again(stream, message, number, load);
+    }
+}
+
+/* Writes and sends a packet, to one or to all. False: the port has none. */
+static bool packet_send(struct stream *stream, const struct message *message, uint64_t number, const struct load *load,
+                        uint32_t to, uint16_t flags)
+{
+    const struct cw_mcast_group *group = stream->group;
     bool passes = group->delivery == CW_MCAST_BY_MEMBERS && to == NOBODY;
+    bool is_packed = load->chunk_bytes > 0;
+    uint32_t data_bytes = load->bytes - load->head_bytes;
     if (to == NOBODY && !passes) {
         mcast_send_noted(stream);
     }
-    struct cw_mcast_data data = {
-        .round_trip = mcast_time_said(stream->sending->round_trip_ns),
-        .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0)),
-        .lane_tag = message->lane_tag,
-        .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
-        .message = message_number(message),
-        .position = position,
-        .total = message->bytes,
+    struct {
+        struct cw_mcast_data data;
+        struct cw_mcast_chunk chunk;
+    } fixed = {
+        .data =
+            {
+                .round_trip = mcast_time_said(stream->sending->round_trip_ns),
+                .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0) |
+                                    (is_packed ? CW_MCAST_PACKED : 0)),
+                .lane_tag = message->lane_tag,
+                .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
+                .message = message_number(message),
+                .position = load->position,
+                .total = message->bytes,
+            },
+        .chunk =
+            {
+                .raw_bytes = (uint16_t)data_bytes,
+                .head_bytes = (uint16_t)load->head_bytes,
+                .codec = load->plan.codec,
+                .parameter = load->plan.parameter,
+            },
     };
-    uint32_t data_bytes = (uint32_t)(left < room ? left : room) - head_bytes;
-    return mcast_transmit(
-        stream,
-        &(struct outgoing){
-            .type = CW_MCAST_DATA,
-            .flags = flags,
-            .to = to,
-            .number = number,
-            .fixed = &data,
-            .fixed_bytes = sizeof(data),
-            .head = message->copy,
-            .head_bytes = head_bytes,
-            .data = data_bytes == 0 ? NULL : message->data + (position == 0 ? 0 : position - message->head_bytes),
-            .data_bytes = data_bytes,
-        });
+    struct outgoing packet = {
+        .type = CW_MCAST_DATA,
+        .flags = flags,
+        .to = to,
+        .number = number,
+        .fixed = &fixed,
+        .fixed_bytes = is_packed ? sizeof(fixed) : sizeof(fixed.data),
+        .head = message->copy,
+        .head_bytes = load->head_bytes,
+        .data = load->chunk,
+        .data_bytes = load->chunk_bytes,
+    };
+    if (!is_packed && data_bytes > 0) {
+        packet.data = message->data + (load->position + load->head_bytes - message->head_bytes);
+        packet.data_bytes = data_bytes;
+    }
+    return mcast_transmit(stream, &packet);
 }
 
 static void state_watch(struct stream *stream)
@@ -201,21 +234,46 @@ static void state_watch(struct stream *stream)
     }
 }
 
+static void message_begin(struct stream *stream, struct message *message)
+{
+    message->first = stream->sending->next;
+    message->room = mcast_payload_max(stream->group);
+    message->is_packed = mcast_pack_wants(stream, message);
+    message->end = message->is_packed ? UINT64_MAX : message->first + mcast_packets(message->bytes, message->room);
+}
+
 /* False: the port is full. */
 static bool new_send(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    const struct message *message = mcast_message(stream, sending->message_at);
+    struct message *message = mcast_message(stream, sending->message_at);
     uint64_t number = sending->next;
-    bool is_last = number + 1 == message->end;
+    struct load load;
+    if (sending->position == 0) {
+        message_begin(stream, message);
+    }
+    load_plain(message, sending->position, &load);
+    if (message->is_packed) {
+        mcast_pack_load(stream, message, &load);
+    }
+    bool is_last = load.position + load.bytes == message->bytes;
     /* nothing follows at once: then everybody should say at once that it is there */
     bool pauses = number + 1 - sending->base >= sending->window ||
                   (is_last && (sending->message_at + 1 == sending->message_next ||
                                !has_credit(stream, mcast_message(stream, sending->message_at + 1))));
-    if (!packet_send(stream, message, number, NOBODY, pauses ? CW_WIRE_ACK_NOW : 0)) {
+    if (!packet_send(stream, message, number, &load, NOBODY, pauses ? CW_WIRE_ACK_NOW : 0)) {
         return false;
     }
-    *packet_at(sending, number) = (struct packet){.sent_ns = stream->group->mcast->now_ns, .times = 1};
+    *packet_at(sending, number) = (struct packet){
+        .sent_ns = stream->group->mcast->now_ns,
+        .times = 1,
+        .is_packed = message->is_packed,
+    };
+    if (message->is_packed) {
+        mcast_pack_sent(stream, message, number, &load);
+    }
+    message->end = is_last ? number + 1 : message->end;
+    sending->position = is_last ? 0 : load.position + load.bytes;
     stream->group->mcast->counters.data_out++;
     sending->next++;
     sending->round_sent++;
@@ -236,7 +294,10 @@ static bool repair_send(struct stream *stream)
         if (to != NOBODY && !stream->group->members[to].is_live) {
             to = NOBODY;
         }
-        if (!packet_send(stream, message_of(stream, number), number, to, 0)) {
+        const struct message *message = message_of(stream, number);
+        struct load load;
+        load_again(stream, message, number, &load);
+        if (!packet_send(stream, message, number, &load, to, 0)) {
             return false;
         }
         *(to == NOBODY ? &mcast->counters.repairs_out : &mcast->counters.repairs_one_out) += 1;
@@ -314,19 +375,17 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     if (sending->message_next - sending->message_noted == mcast->config.queue_max) {
         return CW_ERROR_AGAIN;
     }
-    uint64_t packets = bytes == 0 ? 1 : (bytes - 1) / mcast_payload_max(group) + 1;
     struct message *message = mcast_message(stream, sending->message_next++);
     *message = (struct message){
         .data = put->data,
         .bytes = bytes,
         .head_bytes = put->head_bytes,
-        .first = sending->number_next,
-        .end = sending->number_next + packets,
         .short_before = sending->short_next,
         .long_before = sending->long_next,
         .context = put->context,
         .lane_tag = put->lane_tag,
         .flags = put->flags,
+        .element = put->element,
         .is_long = put->is_long,
     };
     if (put->head_bytes > 0) {
@@ -336,7 +395,6 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
         memcpy(message->copy + put->head_bytes, put->data, put->bytes);
         message->head_bytes = (uint32_t)bytes;
     }
-    sending->number_next += packets;
     *(put->is_long ? &sending->long_next : &sending->short_next) += 1;
     mcast->now_ns = later(mcast->now_ns, cw_extension_now(mcast->endpoint));
     state_watch(stream);
@@ -374,6 +432,9 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     sending->released = later(sending->released, released);
     sending->registered = later(sending->registered, counts->registered);
     for (; sending->base < received; sending->base++) {
+        if (packet_at(sending, sending->base)->is_packed) {
+            mcast_pack_acknowledged(stream, sending->base);
+        }
         packet_forget(sending, sending->base, now_ns, later(pause_ns, mcast_pause(stream->group->mcast)),
                       sending->base + 1 == received);
     }

@@ -6,13 +6,14 @@
  * of one stream.
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
- *   tell.c     a sender that hears nothing
+ *   tell.c     a sender that hears nothing                   pack.c     messages that travel compressed
  *   ack.c      acknowledgements          ask.c     requests for what is missing
  *   mcast.c    the extension: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  what switches are told */
 #pragma once
 
 #include "dataplane/base/wheel.h"
+#include "dataplane/compress/choice.h"
 #include "dataplane/flow/extension.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
@@ -44,10 +45,13 @@ struct membership {
 
 struct message {
     const uint8_t *data;
-    uint64_t bytes;        /* with the head */
-    uint32_t head_bytes;   /* of `copy`, in front of data */
-    uint64_t first;        /* number of its first packet */
-    uint64_t end;          /* of the first packet behind it */
+    uint64_t bytes;      /* with the head */
+    uint32_t head_bytes; /* of `copy`, in front of data */
+    uint64_t first;      /* number of its first packet */
+    uint64_t end;        /* of the first packet behind it; UINT64_MAX: it is not known yet */
+    uint32_t room;       /* bytes of it that a packet takes, as they are */
+    enum cw_element element;
+    bool is_packed;        /* chunks, where that is sooner */
     uint64_t short_before; /* messages of the stream */
     uint64_t long_before;
     uint64_t context;
@@ -65,6 +69,7 @@ struct packet {
     uint8_t times;  /* sent */
     bool is_queued; /* among the repairs */
     bool to_all;
+    bool is_packed; /* of a message that is */
 };
 
 struct sending {
@@ -72,13 +77,14 @@ struct sending {
     uint64_t message_noted;   /* the first whose event has not been given, if it has one */
     uint64_t message_base;    /* the first that is not complete */
     uint64_t message_next;
-    uint64_t message_at; /* the one that packets are made of */
+    uint64_t message_at; /* the one that packets are made of, and how far it is sent */
+    uint64_t position;
+    struct packing *packing; /* NULL: no message could have been compressed yet */
     uint64_t short_next;
     uint64_t long_next;
     struct packet *packets; /* [CW_MCAST_WINDOW], by number modulo */
     uint64_t base;
     uint64_t next;
-    uint64_t number_next;        /* of the first packet of the next message to be posted */
     struct cw_mcast_mark joined; /* where members begin that came with the present epoch */
     uint64_t *repairs;           /* [CW_MCAST_WINDOW]: a ring of numbers */
     uint32_t repair_first;
@@ -211,6 +217,7 @@ struct member {
 
 struct cw_mcast_group {
     struct cw_mcast *mcast;
+    bool by_device;
     struct cw_mcast_group *next; /* in its bucket */
     uint64_t id;
     uint32_t self;
@@ -262,6 +269,16 @@ struct outgoing {
     uint32_t head_bytes;
     const void *data;
     uint32_t data_bytes;
+};
+
+/* What a data packet has of its message. */
+struct load {
+    uint64_t position;
+    uint32_t bytes;       /* of the message, from there on, ... */
+    uint32_t head_bytes;  /* ... of which so many are of its head */
+    uint32_t chunk_bytes; /* 0: the rest is as it is in the message */
+    struct cw_codec_plan plan;
+    uint8_t chunk[CW_PORT_MTU_MAX];
 };
 
 /* ---- group.c ---- */
@@ -353,6 +370,20 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
 /* Notifies what is complete and in order. */
 void mcast_deliver(struct stream *stream);
 
+/* ---- pack.c ---- */
+
+/* Whether a message that begins is packed. */
+bool mcast_pack_wants(struct stream *stream, const struct message *message);
+/* Says, of the message that is being sent, where it ends: from now on it goes as it is. */
+void mcast_pack_end(struct stream *stream);
+/* What the next packet of a packed message has, given what it would have as it is; and what a packet has that was sent
+ * before. */
+void mcast_pack_load(struct stream *stream, const struct message *message, struct load *load);
+void mcast_pack_load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load);
+/* A packet of a packed message has been sent for the first time; everybody has it. */
+void mcast_pack_sent(struct stream *stream, const struct message *message, uint64_t number, const struct load *load);
+void mcast_pack_acknowledged(struct stream *stream, uint64_t number);
+
 /* ---- ask.c ---- */
 
 /* Holes may have come or gone; `is_old`: what is missing was sent so long ago that nothing can have overtaken it. */
@@ -392,6 +423,12 @@ static inline bool mcast_is_seen(const struct receiving *receiving, uint64_t num
 static inline struct message *mcast_message(const struct stream *stream, uint64_t number)
 {
     return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
+}
+
+/* Packets that so many bytes take as they are. */
+static inline uint64_t mcast_packets(uint64_t bytes, uint32_t room)
+{
+    return bytes == 0 ? 1 : (bytes - 1) / room + 1;
 }
 
 /* How long nobody had looked at the port before the present turn. */

@@ -85,11 +85,15 @@ void mcast_send_epoch(struct stream *stream, bool somebody_joins)
     }
     /* from the first message of which nothing has been sent */
     uint64_t at = sending->message_at;
-    bool has_begun = at < sending->message_next && sending->next > mcast_message(stream, at)->first;
+    bool has_begun = at < sending->message_next && sending->position > 0;
+    if (has_begun) {
+        mcast_pack_end(stream);
+    }
+    uint64_t number = has_begun ? mcast_message(stream, at)->end : sending->next;
     at += has_begun;
     bool is_posted = at < sending->message_next;
     sending->joined = (struct cw_mcast_mark){
-        .number = is_posted ? mcast_message(stream, at)->first : sending->number_next,
+        .number = number,
         .message = at,
         .short_at = is_posted ? mcast_message(stream, at)->short_before : sending->short_next,
         .long_at = is_posted ? mcast_message(stream, at)->long_before : sending->long_next,

@@ -1,4 +1,4 @@
-/* Measuring codecs: a field is cut into chunks as flows cut the data of puts (flow/compress.c), each chunk for a packet
+/* Measuring codecs: a field is cut into chunks as flows cut the data of puts (dataplane/compress/), each chunk for a packet
  * of its own, and what is expanded is compared with it. Unlike flows, a codec that fails is tried again with the next
  * packet, and stretches of one value are not RUN's: each codec is to be seen alone. */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/codec/dfcm.h"
 
-enum { PLAN_BYTES = 1 << 20, PLAN_BYTES_MIN = 32 << 10 }; /* from one plan to the next, as flow/compress.c has it */
+enum { PLAN_BYTES = 1 << 20, PLAN_BYTES_MIN = 32 << 10 }; /* from one plan to the next, as compress/choice.c has it */
 
 static const double plan_worn = 0.85; /* of its rate: another plan is made, likewise */
 

@@ -167,22 +167,34 @@ void groups_flood_probe(struct cw_group *group)
     (void)links->run(links->context, flood_probe_send, group);
 }
 
-int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
-                  uint64_t put_context)
+int cw_group_send(struct cw_group *group, const struct cw_mcast_put *put)
 {
-    assert(!group->is_closed && put_context != PROBE_CONTEXT);
+    assert(!group->is_closed && put->context != PROBE_CONTEXT);
     if (group->stage != STAGE_OPEN) {
         return group->stage == STAGE_FAILED ? CW_ERROR_UNSUPPORTED : CW_ERROR_AGAIN;
     }
-    struct cw_mcast_put put = {
-        .head = head,
-        .head_bytes = head_bytes,
-        .data = data,
-        .bytes = bytes,
-        .context = put_context,
-        .flags = CW_MCAST_SIGNAL,
-    };
-    return put_send(group, &put);
+    struct cw_mcast_put signalled = *put;
+    signalled.flags = CW_MCAST_SIGNAL;
+    return put_send(group, &signalled);
+}
+
+struct compression_call {
+    const struct cw_mcast_group *group;
+    enum cw_element element;
+    struct cw_compression_report *report;
+};
+
+static int compression_tell(void *argument)
+{
+    const struct compression_call *call = argument;
+    return cw_mcast_compression(call->group, call->element, call->report) ? CW_OK : CW_ERROR_NOT_FOUND;
+}
+
+bool cw_group_compression(const struct cw_group *group, enum cw_element element, struct cw_compression_report *report)
+{
+    const struct cw_groups_links *links = &group->groups->config.links;
+    struct compression_call call = {group->mcast, element, report};
+    return group->mcast != NULL && links->run(links->context, compression_tell, &call) == CW_OK;
 }
 
 uint64_t cw_group_message_max(const struct cw_groups *groups)

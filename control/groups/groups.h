@@ -107,13 +107,14 @@ enum cw_group_state {
 enum cw_group_state cw_group_state(const struct cw_group *group);
 /* What it waits for, why it failed, how packets travel, in one line. */
 void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
+/* What became of what this member has sent (cw_mcast_compression). */
+bool cw_group_compression(const struct cw_group *group, enum cw_element element, struct cw_compression_report *report);
 void *cw_group_context(const struct cw_group *group);
 
-/* Sends `head` and `data` to all other members. `head` is copied, `data` must not change before `complete`. Together up
- * to cw_group_message_max. `put_context` is anything but UINT64_MAX. CW_OK; CW_ERROR_AGAIN: not open yet, or too many
+/* Sends a put's head and data to all other members. The head is copied, the data must not change before `complete`.
+ * Together up to cw_group_message_max. `context` is anything but UINT64_MAX; tag and flags are the group's own. CW_OK; CW_ERROR_AGAIN: not open yet, or too many
  * under way; CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
-int cw_group_send(struct cw_group *group, const void *head, uint32_t head_bytes, const void *data, uint64_t bytes,
-                  uint64_t put_context);
+int cw_group_send(struct cw_group *group, const struct cw_mcast_put *put);
 uint64_t cw_group_message_max(const struct cw_groups *groups);
 
 /* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is

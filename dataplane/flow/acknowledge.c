@@ -101,8 +101,8 @@ static void record_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *fl
     } else {
         flow->sender.in_flight_bytes -= record->frame_bytes;
     }
-    if (cw_compress_counts(record)) {
-        cw_compress_acknowledged(endpoint, flow, record);
+    if (cw_flow_compress_counts(record)) {
+        cw_flow_compress_acknowledged(endpoint, flow, record);
     }
     struct cw_operation *operation = record->operation;
     for (uint32_t i = 0; i < record->count; i++) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "dataplane/flow/chunk.h"
+#include "dataplane/flow/compress.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/operation.h"
 
@@ -144,7 +144,7 @@ static uint32_t write_chunk(struct cw_endpoint *endpoint, struct cw_sent *record
 {
     struct cw_operation *operation = record->operation;
     struct cw_wire_chunk *chunk = (struct cw_wire_chunk *)at;
-    uint32_t bytes = cw_chunk_fill(endpoint, record, at + sizeof(*chunk));
+    uint32_t bytes = cw_flow_chunk_fill(endpoint, record, at + sizeof(*chunk));
     if (bytes == 0) {
         return 0;
     }

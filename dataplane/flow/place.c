@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/flow/chunk.h"
+#include "dataplane/compress/chunk.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
@@ -198,7 +198,6 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
     case CW_FRAME_PUT:
     case CW_FRAME_PART:
     case CW_FRAME_CHUNK:
-        cw_count(endpoint, CW_COUNTER_CHUNKS_IN, frame->wire->kind == CW_FRAME_CHUNK);
         if (frame->target != NULL) {
             memcpy(frame->target, frame->data, frame->put.bytes);
         }
@@ -303,7 +302,14 @@ static enum cw_verdict take_chunk(struct cw_endpoint *endpoint, struct cw_frames
     struct cw_frame *frame = &frames->list[0];
     const struct cw_wire_chunk *chunk = (const struct cw_wire_chunk *)frame->wire;
     frames->goes_on = chunk->position + chunk->raw_bytes < chunk->total;
-    return frame->old ? CW_VALID : cw_chunk_expand(endpoint, frame);
+    if (frame->old) {
+        return CW_VALID;
+    }
+    const void *data = NULL;
+    struct cw_codec_plan plan = {.codec = chunk->codec, .parameter = chunk->parameter};
+    int status = cw_chunk_expand(endpoint, plan, frame->data, chunk->put.frame.length, chunk->raw_bytes, &data);
+    frame->data = data;
+    return status == CW_OK ? CW_VALID : status == CW_ERROR_MEMORY ? CW_LATER : CW_DAMAGED;
 }
 
 enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow *flow,

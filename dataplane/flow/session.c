@@ -261,7 +261,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
     cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
     cw_shaper_forget(endpoint, flow);
-    cw_compress_reset(endpoint, flow);
+    cw_flow_compress_reset(endpoint, flow);
     flow->sender.in_flight_bytes = 0;
     flow->sender.lost_count = 0;
     flow->sender.stopped = false;

@@ -57,7 +57,7 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         if (flow->bandwidth != NULL) {
             cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
         }
-        cw_compress_forget(endpoint, flow);
+        cw_flow_compress_forget(endpoint, flow);
         if (flow->late != NULL) {
             cw_pool_give(&endpoint->lates, flow->late);
         }

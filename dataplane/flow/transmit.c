@@ -264,8 +264,8 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     }
     *record =
         (struct cw_sent){.operation = operation, .count = 1, .position = operation->position, .bytes = (uint16_t)bytes};
-    if (endpoint->compress != NULL && operation->bytes > room && operation->source.element != CW_ELEMENT_PLAIN) {
-        record->plan = cw_compress_plan(endpoint, flow, operation);
+    if (cw_compress_may(endpoint) && operation->bytes > room && operation->source.element != CW_ELEMENT_PLAIN) {
+        record->plan = cw_flow_compress_plan(endpoint, flow, operation);
         if (record->plan.codec != CW_CODEC_NONE) {
             record->bytes = (uint16_t)(left < CW_CHUNK_RAW_MAX ? left : CW_CHUNK_RAW_MAX);
         }
@@ -279,8 +279,8 @@ static void part_taken(struct cw_endpoint *endpoint, struct cw_flow *flow, const
 {
     struct cw_operation *operation = record->operation;
     operation->position += record->bytes;
-    if (cw_compress_counts(record)) {
-        cw_compress_sent(endpoint, flow, record);
+    if (cw_flow_compress_counts(record)) {
+        cw_flow_compress_sent(endpoint, flow, record);
     }
     if (operation->position == operation->bytes) {
         operation->sent = true;

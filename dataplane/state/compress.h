@@ -1,4 +1,4 @@
-/* What an endpoint and its flows know of compression, as data: flow/compress.c decides, flow/chunk.c carries out. */
+/* What an endpoint and its flows know of compression, as data: compress/choice.c decides, compress/chunk.c carries out. */
 #pragma once
 
 #include <stdbool.h>

@@ -117,6 +117,8 @@ local F = {
   mcast_flags = ProtoField.uint16("causeway.mcast.flags", "Flags", base.HEX),
   long = ProtoField.bool("causeway.mcast.flags.long", "Long message", 16, nil, 0x1),
   pass_on = ProtoField.bool("causeway.mcast.flags.pass_on", "Passed on in the tree", 16, nil, 0x2),
+  packed = ProtoField.bool("causeway.mcast.flags.packed", "With a chunk", 16, nil, 0x4),
+  head_bytes = ProtoField.uint16("causeway.mcast.head_bytes", "Bytes in front of the chunk"),
   mcast_reserved16 = ProtoField.uint16("causeway.mcast.reserved16", "Reserved", base.HEX),
   mcast_lane_tag = ProtoField.uint32("causeway.mcast.lane_tag", "Lane and tag", base.HEX),
   place = ProtoField.uint32("causeway.mcast.place", "Short, or long, messages before"),
@@ -284,6 +286,14 @@ local function extension(buffer, tree, name)
   if name == "MCAST_DATA" or name == "MCAST_STATE" then
     tree:add_le(F.long, buffer(20, 2))
     tree:add_le(F.pass_on, buffer(20, 2))
+    tree:add_le(F.packed, buffer(20, 2))
+  end
+  if name == "MCAST_DATA" and bit.band(buffer(20, 2):le_uint(), 4) ~= 0 then
+    if bytes < at + 8 then
+      tree:add_proto_expert_info(malformed, "the chunk is missing")
+      return nil
+    end
+    at = rows(tree, buffer, at, {{F.raw_bytes, 2}, {F.head_bytes, 2}, {F.codec, 1}, {F.parameter, 1}, {F.mcast_reserved16, 2}})
   end
   if name == "MCAST_DATA" and bytes > at then
     tree:add(F.data, buffer(at, bytes - at))

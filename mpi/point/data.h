@@ -4,6 +4,9 @@
 #include "mpi/datatype/datatype.h"
 #include "mpi/state/comm.h"
 
-/* Says what the bytes of the next call of cw_paths_send, cw_paths_get or cw_paths_put are: elements of the type (NULL:
- * bytes), or, if the communicator's hint "causeway_compression" is "off", what is to stay as it is. */
+/* What data of elements of a type (NULL: bytes) is, in calls on a communicator: what is to stay as it is, if the
+ * communicator's hint "causeway_compression" is "off". */
+enum cw_element mpi_data_of(const struct mpi_comm *comm, const struct mpi_type *type);
+
+/* Says what the bytes of the next call of cw_paths_send, cw_paths_get or cw_paths_put are. */
 void mpi_data_say(const struct mpi_comm *comm, const struct mpi_type *type);

@@ -82,30 +82,38 @@ static int line_compare(const void *a, const void *b)
     return (int)left->size_class - (int)right->size_class;
 }
 
-/* The numbers of inequality (3) for each kind of elements that has gone to the rank. */
-static void explain_compression(uint32_t rank)
+bool mpi_explain_compression(enum cw_element element, const struct cw_compression_report *report, const char *to,
+                             char *text, size_t text_bytes)
 {
     static const char *const kinds[CW_ELEMENTS] = {"bytes",           "16-bit integers", "32-bit integers",
                                                    "64-bit integers", "floats",          "doubles"};
+    if (report->samples == 0 && report->link_ns == 0) {
+        return false;
+    }
+    char tried[200] = "never worth a sample";
+    if (report->samples > 0) {
+        snprintf(tried, sizeof(tried),
+                 "%s%s, %" PRIu64 " samples, %" PRIu64 " trials; rate %.2f; %.3f ns a byte in codecs, %.3f with them",
+                 report->is_on ? "on by " : "off, tried ", cw_codec_name(report->codec), report->samples,
+                 report->trials, report->rate, report->codec_ns, report->packed_ns);
+    }
+    snprintf(text, text_bytes,
+             "compression of %s to %s: %s; %.3f ns a byte as it is; %" PRIu64 " bytes became %" PRIu64 ", %.3f s saved",
+             kinds[element], to, tried, report->link_ns, report->raw_bytes, report->chunk_bytes,
+             report->saved_ns / 1e9);
+    return true;
+}
+
+static void explain_compression(uint32_t rank)
+{
     for (enum cw_element element = 0; element < CW_ELEMENTS; element++) {
         struct cw_compression_report report;
-        if (!cw_paths_compression(mpi_process.paths, rank, element, &report) ||
-            (report.samples == 0 && report.link_ns == 0)) {
-            continue; /* nothing long has gone there */
+        char to[32], text[512];
+        snprintf(to, sizeof(to), "rank %u", rank);
+        if (cw_paths_compression(mpi_process.paths, rank, element, &report) &&
+            mpi_explain_compression(element, &report, to, text, sizeof(text))) {
+            fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, text);
         }
-        char tried[200] = "never worth a sample";
-        if (report.samples > 0) {
-            snprintf(tried, sizeof(tried),
-                     "%s%s, %" PRIu64 " samples, %" PRIu64
-                     " trials; rate %.2f; %.3f ns a byte in codecs, %.3f with them",
-                     report.is_on ? "on by " : "off, tried ", cw_codec_name(report.codec), report.samples,
-                     report.trials, report.rate, report.codec_ns, report.packed_ns);
-        }
-        fprintf(stderr,
-                "causeway: rank %u: compression of %s to rank %u: %s; %.3f ns a byte as it is; %" PRIu64
-                " bytes became %" PRIu64 ", %.3f s saved\n",
-                mpi_process.rank, kinds[element], rank, tried, report.link_ns, report.raw_bytes, report.chunk_bytes,
-                report.saved_ns / 1e9);
     }
 }
 

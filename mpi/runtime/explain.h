@@ -10,10 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dataplane/dataplane.h"
+
 /* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on so many ranks: adds to those
  * of the same class of sizes. `origin`: what the choice was made by, kept; predicted_ns 0: nobody knows. */
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
+
+/* The numbers of inequality (3) for a kind of elements, in one line; `to`: whom they went to. False: nothing long did. */
+bool mpi_explain_compression(enum cw_element element, const struct cw_compression_report *report, const char *to,
+                             char *text, size_t text_bytes);
 
 /* Whether anything will be printed, so that measuring is worth while. */
 bool mpi_explain_is_wanted(void);

@@ -1,6 +1,7 @@
 /* Hostile multicast: a member that holds the keys writes anything at all, well signed; and strangers do, badly signed.
  * Nothing may be written outside of slots and registrations (guards, sanitizers), and nobody may fall over.
  * CW_TEST_PACKETS tells how many packets. */
+#include "dataplane/codec/codec.h"
 #include "dataplane/flow/extension.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
@@ -30,6 +31,31 @@ static uint64_t near(uint64_t value)
     }
 }
 
+/* A chunk that a codec has made, and then perhaps damaged; or anything at all. */
+static uint32_t chunk_write(uint8_t *at)
+{
+    static struct cw_codec_scratch *scratch;
+    uint64_t source[256];
+    uint32_t taken = 0;
+    struct cw_mcast_chunk *chunk = (struct cw_mcast_chunk *)at;
+    uint32_t head_bytes = (uint32_t)(draw() % CW_MCAST_INLINE_MAX);
+    enum cw_codec codec = CW_CODEC_RUN + (enum cw_codec)(draw() % (CW_CODECS - CW_CODEC_RUN));
+    uint64_t noise = draw() % 2 == 0 ? 0 : 255;
+    scratch = scratch == NULL ? cw_codec_scratch_create() : scratch;
+    for (size_t i = 0; i < 256; i++) {
+        source[i] = UINT64_C(0x3ff0000000000000) + (codec == CW_CODEC_RUN ? 0 : i << 20 | (draw() & noise));
+    }
+    struct cw_codec_plan plan = cw_codec_plan(scratch, codec, CW_ELEMENT_DOUBLE, source, sizeof(source));
+    uint32_t bytes =
+        cw_codec_fill(scratch, plan, source, sizeof(source), at + sizeof(*chunk) + head_bytes, 900, &taken);
+    *chunk = (struct cw_mcast_chunk){(uint16_t)taken, (uint16_t)head_bytes, plan.codec, plan.parameter, 0};
+    uint32_t all = (uint32_t)sizeof(*chunk) + head_bytes + bytes;
+    for (uint64_t damages = draw() % 3; damages > 0; damages--) {
+        at[draw() % 2 == 0 ? draw() % sizeof(*chunk) : draw() % all] = (uint8_t)draw();
+    }
+    return draw() % 8 == 0 ? (uint32_t)(draw() % all) : all;
+}
+
 static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
 {
     union {
@@ -53,11 +79,17 @@ static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
     };
     switch (type) {
     case CW_MCAST_DATA:
-        packet->data.flags &= 1;
+        packet->data.flags &= CW_MCAST_LONG | CW_MCAST_PACKED;
         packet->data.place = (uint32_t)near(0);
         packet->data.message = near(draw() % 8);
         packet->data.position = near(0);
         packet->data.total = near(draw() % 3000);
+        if ((packet->data.flags & CW_MCAST_PACKED) != 0) {
+            const struct cw_mcast_chunk *chunk = (const struct cw_mcast_chunk *)(&packet->data + 1);
+            uint32_t chunk_bytes = chunk_write(at + sizeof(packet->data));
+            packet->data.total = near((uint64_t)chunk->raw_bytes + chunk->head_bytes);
+            return sizeof(packet->data) + chunk_bytes;
+        }
         return sizeof(packet->data) + (uint32_t)(draw() % 1000);
     case CW_MCAST_STATE:
         packet->state.flags = 0;
@@ -105,6 +137,7 @@ static void nothing_falls_over(void **state)
 {
     uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
     struct cw_mcast_counters seen = {0};
+    uint64_t chunks = 0;
     for (uint64_t round = 0; round * 1000 < packets; round++) {
         struct mcast_world_config config;
         struct mcast_world world;
@@ -128,10 +161,15 @@ static void nothing_falls_over(void **state)
         seen.drop_group += one.drop_group;
         seen.acks_in += one.acks_in;
         seen.naks_in += one.naks_in;
+        for (uint32_t member = 0; member < MEMBERS; member++) {
+            chunks += cw_endpoint_counter(world.hosts.list[member].endpoint, CW_COUNTER_CHUNKS_IN);
+        }
         mcast_world_destroy(&world);
     }
     assert_true(seen.drop_malformed > 0 && seen.drop_tag > 0 && seen.drop_group > 0 && seen.acks_in > 0 &&
                 seen.naks_in > 0);
+    print_message("%llu chunks taken\n", (unsigned long long)chunks);
+    assert_true(chunks > packets / 5000);
 }
 
 /* A short message of 8 bytes, well signed, from the hostile member. */

@@ -120,10 +120,14 @@ static void make_multicast(struct sim_hosts *hosts)
         free(peers);
     }
     sim_link_lose(cw_simulator_link_down(hosts->simulator, 2), 0.5);
-    struct cw_mcast_put put = {.data = hosts->list[0].memory, .bytes = 5000, .lane_tag = cw_lane_tag(5, 6)};
+    struct cw_mcast_put put = {
+        .data = hosts->list[0].memory, .bytes = 5000, .lane_tag = cw_lane_tag(5, 6), .element = CW_ELEMENT_PLAIN};
     for (uint32_t i = 0; i < MESSAGES; i++) {
         assert_int_equal(cw_mcast_send(groups[0], &put), CW_OK);
     }
+    memset(hosts->list[0].memory, 0, 5000);
+    put = (struct cw_mcast_put){.head = "0123456789", .head_bytes = 10, .data = hosts->list[0].memory, .bytes = 5000};
+    assert_int_equal(cw_mcast_send(groups[0], &put), CW_OK); /* with a chunk */
     sim_host_wake(&hosts->list[0]);
     sim_hosts_run(hosts, 10000000);
     sim_link_lose(cw_simulator_link_down(hosts->simulator, 2), 0);
@@ -340,6 +344,8 @@ static const char *const wanted[] = {
     "causeway.frame.kind == 10 && causeway.part.total == 12000 && causeway.part.position == 0 && "
     "causeway.chunk.parameter == 0",
     "causeway.frame.kind == 4 && causeway.frame.length == 5",
+    "causeway.type == 16 && causeway.mcast.flags.packed == 1 && causeway.chunk.codec == 1 && "
+    "causeway.chunk.raw_bytes == 5000 && causeway.mcast.head_bytes == 10",
 };
 
 static const char *const over_v6[] = {

@@ -11,14 +11,14 @@ causeway, program = map(os.path.abspath, sys.argv[1:])
 
 
 def run(compression, hint="", rate="100Mbps"):
-    environment = dict(os.environ, CAUSEWAY_EXPLAIN="all")
+    environment = dict(os.environ, CAUSEWAY_EXPLAIN="all", CAUSEWAY_ALGORITHM="bcast=multicast")
     environment.pop("CAUSEWAY_COMPRESSION", None)
     if compression:
         environment["CAUSEWAY_COMPRESSION"] = compression
-    command = [causeway, "run", "-n", "2", "--emulate", f"2,memif,rate={rate}", program, hint]
+    command = [causeway, "run", "-n", "3", "--emulate", f"3,memif,rate={rate}", program, hint]
     result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
-    lines = re.findall(r"rank (\d): compression of (.*?) to rank \d: (.*)", result.stderr)
-    return result, {(int(rank), kind): text for rank, kind, text in lines}
+    lines = re.findall(r"rank (\d): compression of (.*?) to (rank \d|the group of MPI_COMM_WORLD): (.*)", result.stderr)
+    return result, {(int(rank), kind if to.startswith("rank") else f"{kind} to all"): text for rank, kind, to, text in lines}
 
 
 def became(text):
@@ -27,13 +27,15 @@ def became(text):
 
 
 def main():
-    # each rank's doubles, floats and integers go to the other one, which verifies them
+    # doubles, floats and integers of ranks 0 and 1 go to the other one, and to all, which verify them
     result, told = run("on")
     expect(result.returncode == 0, f"on: {result.stderr}")
     for rank in range(2):
         for kind in ["doubles", "floats", "32-bit integers", "bytes"]:
             raw, packed = became(told[rank, kind])
             expect(raw > 1 << 20 and packed < 0.8 * raw, f"rank {rank}, {kind}: {told[rank, kind]}")
+            raw, packed = became(told[rank, f"{kind} to all"])
+            expect(raw > 1 << 19 and packed < 0.8 * raw, f"rank {rank}, {kind}, broadcast: {told[rank, f'{kind} to all']}")
         expect("by lorenzo" in told[rank, "doubles"], told[rank, "doubles"])
 
     result, told = run("shuffle")

@@ -15,7 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = ["adi", "ssor", "sweep", "ppm", "krylov"]
-CHUNKS = re.compile(r"rank (\d+): compression of .*? to rank \d+: (?:.*?([\d.]+) ns a byte in codecs, [\d.]+ with them; )?([\d.]+) ns a byte as it is; (\d+) bytes became (\d+)")
+CHUNKS = re.compile(r"rank (\d+): compression of .*? to (?:rank \d+|the group of .*?): (?:.*?([\d.]+) ns a byte in codecs, [\d.]+ with them; )?([\d.]+) ns a byte as it is; (\d+) bytes became (\d+)")
 NEVER = [("2 ranks, memif", ["-n", "2", "--emulate", "2,memif"]), ("2 ranks, 10 Gb/s", ["-n", "2", "--emulate", "2,memif,rate=10Gbps"]),
          ("8 ranks, 2 hosts", ["-n", "8", "--emulate", "2,memif"]), ("2 ranks, shared", ["-n", "2"])]
 

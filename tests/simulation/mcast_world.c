@@ -33,9 +33,27 @@ static uint64_t bytes_of(const struct mcast_world *world, uint32_t sender, uint6
     return drawn % 8 == 0 ? most : drawn % 8 == 1 ? 0 : mix(drawn) % (most + 1);
 }
 
+/* The eight bytes at `word`: random; or, where members compress, of some messages one value again and again, of others
+ * doubles that differ a little, of some with a stretch that is random among them. */
+static uint64_t word_of(const struct mcast_world *world, uint32_t sender, uint64_t message, uint64_t word)
+{
+    uint64_t first = draw(world, sender, message, 3);
+    uint64_t noise = mix(first + word);
+    switch (world->config.compresses != CW_COMPRESSION_OFF ? first % 4 : 0) {
+    case 1:
+        return first;
+    case 2:
+        return word / 1000 % 2 == 1 ? noise : UINT64_C(0x3ff0000000000000) + (word << 30) + noise % 65536;
+    case 3:
+        return UINT64_C(0x3ff0000000000000) + (word << 30) + noise % 65536;
+    default:
+        return noise;
+    }
+}
+
 static uint8_t byte_of(const struct mcast_world *world, uint32_t sender, uint64_t message, uint64_t at)
 {
-    return (uint8_t)(mix(draw(world, sender, message, 3) + at / 8) >> (at % 8 * 8));
+    return (uint8_t)(word_of(world, sender, message, at / 8) >> (at % 8 * 8));
 }
 
 static uint32_t tag_of(const struct mcast_world *world, uint32_t sender, uint64_t message)
@@ -83,6 +101,7 @@ static void post(struct mcast_member *member)
             .bytes = bytes - head_bytes,
             .lane_tag = tag_of(world, member->index, message),
             .is_long = is_long(world, member->index, message),
+            .element = message % 3 == 0 ? CW_ELEMENT_BYTES : CW_ELEMENT_DOUBLE,
             .context = message,
             .flags = CW_MCAST_SIGNAL,
         };
@@ -264,6 +283,8 @@ static void member_create(struct mcast_world *world, uint32_t index)
     struct cw_mcast_config mcast = config->mcast;
     mcast.flood_ipv4 = FLOOD_IPV4;
     mcast.keeps_flood_address = index == 0;
+    const struct cw_compression compression = {.mode = config->compresses};
+    assert_int_equal(cw_endpoint_compress(world->hosts.list[index].endpoint, &compression), CW_OK);
     int status = cw_mcast_create(&mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
     if (status != CW_OK) {
         fail_msg("%s: %s", cw_status_text(status), error);

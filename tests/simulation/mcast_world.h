@@ -31,6 +31,7 @@ struct mcast_world_config {
     const struct cw_verbs_net_config *verbs; /* members have RDMA devices, by which the group's packets go; NULL: not */
     uint32_t switches;                       /* members in blocks; 0: one */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
+    enum cw_compression_mode compresses; /* of the members; messages are a mixture then of what does and does not */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;
 };

@@ -184,7 +184,14 @@ static void group_write(struct held *held)
     while (held->sent < MESSAGES) {
         const uint32_t head[2] = {index << 8 | party->rank, held->sent};
         uint32_t bytes = length_of(party->town, index, party->rank, held->sent) - (uint32_t)sizeof(head);
-        if (cw_group_send(held->group, head, sizeof(head), party->town->source + held->sent, bytes, index) != CW_OK) {
+        struct cw_mcast_put put = {
+            .head = head,
+            .head_bytes = sizeof(head),
+            .data = party->town->source + held->sent,
+            .bytes = bytes,
+            .context = index,
+        };
+        if (cw_group_send(held->group, &put) != CW_OK) {
             return;
         }
         held->sent++;
@@ -620,7 +627,9 @@ static void members_do_not_agree(void **state)
         assert_int_equal(cw_group_state(town->parties[rank].held[0].group), CW_GROUP_FAILED);
         cw_group_why(town->parties[rank].held[0].group, why, sizeof(why));
         assert_string_equal(why, "cannot be opened: rank 1 opens it with other members");
-        assert_int_equal(cw_group_send(town->parties[rank].held[0].group, NULL, 0, "x", 1, 0), CW_ERROR_UNSUPPORTED);
+        assert_int_equal(
+            cw_group_send(town->parties[rank].held[0].group, &(struct cw_mcast_put){.data = "x", .bytes = 1}),
+            CW_ERROR_UNSUPPORTED);
         cw_group_close(town->parties[rank].held[0].group);
     }
     town_destroy(town);

@@ -31,6 +31,7 @@ static void config_draw(struct mcast_world_config *config, uint64_t seed, uint64
     config->mcast.slot_count = 1 + (uint32_t)simulation_drawn(random, 16);
     config->mcast.queue_max = 2 + (uint32_t)simulation_drawn(random, 30);
     config->mcast.event_count_max = 1 + (uint32_t)simulation_drawn(random, 64);
+    config->compresses = (enum cw_compression_mode)(seed % (CW_COMPRESSION_ON + 1));
     faults_draw(&config->node.up, random);
     faults_draw(&config->node.down, random);
 }
@@ -46,10 +47,19 @@ static void must(const struct mcast_world *world, bool done, const char *what)
     }
 }
 
+static uint64_t chunks_of(const struct mcast_world *world, enum cw_counter counter)
+{
+    uint64_t chunks = 0;
+    for (uint32_t member = 0; member < world->config.members; member++) {
+        chunks += cw_endpoint_counter(world->hosts.list[member].endpoint, counter);
+    }
+    return chunks;
+}
+
 static void every_byte_to_every_member(void **state)
 {
     uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
-    uint64_t repairs = 0;
+    uint64_t repairs = 0, chunks = 0;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct mcast_world_config config;
         struct mcast_world world;
@@ -61,6 +71,7 @@ static void every_byte_to_every_member(void **state)
         must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
         repairs += counters.repairs_out + counters.repairs_one_out;
+        chunks += chunks_of(&world, CW_COUNTER_CHUNKS_IN);
         for (uint32_t member = 0; member < config.members;
              member++) { /* however much is lost, it is not the network's fault */
             assert_int_equal(world.members[member].unreached, UINT32_MAX);
@@ -68,6 +79,7 @@ static void every_byte_to_every_member(void **state)
         mcast_world_destroy(&world);
     }
     assert_true(repairs > seeds); /* there was something to repair */
+    assert_true(chunks > 10 * seeds);
 }
 
 /* Of a group whose members have RDMA devices: its packets to all are datagrams of theirs, as lossy as any network, and
@@ -113,6 +125,7 @@ static void groups_go_by_devices(void **state)
         repairs += counters.repairs_out + counters.repairs_one_out;
         by_members += counters.relayed > 0;
         assert_int_equal(done->wrong, 0);
+        assert_int_equal(chunks_of(&world, CW_COUNTER_CHUNKS_OUT), 0); /* what devices carry stays as it is */
         assert_true(config.delivery == CW_MCAST_BY_MEMBERS || done->datagrams > 0);
         mcast_world_destroy(&world);
     }
@@ -570,10 +583,71 @@ static void leaving_takes_nothing_from_others(void **state)
     mcast_world_destroy(&world);
 }
 
+static void compressing_create(struct mcast_world *world, uint32_t members, enum cw_mcast_delivery delivery,
+                               double loss)
+{
+    struct mcast_world_config config;
+    mcast_world_config_init(&config, members);
+    config.messages = 40;
+    config.short_max = 0;
+    config.long_max = 100000;
+    config.is_uniform = true;
+    config.delivery = delivery;
+    config.compresses = CW_COMPRESSION_ON;
+    config.node.up.loss = config.node.down.loss = loss;
+    mcast_world_create(world, &config);
+}
+
+/* Its sender compresses a message once, however many members there are and whoever brings it to them; all expand it. */
+static void a_group_is_sent_chunks_once(void **state)
+{
+    for (enum cw_mcast_delivery delivery = CW_MCAST_BY_NETWORK; delivery <= CW_MCAST_BY_MEMBERS; delivery++) {
+        enum { MEMBERS = 6 };
+        struct mcast_world world;
+        struct cw_compression_report report;
+        compressing_create(&world, MEMBERS, delivery, 0);
+        must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete");
+        struct cw_mcast_counters counters = mcast_world_counters(&world);
+        uint64_t chunks = chunks_of(&world, CW_COUNTER_CHUNKS_OUT);
+        uint64_t raw_bytes = chunks_of(&world, CW_COUNTER_CHUNK_RAW_OUT);
+        assert_int_equal(cw_endpoint_counter(world.hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), chunks);
+        assert_int_equal(chunks_of(&world, CW_COUNTER_CHUNKS_IN), (MEMBERS - 1) * chunks);
+        assert_true(chunks > 100 && 2 * raw_bytes > 3 * chunks_of(&world, CW_COUNTER_CHUNK_BYTES_OUT));
+        /* so much fewer packets than the messages would be as they are */
+        uint64_t plain = world.config.messages * (world.config.long_max / 1400);
+        assert_true(counters.data_out < plain * 3 / 4);
+        assert_true(cw_mcast_compression(world.members[0].group, CW_ELEMENT_DOUBLE, &report));
+        assert_true(report.chunk_bytes > 0 && report.raw_bytes > report.chunk_bytes);
+        assert_false(cw_mcast_compression(world.members[1].group, CW_ELEMENT_DOUBLE, &report));
+        mcast_world_destroy(&world);
+    }
+}
+
+/* Whoever changes a message that is under way gets what he deserves, and nobody waits: packets that were lost are sent
+ * again, though they cannot be made as they were. */
+static void what_changes_under_way_holds_nobody_up(void **state)
+{
+    struct mcast_world world;
+    compressing_create(&world, 5, CW_MCAST_BY_NETWORK, 0.05);
+    for (uint32_t i = 0; world.members[0].completed < world.config.messages; i++) {
+        assert_true(i < 100000);
+        sim_hosts_run(&world.hosts, 100 * SIMULATION_US);
+        for (uint32_t message = world.members[0].completed; message < world.members[0].posted; message++) {
+            for (uint64_t at = 0; at < world.config.long_max; at += 8) {
+                world.sources[message][at] ^= (uint8_t)(at / 8 * 113 >> 3);
+            }
+        }
+    }
+    assert_true(world.faulty > 0);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_to_every_member),
+        cmocka_unit_test(a_group_is_sent_chunks_once),
+        cmocka_unit_test(what_changes_under_way_holds_nobody_up),
         cmocka_unit_test(groups_go_by_devices),
         cmocka_unit_test(a_packet_is_one_datagram),
         cmocka_unit_test(what_was_fetched_is_taken),

@@ -62,7 +62,7 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     sim_groups_take(&party->groups);
     (void)cw_groups_poll(party->groups.groups);
     while (is_sender(party) && party->posted < party->town->wanted &&
-           cw_group_send(party->group, NULL, 0, "0123456789", 10, 0) == CW_OK) {
+           cw_group_send(party->group, &(struct cw_mcast_put){.data = "0123456789", .bytes = 10}) == CW_OK) {
         party->posted++;
     }
 }

@@ -170,7 +170,8 @@ static void shares_send(struct party *root)
     if (world->way == BENCH_MCAST_EXPLICIT) {
         return;
     }
-    fault_set(world, cw_group_send(root->all, NULL, 0, world->shares, world->share_count * sizeof(struct share), 0));
+    struct cw_mcast_put put = {.data = world->shares, .bytes = world->share_count * sizeof(struct share)};
+    fault_set(world, cw_group_send(root->all, &put));
     world->messages++;
     if (world->way == BENCH_MCAST_DYNAMIC) {
         few_open(root, world->run);
@@ -186,7 +187,7 @@ static void data_send(struct party *root)
     while (group != NULL && root->posted < world->total && status == CW_OK) {
         uint64_t left = world->total - root->posted;
         uint64_t bytes = left < most ? left : most;
-        status = cw_group_send(group, NULL, 0, world->data + root->posted, bytes, 0);
+        status = cw_group_send(group, &(struct cw_mcast_put){.data = world->data + root->posted, .bytes = bytes});
         root->posted += status == CW_OK ? bytes : 0;
         world->messages += status == CW_OK;
     }

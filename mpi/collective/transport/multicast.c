@@ -11,6 +11,8 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
+#include "mpi/point/data.h"
+#include "mpi/runtime/explain.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
@@ -24,6 +26,7 @@ struct mpi_multicast {
     uint64_t context;
     uint64_t offset;
     const uint8_t *data;
+    enum cw_element element; /* what it is, for whoever compresses it */
     uint64_t bytes;
     uint64_t position; /* sent so far */
     bool is_eager;
@@ -141,8 +144,15 @@ static int piece_send(struct mpi_multicast *multicast)
     uint32_t head_bytes;
     uint64_t bytes =
         message_make(multicast, cw_group_message_max(cw_job_groups(mpi_process.job)), &message, &head_bytes);
-    int status = cw_group_send(multicast->comm->collectives->multicast_group, &message, head_bytes,
-                               multicast->data + multicast->position, bytes, (uint64_t)(uintptr_t)multicast);
+    struct cw_mcast_put put = {
+        .head = &message,
+        .head_bytes = head_bytes,
+        .data = multicast->data + multicast->position,
+        .bytes = bytes,
+        .element = multicast->element,
+        .context = (uint64_t)(uintptr_t)multicast,
+    };
+    int status = cw_group_send(multicast->comm->collectives->multicast_group, &put);
     if (status == CW_OK) {
         multicast->position += bytes;
         multicast->under_way++;
@@ -246,6 +256,7 @@ int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_p
         .offset = put->offset,
         .data = put->data,
         .bytes = put->bytes,
+        .element = mpi_data_of(exchange->comm, exchange->type),
         .is_eager = put->eager,
         .peer_count = put->peer_count,
         .peers = peers,
@@ -352,6 +363,25 @@ void mpi_multicast_message(void *context, struct cw_group *group, uint32_t rank,
 
 /* ---- what happened ---- */
 
+static const char *name_of(const struct mpi_comm *comm)
+{
+    return comm->name[0] == '\0' ? "a communicator without a name" : comm->name;
+}
+
+static void compression_report(const struct mpi_comm *comm, FILE *out)
+{
+    const struct cw_group *group = comm->collectives == NULL ? NULL : comm->collectives->multicast_group;
+    char name[MPI_MAX_OBJECT_NAME + 32], text[MPI_MAX_OBJECT_NAME + 512];
+    snprintf(name, sizeof(name), "the group of %s", name_of(comm));
+    for (enum cw_element element = 0; group != NULL && element < CW_ELEMENTS; element++) {
+        struct cw_compression_report report;
+        if (cw_group_compression(group, element, &report) &&
+            mpi_explain_compression(element, &report, name, text, sizeof(text))) {
+            fprintf(out, "%s\n", text);
+        }
+    }
+}
+
 char *mpi_multicast_report(void)
 {
     struct cw_groups *groups = cw_job_groups(mpi_process.job);
@@ -365,12 +395,11 @@ char *mpi_multicast_report(void)
         char why[CW_GROUPS_WHY_BYTES];
         comm_why(comm, why, sizeof(why));
         if (mpi_clusters_are_several(comm)) {
-            fprintf(out, "group of %s: none, since its ranks are in several clusters\n",
-                    comm->name[0] == '\0' ? "a communicator without a name" : comm->name);
+            fprintf(out, "group of %s: none, since its ranks are in several clusters\n", name_of(comm));
         } else if (why[0] != '\0') {
-            fprintf(out, "group of %s: %s\n", comm->name[0] == '\0' ? "a communicator without a name" : comm->name,
-                    why);
+            fprintf(out, "group of %s: %s\n", name_of(comm), why);
         }
+        compression_report(comm, out);
     }
     struct cw_groups_info info = cw_groups_info(groups);
     const struct cw_mcast_counters *packets = &info.packets;

@@ -1,6 +1,4 @@
-#include "dataplane/flow/sample.h"
-
-#include "dataplane/flow/chunk.h"
+#include "dataplane/compress/sample.h"
 
 enum {
     SAMPLE_BYTES = 16 << 10, /* that a sample looks at, at most */
@@ -50,11 +48,11 @@ double cw_sample_packed_ns(const struct cw_endpoint *endpoint, enum cw_codec cod
     return byte_ns / rate + *own_ns;
 }
 
-bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_flow *flow, struct cw_compress_kind *kind,
-                    struct cw_operation *operation, double byte_ns)
+bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_sample_question *question)
 {
+    struct cw_compress_kind *kind = question->kind;
     struct cw_codec_scratch *scratch = cw_chunk_scratch(endpoint);
-    uint64_t left = operation->bytes - operation->position;
+    uint64_t left = question->data->left;
     uint32_t wanted = left < SAMPLE_BYTES ? (uint32_t)left : SAMPLE_BYTES;
     uint8_t chunk[CW_PORT_MTU_MAX];
     if (scratch == NULL) {
@@ -63,21 +61,21 @@ bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_flow *flow, st
     kind->samples++;
     cw_count(endpoint, CW_COUNTER_CHUNK_SAMPLES, 1);
     const void *data;
-    uint32_t bytes = cw_chunk_source(endpoint, operation, operation->position, wanted, wanted, &data);
+    uint32_t bytes = cw_chunk_source(endpoint, question->data, wanted, wanted, &data);
     struct candidate list[CANDIDATES_MAX];
-    uint32_t count = candidates_list(endpoint, operation->source.element, byte_ns, list);
-    double best = CW_SAMPLE_GAIN * byte_ns;
+    uint32_t count = candidates_list(endpoint, question->element, question->byte_ns, list);
+    double best = CW_SAMPLE_GAIN * question->byte_ns;
     bool found = false;
     for (uint32_t i = 0; i < count; i++) {
         struct cw_codec_plan plan = cw_codec_plan(scratch, list[i].codec, list[i].element, data, bytes);
         uint32_t taken = 0;
-        uint32_t chunk_bytes = cw_codec_fill(scratch, plan, data, bytes, chunk, cw_chunk_room(flow), &taken);
+        uint32_t chunk_bytes = cw_codec_fill(scratch, plan, data, bytes, chunk, question->path->chunk_bytes, &taken);
         if (chunk_bytes == 0) {
             continue;
         }
         double rate = (double)taken / chunk_bytes;
         double own_ns;
-        double ns = cw_sample_packed_ns(endpoint, list[i].codec, byte_ns, rate, taken, &own_ns);
+        double ns = cw_sample_packed_ns(endpoint, list[i].codec, question->byte_ns, rate, taken, &own_ns);
         if (endpoint->compress->config.mode == CW_COMPRESSION_ON ? !found || rate > (double)kind->rate : ns < best) {
             best = ns;
             found = true;

@@ -1,0 +1,22 @@
+/* sample: what codecs would make of the data that comes next. */
+#pragma once
+
+#include "dataplane/compress/choice.h"
+
+#define CW_SAMPLE_GAIN 0.97 /* of the time without compression: a plan must save more */
+
+struct cw_sample_question {
+    const struct cw_compress_path *path;
+    struct cw_compress_kind *kind;
+    enum cw_element element;
+    const struct cw_chunk_data *data;
+    double byte_ns; /* that the path takes for a byte as it is */
+};
+
+/* Finds the best plan for the data: by inequality (3) of cMPI, or, with CW_COMPRESSION_ON, by rate alone. Sets the kind's
+ * plan, its rate, and what a packet takes. False: none is worth it, and the kind is what it was. */
+bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_sample_question *question);
+
+/* Nanoseconds that a byte takes with a codec of this rate, in chunks for `taken` bytes; the codec's part in *own_ns. */
+double cw_sample_packed_ns(const struct cw_endpoint *endpoint, enum cw_codec codec, double byte_ns, double rate,
+                           double taken, double *own_ns);
