@@ -43,8 +43,10 @@ struct plan_puts_options {
     uint64_t wan_delay_ns;
     double wan_loss; /* of frames on these links */
     enum plan_puts_wan wan;
-    uint64_t enter_delay_max_ns; /* ranks begin at times drawn up to this */
-    uint32_t slots_kept_max;     /* as in collectives/execute/transport_puts.h, and likewise below */
+    uint64_t enter_delay_max_ns;          /* ranks begin at times drawn up to this */
+    bool smooth;                          /* ranks send doubles that can be compressed, not random bytes */
+    enum cw_compression_mode compression; /* codecs take no time there */
+    uint32_t slots_kept_max;              /* as in collectives/execute/transport_puts.h, and likewise below */
     uint32_t put_count_max;
     struct cw_endpoint_config endpoint; /* address, key, seed and numbers of peers are filled in */
     uint32_t crash_rank;                /* this process ends without a word at crash_ns; PLAN_PUTS_NOBODY: none does */
@@ -59,6 +61,8 @@ struct plan_puts_counts {
     uint64_t data;
     uint64_t retransmitted;
     uint64_t acknowledgements;
+    uint64_t chunk_raw_bytes; /* sent in chunks, as they were ... */
+    uint64_t chunk_bytes;     /* ... and as they travelled */
 };
 
 /* The most that any rank has taken. */

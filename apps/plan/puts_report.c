@@ -22,6 +22,8 @@ static struct plan_puts_counts counts_of(const struct plan_puts_rank *rank)
         counts.data = cw_endpoint_counter(rank->endpoint, CW_COUNTER_DATA_OUT);
         counts.retransmitted = cw_endpoint_counter(rank->endpoint, CW_COUNTER_RETRANSMITTED);
         counts.acknowledgements = cw_endpoint_counter(rank->endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+        counts.chunk_raw_bytes = cw_endpoint_counter(rank->endpoint, CW_COUNTER_CHUNK_RAW_OUT);
+        counts.chunk_bytes = cw_endpoint_counter(rank->endpoint, CW_COUNTER_CHUNK_BYTES_OUT);
     }
     return counts;
 }

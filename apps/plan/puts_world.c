@@ -78,6 +78,8 @@ static int regions_create(struct plan_puts_rank *rank)
     const struct plan_rank_buffers *buffers = &rank->world->buffers.ranks[rank->rank];
     int status = CW_OK;
     rank->endpoint = rank->world->hosts.list[rank->rank].endpoint;
+    const struct cw_compression compression = {.mode = rank->world->options->compression};
+    status = cw_endpoint_compress(rank->endpoint, &compression);
     for (uint32_t i = CW_BUFFER_SEND; i <= CW_BUFFER_SCRATCH && status == CW_OK; i++) {
         uint32_t rights = i == CW_BUFFER_SEND ? CW_REGION_LOCAL : CW_REGION_WRITE;
         if (buffers->bytes[i] > 0) {
@@ -206,7 +208,8 @@ static int buffers_create(struct plan_puts *world)
     world->truth_count = runs < PLAN_PUTS_TRUTHS ? runs : PLAN_PUTS_TRUTHS;
     for (uint32_t i = 0; i < world->truth_count; i++) {
         uint64_t salt = cw_random_derive(world->options->seed, i + 1);
-        if (plan_truth_create(&world->truths[i], world->plan, salt, error, sizeof(error)) != 0) {
+        if (plan_truth_create(&world->truths[i], world->plan, salt, world->options->smooth, error, sizeof(error)) !=
+            0) {
             return plan_puts_fail(world, "%s", error);
         }
     }

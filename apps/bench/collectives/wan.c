@@ -124,6 +124,8 @@ int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective
     options.wan_delay_ns = of->wan_delay_ns;
     options.wan_loss = of->wan_loss;
     options.wan = of->wan;
+    options.smooth = of->smooth;
+    options.compression = of->compression;
     options.limit_ns = LIMIT_S * 1000000000ull;
     uint64_t slot_bytes = (plan_puts_message_bytes(plan) + 63) / 64 * 64;
     options.endpoint.pool_slot_bytes =
@@ -137,7 +139,9 @@ int bench_wan_run(const struct bench_wan_case *of, enum cw_collective collective
     for (uint64_t run = 0; run < of->runs; run++) {
         sorted[run] = (double)times[run + 1];
     }
+    const struct plan_puts_counts *counts = &report.counts;
     *result = (struct bench_wan_result){
+        .rate = counts->chunk_bytes > 0 ? (double)counts->chunk_raw_bytes / (double)counts->chunk_bytes : 0,
         .median_ns = cw_statistics_median(sorted, of->runs),
         .first_ns = (double)report.first_ns,
         .model_ns = bench_wan_model_ns(of, algorithm, senders),
@@ -172,10 +176,13 @@ static void csv_print(const struct settings *settings, enum cw_collective collec
 }
 
 static void line_report(struct settings *settings, enum cw_collective collective, const char *algorithm,
-                        uint32_t senders, const struct bench_wan_result *result, double baseline_ns)
+                        uint32_t senders, const struct bench_wan_result *result, const struct bench_wan_result *packed,
+                        double baseline_ns)
 {
     char who[64];
     bool modelled = result->model_ns > 0;
+    bool is_packed = packed->rate > 0;
+    double sooner = is_packed ? result->median_ns / packed->median_ns : 0;
     snprintf(who, sizeof(who), senders > 0 ? "%s n=%u" : "%s", algorithm, senders);
     csv_print(settings, collective, who, result);
     const struct app_cell cells[] = {
@@ -189,6 +196,10 @@ static void line_report(struct settings *settings, enum cw_collective collective
         app_number("model_ns", "model/ms", 1, 1e-6, result->model_ns),
         app_when(modelled, app_number(NULL, "of model", 2, 1, result->median_ns / result->model_ns)),
         app_number("baseline_ratio", "ratio", 2, 1, baseline_ns > 0 ? baseline_ns / result->median_ns : 0),
+        app_when(is_packed, app_number("compressed_p50_ns", "packed/ms", 1, 1e-6, packed->median_ns)),
+        app_when(is_packed, app_number("speed_up", "speed-up", 2, 1, sooner)),
+        app_when(is_packed, app_number("compression_rate", "rate", 2, 1, packed->rate)),
+        app_when(is_packed, app_number(NULL, "of rate", 2, 1, is_packed ? sooner / packed->rate : 0)),
         app_count("wan_dropped_frames", "dropped", result->wan_dropped),
         app_count("wan_queue_max_bytes", "queue bytes", result->wan_queue_max_bytes),
         app_count("retransmitted", "sent again", result->retransmitted),
@@ -209,14 +220,17 @@ static int algorithm_run(struct settings *settings, enum cw_collective collectiv
 {
     bool takes = takes_senders(collective, name);
     for (size_t i = 0; i < (takes ? settings->senders.count : 1); i++) {
-        struct bench_wan_result result;
+        struct bench_wan_result result, packed = {.rate = 0};
         uint32_t senders = takes ? (uint32_t)settings->senders.values[i] : 0;
         app_progress_step(settings->done++, settings->all, name);
-        int code = bench_wan_run(&settings->of, collective, name, senders, 0, &result);
+        struct bench_wan_case of = settings->of;
+        int code = bench_wan_run(&of, collective, name, senders, 0, &result);
+        of.compression = CW_COMPRESSION_AUTO;
+        code = code == APP_EXIT_SUCCESS && of.smooth ? bench_wan_run(&of, collective, name, senders, 0, &packed) : code;
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
-        line_report(settings, collective, name, senders, &result, *baseline_ns);
+        line_report(settings, collective, name, senders, &result, &packed, *baseline_ns);
         *baseline_ns = *baseline_ns > 0 ? *baseline_ns : result.median_ns;
     }
     return APP_EXIT_SUCCESS;
@@ -323,6 +337,7 @@ int bench_wan(int argc, char **argv)
         OPTION_TEXT("wan", "known|found|lan|free", "as for `causeway plan run` (known)", &wan),
         OPTION_COUNT("runs", "after the first, which sets connections up (1)", &of->runs, 1, BENCH_WAN_RUNS_MAX),
         OPTION_COUNT("seed", "of everything random (1)", &of->seed, 0, 0),
+        OPTION_FLAG("compress", "of doubles, and once more with compression, whose codecs take no time", &of->smooth),
         OPTION_TEXT("algorithm", "NAME", "just this one of them (all)", &settings.only),
         OPTION_TEXT("csv", "FILE", "also writes the model's times and these as CSV, for `causeway draw --times`",
                     &settings.csv_path),

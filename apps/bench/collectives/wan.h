@@ -18,6 +18,8 @@ struct bench_wan_case {
     enum plan_puts_wan wan;
     uint64_t runs; /* measured ones, after one that sets up connections */
     uint64_t seed;
+    bool smooth; /* of doubles that can be compressed, not of random bytes */
+    enum cw_compression_mode compression;
 };
 
 enum { BENCH_WAN_RUNS_MAX = 20 };
@@ -26,6 +28,7 @@ struct bench_wan_result {
     double median_ns;
     double first_ns; /* of the run that sets up connections */
     double model_ns; /* 0: the model has no such algorithm */
+    double rate;     /* of all that was compressed; 0: nothing was */
     uint64_t wan_dropped;
     uint64_t wan_queue_max_bytes;
     uint64_t retransmitted;
