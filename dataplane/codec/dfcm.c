@@ -97,7 +97,7 @@ BODY void put(struct halves *out, uint64_t difference)
     uint32_t bits = out->shift + 4 * halves;
     out->at += bits / 8;
     out->shift = bits & 4;
-    out->kept = out->shift != 0 ? difference >> (60 - 4 * zeros) & 15 : 0;
+    out->kept = difference >> (60 - 4 * zeros) & (0 - (out->shift >> 2)) & 15; /* no branch: it could not be foreseen */
 }
 
 /* One value: the four bits, and what follows; moves the place on, in half bytes. */
@@ -110,7 +110,8 @@ BODY uint64_t get(const uint8_t *from, size_t *place)
     size_t begin = *place + 1;
     memcpy(&low, from + begin / 2, 8);
     memcpy(&high, from + begin / 2 + 1, 8);
-    uint64_t difference = (begin & 1) != 0 ? low >> 4 | high >> 56 << 60 : low;
+    uint64_t odd = begin & 1;
+    uint64_t difference = low >> 4 * odd | (high >> 56 << 60 & (0 - odd));
     *place = begin + 16 - zeros;
     return difference & UINT64_MAX >> 4 * zeros;
 }
@@ -157,31 +158,74 @@ BODY size_t stream_out(struct context *context, struct cw_dfcm_line *lines, cons
     return i;
 }
 
+/* ---- the way back ----
+ *
+ * Each value waits for the one before, so that the time is that of one chain: its sums of doubles, and nothing else that
+ * can be helped. So all of it stays in vector registers, of which the lower half counts; the line that is looked up stays
+ * in registers as long as it is the same one; and which one comes next is foreseen from the prediction. */
+
+typedef double number __attribute__((vector_size(16)));
+typedef uint64_t words __attribute__((vector_size(16)));
+
+BODY number without_nan(number value)
+{
+    if (__builtin_expect(value[0] != value[0], 0)) {
+        __asm__ volatile(""); /* a branch: nobody waits for it */
+        return (number){0, 0};
+    }
+    return value;
+}
+
+/* As predict. */
+BODY number predicted(number latest, number before)
+{
+    words far_apart = ((words)latest ^ (words)before) >> (64 - TOP_BITS);
+    words mask = (words)(far_apart == 0);
+    return latest + (number)((words)(latest - before) & mask);
+}
+
 /* Reads values while there are `readable` bytes; false: they are used up before. */
 BODY bool stream_in(struct context *context, struct cw_dfcm_line *lines, const uint8_t *from, size_t readable,
                     size_t *place, uint8_t *values, size_t *done, size_t count, uint16_t *touched)
 {
     struct context now = *context;
+    struct cw_dfcm_line *line = &lines[now.index];
+    number last = {now.last, 0}, latest = {line->latest, 0}, before = {line->before, 0};
     size_t i = *done;
-    for (; i < count && *place / 2 + VALUE_BYTES_MAX <= readable; i++) {
-        struct cw_dfcm_line *line = &lines[now.index];
+    size_t at = *place;
+    for (; i < count && at / 2 + VALUE_BYTES_MAX <= readable; i++) {
         if (touched != NULL) {
             touched[i] = (uint16_t)now.index;
         }
-        double step = predict(line);
-        double value = double_of(get(from, place) ^ number_bits(now.last + step));
-        memcpy(values + 8 * i, &value, sizeof(value));
-        /* The next line is looked up where the prediction says; a branch tells whether it was right in its first bits.
-         * Processors foresee that, and need not wait for the value. */
-        uint32_t foreseen = (top(step) ^ now.newer ^ now.older) % CW_DFCM_LINES;
-        learn(&now, line, value);
-        if (now.index != foreseen) {
+        number step = predicted(latest, before);
+        words difference = {get(from, &at), 0};
+        number value = (number)((words)without_nan(last + step) ^ difference);
+        uint64_t bits = ((words)value)[0];
+        memcpy(values + 8 * i, &bits, sizeof(bits));
+        before = latest;
+        latest = without_nan(value - last);
+        last = value;
+        line->before = before[0];
+        line->latest = latest[0];
+        uint32_t foreseen = (top(step[0]) ^ now.newer ^ now.older) % CW_DFCM_LINES;
+        uint32_t newest = top(latest[0]);
+        uint32_t index = (newest ^ now.newer ^ now.older) % CW_DFCM_LINES;
+        now.older = now.newer << 5;
+        now.newer = newest << 5;
+        if (index != foreseen) {
             __asm__ volatile("");
-            foreseen = now.index;
+            foreseen = index;
         }
-        now.index = foreseen;
+        if (foreseen != now.index) {
+            line = &lines[foreseen];
+            latest = (number){line->latest, 0};
+            before = (number){line->before, 0};
+            now.index = foreseen;
+        }
     }
+    now.last = last[0];
     *context = now;
+    *place = at;
     *done = i;
     return i == count;
 }

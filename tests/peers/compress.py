@@ -56,7 +56,8 @@ def kernels(options, rounds):
 
 
 def seconds(result):
-    return statistics.median(float(line) for line in result.stdout.split())
+    """Of each round, without and with compression."""
+    return list(zip(*(map(float, line.split()) for line in result.stdout.splitlines())))
 
 
 def wide(options, rounds, program):
@@ -67,30 +68,24 @@ def wide(options, rounds, program):
             file.write('{"clusters": [%s, %s], "links": [{"between": ["a", "b"], "rate": "%s", "delay": "%s", "queue": "4MB"}]}' % (site % "a", site % "b", link, delay))
             file.flush()
             for call in ["bcast", "allreduce"]:
-                times, rates = {"off": [], "auto": []}, []
-                for _ in range(rounds):
-                    for compression, list_ in times.items():
-                        result = run(options.build, compression, ["-n", "4", "--emulate", f"topology={file.name},memif"], [program, call, str(32 << 20), "2", "smooth"])
-                        list_.append(seconds(result))
-                        if compression == "auto":
-                            rates.append(chunks(result.stderr)[0])
-                off, auto, rate = statistics.median(times["off"]), statistics.median(times["auto"]), statistics.median(rates)
+                result = run(options.build, "auto", ["-n", "4", "--emulate", f"topology={file.name},memif"], [program, call, str(32 << 20), str(2 * rounds), "smooth"])
+                off, auto = map(statistics.median, seconds(result))
+                rate, _ = chunks(result.stderr)
                 print(f"{call:10} {link:8} {delay:6} {off:8.2f} {auto:8.2f} {off / auto:8.2f} {rate:6.2f} {off / auto / rate:6.2f}", flush=True)
 
 
 def never(options, rounds, program):
     sizes = [1, 64, 1000, 8000, 65536, 1 << 20, 16 << 20, 64 << 20]
-    print(f"{'where':18} {'field':7} " + " ".join(f"{size:>9}" for size in sizes))
+    print("auto beside off: all rounds together, samples and trials included; then the median round")
+    print(f"{'where':18} {'field':7} " + " ".join(f"{size:>11}" for size in sizes))
     for where, how in NEVER:
         for field in ["random", "smooth"]:
             row = []
             for size in sizes:
-                times = {"off": [], "auto": []}
-                for _ in range(rounds):
-                    for compression, list_ in times.items():
-                        list_.append(seconds(run(options.build, compression, how, [program, "send", str(size), str(max(4, min(400, (64 << 20) // size))), field])))
-                row.append(statistics.median(times["auto"]) / statistics.median(times["off"]))
-            print(f"{where:18} {field:7} " + " ".join(f"{ratio:9.3f}" for ratio in row), flush=True)
+                count = str(rounds * max(4, min(400, (64 << 20) // size)))
+                off, auto = seconds(run(options.build, "auto", how, [program, "send", str(size), count, field]))
+                row.append((sum(auto) / sum(off), statistics.median(auto) / statistics.median(off)))
+            print(f"{where:18} {field:7} " + " ".join(f"{total:5.3f} {median:5.3f}" for total, median in row), flush=True)
 
 
 def main():
