@@ -80,14 +80,15 @@ def wide(options, rounds, program):
 
 def never(options, rounds, program):
     sizes = [1, 64, 1000, 8000, 65536, 1 << 20, 16 << 20, 64 << 20]
-    print("auto beside off: all rounds together, samples and trials included; then the median round")
+    print("auto beside off: all rounds together, samples and trials included; then the median round. control: off beside off, which is what the machine does by itself")
     print(f"{'where':18} {'field':7} " + " ".join(f"{size:>11}" for size in sizes))
     for where, how in NEVER:
-        for field in ["random", "smooth"]:
+        for field in ["random", "smooth", "control"]:
             row = []
             for size in sizes:
                 count = str(rounds * max(4, min(400, (64 << 20) // size)))
-                off, auto = seconds(run(options.build, "auto", how, [program, "send", str(size), count, field]))
+                compression, data = ("off", "random") if field == "control" else ("auto", field)
+                off, auto = seconds(run(options.build, compression, how, [program, "send", str(size), count, data]))
                 row.append((sum(auto) / sum(off), statistics.median(auto) / statistics.median(off)))
             print(f"{where:18} {field:7} " + " ".join(f"{total:5.3f} {median:5.3f}" for total, median in row), flush=True)
 
