@@ -15,8 +15,9 @@ enum {
     WAIT_DOUBLINGS = 8,     /* ... then twice as many, up to 2 GiB */
     EPOCH_MIN = 128 << 10,  /* bytes of a trial that go in one way before the other has its turn */
     EPOCH_MAX = 4 << 20,
-    EPOCHS = 4,       /* of a trial */
-    TRUST_EPOCHS = 8, /* that a trial is good for, at first */
+    EPOCHS = 4,        /* of a trial */
+    TRIALS_MIXED = 2,  /* in a row whose halves disagree, before that counts as no */
+    TRUST_EPOCHS = 16, /* that a trial is good for, at first */
     TRUST_DOUBLINGS = 7,
     PLAN_BYTES = 1 << 20,      /* that a plan is good for */
     PLAN_BYTES_MIN = 32 << 10, /* ... and that it stays at least, however bad it has become */
@@ -69,6 +70,7 @@ static void refuse(const struct cw_endpoint *endpoint, struct cw_compress_kind *
     kind->skip = 0;
     kind->packs = false;
     kind->successes = 0;
+    kind->mixed = 0;
     kind->unfit = 0;
     kind->wait_bytes = (uint64_t)(always(endpoint) ? EPOCH_MIN : WAIT_FIRST) << kind->failures;
     kind->failures = (uint8_t)(kind->failures + (kind->failures < WAIT_DOUBLINGS));
@@ -79,15 +81,13 @@ static void take(struct cw_compress_kind *kind)
     kind->state = CW_COMPRESS_PACKED;
     kind->packs = true;
     kind->failures = 0;
+    kind->mixed = 0;
     kind->wait_bytes = ((uint64_t)TRUST_EPOCHS << kind->successes) * kind->epoch_bytes;
     kind->successes = (uint8_t)(kind->successes + (kind->successes < TRUST_DOUBLINGS));
 }
 
-static void trial_begin(const struct cw_compress_path *path, struct cw_compress_kind *kind)
+static void trial_start(struct cw_compress_kind *kind)
 {
-    uint64_t epoch = 2 * path->window_bytes;
-    epoch = epoch < EPOCH_MAX ? epoch : EPOCH_MAX;
-    kind->epoch_bytes = epoch > EPOCH_MIN ? epoch : EPOCH_MIN;
     kind->epoch_left = kind->epoch_bytes;
     kind->epochs = 0;
     kind->state = CW_COMPRESS_TRIAL;
@@ -97,8 +97,17 @@ static void trial_begin(const struct cw_compress_path *path, struct cw_compress_
     memset(kind->trial, 0, sizeof(kind->trial));
 }
 
+static void trial_begin(const struct cw_compress_path *path, struct cw_compress_kind *kind)
+{
+    uint64_t epoch = 2 * path->window_bytes;
+    epoch = epoch < EPOCH_MAX ? epoch : EPOCH_MAX;
+    kind->epoch_bytes = epoch > EPOCH_MIN ? epoch : EPOCH_MIN;
+    trial_start(kind);
+}
+
 /* What has been acknowledged so far tells. Packets of one way come back in order, so that its bytes say which half of
- * the trial they belong to; a way has won if it has in both halves. */
+ * the trial they belong to; a way has won if it has in both halves. Where they disagree, since other things than the
+ * link had a say, another trial decides. */
 static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     const struct cw_compress_way(*halves)[2] = kind->trial;
@@ -112,12 +121,15 @@ static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_k
     if (kind->epochs < EPOCHS || halves[1][0].bytes < enough || halves[1][1].bytes < enough) {
         return;
     }
-    bool has_won = true;
+    uint32_t won = 0;
     for (uint32_t half = 0; half < 2; half++) {
-        has_won = has_won && way_ns(&halves[half][1]) < trial_least * way_ns(&halves[half][0]);
+        won += way_ns(&halves[half][1]) < trial_least * way_ns(&halves[half][0]);
     }
-    if (has_won) {
+    if (won == 2) {
         take(kind);
+    } else if (won == 1 && kind->mixed < TRIALS_MIXED) {
+        kind->mixed++;
+        trial_start(kind);
     } else {
         refuse(endpoint, kind);
     }

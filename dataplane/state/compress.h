@@ -26,6 +26,7 @@ struct cw_compress_kind {
     uint8_t epochs;    /* TRIAL: that are over */
     uint8_t failures;  /* samples and trials in a row that said no */
     uint8_t successes; /* trials in a row that said yes */
+    uint8_t mixed;     /* trials in a row whose halves disagreed */
     uint8_t unfit;     /* packets in a row that became no shorter */
     uint16_t skip;     /* packets that are not tried, for that */
     struct cw_codec_plan plan;
