@@ -379,8 +379,8 @@ struct cw_get {
     enum cw_element element; /* what the bytes are, for whoever compresses them: a hint */
 };
 
-/* Errors as cw_put. A get that fails later gives a CW_EVENT_GET with a negative status: CW_ERROR_REMOTE_ACCESS also where
- * the peer's bytes have changed while they travelled compressed. */
+/* Errors as cw_put. A get that fails later gives a CW_EVENT_GET with a negative status: CW_ERROR_REMOTE_ACCESS also
+ * where the peer's bytes have changed while they travelled compressed. */
 int cw_get(struct cw_endpoint *endpoint, const struct cw_get *get);
 
 /* A small message: lands in a slot of the receiver's pool, for which the sender holds credit or asks first. */

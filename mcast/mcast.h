@@ -54,8 +54,8 @@ void cw_mcast_config_init(struct cw_mcast_config *config);
  * CW_ERROR_BUSY (it has one), CW_ERROR_MEMORY. */
 int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,
                     char *error, size_t error_bytes);
-/* Packets of groups are IP packets of this size at most, from the next one on, if the port's are not smaller: a path to
- * some member may be narrower, and what is sent to all at once has to pass all of them. */
+/* Packets of groups are IP packets of this size at most, from the next message on, if the port's are not smaller: a
+ * path to some member may be narrower, and what is sent to all at once has to pass all of them. */
 void cw_mcast_mtu(struct cw_mcast *mcast, uint32_t mtu_bytes);
 /* Shuts all groups. NULL is allowed. */
 void cw_mcast_destroy(struct cw_mcast *mcast);
@@ -119,8 +119,9 @@ enum cw_mcast_flags {
 
 /* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if
  * `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both together
- * have no more than CW_MCAST_INLINE_MAX bytes. CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one
- * that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
+ * have no more than CW_MCAST_INLINE_MAX bytes: of what changes members get the old, the new, or zeros. CW_OK;
+ * CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot, a head of more than
+ * CW_MCAST_INLINE_MAX bytes. */
 struct cw_mcast_put {
     const void *head; /* NULL: none */
     uint32_t head_bytes;

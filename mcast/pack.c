@@ -1,5 +1,5 @@
-/* Messages to a group that travel compressed: once for all members, however many there are. A chunk says where its bytes
- * belong, as every packet does; its sender keeps what each stands for, to make it again. */
+/* Messages to a group that travel compressed: once for all members, however many there are. A chunk says where its
+ * bytes belong, as every packet does; its sender keeps what each stands for, to make it again. */
 #include <stdlib.h>
 
 #include "mcast/state.h"
@@ -15,6 +15,10 @@ struct part {
 struct packing {
     struct cw_compress_flow choice;
     struct part parts[CW_MCAST_WINDOW]; /* by number modulo */
+    /* what was made last: a port that has no packet is asked again and again */
+    uint64_t made_number; /* 0: nothing */
+    struct load made;
+    uint8_t chunk[CW_PORT_MTU_MAX];
 };
 
 static struct part *part_at(const struct stream *stream, uint64_t number)
@@ -56,6 +60,7 @@ void mcast_pack_end(struct stream *stream)
     struct message *message = mcast_message(stream, sending->message_at);
     if (message->is_packed && message->end == UINT64_MAX) {
         message->end = sending->next + mcast_packets(message->bytes - sending->position, message->room);
+        sending->packing->made_number = 0; /* of what has not left */
     }
 }
 
@@ -70,38 +75,74 @@ static struct cw_chunk_data data_of(const struct message *message, const struct 
     return (struct cw_chunk_data){source, cursor, position, bytes - position};
 }
 
-void mcast_pack_load(struct stream *stream, const struct message *message, struct load *load)
+/* True if the load of this number was the last that was made, which it is again. */
+static bool is_made(const struct packing *packing, uint64_t number, struct load *load)
+{
+    if (packing->made_number != number) {
+        return false;
+    }
+    *load = packing->made;
+    return true;
+}
+
+static void made_keep(struct packing *packing, uint64_t number, const struct load *load)
+{
+    packing->made_number = number;
+    packing->made = *load;
+}
+
+/* As much of a message as the packet takes compressed. False: it goes as it is. */
+static bool chunk_make(struct stream *stream, const struct message *message, struct load *load)
 {
     struct cw_endpoint *endpoint = stream->group->mcast->endpoint;
+    struct packing *packing = stream->sending->packing;
     const struct cw_compress_path path = path_of(stream, message);
-    if (message->end != UINT64_MAX) { /* so many packets are left, each with as much as it takes */
-        return;
-    }
     struct cw_source source;
     struct cw_source_cursor cursor;
     const struct cw_chunk_data data = data_of(message, load, &source, &cursor);
-    uint32_t taken = path.state->kinds[message->element].taken;
     load->plan = cw_compress_plan(endpoint, &path, message->element, &data);
-    if (load->plan.codec != CW_CODEC_NONE) {
-        uint32_t room = path.chunk_bytes - load->head_bytes;
-        load->chunk_bytes = cw_chunk_fill(endpoint, load->plan, &data, load->chunk, room, &taken);
-        if (load->chunk_bytes > 0) {
-            load->bytes = load->head_bytes + taken;
-            return;
-        }
-        load->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};
+    if (load->plan.codec == CW_CODEC_NONE) {
+        return false;
     }
-    if (load->bytes < message->bytes - load->position) { /* the next one begins with a whole element */
+    uint32_t room = path.chunk_bytes - load->head_bytes;
+    uint64_t likely = path.state->kinds[message->element].taken;
+    uint32_t taken = (uint32_t)(likely * room / path.chunk_bytes);
+    load->chunk = packing->chunk;
+    load->chunk_bytes = cw_chunk_fill(endpoint, load->plan, &data, packing->chunk, room, &taken);
+    if (load->chunk_bytes == 0) {
+        load->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};
+        return false;
+    }
+    load->bytes = load->head_bytes + taken;
+    return true;
+}
+
+void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
+{
+    struct packing *packing = stream->sending->packing;
+    if (message->end != UINT64_MAX) { /* so many packets are left, each with as much as it takes */
+        return;
+    }
+    if (is_made(packing, number, load)) {
+        return;
+    }
+    bool is_chunk = cw_compress_may(stream->group->mcast->endpoint) && chunk_make(stream, message, load);
+    if (!is_chunk && load->bytes < message->bytes - load->position) { /* the next one begins with a whole element */
         load->bytes -= (load->bytes - load->head_bytes) % 8;
     }
+    made_keep(packing, number, load);
 }
 
 void mcast_pack_load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
 {
     struct cw_endpoint *endpoint = stream->group->mcast->endpoint;
+    struct packing *packing = stream->sending->packing;
     const struct part *part = part_at(stream, number);
     struct cw_source source;
     struct cw_source_cursor cursor;
+    if (is_made(packing, number, load)) {
+        return;
+    }
     load->position = part->position;
     load->bytes = part->bytes;
     load->head_bytes = part->position == 0 ? message->head_bytes : 0;
@@ -112,11 +153,13 @@ void mcast_pack_load_again(struct stream *stream, const struct message *message,
     const struct cw_chunk_data data = data_of(message, load, &source, &cursor);
     uint32_t room = message->room - (uint32_t)sizeof(struct cw_mcast_chunk) - load->head_bytes;
     uint32_t raw_bytes = load->bytes - load->head_bytes;
-    load->chunk_bytes = cw_chunk_refill(endpoint, load->plan, &data, load->chunk, room, raw_bytes);
+    load->chunk = packing->chunk;
+    load->chunk_bytes = cw_chunk_refill(endpoint, load->plan, &data, packing->chunk, room, raw_bytes);
     if (load->chunk_bytes == 0) { /* its owner has changed what he was not to change: nobody can tell what it was */
         load->plan = (struct cw_codec_plan){CW_CODEC_RUN, 0};
-        load->chunk_bytes = cw_chunk_blank(endpoint, load->chunk, room, raw_bytes);
+        load->chunk_bytes = cw_chunk_blank(endpoint, packing->chunk, room, raw_bytes);
     }
+    made_keep(packing, number, load);
 }
 
 void mcast_pack_sent(struct stream *stream, const struct message *message, uint64_t number, const struct load *load)
@@ -124,7 +167,8 @@ void mcast_pack_sent(struct stream *stream, const struct message *message, uint6
     struct part *part = part_at(stream, number);
     const struct cw_compress_path path = path_of(stream, message);
     *part = (struct part){load->position, load->bytes, (uint8_t)message->element, load->plan};
-    const struct cw_compress_packet packet = packet_of(part, load->head_bytes + load->chunk_bytes);
+    struct cw_compress_packet packet = packet_of(part, load->chunk_bytes);
+    packet.raw_bytes -= load->chunk_bytes > 0 ? load->head_bytes : 0;
     cw_compress_sent(stream->group->mcast->endpoint, &path, &packet);
 }
 

@@ -226,7 +226,7 @@ static bool pieces_find(const struct cw_mcast_data *data, uint32_t bytes, struct
         return true;
     }
     const struct cw_mcast_chunk *chunk = (const struct cw_mcast_chunk *)(data + 1);
-    if (bytes < sizeof(*chunk) || bytes - sizeof(*chunk) < chunk->head_bytes) {
+    if (bytes < sizeof(*chunk) || bytes - sizeof(*chunk) < chunk->head_bytes || chunk->raw_bytes == 0) {
         return false;
     }
     const uint8_t *head = (const uint8_t *)(chunk + 1);
@@ -241,6 +241,9 @@ static bool pieces_find(const struct cw_mcast_data *data, uint32_t bytes, struct
 static int piece_expand(const struct stream *stream, struct pieces *pieces)
 {
     const struct cw_mcast_chunk *chunk = pieces->chunk;
+    if (chunk == NULL) {
+        return CW_OK;
+    }
     const struct cw_codec_plan plan = {chunk->codec, chunk->parameter};
     int status = cw_chunk_expand(stream->group->mcast->endpoint, plan, pieces->data[1], pieces->bytes[1],
                                  chunk->raw_bytes, &pieces->data[1]);
@@ -282,14 +285,13 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast->counters.drop_malformed++;
         return;
     }
-    uint32_t raw_bytes = pieces.chunk == NULL ? bytes : (uint32_t)pieces.chunk->head_bytes + pieces.chunk->raw_bytes;
-    struct incoming *incoming = incoming_find(stream, data, raw_bytes);
-    if (incoming == NULL) {
-        return;
-    }
-    int status = pieces.chunk == NULL ? CW_OK : piece_expand(stream, &pieces);
+    int status = piece_expand(stream, &pieces); /* before its message is begun: taken whole, or not at all */
     if (status != CW_OK) {
         *(status == CW_ERROR_MEMORY ? &mcast->counters.drop_room : &mcast->counters.drop_malformed) += 1;
+        return;
+    }
+    struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0] + pieces.bytes[1]);
+    if (incoming == NULL) {
         return;
     }
     store(incoming, data->position, &pieces);

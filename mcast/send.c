@@ -254,7 +254,7 @@ static bool new_send(struct stream *stream)
     }
     load_plain(message, sending->position, &load);
     if (message->is_packed) {
-        mcast_pack_load(stream, message, &load);
+        mcast_pack_load(stream, message, number, &load);
     }
     bool is_last = load.position + load.bytes == message->bytes;
     /* nothing follows at once: then everybody should say at once that it is there */
@@ -369,7 +369,8 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     }
     struct sending *sending = stream->sending;
     uint64_t bytes = put->head_bytes + put->bytes;
-    if (put->head_bytes > CW_MCAST_INLINE_MAX || (!put->is_long && bytes > mcast->config.slot_bytes)) {
+    if (put->head_bytes > CW_MCAST_INLINE_MAX || (unsigned)put->element > CW_ELEMENT_PLAIN ||
+        (!put->is_long && bytes > mcast->config.slot_bytes)) {
         return CW_ERROR_ARGUMENT;
     }
     if (sending->message_next - sending->message_noted == mcast->config.queue_max) {

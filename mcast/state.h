@@ -278,7 +278,7 @@ struct load {
     uint32_t head_bytes;  /* ... of which so many are of its head */
     uint32_t chunk_bytes; /* 0: the rest is as it is in the message */
     struct cw_codec_plan plan;
-    uint8_t chunk[CW_PORT_MTU_MAX];
+    const uint8_t *chunk;
 };
 
 /* ---- group.c ---- */
@@ -377,8 +377,8 @@ bool mcast_pack_wants(struct stream *stream, const struct message *message);
 /* Says, of the message that is being sent, where it ends: from now on it goes as it is. */
 void mcast_pack_end(struct stream *stream);
 /* What the next packet of a packed message has, given what it would have as it is; and what a packet has that was sent
- * before. */
-void mcast_pack_load(struct stream *stream, const struct message *message, struct load *load);
+ * before. Both stay what they are until the packet of another number is asked about. */
+void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load);
 void mcast_pack_load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load);
 /* A packet of a packed message has been sent for the first time; everybody has it. */
 void mcast_pack_sent(struct stream *stream, const struct message *message, uint64_t number, const struct load *load);

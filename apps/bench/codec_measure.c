@@ -1,6 +1,6 @@
-/* Measuring codecs: a field is cut into chunks as flows cut the data of puts (dataplane/compress/), each chunk for a packet
- * of its own, and what is expanded is compared with it. Unlike flows, a codec that fails is tried again with the next
- * packet, and stretches of one value are not RUN's: each codec is to be seen alone. */
+/* Measuring codecs: a field is cut into chunks as flows cut the data of puts (dataplane/compress/), each chunk for a
+ * packet of its own, and what is expanded is compared with it. Unlike flows, a codec that fails is tried again with the
+ * next packet, and stretches of one value are not RUN's: each codec is to be seen alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

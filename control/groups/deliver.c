@@ -175,6 +175,8 @@ int cw_group_send(struct cw_group *group, const struct cw_mcast_put *put)
     }
     struct cw_mcast_put signalled = *put;
     signalled.flags = CW_MCAST_SIGNAL;
+    signalled.lane_tag = 0;
+    signalled.is_long = false;
     return put_send(group, &signalled);
 }
 

@@ -112,8 +112,8 @@ bool cw_group_compression(const struct cw_group *group, enum cw_element element,
 void *cw_group_context(const struct cw_group *group);
 
 /* Sends a put's head and data to all other members. The head is copied, the data must not change before `complete`.
- * Together up to cw_group_message_max. `context` is anything but UINT64_MAX; tag and flags are the group's own. CW_OK; CW_ERROR_AGAIN: not open yet, or too many
- * under way; CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
+ * Together up to cw_group_message_max. `context` is anything but UINT64_MAX; tag and flags are the group's own. CW_OK;
+ * CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
 int cw_group_send(struct cw_group *group, const struct cw_mcast_put *put);
 uint64_t cw_group_message_max(const struct cw_groups *groups);
 

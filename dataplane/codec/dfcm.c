@@ -160,9 +160,9 @@ BODY size_t stream_out(struct context *context, struct cw_dfcm_line *lines, cons
 
 /* ---- the way back ----
  *
- * Each value waits for the one before, so that the time is that of one chain: its sums of doubles, and nothing else that
- * can be helped. So all of it stays in vector registers, of which the lower half counts; the line that is looked up stays
- * in registers as long as it is the same one; and which one comes next is foreseen from the prediction. */
+ * Each value waits for the one before, so that the time is that of one chain: its sums of doubles, and nothing else
+ * that can be helped. So all of it stays in vector registers, of which the lower half counts; the line that is looked
+ * up stays in registers as long as it is the same one; and which one comes next is foreseen from the prediction. */
 
 typedef double number __attribute__((vector_size(16)));
 typedef uint64_t words __attribute__((vector_size(16)));

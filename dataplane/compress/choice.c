@@ -52,8 +52,8 @@ static double best_ns(const struct cw_compress_kind *kind)
     return (double)(now == 0 || (before > 0 && before < now) ? before : now);
 }
 
-/* What the path takes for a byte as it is; 0: not known. A rate that is given is no measurement that a busy processor could
- * spoil. */
+/* What the path takes for a byte as it is; 0: not known. A rate that is given is no measurement that a busy processor
+ * could spoil. */
 static double link_ns(const struct cw_compress_path *path, const struct cw_compress_kind *kind)
 {
     if (path->rate_bps > 0) {

@@ -1,4 +1,5 @@
-/* choice: which data of a path travels compressed, and by which codec. A path is a flow to a peer, or a stream to a group.
+/* choice: which data of a path travels compressed, and by which codec. A path is a flow to a peer, or a stream to a
+ * group.
  *
  * The rule is inequality (3) of Ke, Burtscher and Speight (cMPI, 2004): with R the rate, l1' what the codec takes of
  * both ends for a byte and l0' for a message, S its bytes, and 1/BW what the path takes for a byte,
@@ -39,7 +40,8 @@ static inline bool cw_compress_may(const struct cw_endpoint *endpoint)
     return endpoint->compress != NULL && endpoint->compress->config.mode != CW_COMPRESSION_OFF;
 }
 
-/* How the next packet is to be compressed, of an endpoint that may; CW_CODEC_NONE: not, with parameter of enum cw_sent_plain. */
+/* How the next packet is to be compressed, of an endpoint that may; CW_CODEC_NONE: not, with parameter of enum
+ * cw_sent_plain. */
 struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, const struct cw_compress_path *path,
                                       enum cw_element element, const struct cw_chunk_data *data);
 

@@ -1,5 +1,5 @@
-/* compress: long operations of a flow, as the choice (dataplane/compress/choice.h) asks about them. Owner: whoever turns the
- * endpoint. */
+/* compress: long operations of a flow, as the choice (dataplane/compress/choice.h) asks about them. Owner: whoever
+ * turns the endpoint. */
 #pragma once
 
 #include "dataplane/compress/choice.h"

@@ -1,4 +1,5 @@
-/* What an endpoint and its flows know of compression, as data: compress/choice.c decides, compress/chunk.c carries out. */
+/* What an endpoint and its flows know of compression, as data: compress/choice.c decides, compress/chunk.c carries out.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@ struct cw_compress_way {
     uint64_t ns;
 };
 
-/* One kind of elements on their way to a peer. */
+/* One kind of elements on their way to a peer, or a group. */
 struct cw_compress_kind {
     uint8_t state;     /* enum cw_compress_state */
     bool packs;        /* what is sent now */
@@ -48,12 +49,12 @@ struct cw_compress_kind {
     uint64_t chunk_bytes;
 };
 
-/* Of a flow, from the first time that something could have been compressed. */
+/* Of a flow, or the own stream of a group, from the first time that something could have been compressed. */
 struct cw_compress_flow {
     struct cw_compress_kind kinds[CW_ELEMENTS];
     uint64_t mark_ns; /* up to here the time has been put down to somebody */
     bool is_used;
-    uint32_t under_way; /* packets of long operations that are sent and not acknowledged */
+    uint32_t under_way; /* packets of long operations, or messages, that are sent and not acknowledged */
 };
 
 /* Of an endpoint. */

@@ -172,8 +172,9 @@ static void nothing_falls_over(void **state)
     assert_true(chunks > packets / 5000);
 }
 
-/* A short message of 8 bytes, well signed, from the hostile member. */
-static void message_send(struct mcast_world *world, uint64_t message, uint32_t place)
+/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes, of a
+ * longer one. */
+static void data_send(struct mcast_world *world, uint64_t message, uint32_t place, bool is_damaged)
 {
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
     uint64_t id = mcast_world_group(world);
@@ -188,12 +189,47 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
         .message = message,
         .total = 8,
     };
+    if (is_damaged) {
+        struct cw_mcast_data *data = (struct cw_mcast_data *)at;
+        data->flags = CW_MCAST_PACKED;
+        data->total = 4000;
+        *(struct cw_mcast_chunk *)(data + 1) = (struct cw_mcast_chunk){.raw_bytes = 4000, .codec = CW_CODEC_LORENZO};
+    }
     struct cw_extension_header header = {
         .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
     cw_extension_key(endpoint, id, HOSTILE, &key);
     cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
     cw_extension_flush(endpoint);
+}
+
+static void message_send(struct mcast_world *world, uint64_t message, uint32_t place)
+{
+    data_send(world, message, place, false);
+}
+
+/* What is dropped has done nothing: the message that comes then is taken, as long as it is. */
+static void a_damaged_chunk_begins_nothing(void **state)
+{
+    struct mcast_world_config config;
+    struct mcast_world world;
+    struct cw_event event;
+    mcast_world_config_init(&config, MEMBERS);
+    config.senders = 0;
+    mcast_world_create(&world, &config);
+    for (uint32_t member = 0; member < MEMBERS; member++) {
+        world.hosts.list[member].work = NULL;
+        world.hosts.list[member].holds_events = true;
+    }
+    data_send(&world, 0, 0, true);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    assert_int_equal(cw_mcast_counters(world.members[0].mcast).drop_malformed, 1);
+    message_send(&world, 0, 0);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    assert_int_equal(cw_mcast_counters(world.members[0].mcast).drop_malformed, 1);
+    assert_int_equal(cw_endpoint_events(world.hosts.list[0].endpoint, &event, 1), 1);
+    assert_true(event.kind == CW_EVENT_GROUP_MESSAGE && event.bytes == 8);
+    mcast_world_destroy(&world);
 }
 
 /* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks
@@ -230,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_falls_over),
+        cmocka_unit_test(a_damaged_chunk_begins_nothing),
         cmocka_unit_test(who_counts_wrongly_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* typed [HINT]: ranks 0 and 1 exchange doubles, floats, integers and text that can be compressed, and verify them: contiguous
- * ones, every other one of a vector, and by broadcasts to all. HINT: "causeway_compression" of the communicator. */
+/* typed [HINT]: ranks 0 and 1 exchange doubles, floats, integers and text that can be compressed, and verify them:
+ * contiguous ones, every other one of a vector, and by broadcasts to all. HINT: "causeway_compression" of the
+ * communicator. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* compress send|bcast|allreduce BYTES ROUNDS smooth|random: one exchange again and again, verified, by a communicator
- * without compression and one with it in turn; prints the seconds of both, the slowest rank's. send: to and from the rank half as many further on. */
+ * without compression and one with it in turn; prints the seconds of both, the slowest rank's. send: to and from the
+ * rank half as many further on. */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>

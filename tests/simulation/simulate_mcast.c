@@ -642,12 +642,31 @@ static void what_changes_under_way_holds_nobody_up(void **state)
     mcast_world_destroy(&world);
 }
 
+/* From when it is switched off on nothing more is compressed, not even of what is under way; what was sent before is
+ * still repaired. */
+static void what_is_under_way_can_be_left_plain(void **state)
+{
+    struct mcast_world world;
+    const struct cw_compression off = {.mode = CW_COMPRESSION_OFF};
+    compressing_create(&world, 5, CW_MCAST_BY_NETWORK, 0.02);
+    struct cw_endpoint *endpoint = world.hosts.list[0].endpoint;
+    while (cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT) == 0) {
+        (void)mcast_world_run(&world, 10 * SIMULATION_US);
+    }
+    uint64_t chunks = cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT);
+    assert_int_equal(cw_endpoint_compress(endpoint, &off), CW_OK);
+    must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete");
+    assert_int_equal(cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT), chunks);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_to_every_member),
         cmocka_unit_test(a_group_is_sent_chunks_once),
         cmocka_unit_test(what_changes_under_way_holds_nobody_up),
+        cmocka_unit_test(what_is_under_way_can_be_left_plain),
         cmocka_unit_test(groups_go_by_devices),
         cmocka_unit_test(a_packet_is_one_datagram),
         cmocka_unit_test(what_was_fetched_is_taken),
