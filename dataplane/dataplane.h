@@ -549,6 +549,7 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(CHUNKS_IN, "data packets taken with compressed data")                                                      \
     X(CHUNK_RAW_OUT, "bytes that those sent stand for")                                                          \
     X(CHUNK_BYTES_OUT, "... and have become")                                                                    \
+    X(CHUNK_RAW_IN, "bytes that those taken stand for")                                                          \
     X(CHUNK_SAMPLES, "times that it was asked what compression would do to data")                                \
     X(DROP_CHUNK, "dropped, and the session ended: data that cannot have been compressed so")                    \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \

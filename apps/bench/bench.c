@@ -177,6 +177,7 @@ static const struct {
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
     {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
     {"codec", bench_codec, "what codecs make of data, what they take, and for which links they pay"},
+    {"replay", bench_replay, "what compression is worth to a program that was recorded, in virtual time"},
     {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
     {"loops", bench_loops, "what several loops of a process move, beside one"},
     {"node", bench_node, "what a frame costs the node's thread, by length"},

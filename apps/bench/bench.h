@@ -74,6 +74,9 @@ int bench_crypt(int argc, char **argv);
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);
 
+/* causeway bench replay: a program's trace with and without compression. */
+int bench_replay(int argc, char **argv);
+
 /* causeway bench offload: what a NIC takes over. */
 int bench_offload(int argc, char **argv);
 

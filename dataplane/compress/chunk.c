@@ -103,6 +103,7 @@ int cw_chunk_expand(struct cw_endpoint *endpoint, struct cw_codec_plan plan, con
         return CW_ERROR_DAMAGED;
     }
     cw_count(endpoint, CW_COUNTER_CHUNKS_IN, 1);
+    cw_count(endpoint, CW_COUNTER_CHUNK_RAW_IN, raw_bytes);
     *data = chunks->bytes;
     return CW_OK;
 }
