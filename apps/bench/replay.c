@@ -52,7 +52,7 @@ static void line_report(struct options *options, const struct replay *replay, ui
                  app_number("compression_rate", "rate", 3, 1, (double)packed->raw_bytes / (double)packed->chunk_bytes)),
         app_number("saved_ns", "saved s", 4, 1e-9, saved_ns),
         app_number("inequality_ns", "by (3) s", 4, 1e-9, packed->saved_ns),
-        app_when(is_packed, app_number("saved_to_inequality", "of it", 2, 1, saved_ns / packed->saved_ns)),
+        app_when(packed->saved_ns > 0, app_number("saved_to_inequality", "of it", 2, 1, saved_ns / packed->saved_ns)),
     };
     APP_REPORT(&options->report, cells);
 }

@@ -54,6 +54,7 @@ struct run {
     struct runner *runners;
     struct passage *passages;
     uint8_t *zeros;
+    bool has_begun; /* all are connected */
     uint32_t ended; /* ranks */
     int code;       /* the first thing that went wrong */
 };
@@ -70,8 +71,7 @@ static void failed(struct run *run, uint32_t rank, const char *what)
 
 /* ---- what codecs cost ---- */
 
-/* What chunks from one rank to another, or to all others, have cost so far, of codecs that take it different times: means
- * by bytes. */
+/* Adds the speeds of the codecs that one rank's data to another one has gone by, times its bytes. */
 static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct cw_codec_speed *sums, float *bytes)
 {
     static const enum cw_element elements[] = {CW_ELEMENT_BYTES, CW_ELEMENT_DOUBLE};
@@ -88,6 +88,8 @@ static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct
     }
 }
 
+/* The mean, by bytes, of all that a rank has sent, or others have sent to it: packets do not tell of their codecs. Runs count
+ * as what the codec takes that goes with them. */
 static struct cw_codec_speed speeds_mean(const struct run *run, uint32_t rank, bool out)
 {
     struct cw_codec_speed sums = {0, 0, 0};
@@ -250,7 +252,7 @@ static void take_events(struct runner *runner, struct sim_host *host, uint64_t n
 static void program_turn(struct runner *runner, struct sim_host *host, uint64_t now_ns)
 {
     take_events(runner, host, now_ns);
-    if (runner->now_ns > 0) { /* all are connected */
+    if (runner->run->has_begun) {
         cw_endpoint_clock(host->endpoint, now_ns);
         advance(runner, host, now_ns);
     }
@@ -367,6 +369,7 @@ static int ranks_run(struct run *run, struct replay_result *result)
         failed(run, 0, "the hosts do not reach each other");
     }
     uint64_t start_ns = sim_hosts_now(&run->hosts);
+    run->has_begun = true;
     for (uint32_t rank = 0; rank < run->replay->ranks; rank++) {
         run->runners[rank].now_ns = start_ns;
         sim_host_wake(&run->hosts.list[rank]);
