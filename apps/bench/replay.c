@@ -1,5 +1,5 @@
-/* causeway bench replay: what compression is worth to a program: its trace in virtual time, without and with it. The paper
- * that is compared with: Ke, Burtscher and Speight, Runtime Compression of MPI Messages (2004), Tables 3 and 5. */
+/* causeway bench replay: what compression is worth to a program: its trace in virtual time, without and with it. As
+ * Tables 3 and 5 of Ke, Burtscher and Speight, Runtime Compression of MPI Messages (2004). */
 #include "apps/bench/replay.h"
 
 #include <stdio.h>
@@ -36,12 +36,15 @@ static void line_report(struct options *options, const struct replay *replay, ui
 {
     double saved_ns = (double)off->time_ns - (double)packed->time_ns;
     bool is_packed = packed->chunk_bytes > 0;
+    const struct cw_codec_speed *lorenzo = &options->compression.speeds[CW_CODEC_LORENZO];
     const struct app_cell cells[] = {
         app_text("bench", NULL, 0, "replay"),
         app_text("trace", "trace", options->width, name_of(replay->folder)),
         app_count("ranks", "ranks", replay->ranks),
         app_scaled("rate_bps", "link Mb/s", 0, 1e-6, rate_bps),
         app_count("delay_ns", NULL, options->delay_ns),
+        app_number("lorenzo_fill_ns", NULL, 0, 1, (double)lorenzo->fill_ns),
+        app_number("lorenzo_expand_ns", NULL, 0, 1, (double)lorenzo->expand_ns),
         app_count("bytes_most", NULL, replay->bytes_most),
         app_scaled("off_ns", "off s", 4, 1e-9, off->time_ns),
         app_scaled("auto_ns", "auto s", 4, 1e-9, packed->time_ns),

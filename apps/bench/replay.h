@@ -1,5 +1,5 @@
-/* Replay: what the files of `causeway bench replay` share: the traces of a program's ranks (apps/kernels/trace.h) as steps
- * and messages, and their run on simulated hosts.
+/* Replay: what the files of `causeway bench replay` share: the traces of a program's ranks (apps/kernels/trace.h) as
+ * steps and messages, and their run on simulated hosts.
  *
  * Invariants
  *  - Each message has a place of its own in its receiver's region, and one receive at most.
@@ -68,8 +68,8 @@ struct replay {
     uint64_t bytes_most;       /* that one rank sends, or receives */
 };
 
-/* Reads FOLDER/0.trace and those of the other ranks. One of enum app_exit: what is missing or damaged has been reported.
- * The replay is to be disposed of in any case. */
+/* Reads FOLDER/0.trace and those of the other ranks. One of enum app_exit: what is missing or damaged has been
+ * reported. The replay is to be disposed of in any case. */
 int replay_load(struct replay *replay, const char *folder);
 void replay_dispose(struct replay *replay);
 

@@ -90,7 +90,7 @@ static int rank_read(struct replay *replay, uint32_t rank)
 
 /* ---- receives ---- */
 
-/* The first message of the pair with that tag that nobody has taken; NULL: there is none. `first` is where those begin. */
+/* The first message with that tag that nobody has taken; NULL: there is none. `first`: those before are taken. */
 static struct replay_message *message_find(const struct replay *replay, const struct replay_list *pair, uint32_t *first,
                                            int32_t tag)
 {

@@ -1,5 +1,5 @@
-/* Replay run: simulated hosts do what the traces say. The program of a rank and its dataplane have a core each: steps go on
- * while the dataplane is busy with codecs, but for what they wait for. */
+/* Replay run: simulated hosts do what the traces say. The program of a rank and its dataplane have a core each: steps
+ * go on while the dataplane is busy with codecs, but for what they wait for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct
     }
 }
 
-/* The mean, by bytes, of all that a rank has sent, or others have sent to it: packets do not tell of their codecs. Runs count
- * as what the codec takes that goes with them. */
+/* The mean, by bytes, of all that a rank has sent, or others have sent to it: packets do not tell of their codecs. Runs
+ * count as what the codec takes that goes with them. */
 static struct cw_codec_speed speeds_mean(const struct run *run, uint32_t rank, bool out)
 {
     struct cw_codec_speed sums = {0, 0, 0};
@@ -113,8 +113,8 @@ static struct codec_counters counters_of(const struct cw_endpoint *endpoint)
     };
 }
 
-/* Nanoseconds that codecs take for what the last turn has sent and taken; of what a chunk costs beside its bytes each end
- * has half. */
+/* Nanoseconds that codecs take for what the last turn has sent and taken; of what a chunk costs beside its bytes each
+ * end has half. */
 static uint64_t codec_ns(struct runner *runner, uint32_t rank, const struct cw_endpoint *endpoint)
 {
     struct codec_counters now = counters_of(endpoint), before = runner->counters;

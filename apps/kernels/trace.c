@@ -1,7 +1,7 @@
 /* Trace: records what each rank of a program does, for `causeway bench replay`: loaded in front of the MPI library
- * (LD_PRELOAD), it writes FOLDER/RANK.trace (trace.h) if CAUSEWAY_TRACE names a FOLDER. MPI_Pcontrol(1) begins the trace
- * anew, MPI_Pcontrol(0) ends it: so kernels mark what they time; otherwise it is all from MPI_Init to MPI_Finalize. For
- * programs of one thread. Calls of trace_refused.c end the trace. */
+ * (LD_PRELOAD), it writes FOLDER/RANK.trace (trace.h) if CAUSEWAY_TRACE names a FOLDER. MPI_Pcontrol(1) begins the
+ * trace anew, MPI_Pcontrol(0) ends it: so kernels mark what they time; otherwise it is all from MPI_Init to
+ * MPI_Finalize. For programs of one thread. Calls of trace_refused.c end the trace. */
 #include <stdlib.h>
 
 #include "apps/kernels/trace_record.h"

@@ -1,11 +1,13 @@
-/* Trace: the file that `trace.so` writes of each rank of a program (FOLDER/RANK.trace), and `causeway bench replay` reads.
+/* Trace: the file that `trace.so` writes of each rank of a program (FOLDER/RANK.trace), and `causeway bench replay`
+ * reads.
  *
- * A head; records, each of which follows the one before in the program; a last record TRACE_END. Numbers are those of the
- * machine that has recorded. Behind a record TRACE_SEND there are the bytes of the message, and zeros up to a multiple of
- * TRACE_ALIGNMENT.
+ * A head; records, each of which follows the one before in the program; a last record TRACE_END. Numbers are those of
+ * the machine that has recorded. Behind a record TRACE_SEND there are the bytes of the message, and zeros up to a
+ * multiple of TRACE_ALIGNMENT.
  *
  * Invariants
- *  - Only messages of MPI_COMM_WORLD, between different ranks. Receives name the message that they got: none is a wildcard.
+ *  - Only messages of MPI_COMM_WORLD, between different ranks. Receives name the message that they got: none is a
+ *    wildcard.
  *  - All ranks have the same TRACE_ALLREDUCE and TRACE_BARRIER, in the same order.
  *  - The n-th receive of a peer and tag gets the n-th message of that peer with that tag. */
 #pragma once

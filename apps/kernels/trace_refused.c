@@ -1,5 +1,4 @@
-/* Trace refused: calls that a trace has no records for. The first one ends it: what it moves would be missing. Also missing are
- * calls with counts of MPI_Count, and one-sided ones. */
+/* Trace refused: calls that a trace has no records for. The first one ends it: what it moves would be missing. */
 #include "apps/kernels/trace_record.h"
 
 #define REFUSED(name, parameters, arguments)    \
@@ -116,3 +115,66 @@ REFUSED(MPI_Ialltoallv,
         (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
          const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),
         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request))
+REFUSED(MPI_Send_c, (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),
+        (buf, count, datatype, dest, tag, comm))
+REFUSED(MPI_Recv_c,
+        (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status),
+        (buf, count, datatype, source, tag, comm, status))
+REFUSED(MPI_Isend_c,
+        (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+         MPI_Request *request),
+        (buf, count, datatype, dest, tag, comm, request))
+REFUSED(MPI_Irecv_c,
+        (void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request),
+        (buf, count, datatype, source, tag, comm, request))
+REFUSED(MPI_Sendrecv_c,
+        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+         MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status),
+        (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status))
+REFUSED(MPI_Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm),
+        (buffer, count, datatype, root, comm))
+REFUSED(MPI_Reduce_c,
+        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+         MPI_Comm comm),
+        (sendbuf, recvbuf, count, datatype, op, root, comm))
+REFUSED(MPI_Allreduce_c,
+        (const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
+        (sendbuf, recvbuf, count, datatype, op, comm))
+REFUSED(MPI_Allgather_c,
+        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+         MPI_Datatype recvtype, MPI_Comm comm),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+REFUSED(MPI_Allgatherv_c,
+        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+         const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))
+REFUSED(MPI_Alltoall_c,
+        (const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+         MPI_Datatype recvtype, MPI_Comm comm),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+REFUSED(MPI_Alltoallv_c,
+        (const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
+         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
+REFUSED(MPI_Put,
+        (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+         int target_count, MPI_Datatype target_datatype, MPI_Win win),
+        (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win))
+REFUSED(MPI_Get,
+        (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+         int target_count, MPI_Datatype target_datatype, MPI_Win win),
+        (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win))
+REFUSED(MPI_Accumulate,
+        (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+         int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win),
+        (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win))
+REFUSED(MPI_Rput,
+        (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+         int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request),
+        (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,
+         request))
+REFUSED(MPI_Rget,
+        (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+         int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request),
+        (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win,
+         request))

@@ -102,7 +102,7 @@ def damage(folder):
     path = os.path.join(folder, "0.trace")
     whole = open(path, "rb").read()
     generator = random.Random(1)
-    for _ in range(200):
+    for _ in range(100):
         changed = bytearray(whole)
         for _ in range(generator.randint(1, 3)):
             changed[generator.randrange(len(whole))] = generator.choice([0, 1, 2, 3, 8, 127, 128, 255])

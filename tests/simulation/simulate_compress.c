@@ -229,6 +229,8 @@ static void plain_data_is_left_alone(void **state)
     assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), 0);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
     assert_true(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT) > 1000);
+    assert_int_equal(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_CHUNK_RAW_IN),
+                     cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNK_RAW_OUT));
     sim_hosts_destroy(&hosts);
 }
 
