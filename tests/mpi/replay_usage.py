@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""replay_usage.py CAUSEWAY TRACE PPM SWEEP OTHER: programs are recorded, and replayed in virtual time with and without compression; traces that are damaged, cut off, missing or of programs with OTHER calls are refused. No real time is judged."""
+"""replay_usage.py CAUSEWAY TRACE PPM SWEEP CALLS: programs are recorded, and replayed in virtual time with and without compression; traces that are damaged, cut off, missing or of programs with other calls are refused. No real time is judged."""
 import json
 import os
 import random
@@ -10,7 +10,7 @@ import tempfile
 
 from expectation import exit_code, expect
 
-causeway, recorder, ppm, sweep, other = map(os.path.abspath, sys.argv[1:6])
+causeway, recorder, ppm, sweep, calls = map(os.path.abspath, sys.argv[1:6])
 RANKS = 4
 CODECS = ["--codec-rate", "20Gbps"]
 SEND, SENT, RECEIVE, ALLREDUCE, BARRIER, END = range(1, 7)
@@ -123,6 +123,19 @@ def cut_off(folder):
     refused([folder], 2, path, "No such file")
 
 
+def calls_recorded(folder):
+    """Each call that is recorded moves what it should; what is not ends the trace, but for what comes before the part that is marked."""
+    traces, other = os.path.join(folder, "calls"), os.path.join(folder, "other")
+    result = record(traces, calls)
+    expect(result.returncode == 0 and result.stderr == "", f"what comes before does no harm: {result.stderr}")
+    row = json.loads(replay(traces, "--json", "--rate", "100Mbps", *CODECS).stdout)
+    # rank 0 receives most: the ring, the persistent requests, the broadcast, what the others reduce, what they send to anybody
+    expect(row["bytes_most"] == 24000 * (1 + 6 + 1 + 3) + 8 * (100 + 200 + 300), f"all of it was recorded: {row}")
+    result = record(other, calls, "allgather")
+    expect(result.returncode == 0 and result.stderr.count("MPI_Allgather is not recorded") == RANKS, f"calls that are not recorded are named: {result.stderr}")
+    refused([other], 1, "0.trace", "breaks off")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         cut_off(kernels_replayed(folder))
@@ -131,14 +144,12 @@ def main():
         small_ones(small)
         damage(small)
 
-        result = record(os.path.join(folder, "other"), other, "S")
-        expect(result.returncode == 0 and "MPI_Alltoall" in result.stderr, f"calls that are not recorded are named: {result.stderr}")
-        refused([os.path.join(folder, "other")], 1, "0.trace", "breaks off")
+        calls_recorded(folder)
         refused([os.path.join(folder, "no")], 2, "0.trace", "cannot be read")
         refused([], 2, "which traces")
         refused([folder, "--rate", "10"], 2, "--rate")
         plain = subprocess.run([causeway, "run", "-n", "2", "--timeout", "60", "env", f"LD_PRELOAD={recorder}", sweep, "S"], cwd=folder, stdout=subprocess.PIPE, timeout=100)
-        expect(plain.returncode == 0 and sorted(os.listdir(folder)) == ["other", "ppm", "small", "sweep"], "without the variable nothing is written")
+        expect(plain.returncode == 0 and sorted(os.listdir(folder)) == ["calls", "other", "ppm", "small", "sweep"], "without the variable nothing is written")
     return exit_code()
 
 
