@@ -427,10 +427,11 @@ struct cw_compression_report {
     uint64_t raw_bytes;   /* sent in chunks, as they were */
     uint64_t chunk_bytes; /* ... and as they travelled */
     double rate;          /* of the latest chunks: raw to travelled */
-    double link_ns;       /* a raw byte without compression, as known now; 0: not yet */
+    double link_ns;       /* a raw byte of the link at its best; 0: not known yet */
     double codec_ns;      /* a raw byte of the codec, both ends */
-    double packed_ns;     /* a raw byte with compression, as measured; 0: not yet */
-    double saved_ns;      /* (link_ns - packed_ns) of all raw_bytes */
+    double plain_ns;      /* a raw byte without compression, the mean of what was measured; 0: nothing was */
+    double packed_ns;     /* ... with it */
+    double saved_ns;      /* (plain_ns - packed_ns) of all raw_bytes */
 };
 
 /* False: nothing is known of the kind, or there is no such peer. */

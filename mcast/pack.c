@@ -30,7 +30,7 @@ static struct cw_compress_path path_of(const struct stream *stream, const struct
 {
     return (struct cw_compress_path){
         .state = &stream->sending->packing->choice,
-        .window_bytes = (uint64_t)stream->sending->window * message->room,
+        .window_bytes = (stream->sending->next - stream->sending->base) * message->room,
         .part_bytes = message->room,
         .chunk_bytes = message->room - (uint32_t)sizeof(struct cw_mcast_chunk),
     };

@@ -200,14 +200,14 @@ static int fields_gather(struct codec_fields *fields, const struct options *opti
         app_error("no such element", options->element, "--element is double, float, int2, int4, int8 or bytes");
         return APP_EXIT_USAGE;
     }
-    bool none = strcmp(options->field, "none") == 0;
-    bool all = strcmp(options->field, "all") == 0;
-    int status = none ? CW_OK : codec_fields_make(fields, all ? NULL : options->field, options->bytes);
-    if (status == CW_ERROR_NOT_FOUND || (none && count == 0)) {
-        char names[160] = "all, none with a FILE, ";
+    bool only_files = options->field == NULL && count > 0;
+    bool all = options->field == NULL || strcmp(options->field, "all") == 0;
+    int status = only_files ? CW_OK : codec_fields_make(fields, all ? NULL : options->field, options->bytes);
+    if (status == CW_ERROR_NOT_FOUND) {
+        char names[160] = "all, ";
         size_t used = strlen(names);
         codec_fields_names(names + used, sizeof(names) - used);
-        app_error(none ? "nothing to compress" : "no such field", options->field, names);
+        app_error("no such field", options->field, names);
         return APP_EXIT_USAGE;
     }
     int code = status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "no memory for the fields", NULL);
@@ -228,15 +228,11 @@ static const char usage[] =
 int bench_codec(int argc, char **argv)
 {
     static struct codec_fields fields;
-    struct options given = {.bytes = 1 << 20,
-                            .chunk_bytes = 1400,
-                            .rounds = 5,
-                            .message_bytes = 64 << 10,
-                            .field = "all",
-                            .element = "double"};
+    struct options given = {
+        .bytes = 1 << 20, .chunk_bytes = 1400, .rounds = 5, .message_bytes = 64 << 10, .element = "double"};
     const struct app_option options[] = {
         OPTION_BYTES("bytes", "of each field (1M)", &given.bytes, 4096, FIELD_BYTES_MAX),
-        OPTION_TEXT("field", "NAME", "only this one; none: only files (all)", &given.field),
+        OPTION_TEXT("field", "NAME", "only this one, or all (all; with files: none)", &given.field),
         OPTION_TEXT("element", "double|float|int2|int4|int8|bytes", "of files (double)", &given.element),
         OPTION_BYTES("chunk", "what a packet has room for (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
         OPTION_COUNT("rounds", "codecs in turn; medians are told (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),

@@ -35,6 +35,7 @@ static void line_report(struct options *options, const struct replay *replay, ui
                         const struct replay_result *off, const struct replay_result *packed)
 {
     double saved_ns = (double)off->time_ns - (double)packed->time_ns;
+    double model_ns = off->model_ns - packed->model_ns;
     bool is_packed = packed->chunk_bytes > 0;
     const struct cw_codec_speed *lorenzo = &options->compression.speeds[CW_CODEC_LORENZO];
     const struct app_cell cells[] = {
@@ -54,8 +55,8 @@ static void line_report(struct options *options, const struct replay *replay, ui
         app_when(is_packed,
                  app_number("compression_rate", "rate", 3, 1, (double)packed->raw_bytes / (double)packed->chunk_bytes)),
         app_number("saved_ns", "saved s", 4, 1e-9, saved_ns),
-        app_number("inequality_ns", "by (3) s", 4, 1e-9, packed->saved_ns),
-        app_when(packed->saved_ns > 0, app_number("saved_to_inequality", "of it", 2, 1, saved_ns / packed->saved_ns)),
+        app_number("inequality_ns", "by (3) s", 4, 1e-9, model_ns),
+        app_when(model_ns > 0, app_number("saved_to_inequality", "of it", 2, 1, saved_ns / model_ns)),
     };
     APP_REPORT(&options->report, cells);
 }
@@ -121,9 +122,8 @@ static const char usage[] =
     "CAUSEWAY_TRACE=FOLDER and build/apps/kernels/trace.so, loaded by LD_PRELOAD, record them. Hosts around a switch\n"
     "compute for the times that were recorded, and send the bytes that were recorded, which are verified: without\n"
     "compression, and with what --compression auto chooses. The dataplane of a rank has a core of its own, on which\n"
-    "codecs take their time; the program computes on another one. \"by (3)\" is what inequality (3) of Ke et al. "
-    "(2004)\n"
-    "says is saved, of the rank where that is most; \"of it\": what was saved, as a share of that.";
+    "codecs take their time; the program computes on another one. \"by (3)\": what is saved if each message takes\n"
+    "what inequality (3) of Ke et al. (2004) has for it; \"of it\": what was saved, as a share of that.";
 
 int bench_replay(int argc, char **argv)
 {

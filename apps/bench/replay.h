@@ -87,8 +87,16 @@ struct replay_result {
     uint64_t time_ns;     /* until the last rank has ended */
     uint64_t raw_bytes;   /* in chunks */
     uint64_t chunk_bytes; /* ... as they travelled */
-    double saved_ns;      /* by inequality (3), of the rank where that is most; below 0: lost */
+    double model_ns;      /* of the program, by the numbers of inequality (3) */
 };
+
+enum { REPLAY_EAGER_BYTES = 8192 }; /* a send of so many returns at once, as in mpi/lifetime/init.c */
 
 /* Virtual time. One of enum app_exit: errors have been reported, messages that came with other bytes among them. */
 int replay_run(const struct replay *replay, const struct replay_case *of, struct replay_result *result);
+
+/* The time of the program if a byte from one rank to another takes byte_ns[from * ranks + to]; below 0: no memory. */
+double replay_model_ns(const struct replay *replay, const struct replay_case *of, const double *byte_ns);
+
+/* What the link takes for a byte of data as it is, headers included. */
+double replay_byte_ns(const struct replay_case *of);

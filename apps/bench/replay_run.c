@@ -11,7 +11,6 @@
 
 enum {
     EVENTS = 64,
-    EAGER_BYTES = 8192, /* a send of so many returns at once, as in mpi/lifetime/init.c */
     QUEUE_BYTES = 1 << 20,
 };
 
@@ -71,8 +70,15 @@ static void failed(struct run *run, uint32_t rank, const char *what)
 
 /* ---- what codecs cost ---- */
 
+/* What went in chunks, as it was and as it travelled. */
+struct pair_bytes {
+    double raw;
+    double chunks;
+};
+
 /* Adds the speeds of the codecs that one rank's data to another one has gone by, times its bytes. */
-static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct cw_codec_speed *sums, float *bytes)
+static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct cw_codec_speed *sums,
+                       struct pair_bytes *bytes)
 {
     static const enum cw_element elements[] = {CW_ELEMENT_BYTES, CW_ELEMENT_DOUBLE};
     struct cw_compression_report report;
@@ -83,7 +89,8 @@ static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct
             sums->fill_ns += share * speed->fill_ns;
             sums->expand_ns += share * speed->expand_ns;
             sums->fixed_ns += share * speed->fixed_ns;
-            *bytes += share;
+            bytes->raw += (double)report.raw_bytes;
+            bytes->chunks += (double)report.chunk_bytes;
         }
     }
 }
@@ -93,12 +100,13 @@ static void speeds_add(const struct run *run, uint32_t from, uint32_t to, struct
 static struct cw_codec_speed speeds_mean(const struct run *run, uint32_t rank, bool out)
 {
     struct cw_codec_speed sums = {0, 0, 0};
-    float bytes = 0;
+    struct pair_bytes all = {0, 0};
     for (uint32_t other = 0; other < run->replay->ranks; other++) {
         if (other != rank) {
-            speeds_add(run, out ? rank : other, out ? other : rank, &sums, &bytes);
+            speeds_add(run, out ? rank : other, out ? other : rank, &sums, &all);
         }
     }
+    float bytes = (float)all.raw;
     return bytes == 0 ? sums
                       : (struct cw_codec_speed){sums.fill_ns / bytes, sums.expand_ns / bytes, sums.fixed_ns / bytes};
 }
@@ -172,7 +180,7 @@ static void message_verify(const struct runner *runner, const struct sim_host *h
 static bool awaited(const struct runner *runner, const struct replay_step *step, uint64_t *ns)
 {
     const struct passage *passage = &runner->run->passages[step->message];
-    bool is_eager = runner->run->replay->messages[step->message].bytes <= EAGER_BYTES;
+    bool is_eager = runner->run->replay->messages[step->message].bytes <= REPLAY_EAGER_BYTES;
     bool is_sent = step->kind == REPLAY_SENT;
     *ns = !is_sent ? passage->arrived_ns : is_eager ? runner->now_ns : passage->completed_ns;
     return *ns > 0;
@@ -343,6 +351,37 @@ static void connect_all(struct run *run)
     }
 }
 
+/* What a byte from one rank to another has taken by inequality (3): the link for what travelled, codecs for what went
+ * through them. */
+static double byte_ns(const struct run *run, uint32_t from, uint32_t to)
+{
+    const struct replay_list *pair = &run->replay->pairs[from * run->replay->ranks + to];
+    struct cw_codec_speed sums = {0, 0, 0};
+    struct pair_bytes packed = {0, 0};
+    double bytes = 0, link_ns = replay_byte_ns(run->of);
+    for (uint32_t i = 0; i < pair->count; i++) {
+        bytes += (double)run->replay->messages[pair->numbers[i]].bytes;
+    }
+    speeds_add(run, from, to, &sums, &packed);
+    double taken_ns = (double)sums.fill_ns + (double)sums.expand_ns;
+    return bytes == 0 ? link_ns : link_ns * (bytes - packed.raw + packed.chunks) / bytes + taken_ns / bytes;
+}
+
+static double model_ns(const struct run *run)
+{
+    uint32_t ranks = run->replay->ranks;
+    double *times = calloc((size_t)ranks * ranks, sizeof(double));
+    if (times == NULL) {
+        return -1;
+    }
+    for (uint32_t pair = 0; pair < ranks * ranks; pair++) {
+        times[pair] = pair / ranks == pair % ranks ? 0 : byte_ns(run, pair / ranks, pair % ranks);
+    }
+    double ns = replay_model_ns(run->replay, run->of, times);
+    free(times);
+    return ns;
+}
+
 static void result_take(const struct run *run, uint64_t start_ns, struct replay_result *result)
 {
     *result = (struct replay_result){.time_ns = 0};
@@ -350,16 +389,11 @@ static void result_take(const struct run *run, uint64_t start_ns, struct replay_
         const struct cw_endpoint *endpoint = run->hosts.list[rank].endpoint;
         uint64_t ns = run->runners[rank].now_ns - start_ns;
         struct codec_counters counters = counters_of(endpoint);
-        uint64_t chunk_bytes = cw_endpoint_counter(endpoint, CW_COUNTER_CHUNK_BYTES_OUT);
-        struct cw_codec_speed speed = speeds_mean(run, rank, true);
-        double saved_ns = ((double)counters.raw_out - (double)chunk_bytes) * 8e9 / (double)run->of->rate_bps -
-                          (double)counters.raw_out * (double)(speed.fill_ns + speed.expand_ns) -
-                          (double)counters.chunks_out * (double)speed.fixed_ns;
         result->time_ns = ns > result->time_ns ? ns : result->time_ns;
         result->raw_bytes += counters.raw_out;
-        result->chunk_bytes += chunk_bytes;
-        result->saved_ns = rank == 0 || saved_ns > result->saved_ns ? saved_ns : result->saved_ns;
+        result->chunk_bytes += cw_endpoint_counter(endpoint, CW_COUNTER_CHUNK_BYTES_OUT);
     }
+    result->model_ns = model_ns(run);
 }
 
 static int ranks_run(struct run *run, struct replay_result *result)

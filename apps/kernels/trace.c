@@ -55,7 +55,7 @@ int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int ta
 
 int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Status own;
+    MPI_Status own = {.MPI_SOURCE = MPI_PROC_NULL};
     MPI_Status *known = status == MPI_STATUS_IGNORE ? &own : status;
     trace_enter();
     int code = PMPI_Recv(buf, count, datatype, source, tag, comm, known);
@@ -69,7 +69,7 @@ int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, M
 int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                  int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Status own;
+    MPI_Status own = {.MPI_SOURCE = MPI_PROC_NULL};
     MPI_Status *known = status == MPI_STATUS_IGNORE ? &own : status;
     trace_enter();
     int64_t number = trace_send("MPI_Sendrecv", sendbuf, sendcount, sendtype, dest, sendtag, comm);
@@ -182,7 +182,7 @@ int MPI_Request_free(MPI_Request *request)
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    MPI_Status own;
+    MPI_Status own = {.MPI_SOURCE = MPI_PROC_NULL};
     MPI_Status *known = status == MPI_STATUS_IGNORE ? &own : status;
     MPI_Request awaited = *request;
     trace_enter();

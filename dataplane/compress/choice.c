@@ -372,11 +372,12 @@ void cw_compress_tell(const struct cw_endpoint *endpoint, const struct cw_compre
         .rate = (double)kind->rate,
         .link_ns = link_ns(path, kind),
         .codec_ns = own_ns,
+        .plain_ns = way_ns(&kind->ways[0]),
         .packed_ns = way_ns(&kind->ways[1]),
     };
-    report->saved_ns = report->packed_ns > 0 && report->link_ns > 0
-                           ? (report->link_ns - report->packed_ns) * (double)kind->raw_bytes
-                           : 0;
+    if (report->plain_ns > 0 && report->packed_ns > 0) {
+        report->saved_ns = (report->plain_ns - report->packed_ns) * (double)kind->raw_bytes;
+    }
 }
 
 /* ---- calls ---- */

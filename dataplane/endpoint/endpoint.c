@@ -5,8 +5,8 @@
 
 #include <sodium.h>
 
-#include "dataplane/flow/bandwidth.h"
 #include "dataplane/compress/choice.h"
+#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"

@@ -90,17 +90,27 @@ bool mpi_explain_compression(enum cw_element element, const struct cw_compressio
     if (report->samples == 0 && report->link_ns == 0) {
         return false;
     }
-    char tried[200] = "never worth a sample";
-    if (report->samples > 0) {
-        snprintf(tried, sizeof(tried),
-                 "%s%s, %" PRIu64 " samples, %" PRIu64 " trials; rate %.2f; %.3f ns a byte in codecs, %.3f with them",
-                 report->is_on ? "on by " : "off, tried ", cw_codec_name(report->codec), report->samples,
-                 report->trials, report->rate, report->codec_ns, report->packed_ns);
+    char link[64] = "link not measured";
+    if (report->link_ns > 0) {
+        snprintf(link, sizeof(link), "link %.3f ns a byte", report->link_ns);
+    }
+    int used = snprintf(text, text_bytes, "compression of %s to %s: ", kinds[element], to);
+    text += used;
+    text_bytes -= (size_t)used;
+    if (report->samples == 0) {
+        snprintf(text, text_bytes, "never worth a sample; %s", link);
+        return true;
+    }
+    char took[96] = "";
+    if (report->plain_ns > 0 && report->packed_ns > 0) {
+        snprintf(took, sizeof(took), "; took %.3f with it, %.3f without: %.3f s saved", report->packed_ns,
+                 report->plain_ns, report->saved_ns / 1e9);
     }
     snprintf(text, text_bytes,
-             "compression of %s to %s: %s; %.3f ns a byte as it is; %" PRIu64 " bytes became %" PRIu64 ", %.3f s saved",
-             kinds[element], to, tried, report->link_ns, report->raw_bytes, report->chunk_bytes,
-             report->saved_ns / 1e9);
+             "%s%s, %" PRIu64 " samples, %" PRIu64 " trials; rate %.2f, codecs %.3f ns a byte, %s; %" PRIu64
+             " bytes became %" PRIu64 "%s",
+             report->is_on ? "on by " : "off, tried ", cw_codec_name(report->codec), report->samples, report->trials,
+             report->rate, report->codec_ns, link, report->raw_bytes, report->chunk_bytes, took);
     return true;
 }
 
@@ -149,6 +159,10 @@ void mpi_explain_paths(void)
     cw_job_rdma(mpi_process.job, rdma, sizeof(rdma));
     if (rdma[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, rdma);
+    }
+    const char *setting = getenv("CAUSEWAY_COMPRESSION");
+    if (setting != NULL && setting[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: compression: %s, by CAUSEWAY_COMPRESSION\n", mpi_process.rank, setting);
     }
     for (uint32_t rank = 0; rank < mpi_process.size; rank++) {
         explain_compression(rank);

@@ -66,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open(numbers, "wb") as file:
         file.write(b"".join(struct.pack("<f", 1 + i / 1000) for i in range(5000)) + b"abc")
     for element in ["double", "float", "int2", "int4", "int8", "bytes"]:
-        rows = lines("--field", "none", "--element", element, "--rounds", "1", "--chunk", "333", numbers)
+        rows = lines("--element", element, "--rounds", "1", "--chunk", "333", numbers)
         expect({row["field"] for row in rows if row["bench"] == "codec"} == {numbers}, f"{element}: only the file: {rows}")
     recorded = os.path.join(folder, "recorded")
     result = subprocess.run([causeway, "run", "-n", "2", "--timeout", "60", "env", "LD_PRELOAD=" + messages, "CAUSEWAY_MESSAGES=" + recorded, kernel, "S"],
@@ -74,15 +74,14 @@ with tempfile.TemporaryDirectory() as folder:
     expect(result.returncode == 0 and "verified" in result.stdout, f"the program does not notice: {result.stdout}")
     size = os.path.getsize(recorded)
     expect(size % 8 == 0 and 1024 <= size <= 16 << 20, f"doubles were recorded: {size}")
-    rows = lines("--field", "none", "--rounds", "1", recorded)
+    rows = lines("--rounds", "1", recorded)
     expect(rows[-1]["fields"] == 1, f"... and are measured: {rows}")
 
     empty = os.path.join(folder, "empty")
     open(empty, "w").close()
-    refused(["--field", "none", empty], "too little")
+    refused([empty], "too little")
     refused([os.path.join(folder, "no")], "cannot be read")
     refused([folder], "cannot be read")
-    refused(["--field", "none"], "nothing to compress")
     refused(["--field", "prose"], "turbulent")
     refused(["--element", "quad"], "int8")
     refused(["--chunk", "10"], "--chunk")

@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KERNELS = ["adi", "ssor", "sweep", "ppm", "krylov"]
-CHUNKS = re.compile(r"rank (\d+): compression of .*? to (?:rank \d+|the group of .*?): (?:.*?([\d.]+) ns a byte in codecs, [\d.]+ with them; )?([\d.]+) ns a byte as it is; (\d+) bytes became (\d+)")
+CHUNKS = re.compile(r"rank (\d+): compression of .*? to (?:rank \d+|the group of .*?): .*?codecs ([\d.]+) ns a byte, link (?:not measured|([\d.]+) ns a byte); (\d+) bytes became (\d+)")
 NEVER = [("2 ranks, memif", ["-n", "2", "--emulate", "2,memif"]), ("2 ranks, 10 Gb/s", ["-n", "2", "--emulate", "2,memif,rate=10Gbps"]),
          ("8 ranks, 2 hosts", ["-n", "8", "--emulate", "2,memif"]), ("2 ranks, shared", ["-n", "2"])]
 
@@ -36,7 +36,7 @@ def chunks(stderr):
     for rank, codec, link, before, after in CHUNKS.findall(stderr):
         before, after = int(before), int(after)
         raw, packed = raw + before, packed + after
-        saved[rank] = saved.get(rank, 0) + float(link) * (before - after) / 1e9 - float(codec or 0) * before / 1e9
+        saved[rank] = saved.get(rank, 0) + float(link or 0) * (before - after) / 1e9 - float(codec or 0) * before / 1e9
     return raw / packed if packed else 1, max(saved.values(), default=0)
 
 

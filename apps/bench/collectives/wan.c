@@ -52,6 +52,9 @@ double bench_wan_model_ns(const struct bench_wan_case *of, const char *algorithm
     double whole_ns = (double)of->bytes * 8e9 / bench_wan_payload_bps(of->rate_bps);
     double count = senders == 0 || senders > of->ranks ? of->ranks : senders;
     double carried = (double)of->wan_rate_bps / (double)of->rate_bps;
+    if (carried < 1) {
+        return 0; /* B is of all links that a sender's data goes by */
+    }
     count = count < carried ? count : carried;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (strcmp(table[i].algorithm, algorithm) == 0) {
@@ -193,9 +196,9 @@ static void line_report(struct settings *settings, enum cw_collective collective
         app_count("bytes", NULL, settings->of.bytes),
         app_number("time_p50_ns", "time/ms", 1, 1e-6, result->median_ns),
         app_number("first_run_ns", "first/ms", 1, 1e-6, result->first_ns),
-        app_number("model_ns", "model/ms", 1, 1e-6, result->model_ns),
+        app_when(modelled, app_number("model_ns", "model/ms", 1, 1e-6, result->model_ns)),
         app_when(modelled, app_number(NULL, "of model", 2, 1, result->median_ns / result->model_ns)),
-        app_number("baseline_ratio", "ratio", 2, 1, baseline_ns > 0 ? baseline_ns / result->median_ns : 0),
+        app_number("baseline_ratio", "ratio", 2, 1, baseline_ns > 0 ? baseline_ns / result->median_ns : 1),
         app_when(is_packed, app_number("compressed_p50_ns", "packed/ms", 1, 1e-6, packed->median_ns)),
         app_when(is_packed, app_number("speed_up", "speed-up", 2, 1, sooner)),
         app_when(is_packed, app_number("compression_rate", "rate", 2, 1, packed->rate)),
@@ -337,7 +340,10 @@ int bench_wan(int argc, char **argv)
         OPTION_TEXT("wan", "known|found|lan|free", "as for `causeway plan run` (known)", &wan),
         OPTION_COUNT("runs", "after the first, which sets connections up (1)", &of->runs, 1, BENCH_WAN_RUNS_MAX),
         OPTION_COUNT("seed", "of everything random (1)", &of->seed, 0, 0),
-        OPTION_FLAG("compress", "of doubles, and once more with compression, whose codecs take no time", &of->smooth),
+        OPTION_FLAG("compress",
+                    "doubles in place of random bytes, and each algorithm once more with compression: packed/ms, its "
+                    "speed-up, and that beside the rate; codecs take no time here",
+                    &of->smooth),
         OPTION_TEXT("algorithm", "NAME", "just this one of them (all)", &settings.only),
         OPTION_TEXT("csv", "FILE", "also writes the model's times and these as CSV, for `causeway draw --times`",
                     &settings.csv_path),

@@ -42,7 +42,8 @@ void bench_wan_case_init(struct bench_wan_case *of);
 double bench_wan_payload_bps(uint64_t rate_bps);
 
 /* L + M/(nB) + ... of Table 1 in nanoseconds, B what the links leave for data, n no more than what the link between
- * clusters carries; 0: not in the table, but for clusters-overlapped: its bound M/B + L. */
+ * clusters carries; 0: not in the table, or the link
+ * between clusters carries less than a host's; but for clusters-overlapped: its bound M/B + L. */
 double bench_wan_model_ns(const struct bench_wan_case *of, const char *algorithm, uint32_t senders);
 
 /* Builds the plan (segment_bytes 0: the default) and carries it out; every byte is verified. One of enum app_exit,
