@@ -27,7 +27,7 @@ for kind in kinds:
             result = run(f"4,{kind},multicast={does}", program)
             where = f"{os.path.basename(program)} over {kind}, multicast={does}"
             expect(result.returncode == 0, f"{where} ends well, not {result.returncode}: {result.stderr}")
-            said = [line for line in result.stderr.splitlines() if "group of MPI_COMM_WORLD" in line]
+            said = [line for line in result.stderr.splitlines() if ": group of MPI_COMM_WORLD: " in line]
             expect(len(said) == 1, f"{where}: the group is told of once: {result.stderr}")
             expect(("do not reach rank" in result.stderr) == (does == "drop"), f"{where}: who is not reached: {said}")
             floods = "brings multicast to all ports" in result.stderr
