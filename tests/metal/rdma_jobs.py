@@ -59,7 +59,9 @@ def rough(machines):
         expect(f"MTU {4096 if name == 'a' else 1024}" in result.out, f"doctor tells the MTU of {name}: {told(result)}")
     for name in ("point_blocking", "point_memory"):
         result = machines.job_run(PROGRAMS[name])
-        expect(result.code == 0 and (pairs(result) or NONE)[:2] == (1, 0), f"{name} between MTUs: {told(result)}")
+        up, broken, requests = pairs(result) or NONE
+        # a guest that gets no turn for long loses a pair, and makes another; one of the wrong MTU would break each time
+        expect(result.code == 0 and broken < up <= 3 and requests > 20, f"{name} between MTUs: {told(result)}")
     machines.run("b", ["ip", "link", "set", "nic0", "mtu", "4200"])
     machines.device_await("b")
 
