@@ -1,6 +1,6 @@
-/* Replay model: what inequality (3) says of a whole program. Each message takes what the inequality has for it, on links
- * that carry one after the other; a rank goes on when what it waits for is there. So savings add up along the chains of
- * messages that make the time of the program, and do not where ranks wait for something else. */
+/* Replay model: what inequality (3) says of a whole program. Each message takes what the inequality has for it, on
+ * links that carry one after the other; a rank goes on when what it waits for is there. So savings add up along the
+ * chains of messages that make the time of the program, and do not where ranks wait for something else. */
 #include <stdlib.h>
 
 #include "apps/bench/replay.h"

@@ -505,3 +505,23 @@ void mcast_world_print(const struct mcast_world *world)
         printf("\n");
     }
 }
+
+void mcast_world_must(const struct mcast_world *world, bool done, const char *what)
+{
+    if (world->faulty > 0) {
+        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, world->fault);
+    }
+    if (!done) {
+        mcast_world_print(world);
+        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, what);
+    }
+}
+
+uint64_t mcast_world_counted(const struct mcast_world *world, enum cw_counter counter)
+{
+    uint64_t sum = 0;
+    for (uint32_t member = 0; member < world->config.members; member++) {
+        sum += cw_endpoint_counter(world->hosts.list[member].endpoint, counter);
+    }
+    return sum;
+}

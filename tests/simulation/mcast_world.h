@@ -95,3 +95,9 @@ void mcast_world_print(const struct mcast_world *world);
 
 /* Sums of all members' counters. */
 struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world);
+
+/* Fails the test if a byte was wrong, or, saying what, if `done` is false. */
+void mcast_world_must(const struct mcast_world *world, bool done, const char *what);
+
+/* Sum of a counter of all members' endpoints. */
+uint64_t mcast_world_counted(const struct mcast_world *world, enum cw_counter counter);
