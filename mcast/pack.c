@@ -146,6 +146,7 @@ void mcast_pack_load_again(struct stream *stream, const struct message *message,
     load->position = part->position;
     load->bytes = part->bytes;
     load->head_bytes = part->position == 0 ? message->head_bytes : 0;
+    load->chunk_bytes = 0;
     load->plan = part->plan;
     if (part->plan.codec == CW_CODEC_NONE) {
         return;

@@ -165,9 +165,10 @@ static void load_plain(const struct message *message, uint64_t position, struct 
 
 static void load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
 {
-    load_plain(message, message->is_packed ? 0 : (number - message->first) * message->room, load);
     if (message->is_packed) {
         mcast_pack_load_again(stream, message, number, load);
+    } else {
+        load_plain(message, (number - message->first) * message->room, load);
     }
 }
 

@@ -217,37 +217,15 @@ int codec_fields_make(struct codec_fields *fields, const char *name, uint64_t by
     return is_found ? CW_OK : CW_ERROR_NOT_FOUND;
 }
 
-/* At most CODEC_FILE_MAX bytes: what is behind is left out. NULL: errno says why. */
-static uint8_t *file_take(FILE *file, uint64_t *bytes)
-{
-    if (fseek(file, 0, SEEK_END) != 0) {
-        return NULL;
-    }
-    long size = ftell(file);
-    rewind(file);
-    size_t wanted = size < 0 ? 0 : size > CODEC_FILE_MAX ? CODEC_FILE_MAX : (size_t)size;
-    uint8_t *data = malloc(wanted + 1);
-    *bytes = data == NULL ? 0 : fread(data, 1, wanted, file);
-    if (ferror(file)) {
-        free(data);
-        return NULL;
-    }
-    return data;
-}
-
 int codec_fields_read(struct codec_fields *fields, const char *path, enum cw_element element)
 {
     if (fields->count == CODEC_FIELDS_MAX) {
         app_error("too many files", path, "give fewer at a time");
         return APP_EXIT_USAGE;
     }
-    FILE *file = fopen(path, "rbe");
     uint64_t bytes = 0;
-    uint8_t *data = file == NULL ? NULL : file_take(file, &bytes);
+    uint8_t *data = app_file_read(path, CODEC_FILE_MAX, &bytes);
     int error = errno;
-    if (file != NULL) {
-        fclose(file);
-    }
     if (data == NULL || bytes < CW_CHUNK_RAW_MIN) {
         free(data);
         app_error(data == NULL ? "the file cannot be read" : "the file has too little in it", path,

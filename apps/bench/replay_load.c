@@ -15,25 +15,6 @@ static const char record_again[] =
 
 /* ---- files ---- */
 
-/* NULL: errno says why. */
-static uint8_t *file_read(const char *path, uint64_t *bytes)
-{
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return NULL;
-    }
-    long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    rewind(file);
-    uint8_t *data = size < 0 ? NULL : malloc((size_t)size + 1);
-    *bytes = data == NULL ? 0 : fread(data, 1, (size_t)size, file);
-    if (ferror(file)) {
-        free(data);
-        data = NULL;
-    }
-    (void)fclose(file);
-    return data;
-}
-
 /* What is wrong with the head of a file; NULL: nothing. */
 static const char *head_check(const struct trace_head *head, uint64_t bytes, uint32_t rank, uint32_t ranks)
 {
@@ -60,7 +41,7 @@ static int rank_read(struct replay *replay, uint32_t rank)
     struct trace_head head = {.ranks = 0};
     uint64_t bytes = 0;
     snprintf(path, sizeof(path), "%s/%u.trace", replay->folder, rank);
-    uint8_t *file = file_read(path, &bytes);
+    uint8_t *file = app_file_read(path, UINT64_MAX, &bytes);
     if (file == NULL) {
         char text[160];
         snprintf(text, sizeof(text), "the trace of rank %u cannot be read: %s", rank, strerror(errno));

@@ -3,11 +3,9 @@
  * chains of messages that make the time of the program, and do not where ranks wait for something else. */
 #include <stdlib.h>
 
+#include "apps/bench/collectives/wan.h"
 #include "apps/bench/replay.h"
-#include "dataplane/fabric/link.h"
 #include "dataplane/wire/wire.h"
-
-enum { MTU_BYTES = 1500, LINE_BYTES = MTU_BYTES + 14 + CW_ETHERNET_OVERHEAD_BYTES };
 
 struct model {
     const struct replay *replay;
@@ -23,7 +21,7 @@ struct model {
 
 double replay_byte_ns(const struct replay_case *of)
 {
-    return 8e9 / (double)of->rate_bps * LINE_BYTES / cw_wire_part_bytes(MTU_BYTES);
+    return 8e9 / bench_wan_payload_bps(of->rate_bps);
 }
 
 static void message_send(struct model *model, uint32_t number, double now_ns)
@@ -89,7 +87,7 @@ double replay_model_ns(const struct replay *replay, const struct replay_case *of
         .replay = replay,
         .byte_ns = byte_ns,
         .delay_ns = (double)of->delay_ns,
-        .packet_ns = 8e9 / (double)of->rate_bps * (LINE_BYTES - cw_wire_part_bytes(MTU_BYTES)),
+        .packet_ns = (replay_byte_ns(of) - 8e9 / (double)of->rate_bps) * cw_wire_part_bytes(1500),
         .at = calloc(ranks, sizeof(uint32_t)),
     };
     double last_ns = -1;

@@ -141,6 +141,11 @@ bool app_parse_list(const char *text, bool (*parse)(const char *text, uint64_t *
 /* 02:00:5e:00:00:01 */
 bool app_parse_mac(const char *text, uint8_t mac[6]);
 
+/* ---- files ---- */
+
+/* The first bytes of a file, `most` at most, and how many there are; to be freed. NULL: errno says why. */
+uint8_t *app_file_read(const char *path, uint64_t most, uint64_t *bytes);
+
 /* ---- JSON: one object a line, keys in the order they were set ---- */
 
 /* An empty object; ends the process if memory is gone. */

@@ -208,19 +208,26 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
     data_send(world, message, place, false);
 }
 
+/* Nobody sends or takes anything but the test; at most so many events of groups wait. */
+static void quiet_create(struct mcast_world *world, uint32_t event_count_max)
+{
+    struct mcast_world_config config;
+    mcast_world_config_init(&config, MEMBERS);
+    config.senders = 0;
+    config.mcast.event_count_max = event_count_max;
+    mcast_world_create(world, &config);
+    for (uint32_t member = 0; member < MEMBERS; member++) {
+        world->hosts.list[member].work = NULL;
+        world->hosts.list[member].holds_events = true;
+    }
+}
+
 /* What is dropped has done nothing: the message that comes then is taken, as long as it is. */
 static void a_damaged_chunk_begins_nothing(void **state)
 {
-    struct mcast_world_config config;
     struct mcast_world world;
     struct cw_event event;
-    mcast_world_config_init(&config, MEMBERS);
-    config.senders = 0;
-    mcast_world_create(&world, &config);
-    for (uint32_t member = 0; member < MEMBERS; member++) {
-        world.hosts.list[member].work = NULL;
-        world.hosts.list[member].holds_events = true;
-    }
+    quiet_create(&world, CW_MCAST_DEFAULT_EVENTS);
     data_send(&world, 0, 0, true);
     sim_hosts_run(&world.hosts, SIMULATION_MS);
     assert_int_equal(cw_mcast_counters(world.members[0].mcast).drop_malformed, 1);
@@ -236,17 +243,9 @@ static void a_damaged_chunk_begins_nothing(void **state)
  * for ever. */
 static void who_counts_wrongly_holds_nobody_up(void **state)
 {
-    struct mcast_world_config config;
     struct mcast_world world;
     struct cw_event event;
-    mcast_world_config_init(&config, MEMBERS);
-    config.senders = 0;
-    config.mcast.event_count_max = 1;
-    mcast_world_create(&world, &config);
-    for (uint32_t member = 0; member < MEMBERS; member++) {
-        world.hosts.list[member].work = NULL;
-        world.hosts.list[member].holds_events = true;
-    }
+    quiet_create(&world, 1);
     message_send(&world, 0, 0);
     message_send(&world, 1, 1);
     message_send(&world, 2, 5);

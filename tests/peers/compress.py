@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compress.py BUILD [--only kernels,wide,never] [--rounds N] [--class W]: jobs with CAUSEWAY_COMPRESSION=off and auto in turn, medians and ratios, between emulated hosts.
+"""compress.py BUILD [--only kernels,wide,never] [--rounds N] [--class W]: what compression by itself (auto) does beside none (off), in turn, medians and ratios, between emulated hosts.
 
 kernels  run times at 100 Mb/s and 1 Gb/s (the paper's Tables 3 and 5), the rate of all chunks, and of the whole job, verification included, the time that inequality (3) says is saved beside what was
 wide     broadcasts and all-reduces of 32 MB of doubles across a wide area: how much sooner they are, beside the rate

@@ -1,5 +1,5 @@
-/* Packets to a group that travel compressed, in virtual time: once for all members; whatever is done to a message that is
- * under way. Random worlds with compression are among those of simulate_mcast. */
+/* Packets to a group that travel compressed, in virtual time: once for all members; whatever is done to a message that
+ * is under way. Random worlds with compression are among those of simulate_mcast. */
 #include "mcast/state.h"
 #include "tests/simulation/mcast_world.h"
 
