@@ -17,8 +17,8 @@
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
 
-/* The numbers of inequality (3) for a kind of elements, in one line of at least 64 bytes and `to`; `to`: whom they went to. False: nothing long did.
- */
+/* The numbers of inequality (3) for a kind of elements, in one line of at least 64 bytes and `to`; `to`: whom they
+ * went to. False: nothing long did. */
 bool mpi_explain_compression(enum cw_element element, const struct cw_compression_report *report, const char *to,
                              char *text, size_t text_bytes);
 

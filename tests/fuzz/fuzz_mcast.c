@@ -172,8 +172,8 @@ static void nothing_falls_over(void **state)
     assert_true(chunks > packets / 5000);
 }
 
-/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes, of a
- * longer one. */
+/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes,
+ * of a longer one. */
 static void data_send(struct mcast_world *world, uint64_t message, uint32_t place, bool is_damaged)
 {
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;

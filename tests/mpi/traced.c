@@ -1,5 +1,5 @@
-/* Traced: the calls that a trace has, beside those of the kernels: wildcards, persistent requests, exchanges, calls with
- * a root. Before the part that is marked there is one that it has not; with an argument it comes within, too. */
+/* Traced: the calls that a trace has, beside those of the kernels: wildcards, persistent requests, exchanges, calls
+ * with a root. Before the part that is marked there is one that it has not; with an argument it comes within, too. */
 #include <stdio.h>
 #include <stdlib.h>
 
