@@ -26,14 +26,8 @@ import time
 STANDARD_FILES = 3
 NEIGHBOURS_MAX = 900  # that the kernel's table, one for all namespaces, takes by itself (gc_thresh3: 1,024)
 SYSTEM_PYTHON = "/usr/bin/python3"  # which any user may start
-# Linux 6.18 said, once in thousands of times, that a first process that ran before and after had no such file: the command of `sh NUMBER COMMAND...` waits.
-AWAIT_SPACE = 'for try in 1 2 3 4 5; do test -e /proc/$1/ns/ipc && break; sleep 0.2; done; shift; exec "$@"'
+SPACES = {"net": "net", "pid": "pid", "mnt": "mount", "uts": "uts", "ipc": "ipc"}  # file in /proc/PROCESS/ns -> option of nsenter
 USERS_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-
-
-def ip(*arguments, inside=None):
-    enter = [] if inside is None else ["nsenter", f"--net=/proc/{inside}/ns/net"]
-    subprocess.run([*enter, "ip", *arguments], check=True)
 
 
 def become_init():
@@ -93,7 +87,7 @@ class Lab(Closed):
         self.folder = tempfile.mkdtemp(prefix="causeway-lab-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.names = [f"h{index}" for index in range(count)]
-        self.inits, self.started, self.lock = {}, set(), threading.Lock()
+        self.inits, self.spaces, self.started, self.lock = {}, {}, set(), threading.Lock()
         try:
             self._files_write()
             self._network_make()
@@ -106,12 +100,24 @@ class Lab(Closed):
             self.close()
             raise
 
+    def _spaces_hold(self, name, spaces):
+        """Opens the namespaces of a first process. A descriptor keeps a namespace whatever becomes of its processes, and nobody
+        looks for it below /proc/PROCESS/ns again: Linux 6.18 fails to find it there once in some thousand times."""
+        self.spaces[name] = {space: os.open(f"/proc/{self.inits[name]}/ns/{space}", os.O_RDONLY) for space in spaces}
+
+    def _space_options(self, name, spaces):
+        return [f"--{SPACES[space]}=/proc/{os.getpid()}/fd/{self.spaces[name][space]}" for space in spaces]
+
     def inside(self, name):
-        """What begins a command of root's in a host's network, or in that of the switch ("net")."""
-        return ["nsenter", f"--net=/proc/{self.net if name == 'net' else self.pid(name)}/ns/net"]
+        """The start of a command that root runs in the network of a host, or in that of the switch ("net")."""
+        return ["nsenter", *self._space_options(name, ["net"])]
 
     def root(self, name, *command):
         subprocess.run([*self.inside(name), *command], check=True)
+
+    def ip_batch(self, name, lines):
+        """Commands of `ip` in a network, a line each. One process runs them all."""
+        subprocess.run([*self.inside(name), "ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
     def lone_add(self):
         """An interface each, `lone`, that nobody else is behind, and to which the same subnet 10.99.0.0/24 belongs."""
@@ -132,7 +138,7 @@ class Lab(Closed):
 
     def pid(self, name):
         """Of the first process of a host, as this machine numbers it."""
-        return self.inits[name].pid
+        return self.inits[name]
 
     def _files_write(self):
         with open(f"{self.folder}/hosts", "w", encoding="ascii") as file:
@@ -147,26 +153,25 @@ class Lab(Closed):
 
     def _network_make(self):
         """Bridges in a namespace of their own, whose kernel forwards between them."""
-        self.net = self._init_start("net", ["unshare", "--net", "--fork", "--kill-child"])
-        ip("link", "set", "lo", "up", inside=self.net)
+        self._init_start("net", ["unshare", "--net", "--fork", "--kill-child"], ["net"])
+        lines = ["link set lo up"]
         for subnet in range(self.subnets):
             bridge = f"br{subnet}"
-            ip("link", "add", bridge, "type", "bridge", "mcast_snooping", "0", inside=self.net)
-            ip("link", "set", bridge, "up", inside=self.net)
-            ip("addr", "add", f"10.77.{subnet}.254/24", "dev", bridge, inside=self.net)
-            ip("addr", "add", f"fd77:0:0:{subnet}::fe/64", "dev", bridge, "nodad", inside=self.net)
-        for name in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
-            subprocess.run(["nsenter", f"--net=/proc/{self.net}/ns/net", "sysctl", "-qw", f"{name}=1"], check=True)
+            lines += [f"link add {bridge} type bridge mcast_snooping 0", f"link set {bridge} up",
+                      f"addr add 10.77.{subnet}.254/24 dev {bridge}", f"addr add fd77:0:0:{subnet}::fe/64 dev {bridge} nodad"]
+        self.ip_batch("net", lines)
+        self.root("net", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
 
-    def _init_start(self, name, enter):
-        """The number of the process inside."""
+    def _init_start(self, name, enter, spaces):
+        """Starts the first process of a host, and holds its namespaces."""
         process = subprocess.Popen([*enter, sys.executable, f"{self.folder}/bin/hosts.py", "--init"], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.started.add(process)
         if process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{name} does not start")
         with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-            return int(file.read().split()[0])
+            self.inits[name] = int(file.read().split()[0])
+        self._spaces_hold(name, spaces)
 
     def _host_make(self, index):
         name, subnet = self.names[index], index % self.subnets
@@ -176,24 +181,19 @@ class Lab(Closed):
         for folder, inside in [(self.folder, self.folder[len("/tmp/"):]), *self.keep]:
             script += [f"mkdir -p $fresh/{inside}", f"mount --bind {folder} $fresh/{inside}"]
         script += ["mount --move $fresh /tmp", 'exec "$@"']
-        number = self._init_start(name, ["unshare", *flags, "sh", "-c", "\n".join(script), "sh"])
-        self.inits[name] = type("Init", (), {"pid": number})
+        self._init_start(name, ["unshare", *flags, "sh", "-c", "\n".join(script), "sh"], SPACES)
         end = f"p{index}"
-        ip("link", "add", end, "type", "veth", "peer", "name", "eth0", "address", self.mac(index), "netns", str(number), inside=self.net)
-        ip("link", "set", end, "master", f"br{subnet}", "up", inside=self.net)
-        ip("link", "set", "lo", "up", inside=number)
-        ip("addr", "add", f"{self.address(index)}/24", "dev", "eth0", inside=number)
-        ip("addr", "add", f"{self.address(index, 6)}/64", "dev", "eth0", "nodad", inside=number)
-        ip("link", "set", "eth0", "up", inside=number)
-        ip("route", "add", "default", "via", f"10.77.{subnet}.254", inside=number)
-        ip("-6", "route", "add", "default", "via", f"fd77:0:0:{subnet}::fe", inside=number)
+        self.ip_batch("net", [f"link add {end} type veth peer name eth0 address {self.mac(index)} netns {self.pid(name)}",
+                              f"link set {end} master br{subnet} up"])
+        self.ip_batch(name, ["link set lo up", f"addr add {self.address(index)}/24 dev eth0", f"addr add {self.address(index, 6)}/64 dev eth0 nodad",
+                             "link set eth0 up", f"route add default via 10.77.{subnet}.254", f"route add default via fd77:0:0:{subnet}::fe"])
 
     def _neighbours_tell(self):
         """Entries that are made by hand do not count for the table's limit."""
         for one in range(self.count):
-            lines = [f"neigh add {self.address(other, family)} lladdr {self.mac(other)} dev eth0 nud permanent\n"
+            lines = [f"neigh add {self.address(other, family)} lladdr {self.mac(other)} dev eth0 nud permanent"
                      for other in range(self.count) if other != one and other % self.subnets == one % self.subnets for family in (4, 6)]
-            subprocess.run(["nsenter", f"--net=/proc/{self.pid(self.names[one])}/ns/net", "ip", "-batch", "-"], input="".join(lines), text=True, check=True)
+            self.ip_batch(self.names[one], lines)
 
     def _door_open(self):
         self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -238,8 +238,7 @@ class Lab(Closed):
         """What stands in front of a command that is to run on a host."""
         user = [] if self.user is None else ["setpriv", f"--reuid={self.user}", f"--regid={self._gid()}",
                                              "--clear-groups"]
-        return ["sh", "-c", AWAIT_SPACE, "sh", str(self.pid(name)), "nsenter", "--target", str(self.pid(name)), "--net", "--pid", "--mount", "--uts", "--ipc",
-                f"--wd={self.directory}", *user]
+        return ["nsenter", *self._space_options(name, SPACES), f"--wd={self.directory}", *user]
 
     def _gid(self):
         import pwd
@@ -274,7 +273,7 @@ class Lab(Closed):
 
     def processes(self, name):
         """What runs on a host beside its first process: number there -> command line."""
-        found, own = {}, os.readlink(f"/proc/{self.pid(name)}/ns/pid")
+        found, own = {}, os.readlink(f"/proc/self/fd/{self.spaces[name]['pid']}")
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
                 if int(entry) != self.pid(name) and os.readlink(f"/proc/{entry}/ns/pid") == own:
@@ -297,7 +296,7 @@ class Lab(Closed):
 
     def link(self, index, up):
         """Plugs a host's cable in, or out."""
-        ip("link", "set", f"p{index}", "up" if up else "down", inside=self.net)
+        self.root("net", "ip", "link", "set", f"p{index}", "up" if up else "down")
 
     def close(self):
         if hasattr(self, "door"):
@@ -305,6 +304,10 @@ class Lab(Closed):
         for process in list(self.started):  # with the first process of a host all others end
             process.kill()
             process.wait()
+        for spaces in self.spaces.values():
+            for descriptor in spaces.values():
+                os.close(descriptor)
+        self.spaces.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -11,14 +11,14 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 build, example, sanitizers, *compilers = sys.argv[1:]
 LINES_MAX = 60
 
 
 def run(command, **how):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, **how)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, **how)
 
 
 def library_of(folder):

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 from launcher import exchanged, gone, kill_while_waiting, lab_or_skip
 
 causeway, exchange, kernel, *programs = [os.path.abspath(each) for each in sys.argv[1:]]
@@ -21,7 +21,7 @@ LAUNCHERS = {
 
 
 def run(lab, command, environment):
-    return lab.run("h0", command, timeout=120, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return lab.run("h0", command, timeout=HANG_S, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                    environment=environment)
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from expectation import expect
+from expectation import HANG_S, expect
 from hosts import Lab
 from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, skip, start, suite, well
 
@@ -202,7 +202,7 @@ def crews_kill(lab):
         for number, words in lab.processes(name).items():
             if re.search(r"/causeway (run|agent)", words):
                 os.kill(number, signal.SIGKILL)
-    job.communicate(timeout=60)
+    job.communicate(timeout=HANG_S)
     expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node outlives its crew: {nodes_of_jobs(lab)}")
     well(lab, "--node eth0 --hosts h0:2,h1:2", programs["is"])
 
@@ -220,7 +220,7 @@ def part_own():
             expect(soon(lambda: all(nodes_of_jobs(lab).values())), f"each host has a node: {nodes_of_jobs(lab)}")
             time.sleep(0.5)
             os.kill(nodes_of_jobs(lab)["h1"][0], number)
-            out, err = job.communicate(timeout=60)
+            out, err = job.communicate(timeout=HANG_S)
             expect(job.returncode != 0 and f"host h1: the host's dataplane (causeway node --net eth0) {line}" in err, f"a node that goes: {job.returncode}: {out}{err}")
             expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node is left: {nodes_of_jobs(lab)}")
         crews_kill(lab)

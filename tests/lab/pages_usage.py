@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, pages, sources = sys.argv[1:]
 
@@ -36,7 +36,7 @@ GATEWAY = [(["gateway", "--multicast", "f"], ["flood"])]
 
 
 def text_of(*command, **how):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, **how).stdout
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, **how).stdout
 
 
 def rows_of(text, section):

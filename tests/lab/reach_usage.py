@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from expectation import exit_code, expect
+from expectation import JOB_HANG, exit_code, expect
 from hosts import Lab
 
 if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
@@ -26,7 +26,7 @@ FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priori
 
 def run(lab, options="", command=(PROGRAM, "S"), environment=None):
     begin = time.monotonic()
-    words = [CAUSEWAY, "run", "--timeout", "60", "--hosts", ",".join(lab.names), *options.split(), *command]
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--hosts", ",".join(lab.names), *options.split(), *command]
     process = lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                         text=True, environment=environment or {})
     said = process.communicate()[1]
@@ -95,7 +95,7 @@ def subnets(lab):
 
 def narrow(lab):
     """A link between that takes smaller packets than the hosts' interfaces, and says nothing."""
-    narrowed = ["nsenter", f"--net=/proc/{lab.net}/ns/net", "ip", "link", "set", "p1", "mtu"]
+    narrowed = [*lab.inside("net"), "ip", "link", "set", "p1", "mtu"]
     subprocess.run([*narrowed, "1400"], check=True)
     said = r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them"
     works(lab, "a path that is narrower", said)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 
+from expectation import HANG_S
 from hosts import Closed
 
 SERVERS = ("munged", "slurmctld", "slurmd", "srun")
@@ -102,7 +103,7 @@ class Slurm(Closed):
                     texts.append(f"{entry}: " + "".join(file.readlines()[-5:]))
         return "\n".join(texts)
 
-    def run(self, command, name=None, timeout=120, environment=None):
+    def run(self, command, name=None, timeout=HANG_S, environment=None):
         """Exit code, output, errors of a command on a host, the first one if nothing is said."""
         return self.lab.run(name or self.lab.names[0], command, timeout=timeout, text=True, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -113,7 +114,7 @@ class Slurm(Closed):
             server.terminate()
         for server in reversed(self.servers):
             try:
-                server.wait(timeout=20)
+                server.wait(timeout=HANG_S)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()

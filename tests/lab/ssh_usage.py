@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from expectation import exit_code, expect
+from expectation import JOB_HANG, exit_code, expect
 from hosts import Lab
 
 if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
@@ -39,7 +39,7 @@ def server_start(lab, name):
 
 
 def start(lab, command, key="good", options=()):
-    words = [CAUSEWAY, "run", "--timeout", "60", "--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options, *command]
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options, *command]
     return lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                      environment={"HOME": "/root"})
 

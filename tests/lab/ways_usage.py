@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from expectation import exit_code, expect
+from expectation import JOB_HANG, exit_code, expect
 from hosts import Lab
 
 
@@ -45,7 +45,7 @@ def unreachables(lab):
 
 
 def start(lab, options, command, environment=None):
-    words = [CAUSEWAY, "run", "--timeout", "60", *options.split(), *command]
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, *options.split(), *command]
     return lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                      text=True, environment=environment or {})
 

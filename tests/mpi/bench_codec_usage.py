@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, kernel, messages = sys.argv[1:4]
 FIELDS = ["smooth", "noisy", "turbulent", "records", "lastbits", "single", "floats", "integers", "text", "random", "zeros"]
@@ -16,7 +16,7 @@ QUICK = ["--bytes", "64K", "--rounds", "1"]
 
 
 def run(*arguments):
-    return subprocess.run([causeway, "bench", "codec", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run([causeway, "bench", "codec", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def lines(*arguments):
@@ -69,8 +69,8 @@ with tempfile.TemporaryDirectory() as folder:
         rows = lines("--element", element, "--rounds", "1", "--chunk", "333", numbers)
         expect({row["field"] for row in rows if row["bench"] == "codec"} == {numbers}, f"{element}: only the file: {rows}")
     recorded = os.path.join(folder, "recorded")
-    result = subprocess.run([causeway, "run", "-n", "2", "--timeout", "60", "env", "LD_PRELOAD=" + messages, "CAUSEWAY_MESSAGES=" + recorded, kernel, "S"],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    result = subprocess.run([causeway, "run", "-n", "2", "--timeout", JOB_HANG, "env", "LD_PRELOAD=" + messages, "CAUSEWAY_MESSAGES=" + recorded, kernel, "S"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S)
     expect(result.returncode == 0 and "verified" in result.stdout, f"the program does not notice: {result.stdout}")
     size = os.path.getsize(recorded)
     expect(size % 8 == 0 and 1024 <= size <= 16 << 20, f"doubles were recorded: {size}")

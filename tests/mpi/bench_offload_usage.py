@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway = sys.argv[1]
 ALL = ["udp-checksum-out", "udp-checksum-in", "steer", "rss", "arrival-time", "departure-time", "multicast", "header-split", "aes-gcm"]
@@ -12,7 +12,7 @@ SIMULATED = {"udp-checksum-out", "udp-checksum-in", "steer", "arrival-time", "de
 
 
 def run(*arguments):
-    return subprocess.run([causeway, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run([causeway, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def lines(*arguments):

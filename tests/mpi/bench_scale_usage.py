@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway = sys.argv[1]
 
 
 def run(*arguments):
-    return subprocess.run([causeway, "bench", "scale", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run([causeway, "bench", "scale", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def refused(arguments, named):

@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway = sys.argv[1]
 
 
 def run(*arguments):
-    return subprocess.run([causeway, "bench", "shape", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run([causeway, "bench", "shape", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 for how in [[], ["--sleep", "--catch-up", "100us"]]:

@@ -4,13 +4,13 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program, two = map(os.path.abspath, sys.argv[1:])
 
 
 def run(arguments, **environment):
-    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def refused(result, words, what):

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
 
@@ -16,7 +16,7 @@ def run(compression, hint="", rate="100Mbps"):
     if compression:
         environment["CAUSEWAY_COMPRESSION"] = compression
     command = [causeway, "run", "-n", "3", "--emulate", f"3,memif,rate={rate}", program, hint]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
     lines = re.findall(r"rank (\d): compression of (.*?) to (rank \d|the group of MPI_COMM_WORLD): (.*)", result.stderr)
     return result, {(int(rank), kind if to.startswith("rank") else f"{kind} to all"): text for rank, kind, to, text in lines}
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import expect
+from expectation import HANG_S, JOB_HANG, expect
 
 words = sys.argv[1:]
 has_wire = words[-2:] == ["--", "wire"]
@@ -14,7 +14,7 @@ cores = sorted(os.sched_getaffinity(0))
 
 
 def run(*arguments, **variables):
-    return subprocess.run([causeway, "run", "--timeout", "120", *arguments], env=dict(os.environ, **variables), capture_output=True, text=True, timeout=150)
+    return subprocess.run([causeway, "run", "--timeout", JOB_HANG, *arguments], env=dict(os.environ, **variables), capture_output=True, text=True, timeout=HANG_S)
 
 
 def passes(what, result):
@@ -66,9 +66,9 @@ if here == 2 and can_have_hosts:
     folders = [f"--keep={os.path.dirname(path)}" for path in (causeway, lab)]
 
     def between_hosts(*arguments):
-        words = [sys.executable, lab, *folders, causeway, "run", "--hosts", "h0,h1", "--timeout", "100", "--explain", *arguments]
+        words = [sys.executable, lab, *folders, causeway, "run", "--hosts", "h0,h1", "--timeout", JOB_HANG, "--explain", *arguments]
         for _ in range(5):  # both ends of a memif open at once: the client may be there before its server
-            result = subprocess.run(words, capture_output=True, text=True, timeout=150)
+            result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S)
             if "no memif server listens" not in result.stderr:
                 break
         return result
@@ -93,5 +93,5 @@ for text in ("9", "2,", "cores:", "cores:1,x", "2cores:1", "yes"):
     expect(result.returncode == 2 and f"--dedicated {text}" in result.stderr and "cores:2,4-7" in result.stderr, f"--dedicated {text}: {result.returncode}, {result.stderr}")
 result = run("-n", "1", "--dedicated", "cores:1000", programs[0])
 expect(result.returncode != 0 and "on core 1000" in result.stderr and "--dedicated off" in result.stderr, f"a core that is not there: {result.stderr}")
-alone = subprocess.run([programs[0]], env=dict(os.environ, CAUSEWAY_DEDICATED="many"), capture_output=True, text=True, timeout=60)
+alone = subprocess.run([programs[0]], env=dict(os.environ, CAUSEWAY_DEDICATED="many"), capture_output=True, text=True, timeout=HANG_S)
 expect(alone.returncode != 0 and "CAUSEWAY_DEDICATED: 'many'" in alone.stderr, f"without a launcher: {alone.stderr}")

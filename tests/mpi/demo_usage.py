@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, mpi = map(os.path.abspath, sys.argv[1:3])
 build = os.path.dirname(causeway)
@@ -15,7 +15,7 @@ own = os.environ.copy()
 
 def lines_of(command):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        result = subprocess.run(command, env=dict(own, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+        result = subprocess.run(command, env=dict(own, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
         expect(result.returncode == 0 and result.stderr == "", f"{command} works: {result.stderr}")
         expect(os.listdir(folder) == [], "nothing is left")
     return result.stdout.splitlines()

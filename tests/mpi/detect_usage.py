@@ -6,13 +6,13 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program, two, three = map(os.path.abspath, sys.argv[1:])
 
 
 def run(arguments, **environment):
-    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def hosts_of(topology, ranks):
@@ -78,7 +78,7 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     with open(path_two, "w") as file:
         json.dump(two_clusters, file)
     for command in [[causeway, "run", "-n", "4", "--emulate", f"topology={path_two},memif", program], [causeway, "switch", "--memif", folder + "/s", "--topology", path_two]]:
-        result = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
+        result = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
         expect(result.returncode == 2 and result.stderr.count("\n") == 1 and "rate of the link 'sea'" in result.stderr, f"no rate: {result.returncode} {result.stderr}")
 
     # it cannot be written there

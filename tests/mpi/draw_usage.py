@@ -7,7 +7,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program, demo, topology = map(os.path.abspath, sys.argv[1:5])
 wire = len(sys.argv) > 5
@@ -17,7 +17,7 @@ HEAD = ["time_ns", "name", "direction", "offered_frames", "offered_bytes", "deli
 
 
 def run(arguments, folder, **environment):
-    return subprocess.run([causeway] + arguments, cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    return subprocess.run([causeway] + arguments, cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def draw(arguments, folder, **environment):
@@ -233,7 +233,7 @@ def real_files(folder):
         refused(run(["run", "-n", "2", "--emulate", f"2,memif,{word}", program], folder), 2, ["--emulate"], word)
     refused(run(["run", "-n", "2", "--emulate", "2,memif,stats=no/such/x.csv", program], folder), 2, ["no/such/x.csv"], "statistics nowhere")
     build = os.path.dirname(causeway)
-    result = subprocess.run([demo, build, "demo.svg"], cwd=folder, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    result = subprocess.run([demo, build, "demo.svg"], cwd=folder, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
     expect(result.returncode == 0 and result.stderr == "", f"the demo works: {result.stderr}")
     expect(all(word in result.stdout for word in ["paced: link wan", "not paced: link wan", "demo.svg", "predicted"]), f"it says what is to be seen: {result.stdout}")
     text = "".join(xml.etree.ElementTree.parse(os.path.join(folder, "demo.svg")).getroot().itertext())

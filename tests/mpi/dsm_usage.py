@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+from expectation import JOB_HANG
+
 # arguments, what the line says
 WRONG = [
     (["--pages"], "no value behind: --pages"),
@@ -26,7 +28,7 @@ WRONG = [
 
 
 def run(arguments, ranks=3):
-    command = [sys.argv[1], "run", "-n", str(ranks), "--timeout", "60", sys.argv[2], *arguments]
+    command = [sys.argv[1], "run", "-n", str(ranks), "--timeout", JOB_HANG, sys.argv[2], *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done, [line for line in done.stderr.splitlines() if not line.startswith("causeway run:")]
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
 
@@ -13,7 +13,7 @@ causeway, program = map(os.path.abspath, sys.argv[1:])
 def run(arguments, folder):
     command = [causeway, "run"] + arguments + [program, "S"]
     environment = dict(os.environ, TMPDIR=folder)
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def line_of(result, code, words, what):
@@ -22,7 +22,7 @@ def line_of(result, code, words, what):
 
 
 def switch(arguments, folder):
-    return subprocess.run([causeway, "switch"] + arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    return subprocess.run([causeway, "switch"] + arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def topologies():
@@ -66,7 +66,7 @@ def topologies():
             result = run(["-n", ranks, "--emulate", f"topology={path},memif,multicast=flood"], folder)
             expect(result.returncode == 0, f"{ranks} ranks in two clusters work: {result.stderr}")
         result = subprocess.run([causeway, "run", "-n", "3", "--emulate", "topology=good.json,memif", "/usr/bin/printenv", "CAUSEWAY_TOPOLOGY"],
-                                cwd=files, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+                                cwd=files, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
         expect(result.stdout.split() == 3 * [os.path.realpath(path)], f"ranks know the file: {result.stdout} {result.stderr}")
         expect(os.listdir(folder) == [], f"nothing is left: {os.listdir(folder)}")
 

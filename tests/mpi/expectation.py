@@ -1,7 +1,12 @@
-"""What tests of usage share: an expectation that is not met is told, and the test goes on and fails in the end, also where it forgets to."""
+"""Shared by tests of usage. An expectation that is not met is printed. The test continues, and fails at its end even if it forgets to."""
 import atexit
 import os
 import sys
+
+# Bounds that only a hang exceeds, on a machine as busy as it may be. A job that hangs prints the calls that its ranks wait in
+# before the test ends it.
+JOB_HANG = "600"  # of `causeway run --timeout`, in seconds
+HANG_S = 900
 
 failures = 0
 

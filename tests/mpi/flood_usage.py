@@ -13,12 +13,13 @@ import sys
 import tempfile
 import time
 
+from expectation import HANG_S, JOB_HANG
+
 causeway, injector, *programs = map(os.path.abspath, sys.argv[1:])
 RUNS = int(os.environ.get("CW_TEST_RUNS", "1"))
 RATE = os.environ.get("CW_TEST_RATE", "5000")
 RANKS = 3
 KINDS = ("replayed", "altered", "forged")
-TIMEOUT_S = 120
 
 
 class Switch:
@@ -44,8 +45,8 @@ def job(folder, sealed, program):
     """What the program prints, and how long it takes."""
     environment = dict(os.environ, CAUSEWAY_EMULATE=f"{RANKS},memif,{folder}/switch", CAUSEWAY_JOB_KEY="5a" * 16, CAUSEWAY_ENCRYPT="all" if sealed else "off")
     start = time.monotonic()
-    result = subprocess.run([causeway, "run", "-n", str(RANKS), "--timeout", str(TIMEOUT_S), program, "S"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            env=environment, timeout=2 * TIMEOUT_S)
+    result = subprocess.run([causeway, "run", "-n", str(RANKS), "--timeout", JOB_HANG, program, "S"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=environment, timeout=HANG_S)
     if result.returncode != 0 or "verified" not in result.stdout or "not verified" in result.stdout:
         sys.exit(f"exit code {result.returncode}: {result.stdout}")
     return time.monotonic() - start

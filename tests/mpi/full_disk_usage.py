@@ -5,14 +5,14 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, program, topology = sys.argv[1:4]
 has_wire = sys.argv[4:] == ["wire"]
 
 
 def run(arguments, output=subprocess.PIPE, prefix=()):
-    return subprocess.run([*prefix, causeway, *arguments], stdout=output, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    return subprocess.run([*prefix, causeway, *arguments], stdout=output, stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
 
 
 def fails(arguments, code, says):
@@ -23,7 +23,7 @@ def fails(arguments, code, says):
 with tempfile.TemporaryDirectory() as folder:
     plan, trace, stats = (os.path.join(folder, name) for name in ("x.plan", "x.trace", "x.csv"))
     build = ["plan", "build", "--collective", "bcast", "--algorithm", "binomial", "--ranks", "4", "--size", "64", "-o"]
-    record = ["run", "--timeout", "60", "-n", "2", "--record"]
+    record = ["run", "--timeout", JOB_HANG, "-n", "2", "--record"]
     expect(run(build + [plan]).returncode == 0, "a plan is written")
     expect(run(record + [trace, program, "S"]).returncode == 0, "a trace is written")
     fails(build + ["/dev/full"], 3, "/dev/full")
@@ -34,12 +34,12 @@ with tempfile.TemporaryDirectory() as folder:
     # a trace takes the place of a file: a device must not become one
     fails(record + ["/dev/full", program, "S"], 2, "/dev/full")
     if has_wire:
-        emulate = ["run", "--timeout", "60", "-n", "2", "--emulate"]
+        emulate = ["run", "--timeout", JOB_HANG, "-n", "2", "--emulate"]
         fails(emulate + ["2,memif,stats=/dev/full", program, "S"], 3, "/dev/full")
         socket = os.path.join(folder, "s")
         fails(["switch", "--memif", socket, "--ports", "2", "--seconds", "1", "--stats", "/dev/full", "--stats-interval", "1ms"], 3, "/dev/full")
         fails(["switch", "--memif", socket, "--topology", topology, "--seconds", "1", "--pcap", "/dev/full", "--pcap-at", "sea"], 3, "/dev/full")
-        clusters = ["run", "--timeout", "60", "-n", "6", "--emulate", f"topology={topology},memif,stats={stats}"]
+        clusters = ["run", "--timeout", JOB_HANG, "-n", "6", "--emulate", f"topology={topology},memif,stats={stats}"]
         expect(run(clusters + [program, "S"]).returncode == 0, "statistics are written")
         fails(["draw", stats, "--data", "/dev/full", "-o", os.path.join(folder, "x.svg")], 3, "/dev/full")
 

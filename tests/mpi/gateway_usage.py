@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
 PATIENCE_S = 60
@@ -65,12 +65,12 @@ def job(folder):
         file.write(f'#!/bin/sh\nsite=a\n[ "$PMI_RANK" -ge 2 ] && site=b\nexport CAUSEWAY_EMULATE=4,memif,{folder}/$site\n'
                    f"export CAUSEWAY_JOB_KEY={'5a' * 16}\nexec {program} S\n")
     os.chmod(script, 0o700)
-    result = subprocess.run([causeway, "run", "-n", "4", "--timeout", "60", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    result = subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG, script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S)
     expect(result.returncode == 0 and "verified" in result.stdout, f"ranks of both sites work together: {result.stdout}")
 
 
 def key_make(path):
-    result = subprocess.run([causeway, "gateway", "--make-key", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    result = subprocess.run([causeway, "gateway", "--make-key", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
     expect(result.returncode == 0 and os.stat(path).st_mode & 0o777 == 0o600, f"a key is made: {result.stderr}")
     return path
 
@@ -169,7 +169,7 @@ def refusals(folder):
             ("--make-key", key, 2, ["a file already"]), ("--seconds", "1", 3, ["no memif server", "--inner"])]:
         given = dict(good, **{option: value})
         arguments = [word for pair in given.items() if pair[1] is not None for word in pair]
-        result = subprocess.run([causeway, "gateway"] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        result = subprocess.run([causeway, "gateway"] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
         what = f"{option} {value}"
         expect(result.returncode == code, f"{what} ends with {code}, not {result.returncode}: {result.stderr}")
         expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")

@@ -6,6 +6,8 @@ usage: kernel_usage.py CAUSEWAY KERNEL
 import subprocess
 import sys
 
+from expectation import JOB_HANG
+
 # ranks, arguments, exit code, what the line says
 CASES = [
     (1, [], 2, "no problem class"),
@@ -22,7 +24,7 @@ CASES = [
 
 def fault_find(causeway, kernel, ranks, arguments, exit_code, says):
     """What is wrong with a case, or None."""
-    command = [causeway, "run", "-n", str(ranks), "--timeout", "60", kernel, *arguments]
+    command = [causeway, "run", "-n", str(ranks), "--timeout", JOB_HANG, kernel, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("causeway run:")]
     if done.returncode != exit_code:

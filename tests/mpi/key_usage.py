@@ -6,14 +6,14 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, children, topology = map(os.path.abspath, sys.argv[1:4])
 
 
 def run(arguments, **variables):
-    return subprocess.run([causeway, "run", "--timeout", "60", "-n", "2", "--emulate", "2,memif"] + arguments, capture_output=True, text=True,
-                          env=dict(os.environ, **variables), timeout=100, check=False)
+    return subprocess.run([causeway, "run", "--timeout", JOB_HANG, "-n", "2", "--emulate", "2,memif"] + arguments, capture_output=True, text=True,
+                          env=dict(os.environ, **variables), timeout=HANG_S, check=False)
 
 
 key = "5a" * 16
@@ -45,7 +45,7 @@ def modes_while(arguments, folder):
             break
     modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode & 0o777) for name in os.listdir(folder)}
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_S)
     return modes
 
 

@@ -17,6 +17,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+from expectation import JOB_HANG
+
 BOUND_S = 20
 EXIT_TIMEOUT = 124
 TOKEN = "CW_TEST_KILL_TOKEN"
@@ -63,7 +65,7 @@ def round_run(seed):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = dict(os.environ, TMPDIR=folder)
         environment[TOKEN] = token
-        command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", "120", busy, str(seed)]
+        command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", JOB_HANG, busy, str(seed)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as job:
             victim = victim_find(job.stdout, chance, ranks)
             if victim is None:

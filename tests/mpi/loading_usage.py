@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, program, library = sys.argv[1:]
 
@@ -21,7 +21,7 @@ def needed(path):
 def run(folder, *options):
     paths = [folder] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
     return subprocess.run([causeway, *options], env=dict(os.environ, LD_LIBRARY_PATH=":".join(paths)), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+                          stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
 
 
 for path in (causeway, library):
@@ -29,10 +29,10 @@ for path in (causeway, library):
 
 with tempfile.TemporaryDirectory() as scratch:
     open(os.path.join(scratch, "librte_eal.so.23"), "w").close()
-    done = run(scratch, "run", "-n", "2", "--timeout", "60", program)
+    done = run(scratch, "run", "-n", "2", "--timeout", JOB_HANG, program)
     expect(done.returncode == 0, f"a job on shared memory runs: {done.returncode} {done.stderr}")
     for network in ("2,memif", "2,veth"):
-        done = run(scratch, "run", "-n", "2", "--emulate", network, "--timeout", "60", program)
+        done = run(scratch, "run", "-n", "2", "--emulate", network, "--timeout", JOB_HANG, program)
         expect(done.returncode == 3, f"{network}: exit code 3, not {done.returncode}")
         lines = done.stderr.splitlines()
         expect(len(lines) == 1 and "librte_eal.so.23" in lines[0] and "apt-get install" in lines[0],

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 
+from expectation import HANG_S, JOB_HANG
+
 causeway, program = sys.argv[1:]
 environment = dict(os.environ, CAUSEWAY_ALGORITHM="bcast=multicast")
 for network in ("3,memif", "3,memif,loss=0.2%"):
-    command = [causeway, "run", "-n", "3", "--explain", "--timeout", "120", "--emulate", network, program]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    command = [causeway, "run", "-n", "3", "--explain", "--timeout", JOB_HANG, "--emulate", network, program]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
     if result.returncode != 0:
         sys.exit(f"{network}: exit code {result.returncode}: {result.stderr}")
     multicast = [line for line in result.stderr.splitlines() if "bcast" in line and "multicast" in line]

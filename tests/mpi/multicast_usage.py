@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, *programs = sys.argv[1:]
 ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast,scatterv=static"
@@ -12,8 +12,8 @@ ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tre
 
 def run(network, program, ranks=4, **more):
     environment = dict(os.environ, CAUSEWAY_ALGORITHM=ALGORITHMS, **more)
-    command = [causeway, "run", "-n", str(ranks), "--explain", "--timeout", "120", "--emulate", network, program]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    command = [causeway, "run", "-n", str(ranks), "--explain", "--timeout", JOB_HANG, "--emulate", network, program]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 kinds = ["memif"]
@@ -37,8 +37,8 @@ for kind in kinds:
 # scatter-v by name: which way it went, and why not as asked for
 def ways(network, algorithm, **more):
     environment = dict(os.environ, CAUSEWAY_ALGORITHM=f"scatterv={algorithm}", **more)
-    command = [causeway, "run", "-n", "4", "--explain", "--timeout", "120", *network, scatterv]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    command = [causeway, "run", "-n", "4", "--explain", "--timeout", JOB_HANG, *network, scatterv]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
     return result, " ".join(line for line in result.stderr.splitlines() if ": scatterv of " in line)
 
 
@@ -56,7 +56,7 @@ for network, algorithm, more, says in [
     expect(result.returncode == 0 and says in said, f"{algorithm} with {network} {more} says {says}: {result.stderr}")
 result, _ = ways(wire, "sometimes")
 expect(result.returncode != 0 and "scatterv has no algorithm 'sometimes'; there are pairs static dynamic" in result.stderr, f"an unknown way: {result.stderr}")
-result = subprocess.run([causeway, "run", "-n", "4", "--timeout", "30", *wire, scatterv, "roots"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+result = subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG, *wire, scatterv, "roots"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 expect(result.returncode == 0, f"roots that differ are told: {result.stderr}")
 
 # more groups than addresses; none at all; what makes no sense

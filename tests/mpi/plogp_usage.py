@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program = sys.argv[1:]
 
@@ -17,7 +17,7 @@ def run(arguments, **variables):
     for name in ("CAUSEWAY_PLOGP", "CAUSEWAY_ALGORITHM"):
         if name not in variables:
             environment.pop(name, None)
-    return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 def explained(result, collective):

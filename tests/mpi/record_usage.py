@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, recorded, integer_sort, other, damage = sys.argv[1:6]
 
@@ -15,7 +15,7 @@ causeway, recorded, integer_sort, other, damage = sys.argv[1:6]
 def run(arguments, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
     environment.update(variables)
-    return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run([causeway] + arguments, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False)
 
 
 def counted(result):
@@ -39,7 +39,7 @@ def compiled(trace, plan, *options):
 def whole_way(folder, hosts):
     """The program that checks each byte, with plans for all that it does."""
     trace, plan = os.path.join(folder, "a.trace"), os.path.join(folder, "a.plan")
-    start = ["run", "--timeout", "60", "-n", "4", *hosts]
+    start = ["run", "--timeout", JOB_HANG, "-n", "4", *hosts]
     result = run(start + ["--record", trace, recorded, "persistent"])
     expect(result.returncode == 0 and "collective calls of 4 ranks recorded" in result.stderr, f"it is recorded: {result}")
     rows = compiled(trace, plan, "--all")
@@ -66,12 +66,12 @@ def whole_way(folder, hosts):
     expect(result.returncode == 0 and counted(result)[:2] == (37, 5), f"names serve what misses: {result}")
     expect("greedy (override), 5 calls" in result.stderr and "(plan), 6 calls" in result.stderr, f"and it is explained: {result.stderr}")
     # rank 0's plan counts, and rank 0's word on recording
-    mixed = ["run", "--timeout", "60", *hosts, "-n", "1", "--env", f"CAUSEWAY_PLAN={plan}", recorded, ":", "-n", "3"]
+    mixed = ["run", "--timeout", JOB_HANG, *hosts, "-n", "1", "--env", f"CAUSEWAY_PLAN={plan}", recorded, ":", "-n", "3"]
     for variable in ("CAUSEWAY_PLAN=/does/not/exist", f"CAUSEWAY_RECORD={folder}/b.trace"):
         result = run(mixed + ["--env", variable, recorded])
         expect(result.returncode == 0 and counted(result)[0] == 42, f"rank 0's plan counts: {result}")
         expect(not os.path.exists(f"{folder}/b.trace"), "rank 0 records nothing")
-    result = run(["run", "--timeout", "60", *hosts, "-n", "1", recorded, ":", "-n", "3", "--env", f"CAUSEWAY_PLAN={plan}", recorded])
+    result = run(["run", "--timeout", JOB_HANG, *hosts, "-n", "1", recorded, ":", "-n", "3", "--env", f"CAUSEWAY_PLAN={plan}", recorded])
     expect(result.returncode == 0 and counted(result) is None, f"no plan at rank 0 is none at all: {result}")
     # recorded again, with the plan
     result = run(start + ["--plan", plan, "--record", trace + "2", recorded, "persistent"])
@@ -83,7 +83,7 @@ def whole_way(folder, hosts):
 def kernel(folder, hosts):
     """Integer sort: level 1 becomes level 3."""
     trace, plan = os.path.join(folder, "is.trace"), os.path.join(folder, "is.plan")
-    start = ["run", "--timeout", "60", "-n", "4", *hosts]
+    start = ["run", "--timeout", JOB_HANG, "-n", "4", *hosts]
     result = run(start + ["--record", trace, integer_sort, "S"], CAUSEWAY_ALGORITHM="alltoallv=all-to-all-based")
     expect(result.returncode == 0 and "verified" in result.stdout, f"it is recorded: {result}")
     rows = [row for row in compiled(trace, plan) if row.get("call") == "alltoallv"]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, recorder, ppm, sweep, calls = map(os.path.abspath, sys.argv[1:6])
 RANKS = 4
@@ -17,7 +17,7 @@ SEND, SENT, RECEIVE, ALLREDUCE, BARRIER, END = range(1, 7)
 
 
 def replay(*arguments):
-    return subprocess.run([causeway, "bench", "replay", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    return subprocess.run([causeway, "bench", "replay", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def refused(arguments, code, *named):
@@ -27,8 +27,8 @@ def refused(arguments, code, *named):
 
 
 def record(folder, program, *arguments):
-    command = [causeway, "run", "-n", str(RANKS), "--timeout", "60", "env", f"LD_PRELOAD={recorder}", f"CAUSEWAY_TRACE={folder}", program, *arguments]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100)
+    command = [causeway, "run", "-n", str(RANKS), "--timeout", JOB_HANG, "env", f"LD_PRELOAD={recorder}", f"CAUSEWAY_TRACE={folder}", program, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def kernels_replayed(folder):
@@ -148,7 +148,7 @@ def main():
         refused([os.path.join(folder, "no")], 2, "0.trace", "cannot be read")
         refused([], 2, "which traces")
         refused([folder, "--rate", "10"], 2, "--rate")
-        plain = subprocess.run([causeway, "run", "-n", "2", "--timeout", "60", "env", f"LD_PRELOAD={recorder}", sweep, "S"], cwd=folder, stdout=subprocess.PIPE, timeout=100)
+        plain = subprocess.run([causeway, "run", "-n", "2", "--timeout", JOB_HANG, "env", f"LD_PRELOAD={recorder}", sweep, "S"], cwd=folder, stdout=subprocess.PIPE, timeout=HANG_S)
         expect(plain.returncode == 0 and sorted(os.listdir(folder)) == ["calls", "other", "ppm", "small", "sweep"], "without the variable nothing is written")
     return exit_code()
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 EXIT_TIMEOUT = 124
 SLACK = 15  # seconds, on a machine with other things to do
@@ -20,8 +20,8 @@ emulate = ["--emulate", f"topology={topology},memif"]
 
 
 def run(arguments, **environment):
-    return subprocess.run([causeway, "run", "-n", "4", "--timeout", "100"] + emulate + arguments, env=dict(os.environ, **environment),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    return subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG] + emulate + arguments, env=dict(os.environ, **environment),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def ways():

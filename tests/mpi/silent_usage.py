@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 TIMEOUT = "3"  # seconds
 EXIT_TIMEOUT = 124
@@ -18,8 +18,8 @@ causeway, silent = sys.argv[1:]
 
 def run(kind, timeout):
     environment = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT=timeout, CAUSEWAY_ALGORITHM="bcast=multicast")
-    command = [causeway, "run", "-n", "4", "--emulate", "4,memif", "--timeout", "120", silent, kind]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=150)
+    command = [causeway, "run", "-n", "4", "--emulate", "4,memif", "--timeout", JOB_HANG, silent, kind]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:

@@ -6,14 +6,14 @@ import re
 import subprocess
 import sys
 
-from expectation import expect
+from expectation import HANG_S, JOB_HANG, expect
 
 causeway, program = map(os.path.abspath, sys.argv[1:3])
 where = ["--emulate", "2,memif"] if sys.argv[3:] == ["wire"] else []
 
 
 def top(*arguments):
-    result = subprocess.run([causeway, "top", *arguments], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([causeway, "top", *arguments], capture_output=True, text=True, timeout=HANG_S)
     expect(result.returncode == 0 and result.stderr == "", f"top {arguments}: {result.returncode}, {result.stderr}")
     return result.stdout
 
@@ -38,7 +38,7 @@ def rows_of(job, text):
 
 
 # until it is ended: more rounds than there is time for
-process = subprocess.Popen([causeway, "run", "-n", "2", "--timeout", "120", *where, program, "--rounds", "1000", "--bytes", "1048576"],
+process = subprocess.Popen([causeway, "run", "-n", "2", "--timeout", JOB_HANG, *where, program, "--rounds", "1000", "--bytes", "1048576"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
     job = rows = None
@@ -61,4 +61,4 @@ finally:
     process.terminate()
     process.wait()
 expect(rows_of(job, top("--once", "--json", "--interval", "100ms")) == [], "nothing is left of a job that has ended")
-expect(subprocess.run([causeway, "top", "--interval", "1"], capture_output=True, timeout=60).returncode == 2, "an interval without a unit")
+expect(subprocess.run([causeway, "top", "--interval", "1"], capture_output=True, timeout=HANG_S).returncode == 2, "an interval without a unit")

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 
+from expectation import JOB_HANG
+
 
 def succeeds(*command):
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -53,4 +55,4 @@ if __name__ == "__main__":
     skip_unless_possible()
     if ",af_xdp" in network:
         skip_unless_xdp()
-    os.execv(causeway, [causeway, "run", "-n", ranks, "--emulate", network, "--timeout", "240"] + sys.argv[4:])
+    os.execv(causeway, [causeway, "run", "-n", ranks, "--emulate", network, "--timeout", JOB_HANG] + sys.argv[4:])

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import veth
-from expectation import exit_code, expect
+from expectation import HANG_S, exit_code, expect
 
 causeway, program = sys.argv[1:]
 PR_SET_CHILD_SUBREAPER = 36
@@ -35,7 +35,7 @@ else:
 
 
 def run(arguments, prefix=()):
-    return subprocess.run([*prefix, causeway, "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+    return subprocess.run([*prefix, causeway, "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
 def usage():
