@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Reads what `meson test` recorded of one suite, prints a line for each test that did not pass, and the counts last.
+"""Reads what `meson test` recorded, and prints the results.
 
-usage: report.py TESTLOG.json CONSOLE.log yes|no   (yes: ./check can install packages here, so that a skip is a failure)
-       report.py --slowest TESTLOG.json...         the ten tests of all that took longest
+usage: report.py RECORD.json CONSOLE.log yes|no [NAME=VALUE...]
+           A line for each test that did not pass, with the command that repeats it. The last line is
+           "PASSED FAILED SKIPPED" in numbers. yes: ./check can install packages here, so that a skipped test is a failure.
+           NAME=VALUE: the environment of the run.
+       report.py --slowest RESULTS SECONDS CORES RECORD.json...
+           The slowest tests and steps of ./check, and the shares of computing and waiting. A line of RESULTS is a step:
+           its outcome, seconds, milliseconds of computing and name, separated by tabs.
 
-The last line is "PASSED FAILED SKIPPED" in numbers; the names of those that failed are left in TESTLOG.failed. A test that exits with 77 says why as "SKIPPED: reason"
-(tests/skip.h); a cmocka test that calls skip() is a skip of its own inside a test that passed.
+A test that exits with 77 gives its reason as "SKIPPED: reason" (tests/skip.h). A cmocka test that calls skip() is a skip
+inside a test that passed.
 """
 import json
 import os
@@ -13,43 +18,53 @@ import re
 import sys
 
 TAIL_LINES = 25
-SLOWEST = 10
+SLOWEST_TESTS, SLOWEST_STEPS = 20, 3
+# The variables that a suite reads: without the others, the command that repeats a test is short.
+AMOUNTS = {"unit": ["CW_TEST_SEEDS", "CW_TEST_PATTERNS"], "schedules": ["CW_TEST_THIN", "CW_TEST_SEEDS"], "simulation": ["CW_TEST_SEEDS"],
+           "fuzz": ["CW_TEST_PACKETS"]}
 
 
 def tail(text):
     return "\n".join("    " + line for line in text.rstrip().splitlines()[-TAIL_LINES:])
 
 
-def slowest_print(paths):
-    took = []
-    for path in filter(os.path.exists, paths):
-        folder = path.split(os.sep, 1)[0]
-        for line in open(path, errors="replace"):
-            test = json.loads(line)
-            took.append((test["duration"] or 0, test["name"].split(" / ")[-1], folder))
-    took.sort(reverse=True)
-    print("the slowest:")
-    for seconds, name, folder in took[:SLOWEST]:
-        print(f"         {seconds:4.0f} s  {name}, in {folder}")
+def tests_of(path):
+    for line in open(path, encoding="utf-8", errors="replace"):
+        test = json.loads(line)
+        suites, _, name = test["name"].rpartition(" / ")
+        yield test | {"name": name, "suites": suites.split(":")[-1].split("+")}
 
 
-def main():
-    if sys.argv[1] == "--slowest":
-        slowest_print(sys.argv[2:])
-        return
-    record_path, console_path, can_install = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
+def repeat(test, folder, output, environment):
+    """The command that runs a failed test alone, with its amounts of work and the seed that failed."""
+    names = {name for suite in test["suites"] for name in AMOUNTS.get(suite, [])}
+    words = [each for each in environment if each.split("=")[0] in names]
+    seed = re.findall(r"\bseed (\d+)\b", output)
+    if seed:
+        words.insert(0, f"CW_TEST_SEED={seed[-1]}")
+    return " ".join([*words, "meson test -C", folder, "--no-rebuild -v", test["name"]])
+
+
+def slowest_print(results_path, seconds, cores, paths):
+    steps = []
+    for line in open(results_path, encoding="utf-8"):
+        _, step_s, computed_ms, name = line.rstrip("\n").split("\t")
+        steps.append((int(step_s), int(computed_ms) / 1000, name))
+    took = [(test["duration"] or 0, test["name"], path.split(os.sep, 1)[0]) for path in paths if os.path.exists(path) for test in tests_of(path)]
+    if took:
+        print("the slowest tests:")
+    for test_s, name, folder in sorted(took, reverse=True)[:SLOWEST_TESTS]:
+        print(f"         {test_s:4.0f} s  {name}, in {folder}")
+    print("the slowest steps:")
+    for step_s, computed_s, name in sorted(steps, reverse=True)[:SLOWEST_STEPS]:
+        print(f"         {step_s:4} s  {name}: {computed_s:.0f} s of computing")
+    computed_s = sum(step[1] for step in steps)
+    share = min(1, computed_s / max(1, cores * seconds))
+    print(f"in all:  {seconds:4} s on {cores} cores: {share:.0%} computing, {1 - share:.0%} waiting")
+
+
+def record_print(record_path, console_path, can_install, environment):
     passed = failed = skipped = 0
-    names = []
-
-    if not os.path.exists(record_path):
-        console = open(console_path, errors="replace").read()
-        if "No tests defined" in console or "No suitable tests defined" in console:
-            print("0 0 0")
-            return
-        print(tail(console))
-        print(f"    log: {console_path}")
-        print("0 1 0")
-        return
 
     def skip(name, reason):
         nonlocal failed, skipped
@@ -60,11 +75,9 @@ def main():
             print(f"skipped          {name}: {reason}")
             skipped += 1
 
-    for line in open(record_path, errors="replace"):
-        test = json.loads(line)
-        name = test["name"].split(" / ")[-1]
+    for test in tests_of(record_path):
+        name, result = test["name"], test["result"]
         output = (test.get("stdout") or "") + (test.get("stderr") or "")
-        result = test["result"]
         if result == "SKIP":
             reason = re.search(r"^SKIPPED: (.*)$", output, re.M)
             skip(name, reason.group(1) if reason else "no reason given")
@@ -74,13 +87,28 @@ def main():
                 skip(f"{name}: {inner}", "the test called skip()")
         else:
             failed += 1
-            names.append(name)
             print(f"failed   {test['duration']:4.0f} s  {name} ({result.lower()})")
             print(tail(output))
-            print(f"    log: {os.path.splitext(record_path)[0]}.txt; again: {' '.join(test['command'])}")
-    with open(f"{os.path.splitext(record_path)[0]}.failed", "w", encoding="utf-8") as file:
-        file.writelines(f"{name}\n" for name in names)
+            print(f"    log: {os.path.splitext(record_path)[0]}.txt")
+            print(f"    repeat: {repeat(test, record_path.split(os.sep, 1)[0], output, environment)}")
     print(passed, failed, skipped)
+
+
+def main():
+    if sys.argv[1] == "--slowest":
+        slowest_print(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
+        return
+    record_path, console_path, can_install = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
+    if os.path.exists(record_path):
+        record_print(record_path, console_path, can_install, sys.argv[4:])
+        return
+    console = open(console_path, encoding="utf-8", errors="replace").read()
+    if "No tests defined" in console or "No suitable tests defined" in console:
+        print("0 0 0")
+        return
+    print(tail(console))
+    print(f"    log: {console_path}")
+    print("0 1 0")
 
 
 main()
