@@ -13,30 +13,31 @@ struct command {
 static int help_main(int argc, char **argv);
 
 static const struct command commands[] = {
-    {"agent", agent_main, "serves `causeway run` on another host, which starts it; nobody else does"},
-    {"bench", bench_main, "measures puts, beside the raw limit of the same run, and multicast"},
+    {"agent", agent_main, "run the ranks of a remote host; `causeway run` starts it there, not a user"},
+    {"bench", bench_main, "measure latency, throughput and cost; every transfer is verified"},
 #ifdef CW_HAVE_DPDK
-    {"demo", demo_main, "moves a file between two emulated hosts through a lossy switch and verifies it"},
+    {"demo", demo_main, "move a file between two emulated hosts through a switch that loses packets, and verify it"},
 #endif
-    {"doctor", doctor_main,
-     "tells what this machine can do, what Causeway would choose, and what to do about obstacles"},
-    {"draw", draw_main, "draws what an emulated network did: throughput, queues, predicted and measured times"},
+    {"doctor", doctor_main, "check this machine: capabilities, choices of Causeway, problems and their remedies"},
+    {"draw", draw_main, "draw pictures of an emulated network: throughput, queues, predicted and measured times"},
 #ifdef CW_HAVE_DPDK
-    {"gateway", gateway_main, "joins the networks of two sites across a wide area: paced, in several streams, sealed"},
+    {"gateway", gateway_main,
+     "join the networks of two sites over a long link: at its rate, encrypted, in several streams"},
 #endif
-    {"help", help_main, "prints this, or the help of one command: causeway help COMMAND"},
+    {"help", help_main, "print this help, or that of one command: causeway help COMMAND"},
 #ifdef CW_HAVE_DPDK
-    {"node", node_main, "owns a NIC of this host, and serves the ranks of all jobs and users with it"},
+    {"node", node_main, "own a NIC of this host and share it among the ranks of all jobs and users"},
 #endif
-    {"offload", offload_main, "lists what a NIC takes over from the core, what of it is on, and why not"},
-    {"plan", plan_main, "builds, checks, prices, runs and draws the schedules of collectives"},
-    {"plogp", plogp_main, "measures this machine's paths and algorithms, for MPI to choose by"},
-    {"run", run_main, "starts the processes of a program, any number of them, as one job on this machine or several"},
-    {"sim", sim_main, "runs random traffic under random faults in virtual time, many seeds, every byte checked"},
+    {"offload", offload_main, "list the offloads of a NIC: the state of each, and the reason"},
+    {"plan", plan_main, "build, check, price, run and draw the schedules of collectives"},
+    {"plogp", plogp_main, "measure this machine for MPI: the speed of its paths and algorithms"},
+    {"run", run_main, "start an MPI program, or any other program, as one job on one or several hosts"},
+    {"sim", sim_main, "test the protocols: random traffic and random faults in virtual time; every byte is checked"},
 #ifdef CW_HAVE_DPDK
-    {"switch", switch_main, "joins processes and devices by an Ethernet switch with rates, delays, queues and losses"},
+    {"switch", switch_main,
+     "emulate an Ethernet switch: rates, delays, queues and losses between processes and devices"},
 #endif
-    {"top", top_main, "shows what the processes of all jobs on this machine do on the network, or tells Prometheus"},
+    {"top", top_main, "show the network activity of all jobs on this machine; also for Prometheus"},
 };
 
 static const struct command *command_find(const char *name)
@@ -58,16 +59,17 @@ static int command_unknown(const char *name)
 static void overview_print(FILE *stream)
 {
     fputs("usage: causeway COMMAND [OPTION...]\n\n"
-          "Causeway moves bytes between processes by one verb, the notified put, over any network interface.\n"
-          "An error is one line on stderr: what, where and what to do.\n\n"
+          "Causeway runs MPI programs on clusters and emulated networks, and moves data past the kernel.\n"
+          "To start a program: causeway run -n 4 ./program. To check this machine: causeway doctor.\n"
+          "Each error is one line on stderr. It names the problem, the place and the remedy.\n\n"
           "commands:\n",
           stream);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].help);
     }
     fputs("\noptions:\n"
-          "  -h, --help                   prints this\n"
-          "  --version                    prints the version\n"
+          "  -h, --help                   print this help\n"
+          "  --version                    print the version\n"
           "\nunits:\n"
           "  sizes     1500, 64K or 64KiB (1024), 64KB (1000)\n"
           "  rates     10Gbps\n"
@@ -76,9 +78,9 @@ static void overview_print(FILE *stream)
           "\n"
           "exit codes:\n"
           "  0 success\n"
-          "  1 the command ran and found a failure (a failing seed, a damaged file)\n"
+          "  1 the command ran and found a failure, such as a failing seed or a damaged file\n"
           "  2 wrong usage or bad input\n"
-          "  3 the machine lacks something (a device, a privilege, memory)\n"
+          "  3 the machine lacks a resource: a device, a privilege or memory\n"
           "  4 internal error\n",
           stream);
 }

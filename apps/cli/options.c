@@ -27,7 +27,7 @@ static char letter_of(const char *name)
     return 0;
 }
 
-/* What apps/pages/pages.py reads: the explanation begins at its column, on a line of its own behind a long option. */
+/* The layout that apps/pages/pages.py reads: the text starts at HELP_COLUMN, on a new line if the option is long. */
 static void row_print(const char *left, const char *text)
 {
     if (strlen(left) > HELP_COLUMN) {
@@ -48,7 +48,7 @@ static void help_print(const char *usage, const struct app_option *options)
                  option->argument ? " " : "", option->argument ? option->argument : "");
         row_print(left, option->help);
     }
-    row_print("-h, --help", "prints this");
+    row_print("-h, --help", "print this help");
 }
 
 /* Reports what is wrong with an option's argument. */

@@ -1,5 +1,5 @@
-/* `causeway demo`: moves a file between two emulated hosts through `causeway switch`, verifies it and shows the
- * numbers. */
+/* `causeway demo`: moves a file between two emulated hosts through `causeway switch`, verifies it and prints the
+ * results. */
 #include "apps/demo/demo.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 enum { HASH_BYTES = 32, READ_BYTES = 1 << 16, POLL_MS = 100 };
 
-/* A handler can reach nothing else. */
+/* Set by the signal handler. */
 volatile sig_atomic_t demo_interrupted;
 
 static void signal_note(int number)
@@ -29,7 +29,7 @@ static void signal_note(int number)
     demo_interrupted = 1;
 }
 
-/* A step of the demo, for people who want all of them. */
+/* Prints a step of the demo, with --verbose. */
 __attribute__((format(printf, 2, 3))) static void tell(const struct demo_options *options, const char *format, ...)
 {
     if (options->report.json || !options->verbose) {
@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void tell(const struct demo_options
 
 /* ---- verification ---- */
 
-/* BLAKE2b of a file as it reads now, by nothing that took part in moving it. */
+/* BLAKE2b of a file, read again by code that took no part in the transfer. */
 static bool hash_file(const char *path, uint8_t hash[HASH_BYTES])
 {
     static uint8_t buffer[READ_BYTES];
@@ -81,10 +81,10 @@ static int verify(const struct demo_world *world, const struct demo_options *opt
     }
     hash_text(hashes[0], text);
     bool same = memcmp(hashes[0], hashes[1], HASH_BYTES) == 0 && (uint64_t)target.st_size == world->bytes;
-    tell(options, "4. verified:   BLAKE2b of source and target, read back, %s: %.16s...", same ? "are equal" : "DIFFER",
+    tell(options, "4. verified:   the BLAKE2b hashes of source and target %s: %.16s...", same ? "are equal" : "DIFFER",
          text);
     if (!same) {
-        app_error("the file that arrived is not the file that was sent", world->target, "please report it");
+        app_error("the file arrived with wrong contents", world->target, "this is a bug: please report it");
     }
     return same ? APP_EXIT_SUCCESS : APP_EXIT_FAILURE;
 }
@@ -112,47 +112,47 @@ static void show(const struct demo_options *options, uint64_t bytes, const struc
         app_scaled("elapsed_ns", "... in seconds", 3, 1e-9, a->elapsed_ns),
         app_number("goodput_bps", "... Mb/s", 1, 1e-6, goodput_bps),
         app_count("raw_rate_bps", NULL, options->rate_bps),
-        app_number("ratio_goodput", "... of what the lossy link carries, %", 1, 100, ratio),
+        app_number("ratio_goodput", "... of the capacity of the lossy link, %", 1, 100, ratio),
         app_count("data_packets", "packets with data", a->data_packets),
         app_count(NULL, "frames", losses->in_frames),
         app_count("retransmitted_packets", "packets sent again", a->retransmitted),
-        app_count("lost_frames", "frames lost by the line", losses->lost_frames),
+        app_count("lost_frames", "frames lost on the link", losses->lost_frames),
         app_count("lost_data_frames", "... of them with data", losses->lost_data_frames),
-        app_number("ratio_retransmitted", "sent again for each missing one", 3, 1, again),
+        app_number("ratio_retransmitted", "packets sent again for each missing one", 3, 1, again),
         app_count("dropped_queue_frames", "frames dropped by full queues", losses->queue_frames),
         app_count("dropped_other_frames", "... otherwise", losses->other_frames),
         app_count("queue_max_bytes", "longest queue, bytes", losses->queue_max_bytes),
         app_count("probes", "probes", a->probes),
         app_count("duplicates", "packets that arrived twice", reports[1].duplicates),
         app_count("acknowledgements", "acknowledgements", reports[1].acknowledgements),
-        app_count("notifications", "notifications, one a put, in order", reports[1].notifications),
+        app_count("notifications", "notifications, one per put, in order", reports[1].notifications),
         app_scaled("round_trip_ns", "round trip, us", 1, 1e-3, a->round_trip_ns),
-        app_scaled("round_trip_min_ns", "... at the least, us", 1, 1e-3, a->round_trip_min_ns),
+        app_scaled("round_trip_min_ns", "... minimum, us", 1, 1e-3, a->round_trip_min_ns),
     };
     struct app_report report = options->report;
     APP_REPORT(&report, cells);
 }
 
-/* What a newcomer wants to know, a fact a line: half a screen, since `./demo` has more to say. */
+/* The main results, one per line. At most half a screen, since `./demo` prints more. */
 static void screen(const struct demo_options *options, uint64_t bytes, const struct demo_report reports[2],
                    const struct demo_losses *losses, const char *hash)
 {
     const struct demo_report *a = &reports[0];
     double goodput_bps = 8 * per_second(bytes, a->elapsed_ns);
     uint64_t missing = losses->lost_data_frames + losses->queue_data_frames;
-    printf("A file, from one emulated host to another: each is a process of this machine, and so is the switch\n");
-    printf("  sent       %.4g MiB of %s, from host A into the memory of host B by %" PRIu64 " puts\n",
+    printf("A file moves between two emulated hosts. Both hosts and the switch are processes of this machine.\n");
+    printf("  sent       %.4g MiB of %s, from host A into the memory of host B, in %" PRIu64 " puts\n",
            (double)bytes / (1 << 20), options->file != NULL ? "your file" : "random bytes", reports[1].notifications);
-    printf("  over       a link of %.6g Mb/s and %.3g us one way, which drops %.3g %% of all frames\n",
+    printf("  over       a link of %.6g Mb/s with a delay of %.3g us, which drops %.3g %% of all frames\n",
            (double)options->rate_bps / 1e6, (double)options->delay_ns / 1e3, options->loss * 100);
-    printf("  speed      %.1f Mb/s: %.3f s, %.1f %% of what such a link can carry\n", goodput_bps / 1e6,
+    printf("  speed      %.1f Mb/s in %.3f s, which is %.1f %% of the capacity of this link\n", goodput_bps / 1e6,
            (double)a->elapsed_ns / 1e9,
            options->rate_bps != 0 ? 100 * goodput_bps / ((double)options->rate_bps * (1 - options->loss)) : 0);
-    printf("  lost       %" PRIu64 " of %" PRIu64 " packets with data; %" PRIu64 " of them by a full queue\n", missing,
+    printf("  lost       %" PRIu64 " of %" PRIu64 " data packets, %" PRIu64 " of them in a full queue\n", missing,
            a->data_packets + a->retransmitted, losses->queue_data_frames);
-    printf("  repaired   %" PRIu64 " packets sent again, %.3f for each lost one\n", a->retransmitted,
+    printf("  repaired   %" PRIu64 " packets sent again, %.3f for each lost packet\n", a->retransmitted,
            missing != 0 ? (double)a->retransmitted / (double)missing : 0);
-    printf("  arrived    identical: both files, read back, have BLAKE2b %.16s...\n", hash);
+    printf("  arrived    identical: both files have the BLAKE2b hash %.16s...\n", hash);
 }
 
 static int run(struct demo_world *world, const struct demo_options *options)
@@ -167,15 +167,17 @@ static int run(struct demo_world *world, const struct demo_options *options)
     tell(options, "1. the file:   %s, %" PRIu64 " bytes", options->file != NULL ? options->file : "random",
          world->bytes);
     tell(options,
-         "2. the switch: a process; towards each host %.3g Gb/s, %.3g us, %.3g %% of the frames lost, seed %" PRIu64,
+         "2. the switch: one process; each link has %.3g Gb/s and %.3g us, and loses %.3g %% of the frames; seed "
+         "%" PRIu64,
          (double)options->rate_bps / 1e9, (double)options->delay_ns / 1e3, options->loss * 100, options->seed);
-    tell(options, "3. the hosts:  A puts pieces of 1 MiB into the memory of B, each a process with a memif ...");
+    tell(options,
+         "3. the hosts:  host A puts pieces of 1 MiB into the memory of host B; both are processes with a memif");
     app_progress_begin("demo", options->report.json);
     code = demo_world_transfer(world, reports);
     app_progress_end();
     bool counted = demo_world_counters(world, &losses);
     if (code == APP_EXIT_SUCCESS && !counted) {
-        app_error("the switch gives no counters", world->fabric.socket, "this is a bug: please report it");
+        app_error("the switch reports no counters", world->fabric.socket, "this is a bug: please report it");
         code = APP_EXIT_FAILURE;
     }
     if (code == APP_EXIT_SUCCESS) {
@@ -187,11 +189,11 @@ static int run(struct demo_world *world, const struct demo_options *options)
     return code;
 }
 
-static const char usage[] =
-    "demo [OPTION...]\n"
-    "\n"
-    "Moves a file between two emulated hosts, each a process, through a `causeway switch` that loses frames, verifies\n"
-    "it and shows the numbers. Exit code 0: identical.";
+static const char usage[] = "demo [OPTION...]\n"
+                            "\n"
+                            "Moves a file between two emulated hosts through a `causeway switch` that loses frames, "
+                            "and verifies it. Both hosts\n"
+                            "and the switch are processes of this machine. Exit code 0: the files are identical.";
 
 int demo_main(int argc, char **argv)
 {
@@ -203,16 +205,17 @@ int demo_main(int argc, char **argv)
                                 .seed = 1,
                                 .report = {.form = APP_REPORT_RECORD}};
     const struct app_option options[] = {
-        OPTION_BYTES("size", "of the random file; default 64 MiB", &demo.size_bytes, 1, 1ull << 40),
-        OPTION_TEXT("file", "PATH", "moves this file instead", &demo.file),
-        OPTION_ROW("loss", "SHARE", "of the frames, in both directions; default 1%", APP_OPTION_PERCENT, &demo.loss, 0,
-                   0, NULL),
-        {"rate", "RATE", "of the links; default 1Gbps", APP_OPTION_RATE, &demo.rate_bps, 1000, 1000000000000, NULL},
-        OPTION_TIME("delay", "of the links; default 50us", &demo.delay_ns, 0, 10000000000),
-        OPTION_BYTES("queue", "in front of each link; default 1MB", &demo.queue_bytes, 2000, 0),
-        OPTION_COUNT("seed", "of the file and of the losses; default 1", &demo.seed, 0, 0),
-        OPTION_FLAG("verbose", "prints each step and every number", &demo.verbose),
-        OPTION_FLAG("json", "prints one JSON object with every number", &demo.report.json),
+        OPTION_BYTES("size", "size of the random file; default 64 MiB", &demo.size_bytes, 1, 1ull << 40),
+        OPTION_TEXT("file", "PATH", "move this file instead of a random one", &demo.file),
+        OPTION_ROW("loss", "SHARE", "share of the frames that each link loses; default 1%", APP_OPTION_PERCENT,
+                   &demo.loss, 0, 0, NULL),
+        {"rate", "RATE", "rate of the links; default 1Gbps", APP_OPTION_RATE, &demo.rate_bps, 1000, 1000000000000,
+         NULL},
+        OPTION_TIME("delay", "delay of the links; default 50us", &demo.delay_ns, 0, 10000000000),
+        OPTION_BYTES("queue", "length of the queue in front of each link; default 1MB", &demo.queue_bytes, 2000, 0),
+        OPTION_COUNT("seed", "seed of the random file and of the losses; default 1", &demo.seed, 0, 0),
+        OPTION_FLAG("verbose", "print each step and all numbers", &demo.verbose),
+        OPTION_FLAG("json", "print one JSON object with all numbers", &demo.report.json),
         {0},
     };
     int code;
@@ -220,7 +223,7 @@ int demo_main(int argc, char **argv)
         return code;
     }
     if (sodium_init() < 0) {
-        app_error("libsodium does not start", NULL, NULL);
+        app_error("libsodium cannot be initialized", NULL, NULL);
         return APP_EXIT_MACHINE;
     }
     struct sigaction action = {.sa_handler = signal_note};
@@ -231,7 +234,7 @@ int demo_main(int argc, char **argv)
     code = run(&world, &demo);
     demo_world_destroy(&world);
     if (demo_interrupted) {
-        app_error("interrupted", "everything is cleaned up", NULL);
+        app_error("interrupted", "all files are removed", NULL);
         return APP_EXIT_FAILURE;
     }
     return code;

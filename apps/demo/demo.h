@@ -1,5 +1,5 @@
-/* Demo: two emulated hosts, each a process, and a switch between them, a third one. Host A puts a file into a region of
- * host B, which is the mapped output file. Hosts and switch are a group and a fabric as benchmarks have them
+/* Demo: two emulated hosts and a switch between them, each a process. Host A puts a file into a region of host B, which
+ * is the mapped output file. As in the benchmarks, the hosts are a group and the switch is a fabric
  * (bench/processes/group.h).
  *
  * Order of calls: demo_world_create, demo_world_transfer, demo_world_counters, demo_world_destroy. */
@@ -26,11 +26,11 @@ struct demo_options {
     uint64_t size_bytes;
     uint64_t seed;
     const char *file; /* NULL: random bytes of size_bytes */
-    bool verbose;     /* every step and every number, not a few facts */
+    bool verbose;     /* print all steps and all numbers */
     struct app_report report;
 };
 
-/* What the parent makes and takes away again. */
+/* The files and processes that the parent creates and removes. */
 struct demo_world {
     const struct demo_options *options;
     struct bench_fabric fabric;
@@ -39,7 +39,7 @@ struct demo_world {
     uint64_t bytes;
 };
 
-/* Of the whole run, from the switch: both directions together. */
+/* Losses of the whole run, counted by the switch; the sum of both directions. */
 struct demo_losses {
     uint64_t in_frames;
     uint64_t lost_frames;
@@ -50,7 +50,7 @@ struct demo_losses {
     uint64_t queue_max_bytes;
 };
 
-/* What a host tells its parent at the end. */
+/* Results that a host passes to its parent at the end. */
 struct demo_report {
     uint64_t elapsed_ns; /* A: from the first put to the last completion */
     uint64_t notifications;
@@ -63,21 +63,22 @@ struct demo_report {
     uint64_t round_trip_min_ns;
 };
 
-/* Folder, source file, switch. APP_EXIT_SUCCESS or, after reporting it, an exit code; destroy it in any case. */
+/* Creates the folder, the source file and the switch. Returns APP_EXIT_SUCCESS, or reports an error and returns another
+ * exit code. The caller destroys the world in both cases. */
 int demo_world_create(struct demo_world *world, const struct demo_options *options);
 
-/* Moves the file from host 0 (A) to host 1 (B), and has their reports. Results as above. */
+/* Moves the file from host 0 (A) to host 1 (B), and collects their reports. Returns as above. */
 int demo_world_transfer(struct demo_world *world, struct demo_report reports[2]);
 
-/* Ends the switch and reads its counters. False: there are none. */
+/* Ends the switch and reads its counters. False: it reported none. */
 bool demo_world_counters(struct demo_world *world, struct demo_losses *losses);
 
-/* Ends the switch and removes the files, as far as there are any. */
+/* Ends the switch and removes the files, if they exist. */
 void demo_world_destroy(struct demo_world *world);
 
-/* One host, for struct bench_group_config: maps its file; moves it. */
+/* One host, for struct bench_group_config: maps its file, then moves it. */
 int demo_host_map(struct bench_member *member);
 int demo_host_run(struct bench_member *member);
 
-/* Not 0 once SIGINT or SIGTERM has come. */
+/* Not 0 after SIGINT, SIGTERM or SIGHUP. */
 extern volatile sig_atomic_t demo_interrupted;

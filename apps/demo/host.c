@@ -25,7 +25,7 @@ int demo_host_map(struct bench_member *host)
                      : open(world->target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || (!reads && posix_fallocate(file, 0, (off_t)bytes_of(host)) != 0)) {
         return bench_member_fail(host, CW_ERROR_SYSTEM,
-                                 reads ? "cannot open the file" : "cannot make the file: is the disk full?");
+                                 reads ? "cannot open the file" : "cannot create the file: is the disk full?");
     }
     host->region = mmap(NULL, bytes_of(host), reads ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     host->rights = reads ? CW_REGION_LOCAL : CW_REGION_WRITE;
@@ -53,7 +53,7 @@ static int post(struct bench_member *host, uint64_t index)
     return cw_loop_put(host->loop, &put);
 }
 
-/* Host A: puts the whole file, some pieces at a time, until the last is complete. */
+/* Host A: puts the whole file, with at most UNDER_WAY_MAX pieces in progress, and waits for the last completion. */
 static int send_file(struct bench_member *host)
 {
     uint64_t count = (bytes_of(host) + DEMO_PUT_BYTES - 1) / DEMO_PUT_BYTES;
@@ -67,18 +67,18 @@ static int send_file(struct bench_member *host)
                 break;
             }
             if (status != CW_OK) {
-                return bench_member_fail(host, status, "a put is refused");
+                return bench_member_fail(host, status, "a put was rejected");
             }
             posted++;
         }
         struct cw_event events[EVENTS];
         uint32_t taken = cw_loop_wait(host->loop, events, EVENTS, WAIT_NS);
         if (taken == 0) {
-            return bench_member_fail(host, CW_ERROR_TIMEOUT, "no put completes");
+            return bench_member_fail(host, CW_ERROR_TIMEOUT, "no put completed in time");
         }
         for (uint32_t i = 0; i < taken; i++) {
             if (events[i].status < 0 && events[i].status != CW_ERROR_PEER_RESTARTED) {
-                return bench_member_fail(host, events[i].status, "a put fails");
+                return bench_member_fail(host, events[i].status, "a put failed");
             }
             completed += events[i].kind == CW_EVENT_COMPLETE;
         }
@@ -87,7 +87,7 @@ static int send_file(struct bench_member *host)
     return APP_EXIT_SUCCESS;
 }
 
-/* Host B: waits for the notification of each piece; they come in order, since all are on one lane. */
+/* Host B: waits for the notification of each piece. They arrive in order, since all pieces use one lane. */
 static int receive_file(struct bench_member *host)
 {
     uint64_t count = (bytes_of(host) + DEMO_PUT_BYTES - 1) / DEMO_PUT_BYTES;
@@ -96,16 +96,16 @@ static int receive_file(struct bench_member *host)
         struct cw_event events[EVENTS];
         uint32_t taken = cw_loop_wait(host->loop, events, EVENTS, WAIT_NS);
         if (taken == 0) {
-            return bench_member_fail(host, CW_ERROR_TIMEOUT, "nothing arrives");
+            return bench_member_fail(host, CW_ERROR_TIMEOUT, "no put arrived in time");
         }
         for (uint32_t i = 0; i < taken; i++) {
             if (events[i].kind == CW_EVENT_PUT) {
                 if (cw_tag(events[i].lane_tag) != (uint32_t)(arrived & ((1u << CW_TAG_BITS) - 1))) {
-                    return bench_member_fail(host, CW_ERROR_SYSTEM, "a notification is out of order");
+                    return bench_member_fail(host, CW_ERROR_SYSTEM, "a notification arrived out of order");
                 }
                 arrived++;
             } else if (events[i].status < 0 && events[i].status != CW_ERROR_PEER_RESTARTED) {
-                return bench_member_fail(host, events[i].status, "the connection fails");
+                return bench_member_fail(host, events[i].status, "the connection failed");
             }
         }
     }
@@ -132,7 +132,7 @@ static int run_report(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
-/* Nobody leaves while the other still needs acknowledgements; the fallback thread gives them. */
+/* A host waits for the other one before it leaves. Meanwhile the fallback thread sends acknowledgements. */
 int demo_host_run(struct bench_member *host)
 {
     int code = host->index == 0 ? send_file(host) : receive_file(host);

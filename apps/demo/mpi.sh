@@ -1,11 +1,11 @@
 #!/bin/bash
-# mpi.sh BUILD [--verbose]: sorts integers with MPI, on four emulated hosts and on one, and says what MPI did; with --verbose all that
-# `causeway run --explain` says, which is in BUILD/demo-mpi.log anyway. For ./demo. Exit codes: 0, or that of the job that failed.
+# mpi.sh BUILD [--verbose]: sorts integers with MPI, on four emulated hosts and on one, and prints a summary. With --verbose it prints the whole
+# output of `causeway run --explain`, which is always in BUILD/demo-mpi.log. Used by ./demo. Exit code: 0, or that of the job that failed.
 set -u
 causeway=$1/causeway sort=$1/apps/kernels/is log=$1/demo-mpi.log verbose=${2:-}
 : >"$log" || exit 3
 
-# WHERE OPTION...: runs it; its facts, a line each.
+# measure WHERE OPTION...: runs the program and prints its results, one per line.
 measure() {
     local where=$1 output code
     shift
@@ -21,7 +21,7 @@ measure() {
         return
     fi
     awk -v where="$where" '
-        / verified$/ { sub(/,/, "", $5); printf "  %-10s %s million keys sorted a second, verified; %s s\n", where, $(NF - 2), $5 }
+        / verified$/ { sub(/,/, "", $5); printf "  %-10s %s million keys per second, in %s s, verified\n", where, $(NF - 2), $5 }
         / path to rank .*: shared memory/ { near++ }
         / path to rank .*: wire/ { far++ }
         / messages sent, / { sent = $4; received = $7 }
@@ -33,9 +33,9 @@ measure() {
             if (name == "host") shared += calls; else { others += calls; count[name] += calls }
         }
         END {
-            printf "    paths        rank 0 reaches %d other%s by shared memory, %d by packets through the switch\n", near, near == 1 ? "" : "s", far
+            printf "    paths        rank 0 reaches %d rank%s over shared memory, %d over the switch\n", near, near == 1 ? "" : "s", far
             printf "    messages     %d sent and %d received by rank 0\n", sent, received
-            line = sprintf("    collectives  %d steps in shared memory, %d by messages", shared, others)
+            line = sprintf("    collectives  %d steps in shared memory, %d with messages", shared, others)
             while (length(count) > 0) {
                 best = ""
                 for (name in count) if (best == "" || count[name] > count[best] || count[name] == count[best] && name < best) best = name
@@ -48,6 +48,6 @@ measure() {
         }' <<<"$output"
 }
 
-echo "An MPI program, of 8 processes (ranks): they sort 65536 integers, ten times (NAS benchmark IS)"
+echo "An MPI program with 8 processes (ranks) sorts 65536 integers ten times (NAS benchmark IS)."
 measure "on 4 hosts" --emulate 4,memif
 measure "on 1 host"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# demo_wan.sh BUILD PICTURE: an all-reduce across two emulated clusters, paced and not, beside what the cost model says; draws it. For ./demo --wan.
-# Exit codes: 0, or that of the program of causeway's that failed.
+# wan.sh BUILD PICTURE: runs an all-reduce across two emulated clusters, paced and not paced, compares it with the cost model, and draws it.
+# Used by ./demo --wan. Exit code: 0, or that of the command that failed.
 set -u
 causeway=$1/causeway program=$1/apps/kernels/allreduce picture=$2
 topology=$(dirname "${BASH_SOURCE[0]}")/../examples/two_clusters.json
@@ -14,29 +14,29 @@ trap 'exit 130' INT TERM
 # Name, nanoseconds.
 say() { awk -v name="$1" -v ns="$2" 'BEGIN { printf "  %-28s %6.2f s\n", name, ns / 1e9 }'; }
 
-# CAUSEWAY_PACING, name of the files, what it is called: runs it, adds the median of its times to times.csv.
+# measure CAUSEWAY_PACING FILES LABEL: runs the program, and adds the median of its times to times.csv.
 measure() {
-    CAUSEWAY_PACING=$1 CAUSEWAY_ALGORITHM=allreduce=$algorithm "$causeway" run -n 8 --timeout "$bound" \
+    CAUSEWAY_PACING=$1 CAUSEWAY_COMPRESSION=off CAUSEWAY_ALGORITHM=allreduce=$algorithm "$causeway" run -n 8 --timeout "$bound" \
         --emulate "topology=$topology,memif,stats=$folder/$2.csv" "$program" --bytes $bytes --runs $runs >"$folder/$2.txt" || return
     took=$(awk '/verified/ { printf "%.0f\n", $(NF - 2) * 1e9 }' "$folder/$2.txt" | sort -n | sed -n "$(((runs + 1) / 2))p")
     say "$3" "$took"
     echo "$3,$predicted,$took" >>"$folder/times.csv"
 }
 
-echo "Two emulated clusters of 4 hosts each: 100 Mb/s a host, 250 Mb/s and 10 ms one way between them"
-echo "8 processes sum vectors of 8 MiB, an all-reduce in which 4 pairs of hosts exchange at a time"
-echo "(modified Rabenseifner, Matsuda et al. 2006). Every element is verified; times are medians of $runs"
-# the links as in the file
+echo "Two emulated clusters have 4 hosts each, with 100 Mb/s per host. The link between them has 250 Mb/s and 10 ms."
+echo "8 ranks sum vectors of 8 MiB with an all-reduce (modified Rabenseifner, Matsuda et al. 2006)."
+echo "Every element is verified. Times are medians of $runs runs."
+# the links of the topology file
 "$causeway" bench wan --collective allreduce --algorithm $algorithm --ranks 4 --senders 4 --size $bytes --rate 100Mbps --delay 100us \
     --wan-rate 250Mbps --wan-delay 10ms --csv "$folder/model.csv" >/dev/null || exit
 IFS=, read -r _ predicted simulated < <(sed -n 2p "$folder/model.csv")
 printf 'name,predicted_ns,measured_ns\nin virtual time,%s,%s\n' "$predicted" "$simulated" >"$folder/times.csv"
 say "predicted by the cost model" "$predicted"
 say "in virtual time" "$simulated"
-# a hang must end, a busy machine may take its time: two hundred times what is expected
+# ends a hang; 200 times the prediction, for busy machines
 bound=$(awk -v ns="$predicted" -v runs=$runs 'BEGIN { s = 200 * runs * ns / 1e9; printf "%d", s < 60 ? 60 : s }')
 measure on paced "paced" || exit
 measure off unpaced "not paced" || exit
 "$causeway" draw "$folder/paced.csv" "$folder/unpaced.csv" --label "paced" --label "not paced" --times "$folder/times.csv" -o "$picture" || exit
-echo "The picture is $picture:"
-echo "the shares of the hosts in the long link, the queue in front of it, predicted beside measured times"
+echo "Picture: $picture"
+echo "It shows the share of each host in the long link, the queue in front of the link, and predicted and measured times."

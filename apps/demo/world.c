@@ -1,4 +1,4 @@
-/* What the demo stands on: a folder, a file, a switch; all of it goes away again. */
+/* The folder, the source file and the switch of the demo; all are removed at the end. */
 #include "apps/demo/demo.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include <sodium.h>
 
-#define LIMIT_NS 1000000000000000000ull /* years: hosts notice when nothing moves */
+#define LIMIT_NS 1000000000000000000ull /* years: the hosts have a time-out of their own */
 
 enum { CHUNK_BYTES = 1 << 20, OUTPUT_BYTES = 16384, MTU_BYTES = 1500 };
 
@@ -35,7 +35,7 @@ static int write_all(int file, const uint8_t *data, size_t bytes)
     return 0;
 }
 
-/* Random bytes that the seed decides, so that a run can be repeated. */
+/* Writes random bytes that depend on the seed only, so that a run can be repeated. */
 static int generate_source(const struct demo_world *world, const struct demo_options *options)
 {
     int file = open(world->source, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -50,7 +50,7 @@ static int generate_source(const struct demo_world *world, const struct demo_opt
         failed = write_all(file, chunk, left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES);
     }
     if (failed) {
-        app_error("cannot write the file to move", world->source, "is the disk full? try --size 4M, or set TMPDIR");
+        app_error("cannot write the source file", world->source, "is the disk full? try --size 4M, or set TMPDIR");
     }
     free(chunk);
     if (file >= 0) {
@@ -144,7 +144,7 @@ int demo_world_create(struct demo_world *world, const struct demo_options *optio
         return code;
     }
     if (stat(world->source, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
-        app_error("not a file that can be moved", world->source, "name a regular file of at least one byte");
+        app_error("not a regular file, or empty", world->source, "name a regular file of at least one byte");
         return APP_EXIT_USAGE;
     }
     world->bytes = (uint64_t)status.st_size;

@@ -1,4 +1,4 @@
-/* What MPI chooses its algorithms by: the file of measured parameters, and overrides; and how patient it is. */
+/* The settings of MPI: the file of measured parameters, overrides of algorithms, transports and time-outs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 
-static const char todo[] = "causeway plogp measures and writes one";
+static const char todo[] = "`causeway plogp` measures this machine and writes the file";
 
 static void tell_file(struct doctor *doctor, const struct cw_settings_place *place)
 {
@@ -23,14 +23,14 @@ static void tell_file(struct doctor *doctor, const struct cw_settings_place *pla
     char *read = place->path[0] == '\0' ? NULL : cw_settings_read(place->path, CW_MEASURED_TEXT_MAX, &length);
     if (read == NULL) {
         bool is_wrong = place->path[0] != '\0' && (place->is_wanted || errno != ENOENT);
-        snprintf(text, sizeof(text), "%s%s%s", is_wrong ? place->path : "none: built-in figures", is_wrong ? ": " : "",
-                 is_wrong ? strerror(errno) : "");
+        snprintf(text, sizeof(text), "%s%s%s", is_wrong ? place->path : "none: built-in parameters are used",
+                 is_wrong ? ": " : "", is_wrong ? strerror(errno) : "");
         doctor_tell(doctor, "choice", "measured parameters", is_wrong ? DOCTOR_MISSING : DOCTOR_NOTE, text, todo);
         return;
     }
     if (cw_measured_decode(read, length, &measured, error, sizeof(error)) == CW_OK) {
-        snprintf(text, sizeof(text), "%s: %" PRIu32 " tables of parameters, %" PRIu32 " tests", place->path,
-                 measured->network_count, measured->test_count);
+        snprintf(text, sizeof(text), "%s: %" PRIu32 " tables of parameters, %" PRIu32 " tests of algorithms",
+                 place->path, measured->network_count, measured->test_count);
         doctor_tell(doctor, "choice", "measured parameters", DOCTOR_GOOD, text, NULL);
         cw_measured_destroy(measured);
     } else {
@@ -49,7 +49,7 @@ static void tell_duration(struct doctor *doctor, const char *name, uint64_t boun
     doctor_setting(doctor, name, text, origin, meaning);
 }
 
-/* A number of seconds that `read` finds. */
+/* A number of seconds, from `read`. */
 static void tell_seconds(struct doctor *doctor, const char *name, bool (*read)(uint64_t *ns, const char **origin),
                          const char *wanted, const char *what)
 {
@@ -81,7 +81,7 @@ static void tell_wan(struct doctor *doctor)
         cw_wan_word(i, &choice, value);
         doctor_setting(doctor, variable->name, value, is_set ? "environment" : "default", variable->what);
         if (!is_good) {
-            snprintf(wanted, sizeof(wanted), "%s is wanted", variable->wanted);
+            snprintf(wanted, sizeof(wanted), "expected: %s", variable->wanted);
             doctor_tell(doctor, "choice", variable->name, DOCTOR_MISSING, wanted, "MPI_Init will fail");
         }
     }
@@ -96,29 +96,29 @@ void doctor_choices(struct doctor *doctor)
     bool is_set = words != NULL && words[0] != '\0';
     cw_settings_plogp(&place);
     doctor_setting(doctor, "CAUSEWAY_PLOGP", place.path[0] == '\0' ? "none" : place.path, place.origin,
-                   "the file of measured parameters that MPI chooses algorithms by");
+                   "file of measured parameters, from which MPI chooses algorithms");
     doctor_setting(doctor, "CAUSEWAY_ALGORITHM", is_set ? words : "none", is_set ? "environment" : "default",
-                   "overrides of algorithms, by name");
-    tell_variable(doctor, "CAUSEWAY_PLAN", "plans that serve the collective calls they were made for");
-    tell_variable(doctor, "CAUSEWAY_RECORD", "where a run's collective calls are written to");
-    tell_variable(doctor, "CAUSEWAY_NET", "the way, interface, address or subnet by which other hosts are reached");
+                   "algorithms by name, instead of the choice of MPI");
+    tell_variable(doctor, "CAUSEWAY_PLAN", "file of plans for recurring collective calls");
+    tell_variable(doctor, "CAUSEWAY_RECORD", "file that records the collective calls of a run");
+    tell_variable(doctor, "CAUSEWAY_NET", "transport, interface, address or subnet for packets to other hosts");
     tell_variable(doctor, "CAUSEWAY_RDMA",
-                  "auto: the RDMA device with the rank's address, beside it; off; or the name of one");
-    tell_variable(doctor, "CAUSEWAY_NODE", "the NIC on which each host of a job gets a node of its own");
-    tell_variable(doctor, "CAUSEWAY_PORTS", "the UDP ports that ranks may use between hosts");
-    tell_variable(doctor, "CAUSEWAY_INTEGRITY", "software: CRCs whatever NICs verify");
+                  "RDMA device: auto (the one that has the address of the rank), off, or a name");
+    tell_variable(doctor, "CAUSEWAY_NODE", "NIC for a node that is started on each host, for the job only");
+    tell_variable(doctor, "CAUSEWAY_PORTS", "UDP ports that ranks may use between hosts");
+    tell_variable(doctor, "CAUSEWAY_INTEGRITY", "software: compute CRCs even if the NICs verify checksums");
     tell_variable(doctor, "CAUSEWAY_COMPRESSION",
-                  "auto: what is sooner at its target compressed; off; on; or a codec's name");
-    tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives without multicast groups");
+                  "compression in flight: auto (if it shortens delivery), off, on, or a codec");
+    tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives do not use multicast groups");
     tell_variable(doctor, "CAUSEWAY_MULTICAST_FILTERS",
-                  "multicast addresses that a port lets in at a time, 2 to 64; 20 if it is not set");
+                  "multicast addresses that a port accepts at a time, 2 to 64; default 20");
     tell_seconds(doctor, "CAUSEWAY_WATCHDOG", cw_settings_watchdog,
-                 "a number of seconds is wanted, or 0 for never; MPI_Init will fail",
-                 "how long a wait of MPI lasts before the ranks say what they wait for");
+                 "expected: a number of seconds, or 0 for never; MPI_Init will fail",
+                 "duration of an MPI wait after which all ranks report the call that blocks them");
     tell_seconds(doctor, "CAUSEWAY_FAILURE_TIMEOUT", cw_settings_failure_timeout,
-                 "seconds are wanted, 1 or more, or 0 for never; MPI_Init will fail",
-                 "how long a rank on another host that owes an answer may be silent before it is taken for dead");
-    tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "the file of clusters, hosts and links of a wide area");
+                 "expected: seconds, 1 or more, or 0 for never; MPI_Init will fail",
+                 "maximum silence of a rank that has requests outstanding, before it is declared failed");
+    tell_variable(doctor, "CAUSEWAY_TOPOLOGY", "file of the clusters, hosts and links of a wide area");
     tell_wan(doctor);
     tell_file(doctor, &place);
     if (is_set && cw_override_parse(words, NULL, &override, error, sizeof(error)) != CW_OK) {

@@ -1,5 +1,5 @@
-/* Whether a rank could have a device (`--net DEVICE` of causeway run), found out as a rank does it: the kernel's files,
- * then the device itself is opened, for a moment. */
+/* Checks whether a rank can use a device (`causeway run --net DEVICE`). The checks are those of a rank: first the files
+ * of the kernel, then the device itself is opened for a moment. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { VALUE_BYTES = CW_DEVICE_TEXT_BYTES + 64 };
 
 static const char topic[] = "NIC";
 
-/* An obstacle, whose line has the remedy; in front of it stands what the finding is called anyway. */
+/* A problem. The line already has its remedy; the prefix that repeats the name of the finding is removed. */
 static void obstacle_tell(struct doctor *doctor, const char *text, const char *error)
 {
     const char *line = strncmp(error, "--net ", strlen("--net ")) == 0 ? strstr(error, ": ") : NULL;
@@ -35,7 +35,8 @@ static void access_tell(struct doctor *doctor, const char *text, const struct cw
     uint64_t huge_bytes = cw_device_huge_bytes("");
     snprintf(value, sizeof(value), "%" PRIu64 " MiB of huge pages are free", huge_bytes >> 20);
     doctor_tell(doctor, topic, "memory", DOCTOR_NOTE, value,
-                huge_bytes > 0 ? NULL : "ordinary pages are used; as root, where many are: sysctl vm.nr_hugepages=64");
+                huge_bytes > 0 ? NULL
+                               : "ordinary pages are used; to reserve huge pages, as root: sysctl vm.nr_hugepages=64");
 }
 
 static void port_tell(struct doctor *doctor, const char *text, const struct cw_wire *wire)
@@ -48,14 +49,15 @@ static void port_tell(struct doctor *doctor, const char *text, const struct cw_w
              "driver %s, link up, %02x:%02x:%02x:%02x:%02x:%02x, address %s, packets up to %u bytes", info->driver,
              mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], ip, info->mtu_bytes);
     doctor_tell(doctor, topic, text, DOCTOR_GOOD, value, NULL);
-    doctor_tell(doctor, topic, "waiting", DOCTOR_NOTE,
-                info->wait == CW_PORT_WAIT_DESCRIPTOR
-                    ? "packets wake a rank that sleeps"
-                    : "a rank that sleeps looks for packets each 0.05 to 3 ms: no interrupts to rely on",
-                NULL);
+    doctor_tell(
+        doctor, topic, "waiting", DOCTOR_NOTE,
+        info->wait == CW_PORT_WAIT_DESCRIPTOR
+            ? "packets wake a sleeping rank"
+            : "a sleeping rank looks for packets every 0.05 to 3 ms, since this driver has no reliable interrupts",
+        NULL);
 }
 
-/* The device is opened as a rank would, and closed again. */
+/* Opens the device as a rank does, and closes it again. */
 static void device_open(struct doctor *doctor, const char *text, const struct cw_device *device)
 {
     struct cw_wire wire = {.port = NULL};
@@ -92,7 +94,7 @@ int doctor_device(struct doctor *doctor, const char *text)
 {
     int status = 0;
     fflush(NULL);
-    pid_t child = fork(); /* DPDK starts once in a process, and other devices may want it otherwise */
+    pid_t child = fork(); /* DPDK starts once per process, and another device may need other EAL options */
     if (child == 0) {
         struct doctor own = {.json = doctor->json};
         device_tell(&own, text);
@@ -100,8 +102,8 @@ int doctor_device(struct doctor *doctor, const char *text)
         _exit(own.missing > 0 ? APP_EXIT_MACHINE : APP_EXIT_SUCCESS);
     }
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) {
-        doctor_tell(doctor, topic, text, DOCTOR_MISSING, "opening it has ended the process that tried",
-                    "dmesg may know why");
+        doctor_tell(doctor, topic, text, DOCTOR_MISSING, "the process that opened it was killed",
+                    "dmesg may show the reason");
         return APP_EXIT_MACHINE;
     }
     return WEXITSTATUS(status);

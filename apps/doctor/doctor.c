@@ -1,4 +1,5 @@
-/* causeway doctor: what this machine can do, what Causeway would choose and why, and what to do about each obstacle. */
+/* causeway doctor: lists the capabilities of this machine, the choices of Causeway with their reasons, and the problems
+ * with their remedies. */
 #include "apps/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -59,33 +60,41 @@ void doctor_settings(struct doctor *doctor)
 {
     struct cw_endpoint_config config;
     cw_endpoint_config_init(&config);
-    setting_count(doctor, "peer_count_max", config.peer_count_max, "peers an endpoint can know");
+    setting_count(doctor, "peer_count_max", config.peer_count_max, "peers of an endpoint");
     setting_count(doctor, "region_count_max", config.region_count_max, "registered regions");
-    setting_count(doctor, "operation_count_max", config.operation_count_max, "puts, gets and messages under way");
+    setting_count(doctor, "operation_count_max", config.operation_count_max, "puts, gets and messages in progress");
     setting_count(doctor, "reassembly_count_max", config.reassembly_count_max,
-                  "puts half arrived or held back for their lane");
-    setting_count(doctor, "event_count_max", config.event_count_max, "events waiting to be taken");
-    setting_count(doctor, "get_count_max", config.get_count_max, "gets under way");
+                  "puts that arrived in part, or wait for their turn in the lane");
+    setting_count(doctor, "event_count_max", config.event_count_max, "events that the application has not read yet");
+    setting_count(doctor, "get_count_max", config.get_count_max, "gets in progress");
     setting_count(doctor, "pool_slot_count", config.pool_slot_count, "small messages in the receive pool");
-    setting_count(doctor, "pool_slot_bytes", config.pool_slot_bytes, "longest small message");
-    setting_count(doctor, "sent_chunk_count", config.sent_chunk_count, "records of packets in flight, 64 each");
-    setting_count(doctor, "window_block_count", config.window_block_count, "1 KiB blocks for packets out of order");
-    setting_count(doctor, "congestion_window_max_bytes", config.congestion_window_max_bytes, "in flight to one peer");
-    setting_count(doctor, "failure_timeout_ns", config.failure_timeout_ns, "silence after which a peer has failed");
+    setting_count(doctor, "pool_slot_bytes", config.pool_slot_bytes, "longest small message, in bytes");
+    setting_count(doctor, "sent_chunk_count", config.sent_chunk_count, "blocks of 64 records of packets in flight");
+    setting_count(doctor, "window_block_count", config.window_block_count,
+                  "blocks of 1 KiB for packets that arrive out of order");
+    setting_count(doctor, "congestion_window_max_bytes", config.congestion_window_max_bytes,
+                  "bytes in flight to one peer");
+    setting_count(doctor, "failure_timeout_ns", config.failure_timeout_ns,
+                  "silence after which a peer is declared failed");
     struct cw_loop_config loop;
     cw_loop_config_init(&loop);
-    setting_count(doctor, "loop.command_count", loop.command_count, "commands waiting for the loop's owner");
-    setting_count(doctor, "loop.yield_ns", loop.yield_ns, "yields this long before it sleeps, unless yields take long");
-    setting_count(doctor, "ack_delay_ns", CW_ACK_DELAY_NS, "an acknowledgement waits for company");
-    setting_count(doctor, "probe_spin_ns", CW_PROBE_SPIN_NS, "least time-out towards a peer that spins");
-    setting_count(doctor, "probe_sleep_ns", CW_PROBE_SLEEP_NS, "... that is woken");
-    setting_count(doctor, "probe_nap_ns", CW_PROBE_NAP_NS, "... that naps");
+    setting_count(doctor, "loop.command_count", loop.command_count, "commands queued for the owner of the loop");
+    setting_count(doctor, "loop.yield_ns", loop.yield_ns,
+                  "time to yield the core before sleeping; shorter if yields take long");
+    setting_count(doctor, "ack_delay_ns", CW_ACK_DELAY_NS, "delay that combines several acknowledgements");
+    setting_count(doctor, "probe_spin_ns", CW_PROBE_SPIN_NS, "shortest time-out before a probe to a peer that polls");
+    setting_count(doctor, "probe_sleep_ns", CW_PROBE_SLEEP_NS,
+                  "shortest time-out before a probe to a peer that packets wake");
+    setting_count(doctor, "probe_nap_ns", CW_PROBE_NAP_NS,
+                  "shortest time-out before a probe to a peer that polls now and then");
     doctor_choices(doctor);
 }
 
 enum { HOSTS_MAX = 64 };
 
-/* Devices of this host, then other hosts. An exit code. */
+#define HELP_INDENT "                               "
+
+/* Devices of this host, then other hosts. Returns an exit code. */
 static int net_tell(struct doctor *doctor, char *const *names, int count)
 {
     char *hosts[HOSTS_MAX];
@@ -108,23 +117,23 @@ int doctor_main(int argc, char **argv)
     bool no_settings = false;
     bool mpi = false, net = false, rank = false;
     const struct app_option options[] = {
-        OPTION_JSON(" a finding", &doctor.json),
-        OPTION_FLAG("no-settings", "without the table of settings", &no_settings),
-        OPTION_FLAG("mpi", "only the MPI functions that are not implemented yet", &mpi),
+        OPTION_JSON(" for each finding", &doctor.json),
+        OPTION_FLAG("no-settings", "omit the settings", &no_settings),
+        OPTION_FLAG("mpi", "list only the missing MPI functions", &mpi),
         OPTION_FLAG("net",
-                    "only how these hosts are reached, by udp, af_packet and af_xdp: a job each (CAUSEWAY_NET counts); "
-                    "or whether a rank here could have these devices, such as 0000:03:00.0: they are opened for a "
-                    "moment (exit code 3: not)",
+                    "test only these hosts and devices. Each host is tried over udp, af_packet and\n" HELP_INDENT
+                    "af_xdp; CAUSEWAY_NET applies. Each device, such as 0000:03:00.0, is opened for a\n" HELP_INDENT
+                    "moment, as a rank does; if it cannot be used, the exit code is 3",
                     &net),
-        OPTION_FLAG("rank", "what that job runs: `doctor --net` starts it, nobody else does", &rank),
+        OPTION_FLAG("rank", "internal: a rank of the job that `doctor --net` starts", &rank),
         {0},
     };
     int code;
-    int first =
-        app_options_parse("doctor [OPTION...]\n       causeway doctor --net HOST|DEVICE...\n\nLists what this machine "
-                          "can do, what Causeway would choose and why; an "
-                          "obstacle is marked ! and followed by its remedy.",
-                          options, HOSTS_MAX, argc, argv, &code);
+    int first = app_options_parse(
+        "doctor [OPTION...]\n       causeway doctor --net HOST|DEVICE...\n\nLists the capabilities of this "
+        "machine, the choices of Causeway with their reasons, and all settings.\nA problem is "
+        "marked with ! and followed by its remedy.",
+        options, HOSTS_MAX, argc, argv, &code);
     if (first < 0) {
         return code;
     }
@@ -133,7 +142,7 @@ int doctor_main(int argc, char **argv)
     }
     if (net == (first == argc)) {
         app_error(net ? "no host or device is named" : "unexpected argument", net ? "--net" : argv[first],
-                  "causeway doctor --net HOST|DEVICE... says how these are reached, or whether a rank can have them");
+                  "usage: causeway doctor --net HOST|DEVICE...");
         return APP_EXIT_USAGE;
     }
     if (net) {
@@ -151,7 +160,7 @@ int doctor_main(int argc, char **argv)
         doctor_settings(&doctor);
     }
     if (!doctor.json) {
-        printf("%u obstacle%s\n", doctor.missing, doctor.missing == 1 ? "" : "s");
+        printf("%u problem%s\n", doctor.missing, doctor.missing == 1 ? "" : "s");
     }
     return APP_EXIT_SUCCESS;
 }

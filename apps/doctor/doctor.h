@@ -1,26 +1,26 @@
-/* Doctor: what `causeway doctor` finds out, by topic. Each topic is a list of findings, printed as they come. */
+/* Doctor: the findings of `causeway doctor`, by topic. Each finding is printed as soon as it is known. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum doctor_verdict {
-    DOCTOR_GOOD,    /* there, and used */
-    DOCTOR_NOTE,    /* worth knowing; nothing is wrong */
-    DOCTOR_MISSING, /* an obstacle; `todo` says what to do about it */
+    DOCTOR_GOOD,    /* present and used */
+    DOCTOR_NOTE,    /* information; nothing is wrong */
+    DOCTOR_MISSING, /* a problem; `todo` is the remedy */
 };
 
-/* How findings are printed: lines for people, or one JSON object each. */
+/* Form of the output: lines of text, or one JSON object for each finding. */
 struct doctor {
     bool json;
     unsigned missing;
 };
 
-/* One finding. `what` names it, `value` says what was found, `todo` what to do (NULL: nothing). */
+/* Prints a finding: its name `what`, the value that was found, and the remedy `todo` (NULL: none). */
 void doctor_tell(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
                  const char *value, const char *todo);
 
-/* A setting with its value and where it comes from ("default", "option", ...). */
+/* Prints a setting with its value, the origin of the value ("default", "environment", ...) and its meaning. */
 void doctor_setting(struct doctor *doctor, const char *name, const char *value, const char *origin,
                     const char *meaning);
 
@@ -28,17 +28,17 @@ void doctor_setting(struct doctor *doctor, const char *name, const char *value, 
 void doctor_machine(struct doctor *doctor);  /* cores, memory, huge pages, clock, kernel */
 void doctor_rights(struct doctor *doctor);   /* privileges and limits */
 void doctor_network(struct doctor *doctor);  /* interfaces, DPDK and its drivers, verbs devices */
-void doctor_choice(struct doctor *doctor);   /* what Causeway would take for what, and why */
-void doctor_settings(struct doctor *doctor); /* every setting with value and origin */
-void doctor_choices(struct doctor *doctor);  /* ... of them what MPI chooses algorithms by */
+void doctor_choice(struct doctor *doctor);   /* transports and modes that Causeway would choose */
+void doctor_settings(struct doctor *doctor); /* all settings, with value and origin */
+void doctor_choices(struct doctor *doctor);  /* ... those of MPI; called by doctor_settings */
 
-/* Tries each way to these hosts, by a job with a rank on each. An exit code. */
+/* Tries each transport to these hosts, with a job that has a rank on each. Returns an exit code. */
 int doctor_hosts(struct doctor *doctor, char *const *hosts, int count);
-/* A rank of such a job. An exit code. */
+/* A rank of such a job. Returns an exit code. */
 int doctor_rank(void);
 
-/* Whether a rank of this host could have a device of its own (control/net/device.h): it is opened, for a moment. An
- * exit code: APP_EXIT_MACHINE with an obstacle. */
+/* Checks whether a rank of this host can use a device (control/net/device.h), by opening it for a moment. Returns an
+ * exit code: APP_EXIT_MACHINE if there is a problem. */
 int doctor_device(struct doctor *doctor, const char *text);
 
 /* The MPI functions that raise MPI_ERR_UNSUPPORTED_OPERATION. */

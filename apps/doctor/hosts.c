@@ -1,4 +1,4 @@
-/* How other hosts are reached: each way is tried, by a job with a rank on each host. */
+/* Tries each transport to other hosts, with a job that has a rank on each host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@ static const struct way {
 
 static const char here[] = "this machine: shared memory, no network";
 
-/* "localhost,a,b": a rank here and one on each; a list of hosts names this machine, too, which has its rank. NULL: no
- * memory. */
+/* "localhost,a,b": one rank here and one on each other host. Names of this machine are left out, since its rank is the
+ * first. NULL: no memory. */
 static char *list_make(char *const *hosts, int count, int *others)
 {
     size_t bytes = sizeof("localhost");
@@ -46,7 +46,7 @@ static char *list_make(char *const *hosts, int count, int *others)
     return list;
 }
 
-/* What a host answered, or that it is none: findings of one line of the job's output. */
+/* Prints the finding of one line of the output of the job (doctor_rank). */
 static void line_tell(struct doctor *doctor, const struct way *way, const char *line)
 {
     char host[128], ip[64], value[LINE_BYTES];
@@ -54,16 +54,17 @@ static void line_tell(struct doctor *doctor, const struct way *way, const char *
     unsigned mtu;
     if (sscanf(line, "host %127s %63s %lf %u", host, ip, &trip_ns, &mtu) == 4) {
         snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes%s", way->what, ip,
-                 trip_ns / 1000, mtu, way->is_default ? "; taken unless --net says otherwise" : "");
+                 trip_ns / 1000, mtu, way->is_default ? "; the default of --net" : "");
         doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
         doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);
     } else if (strncmp(line, "way ", 4) == 0) {
-        doctor_tell(doctor, "way", way->what, DOCTOR_GOOD, line + 4, NULL);
+        doctor_tell(doctor, "transport", way->what, DOCTOR_GOOD, line + 4, NULL);
     }
 }
 
-/* What the job that failed has said first, which is the reason. False: another way would fail for it, too. */
+/* Prints the first line of the failed job, which is the reason. False: the other transports would fail for the same
+ * reason. */
 static bool failure_tell(struct doctor *doctor, const struct way *way, char *text)
 {
     static const char *const prefixes[] = {"causeway run: ", "causeway: "};
@@ -74,13 +75,13 @@ static bool failure_tell(struct doctor *doctor, const struct way *way, char *tex
         size_t length = strlen(prefixes[i]);
         line += strncmp(line, prefixes[i], length) == 0 ? length : 0;
     }
-    doctor_tell(doctor, "way", way->what, way->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
-                line[0] != '\0' ? line : "the job ended without a word",
-                way->is_default ? "docs/cluster.md, \"What to do if\", has the remedies" : NULL);
+    doctor_tell(doctor, "transport", way->what, way->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
+                line[0] != '\0' ? line : "the job ended without a message",
+                way->is_default ? "docs/cluster.md, \"What to do if\", lists the remedies" : NULL);
     return is_of_the_way;
 }
 
-/* Of what CAUSEWAY_NET says, the way is this one now. */
+/* Runs the job over one transport, on the interface, address or subnet of CAUSEWAY_NET. */
 static bool way_try(struct doctor *doctor, const struct way *way, char *list, char *self, int *exit_code)
 {
     char net[LINE_BYTES];

@@ -1,4 +1,4 @@
-/* What the doctor finds on the machine: cores, memory, clock, rights, limits. */
+/* Findings about the machine: cores, memory, clock, privileges, limits. */
 #include "apps/doctor/doctor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES = 256 };
 
-/* The first line of a file, without its end; false: there is none. */
+/* The first line of a file, without its end. False: the file cannot be read, or is empty. */
 static bool read_line(const char *path, char *text, size_t bytes)
 {
     FILE *file = fopen(path, "r");
@@ -42,10 +42,10 @@ static void tell_cores(struct doctor *doctor)
     int count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
     (void)read_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
     snprintf(text, sizeof(text), "%d usable, isolated: %.200s", count, isolated[0] == 0 ? "none" : isolated);
-    doctor_tell(
-        doctor, "machine", "cores", count >= 2 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
-        count >= 2 ? (isolated[0] == 0 ? "for a dedicated loop keep a core free of others: boot with isolcpus=N" : NULL)
-                   : "one core cannot be dedicated to the network: loops will sleep and be woken");
+    doctor_tell(doctor, "machine", "cores", count >= 2 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
+                count >= 2
+                    ? (isolated[0] == 0 ? "to keep a core free for a dedicated loop, boot with isolcpus=N" : NULL)
+                    : "no core can be dedicated to the network: loops sleep until a packet wakes them");
 }
 
 static void tell_huge_pages(struct doctor *doctor)
@@ -56,7 +56,7 @@ static void tell_huge_pages(struct doctor *doctor)
     snprintf(text, sizeof(text), "%" PRIu64 " of 2 MiB, %" PRIu64 " free", all, free_pages);
     doctor_tell(doctor, "machine", "huge pages", DOCTOR_NOTE, text,
                 free_pages > 0 ? NULL
-                               : "none are needed; physical NICs like them: echo 1024 > "
+                               : "not needed; they speed up physical NICs: echo 1024 > "
                                  "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
 }
 
@@ -67,7 +67,7 @@ static void tell_clock(struct doctor *doctor)
     bool quick = strcmp(text, "tsc") == 0 || strcmp(text, "kvm-clock") == 0 || strcmp(text, "arch_sys_counter") == 0;
     doctor_tell(doctor, "machine", "clock", quick ? DOCTOR_GOOD : DOCTOR_MISSING, text,
                 quick ? NULL
-                      : "reading it enters the kernel, which costs a microsecond a turn: boot with clocksource=tsc");
+                      : "each reading enters the kernel, which costs about a microsecond: boot with clocksource=tsc");
 }
 
 void doctor_machine(struct doctor *doctor)
@@ -114,9 +114,9 @@ void doctor_rights(struct doctor *doctor)
     static const struct capability list[] = {
         {13, "CAP_NET_RAW",
          "needed for af_packet and af_xdp: run as root, or setcap cap_net_raw,cap_net_admin+ep on the program"},
-        {12, "CAP_NET_ADMIN", "needed to make veth pairs and namespaces, and for af_xdp"},
+        {12, "CAP_NET_ADMIN", "needed for veth pairs and namespaces, and for af_xdp"},
         {39, "CAP_BPF", "needed for af_xdp (with CAP_NET_ADMIN)"},
-        {23, "CAP_SYS_NICE", "needed for real-time priority of a dedicated loop; works without"},
+        {23, "CAP_SYS_NICE", "gives a dedicated loop real-time priority; optional"},
     };
     uint64_t set = effective_capabilities();
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
@@ -141,6 +141,6 @@ void doctor_rights(struct doctor *doctor)
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)limit.rlim_cur);
         doctor_tell(doctor, "rights", "open files", limit.rlim_cur >= 256 ? DOCTOR_GOOD : DOCTOR_MISSING, text,
-                    limit.rlim_cur >= 256 ? NULL : "a switch takes some 8 for each port: ulimit -n 1024");
+                    limit.rlim_cur >= 256 ? NULL : "a switch needs about 8 for each port: ulimit -n 1024");
     }
 }

@@ -1,5 +1,5 @@
-/* A rank of the job that `causeway doctor --net` starts, one on each host. Rank 0 prints how it reaches the
- * others: a line "way TEXT", then for each "host NAME ADDRESS ROUND_TRIP_NS MTU". */
+/* A rank of the job that `causeway doctor --net` starts, one on each host. Rank 0 prints a line "way TEXT" for the
+ * transport, then for each other rank "host NAME ADDRESS ROUND_TRIP_NS MTU", or "here NAME" on the same host. */
 #include "apps/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static int look(struct cw_endpoint *endpoint, void *context)
     return status == CW_OK ? cw_peer_query(endpoint, probing->peer, &probing->info) : status;
 }
 
-/* The median of the round trips of small packets; 0: there is no answer. */
+/* The median round trip of small packets in ns; 0: no answer. */
 static double round_trip(struct cw_job *job, struct probing *probing)
 {
     struct cw_loop *loop = cw_paths_loop(cw_job_paths(job));
@@ -104,7 +104,7 @@ int doctor_rank(void)
     }
     if (cw_job_info(job).size == 1) {
         cw_job_close(job);
-        app_error("this is no rank of a job", "--rank", "`causeway doctor --net HOST...` starts one");
+        app_error("this process is not a rank of a job", "--rank", "`causeway doctor --net HOST...` starts one");
         return APP_EXIT_USAGE;
     }
     if (cw_job_info(job).rank == 0) {

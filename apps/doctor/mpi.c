@@ -1,4 +1,4 @@
-/* What of MPI is there, by the chapters of the standard. */
+/* The MPI functions that are not implemented, by chapter of the standard. */
 #include <stdio.h>
 
 #include "apps/cli/cli.h"

@@ -1,4 +1,4 @@
-/* What the doctor finds on the network: interfaces, DPDK and its drivers, RDMA devices; and what Causeway would
+/* Findings about the network: interfaces, DPDK and its drivers, RDMA devices, and the transports that Causeway would
  * choose. */
 #include "apps/doctor/doctor.h"
 
@@ -74,7 +74,7 @@ static void tell_interfaces(struct doctor *doctor)
     closedir(folder);
 }
 
-/* The name in `folder` that begins with `prefix`, appended to it; false: there is none. */
+/* Appends the name in `folder` that begins with `prefix`. False: no such name. */
 static bool descend(char *folder, size_t bytes, const char *prefix)
 {
     DIR *open_folder = opendir(folder);
@@ -93,7 +93,7 @@ static bool descend(char *folder, size_t bytes, const char *prefix)
     return found;
 }
 
-/* The folder that EAL loads its drivers from: beside the library that has been loaded. */
+/* The folder from which EAL loads its drivers; it is next to the loaded EAL library. */
 static bool find_drivers(char *folder, size_t bytes)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -120,15 +120,15 @@ static void tell_drivers(struct doctor *doctor)
         const char *name;
         const char *use;
     } drivers[] = {
-        {"memif", "two processes of a host, and the switch; no privilege"},
-        {"af_xdp", "kernel interfaces, faster; MTU up to 3,400"},
+        {"memif", "two processes of a host, and `causeway switch`; needs no privilege"},
+        {"af_xdp", "kernel interfaces, faster than af_packet; MTU up to 3,400"},
         {"af_packet", "kernel interfaces"},
-        {"pcap", "captured packets"},
-        {"tap", "the host's own network stack"},
+        {"pcap", "files of captured packets"},
+        {"tap", "the network stack of this host"},
     };
     char folder[PATH_BYTES];
     if (!find_drivers(folder, sizeof(folder))) {
-        doctor_tell(doctor, "network", "DPDK drivers", DOCTOR_NOTE, "linked into the program", NULL);
+        doctor_tell(doctor, "network", "DPDK drivers", DOCTOR_NOTE, "built into the program", NULL);
         return;
     }
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
@@ -152,16 +152,18 @@ static void tell_verbs(struct doctor *doctor)
     if (status == CW_ERROR_NOT_FOUND || (status == CW_OK && count == 0)) {
         doctor_tell(doctor, "network", "RDMA devices", DOCTOR_NOTE, "none", NULL);
     } else if (status != CW_OK) {
-        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_MISSING, "not known: packets carry all", error);
+        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_MISSING, "unknown; packets are used for everything",
+                    error);
     }
     for (uint32_t i = 0; i < count; i++) {
         bool is_usable = ports[i].is_up && ports[i].kind != CW_VERBS_IWARP;
         cw_verbs_port_write(&ports[i], text);
         doctor_tell(doctor, "network", "RDMA device", is_usable ? DOCTOR_GOOD : DOCTOR_NOTE, text,
-                    is_usable                         ? NULL
-                    : ports[i].kind == CW_VERBS_IWARP ? "iWARP is not used: packets go by its interface"
-                                                      : "its port is down: is the cable plugged in, and on InfiniBand, "
-                                                        "does a subnet manager run?");
+                    is_usable ? NULL
+                    : ports[i].kind == CW_VERBS_IWARP
+                        ? "iWARP is not supported; packets use the interface of the device"
+                        : "the port is down; check the cable and, on InfiniBand, "
+                          "the subnet manager");
     }
 }
 
@@ -173,8 +175,8 @@ void doctor_network(struct doctor *doctor)
         doctor_tell(doctor, "network", "DPDK", DOCTOR_GOOD, cw_dpdk_version(), NULL);
         tell_drivers(doctor);
     } else {
-        doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING, "shared memory and the simulator work, ports do not",
-                    error);
+        doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING,
+                    "shared memory, UDP sockets and the simulator work; NICs, memif and encryption do not", error);
     }
     tell_verbs(doctor);
 }
@@ -186,37 +188,37 @@ static void tell_encryption(struct doctor *doctor)
     if (cw_aead_open(NULL, &aead, text, sizeof(text)) == CW_OK) {
         cw_aead_why(aead, text, sizeof(text));
         bool slow = strcmp(cw_aead_driver(aead), "crypto_openssl") == 0;
-        doctor_tell(doctor, "choice", "encryption", slow ? DOCTOR_NOTE : DOCTOR_GOOD, text,
-                    slow
-                        ? "crypto_aesni_gcm is several times as fast where there are AES instructions: apt-get install "
-                          "librte-crypto-ipsec-mb23"
-                        : NULL);
+        doctor_tell(
+            doctor, "choice", "encryption", slow ? DOCTOR_NOTE : DOCTOR_GOOD, text,
+            slow ? "on processors with AES instructions, crypto_aesni_gcm is several times as fast: apt-get install "
+                   "librte-crypto-ipsec-mb23"
+                 : NULL);
     } else {
         doctor_tell(doctor, "choice", "encryption", DOCTOR_MISSING, text,
-                    "sealed sessions are refused; apt-get install libdpdk-dev has the drivers");
+                    "encrypted sessions are refused; for the drivers: apt-get install libdpdk-dev");
     }
 }
 
 void doctor_choice(struct doctor *doctor)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    doctor_tell(doctor, "choice", "between processes", DOCTOR_NOTE, "memif, with a doorbell to sleep on",
-                cores > 1 ? NULL : "with one core every packet costs a thread switch");
+    doctor_tell(doctor, "choice", "between processes", DOCTOR_NOTE,
+                "memif, with a doorbell that wakes a sleeping process",
+                cores > 1 ? NULL : "with one core, every packet costs a thread switch");
     doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
-                "UDP sockets of the kernel; `causeway doctor --net HOST...` tries them, and the ways that root has",
-                NULL);
+                "UDP sockets of the kernel; `causeway doctor --net HOST...` tries them, af_packet and af_xdp", NULL);
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
-                "causeway switch, which owns the NIC; each process has a memif to it", NULL);
+                "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
-                geteuid() == 0 ? "af_xdp up to an MTU of 3,400, else af_packet: root is here"
-                               : "none: they need CAP_NET_RAW",
+                geteuid() == 0 ? "af_xdp up to an MTU of 3,400, af_packet above it"
+                               : "none, since they need CAP_NET_RAW",
                 geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
     doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
-                "4 KiB pages (--no-huge): no privilege, and no file is left behind",
-                "huge pages are taken when asked for");
+                "4 KiB pages (--no-huge), which need no privilege and leave no files",
+                "huge pages are used on request");
     doctor_tell(doctor, "choice", "waiting", DOCTOR_NOTE,
-                cores > 2 ? "yields 50 us, sleeps; a dedicated core spins when asked for"
-                          : "yields 50 us, sleeps: few cores",
+                cores > 2 ? "yields the core for 50 us, then sleeps; polls all the time on a dedicated core"
+                          : "yields the core for 50 us, then sleeps",
                 NULL);
     tell_encryption(doctor);
 }

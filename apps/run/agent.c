@@ -6,14 +6,16 @@
 #include "apps/cli/cli.h"
 #include "control/launch/agent.h"
 
-static const char help[] = "usage: causeway agent\n"
-                           "\n"
-                           "Serves a job on this host for `causeway run`, which starts it by ssh, or by what its "
-                           "--launcher names, and is at the\n"
-                           "other end of its standard files. It ends its ranks and itself when these close.\n"
-                           "\n"
-                           "options:\n"
-                           "  -h, --help                   prints this\n";
+static const char help[] =
+    "usage: causeway agent\n"
+    "\n"
+    "Runs the ranks of this host for a job of `causeway run`, which starts the agent with ssh or "
+    "its --launcher.\n"
+    "Both talk over the standard files of the agent. When these close, the agent ends its ranks "
+    "and exits.\n"
+    "\n"
+    "options:\n"
+    "  -h, --help                   print this help\n";
 
 int agent_main(int argc, char **argv)
 {

@@ -11,17 +11,18 @@ enum { PACING, RELAYS, ENCRYPT };
 
 const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES] = {
     [PACING] = {"CAUSEWAY_PACING", "on, off or found",
-                "how ranks of other clusters are sent to: paced, as fast as can be, or at a rate that is found out"},
+                "sending to other clusters: at the rate of the links, unpaced, or at a measured rate"},
     [RELAYS] = {"CAUSEWAY_RELAYS", "off, found or a number from 1 to 32",
-                "by way of how many ranks of a cluster the others send to other clusters"},
-    [ENCRYPT] = {"CAUSEWAY_ENCRYPT", "wide, all or off", "which packets are sealed by AES-GCM"},
+                "number of ranks of a cluster that relay packets to other clusters"},
+    [ENCRYPT] = {"CAUSEWAY_ENCRYPT", "wide, all or off",
+                 "packets to encrypt with AES-GCM: to other clusters, all, or none"},
 };
-static_assert(CW_CLUSTERS_RELAYS_MAX == 32, "as the text says");
+static_assert(CW_CLUSTERS_RELAYS_MAX == 32, "the text of CAUSEWAY_RELAYS has this limit");
 
 static const char *const pacings[] = {"on", "off", "found", NULL};
 static const char *const encryptions[] = {"wide", "all", "off", NULL};
 
-/* The index of a word in a list; the list's end if it is not there. */
+/* The index of a name in a list; the index of the final NULL if it is missing. */
 static int word_find(const char *const *list, const char *word)
 {
     int index = 0;
@@ -91,8 +92,8 @@ void cw_wan_words(char words[CW_WAN_WORDS_BYTES])
         word = word == NULL ? "" : word;
         is_any = is_any || word[0] != '\0';
         for (size_t at = 0; at < CW_WAN_WORD_BYTES - 2 && word[at] != '\0';
-             at++) {                                          /* what is longer makes no sense, and is cut */
-            words[used++] = word[at] == ';' ? '?' : word[at]; /* nor does that */
+             at++) {                                          /* longer values are invalid, and are cut */
+            words[used++] = word[at] == ';' ? '?' : word[at]; /* invalid, too */
         }
         words[used++] = ';';
     }

@@ -1,17 +1,18 @@
-/* WAN choice: what the environment says of the way to ranks of other clusters. In a job rank 0's words count for all.
+/* WAN choice: the settings of the environment for packets to other clusters. In a job, the settings of rank 0 apply to
+ * all ranks.
  *
  * CAUSEWAY_PACING
- *   on      (default) each rank keeps to its share of the links on the way (topology/clusters.h)
- *   off     as fast as the port takes it; to compare with
- *   found   at a rate that is found out, as if nothing were known of the links
+ *   on      (default) each rank sends at its share of the rate of the links (topology/clusters.h).
+ *   off     Each rank sends as fast as its port accepts packets, for comparison.
+ *   found   Each rank measures the rate, as if the rates of the links were unknown.
  * CAUSEWAY_RELAYS
- *   off     (default) each rank sends across itself
- *   found   by way of as many ranks of the own cluster as it takes to fill the way out
- *   N       by way of so many, 1 to CW_CLUSTERS_RELAYS_MAX
+ *   off     (default) each rank sends to other clusters directly.
+ *   found   Ranks of the same cluster relay packets: the number that fills the link.
+ *   N       N ranks of the same cluster relay packets, 1 to CW_CLUSTERS_RELAYS_MAX.
  * CAUSEWAY_ENCRYPT
- *   wide    (default) what crosses links that the topology has encrypted, which they are unless it says otherwise
- *   all     whatever travels in packets, within clusters, too
- *   off     nothing
+ *   wide    (default) packets over links of the topology, except those with "encrypt": false.
+ *   all     all packets, also within clusters.
+ *   off     no packets.
  *
  * Thread: any; cw_wan_words: one at a time (the environment). */
 #pragma once
@@ -35,17 +36,17 @@ enum { CW_WAN_VARIABLES = 3, CW_WAN_WORD_BYTES = 48, CW_WAN_WORDS_BYTES = CW_WAN
 struct cw_wan_variable {
     const char *name;
     const char *wanted; /* "on, off or found" */
-    const char *what;   /* it is about, for people */
+    const char *what;   /* its meaning, for the settings of `causeway doctor` */
 };
 extern const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES];
 
-/* Takes a variable's word into the choice; "" and NULL are the default. False: it makes no sense, and the choice is as
- * before. */
+/* Parses the value of a variable into the choice; "" and NULL are the default. False: the value is invalid, and the
+ * choice is unchanged. */
 bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice);
-/* The word for what the choice has. */
+/* Writes the value of a variable, from the choice. */
 void cw_wan_word(uint32_t variable, const struct cw_wan_choice *choice, char word[CW_WAN_WORD_BYTES]);
 
-/* All words of the environment in one line of text, to be sent and parsed; "": none is set. */
+/* Writes all values of the environment as one line, for cw_wan_parse at another rank. "": none is set. */
 void cw_wan_words(char words[CW_WAN_WORDS_BYTES]);
-/* False: a line in `error` says which word is wrong. */
+/* False: a line in `error` names the invalid value. */
 bool cw_wan_parse(const char *words, struct cw_wan_choice *choice, char *error, size_t error_bytes);

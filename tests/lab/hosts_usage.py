@@ -88,9 +88,9 @@ def doctor_run(lab):
     process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, text=True, environment={})
     out = process.communicate()[0]
-    for words in (r"^  way +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
-                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; taken unless",
-                  r"^  way +af_packet .*needs root", r"^  way +AF_XDP .*needs root"):
+    for words in (r"^  transport +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
+                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; the default of --net$",
+                  r"^  transport +af_packet .*needs root", r"^  transport +AF_XDP .*needs root"):
         expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
 
 

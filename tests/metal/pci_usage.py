@@ -122,7 +122,7 @@ def obstacles(machines):
     device = NICS[0]
     group = "/dev/vfio/" + shell(f"basename $(readlink /sys/bus/pci/devices/{device}/iommu_group)")
     bench(machines, "--device", NICS[0], "--peer-device", NICS[1])
-    good = [f"{device}: driver vfio-pci, behind an IOMMU", "192 MiB of huge pages", "driver net_e1000_em, link up", machines.mac("a"), "looks for packets each"]
+    good = [f"{device}: driver vfio-pci, behind an IOMMU", "192 MiB of huge pages", "driver net_e1000_em, link up", machines.mac("a"), "looks for packets every"]
     doctor([device], True, good)
     doctor([device, f"{NICS[1]},mtu=9500", "0000:00:08.0", "0000:00:1e.0"], False,
            [*good, "MTU 9500", "use an MTU within that", "bound to the kernel's driver virtio-pci", "--bind=vfio-pci 0000:00:08.0", "no such PCI device; `dpdk-devbind.py"])
