@@ -13,6 +13,10 @@
 /* cmocka gives each test its state, which few have. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* A bound that only a hang exceeds, on a machine as busy as it may be. */
+enum { TEST_HANG_S = 600 };
+#define TEST_HANG_NS (TEST_HANG_S * UINT64_C(1000000000))
+
 /* A number from the environment; `otherwise` if it is not set or not a number. */
 static inline uint64_t test_count(const char *name, uint64_t otherwise)
 {

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 from hosts import Lab
 
 if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
@@ -21,8 +21,6 @@ if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subp
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
-TIMEOUT_S = 120
-LEFT_S = 8  # until nobody is left
 LAYOUTS = ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"]
 
 
@@ -33,11 +31,11 @@ kernel = next(each for each in programs if os.path.basename(each[0]) == "is")
 
 
 def run(lab, options, command, environment=None):
-    words = [CAUSEWAY, "run", "--timeout", str(TIMEOUT_S), *options.split(), *command]
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, *options.split(), *command]
     process = lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                         environment=environment or {})
     out, err = process.communicate()
-    left = lab.left(LEFT_S)
+    left = lab.left(HANG_S)
     expect(not left, f"{options} {command[0]}: nothing is left: {left}")
     return process.returncode, out, err
 
@@ -76,10 +74,10 @@ def ways_run(lab):
 def plogp_run(lab):
     """Parameters of the network between hosts, of which each has one rank."""
     command = [CAUSEWAY, "plogp", "--concurrency", "--hosts", "h0,h1,h2", "--sizes", "8,65536", "--time", "1s", "--json"]
-    code, out, err = lab.run("h0", command, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, out, err = lab.run("h0", command, timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in out.splitlines()]
     expect(code == 0 and [row["path"] for row in rows] == 3 * ["wire"] and rows[0]["ranks"] == 3 and rows[0]["one_ns"] > 0, f"plogp --hosts: {code} {out} {err}")
-    code, out, err = lab.run("h0", [*command, "--path", "rdma"], timeout=TIMEOUT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, out, err = lab.run("h0", [*command, "--path", "rdma"], timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     expect(code != 0 and "not every host has an RDMA device" in err, f"plogp --path rdma without devices: {code} {out} {err}")
 
 

@@ -1,6 +1,7 @@
 /* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a
  * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written once
  * more with a value of its own in each field. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "tests/skip.h"
 #include "tests/test.h"
 
-enum { LINE_BYTES = 4096, MEMORY_BYTES = 1 << 16, HOSTS = 3 };
+enum { MEMORY_BYTES = 1 << 16, HOSTS = 3 };
 
 struct capture {
     struct cw_port *port;
@@ -355,50 +356,72 @@ static const char *const over_v6[] = {
     "ipv6 && causeway.type == 3 && causeway.sealed.count > 2",
 };
 
-/* How many packets of the file tshark finds by `filter`. */
-static uint64_t count_packets(const char *folder, const char *filter)
+/* What tshark is asked, all at once: how many packets it finds by each filter. */
+enum { QUESTIONS_MAX = 150, FILTER_BYTES = 1024, ANY = -1 };
+
+static struct question {
+    char filter[FILTER_BYTES];
+    int64_t expected; /* ANY: at least one */
+} questions[QUESTIONS_MAX];
+static uint32_t question_count;
+
+static void count_packets(const char *filter, int64_t expected)
 {
-    char command[LINE_BYTES];
-    snprintf(command, sizeof(command),
-             "tshark -o udp.check_checksum:TRUE -X lua_script:%s/dataplane/wire/causeway.lua -r %s/capture.pcap -Y "
-             "'%s' 2>%s/errors",
-             getenv("CW_SOURCE"), folder, filter, folder);
+    assert_true(question_count < QUESTIONS_MAX && strlen(filter) < FILTER_BYTES && strpbrk(filter, ",'") == NULL);
+    struct question *question = &questions[question_count++];
+    strcpy(question->filter, filter);
+    question->expected = expected;
+}
+
+static void check_field(const char *filter)
+{
+    count_packets(filter, ANY);
+}
+
+/* tshark counts by all filters in one pass: a table with the columns frames and bytes for each. */
+static void answers_check(const char *folder)
+{
+    static char command[QUESTIONS_MAX * (FILTER_BYTES + 1) + 512], line[64 * QUESTIONS_MAX];
+    size_t used = (size_t)snprintf(command, sizeof(command),
+                                   "tshark -q -o udp.check_checksum:TRUE -X lua_script:%s/dataplane/wire/causeway.lua "
+                                   "-r %s/capture.pcap -z 'io,stat,0",
+                                   getenv("CW_SOURCE"), folder);
+    for (uint32_t i = 0; i < question_count; i++) {
+        used += (size_t)snprintf(command + used, sizeof(command) - used, ",%s", questions[i].filter);
+    }
+    snprintf(command + used, sizeof(command) - used, "' 2>%s/errors", folder);
     FILE *output = popen(command, "r");
     assert_non_null(output);
-    uint64_t lines = 0;
-    char line[LINE_BYTES];
+    uint32_t answered = 0;
     while (fgets(line, sizeof(line), output) != NULL) {
-        lines++;
+        const char *at = strstr(line, "<>") == NULL ? NULL : strchr(strstr(line, "<>"), '|'); /* the row of times */
+        for (; at != NULL && answered < question_count; answered++) {
+            const struct question *question = &questions[answered];
+            int64_t frames;
+            assert_int_equal(sscanf(at, "| %" SCNd64 " |", &frames), 1);
+            if (question->expected == ANY ? frames == 0 : frames != question->expected) {
+                fail_msg("tshark finds %" PRId64 " packets, not %" PRId64 ", with %s", frames, question->expected,
+                         question->filter);
+            }
+            at = strchr(strchr(at + 1, '|') + 1, '|'); /* behind the bytes */
+        }
     }
     assert_int_equal(pclose(output), 0);
-    return lines;
+    assert_int_equal(answered, question_count);
 }
 
-static void check_field(const char *folder, const char *filter)
+static void check_sealed(uint64_t frames)
 {
-    if (count_packets(folder, filter) == 0) {
-        fail_msg("tshark finds no packet with %s", filter);
-    }
-}
-
-static void check_sealed(const char *folder, uint64_t frames)
-{
-    assert_int_equal(count_packets(folder, "causeway.flags.encrypted == 1"), frames);
-    assert_int_equal(
-        count_packets(folder, "causeway.flags.encrypted == 1 && causeway.sealed.mac && causeway.sealed.secret"),
-        frames);
-    assert_int_equal(
-        count_packets(folder,
-                      "causeway.flags.encrypted == 1 && (causeway.number || causeway.data || causeway.hello.session)"),
-        0);
-    check_field(folder, "causeway.type == 1 && causeway.sealed.nonce && causeway.flow == 0");
-    check_field(folder, "causeway.type == 2 && causeway.sealed.nonce");
+    count_packets("causeway.flags.encrypted == 1", (int64_t)frames);
+    count_packets("causeway.flags.encrypted == 1 && causeway.sealed.mac && causeway.sealed.secret", (int64_t)frames);
+    count_packets("causeway.flags.encrypted == 1 && (causeway.number || causeway.data || causeway.hello.session)", 0);
+    check_field("causeway.type == 1 && causeway.sealed.nonce && causeway.flow == 0");
+    check_field("causeway.type == 2 && causeway.sealed.nonce");
     check_field(
-        folder,
         "causeway.type == 3 && causeway.sealed.count > 2 && causeway.sealed.flow == 0 && causeway.sealed.phase");
-    check_field(folder, "causeway.type == 4 && causeway.sealed.count == 0");
-    check_field(folder, "causeway.type == 5 && causeway.sealed.count > 0");
-    check_field(folder, "causeway.type == 7 && causeway.sealed.count > 0");
+    check_field("causeway.type == 4 && causeway.sealed.count == 0");
+    check_field("causeway.type == 5 && causeway.sealed.count > 0");
+    check_field("causeway.type == 7 && causeway.sealed.count > 0");
 }
 
 static size_t field_add(char *filter, size_t used, size_t layout, const struct field *field)
@@ -407,19 +430,19 @@ static size_t field_add(char *filter, size_t used, size_t layout, const struct f
     for (uint32_t i = 0; i < field->bytes; i++) {
         value |= (uint64_t)byte_of(layout, field->offset + i) << 8 * i;
     }
-    return used + (size_t)snprintf(filter + used, LINE_BYTES / 2 - used, " && causeway.mcast.%s == %#llx", field->name,
+    return used + (size_t)snprintf(filter + used, FILTER_BYTES - used, " && causeway.mcast.%s == %#llx", field->name,
                                    (unsigned long long)value);
 }
 
 /* Every field of the marked packets has the value of the bytes at its place, and the bits of flags are told apart. */
-static void check_marked(const char *folder)
+static void check_marked(void)
 {
     for (size_t layout = 0; layout < LAYOUTS; layout++) {
-        char filter[LINE_BYTES / 2];
+        char filter[FILTER_BYTES];
         uint32_t type = layouts[layout].type;
         size_t used = (size_t)snprintf(filter, sizeof(filter), "causeway.type == %u && causeway.number == %u", type,
                                        (unsigned)MARK);
-        assert_int_equal(count_packets(folder, filter), 1);
+        count_packets(filter, 1);
         for (const struct field *field = prefix_fields; field->name != NULL; field++) {
             used = field_add(filter, used, layout, field);
         }
@@ -431,7 +454,7 @@ static void check_marked(const char *folder)
                      " && causeway.mcast.flags.long == %zu && causeway.mcast.flags.pass_on == %zu", layout % 2,
                      1 - layout % 2);
         }
-        check_field(folder, filter);
+        check_field(filter);
     }
 }
 
@@ -484,49 +507,43 @@ static void test_every_packet_is_decoded(void **state)
     cw_port_close(capture.port);
 
     assert_true(capture.frames > 40);
-    assert_int_equal(count_packets(folder, "causeway || igmp || icmpv6"), capture.frames);
-    assert_int_equal(count_packets(folder, "infiniband"), 0); /* as on RoCE's port */
-    assert_int_equal(
-        count_packets(folder, "_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0"), 0);
-    assert_int_equal(
-        count_packets(folder, "udp && (ipv6 || udp.checksum != 0) && udp.checksum.status != 1 && causeway.type != 8"),
-        0);
-    assert_int_equal(count_packets(folder, "causeway.type == 8 && udp.checksum.status == 1"), 0);
-    assert_int_equal(count_packets(folder, "causeway.flags.summed == 1 && causeway.checksum != 0"), 0);
-    check_field(folder,
-                "causeway.flags.summed == 1 && causeway.type == 3 && ip.version == 4 && udp.checksum.status == 1");
-    check_field(folder, "causeway.flags.summed == 1 && causeway.type == 3 && ipv6 && udp.checksum.status == 1");
-    check_field(folder, "causeway.type == 1 && causeway.flags.rdma == 1");
-    check_field(folder, "causeway.type == 2 && causeway.flags.rdma == 1");
-    check_field(folder, "causeway.type == 1 && causeway.flags.rdma == 0");
-    check_field(folder, "udp.port == 40000 && causeway");
-    check_field(folder, "causeway.ack.flags.sums == 0 && causeway.ack.flags.try == 1");
-    check_field(folder, "causeway.ack.flags.sums == 1 && causeway.ack.flags.try == 0");
-    assert_int_equal(count_packets(folder, "icmpv6 && icmpv6.checksum.status != 1"), 0);
-    check_field(folder,
-                "icmpv6.type == 131 && icmpv6.mld.multicast_address == ff15::ef00:1 && ipv6.opt.router_alert == 0");
-    check_field(folder, "icmpv6.type == 132 && ipv6.dst == ff02::2");
+    count_packets("causeway || igmp || icmpv6", (int64_t)capture.frames);
+    count_packets("infiniband", 0); /* as on RoCE's port */
+    count_packets("_ws.malformed || causeway.malformed || _ws.lua.error || ip.checksum.status == 0", 0);
+    count_packets("udp && (ipv6 || udp.checksum != 0) && udp.checksum.status != 1 && causeway.type != 8", 0);
+    count_packets("causeway.type == 8 && udp.checksum.status == 1", 0);
+    count_packets("causeway.flags.summed == 1 && causeway.checksum != 0", 0);
+    check_field("causeway.flags.summed == 1 && causeway.type == 3 && ip.version == 4 && udp.checksum.status == 1");
+    check_field("causeway.flags.summed == 1 && causeway.type == 3 && ipv6 && udp.checksum.status == 1");
+    check_field("causeway.type == 1 && causeway.flags.rdma == 1");
+    check_field("causeway.type == 2 && causeway.flags.rdma == 1");
+    check_field("causeway.type == 1 && causeway.flags.rdma == 0");
+    check_field("udp.port == 40000 && causeway");
+    check_field("causeway.ack.flags.sums == 0 && causeway.ack.flags.try == 1");
+    check_field("causeway.ack.flags.sums == 1 && causeway.ack.flags.try == 0");
+    count_packets("icmpv6 && icmpv6.checksum.status != 1", 0);
+    check_field("icmpv6.type == 131 && icmpv6.mld.multicast_address == ff15::ef00:1 && ipv6.opt.router_alert == 0");
+    check_field("icmpv6.type == 132 && ipv6.dst == ff02::2");
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        check_field(folder, wanted[i]);
+        check_field(wanted[i]);
     }
     /* values, not just presence */
     check_field(
-        folder,
         "causeway.put.lane == 3 && causeway.put.tag == 77 && causeway.frame.length == 100 && causeway.put.offset == 0");
-    check_field(folder, "causeway.part.total == 20000 && causeway.part.position > 0");
-    check_field(folder, "causeway.get.bytes == 3000");
-    check_field(folder,
-                "causeway.mcast.total == 5000 && causeway.mcast.position > 0 && causeway.mcast.lane_tag == 0x500006");
-    check_field(folder, "causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
+    check_field("causeway.part.total == 20000 && causeway.part.position > 0");
+    check_field("causeway.get.bytes == 3000");
+    check_field("causeway.mcast.total == 5000 && causeway.mcast.position > 0 && causeway.mcast.lane_tag == 0x500006");
+    check_field("causeway.mcast.run.missing > 0 && causeway.mcast.author == 2");
     for (size_t i = 0; i < sizeof(over_v6) / sizeof(over_v6[0]); i++) {
-        check_field(folder, over_v6[i]);
+        check_field(over_v6[i]);
     }
-    check_marked(folder);
-    check_sealed(folder, sealed);
-    check_field(folder, "causeway.type == 1 && causeway.hello.peer_session == 0");
-    check_field(folder, "causeway.type == 1 && causeway.hello.peer_session != 0");
-    check_field(folder, "causeway.hello.sender_ip == ::ffff:10.0.0.1 && causeway.hello.receiver_ip == ::ffff:10.0.0.2");
+    check_marked();
+    check_sealed(sealed);
+    check_field("causeway.type == 1 && causeway.hello.peer_session == 0");
+    check_field("causeway.type == 1 && causeway.hello.peer_session != 0");
+    check_field("causeway.hello.sender_ip == ::ffff:10.0.0.1 && causeway.hello.receiver_ip == ::ffff:10.0.0.2");
 
+    answers_check(folder);
     char command[256];
     snprintf(command, sizeof(command), "rm -r %s", folder);
     assert_int_equal(system(command), 0);

@@ -7,13 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dataplane/base/clock.h"
 #include "tests/lab/lab_net.h"
 #include "tests/test.h"
 
 enum {
     MARKER_FENCE = 255,
     CHUNK = 200, /* less than any ring holds, so that only the switch's own loss takes frames away */
-    TRIES = 1000,
 };
 
 struct tally lab_ask(struct client *client, const struct command *command)
@@ -158,10 +158,10 @@ void lab_fence(struct lab *lab, uint32_t from, uint32_t clients)
     memcpy(command.frame + FENCE_AT, &number, sizeof(number));
     const struct command ask = {.send = false};
     for (uint32_t port = 0; port < clients; port++) {
-        uint32_t tries = 0;
+        uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
         while (port != from && lab_ask(&lab->clients[port], &ask).fence < number) {
+            assert_true(cw_clock_ns() < until_ns);
             lab_ask(&lab->clients[from], &command);
-            assert_true(++tries < TRIES);
             usleep(200);
         }
     }

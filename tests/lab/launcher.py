@@ -6,13 +6,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-from expectation import expect
+from expectation import HANG_S, expect, wait_until
 from hosts import Lab
 
 SKIPPED = 77
-GONE_S = 15  # until the last process of a job has ended
 
 
 def skip(reason):
@@ -53,14 +51,11 @@ def left(lab, name="exchange"):
 
 
 def gone(lab, what):
-    """Nothing of a job is left, soon."""
-    deadline = time.monotonic() + GONE_S
-    while left(lab) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    expect(not left(lab), f"{what}: nothing is left: {left(lab)}")
+    """All processes of a job end."""
+    expect(wait_until(lambda: not left(lab)), f"{what}: nothing is left: {left(lab)}")
 
 
-def kill_while_waiting(lab, what, process, launcher, victim, hosts, grace_s=GONE_S):
+def kill_while_waiting(lab, what, process, launcher, victim, hosts, grace_s=HANG_S):
     """With `exchange wait` under way, kills -9 whatever `victim` names on these hosts: no rank stays. Returns whether the launcher ends, too; else it is killed."""
     line = process.stdout.readline()
     expect(line.startswith("waiting"), f"{what}: rank 0 waits: {line}")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""reach_usage.py BUILD PROGRAM BROADCASTS : what a user is told, and how soon, when hosts of a laboratory (hosts.py) do not reach
+"""reach_usage.py BUILD PROGRAM BROADCASTS : what a user is told when hosts of a laboratory (hosts.py) do not reach
 each other as they should: firewalls, wrong subnets, narrow paths, other keys. PROGRAM: an MPI program that ends well;
 BROADCASTS: one that broadcasts."""
 import os
 import re
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 
-from expectation import JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 from hosts import Lab
 
 if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
@@ -19,33 +19,43 @@ build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
 PROGRAMS = [f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}" for each in sys.argv[2:]]
 PROGRAM = PROGRAMS[0]
-SOON_S = 10
-LEFT_S = 8
+KEEP = [f"{build}:build"]
 FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priority 0; }}; add rule inet t c {rule}"
 
 
 def run(lab, options="", command=(PROGRAM, "S"), environment=None):
-    begin = time.monotonic()
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--hosts", ",".join(lab.names), *options.split(), *command]
     process = lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                         text=True, environment=environment or {})
     said = process.communicate()[1]
-    left = lab.left(LEFT_S)
+    left = lab.left(HANG_S)
     expect(not left, f"{options}: nothing is left: {left}")
-    return process.returncode, said, time.monotonic() - begin
+    return process.returncode, said
 
 
 def fails(lab, what, line, options="", environment=None):
-    """One line of a host says so, within 10 s; where `line` lets others speak, too, one of each."""
-    code, said, took_s = run(lab, options, environment=environment)
+    """One line of a host says so; where `line` lets others speak, too, one of each."""
+    code, said = run(lab, options, environment=environment)
     hosts = [re.search(r"host (\S+)|$", each).group(1) for each in said.splitlines() if re.search(line, each)]
     expect(code != 0 and 1 <= len(hosts) == len(set(hosts)), f"{what}: one line says {line}: exit code {code}: {said[-1500:]}")
-    expect(took_s < SOON_S + 2, f"{what}: {took_s:.1f} s")  # and what the launcher takes on a busy machine
 
 
 def works(lab, what, said_line="", options=""):
-    code, said, _ = run(lab, options)
+    code, said = run(lab, options)
     expect(code == 0 and re.search(said_line, said), f"{what}: {said_line}: exit code {code}: {said[-1500:]}")
+
+
+OURS, THEIRS = r"host h0 \(rank 0\) does not reach ", r"host h\d \(rank \d\) does not reach h2: .*"  # which two hosts see alike
+# what is wrong, the host with the firewall, its hook and rule, what a line says
+FIREWALLS = [
+    ("drops UDP", "h1", "input", "meta l4proto udp drop", OURS + r"h1:.*10\.77\.0\.2, UDP port \d+, has not answered for 7 s; sent by eth0 from "
+     r"10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports"),
+    ("drops UDP", "h0", "input", "meta l4proto udp drop", OURS + r"h1, h2.*10\.77\.0\.2, UDP port \d+, has not answered for 7 s; sent by eth0 from "
+     r"10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports"),
+    ("rejects UDP", "h2", "input", "meta l4proto udp reject with icmp type admin-prohibited", THEIRS + "(nobody answers|firewall)"),
+    ("rejects UDP as a closed port", "h2", "input", "meta l4proto udp reject", THEIRS + "nobody has that port: does a firewall there reject UDP"),
+    ("sends no UDP", "h0", "output", "meta l4proto udp drop", OURS + r"h1, h2: .*a firewall on this host forbids it"),
+]
 
 
 def firewall(lab, name, hook, rule):
@@ -58,23 +68,14 @@ def firewall_off(lab, name):
     lab.root(name, "nft", "flush ruleset")
 
 
-def firewalls(lab):
-    ours = "host h0 \\(rank 0\\) does not reach "
-    for name in ("h1", "h0"):
-        firewall(lab, name, "input", "meta l4proto udp drop")
-        fails(lab, f"{name} drops UDP", ours + ("h1, h2" if name == "h0" else "h1:") + r".*10\.77\.0\.2, UDP port \d+, has not "
-              r"answered for 7 s; sent by eth0 from 10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports")
-        firewall_off(lab, name)
-    theirs = r"host h\d \(rank \d\) does not reach h2: .*"  # two hosts see the same: on a busy machine the second may be first
-    firewall(lab, "h2", "input", "meta l4proto udp reject with icmp type admin-prohibited")
-    fails(lab, "h2 rejects UDP", theirs + "(nobody answers|firewall)")
-    firewall_off(lab, "h2")
-    firewall(lab, "h2", "input", "meta l4proto udp reject")
-    fails(lab, "h2 rejects UDP as a closed port", theirs + "nobody has that port: does a firewall there reject UDP")
-    firewall_off(lab, "h2")
-    firewall(lab, "h0", "output", "meta l4proto udp drop")
-    fails(lab, "h0 sends no UDP", ours + r"h1, h2: .*a firewall on this host forbids it")
-    firewall_off(lab, "h0")
+def firewall_case(what, name, hook, rule, line):
+    """In a laboratory of its own: these jobs wait for an answer for seconds."""
+    with Lab(3, user="nobody", keep=KEEP) as lab:
+        firewall(lab, name, hook, rule)
+        fails(lab, f"{name} {what}", line)
+
+
+def let_in(lab):
     firewall(lab, "h1", "input", "udp dport != 40000-40031 meta l4proto udp drop")
     works(lab, "the ports that a firewall lets in", options="--ports 40000-40031")
     firewall_off(lab, "h1")
@@ -99,17 +100,16 @@ def narrow(lab):
     subprocess.run([*narrowed, "1400"], check=True)
     said = r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them"
     works(lab, "a path that is narrower", said)
-    code, err, _ = run(lab, "-x CAUSEWAY_ALGORITHM=bcast=multicast", [PROGRAMS[1]])  # as large as all paths take them
+    code, err = run(lab, "-x CAUSEWAY_ALGORITHM=bcast=multicast", [PROGRAMS[1]])  # as large as all paths take them
     expect(code == 0, f"multicast over a path that is narrower: exit code {code}: {err[-1500:]}")
     subprocess.run([*narrowed, "1500"], check=True)
 
 
 def keys(lab):
     program = ["sh", "-c", f"[ $PMI_RANK != 1 ] || export CAUSEWAY_JOB_KEY=00112233445566778899aabbccddeeff; exec {PROGRAM} S"]
-    code, said, took_s = run(lab, command=program)
+    code, said = run(lab, command=program)
     expect(code != 0 and re.search(r"rank \d has another key of the job than rank \d: is CAUSEWAY_JOB_KEY set", said),
            f"another key: {said[-1500:]}")
-    expect(took_s < SOON_S, f"another key: {took_s:.1f} s")
 
 
 def full(lab):
@@ -118,27 +118,35 @@ def full(lab):
     for name in lab.names:
         mount = ["nsenter", "-t", str(lab.pid(name)), "--mount", "--pid", "sh", "-c"]
         subprocess.run([*mount, f"mkdir -p /tmp/full && {fill.format('/tmp/full')} && {fill.format('/dev/shm')}"], check=True)
-    code, said, _ = run(lab, "-x TMPDIR -x CAUSEWAY_ENCRYPT=all", environment={"TMPDIR": "/tmp/full"})
+    code, said = run(lab, "-x TMPDIR -x CAUSEWAY_ENCRYPT=all", environment={"TMPDIR": "/tmp/full"})
     expect(code == 0, f"full disks there: exit code {code}: {said[-1500:]}")
-    code, said, _ = run(lab, "--wdir /tmp/full", ["sh", "-c", "echo here > out || exit 4"])
+    code, said = run(lab, "--wdir /tmp/full", ["sh", "-c", "echo here > out || exit 4"])
     expect(code == 4 and "I/O error" in said, f"a program that finds no room there: exit code {code}: {said[-1500:]}")
 
 
-def main():
-    keep = [f"{build}:build"]
-    with Lab(3, user="nobody", keep=keep) as lab:
+def flat():
+    with Lab(3, user="nobody", keep=KEEP) as lab:
         works(lab, "nothing is wrong")
-        firewalls(lab)
+        let_in(lab)
         subnets(lab)
         narrow(lab)
         keys(lab)
         full(lab)
-    with Lab(2, subnets=2, user="nobody", keep=keep) as lab:
+
+
+def routed():
+    with Lab(2, subnets=2, user="nobody", keep=KEEP) as lab:
         firewall(lab, "h1", "input", "meta l4proto udp drop")
         fails(lab, "a firewall behind a router", r"does not reach h1: .*sent by eth0 from 10\.77\.0\.1 through 10\.77\.0\.254")
         firewall_off(lab, "h1")
         lab.root("h0", "ip", "route", "del", "default")
         fails(lab, "no route", r"does not reach h1: .*this host has no route there")
+
+
+def main():
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(flat), pool.submit(routed), *(pool.submit(firewall_case, *row) for row in FIREWALLS)]:
+            each.result()
     return exit_code()
 
 

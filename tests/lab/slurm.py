@@ -5,14 +5,12 @@ the first; configuration and state in a folder of its own. Needs root.
 """
 import os
 import subprocess
-import time
 
-from expectation import HANG_S
+from expectation import HANG_S, wait_until
 from hosts import Closed
 
 SERVERS = ("munged", "slurmctld", "slurmd", "srun")
 SLOTS = 8  # of a host: whatever it has
-START_S = 60
 
 
 def configuration(folder, hosts, tasks):
@@ -74,25 +72,20 @@ class Slurm(Closed):
             self._server(name, ["munged", "--foreground", "--force", f"--key-file={self.folder}/munge.key",
                                 "--socket=/tmp/munge.socket", "--pid-file=/tmp/munged.pid", "--log-file=/tmp/munged.log",
                                 "--seed-file=/tmp/munged.seed"])
-        deadline = time.monotonic() + START_S
         for name in self.lab.names:
-            self._await(deadline, f"munged on {name}", name, ["test", "-S", "/tmp/munge.socket"])
+            self._await(f"munged on {name}", name, ["test", "-S", "/tmp/munge.socket"])
         self._server(self.lab.names[0], ["slurmctld", "-D", "-c", "-f", f"{self.folder}/slurm.conf"])
         for name in self.lab.names:
             self._server(name, ["slurmd", "-D", "-f", f"{self.folder}/slurm.conf"])
         nodes = str(len(self.lab.names))
-        self._await(deadline, "the cluster", self.lab.names[0],
+        self._await("the cluster", self.lab.names[0],
                     ["sh", "-c", f"test $(sinfo -h -o '%T %n' | grep -c ^idle) = {nodes}"])
 
-    def _await(self, deadline, what, name, command):
-        while True:
-            code, out, _ = self.run(command, name=name)
-            if code == 0:
-                return
-            ended = [each.args for each in self.servers if each.poll() is not None]
-            if ended or time.monotonic() > deadline:
-                raise RuntimeError(f"{what} does not start: {out} {ended} {self.logs()}")
-            time.sleep(0.1)
+    def _await(self, what, name, command):
+        """Until the command on a host succeeds."""
+        ended = lambda: [each.args for each in self.servers if each.poll() is not None]  # noqa: E731
+        if not wait_until(lambda: self.run(command, name=name)[0] == 0 or ended()) or ended():
+            raise RuntimeError(f"{what} does not start: {ended()} {self.logs()}")
 
     def logs(self):
         """The last lines of all servers."""

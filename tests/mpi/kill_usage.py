@@ -1,12 +1,11 @@
-"""kill -9 of a random rank at a random moment: the job ends within a stated bound, with an error, and nothing stays behind.
+"""kill -9 of a random rank at a random moment: the job ends with an error, and nothing stays behind.
 
 usage: kill_usage.py CAUSEWAY BUSY [WIRE]     BUSY: errors/busy.c; WIRE: also on emulated hosts
 
     CW_TEST_KILLS     how many, default 100
     CW_TEST_SEED      the first round's seed, default 1; each round prints its own if it fails
 
-The bound: the launcher ends the others at once and kills who is left after 2 s; so all have ended within BOUND_S, most of which is for busy machines. The moment
-is a number of lines that the ranks have printed: before MPI_Init, in it, or in the midst of any call.
+The moment is a number of lines that the ranks have printed: before MPI_Init, in it, or in the midst of any call.
 """
 
 import os
@@ -17,26 +16,10 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from expectation import JOB_HANG
+from ending import TOKEN, kill_all, processes_of
+from expectation import HANG_S, JOB_HANG
 
-BOUND_S = 20
 EXIT_TIMEOUT = 124
-TOKEN = "CW_TEST_KILL_TOKEN"
-
-
-def processes_of(token):
-    """Processes that have the token in their environment: all of the job, whatever they are."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if f"{TOKEN}={token}".encode() in file.read().split(b"\0"):
-                    found.append(int(entry))
-        except OSError:
-            pass  # it has ended, or is somebody else's
-    return found
 
 
 def victim_find(output, chance, ranks):
@@ -72,14 +55,13 @@ def round_run(seed):
                 return f"ended before the kill: {job.communicate()[1]}"
             try:
                 os.kill(victim, signal.SIGKILL)
-                errors = job.communicate(timeout=BOUND_S)[1]
+                errors = job.communicate(timeout=HANG_S)[1]
             except ProcessLookupError:
                 return f"ended before the kill: {job.communicate()[1]}"
             except subprocess.TimeoutExpired:
                 left = processes_of(token)
-                for process in left:
-                    os.kill(process, signal.SIGKILL)
-                return f"still there after {BOUND_S} s: {left}"
+                kill_all(left)
+                return f"still there after {HANG_S} s: {left}"
         left = processes_of(token)
         if left:
             return f"processes stay behind: {left}"

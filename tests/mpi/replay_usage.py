@@ -48,7 +48,9 @@ def kernels_replayed(folder):
             expect(abs(row["speed_up"] / (row["off_ns"] / row["auto_ns"]) - 1) < 1e-4 and row["compression_rate"] > 1, f"figures agree: {row}")
         expect(rows[0]["off_ns"] > rows[1]["off_ns"], f"slower links take longer: {rows}")
         if name == "ppm":
-            expect(rows[0]["speed_up"] > 1.2 and rows[0]["compression_rate"] > 2, f"smooth fields on slow links are sooner: {rows[0]}")
+            # the ranks' own computing, as long as it took, is in both times
+            saved_ns, sent_ns = rows[0]["off_ns"] - rows[0]["auto_ns"], 8e9 * rows[0]["bytes_most"] / rows[0]["rate_bps"]
+            expect(saved_ns > sent_ns / 6 and rows[0]["compression_rate"] > 2, f"smooth fields on slow links are sooner: {rows[0]}")
             costly = json.loads(replay(traces, "--json", "--rate", "100Mbps", "--codec-rate", "50Mbps").stdout)
             expect(costly["chunk_bytes"] == 0 and abs(costly["speed_up"] - 1) < 0.01, f"codecs that are slower than the link are left alone: {costly}")
     expect("speed-up" in replay(traces, "--rate", "1Gbps", *CODECS).stdout, "a table for people")

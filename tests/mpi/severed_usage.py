@@ -2,7 +2,7 @@
 
 usage: severed_usage.py CAUSEWAY SEVERED TOPOLOGY     SEVERED: errors/severed.c
 
-Times are printed; only wide bounds are checked (simulate_severed has the exact ones, in virtual time).
+Times are printed and not checked (simulate_severed has the bounds, in virtual time).
 """
 
 import os
@@ -10,11 +10,11 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 EXIT_TIMEOUT = 124
-SLACK = 15  # seconds, on a machine with other things to do
 causeway, severed, topology = map(os.path.abspath, sys.argv[1:])
 emulate = ["--emulate", f"topology={topology},memif"]
 
@@ -24,39 +24,43 @@ def run(arguments, **environment):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
 
 
-def ways():
-    """How ranks send across the link."""
-    yield "paced", {}
-    yield "found", {"CAUSEWAY_PACING": "found"}
-    yield "relayed", {"CAUSEWAY_RELAYS": "1"}
+# How ranks send across the link.
+WAYS = {"paced": {}, "found": {"CAUSEWAY_PACING": "found"}, "relayed": {"CAUSEWAY_RELAYS": "1"}}
 
 
-# It returns in time.
-for way, environment in ways():
+def returns(way):
+    """It returns in time."""
     for kind in ["bcast", "allreduce", "point"]:
-        done = run([severed, kind, "returns", causeway], CAUSEWAY_FAILURE_TIMEOUT="10", **environment)
+        done = run([severed, kind, "returns", causeway], **WAYS[way])
         expect(done.returncode == 0 and done.stdout.count("all came") == 4 and done.stderr == "",
                f"{kind}, {way}: goes on when the link returns: {done.returncode}: {done.stdout[-500:]} {done.stderr[-2000:]}")
 
-# It does not.
-for way, environment in ways():
+
+def gone(way):
+    """It does not."""
     for kind in ["bcast", "allreduce", "point"]:
-        done = run([severed, kind, "gone", causeway], CAUSEWAY_FAILURE_TIMEOUT="2", **environment)
+        done = run([severed, kind, "gone", causeway], CAUSEWAY_FAILURE_TIMEOUT="2", **WAYS[way])
         expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}, {way}: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
         expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"{kind}, {way}: it is told who was silent: {done.stderr[-2000:]}")
 
-for way, environment in ways():
-    done = run([severed, "point", "reported", causeway], CAUSEWAY_FAILURE_TIMEOUT="2", **environment)
+
+def reported(way):
+    """It does not, and no rank ends."""
+    done = run([severed, "point", "reported", causeway], CAUSEWAY_FAILURE_TIMEOUT="10", **WAYS[way])
     for rank in range(4):
         other = (rank + 2) % 4
         expect(f"rank {rank}: class MPI_ERR_PROC_ABORTED" in done.stdout, f"{way}: rank {rank} gets an error: {done.stdout} {done.stderr[-2000:]}")
-        expect(f"causeway: rank {rank}: nothing was heard of rank {other} for 2 s" in done.stderr, f"{way}: rank {rank} is told that rank {other} cannot be reached: {done.stdout} {done.stderr[-2000:]}")
+        expect(f"causeway: rank {rank}: nothing was heard of rank {other} for 10 s" in done.stderr, f"{way}: rank {rank} is told that rank {other} cannot be reached: {done.stdout} {done.stderr[-2000:]}")
         expect(f"rank {rank}: its cluster still talks" in done.stdout, f"{way}: rank {rank} goes on within its cluster: {done.stdout} {done.stderr[-2000:]}")
     expect(done.returncode == 0, f"{way}: who takes errors can end in order: {done.returncode} {done.stderr[-2000:]}")
     took = re.search(r"rank 0: error ([0-9.]+) s after", done.stdout)
-    expect(took and float(took.group(1)) < 2 + SLACK, f"{way}: within the bound: {done.stdout}")
-    if took:
-        print(f"{way}: an error {took.group(1)} s after the link went down, with a failure time-out of 2 s")
+    expect(took, f"{way}: rank 0 says when: {done.stdout}")
+    print(f"{way}: an error {took and took.group(1)} s after the link went down, with a failure time-out of 10 s")
+
+
+with ThreadPoolExecutor(4) as pool:  # they wait more than they compute
+    for each in [pool.submit(part, way) for part in (reported, gone, returns) for way in WAYS]:
+        each.result()
 
 # It is down from the start: by one rank, or all of them; whatever clusters are known by.
 down = f"{causeway} switch --memif ${{CAUSEWAY_EMULATE##*,}} --tell 'link sea down' && exec {severed} point gone {causeway}"
@@ -66,7 +70,6 @@ for topology_of in ["", "detect"]:
     took = time.monotonic() - since
     what = "down from the start" + (", detecting" if topology_of else "")
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{what}: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
-    expect(took < 2 + SLACK, f"{what}: within the bound, not {took} s")
     if topology_of:
         expect(done.stderr.count("to measure the round trip: the way between their hosts is down") == 1, f"{what}: one line tells: {done.stderr[-2000:]}")
     else:

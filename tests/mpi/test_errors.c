@@ -15,7 +15,8 @@ static char output[65536];
 static int job_run(int ranks, const char *how)
 {
     char command[4096];
-    snprintf(command, sizeof(command), "'%s' run -n %d --timeout 60 '%s' %s 2>&1", launcher, ranks, program, how);
+    snprintf(command, sizeof(command), "'%s' run -n %d --timeout %d '%s' %s 2>&1", launcher, ranks, TEST_HANG_S,
+             program, how);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t bytes = fread(output, 1, sizeof(output) - 1, pipe);

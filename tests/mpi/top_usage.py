@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from expectation import HANG_S, JOB_HANG, expect
+from expectation import HANG_S, JOB_HANG, expect, wait_until
 
 causeway, program = map(os.path.abspath, sys.argv[1:3])
 where = ["--emulate", "2,memif"] if sys.argv[3:] == ["wire"] else []
@@ -41,12 +41,14 @@ def rows_of(job, text):
 process = subprocess.Popen([causeway, "run", "-n", "2", "--timeout", JOB_HANG, *where, program, "--rounds", "1000", "--bytes", "1048576"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
-    job = rows = None
-    for _ in range(50):
+    rows = []
+
+    def are_shown():
         seen = [json.loads(line) for line in top("--once", "--json", "--interval", "600ms").splitlines()]
-        rows = [row for row in seen if launcher_of(row["process"]) == process.pid]
-        if len(rows) >= 2 and all(row["messages_per_s"] > 0 for row in rows):
-            break
+        rows[:] = [row for row in seen if launcher_of(row["process"]) == process.pid]
+        return len(rows) >= 2 and all(row["messages_per_s"] > 0 for row in rows)
+
+    wait_until(lambda: are_shown() or process.poll() is not None)
     expect(sorted(row["rank"] for row in rows)[:2] == [0, 1] and all(row["ranks"] == 2 and row["user"] == os.geteuid() for row in rows), f"ranks: {rows}")
     if where:
         expect(all(row["send_bps"] > 0 and row["receive_pps"] > 0 and row["peers"] == 1 for row in rows), f"rates: {rows}")

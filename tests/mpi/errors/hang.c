@@ -1,5 +1,7 @@
-/* Programs that hang: `hang HOW`, as 2 ranks or more. What is printed about them is checked by hang_usage.py. */
+/* Programs that hang: `hang HOW`, as 2 ranks or more. Each rank says "here" before it does. What is printed about them is
+ * checked by hang_usage.py. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,11 +272,21 @@ static const struct way {
     {"long_gather", long_gather},
 };
 
+static void here(void)
+{
+    printf("here\n");
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     const char *place = getenv("PMI_RANK");
-    if (strcmp(how, "never_init") == 0 && place != NULL && strcmp(place, "1") == 0) {
+    bool is_early = strcmp(how, "never_init") == 0;
+    if (is_early) {
+        here();
+    }
+    if (is_early && place != NULL && strcmp(place, "1") == 0) {
         compute_for_ever();
     }
     MPI_Init(&argc, &argv);
@@ -282,6 +294,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         if (strcmp(ways[i].how, how) == 0) {
+            here();
             ways[i].run();
             MPI_Finalize();
             return 0;

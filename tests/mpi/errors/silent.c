@@ -1,12 +1,11 @@
-/* The last rank falls silent, or computes, while the others need it: `silent KIND`, for silent_usage.py. It is stopped
+/* The last rank falls silent, or computes, while the others need it: `silent KIND SECONDS`, for silent_usage.py. It is stopped
  * by a signal: alive for its launcher, and silent for everybody else. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <mpi.h>
-
-enum { COMPUTE_S = 8 };
 
 int main(int argc, char **argv)
 {
@@ -22,7 +21,7 @@ int main(int argc, char **argv)
     if (rank == size - 1 && strcmp(kind, "compute") != 0) {
         raise(SIGSTOP);
     } else if (rank == size - 1) {
-        sleep(COMPUTE_S);
+        sleep(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
         MPI_Send(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     } else if (strcmp(kind, "bcast") == 0) {
         for (;;) {

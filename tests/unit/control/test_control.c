@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "control/job/control.h"
 #include "dataplane/base/clock.h"
@@ -146,39 +149,57 @@ static void test_no_such_core(void **state)
     assert_non_null(strstr(error, "on core 1023"));
 }
 
-int main(void)
+/* Where the thread is: alone, at a loop, or on a core of its own. */
+enum place { ALONE, AT_LOOP, ON_CORE };
+
+static int place_run(enum place place)
 {
+    static const char *const names[] = {"alone", "at a loop", "on a core of its own"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks_while_pending),  cmocka_unit_test(test_beats_when_idle),
         cmocka_unit_test(test_every_wake_arrives),   cmocka_unit_test(test_destroy_at_once),
         cmocka_unit_test(test_quiet_before_the_end), cmocka_unit_test(test_no_such_core),
     };
-    int failed = cmocka_run_group_tests_name("alone", tests, NULL, NULL);
     char error[CW_PORT_TEXT_BYTES];
     struct cw_port *ports[2];
     struct cw_endpoint *endpoint;
     struct cw_endpoint_config config;
     struct cw_loop_config loop_config;
+    has_core = place == ON_CORE;
+    if (place == ALONE) {
+        return cmocka_run_group_tests_name(names[place], tests, NULL, NULL);
+    }
     pair_port_open(ports);
     cw_endpoint_config_init(&config);
     config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001), .udp_port = CW_UDP_PORT};
     cw_loop_config_init(&loop_config);
     loop_config.fallback = CW_FALLBACK_CALLER;
+    loop_config.stands_by = has_core;
     if (cw_endpoint_create(&config, ports[0], cw_clock_ns(), &endpoint, error, sizeof(error)) != CW_OK ||
         cw_loop_create(&loop_config, endpoint, ports[0], &loop, error, sizeof(error)) != CW_OK) {
         return 1;
     }
-    failed += cmocka_run_group_tests_name("at a loop", tests, NULL, NULL);
-    cw_loop_destroy(loop);
-    loop_config.stands_by = true;
-    if (cw_loop_create(&loop_config, endpoint, ports[0], &loop, error, sizeof(error)) != CW_OK) {
-        return 1;
-    }
-    has_core = true;
-    failed += cmocka_run_group_tests_name("on a core of its own", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name(names[place], tests, NULL, NULL);
     cw_loop_destroy(loop);
     cw_endpoint_destroy(endpoint);
     cw_port_close(ports[0]);
     cw_port_close(ports[1]);
+    return failed;
+}
+
+/* A process for each place: all wait for heartbeats at the same time. */
+int main(void)
+{
+    int failed = 0, status;
+    for (enum place place = ALONE; place <= ON_CORE; place++) {
+        pid_t child = fork();
+        if (child == 0) {
+            exit(place_run(place) != 0);
+        }
+        failed += child < 0;
+    }
+    while (wait(&status) > 0) {
+        failed += status != 0;
+    }
     return failed;
 }

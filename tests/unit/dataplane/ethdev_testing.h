@@ -16,10 +16,7 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum {
-    CASE_TIMEOUT_S = 120, /* a case that hangs is killed: a wake-up was lost */
-    CASE_SKIPPED = 77,
-};
+enum { CASE_SKIPPED = 77 };
 
 #define NS_PER_HOUR UINT64_C(3600000000000)
 
@@ -63,7 +60,7 @@ static inline pid_t case_start(case_function *function, int descriptor, const vo
     pid_t child = case_fork();
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(CASE_TIMEOUT_S);
+        alarm(TEST_HANG_S); /* a wake-up was lost */
         function(descriptor, argument);
         _exit(0);
     }

@@ -1,6 +1,7 @@
 /* Doorbell: attaching, refusing foreign files, and that no ring is lost. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,16 @@
 
 enum { TEXT_BYTES = 256, ROUNDS = 20000, OPENERS = 8 };
 #define NS_PER_HOUR UINT64_C(3600000000000) /* a lost ring hangs until the alarm */
+#define LOCK_US     10000000                /* after which a doorbell no longer waits for its lock */
+
+/* The time that a doorbell waits for its lock is virtual. */
+static uint64_t slept_us;
+
+int usleep(useconds_t microseconds)
+{
+    slept_us += microseconds;
+    return sched_yield();
+}
 
 static char folder[] = "/tmp/causeway-doorbell-XXXXXX";
 
@@ -128,8 +139,7 @@ static void test_half_made(void **state)
     cw_doorbell_close(bell_open(path, 3));
 }
 
-/* Many processes open a new file at the same time. */
-/* Whoever has the lock may be stopped. */
+/* The process that has the lock may be stopped. */
 static void test_locked(void **state)
 {
     struct cw_doorbell *bell = NULL;
@@ -138,12 +148,15 @@ static void test_locked(void **state)
     int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(flock(file, LOCK_EX), 0);
+    slept_us = 0;
     assert_int_equal(cw_doorbell_open(path, 0, &bell, error, sizeof(error)), CW_ERROR_SYSTEM);
     assert_non_null(strstr(error, "stopped"));
+    assert_int_equal(slept_us, LOCK_US);
     close(file);
     unlink(path);
 }
 
+/* Many processes open a new file at the same time. */
 static void test_open_race(void **state)
 {
     const char *path = path_of("race");
@@ -213,7 +226,7 @@ static void test_no_ring_lost(void **state)
     assert_ptr_not_equal(token, MAP_FAILED);
     pid_t child = fork();
     if (child == 0) {
-        alarm(50);
+        alarm(TEST_HANG_S);
         pass_token(path, 1, token);
         _exit(0);
     }
@@ -227,7 +240,7 @@ static void test_no_ring_lost(void **state)
 
 static int folder_make(void **state)
 {
-    alarm(55);
+    alarm(TEST_HANG_S);
     return mkdtemp(folder) == NULL;
 }
 

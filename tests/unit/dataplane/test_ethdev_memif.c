@@ -211,10 +211,11 @@ static void test_sleep(void **state)
 
 /* ---- death ---- */
 
-/* Sends and receives at full speed until it is killed. */
-static void case_victim(int descriptor, const void *argument)
+/* Opens its port, says so, then sends and receives at full speed until it is killed. */
+_Noreturn static void victim_run(const struct pair *pair, bool server, int ready)
 {
-    struct cw_port *port = memif_open(argument, descriptor == 1);
+    struct cw_port *port = memif_open(pair, server);
+    pair_signal(ready);
     link_wait(port, true);
     for (uint32_t number = 0;; number++) {
         struct cw_transmit packets[32];
@@ -256,17 +257,6 @@ static void survive(struct cw_port *port, pid_t victim, uint32_t frames)
     CHECK(waitpid(victim, &status, 0) == victim && WIFSIGNALED(status));
 }
 
-static pid_t victim_start(const struct pair *pair, bool server)
-{
-    pid_t child = case_fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        case_victim(server, pair);
-        _exit(0);
-    }
-    return child;
-}
-
 /* A server sees clients come and be killed, one after the other, and serves the next. */
 static void case_server_survives(int descriptor, const void *argument)
 {
@@ -276,12 +266,12 @@ static void case_server_survives(int descriptor, const void *argument)
     int turns[DEATHS][2];
     pid_t victims[DEATHS];
     for (int i = 0; i < DEATHS; i++) {
-        CHECK(pipe(turns[i]) == 0);
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, turns[i]) == 0);
         victims[i] = case_fork();
         CHECK(victims[i] >= 0);
         if (victims[i] == 0) {
             pair_wait(turns[i][0]);
-            case_victim(0, argument);
+            victim_run(argument, false, turns[i][0]);
         }
     }
     struct cw_port *port = memif_open(argument, true);
@@ -297,11 +287,14 @@ static void case_client_survives(int descriptor, const void *argument)
 {
     (void)descriptor;
     const struct pair *pair = argument;
-    pid_t victim = victim_start(pair, true);
-    while (access(pair->socket, F_OK) != 0) {
-        usleep(1000);
+    int ready[2];
+    CHECK(pipe(ready) == 0);
+    pid_t victim = case_fork();
+    CHECK(victim >= 0);
+    if (victim == 0) {
+        victim_run(pair, true, ready[1]);
     }
-    usleep(100000); /* from its file to its being started */
+    pair_wait(ready[0]);
     struct cw_port *port = memif_open(pair, false);
     survive(port, victim, 30000);
     cw_port_close(port);
@@ -403,12 +396,12 @@ static void test_patient_client(void **state)
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(listener, 8), 0);
     pid_t child = case_start(case_patient_client, -1, &pair);
-    assert_true(comes_within(listener, 30000));
+    assert_true(comes_within(listener, TEST_HANG_S * 1000));
     int first = accept(listener, NULL, NULL);
     assert_false(comes_within(listener, 500)); /* a slow server */
     close(first);
     for (uint32_t attempt = 1; attempt < DIAL_ATTEMPTS; attempt++) { /* one that refuses */
-        assert_true(comes_within(listener, 30000));
+        assert_true(comes_within(listener, TEST_HANG_S * 1000));
         close(accept(listener, NULL, NULL));
     }
     assert_int_equal(case_end(child), 0);

@@ -20,8 +20,6 @@ enum {
     MEETINGS = 100000
 };
 
-#define PATIENCE_NS 20000000000ull
-
 struct host {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
@@ -143,7 +141,7 @@ static void *post(void *argument)
             .offset = poster->number * LANE_BYTES + i * 8ull,
             .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}, /* the call copies it */
         };
-        uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+        uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
         int status;
         while ((status = cw_loop_put(host->loop, &put)) == CW_ERROR_AGAIN && cw_clock_ns() < until_ns) {
             struct cw_event event;
@@ -165,7 +163,7 @@ static uint32_t take_all(struct hosts *hosts)
     struct host *host = &hosts->list[1];
     uint32_t next[THREADS] = {0};
     uint32_t total = 0;
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (total < THREADS * PUTS && cw_clock_ns() < until_ns) {
         struct cw_event events[EVENTS];
         uint32_t count = cw_loop_wait(host->loop, events, EVENTS, 1000000000);
@@ -274,7 +272,7 @@ static void fallback_acknowledges(enum cw_loop_fallback fallback, bool stands_by
                          .flags = CW_SIGNAL};
     assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
     bool complete = false;
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (!complete && cw_clock_ns() < until_ns) {
         struct cw_event event;
         if (cw_loop_wait(host->loop, &event, 1, 1000000000) == 1 && event.kind == CW_EVENT_COMPLETE) {
@@ -316,7 +314,7 @@ static void test_who_stands_by_knows_of_events(void **state)
     struct cw_event events[2];
     uint32_t count = 0;
     while (count == 0) { /* the first is that the other host has come */
-        assert_true(cw_loop_stand_in(target->loop, cw_clock_ns() + PATIENCE_NS));
+        assert_true(cw_loop_stand_in(target->loop, cw_clock_ns() + TEST_HANG_NS));
         while (cw_endpoint_events(target->endpoint, events, 1) > 0) {
             count += events[0].kind == CW_EVENT_PUT;
         }
@@ -331,9 +329,9 @@ static void test_who_stands_by_knows_of_events(void **state)
     value++;
     put.offset = sizeof(value); /* the first may be in flight: debug builds refuse an overlap */
     assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     for (count = 0; count == 0 && cw_clock_ns() < until_ns;) {
-        count = cw_loop_wait(target->loop, events, 1, PATIENCE_NS);
+        count = cw_loop_wait(target->loop, events, 1, TEST_HANG_NS);
     }
     assert_int_equal(count, 1);
     assert_int_equal(events[0].kind, CW_EVENT_PUT);
@@ -398,7 +396,7 @@ static void test_errors_of_queued_commands_become_events(void **state)
     int status = cw_loop_put(hosts->list[0].loop, &put);
     if (status == CW_OK) {
         struct cw_event event;
-        assert_int_equal(cw_loop_wait(hosts->list[0].loop, &event, 1, PATIENCE_NS), 1);
+        assert_int_equal(cw_loop_wait(hosts->list[0].loop, &event, 1, TEST_HANG_NS), 1);
         assert_int_equal(event.kind, CW_EVENT_COMPLETE);
         assert_int_equal(event.status, CW_ERROR_ARGUMENT);
         assert_int_equal(event.context, 5);
@@ -470,7 +468,7 @@ static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **sta
                          .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}},
                          .flags = CW_MORE};
     assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     bool arrived = false;
     while (!arrived && cw_clock_ns() < until_ns) {
         struct cw_event events[8];
@@ -511,7 +509,7 @@ static void test_stale_wish_lets_sleep(void **state)
     struct cw_event event;
     hosts_open(&hosts, &mode);
     atomic_store(&hosts.list[0].loop->wanted, 1);
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (cw_loop_counters(hosts.list[0].loop).sleeps == 0 && cw_clock_ns() < until_ns) {
         assert_int_equal(cw_loop_wait(hosts.list[0].loop, &event, 1, 10000000), 0);
     }

@@ -9,8 +9,6 @@
 
 enum { EVENTS = 32, MEMORY_BYTES = 1 << 16 };
 
-#define PATIENCE_NS 20000000000ull
-
 static int add(struct cw_endpoint *endpoint, void *context)
 {
     (void)endpoint;
@@ -106,7 +104,7 @@ static void neighbour_poll(struct neighbour *at)
  * completions. */
 static bool neighbours_run(struct neighbour *list, uint32_t set, uint32_t at, uint32_t arrived, uint32_t complete)
 {
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while ((list[at].arrived < arrived || list[0].complete < complete) && cw_clock_ns() < until_ns) {
         for (uint32_t i = 0; i < NEIGHBOURS; i++) {
             if ((set >> i & 1) != 0) {

@@ -8,8 +8,6 @@
 
 enum { HOSTS = 3, OWN = 0, STOPPED = 1, LIVE = 2, SLOT_BYTES = 4096, ROUNDS = 2000 };
 
-#define PATIENCE_NS 20000000000ull
-
 struct host {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
@@ -141,7 +139,7 @@ static void hosts_poll(struct host *hosts, uint32_t set)
 /* Until `at` has all that was sent to it. */
 static void all_arrives(struct host *hosts, uint32_t set, uint32_t at)
 {
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (hosts[at].messages < hosts[at].sent && cw_clock_ns() < until_ns) {
         hosts_poll(hosts, set);
     }
@@ -152,7 +150,7 @@ static void all_arrives(struct host *hosts, uint32_t set, uint32_t at)
 static void all_is_given_back(struct host *hosts, uint32_t set, uint32_t to)
 {
     const uint32_t *held = &hosts[OWN].paths->peers[to].messages_held;
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (*held > 0 && cw_clock_ns() < until_ns) {
         hosts_poll(hosts, set);
     }

@@ -11,8 +11,6 @@
 
 enum { LOOPS = 3, LANES = 7, PUTS = 2000, ROUNDS = 500, EVENTS = 16, MEMORY_BYTES = 1 << 18 };
 
-#define PATIENCE_NS 20000000000ull
-
 struct process {
     struct cw_set set;
     struct cw_endpoint *endpoints[LOOPS];
@@ -141,7 +139,7 @@ static void *post(void *argument)
     struct process *process = &world->list[0];
     uint32_t common = process->set.count < world->list[1].set.count ? process->set.count : world->list[1].set.count;
     for (uint32_t i = 0; i < PUTS; i++) {
-        uint64_t value = value_of(i), until_ns = cw_clock_ns() + PATIENCE_NS;
+        uint64_t value = value_of(i), until_ns = cw_clock_ns() + TEST_HANG_NS;
         struct cw_loop *loop = process->set.loops[i % LANES % common];
         const struct cw_source source = {.contiguous = {.data = &value, .bytes = sizeof(value)}};
         const struct cw_put put = {.peer = process->peer,
@@ -193,7 +191,7 @@ static void check_order(uint32_t first, uint32_t second, bool stands_by, bool sp
         next[lane] = lane;
     }
     assert_int_equal(pthread_create(&thread, NULL, post, world), 0);
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (arrived < PUTS && cw_clock_ns() < until_ns) {
         uint32_t count = cw_set_wait(&target->set, events, EVENTS, 1000000000, NULL);
         for (uint32_t i = 0; i < count; i++) {
@@ -238,9 +236,9 @@ static int put_small(struct process *process, uint64_t region, uint32_t number)
 static bool await_put(struct process *process, uint32_t number)
 {
     struct cw_event event;
-    uint64_t until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (cw_clock_ns() < until_ns) {
-        if (cw_set_wait(&process->set, &event, 1, PATIENCE_NS, NULL) == 1 && event.kind == CW_EVENT_PUT) {
+        if (cw_set_wait(&process->set, &event, 1, TEST_HANG_NS, NULL) == 1 && event.kind == CW_EVENT_PUT) {
             return cw_tag(event.lane_tag) == number;
         }
     }
@@ -291,7 +289,7 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
     struct world *world = world_open(LOOPS, LOOPS, false, false);
     struct process *source = &world->list[0], *target = &world->list[1];
     struct cw_event event;
-    uint64_t token, again, until_ns = cw_clock_ns() + PATIENCE_NS;
+    uint64_t token, again, until_ns = cw_clock_ns() + TEST_HANG_NS;
     assert_int_equal(cw_set_register(&source->set, source->memory, MEMORY_BYTES, CW_REGION_LOCAL, &token), CW_OK);
     memset(source->memory, 7, MEMORY_BYTES);
     struct cw_put put = {.peer = source->peer,
