@@ -24,6 +24,8 @@ import time
 
 from collections import namedtuple
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import HANG_S
 from kernel import Unavailable, kernel_find
 
 SKIPPED, FAILED = 77, 125
@@ -146,7 +148,7 @@ class Guest:
         self.process.wait()
 
 
-def run(command, time_s=120, **options):
+def run(command, time_s=HANG_S, **options):
     """The command's Result; options: Guest's. Raises Failed, or Unavailable if this machine has no such kernel."""
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         guest = Guest(folder, command, **options)

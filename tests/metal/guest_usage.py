@@ -5,12 +5,13 @@ import re
 import shlex
 import socket
 import sys
+import tempfile
 import threading
 import time
 
 from door import Call, Server
-from expectation import exit_code, expect
-from guest import Failed, counter_khz, run, tail, with_guests
+from expectation import exit_code, expect, wait_until
+from guest import Failed, Guest, counter_khz, run, tail, text_of, with_guests
 
 CACHE = sys.argv[1]
 
@@ -48,7 +49,6 @@ def busy_door():
 
     threading.Thread(target=listen, daemon=True).start()
     call = Call("127.0.0.1:%d" % door.getsockname()[1], ["sh", "-c", "echo said; echo more >&2; exit 3"], has_input=False)
-    call.errors.settimeout(10)
     said = [call.record(), call.record(), call.files.recv(100)]
     expect(said == [("e", b"more\n"), ("x", 3), b"said\n"], f"a door that is late loses no command: {said}")
     call.close()
@@ -61,6 +61,17 @@ def long_trace():
     said = tail("console", "\n".join(console))
     expect(said[1].endswith("why") and len(said) == 102, f"a panic is said from its first line: {said[:2]}, {len(said)} lines")
     expect(len(tail("console", "\n".join(console[:100]))) == 41, "... and of a console without one the last lines")
+
+
+def late():
+    """A command that does not end, once it runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        guest = Guest(folder, ["sh", "-c", "echo runs; exec sleep 1000"], cache=CACHE)
+        expect(wait_until(lambda: text_of(f"{folder}/exchange/out")), "the command runs")
+        try:
+            expect(False, f"a guest whose command does not end fails: {guest.wait(0)}")
+        except Failed as error:
+            expect(all(word in str(error) for word in ("not done within 0 s", "console", "runs")), f"a command that does not end: {error}")
 
 
 def main():
@@ -78,7 +89,7 @@ def main():
     expect(clock_mhz and abs(clock_mhz[-1] / counter_khz() * 1000 - 1) < 0.01, f"its clock runs as fast as this machine's: {clock_mhz} MHz")
     expect(os.path.exists(mine), "a guest removes what it wants, and nothing of this machine")
     fails(["sysrq triggered crash", "the guest ended"], ["sh", "-c", "echo c >/proc/sysrq-trigger"])
-    fails(["not done within 15 s", "console"], ["sleep", "1000"], time_s=15)
+    late()
     fails(["no module nosuch"], ["true"], modules=["nosuch"])
     fails(["no folder /nosuch"], ["true"], directory="/nosuch")
     fails(["nosuch-device"], ["true"], qemu=["-device", "nosuch-device"])

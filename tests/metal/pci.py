@@ -21,7 +21,7 @@ import threading
 import time
 
 from door import Call
-from guest import CACHE, PREFIX, Failed, Guest, Result, with_guests
+from guest import CACHE, HANG_S, PREFIX, Failed, Guest, Result, with_guests
 
 MODELS = {"e1000e": "", "virtio-net-pci": ",disable-legacy=on,iommu_platform=on,ats=off", "vmxnet3": "", "igb": ""}
 KERNEL_MODULES = {"virtio-net-pci": "virtio_net"}  # others: as the model
@@ -32,7 +32,6 @@ PARAMETERS = ["intel_iommu=on", "iommu=pt", "intremap=off", "no_timer_check", "v
 WITHOUT = ["no_timer_check"]  # an IOMMU: devices read and write wherever they like. Debian's kernel has no vfio for that (CONFIG_VFIO_NOIOMMU), but uio
 DOOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "door.py")
 DOOR_PORT = 7
-START_S = 120
 
 
 def free_port():
@@ -111,7 +110,7 @@ class Machines:
         return words
 
     def _await(self, name):
-        until = time.monotonic() + START_S
+        until = time.monotonic() + HANG_S
         while True:
             try:
                 self.finish(Call(f"127.0.0.1:{self.ports[name]}", ["true"], has_input=False, patience_s=2), ["true"], time_s=20)  # whoever forwards may lose the first
@@ -135,13 +134,13 @@ class Machines:
         """The Call of a command that goes on."""
         return Call(f"127.0.0.1:{self.ports[name]}", command, environment, has_input=False)
 
-    def run(self, name, command, environment=None, time_s=None):
+    def run(self, name, command, environment=None, time_s=HANG_S):
         """The Result of a command in a guest. Raises Failed if it takes longer."""
         under_way = self.start(name, command, environment)
         return self.finish(under_way, command, time_s)
 
     @staticmethod
-    def finish(under_way, command, time_s=None):
+    def finish(under_way, command, time_s=HANG_S):
         out, err, code, is_late = [], [], None, threading.Event()
 
         def give_up():
@@ -159,7 +158,7 @@ class Machines:
             except OSError:
                 pass
 
-        timer, reader = threading.Timer(time_s or 100, give_up), threading.Thread(target=output, daemon=True)
+        timer, reader = threading.Timer(time_s, give_up), threading.Thread(target=output, daemon=True)
         timer.start()
         reader.start()
         while code is None:
@@ -179,7 +178,7 @@ class Machines:
     def monitor(self, name, line):
         """A command of QEMU's monitor, such as set_link nic0 off. What it answers."""
         with socket.socket(socket.AF_UNIX) as monitor:
-            monitor.settimeout(30)
+            monitor.settimeout(HANG_S)
             monitor.connect(f"{self.folder}/{name}/monitor")
             text = ""
             for each in ("", line):

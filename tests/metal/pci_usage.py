@@ -10,14 +10,14 @@ import os
 import re
 import sys
 
-from expectation import exit_code, expect
+from expectation import JOB_HANG, PATIENT, exit_code, expect
 from guest import with_guests
 from pci import Machines, NICS, await_turns
 
 BUILD, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
 PROGRAMS = dict(each.split("=", 1) for each in sys.argv[3:])
 CAUSEWAY, CACHE = f"{BUILD}/causeway", f"{BUILD}/metal"
-ENVIRONMENT = {"CAUSEWAY_FAILURE_TIMEOUT": "60", "CW_CALLS": "20"}
+ENVIRONMENT = {"CAUSEWAY_FAILURE_TIMEOUT": PATIENT, "CW_CALLS": "20"}
 NET = ["--net", NICS[0]]
 ALL = os.environ.get("CW_TEST_METAL") == "all"
 # QEMU's vmxnet3 reads address 0 when it is activated, whatever its driver has told it.
@@ -35,17 +35,17 @@ def told(result):
 
 def kernels_run(machines, names, net):
     for name in names:
-        result = machines.run("a", job(*net, PROGRAMS[name], "S"), ENVIRONMENT, time_s=200)
+        result = machines.run("a", job(*net, PROGRAMS[name], "S"), ENVIRONMENT)
         expect(result.code == 0 and "verified" in result.out, f"{machines.model}: {name} is verified: {told(result)}")
 
 
 def programs_run(machines, names):
     for name in names:
-        result = machines.run("a", job(*NET, PROGRAMS[name]), ENVIRONMENT, time_s=200)
+        result = machines.run("a", job(*NET, PROGRAMS[name]), ENVIRONMENT)
         expect(result.code == 0, f"{machines.model}: {name} passes: {told(result)}")
     if "collective_random" in names:
         environment = {**ENVIRONMENT, "CAUSEWAY_ALGORITHM": "bcast=multicast,allgather=multicasts,barrier=tree-multicast"}
-        result = machines.run("a", job(*NET, "--explain", PROGRAMS["collective_random"]), environment, time_s=200)
+        result = machines.run("a", job(*NET, "--explain", PROGRAMS["collective_random"]), environment)
         expect(result.code == 0 and "group of MPI_COMM_WORLD: multicast" in result.err, f"{machines.model}: multicasts pass: {told(result)}")
 
 
@@ -62,27 +62,27 @@ def refusals(machines):
 
 def troubles(machines):
     """A cable that is pulled and put back, a clock that jumps, and a guest that is no more."""
-    under_way = machines.start("a", job(*NET, "--timeout", "180", PROGRAMS["is"], "W"), ENVIRONMENT)
+    under_way = machines.start("a", job(*NET, "--timeout", JOB_HANG, PROGRAMS["is"], "W"), ENVIRONMENT)
     machines.monitor("b", "set_link nic0 off")
     machines.run("b", ["date", "-s", "2037-01-01"])
     machines.run("b", ["date", "-s", "2011-01-01"])
     machines.monitor("b", "set_link nic0 on")
-    result = machines.finish(under_way, ["is"], time_s=200)
+    result = machines.finish(under_way, ["is"])
     expect(result.code == 0 and "verified" in result.out, f"a link goes down and up, and a clock jumps: {told(result)}")
-    under_way = machines.start("a", job(*NET, "--timeout", "180", PROGRAMS["mpi_busy"], "100"), {**ENVIRONMENT, "CAUSEWAY_FAILURE_TIMEOUT": "10"})
+    under_way = machines.start("a", job(*NET, "--timeout", JOB_HANG, PROGRAMS["mpi_busy"], "100"), {**ENVIRONMENT, "CAUSEWAY_FAILURE_TIMEOUT": "20"})
     is_busy = await_turns(under_way)
     machines.kill("b")
-    result = machines.finish(under_way, ["mpi_busy"], time_s=120)
+    result = machines.finish(under_way, ["mpi_busy"])
     expect(is_busy and result.code != 0 and re.search(r"host b\b", result.err), f"a guest is killed, which the other is told: {told(result)}")
 
 
 def mixed(machines):
     """One host by its kernel's sockets, one by a device: whose address is asked for, and answers."""
-    machines.run("a", ["sh", "-c", "ip addr add 10.9.0.1/24 dev nic0; /run/guest/busybox ping -c 1 -w 10 -W 10 10.9.0.9; true"], time_s=200)
+    machines.run("a", ["sh", "-c", "ip addr add 10.9.0.1/24 dev nic0; /run/guest/busybox ping -c 1 -w 10 -W 10 10.9.0.9; true"])
     sides = [["-n", "1", "--env", f"CAUSEWAY_NET={net}"] for net in ("udp:10.9.0.1", f"{NICS[0]},ip=10.9.0.2/24")]
-    result = machines.run("a", job(*sides[0], PROGRAMS["is"], "S", ":", *sides[1], PROGRAMS["is"], "S"), ENVIRONMENT, time_s=200)
+    result = machines.run("a", job(*sides[0], PROGRAMS["is"], "S", ":", *sides[1], PROGRAMS["is"], "S"), ENVIRONMENT)
     expect(result.code == 0 and "verified" in result.out, f"sockets and a device: {told(result)}")
-    under_way = machines.start("a", job("--timeout", "100", *sides[0], PROGRAMS["mpi_busy"], "100", ":", *sides[1], PROGRAMS["mpi_busy"], "100"), ENVIRONMENT)
+    under_way = machines.start("a", job("--timeout", JOB_HANG, *sides[0], PROGRAMS["mpi_busy"], "100", ":", *sides[1], PROGRAMS["mpi_busy"], "100"), ENVIRONMENT)
     await_turns(under_way)
     result = machines.run("a", ["/run/guest/busybox", "ping", "-c", "3", "-W", "20", "10.9.0.2"])
     expect(result.code == 0 and " 0% packet loss" in result.out, f"the device's address answers a ping: {told(result)}")
@@ -94,7 +94,7 @@ def mixed(machines):
 def bench(machines, *ends):
     """Puts beside the raw port, as far as this machine lets guests run: figures are printed. Again where a guest did not get to a core for seconds."""
     for _ in range(3):
-        result = machines.run("a", [CAUSEWAY, "bench", "put", *ends, "--sizes", "8,65536", "--duration", "200ms", "--rounds", "1", "--json"], time_s=200)
+        result = machines.run("a", [CAUSEWAY, "bench", "put", *ends, "--sizes", "8,65536", "--duration", "200ms", "--rounds", "1", "--json"])
         if not re.search("are both cores busy|the time is over", result.err):
             break
     lines = [json.loads(line) for line in result.out.splitlines()] if result.code == 0 else []
@@ -111,7 +111,7 @@ USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 def obstacles(machines):
     """What `causeway doctor --net DEVICE` says of a device before a job has it, in every state that takes it away; and when it is mended again."""
     def doctor(net, good, words, prefix=()):
-        result = machines.run("a", [*prefix, CAUSEWAY, "doctor", "--net", *net], time_s=300)
+        result = machines.run("a", [*prefix, CAUSEWAY, "doctor", "--net", *net])
         expect((result.code == 0) == good and all(word in result.out for word in words), f"doctor --net {net} says {words}: {told(result)}")
 
     def shell(line):
@@ -151,7 +151,7 @@ def physical(machines):
                                     f"echo {NICS[0]} >/sys/bus/pci/drivers_probe && ls /dev/uio0"])
         expect(bound.code == 0, f"the NIC of {name} is bound: {told(bound)}")
     for user, code, words in (([], 0, ["driver uio_pci_generic, without an IOMMU", "driver net_e1000_em, link up"]), (["setpriv", "--reuid=65534"], 3, ["root"])):
-        said = machines.run("a", [*user, CAUSEWAY, "doctor", "--net", NICS[0]], time_s=60)
+        said = machines.run("a", [*user, CAUSEWAY, "doctor", "--net", NICS[0]])
         expect(said.code == code and all(word in said.out for word in words), f"doctor by {user} says {words}: {told(said)}")
     kernels_run(machines, ["is"], NET)
     programs_run(machines, ["point_blocking", "point_memory", "collective_random"])

@@ -8,13 +8,12 @@ import re
 import sys
 import time
 
-from expectation import exit_code, expect
+from expectation import JOB_HANG, exit_code, expect, wait_until
 from guest import with_guests
 from pci import await_turns
-from rdma_guests import CAUSEWAY, ENVIRONMENT, NONE, PROGRAMS, Devices, pairs, told
+from rdma_guests import CAUSEWAY, ENVIRONMENT, NONE, PROGRAMS, Devices, carried, pairs, told
 
 LOSS = "1%"
-PULL_S = 3  # until all retries are in vain
 TURNS = "4000"
 KILLS = int(os.environ.get("CW_KILLS", "1"))
 
@@ -23,11 +22,10 @@ def taken(machines):
     """Every rank takes its host's device, and what is long goes by it."""
     for name, words in {"is": ["S"], "point_blocking": [], "point_memory": [], "collective_random": []}.items():
         result = machines.job_run(PROGRAMS[name], *words)
-        up, broken, requests = pairs(result) or NONE
-        expect(result.code == 0 and up == 1 and broken == 0 and requests > 20 and "beside them queue pairs of RDMA device rxe0 port 1: RoCE v2, GID ::ffff:10.9.0.1"
+        expect(result.code == 0 and carried(result) and "beside them queue pairs of RDMA device rxe0 port 1: RoCE v2, GID ::ffff:10.9.0.1"
                in result.err, f"{name} by queue pairs: {told(result)}")
     result = machines.job_run(PROGRAMS["is"], "S", hosts="a:2,b:2")
-    expect(result.code == 0 and "verified" in result.out and (pairs(result) or NONE)[0] == 2, f"two ranks a host: pairs with those of the other only: {told(result)}")
+    expect(result.code == 0 and "verified" in result.out and (pairs(result) or NONE)[0] >= 2, f"two ranks a host: pairs with those of the other only: {told(result)}")
 
 
 def chosen(machines):
@@ -59,22 +57,26 @@ def rough(machines):
         expect(f"MTU {4096 if name == 'a' else 1024}" in result.out, f"doctor tells the MTU of {name}: {told(result)}")
     for name in ("point_blocking", "point_memory"):
         result = machines.job_run(PROGRAMS[name])
-        up, broken, requests = pairs(result) or NONE
-        # a guest that gets no turn for long loses a pair, and makes another; one of the wrong MTU would break each time
-        expect(result.code == 0 and broken < up <= 3 and requests > 20, f"{name} between MTUs: {told(result)}")
+        expect(result.code == 0 and carried(result), f"{name} between MTUs: {told(result)}")
     machines.run("b", ["ip", "link", "set", "nic0", "mtu", "4200"])
     machines.device_await("b")
 
 
+def retries_exceeded(machines):
+    """The requests that the devices have given up."""
+    return sum(int(machines.run(name, ["cat", "/sys/class/infiniband/rxe0/ports/1/hw_counters/retry_exceeded_err"]).out) for name in machines.names)
+
+
 def troubles(machines):
     """A cable that is pulled until pairs break, a device that is taken away between jobs (rdma_rxe's waits for a job to end), and a guest that is no more."""
-    command = machines.job("--timeout", "190", PROGRAMS["mpi_busy"], "1", TURNS)
+    command = machines.job("--timeout", JOB_HANG, PROGRAMS["mpi_busy"], "1", TURNS)
     under_way = machines.start("a", command, ENVIRONMENT)
     is_busy = await_turns(under_way)
-    for is_up in ("off", "on"):
-        machines.monitor("b", f"set_link nic0 {is_up}")
-        time.sleep(PULL_S)
-    result = machines.finish(under_way, command, time_s=200)
+    before = retries_exceeded(machines)
+    machines.monitor("b", "set_link nic0 off")
+    expect(wait_until(lambda: retries_exceeded(machines) > before), "a cable is pulled, and a device has sent its last retry")
+    machines.monitor("b", "set_link nic0 on")
+    result = machines.finish(under_way, command)
     up, broken, _ = pairs(result) or NONE
     expect(is_busy and result.code == 0 and up >= 2 and broken >= 1, f"a cable is pulled, pairs break and come up again: {told(result)}")
     machines.run("b", ["rdma", "link", "del", "rxe0"])
@@ -82,17 +84,17 @@ def troubles(machines):
     expect(result.code == 0 and pairs(result) == NONE, f"one host has none: {told(result)}")
     machines.run("b", ["rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "nic0"])
     result = machines.job_run(PROGRAMS["is"], "S")
-    expect(result.code == 0 and (pairs(result) or NONE)[0] == 1, f"it is there again: {told(result)}")
+    expect(result.code == 0 and (pairs(result) or NONE)[0] >= 1, f"it is there again: {told(result)}")
 
 
 def deaths(machines):
     for death in range(KILLS):
-        under_way = machines.start("a", machines.job("--timeout", "180", PROGRAMS["mpi_busy"], str(100 + death)), {**ENVIRONMENT, "CAUSEWAY_FAILURE_TIMEOUT": "10"})
+        under_way = machines.start("a", machines.job("--timeout", JOB_HANG, PROGRAMS["mpi_busy"], str(100 + death)), {**ENVIRONMENT, "CAUSEWAY_FAILURE_TIMEOUT": "20"})
         is_busy = await_turns(under_way)
         time.sleep(death * 0.1)
         machines.kill("b")
         killed_s = time.monotonic()
-        result = machines.finish(under_way, ["mpi_busy"], time_s=120)
+        result = machines.finish(under_way, ["mpi_busy"])
         print(f"guest {death + 1} killed: the job ended {time.monotonic() - killed_s:.1f} s later, {(pairs(result) or NONE)[0]} queue pairs had come up", flush=True)
         expect(is_busy and result.code != 0 and re.search(r"host b\b", result.err), f"a guest is killed, which the other is told: {told(result)}")
         left = machines.run("a", ["pgrep", "-l", "mpi_busy"])

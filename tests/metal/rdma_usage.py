@@ -16,8 +16,8 @@ ip link add cw0 type dummy && ip addr add 10.9.0.1/24 dev cw0 && ip link set cw0
 """
 
 
-def guest(script, time_s=300):
-    return run(["sh", "-c", DEVICE + script], modules=["crc32_generic", "rdma_rxe", "dummy"], time_s=time_s, cache=f"{BUILD}/metal")
+def guest(script):
+    return run(["sh", "-c", DEVICE + script], modules=["crc32_generic", "rdma_rxe", "dummy"], cache=f"{BUILD}/metal")
 
 
 def told(result):

@@ -7,12 +7,12 @@ from guest import run, with_guests
 
 tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 build, programs = os.path.abspath(sys.argv[1]), [os.path.abspath(each) for each in sys.argv[2:]]
-command = ["env", f"PYTHONPATH={tests}/mpi", "PYTHONDONTWRITEBYTECODE=1", "CAUSEWAY_FAILURE_TIMEOUT=60", "CW_CALLS=100",
+command = ["env", f"PYTHONPATH={tests}/mpi", "PYTHONDONTWRITEBYTECODE=1", "CW_CALLS=100",
            "python3", f"{tests}/lab/ways_usage.py", build, "vlan", *programs]
 
 
 def work():
-    result = run(command, modules=["8021q"], time_s=500, cache=f"{build}/metal")
+    result = run(command, modules=["8021q"], cache=f"{build}/metal")
     print(result.out, result.err, f"exit code {result.code}", sep="\n")
     return result.code != 0  # a part that was skipped would be none
 

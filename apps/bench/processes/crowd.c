@@ -12,8 +12,6 @@
 #include "apps/switch/config.h"
 #include "dataplane/port/port.h"
 
-#define LIMIT_NS 60000000000ull /* for everything but the measurement itself */
-
 enum { MTU_BYTES = 1500, MEMBERS_MAX = SWITCH_PORTS_MAX };
 
 static_assert((int)MEMBERS_MAX <= (int)BENCH_GROUP_MEMBERS_MAX, "a port for each member");
@@ -125,7 +123,7 @@ static int run_group(const struct crowd_options *options, struct bench_fabric *f
         .doorbell = true,
         .region_bytes = crowd_region_bytes(&options->settings, (uint32_t)options->processes),
         .result_bytes = sizeof(struct crowd_result),
-        .limit_ns = LIMIT_NS + 2 * options->settings.duration_ns,
+        .limit_ns = BENCH_HANG_NS + 2 * options->settings.duration_ns,
         .settings = &options->settings,
         .reference = options->no_raw ? NULL : crowd_run_raw,
         .run = crowd_run,

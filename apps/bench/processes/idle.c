@@ -12,7 +12,6 @@
 #include "apps/cli/cli.h"
 #include "dataplane/base/clock.h"
 
-#define LIMIT_NS 60000000000ull /* for everything but the idling itself */
 #define SETTLE_NS \
     200000000ull /* before and after the measurement: nobody is disturbed by one who is still busy, or is leaving */
 #define LOOK_NS 1000000ull
@@ -201,7 +200,7 @@ static int run_case(const struct idle_case *which, const struct idle_settings *s
         .doorbell = which->doorbell,
         .region_bytes = REGION_BYTES,
         .result_bytes = sizeof(struct idle_result),
-        .limit_ns = LIMIT_NS + settings->duration_ns,
+        .limit_ns = BENCH_HANG_NS + settings->duration_ns,
         .settings = settings,
         .run = idle_run,
     };

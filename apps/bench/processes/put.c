@@ -17,8 +17,6 @@ enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_SMALL_FRAME_BYT
 /* The frame of an 8-byte put: what the raw ping-pong is played with. */
 enum { RAW_PUT_FRAME_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 };
 
-#define LIMIT_NS 60000000000ull /* of a round, for everything but the measurements themselves */
-
 /* What one side has measured in a round. */
 struct put_result {
     char driver[32];
@@ -170,7 +168,7 @@ static int round_run(struct run *run, enum bench_fabric_kind kind, const struct 
         .spin = kind != BENCH_FABRIC_SWITCH && cores[0] != cores[1],
         .region_bytes = REGION_BYTES,
         .result_bytes = sizeof(struct put_result),
-        .limit_ns = LIMIT_NS + 2 * (4 + 3 * options->sizes.count) * options->duration_ns,
+        .limit_ns = BENCH_HANG_NS + 2 * (4 + 3 * options->sizes.count) * options->duration_ns,
         .settings = options,
         .reference = options->no_raw ? NULL : raw_run,
         .run = put_run,

@@ -9,9 +9,6 @@
 #include "dataplane/port/port.h"
 #include "dataplane/statistics.h"
 
-#define TIMEOUT_NS 60000000000ull
-/* Whoever has measured nothing goes on for so long, as raw does: a busy machine keeps one of the two from running. */
-#define PATIENCE_NS 10000000000ull
 
 enum {
     EVENTS = 64,
@@ -44,7 +41,7 @@ static int await_put(struct bench_member *member)
 {
     for (;;) {
         struct cw_event event;
-        if (cw_loop_wait(member->loop, &event, 1, TIMEOUT_NS) == 0) {
+        if (cw_loop_wait(member->loop, &event, 1, BENCH_HANG_NS) == 0) {
             return CW_ERROR_TIMEOUT;
         }
         if (event.kind == CW_EVENT_PUT) {
@@ -73,7 +70,7 @@ static int latency_initiator(struct bench_member *member, uint64_t size, uint64_
     while (!last) {
         uint64_t start_ns = cw_clock_ns();
         last =
-            (start_ns >= end_ns && (count > 0 || start_ns >= end_ns + PATIENCE_NS)) || count == BENCH_PUT_SAMPLES_MAX;
+            (start_ns >= end_ns && (count > 0 || start_ns >= end_ns + BENCH_HANG_NS)) || count == BENCH_PUT_SAMPLES_MAX;
         put.lane_tag = cw_lane_tag(LANE, last ? 1 : 0);
         status = cw_loop_put(member->loop, &put);
         status = status == CW_OK ? await_put(member) : status;
@@ -116,7 +113,7 @@ static int latency_responder(struct bench_member *member, uint64_t size)
 static int drain(struct bench_member *member)
 {
     struct cw_peer_info info;
-    uint64_t until_ns = cw_clock_ns() + TIMEOUT_NS;
+    uint64_t until_ns = cw_clock_ns() + BENCH_HANG_NS;
     do {
         struct cw_event events[EVENTS];
         (void)cw_loop_poll(member->loop, events, EVENTS);
@@ -160,7 +157,7 @@ int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t durat
 static bool rate_goes_on(const struct bench_member *member, uint64_t end_ns)
 {
     uint64_t now_ns = cw_clock_ns();
-    return now_ns < end_ns || (now_ns < end_ns + PATIENCE_NS && !bench_member_measured(member, 1 - member->index));
+    return now_ns < end_ns || (now_ns < end_ns + BENCH_HANG_NS && !bench_member_measured(member, 1 - member->index));
 }
 
 static int rate_initiator(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,

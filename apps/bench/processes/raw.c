@@ -26,7 +26,7 @@ enum {
 #define RAW_LOST_NS  UINT64_C(200000000) /* both sides spin: among others that compute a slice each passes in between */
 /* Whoever has measured nothing goes on for this long: a machine that is busy with something else may keep one of the
  * two from running for a whole measurement. */
-#define RAW_PATIENCE_NS UINT64_C(10000000000)
+#define RAW_PATIENCE_NS UINT64_C(60000000000)
 
 /* In front of the payload of every frame. IPv4 and UDP like the frames it is compared with: where a kernel sees both
  * (af_packet), it takes the same trouble over them. */

@@ -12,8 +12,6 @@
 
 enum { RATES_MAX = 16, FRAMES_MAX = 8 << 20, REGION_BYTES = 16 << 20, PUT_BYTES = 1 << 20, SHAPER = 0 };
 
-#define LIMIT_NS 60000000000ull /* for everything but the measurements themselves */
-
 struct shape {
     struct app_list rates_bps;
     uint64_t duration_ns;
@@ -143,7 +141,7 @@ int bench_shape(int argc, char **argv)
         .cores = cores,
         .spin = !shape.sleeps && cores[0] != cores[1],
         .region_bytes = REGION_BYTES,
-        .limit_ns = LIMIT_NS + 2 * shape.rates_bps.count * shape.duration_ns,
+        .limit_ns = BENCH_HANG_NS + 2 * shape.rates_bps.count * shape.duration_ns,
         .settings = &shape,
         .reference = port_note,
         .run = side_run,

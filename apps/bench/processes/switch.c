@@ -11,8 +11,7 @@
 #include "apps/cli/cli.h"
 #include "dataplane/fabric/link.h"
 
-#define LIMIT_NS   60000000000ull /* for everything but the measurement itself */
-#define GAP_MIN_NS 50000ull       /* probes of delays: at most 20,000 a second */
+#define GAP_MIN_NS 50000ull /* probes of delays: at most 20,000 a second */
 
 #define HELD 0.01 /* a rate that is so exact counts as held */
 
@@ -191,7 +190,7 @@ static int row_run(const struct row *row, const struct options *options, struct 
         .count = row->all ? (uint32_t)MEMBERS : 2,
         .doorbell = true,
         .result_bytes = sizeof(struct switch_bench_result),
-        .limit_ns = LIMIT_NS + 2 * options->duration_ns,
+        .limit_ns = BENCH_HANG_NS + 2 * options->duration_ns,
         .settings = &settings,
         .reference = switch_bench_member,
     };
