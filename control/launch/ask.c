@@ -6,7 +6,9 @@
 #include <string.h>
 
 enum { LINE_BYTES = 2048 };
-#define FAR_NS UINT64_C(500000000) /* more for the answers of other hosts */
+/* The additional time for answers. The process that asks a rank answers for it in the end: only a busy machine or a lost host
+ * is so late. */
+#define LATE_ANSWERS_NS UINT64_C(1000000000)
 
 static void question_ask(struct launch_job *job, uint64_t now_ns)
 {
@@ -48,7 +50,7 @@ void launch_ask_take(struct launch_job *job, const struct launch_frame *frame)
 /* Whether all have answered the last question, or have had their time. */
 static bool question_is_over(const struct launch_job *job, uint64_t now_ns)
 {
-    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS + (launch_work_is_spread(&job->work) ? FAR_NS : FAR_NS / 10)) {
+    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS + LATE_ANSWERS_NS) {
         return true;
     }
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {

@@ -19,7 +19,7 @@ enum { SIGNAL_BASE = 128 };
 /* How long the worker has to end after the second signal. */
 #define HURRY_NS UINT64_C(5000000000)
 /* ... after the time of the job, its ranks' answers, and their grace, before it is looked at whether it is stopped. */
-#define LATE_NS UINT64_C(5000000000)
+#define LATE_NS UINT64_C(8000000000)
 
 struct front {
     const struct cw_launch_config *config;

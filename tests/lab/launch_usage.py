@@ -237,7 +237,9 @@ def stopped(lab, how, patience_s, name, meanwhile, code=0, err="(?s)^(?!.*causew
         os.killpg(group, signal.SIGCONT)
         go(name)
 
-    row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT={patience_s} {CAUSEWAY} run --hosts h0,h1,h2 sh -c \"echo runs; {until(name)}\" & wait -f $!'",
+    # bash returns from `wait -f` if it sees the stop before it waits
+    ended = "wait -f $!; code=$?; while kill -0 $! 2>/dev/null; do sleep 0.1; wait -f $!; code=$?; done; exit $code"
+    row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT={patience_s} {CAUSEWAY} run --hosts h0,h1,h2 sh -c \"echo runs; {until(name)}\" & {ended}'",
         code, err=err, lines=3, then=stop)
 
 
