@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, expect
+from expectation import HANG_S, JOB_HANG, expect, wait_until
 
 words = sys.argv[1:]
 has_wire = words[-2:] == ["--", "wire"]
@@ -48,34 +48,38 @@ result = run("-n", "1", "--dedicated", "off", programs[0], CAUSEWAY_DEDICATED="1
 expect("dataplane thread" not in passes("off", result), result.stderr)
 
 # several loops of a rank, which lanes and long messages are dealt among: between hosts, by sockets, and by the queue pairs of a device: a memif
-# Rank 1 starts when rank 0 has been asked.
+# The program of rank 0 is asked while it runs, and ended when it has answered.
 TELEMETRY = """import os, socket, subprocess, sys, time
-told, *command = sys.argv[1:]
-if os.environ["PMI_RANK"] == "0":
-    rank = subprocess.Popen(command, close_fds=False)
-    answer = b""
-    while b'"ipackets"' not in answer and rank.poll() is None:
-        time.sleep(0.01)
-        line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if line.connect_ex(f"/var/run/dpdk/causeway-{rank.pid}/dpdk_telemetry.v2") == 0:
-            line.recv(1024)
-            line.send(b"/ethdev/stats,0")
-            answer = line.recv(16384)
-    open(told, "w").close()
-    sys.exit(rank.wait() if b'"ipackets"' in answer else "no telemetry")
-while not os.path.exists(told):
-    time.sleep(0.01)
-os.execv(command[0], command)"""
-# The client of a memif starts when its server has made the socket, which is another one in each job.
-MEMIF = 'if [ "$PMI_RANK" = 0 ]; then role=server; else role=client; until [ -S "$0" ]; do sleep 0.01; done; fi; export CAUSEWAY_NET=net_memif0,role=$role,socket="$0",socket-abstract=no; exec "$@"'
+if os.environ["PMI_RANK"] != "0":
+    os.execv(sys.argv[1], sys.argv[1:])
+rank = subprocess.Popen(sys.argv[1:], close_fds=False)
+while rank.poll() is None:
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if line.connect_ex(f"/var/run/dpdk/causeway-{rank.pid}/dpdk_telemetry.v2") == 0:
+        line.recv(1024)
+        line.send(b"/ethdev/stats,0")
+        if b'"ipackets"' in line.recv(16384):
+            print("telemetry answers", flush=True)
+            rank.kill()
+    time.sleep(0.01)"""
+MEMIF = 'if [ "$PMI_RANK" = 0 ]; then role=server; else role=client; fi; export CAUSEWAY_NET=net_memif0,role=$role,socket="$0",socket-abstract=no; exec "$@"'
 can_have_hosts = os.geteuid() == 0 and subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 if here == 2 and can_have_hosts:
     lab = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lab/hosts.py")
     folders = [f"--keep={os.path.dirname(path)}" for path in (causeway, lab)]
 
     def between_hosts(*arguments):
+        """Again if the client of a memif comes before its server, for which it waits a second: both open their ends at once."""
         words = [sys.executable, lab, *folders, causeway, "run", "--hosts", "h0,h1", "--timeout", JOB_HANG, "--explain", *arguments]
-        return subprocess.run(words, capture_output=True, text=True, timeout=HANG_S)
+        result = None
+
+        def is_settled():
+            nonlocal result
+            result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S)
+            return "no memif server listens" not in result.stderr
+
+        wait_until(is_settled)
+        return result
 
     for program in programs[-2:]:
         result = between_hosts("--dedicated", "2,cores:0-1", program)
@@ -86,10 +90,12 @@ if here == 2 and can_have_hosts:
         expect(said.count("1 of 2 dataplane threads: af_packet") == 1 and said.count("a dataplane thread on core") == 1, f"one loop, and why: {said}")
         with tempfile.TemporaryDirectory() as folder:
             folders.append(f"--keep={folder}")
-            for number, program in enumerate(programs[-2:]):
-                said = passes(f"{program}: two queue pairs", between_hosts("--dedicated", "2,cores:0-1", "sh", "-c", MEMIF, f"{folder}/{number}", program))
+            for program in programs[-2:]:
+                said = passes(f"{program}: two queue pairs", between_hosts("--dedicated", "2,cores:0-1", "sh", "-c", MEMIF, f"{folder}/memif", program))
                 expect(said.count("rank 0: a dataplane thread on core ") == 2 and "by net_memif" in said, f"a loop for each queue pair: {said}")
-            passes("DPDK's telemetry", between_hosts("--telemetry", sys.executable, "-c", TELEMETRY, f"{folder}/told", "/bin/sh", "-c", MEMIF, f"{folder}/asked", programs[-1]))
+            endless = [overlap, "--rounds", "1000", "--bytes", "1048576"]
+            result = between_hosts("--telemetry", "/bin/sh", "-c", MEMIF, f"{folder}/memif", sys.executable, "-c", TELEMETRY, *endless)
+            expect(result.stdout.startswith("telemetry answers"), f"DPDK's telemetry: {result.stderr}{result.stdout}")
 
 # nonsense
 for text in ("9", "2,", "cores:", "cores:1,x", "2cores:1", "yes"):
