@@ -137,15 +137,16 @@ static void nothing_falls_over(void **state)
 {
     uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
     struct cw_mcast_counters seen = {0};
+    struct test_seeds seeds = test_seeds(1, (packets + 999) / 1000);
     uint64_t chunks = 0;
-    for (uint64_t round = 0; round * 1000 < packets; round++) {
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct mcast_world_config config;
         struct mcast_world world;
         mcast_world_config_init(&config, MEMBERS);
-        config.seed = round + 1;
+        config.seed = random_state = seed;
         config.senders = MEMBERS - 1;
         config.messages = 1000;
-        if (round % 2 == 1) { /* messages wait for room */
+        if (seed % 2 == 0) { /* messages wait for room */
             config.mcast.event_count_max = 1;
         }
         mcast_world_create(&world, &config);
@@ -166,10 +167,12 @@ static void nothing_falls_over(void **state)
         }
         mcast_world_destroy(&world);
     }
-    assert_true(seen.drop_malformed > 0 && seen.drop_tag > 0 && seen.drop_group > 0 && seen.acks_in > 0 &&
-                seen.naks_in > 0);
     print_message("%llu chunks taken\n", (unsigned long long)chunks);
-    assert_true(chunks > packets / 5000);
+    if (seeds.is_all) {
+        assert_true(seen.drop_malformed > 0 && seen.drop_tag > 0 && seen.drop_group > 0);
+        assert_true(seen.acks_in > 0 && seen.naks_in > 0);
+        assert_true(chunks > packets / 5000);
+    }
 }
 
 /* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes,

@@ -355,8 +355,8 @@ static void check_grounds(const struct world *world)
     guard_check(grounds->gone, CLOSED_BYTES);
 }
 
-/* A world of one seed, attacked; returns how many packets that took. */
-static uint64_t run_world(struct world *world, uint64_t seed)
+/* A world of one seed, attacked with PACKETS_A_WORLD packets or a few more. */
+static void run_world(struct world *world, uint64_t seed)
 {
     uint64_t injected = 0;
     world_create(world, seed);
@@ -368,7 +368,6 @@ static uint64_t run_world(struct world *world, uint64_t seed)
     bystander_check(&world->hosts);
     check_grounds(world);
     sim_hosts_destroy(&world->hosts);
-    return injected;
 }
 
 static int world_allocate(void **state)
@@ -392,14 +391,14 @@ static void hostile_packets(void **state)
 {
     struct world *world = *state;
     uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
-    uint64_t injected = 0;
-    for (uint64_t seed = test_count("CW_TEST_FIRST_SEED", 1); injected < packets; seed++) {
-        injected += run_world(world, seed);
+    struct test_seeds seeds = test_seeds(1, (packets + PACKETS_A_WORLD - 1) / PACKETS_A_WORLD);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        run_world(world, seed);
     }
     printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n",
            (unsigned long long)world->counts[UNSIGNED], (unsigned long long)world->counts[NOISE],
            (unsigned long long)world->counts[SIGNED]);
-    if (packets >= PACKETS) {
+    if (seeds.is_all && packets >= PACKETS) {
         /* every type of packet, but for the goodbye, and every kind of frame was among the originals */
         assert_int_equal(seen_types & 0x7e, 0x7e);
         assert_int_equal(seen_kinds & 0x5fe, 0x5fe);
@@ -411,7 +410,7 @@ static void seeds_that_have_found_something(void **state)
 {
     static const uint64_t seeds[] = {5366};
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
-        (void)run_world(*state, seeds[i]);
+        run_world(*state, seeds[i]);
     }
 }
 

@@ -247,7 +247,7 @@ static void whatever_comes_is_answered_to_the_asker_or_not(bool is_v4)
         frame_take(&world);
         hops_check(&world);
     }
-    printf("seed %d: %llu of %llu answered, %llu held back, %llu damaged\n", is_v4 ? 4 : 6,
+    printf("IPv%d: %llu of %llu answered, %llu held back, %llu damaged\n", is_v4 ? 4 : 6,
            (unsigned long long)world.answered, (unsigned long long)packets, (unsigned long long)world.limited,
            (unsigned long long)world.damaged);
     assert_true(world.answered > packets / 50);

@@ -42,8 +42,8 @@ static struct cw_flow *flow_of(const struct world *world)
 }
 
 /* Seals, or opens, a whole frame under the key of the session as the target knows it. */
-static bool crypt(const struct world *world, enum cw_aead_direction direction, uint64_t count, uint8_t *frame,
-                  uint32_t length)
+static bool packet_crypt(const struct world *world, enum cw_aead_direction direction, uint64_t count, uint8_t *frame,
+                         uint32_t length)
 {
     const struct cw_endpoint *target = world->hosts.list[TARGET].endpoint;
     const struct cw_flow *flow = flow_of(world);
@@ -86,7 +86,7 @@ static void open_and_record(void *context, enum cw_simulator_tap_kind kind, uint
         const struct cw_flow *flow = flow_of(world);
         const struct cw_wire_sealed *front = (const struct cw_wire_sealed *)header;
         if (flow == NULL || flow->state != CW_PEER_ESTABLISHED ||
-            !crypt(world, CW_AEAD_UNSEAL, front->count, plain->bytes, length)) {
+            !packet_crypt(world, CW_AEAD_UNSEAL, front->count, plain->bytes, length)) {
             return; /* the first of a session, whose keys are not known yet */
         }
         assert_true(cw_wire_sealed_restore(header, cw_wire_sealed_bytes(header)));
@@ -233,7 +233,7 @@ static void mad_packet(struct world *world, struct frame *frame)
     frame->length = CW_WIRE_OVERHEAD_BYTES + payload_bytes + CW_WIRE_MAC_BYTES;
     network(world, frame);
     cw_wire_sealed_write((struct cw_wire_sealed *)(frame->bytes + CW_WIRE_NETWORK_BYTES), &header, count);
-    assert_true(crypt(world, CW_AEAD_SEAL, count, frame->bytes, frame->length));
+    assert_true(packet_crypt(world, CW_AEAD_SEAL, count, frame->bytes, frame->length));
 }
 
 /* With the key: a burst of anything. The session may end in the middle of it. */
@@ -268,7 +268,8 @@ static void hostile_packets(void **state)
     world.sealed = calloc(FRAMES_MAX, sizeof(struct frame));
     world.plain = calloc(FRAMES_MAX, sizeof(struct frame));
     world.grounds = calloc(1, sizeof(struct grounds));
-    for (uint64_t seed = 1; world.outside + world.inside < packets; seed++) {
+    struct test_seeds seeds = test_seeds(1, (packets + PACKETS_A_WORLD - 1) / PACKETS_A_WORLD);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         uint64_t end = world.outside + world.inside + PACKETS_A_WORLD;
         world_create(&world, seed);
         while (world.outside + world.inside < end) {

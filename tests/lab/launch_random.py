@@ -5,7 +5,7 @@ ends on all hosts, and nothing is left on any. How long each kind takes is print
 usage: launch_random.py BUILD [PROGRAM [ARGUMENT...]]     PROGRAM: of MPI, which runs until it is ended
 
     CW_TEST_ENDINGS   how many, default 24; 200 take some fifteen minutes
-    CW_TEST_SEED      the first round's seed, default 1; each round that fails prints its own
+    CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
 Victims: a rank, a process that a rank has started, an agent's front or worker, the launcher's front or worker, what
 has started an agent, and with PROGRAM a cable. A stopped front ends when it is continued.
@@ -141,7 +141,8 @@ def round_run(lab, seed):
 
 
 def main():
-    first, count = int(os.environ.get("CW_TEST_SEED", "1")), int(os.environ.get("CW_TEST_ENDINGS", "24"))
+    first = int(os.environ.get("CW_TEST_SEED", "1"))
+    count = int(os.environ.get("CW_TEST_ENDINGS", "1" if "CW_TEST_SEED" in os.environ else "24"))
     kinds, failures = {}, 0
     with hosts.Lab(HOSTS, user="nobody", keep=[f"{build}:build"]) as lab:
         for seed in range(first, first + count):

@@ -3,7 +3,7 @@
 usage: kill_usage.py CAUSEWAY BUSY [WIRE]     BUSY: errors/busy.c; WIRE: also on emulated hosts
 
     CW_TEST_KILLS     how many, default 100
-    CW_TEST_SEED      the first round's seed, default 1; each round prints its own if it fails
+    CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
 The moment is a number of lines that the ranks have printed: before MPI_Init, in it, or in the midst of any call.
 """
@@ -74,7 +74,7 @@ def round_run(seed):
 
 def main():
     first = int(os.environ.get("CW_TEST_SEED", "1"))
-    seeds = range(first, first + int(os.environ.get("CW_TEST_KILLS", "100")))
+    seeds = range(first, first + int(os.environ.get("CW_TEST_KILLS", "1" if "CW_TEST_SEED" in os.environ else "100")))
     with ThreadPoolExecutor(2) as pool:
         faults = [(seed, fault) for seed, fault in zip(seeds, pool.map(round_run, seeds)) if fault]
     for seed, fault in faults:

@@ -28,7 +28,8 @@ static void incast_uses_the_port_and_is_fair(uint64_t seed)
 
 static void test_incast_uses_the_port_and_is_fair(void **state)
 {
-    for (uint64_t seed = 1; seed <= (test_is_short() ? 1 : 3); seed++) {
+    struct test_seeds seeds = test_seeds(1, test_is_short() ? 1 : 3);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         incast_uses_the_port_and_is_fair(seed);
     }
 }
@@ -56,7 +57,8 @@ static void paced_flows_keep_their_rates(uint64_t seed)
 
 static void test_paced_flows_keep_their_rates(void **state)
 {
-    for (uint64_t seed = 1; seed <= (test_is_short() ? 1 : 2); seed++) {
+    struct test_seeds seeds = test_seeds(1, test_is_short() ? 1 : 2);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         paced_flows_keep_their_rates(seed);
     }
 }

@@ -31,8 +31,8 @@ static void run_seed(uint64_t seed)
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         run_seed(seed);
     }
 }

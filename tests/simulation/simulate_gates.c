@@ -141,8 +141,8 @@ static void endpoints_get_what_the_tunnel_carries(void **state)
         double loss;
         double share_least;
     } table[] = {{245000000, 0, 0.95}, {245000000, 0.001, 0.9}, {245000000, 0.01, 0.82}, {0, 0.001, 0.7}};
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH;
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
             struct tunnel_options options;
             tunnel_options_init(&options, seed);

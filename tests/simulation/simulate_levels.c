@@ -67,7 +67,8 @@ static void barriers_cost_more(void **state)
 /* Messages between nearly all pairs, of three lengths: greedy makes more phases, and takes longer. */
 static void all_to_all_based_is_ahead_of_greedy_on_dense_patterns(void **state)
 {
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    struct test_seeds seeds = test_seeds(1, 3);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct bench_alltoallv_case of;
         struct bench_alltoallv_line based, greedy;
         case_init(&of, BENCH_ALLTOALLV_RANDOM);

@@ -336,10 +336,10 @@ static void run_seed(struct world *world, uint64_t seed)
 
 static void test_every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
     struct world *world = malloc(sizeof(*world));
     assert_non_null(world);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         run_seed(world, seed);
     }
     free(world);

@@ -43,7 +43,8 @@ static void loss_costs_what_is_lost(void **state)
         double loss;
         double share_least;
     } table[] = {{0.001, 0.99}, {0.01, 0.96}};
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    struct test_seeds seeds = test_seeds(1, 3);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct outcome clean = measure(0, seed);
         assert_true(clean.goodput_bps > 0.85 * RATE_BPS);
         assert_int_equal(clean.retransmitted, 0);
@@ -104,7 +105,8 @@ static void loss_within_a_burst_is_found_without_a_probe(void **state)
         double times_most;
     } table[] = {{0.01, 65536, 2.5}, {0.05, 65536, 4}, {0.01, 262144, 2}, {0.05, 262144, 2.5}, {0.05, 64, 7}};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct test_seeds seeds = test_seeds(1, 3);
+        for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
             uint64_t again;
             double clean_ns = put_ns(0, table[i].bytes, seed, &again);
             assert_int_equal(again, 0);
@@ -152,7 +154,8 @@ static double packets_each(enum cw_waiting waiting, uint64_t seed)
 /* One costs a process that is woken for it, by calls of the kernel, as much as a message. */
 static void acknowledgements_are_few_where_they_wake_somebody(void **state)
 {
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    struct test_seeds seeds = test_seeds(1, 3);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         double spins = packets_each(CW_WAITING_SPIN, seed), sleeps = packets_each(CW_WAITING_SLEEP, seed);
         printf("seed %d: %.1f packets to an acknowledgement of a process that spins, %.1f of one that sleeps\n",
                (int)seed, spins, sleeps);

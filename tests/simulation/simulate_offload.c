@@ -11,9 +11,9 @@ enum { SEEDS = 300, PUT_BYTES = 20000, PUTS = 100 };
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
     struct sim_world_report sum = {0};
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct sim_world_options options;
         struct sim_world_report report;
         sim_world_options_init(&options);
@@ -36,7 +36,10 @@ static void every_seed_keeps_the_promises(void **state)
     printf("%llu packets without CRC, %llu trials, %llu lies found, %llu bits changed, %llu offloads put away\n",
            (unsigned long long)sum.summed, (unsigned long long)sum.trials, (unsigned long long)sum.lies,
            (unsigned long long)sum.upsets, (unsigned long long)sum.doubts);
-    assert_true(sum.summed > 100 * seeds / 2 && sum.trials > seeds && sum.lies > seeds / 4 && sum.upsets > seeds);
+    if (seeds.is_all) {
+        assert_true(sum.summed > 50 * seeds.count && sum.trials > seeds.count);
+        assert_true(sum.lies > seeds.count / 4 && sum.upsets > seeds.count);
+    }
     assert_true(sum.doubts >= sum.lies);
 }
 

@@ -291,24 +291,28 @@ static bool can_seal(void)
 static void flooded_jobs(enum kind kind)
 {
     static const uint64_t rates[] = {300, 3000, 5000, 50000};
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH;
+    struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH);
     for (uint32_t sealed = 0; sealed < (can_seal() ? 2 : 1); sealed++) {
         struct recording *recording = record_job(sealed != 0);
-        uint64_t *quiet_ns = calloc(seeds + 1, sizeof(*quiet_ns)); /* by seed: a job that nobody disturbs */
+        uint64_t *quiet_ns = calloc(seeds.count, sizeof(*quiet_ns)); /* by seed: a job that nobody disturbs */
         for (uint32_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
             double worst = 0;
             uint64_t sent = 0;
-            /* ten times the packets: a tenth of the seeds */
-            for (uint64_t seed = 1; seed <= seeds; seed += rates[r] >= 50000 ? 10 : 1) {
+            seeds.next = seeds.first;
+            for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+                uint64_t *quiet = &quiet_ns[seed - seeds.first];
+                if (rates[r] >= 50000 && (seed - seeds.first) % 10 != 0) {
+                    continue; /* ten times the packets: a tenth of the seeds */
+                }
                 static struct world world;
                 struct flood none = {0};
                 struct flood flood = {.recording = recording, .kind = kind, .rate = rates[r]};
                 cw_random_seed(&flood.random, seed + 7);
-                if (quiet_ns[seed] == 0) {
-                    quiet_ns[seed] = job(&world, seed, sealed != 0, &none);
+                if (*quiet == 0) {
+                    *quiet = job(&world, seed, sealed != 0, &none);
                 }
                 uint64_t took_ns = job(&world, seed, sealed != 0, &flood);
-                double ratio = (double)took_ns / (double)quiet_ns[seed];
+                double ratio = (double)took_ns / (double)*quiet;
                 worst = ratio > worst ? ratio : worst;
                 sent += world.flood.sent;
                 if (ratio > 2) {

@@ -142,10 +142,10 @@ static void run_right(const struct cw_plan *plan, const struct plan_puts_options
 static void every_algorithm_is_right_over_bad_links(void **state)
 {
     static const uint32_t ranks[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
-    uint64_t seeds = test_count("CW_TEST_SEEDS", 300);
+    struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", 300) + 99) / 100);
     uint64_t runs = 0;
     const struct cw_algorithm *algorithm;
-    for (uint64_t seed = 1; seed <= (seeds + 99) / 100; seed++) {
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
             for (uint32_t j = 0; j < sizeof(ranks) / sizeof(ranks[0]); j++) {
                 struct draw draw;
@@ -164,7 +164,7 @@ static void every_algorithm_is_right_over_bad_links(void **state)
         }
     }
     printf("%llu plans, each run %d times in a row\n", (unsigned long long)runs, RUNS);
-    assert_true(runs > 100);
+    assert_true(!seeds.is_all || runs > 100);
 }
 
 static void the_same_seed_gives_the_same_run(void **state)
@@ -274,9 +274,9 @@ static void a_crash_ends_in_errors_for_all_who_wait(void **state)
 {
     static char error[4096];
     const struct cw_algorithm *algorithm;
-    uint64_t seeds = test_count("CW_TEST_SEEDS", 300);
+    struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", 300) + 299) / 300);
     uint64_t gave_up = 0;
-    for (uint64_t seed = 1; seed <= (seeds + 299) / 300; seed++) {
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
             struct draw draw;
             struct plan_puts_options options;
@@ -301,7 +301,7 @@ static void a_crash_ends_in_errors_for_all_who_wait(void **state)
         }
     }
     printf("%llu ranks gave up\n", (unsigned long long)gave_up);
-    assert_true(gave_up > 0);
+    assert_true(!seeds.is_all || gave_up > 0);
 }
 
 int main(void)

@@ -12,8 +12,8 @@ enum { SEEDS = 60, WORK = 40 };
 
 static void every_seed_keeps_the_promises(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct sim_world_options options;
         struct sim_world_report report;
         sim_world_options_init(&options);

@@ -134,25 +134,27 @@ static void run_until_done(struct world *world)
 
 static void goes_on_when_it_returns(void **state)
 {
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     static struct world world;
-    for (uint64_t at = 0; at < WAYS * seeds; at++) {
-        world_open(&world, (enum way)(at % WAYS), at / WAYS);
-        enum cut cut = sever(&world);
-        /* probes are 250 ms apart by then, and three of them may be lost; if nothing is, the first one is enough */
-        bool is_late = world.seed % 3 == 1;
-        sim_hosts_run(&world.hosts, is_late ? FAILURE_NS - 350 * SIMULATION_MS
-                                            : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
-        trunk_set(&world, cut, false);
-        run_until_done(&world);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sim_stream *sender = &world.senders[i];
-            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
-            CHECK(&world, sender->from->completed == PUTS && sender->from->failed == 0);
-            CHECK(&world, sender->to->arrived_puts == PUTS);
-            CHECK(&world, memcmp(sender->from->memory, sender->to->memory, PUTS * PUT_BYTES) == 0);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        for (enum way way = 0; way < WAYS; way++) {
+            world_open(&world, way, seed);
+            enum cut cut = sever(&world);
+            /* probes are 250 ms apart by then, and three of them may be lost; if nothing is, the first one is enough */
+            bool is_late = world.seed % 3 == 1;
+            sim_hosts_run(&world.hosts, is_late ? FAILURE_NS - 350 * SIMULATION_MS
+                                                : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
+            trunk_set(&world, cut, false);
+            run_until_done(&world);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                const struct sim_stream *sender = &world.senders[i];
+                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+                CHECK(&world, sender->from->completed == PUTS && sender->from->failed == 0);
+                CHECK(&world, sender->to->arrived_puts == PUTS);
+                CHECK(&world, memcmp(sender->from->memory, sender->to->memory, PUTS * PUT_BYTES) == 0);
+            }
+            sim_hosts_destroy(&world.hosts);
         }
-        sim_hosts_destroy(&world.hosts);
     }
 }
 
@@ -171,26 +173,27 @@ static void neighbours_go_on(struct world *world)
 
 static void is_told_in_time_when_it_does_not(void **state)
 {
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    struct test_seeds seeds = test_seeds(1001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[WAYS][CUTS] = {{0}};
     static struct world world;
-    for (uint64_t at = 0; at < WAYS * seeds; at++) {
-        enum way way = (enum way)(at % WAYS);
-        world_open(&world, way, 1000 + at / WAYS);
-        enum cut cut = sever(&world);
-        uint64_t cut_ns = sim_hosts_now(&world.hosts);
-        sim_hosts_run(&world.hosts, 2 * BOUND_NS);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sim_stream *sender = &world.senders[i];
-            CHECK(&world, sender->from->down == 1);
-            CHECK(&world, sender->from->down_ns <= cut_ns + BOUND_NS);
-            CHECK(&world, sender->from->completed == sender->posted && sender->from->failed > 0);
-            uint64_t took_ns = sender->from->down_ns - cut_ns;
-            uint64_t *latest = &latest_ns[way][cut];
-            *latest = took_ns > *latest ? took_ns : *latest;
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        for (enum way way = 0; way < WAYS; way++) {
+            world_open(&world, way, seed);
+            enum cut cut = sever(&world);
+            uint64_t cut_ns = sim_hosts_now(&world.hosts);
+            sim_hosts_run(&world.hosts, 2 * BOUND_NS);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                const struct sim_stream *sender = &world.senders[i];
+                CHECK(&world, sender->from->down == 1);
+                CHECK(&world, sender->from->down_ns <= cut_ns + BOUND_NS);
+                CHECK(&world, sender->from->completed == sender->posted && sender->from->failed > 0);
+                uint64_t took_ns = sender->from->down_ns - cut_ns;
+                uint64_t *latest = &latest_ns[way][cut];
+                *latest = took_ns > *latest ? took_ns : *latest;
+            }
+            neighbours_go_on(&world);
+            sim_hosts_destroy(&world.hosts);
         }
-        neighbours_go_on(&world);
-        sim_hosts_destroy(&world.hosts);
     }
     for (int way = 0; way < WAYS; way++) {
         printf(
@@ -203,25 +206,26 @@ static void is_told_in_time_when_it_does_not(void **state)
 
 static void who_waits_for_answers_is_told_in_time(void **state)
 {
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    struct test_seeds seeds = test_seeds(3001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[CUTS] = {0};
     static struct world world;
-    for (uint64_t at = 0; at < CUTS * seeds; at++) {
-        enum cut cut = (enum cut)(at % CUTS);
-        world_open(&world, WAY_BANDWIDTH, 3000 + at / CUTS);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            world.senders[i].from->work = work_gets;
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        for (enum cut cut = 0; cut < CUTS; cut++) {
+            world_open(&world, WAY_BANDWIDTH, seed);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                world.senders[i].from->work = work_gets;
+            }
+            sim_hosts_run(&world.hosts, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
+            trunk_set(&world, cut, true);
+            uint64_t cut_ns = sim_hosts_now(&world.hosts);
+            sim_hosts_run(&world.hosts, 2 * BOUND_NS);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                const struct sim_host *host = world.senders[i].from;
+                CHECK(&world, host->got > 0 && host->down == 1 && host->down_ns <= cut_ns + BOUND_NS);
+                latest_ns[cut] = host->down_ns - cut_ns > latest_ns[cut] ? host->down_ns - cut_ns : latest_ns[cut];
+            }
+            sim_hosts_destroy(&world.hosts);
         }
-        sim_hosts_run(&world.hosts, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
-        trunk_set(&world, cut, true);
-        uint64_t cut_ns = sim_hosts_now(&world.hosts);
-        sim_hosts_run(&world.hosts, 2 * BOUND_NS);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sim_host *host = world.senders[i].from;
-            CHECK(&world, host->got > 0 && host->down == 1 && host->down_ns <= cut_ns + BOUND_NS);
-            latest_ns[cut] = host->down_ns - cut_ns > latest_ns[cut] ? host->down_ns - cut_ns : latest_ns[cut];
-        }
-        sim_hosts_destroy(&world.hosts);
     }
     printf("who waits for answers: told %.3f s after the cut at the latest, %.3f s if only the way there is cut, %.3f "
            "s if "
@@ -241,31 +245,33 @@ static void heavy_loss_is_no_failure(void **state)
 {
     static const double losses[][2] = {{0.3, 0}, {0, 0.3}, {0.2, 0.2}, {0.3, 0.3}};
     enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
-    uint64_t seeds = (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH;
+    struct test_seeds seeds = test_seeds(2001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     static struct world world;
-    for (uint64_t at = 0; at < WAYS * seeds; at++) {
-        world_open(&world, (enum way)(at % WAYS), 2000 + at / WAYS);
-        const double *loss = losses[at / WAYS % LOSSES];
-        trunk_lose(&world, loss[0], loss[1]);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            world.senders[i].count = UINT64_MAX;
-            world.senders[i].under_way_max = i == 0 ? 1 : UNDER_WAY;
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        for (enum way way = 0; way < WAYS; way++) {
+            world_open(&world, way, seed);
+            const double *loss = losses[seed % LOSSES];
+            trunk_lose(&world, loss[0], loss[1]);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                world.senders[i].count = UINT64_MAX;
+                world.senders[i].under_way_max = i == 0 ? 1 : UNDER_WAY;
+            }
+            sim_hosts_run(&world.hosts, 3 * FAILURE_NS);
+            trunk_lose(&world, 0, 0);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                struct sim_stream *sender = &world.senders[i];
+                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+                sender->count = sender->posted;
+            }
+            sim_hosts_run(&world.hosts, 10 * FAILURE_NS);
+            for (uint32_t i = 0; i < SENDERS; i++) {
+                const struct sim_stream *sender = &world.senders[i];
+                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+                CHECK(&world, sender->from->completed == sender->count && sender->from->failed == 0);
+                CHECK(&world, sender->to->arrived_puts == sender->count);
+            }
+            sim_hosts_destroy(&world.hosts);
         }
-        sim_hosts_run(&world.hosts, 3 * FAILURE_NS);
-        trunk_lose(&world, 0, 0);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            struct sim_stream *sender = &world.senders[i];
-            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
-            sender->count = sender->posted;
-        }
-        sim_hosts_run(&world.hosts, 10 * FAILURE_NS);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            const struct sim_stream *sender = &world.senders[i];
-            CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
-            CHECK(&world, sender->from->completed == sender->count && sender->from->failed == 0);
-            CHECK(&world, sender->to->arrived_puts == sender->count);
-        }
-        sim_hosts_destroy(&world.hosts);
     }
 }
 

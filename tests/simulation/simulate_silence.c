@@ -179,8 +179,9 @@ static uint64_t silence(uint64_t seed)
 
 static void a_silent_member_is_taken_out_in_time(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS), longest_ns = 0, sum_ns = 0;
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
+    uint64_t longest_ns = 0, sum_ns = 0;
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         uint64_t took_ns = silence(seed);
         if (took_ns > BOUND_NS) {
             fail_msg("seed %llu: %.1f ms, the bound is %.1f", (unsigned long long)seed, (double)took_ns / 1e6,
@@ -190,7 +191,7 @@ static void a_silent_member_is_taken_out_in_time(void **state)
         sum_ns += took_ns;
     }
     printf("a silent member was taken out after %.1f ms on average, %.1f at most; bound: %.1f\n",
-           (double)sum_ns / (double)seeds / 1e6, (double)longest_ns / 1e6, (double)BOUND_NS / 1e6);
+           (double)sum_ns / (double)seeds.count / 1e6, (double)longest_ns / 1e6, (double)BOUND_NS / 1e6);
 }
 
 /* One that is slow, but there, is asked and stays. */

@@ -42,12 +42,11 @@ static void draw(struct tunnel_options *options, uint64_t seed)
 
 static void each_frame_arrives_once_and_in_order(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct tunnel_world world;
         struct tunnel_options options;
         draw(&options, seed);
-        print_message("seed %llu\n", (unsigned long long)seed);
         tunnel_world_open(&world, &options);
         assert_true(tunnel_world_connect(&world, 20 * SECOND));
         /* less than the rate, more than the rate, and nothing at all */
@@ -69,19 +68,18 @@ static void each_frame_arrives_once_and_in_order(void **state)
  * goes on. */
 static void a_peer_that_restarts_is_found_again(void **state)
 {
-    uint64_t seeds = test_count("CW_TEST_SEEDS", SEEDS) / 2;
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
+    struct test_seeds seeds = test_seeds(1001, test_count("CW_TEST_SEEDS", SEEDS) / 2);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct tunnel_world world;
         struct tunnel_options options;
-        draw(&options, 1000 + seed);
-        print_message("seed %llu\n", (unsigned long long)seed);
+        draw(&options, seed);
         tunnel_world_open(&world, &options);
         struct tunnel_site *stays = &world.sites[0];
         struct tunnel_site *goes = &world.sites[1];
         assert_true(tunnel_world_connect(&world, 20 * SECOND));
         tunnel_world_traffic(&world, 20000000, 100 * MS);
         tunnel_site_crash(goes);
-        tunnel_world_run(&world, seed % 2 == 0 ? 5 * SECOND : seed * MS); /* noticed before it is back, or not */
+        tunnel_world_run(&world, seed % 2 == 0 ? 5 * SECOND : seed % 1000 * MS); /* noticed before it is back, or not */
         uint64_t before = stays->sent;
         if (seed % 2 == 0) {
             assert_true(stays->news_down > 0);

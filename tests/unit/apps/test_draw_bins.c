@@ -36,7 +36,8 @@ static void expect_sums(const struct draw_bins *bins, const struct sums *wanted)
 /* Stretches of all lengths, one after the other, with gaps, and now and then so late that bins have to be joined. */
 static void nothing_is_lost(void **state)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct cw_random random;
         struct draw_bins bins;
         struct sums wanted = {0};

@@ -47,7 +47,8 @@ static uint32_t world_step(struct world *world, uint64_t now_ns)
 /* At any time: what one is ahead of another is a turn and two frames at most. */
 static void test_weights(void **state)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct world world;
         world_make(&world, seed);
         for (uint32_t i = 0; i < FRAMES; i++) {
@@ -70,7 +71,8 @@ static void test_weights(void **state)
 /* Some pause for a while: what there is goes to the others; they save nothing up. */
 static void test_pauses(void **state)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct world world;
         world_make(&world, seed);
         for (uint32_t i = 0; i < FRAMES / 10; i++) {
@@ -97,7 +99,8 @@ static void test_pauses(void **state)
 /* A rate bounds what one gets, and the others get the rest; time is a line of 10 Gb/s. */
 static void test_rates(void **state)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct world world;
         uint64_t now_ns = 1000000000;
         world_make(&world, seed);

@@ -46,7 +46,8 @@ static bool is_about(double value, double expected, double allowed)
 
 static void a_known_machine_is_found_again(void **state)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct test_seeds seeds = test_seeds(1, 20);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct cw_random random;
         struct plogp_sample samples[SIZES];
         struct cw_plogp found = {0};

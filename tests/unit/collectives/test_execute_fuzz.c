@@ -55,11 +55,6 @@ struct tally {
     uint64_t refused, ran, failed;
 };
 
-static struct cw_random *generator(void **state)
-{
-    return *state;
-}
-
 static uint64_t value_draw(struct cw_random *random, uint64_t before, uint64_t elsewhere)
 {
     static const uint64_t extremes[] = {0, 1, UINT8_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX};
@@ -207,8 +202,10 @@ static struct cw_plan *plan_create(const struct cw_algorithm *algorithm, uint32_
 
 static void test_mutants(void **state)
 {
+    struct test_seeds seeds = test_seeds(1, 1);
     struct tally tally = {0};
-    struct cw_random *random = generator(state);
+    struct cw_random generator, *random = &generator;
+    cw_random_seed(random, test_seeds_next(&seeds));
     for (uint32_t i = 0; cw_algorithm_at(i) != NULL; i++) {
         for (uint32_t eager = 0; eager < 2; eager++) {
             struct cw_plan *plan = plan_create(cw_algorithm_at(i), 4, eager != 0 ? CW_EAGER_ALL : 0);
@@ -221,15 +218,11 @@ static void test_mutants(void **state)
     print_message("%llu refused, %llu runs well, %llu not\n", (unsigned long long)tally.refused,
                   (unsigned long long)tally.ran, (unsigned long long)tally.failed);
     assert_true(tally.refused > 1000 && tally.failed > 1000);
+    (void)test_seeds_next(&seeds);
 }
 
 int main(void)
 {
-    struct cw_random random;
-    const char *seed = getenv("CW_TEST_SEED");
-    cw_random_seed(&random, seed != NULL ? strtoull(seed, NULL, 0) : 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_mutants, &random),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,9 @@ struct world {
 
 static struct world world;
 
-static uint32_t seeds(void)
+static struct test_seeds worlds(void)
 {
-    return (uint32_t)test_count("CW_TEST_SEEDS", 300);
+    return test_seeds(1, test_count("CW_TEST_SEEDS", 300));
 }
 
 /* The same for the same pair and direction, whenever it is asked for. */
@@ -159,7 +159,8 @@ static void distances(uint64_t least_ns, uint64_t most_ns)
 
 static void as_by_all_pairs(void **state)
 {
-    for (uint64_t seed = 0; seed < seeds(); seed++) {
+    struct test_seeds seeds = worlds();
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         place(seed, seed % 50 == 0 ? 120 : 40);
         world.within_ns = cw_random_between(&world.random, 2 * US, 100 * US);
         world.noise = 0.9;
@@ -174,7 +175,8 @@ static void as_by_all_pairs(void **state)
 
 static void a_thousand_hosts(void **state)
 {
-    for (uint64_t seed = 1000; seed < 1010; seed++) {
+    struct test_seeds seeds = test_seeds(1000, 10);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         place(seed, HOSTS_MAX);
         world.hosts = HOSTS_MAX;
         world.clusters = CLUSTERS_MAX;
@@ -197,7 +199,8 @@ static void a_thousand_hosts(void **state)
 /* Racks of 100 us, a campus of 1 ms, a wide area: the lowest clear gap counts. */
 static void three_levels(void **state)
 {
-    for (uint64_t seed = 0; seed < seeds(); seed++) {
+    struct test_seeds seeds = worlds();
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         place(seed, 40);
         world.within_ns = cw_random_between(&world.random, 5 * US, 50 * US);
         world.noise = 0.5;
@@ -219,7 +222,8 @@ static void three_levels(void **state)
 /* Round trips that rise from a LAN's to 3 ms without a step: processes that share cores. */
 static void noise_is_no_gap(void **state)
 {
-    for (uint64_t seed = 0; seed < seeds(); seed++) {
+    struct test_seeds seeds = worlds();
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         place(seed, 60);
         memset(world.of, 0, sizeof(world.of));
         world.within_ns = cw_random_between(&world.random, 5 * US, 600 * US);

@@ -114,7 +114,8 @@ static void registration_end(struct world *world, uint32_t at)
 static void test_any_order(void **state)
 {
     uint32_t refused = 0, shared = 0;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct world *world = calloc(1, sizeof(*world));
         assert_non_null(world);
         cw_random_seed(&world->device.random, seed);
@@ -142,7 +143,7 @@ static void test_any_order(void **state)
         shared += world->shared;
         free(world);
     }
-    assert_true(refused > 0 && shared > 0); /* both kinds have come */
+    assert_true(!seeds.is_all || (refused > 0 && shared > 0)); /* both kinds have come */
 }
 
 /* The same pages twice, as two puts from one buffer make them: the first to end leaves them to the second. */

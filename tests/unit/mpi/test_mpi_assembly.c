@@ -49,11 +49,12 @@ static void event_check(const struct cw_transport_event *event, int32_t source, 
 
 static void parts_of_several_sources_become_whole(void **state)
 {
-    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+    struct test_seeds seeds = test_seeds(1, SEEDS);
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct mpi_exchange exchange = {.parts = NULL};
         uint64_t totals[SOURCES], sent[SOURCES] = {0};
         int done = 0;
-        srandom(seed);
+        srandom((unsigned)seed);
         for (int source = 0; source < SOURCES; source++) {
             totals[source] = 2 + drawn(drawn(2) == 0 ? 300 : BYTES_MAX - 2);
         }

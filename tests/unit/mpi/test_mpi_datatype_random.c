@@ -1,5 +1,5 @@
 /* Datatypes against a reference that follows the definitions of MPI 5.0, 5.1, word by word: a type is a list of
- * predefined types and displacements. Nested types by seed; argument: the first seed. */
+ * predefined types and displacements. CW_TEST_SEEDS (300) sets of nested types. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -593,26 +593,16 @@ static void check_seed(uint64_t seed)
     }
 }
 
-static uint64_t first_seed = 1;
-static uint64_t last_seed;
-
-static int tell_seed(void **state)
-{
-    print_message("the last seed was %llu\n", (unsigned long long)last_seed);
-    return 0;
-}
-
 static void test_random(void **state)
 {
-    uint64_t count = test_count("CW_TEST_SEEDS", 300);
-    for (last_seed = first_seed; last_seed < first_seed + count; last_seed++) {
-        check_seed(last_seed);
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", 300));
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        check_seed(seed);
     }
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_random, tell_seed)};
-    first_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
 }
