@@ -162,7 +162,7 @@ def part_cores():
         apart(lab)
         job = start(lab, f"{NET} --hosts h0:2,h1:2", PAIRS)
         expect(soon(lambda: all({each["thread"] for each in node.status() if "thread" in each} == {0, 1} for node in nodes)), f"a rank on each core: {nodes[0].status()}")
-        job.send_signal(signal.SIGTERM)
+        os.killpg(job.pid, signal.SIGTERM)  # the launcher is a child
         job.communicate()
         nodes_end(nodes)
         node = Node(lab, "h0", "--core", "0,1")

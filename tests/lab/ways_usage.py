@@ -341,7 +341,7 @@ def session(lab):
         for name in ("h0", "h1") if ends else ():
             kill_ranks(lab, name)
         if not ends:
-            job.send_signal(signal.SIGTERM)
+            os.killpg(job.pid, signal.SIGTERM)  # the launcher is a child
         out, err = job.communicate()
         expect(job.returncode != 0, f"it was ended: {out}{err}")
         nothing_left(lab, "a job that was ended")
