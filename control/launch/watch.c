@@ -105,7 +105,9 @@ static void time_judge(struct launch_job *job, uint64_t now_ns)
         launch_ask_tell(job);
     }
     launch_watch_running(job, running, sizeof(running));
-    launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "the time of --timeout is over; still running: rank %s", running);
+    bool is_empty = running[0] == '\0';
+    launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "the time of --timeout is over; %s%s",
+                is_empty ? "no rank has been started yet" : "still running: rank ", running);
 }
 
 void launch_watch_judge(struct launch_job *job, uint64_t now_ns)

@@ -237,8 +237,7 @@ def stopped(lab, how, patience_s, name, meanwhile, code=0, err="(?s)^(?!.*causew
         os.killpg(group, signal.SIGCONT)
         go(name)
 
-    # bash returns from `wait -f` if it sees the stop before it waits
-    ended = "wait -f $!; code=$?; while kill -0 $! 2>/dev/null; do sleep 0.1; wait -f $!; code=$?; done; exit $code"
+    ended = "while kill -0 $! 2>/dev/null; do sleep 0.1; done; wait $!"  # bash may return from a wait for a job that stops
     row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT={patience_s} {CAUSEWAY} run --hosts h0,h1,h2 sh -c \"echo runs; {until(name)}\" & {ended}'",
         code, err=err, lines=3, then=stop)
 
@@ -266,6 +265,17 @@ def launcher_end(lab):
     os.kill(launcher_of(lab), signal.SIGTERM)
 
 
+def timed_out(lab):
+    """With --timeout, as long as both ranks take to start."""
+    timeout_s, got, code, said = 1, "", None, ""
+    while got.count("runs") < 2 and timeout_s < HANG_S:
+        code, got, said = lab.run("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "--timeout", str(timeout_s), "sh", "-c", f"echo runs; sleep infinity & {FOREVER}"],
+                                  timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        timeout_s *= 2
+    expect(code == 124 and "still running: rank 0-1" in said, f"--timeout ends two ranks: {code}: {said}")
+    expect(not lab.left(HANG_S), "--timeout leaves no process")
+
+
 def failed(lab):
     ssh = r"`ssh %s` ended with exit code 255"
     row(lab, f"{CAUSEWAY} run --hosts h1,nosuch true", 3, err=[r"^causeway run: host nosuch: no agent could be started", ssh % "nosuch",
@@ -276,7 +286,6 @@ def failed(lab):
         err=r"^causeway run: rank 1 \(process \d+ on h2\) ended with exit code 7: ending the others\n$")
     row(lab, f"{CAUSEWAY} run --hosts h0,h2 sh -c 'if [ $PMI_RANK = 1 ]; then kill -SEGV $$; fi; {FOREVER}'", 139,
         err=r"rank 1 \(process \d+ on h2\) was ended by signal 11")
-    row(lab, f"{CAUSEWAY} run --hosts h1,h2 --timeout 1 sh -c 'sleep infinity & {FOREVER}'", 124, err=r"still running: rank 0-1")
     row(lab, f"{CAUSEWAY} run --hosts h1,h2 sh -c 'trap \"\" TERM; echo runs; while :; do sleep 1; done'", 143,
         err="SIGTERM: ending all ranks", lines=2, then=launcher_end)
     row(lab, f"{CAUSEWAY} run --hosts h0,{lab.address(0)} true", 3, err="host 10.77.0.1")  # the fake ssh knows no addresses
@@ -300,7 +309,7 @@ def grown(lab):
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5")
 
 
-PARTS = (stopped_untold, mute, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on, fenced, limited, elsewhere, noisy, forged)
+PARTS = (stopped_untold, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on, fenced, limited, elsewhere, noisy, forged)
 
 
 def part_run(part):

@@ -9,7 +9,6 @@
 #include "dataplane/port/port.h"
 #include "dataplane/statistics.h"
 
-
 enum {
     EVENTS = 64,
     LANE = 1,
