@@ -29,8 +29,8 @@ if os.geteuid() != 0:
 
 
 def row(lab, command, code=0, out=None, err=None, stdin=None, lines=0, then=None):
-    """One command on the first host; `out`: lines in any order, or text; `err`: expressions that match in it. `then` is called when the
-    command has written so many lines, which are not in `out`."""
+    """One command on the first host; `out`: lines in any order, or text; `err`: expressions that match in it. `then`
+    is called when the command has written so many lines, which are not in `out`."""
     # the folder in which nsenter begins is the machine's, not the host's
     process = lab.start("h0", ["sh", "-c", f"cd /tmp; {command}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, text=True)
@@ -164,8 +164,8 @@ def forged(lab):
 
 
 def slow_hold(lab, host):
-    """/tmp/slow of a host takes its time to start: as long as somebody holds a lease of a file, for up to 45 s, the kernel has the one
-    wait who executes it. The lease ends with the holder's input."""
+    """/tmp/slow of a host starts late: while another process has a lease of a file, for up to 45 s, the kernel holds up its
+    execution. The lease ends with the holder's input."""
     hold = ("import fcntl, os, signal, shutil, sys; signal.signal(signal.SIGIO, signal.SIG_IGN); shutil.copy('/bin/true', '/tmp/slow'); "
             "file = os.open('/tmp/slow', os.O_RDONLY); fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK); print('held', flush=True); "
             "sys.stdin.read()")
@@ -244,7 +244,8 @@ def stopped(lab, how, patience_s, name, meanwhile, code=0, err="(?s)^(?!.*causew
 
 def stopped_told(lab):
     """Ctrl-Z and fg: agents wait as long as it takes."""
-    stopped(lab, signal.SIGTSTP, PATIENCE_S, "told", lambda lab: time.sleep(PATIENCE_S + 1))  # an agent that minds the silence ends in this time
+    # an agent that minds the silence ends in this time
+    stopped(lab, signal.SIGTSTP, PATIENCE_S, "told", lambda lab: time.sleep(PATIENCE_S + 1))
 
 
 def stopped_untold(lab):

@@ -401,8 +401,8 @@ def bytes_of(node):
 
 
 def part_shares():
-    """Two users' jobs fill a NIC that is so slow that their rings are full, however seldom their ranks get a turn: three parts of four go
-    to one of them, however many ranks each has; then to each what its rate lets through."""
+    """Two users' jobs fill a NIC that is so slow that their rings are full, however seldom their ranks get a turn. Three parts of
+    four go to one of them, however many ranks each has; then to each as much as its rate allows."""
     with Lab(2, keep=KEEP) as lab:
         without_nodes(lab)
         users = {name: pwd.getpwnam(name).pw_uid for name in ("nobody", "daemon")}

@@ -45,7 +45,8 @@ def works(lab, what, said_line="", options=""):
     expect(code == 0 and re.search(said_line, said), f"{what}: {said_line}: exit code {code}: {said[-1500:]}")
 
 
-OURS, THEIRS = r"host h0 \(rank 0\) does not reach ", r"host h\d \(rank \d\) does not reach h2: .*"  # which two hosts see alike
+OURS = r"host h0 \(rank 0\) does not reach "
+THEIRS = r"host h\d \(rank \d\) does not reach h2: .*"  # two hosts see the same
 # what is wrong, the host with the firewall, its hook and rule, what a line says
 FIREWALLS = [
     ("drops UDP", "h1", "input", "meta l4proto udp drop", OURS + r"h1:.*10\.77\.0\.2, UDP port \d+, has not answered for 7 s; sent by eth0 from "

@@ -30,7 +30,7 @@ programs["is"].append("S")  # its problem class
 
 
 def unreachables(lab):
-    """How often the hosts' kernels have told somebody that nobody has a port, or the like; and how many packets have come."""
+    """How many times the hosts' kernels have answered that a port is closed, or the like; and how many packets have come."""
     told = packets = 0
     for name in lab.names:
         text = subprocess.run([*lab.inside(name), "cat", "/proc/self/net/snmp"], check=True, capture_output=True, text=True).stdout
@@ -84,8 +84,8 @@ def by_rank(way_of_rank, command):
 
 
 def quiet(lab, what, function, *arguments):
-    """Kernels do not answer the packets of a job, of which they know no socket, that a port is nobody's. A last packet may find that its
-    process has ended: one of a hundred is allowed."""
+    """Kernels do not answer the packets of a job, for which they have no socket, that a port is closed. A last packet may come
+    when its process has ended: one of a hundred is allowed."""
     for name in lab.names:
         lab.root(name, "sysctl", "-qw", "net.ipv4.icmp_ratelimit=0", "net.ipv6.icmp.ratelimit=0")
     told, packets = unreachables(lab)

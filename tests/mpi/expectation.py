@@ -8,8 +8,8 @@ import time
 # before the test ends it.
 JOB_HANG = "600"  # of `causeway run --timeout`, in seconds
 HANG_S = 900
-# The jobs of a test wait for slow ranks. A test about this time-out sets its own. It is larger than HANG_S: a process that
-# only this time-out ends fails its test.
+# The jobs of a test wait for slow ranks. A test about this time-out sets its own. It is larger than HANG_S: a
+# process that only this time-out ends fails its test.
 PATIENT = "3600"
 os.environ["CAUSEWAY_FAILURE_TIMEOUT"] = PATIENT
 

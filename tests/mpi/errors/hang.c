@@ -1,5 +1,5 @@
-/* Programs that hang: `hang HOW`, as 2 ranks or more. Each rank says "here" before it does. What is printed about them is
- * checked by hang_usage.py. */
+/* Programs that hang: `hang HOW`, as 2 ranks or more. Each rank says "here" before it does. What is printed
+ * about them is checked by hang_usage.py. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

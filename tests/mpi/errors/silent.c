@@ -1,5 +1,5 @@
-/* The last rank falls silent, or computes, while the others need it: `silent KIND SECONDS`, for silent_usage.py. It is stopped
- * by a signal: alive for its launcher, and silent for everybody else. */
+/* The last rank falls silent, or computes, while the others need it: `silent KIND SECONDS`, for silent_usage.py. It is
+ * stopped by a signal: alive for its launcher, and silent for everybody else. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
