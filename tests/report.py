@@ -8,6 +8,8 @@ usage: report.py RECORD.json CONSOLE.log yes|no [NAME=VALUE...]
        report.py --slowest RESULTS SECONDS CORES RECORD.json...
            The slowest tests and steps of ./check, and the shares of computing and waiting. A line of RESULTS is a step:
            its outcome, seconds, milliseconds of computing and name, separated by tabs.
+       report.py --computed BEFORE AFTER
+           The milliseconds that the children of a shell computed between two outputs of its `times`.
 
 A test that exits with 77 gives its reason as "SKIPPED: reason" (tests/skip.h). A cmocka test that calls skip() is a skip
 inside a test that passed.
@@ -63,6 +65,15 @@ def slowest_print(results_path, seconds, cores, paths):
     print(f"in all:  {seconds:4} s on {cores} cores: {share:.0%} computing, {1 - share:.0%} waiting")
 
 
+def computed_print(before_path, after_path):
+    def computed_s(path):
+        with open(path, encoding="ascii") as file:
+            children = file.read().splitlines()[1]
+        return sum(60 * int(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", children))
+
+    print(round(1000 * (computed_s(after_path) - computed_s(before_path))))
+
+
 def record_print(record_path, console_path, can_install, environment):
     passed = failed = skipped = 0
 
@@ -97,6 +108,9 @@ def record_print(record_path, console_path, can_install, environment):
 def main():
     if sys.argv[1] == "--slowest":
         slowest_print(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
+        return
+    if sys.argv[1] == "--computed":
+        computed_print(sys.argv[2], sys.argv[3])
         return
     record_path, console_path, can_install = sys.argv[1], sys.argv[2], sys.argv[3] == "yes"
     if os.path.exists(record_path):

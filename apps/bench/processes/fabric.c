@@ -17,6 +17,9 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
+/* A link that takes longer has no other side. The wait ends no earlier where the connection to the other host is cut. */
+#define LINK_WAIT_NS 30000000000ull
+
 enum {
     OPTIONS_MAX = 12,
     FOLDER_PLACE_BYTES_MAX = 40,
@@ -279,7 +282,7 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
 
 int bench_fabric_await(struct cw_port *port)
 {
-    uint64_t until_ns = cw_clock_ns() + BENCH_HANG_NS;
+    uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
     while (!cw_port_link_up(port)) {
         if (cw_clock_ns() > until_ns) {
             app_error("the other side of the link does not come up", port->info.driver, "is the peer process alive?");
