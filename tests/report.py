@@ -19,7 +19,7 @@ import os
 import re
 import sys
 
-TAIL_LINES = 25
+TAIL_LINES, EXPECTED_LINES = 25, 10
 SLOWEST_TESTS, SLOWEST_STEPS = 20, 3
 # The variables that a suite reads: without the others, the command that repeats a test is short.
 AMOUNTS = {"unit": ["CW_TEST_SEEDS", "CW_TEST_PATTERNS"], "schedules": ["CW_TEST_THIN", "CW_TEST_SEEDS"], "simulation": ["CW_TEST_SEEDS"],
@@ -27,7 +27,10 @@ AMOUNTS = {"unit": ["CW_TEST_SEEDS", "CW_TEST_PATTERNS"], "schedules": ["CW_TEST
 
 
 def tail(text):
-    return "\n".join("    " + line for line in text.rstrip().splitlines()[-TAIL_LINES:])
+    """The expectations that were not met (tests/mpi/expectation.py), and the last lines."""
+    lines = text.rstrip().splitlines()
+    expected = [line for line in lines[:-TAIL_LINES] if line.startswith("expected:")]
+    return "\n".join("    " + line for line in expected[:EXPECTED_LINES] + lines[-TAIL_LINES:])
 
 
 def tests_of(path):
@@ -41,7 +44,7 @@ def repeat(test, folder, output, environment):
     """The command that runs a failed test alone, with its amounts of work and the seed that failed."""
     names = {name for suite in test["suites"] for name in AMOUNTS.get(suite, [])}
     words = [each for each in environment if each.split("=")[0] in names]
-    seed = re.findall(r"\bseed (\d+)\b", output)
+    seed = re.findall(r"(?:^|failed with )seed (\d+)\b", output, re.M)
     if seed:
         words.insert(0, f"CW_TEST_SEED={seed[-1]}")
     return " ".join([*words, "meson test -C", folder, "--no-rebuild -v", test["name"]])
