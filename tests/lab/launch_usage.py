@@ -237,7 +237,7 @@ def stopped(lab, how, patience_s, name, meanwhile, code=0, err="(?s)^(?!.*causew
         os.killpg(group, signal.SIGCONT)
         go(name)
 
-    ended = "while kill -0 $! 2>/dev/null; do sleep 0.1; done; wait $!"  # bash may return from a wait for a job that stops
+    ended = "tail --pid=$! -f /dev/null; wait $!"  # bash itself stops waiting for a job that stops, and leaves a loop
     row(lab, f"bash -c 'set -m; CAUSEWAY_FAILURE_TIMEOUT={patience_s} {CAUSEWAY} run --hosts h0,h1,h2 sh -c \"echo runs; {until(name)}\" & {ended}'",
         code, err=err, lines=3, then=stop)
 
