@@ -38,6 +38,7 @@ const char run_help[] =
     "                               transport, and optionally the interface. udp (default): kernel sockets, no\n"
     "                               privilege; af_packet and af_xdp: bypass the sockets on a kernel interface, need\n"
     "                               root\n"
+    "  --net node[:SOCKET]          the NIC of the host that `causeway node` owns and shares, no privilege\n"
     "  --net DEVICE[,ARGUMENTS][,ip=ADDRESS/PREFIX][,gateway=ADDRESS][,mtu=BYTES]\n"
     "                               a NIC for each rank: a PCI address that is bound to vfio-pci, a MAC address\n"
     "                               (mlx5, mana), or a DPDK device. {local} is replaced by the number of the rank\n"

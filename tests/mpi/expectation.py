@@ -27,7 +27,7 @@ def wait_until(holds):
     """Waits until `holds()` is true, and returns that. A hang ends the wait: the result is false then."""
     end = time.monotonic() + HANG_S
     while not (found := holds()) and time.monotonic() < end:
-        time.sleep(0.002)
+        time.sleep(0.02)
     return found
 
 
