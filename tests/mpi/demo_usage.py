@@ -1,4 +1,5 @@
-"""demo_usage.py CAUSEWAY MPI_SCRIPT: what ./demo shows when it has built is one screen of facts, which are those of its verbose form."""
+"""demo_usage.py CAUSEWAY MPI_SCRIPT: what ./demo shows after the build is one screen of facts, the same as in its verbose form. Bad input is refused."""
+import json
 import os
 import re
 import subprocess
@@ -39,5 +40,13 @@ told = lines_of([mpi, build, "--verbose"])
 with open(os.path.join(build, "demo-mpi.log")) as log:
     expect(log.read().splitlines() == [line for line in told[1:] if line != ""], "what is told on demand is in the log, too")
 expect(sum("path to rank" in line for line in told) == 14, f"all of --explain: {told}")
+
+moved = json.loads(lines_of([causeway, "demo", "--size", "4100000", "--json"])[0])
+# some 2,900 packets: the chance that none is lost is below 1e-12
+expect(moved["identical"] and moved["file_bytes"] == 4100000 and moved["notifications"] == 4 and moved["lost_frames"] > 0 and
+       moved["retransmitted_packets"] >= moved["lost_data_frames"] - moved["probes"], f"a file arrives intact, and what is lost is sent again: {moved}")
+for bad in (["--size", "none"], ["--file", "/no/such/file"]):
+    result = subprocess.run([causeway, "demo", *bad], capture_output=True, text=True, timeout=HANG_S, check=False)
+    expect(result.returncode == 2 and bad[1] in result.stderr, f"{bad} is refused: {result.returncode} {result.stderr}")
 
 sys.exit(exit_code())
