@@ -1,5 +1,6 @@
-/* damage IN OUT: writes the plan in IN (of a bundle its first one) so that the checker refuses it, with a checksum that
- * fits. */
+/* damage IN OUT [KIND SITE]: changes the plan in IN (of a bundle the first one) so that the checker refuses it, and writes
+ * it to OUT with a checksum that fits. Prints the fault that the checker finds. Without KIND and SITE (tests/schedules/mutate.h)
+ * the first op whose absence is a fault is left out. Exit codes: 0, 1 if that change is no fault, 2 wrong usage. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,31 @@ static bool plan_damage(struct cw_plan *plan)
     return false;
 }
 
+/* Whether the plan has this site, the change there is a fault, and a file can hold the plan. */
+static bool plan_damage_at(struct cw_plan *plan, enum mutation kind, uint32_t site)
+{
+    char error[400];
+    struct cw_check_report report;
+    struct cw_plan *read = NULL;
+    void *bytes = NULL;
+    size_t length;
+    bool changed = false;
+    if (!plan_mutate(plan, kind, site, &changed) || !changed || cw_check(plan, &report) != CW_OK ||
+        report.fault == CW_CHECK_PASSED || report.fault == CW_CHECK_INVALID) {
+        return false;
+    }
+    bool fits = cw_plan_encode(plan, &bytes, &length) == CW_OK &&
+                cw_plan_decode(bytes, length, &read, error, sizeof(error)) == CW_OK;
+    cw_plan_destroy(read);
+    free(bytes);
+    if (fits) {
+        puts(cw_check_fault_name(report.fault));
+    }
+    return fits;
+}
+
 /* Its bytes, to be freed; NULL: none. */
-static void *damaged(const char *bytes, size_t length, size_t *out_length)
+static void *damaged(const char *bytes, size_t length, char *const *at, size_t *out_length)
 {
     char error[400];
     void *out = NULL;
@@ -40,7 +64,7 @@ static void *damaged(const char *bytes, size_t length, size_t *out_length)
         }
         cw_bundle_destroy(bundle);
     } else if (cw_plan_decode(bytes, length, &plan, error, sizeof(error)) == CW_OK) {
-        if (plan_damage(plan)) {
+        if (at == NULL ? plan_damage(plan) : plan_damage_at(plan, (enum mutation)atoi(at[0]), (uint32_t)atoi(at[1]))) {
             (void)cw_plan_encode(plan, &out, out_length);
         }
         cw_plan_destroy(plan);
@@ -50,15 +74,16 @@ static void *damaged(const char *bytes, size_t length, size_t *out_length)
 
 int main(int argc, char **argv)
 {
+    if (argc != 3 && argc != 5) {
+        fprintf(stderr, "usage: damage IN OUT [KIND SITE], IN a plan or a bundle\n");
+        return 2;
+    }
     size_t length = 0;
     size_t out_length = 0;
-    char *bytes = argc == 3 ? cw_settings_read(argv[1], FILE_MAX, &length) : NULL;
-    void *out = bytes != NULL ? damaged(bytes, length, &out_length) : NULL;
+    char *bytes = cw_settings_read(argv[1], FILE_MAX, &length);
+    void *out = bytes != NULL ? damaged(bytes, length, argc == 5 ? argv + 3 : NULL, &out_length) : NULL;
     bool written = out != NULL && cw_settings_write(argv[2], out, out_length);
     free(bytes);
     free(out);
-    if (!written) {
-        fprintf(stderr, "usage: damage IN OUT, IN a plan or a bundle that can be damaged\n");
-    }
-    return written ? 0 : 2;
+    return written ? 0 : 1;
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""plan_usage.py CAUSEWAY DAMAGE: `causeway plan` builds, checks, prices, runs and draws plans; it refuses what is wrong in one line.
+DAMAGE is tests/schedules/damage.c."""
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import HANG_S, exit_code, expect
+
+causeway, damage = map(os.path.abspath, sys.argv[1:3])
+MUTATIONS, SITES, SITES_APART = 18, 12, 5
+
+
+def plan(words):
+    return subprocess.run([causeway, "plan", *shlex.split(words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, check=False)
+
+
+def passes(words, prints="", code=0):
+    result = plan(words)
+    expect(result.returncode == code and prints in result.stdout, f"plan {words}: exit code {code} and {prints!r}, not {result.returncode}: {result.stdout}")
+
+
+def build(words, file="x.plan"):
+    passes(f"build --collective {words} -o {shlex.quote(file)}")
+
+
+def refused(words, *named):
+    """Exit code 2, and one line that says what is wrong."""
+    result = plan(words)
+    expect(result.returncode == 2 and all(name in result.stdout for name in named) and result.stdout.startswith("causeway plan") and result.stdout.count("\n") == 1,
+           f"plan {words} is refused with {named}, not {result.returncode}: {result.stdout}")
+
+
+def write(name, data):
+    with open(name, "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
+
+
+def the_whole_way():
+    passes("list", "segmented-chain")
+    build("bcast --algorithm segmented-chain --ranks 16 --root 3 --size 100003")
+    for words, prints in (("check x.plan", "passed"), ("check x.plan --json", '"passed":true'), ("dump x.plan --rank 4", "repeat 13 times"),
+                          ("price x.plan --network gigabit", "closed form"), ("run x.plan --seeds 3", ""), ("run x.plan --over puts --loss 1%", ""),
+                          ("draw x.plan -o x.svg", ""), ("choose --collective allreduce --ranks 12 --size 1M -o best.plan", " 1. "), ("check best.plan", "passed"),
+                          ("networks --json", '"latency_ns"')):
+        passes(words, prints)
+    with open("x.svg", encoding="utf-8") as file:
+        expect(file.read().endswith("</svg>\n"), "the picture is complete")
+    build("alltoall --algorithm greedy --ranks 3 --counts 0,5,6,7,0,1K,9,10,0", "a.plan")
+    passes("draw a.plan --matrix -o -", "phase 1")
+    build("bcast --algorithm clusters-heads --clusters 4,3 --senders 2 --ranks 7 --size 1000", "c.plan")
+    passes("check c.plan", "passed")
+
+
+def files_that_are_no_plans():
+    build("gather --algorithm binomial --ranks 5 --size 100")
+    with open("x.plan", "rb") as file:
+        data = file.read()
+    for name, bad, named in (("short.plan", data[:100], "cut off"), ("altered.plan", data[:60] + b"X" + data[61:], "altered"), ("text.plan", "text\n", "no plan file")):
+        write(name, bad)
+        refused(f"check {name}", named)
+    refused("price nowhere.plan", "nowhere.plan")
+    refused("draw . -o y.svg", "cannot be read")
+    refused("dump x.plan --rank 5", "rank")
+
+
+def counts_are_read_strictly():
+    scatter = "build --collective scatter --algorithm flat --ranks 4 -o x.plan --counts"
+    for counts, named in (("1,,3,4", "line 1, entry 2"), ("1,2,3,4,", "a count is missing"), (",1,2,3,4", "entry 1"), ("1,2,3,", "a count is missing"), ("", "0 of 4"),
+                          ("1,2,3,4,5", "more counts"), ("1,2,x,4", "entry 3, x"), ("1,-2,3,4", "entry 2, -2"), ("1,2;3,4,5", "entry 2, 2;3"), ("1,2,3", "3 of 4"),
+                          ("1,2,3,6000000000000000000000000000000000000000000", "entry 4, 6000"),
+                          ("1,2,3,00000000000000000000000000000007K", "entry 4, 0000")):  # 31 characters of it would have been a size
+        refused(f"{scatter} '{counts}'", named)
+    write("counts.txt", "1 2,\n3, 4\n")
+    write("holes.txt", "1, 2,\n,3, 4\n")
+    passes(f"{scatter} @counts.txt")
+    passes("dump x.plan", "counts: 1, 2, 3, 4\n")
+    refused(f"{scatter} @holes.txt", "line 2, entry 3")
+    for words, named in (("scatter --ranks 2 --element 4 --counts 8,6", "entry 2, 6"), ("bcast --ranks 4 --clusters 2,2, --size 1", "--clusters"),
+                         ("bcast --ranks 4 --clusters ' 2,2' --size 1", "--clusters"), ("bcast --ranks 3 --clusters 1,1,1 --via 0-2:1, --size 1", "--via")):
+        refused(f"build --algorithm flat -o x.plan --collective {words}", named)
+
+
+def options_that_do_not_fit():
+    for words, named in (("scatter --algorithm flat --size 8 --counts 1,2", "both --size and --counts"), ("barrier --algorithm tree --size 8", "--size"),
+                         ("bcast --algorithm flat --counts 1,2", "give one size"), ("bcast --algorithm flat", "--size"), ("none --algorithm flat --size 1", "no such collective"),
+                         ("bcast --algorithm none --size 1", "segmented-chain"), ("bcast --algorithm flat --root 2 --size 1", "root"),
+                         ("bcast --algorithm clusters-heads --size 1", "two clusters"), ("bcast --algorithm flat --clusters 2,3 --size 1", "clusters"),
+                         ("reduce --algorithm ring --ordered --size 4", "commutative"), ("bcast --algorithm flat --size 10 --element 4", "--element")):
+        refused(f"build -o x.plan --ranks 2 --collective {words}", named)
+    for option in ("--segment 4", "--degree 2", "--concurrency 2", "--senders 1", "--threshold 1"):
+        refused(f"build --collective bcast --algorithm flat --ranks 2 --size 8 -o x.plan {option}", option.split()[0])
+    refused("choose --collective scatter --ranks 2 --size 8 --counts 1,2", "both --size and --counts")
+    refused("choose --collective bcast --ranks 4 --size 10 --network none", "gigabit")
+    refused("none", "unknown subcommand")
+    build("alltoall --algorithm direct --ranks 2 --size 8")
+    refused("run x.plan --loss 1%", "--over puts")
+    refused("run x.plan --over puts --eager-buffers=2", "--over memory")
+    refused("draw x.plan --matrix --network wan -o x.svg", "--matrix")
+
+
+def networks_with_unknown_keys():
+    write("wan.json", plan("networks wan --json").stdout)
+    build("bcast --algorithm flat --ranks 3 --size 8")
+    passes("price x.plan --network @wan.json", "rank")
+    write("top.json", '{"lan": {"latency_ns": 1, "points": [[0, 1, 1, 1]]}, "port": 2}')
+    write("inner.json", '{"lan": {"latency": 1, "points": [[0, 1, 1, 1]]}}')
+    refused("price x.plan --network @top.json", "unknown key: port (known here: name lan wan ports")
+    refused("price x.plan --network @inner.json", "unknown key: lan.latency (known here: latency_ns points")
+
+
+def more_than_memory_holds():
+    for words, named in (("alltoall --algorithm pairwise --size 8", "too much memory"), ("allgather --algorithm ring --size 8", "too much memory"),
+                         ("alltoall --algorithm direct --counts 1,2", "2 of 1000000000000")):
+        refused(f"build -o x.plan --ranks 1000000 --collective {words}", named)
+    build("bcast --algorithm flat --ranks 2 --size 1G")
+    build("bcast --algorithm flat --ranks 30 --size 1G")
+    passes("run x.plan", "8 GiB", code=3)
+    result = plan("run x.plan --first-seed 9")
+    expect(result.returncode == 3 and "seed" not in result.stdout, f"nothing was run with a seed: {result.stdout}")
+
+
+def failures_are_seen_again():
+    """The command that a failing run prints can be typed as it is, and fails in the same way."""
+    build("bcast --algorithm flat --ranks 3 --size 8", "an odd name.plan")
+    # no time is enough for this loss: the run fails, not the plan
+    first = plan("run 'an odd name.plan' --over puts --first-seed 7 --seeds=3 --loss 99%")
+    said, _, again = first.stdout.partition("again: causeway plan ")
+    expect(first.returncode == 1 and again.splitlines()[:1] == ["run --over puts --loss 99% 'an odd name.plan' --seeds 1 --first-seed 7"], f"a run fails: {first.stdout}")
+    second = plan(again.partition("\n")[0])
+    expect(second.returncode == 1 and said.splitlines()[:1] == second.stdout.splitlines()[:1], f"it fails again: {second.stdout}")
+
+
+def wrong_plans_with_right_checksums():
+    """A plan that the checker refuses can be dumped, and nothing else."""
+    faults = 0
+    for words in ("bcast --algorithm segmented-chain --segment 40", "allreduce --algorithm rabenseifner", "alltoall --algorithm greedy-barriers"):
+        build(words + " --ranks 4 --element 4 --eager 16 --size 160", "right.plan")
+        for place in range(0, MUTATIONS * SITES, SITES_APART):
+            found = subprocess.run([damage, "right.plan", "m.plan", str(place // SITES), str(place % SITES)], capture_output=True, text=True, timeout=HANG_S, check=False)
+            if found.returncode != 0:
+                continue
+            faults += 1
+            passes("check m.plan", found.stdout.strip(), code=1)
+            passes("dump m.plan")
+            for other in ("price m.plan", "draw m.plan -o m.svg", "run m.plan --seeds 1", "run m.plan --over puts --seeds 1"):
+                refused(other, "the plan is wrong: ")
+    expect(faults > 10, f"many of the changes are faults: {faults}")
+
+
+def what_is_printed():
+    build("alltoall --algorithm direct --ranks 3 --counts 0,5,5,7,7,7,7,7,7")
+    passes("dump x.plan", "counts of rank 0: 0, 2 x 5\ncounts of ranks 1 to 2: 3 x 7\n")
+    passes("choose --collective bcast --ranks 4 --size 1K", "--eager 4096")
+    passes("choose --collective bcast --ranks 4 --size 1K --eager all", "--eager all")
+    passes("list --collective alltoall", "; of use only where --counts differ")
+    passes("draw --help", "drawn as bands")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for test in (the_whole_way, files_that_are_no_plans, counts_are_read_strictly, options_that_do_not_fit, networks_with_unknown_keys, more_than_memory_holds,
+                 failures_are_seen_again, wrong_plans_with_right_checksums, what_is_printed):
+        test()
+    os.chdir("/")
+
+sys.exit(exit_code())
