@@ -1,37 +1,11 @@
 /* Reductions (MPI 5.0, 6.9 to 6.12) against a serial reference: predefined and user operations, commutative or not,
  * derived types, in place, all forms. */
-#include "tests/mpi/expect.h"
+#include "tests/mpi/conformance/forms.h"
 
 #include <string.h>
 
 static MPI_Comm comm;
 static int rank, size;
-
-static void finish(int form, MPI_Request *request)
-{
-    if (form == 1) {
-        MPI_Wait(request, MPI_STATUS_IGNORE);
-    } else if (form == 2) {
-        for (int run = 0; run < 2; run++) {
-            MPI_Start(request);
-            MPI_Wait(request, MPI_STATUS_IGNORE);
-        }
-        MPI_Request_free(request);
-    }
-}
-
-#define RUN(form, blocking, non_blocking, persistent) \
-    do {                                              \
-        MPI_Request request = MPI_REQUEST_NULL;       \
-        if ((form) == 0) {                            \
-            EXPECT_EQUAL(blocking, MPI_SUCCESS);      \
-        } else if ((form) == 1) {                     \
-            EXPECT_EQUAL(non_blocking, MPI_SUCCESS);  \
-        } else {                                      \
-            EXPECT_EQUAL(persistent, MPI_SUCCESS);    \
-        }                                             \
-        finish(form, &request);                       \
-    } while (0)
 
 /* x -> a x + b modulo a prime: composing is associative, and does not commute. */
 struct affine {

@@ -151,21 +151,35 @@ static void other_arp_is_not_answered(void **state)
 
 /* ---- echo ---- */
 
-static void v4_echo_is_answered(void **state)
+typedef uint32_t echo_writer(uint8_t *frame, uint32_t type, uint32_t limit, const struct party *to,
+                             const struct party *from, uint32_t sequence, uint32_t bytes);
+
+static void echo_is_answered(echo_writer *put, uint32_t request, uint32_t reply, const struct party *own,
+                             const struct party *other, uint32_t bytes_max)
 {
-    static const uint32_t sizes[] = {0, 1, 17, 56, MTU - 28};
+    const uint32_t sizes[] = {0, 1, 17, 56, bytes_max};
     struct bench bench;
-    bench_open(&bench, &v4_own);
+    bench_open(&bench, own);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         uint32_t sequence = 0xfff0 + (uint32_t)i;
-        bench.bytes = v4_echo_put(bench.frame, 8, 3, &v4_own, &v4_other, sequence, sizes[i]);
-        answer_expect(&bench, v4_echo_put(bench.wanted, 0, 64, &v4_other, &v4_own, sequence, sizes[i]));
+        bench.bytes = put(bench.frame, request, 3, own, other, sequence, sizes[i]);
+        answer_expect(&bench, put(bench.wanted, reply, 64, other, own, sequence, sizes[i]));
     }
-    bench.bytes = v4_echo_put(bench.frame, 8, 3, &v4_own, &v4_other, 1, MTU - 28 + 1);
+    bench.bytes = put(bench.frame, request, 3, own, other, 1, bytes_max + 1);
     verdict_expect(&bench, CW_RESOLVE_FOREIGN);
-    bench.bytes = v4_echo_put(bench.frame, 8, 3, &v4_own, &v4_other, 1, 16);
+    bench.bytes = put(bench.frame, request, 3, own, other, 1, 16);
     cuts_are_no_questions(&bench);
     cw_resolve_destroy(bench.resolve);
+}
+
+static void v4_echo_is_answered(void **state)
+{
+    echo_is_answered(v4_echo_put, 8, 0, &v4_own, &v4_other, MTU - 28);
+}
+
+static void v6_echo_is_answered(void **state)
+{
+    echo_is_answered(v6_echo_put, 128, 129, &v6_own, &v6_other, MTU - 48);
 }
 
 static void other_icmp_is_not_answered(void **state)
@@ -209,23 +223,6 @@ static void other_icmp_is_not_answered(void **state)
         bench.frame[at] ^= 0x10;
         assert_int_not_equal(take(&bench, &answer, &bytes), CW_RESOLVE_ANSWERED);
     }
-    cw_resolve_destroy(bench.resolve);
-}
-
-static void v6_echo_is_answered(void **state)
-{
-    static const uint32_t sizes[] = {0, 1, 17, 56, MTU - 48};
-    struct bench bench;
-    bench_open(&bench, &v6_own);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        uint32_t sequence = 0xfff0 + (uint32_t)i;
-        bench.bytes = v6_echo_put(bench.frame, 128, 3, &v6_own, &v6_other, sequence, sizes[i]);
-        answer_expect(&bench, v6_echo_put(bench.wanted, 129, 64, &v6_other, &v6_own, sequence, sizes[i]));
-    }
-    bench.bytes = v6_echo_put(bench.frame, 128, 3, &v6_own, &v6_other, 1, MTU - 48 + 1);
-    verdict_expect(&bench, CW_RESOLVE_FOREIGN);
-    bench.bytes = v6_echo_put(bench.frame, 128, 3, &v6_own, &v6_other, 1, 16);
-    cuts_are_no_questions(&bench);
     cw_resolve_destroy(bench.resolve);
 }
 
