@@ -567,9 +567,8 @@ enum cw_counter {
 /* The value of a counter since creation. */
 uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter counter);
 
-/* "retransmitted" and the like; the meaning in one line. NULL for a number out of range. */
+/* "retransmitted" and the like. NULL for a number out of range. */
 const char *cw_counter_name(enum cw_counter counter);
-const char *cw_counter_meaning(enum cw_counter counter);
 
 /* Fixed memory of an endpoint: bytes of the endpoint itself and bytes per peer, connected or not, and per connection in
  * use at the least. */

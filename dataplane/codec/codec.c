@@ -87,12 +87,6 @@ bool cw_codec_takes(enum cw_codec codec, enum cw_element element)
     return (codecs[codec]->elements >> element & 1) != 0;
 }
 
-uint32_t cw_element_bytes(enum cw_element element)
-{
-    static const uint8_t bytes[CW_ELEMENTS] = {1, 2, 4, 8, 4, 8};
-    return bytes[element];
-}
-
 struct cw_codec_plan cw_codec_plan(struct cw_codec_scratch *scratch, enum cw_codec codec, enum cw_element element,
                                    const void *sample, uint32_t bytes)
 {

@@ -54,9 +54,6 @@ enum cw_codec cw_codec_named(const char *name);
 /* True if the codec takes such elements at all: LORENZO and DFCM want numbers. */
 bool cw_codec_takes(enum cw_codec codec, enum cw_element element);
 
-/* Bytes of an element; 1 of BYTES. */
-uint32_t cw_element_bytes(enum cw_element element);
-
 /* Finds the parameter by which the codec makes least of a sample (at most CW_CODEC_SAMPLE bytes of it are looked at).
  * The codec must take the element. */
 struct cw_codec_plan cw_codec_plan(struct cw_codec_scratch *scratch, enum cw_codec codec, enum cw_element element,

@@ -278,25 +278,15 @@ uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter
     return endpoint->counters[counter];
 }
 
-struct counter_text {
-    const char *name;
-    const char *meaning;
-};
-
-static const struct counter_text counter_texts[CW_COUNTER_COUNT] = {
-#define CW_COUNTER_TEXT(name, meaning) [CW_COUNTER_##name] = {#name, meaning},
-    CW_COUNTERS(CW_COUNTER_TEXT)
-#undef CW_COUNTER_TEXT
+static const char *const counter_names[CW_COUNTER_COUNT] = {
+#define CW_COUNTER_NAME(name, meaning) [CW_COUNTER_##name] = #name,
+    CW_COUNTERS(CW_COUNTER_NAME)
+#undef CW_COUNTER_NAME
 };
 
 const char *cw_counter_name(enum cw_counter counter)
 {
-    return counter < CW_COUNTER_COUNT ? counter_texts[counter].name : NULL;
-}
-
-const char *cw_counter_meaning(enum cw_counter counter)
-{
-    return counter < CW_COUNTER_COUNT ? counter_texts[counter].meaning : NULL;
+    return counter < CW_COUNTER_COUNT ? counter_names[counter] : NULL;
 }
 
 /* What is handed out last is used first, so that objects beyond the most there ever were at a time stay untouched. */

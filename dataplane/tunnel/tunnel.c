@@ -413,23 +413,13 @@ uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream)
     return out->queue.frames + (out->staged.bytes > 0 ? out->staged.frames : 0) + tunnel_out_under_way(out);
 }
 
-struct counter_text {
-    const char *name;
-    const char *meaning;
-};
-
-static const struct counter_text texts[] = {
-#define COUNTER_TEXT(name, text, meaning) {#text, meaning},
-    CW_TUNNEL_COUNTERS(COUNTER_TEXT)
-#undef COUNTER_TEXT
+static const char *const counter_names[] = {
+#define COUNTER_NAME(name, text, meaning) #text,
+    CW_TUNNEL_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
 };
 
 const char *cw_tunnel_counter_name(enum cw_tunnel_counter counter)
 {
-    return counter < CW_TUNNEL_COUNTER_COUNT ? texts[counter].name : NULL;
-}
-
-const char *cw_tunnel_counter_meaning(enum cw_tunnel_counter counter)
-{
-    return counter < CW_TUNNEL_COUNTER_COUNT ? texts[counter].meaning : NULL;
+    return counter < CW_TUNNEL_COUNTER_COUNT ? counter_names[counter] : NULL;
 }

@@ -134,6 +134,5 @@ uint64_t cw_tunnel_queue_bytes(const struct cw_tunnel *tunnel, uint32_t stream);
 /* Frames taken, neither dropped nor known to be at the peer. */
 uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream);
 
-/* "dropped_full" and the like, and the meaning in one line. */
+/* "dropped_full" and the like. */
 const char *cw_tunnel_counter_name(enum cw_tunnel_counter counter);
-const char *cw_tunnel_counter_meaning(enum cw_tunnel_counter counter);
