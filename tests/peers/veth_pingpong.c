@@ -1,4 +1,4 @@
-/* Latency and bandwidth between two ranks, for any MPI library: what tests/peers/veth.py compiles with each mpicc.
+/* Latency and bandwidth between two ranks, for any MPI library: what the scripts of this folder compile with each mpicc.
  *
  *    veth_pingpong SECONDS [BYTES...]     half a round trip and a stream of messages for each size
  *

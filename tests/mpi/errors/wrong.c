@@ -1,4 +1,4 @@
-/* A program that ends in the way that its argument names; test_errors.c looks at what becomes of the job. */
+/* A program that ends in the way that its argument names; errors_usage.py looks at what becomes of the job. */
 #include <dirent.h>
 #include <mpi.h>
 #include <sched.h>
