@@ -21,7 +21,6 @@ enum { NODE_CORES_MAX = 8, NODE_CROSSING_SLOTS = 256 };
 
 enum node_crossing_kind {
     NODE_CROSSING_FRAME, /* to a rank, or to members of a group */
-    NODE_CROSSING_ALL,   /* to every rank: what routers and switches ask */
     NODE_CROSSING_JOIN,  /* to the first thread: a multicast MAC address */
     NODE_CROSSING_LEAVE,
 };

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
@@ -62,18 +61,11 @@ static void dataplane_call(struct node_dataplane *dataplane, void (*call)(struct
 
 /* ---- the thread ---- */
 
-/* Silences those that were rung; one that its client has broken rings no more. */
+/* Forgets that they were rung. They are not read, which a client could make wait: each ring is told once (EPOLLET). */
 static void bells_quiet(struct node_dataplane *dataplane)
 {
     struct epoll_event events[BELLS];
-    int count = epoll_wait(dataplane->bells, events, BELLS, 0);
-    for (int i = 0; i < count; i++) {
-        char rings[64];
-        ssize_t got = recv(events[i].data.fd, rings, sizeof(rings), MSG_DONTWAIT);
-        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-            (void)epoll_ctl(dataplane->bells, EPOLL_CTL_DEL, events[i].data.fd, NULL);
-        }
-    }
+    (void)epoll_wait(dataplane->bells, events, BELLS, 0);
 }
 
 static void dataplane_sleep(struct node_dataplane *dataplane, uint64_t timeout_ns)
@@ -90,7 +82,7 @@ static void dataplane_sleep(struct node_dataplane *dataplane, uint64_t timeout_n
         is_busy = cw_cable_arm(dataplane->leases[i]->cable) || is_busy;
     }
     is_busy = (crossing != NULL && node_crossing_arm(crossing, dataplane->config.number)) || is_busy;
-    node_groups_renew(dataplane);
+    node_groups_renew(dataplane, cw_clock_ns());
     if (!is_busy && atomic_load_explicit(&dataplane->is_called, memory_order_acquire) == 0) {
         cw_port_sleep_alarm(dataplane->config.nic, timeout_ns, &alarm);
         bells_quiet(dataplane);
@@ -115,7 +107,7 @@ static void *dataplane_run(void *context)
         uint64_t now_ns = cw_clock_ns();
         call_take(dataplane);
         if (now_ns >= groups_ns) {
-            node_groups_renew(dataplane);
+            node_groups_renew(dataplane, now_ns);
             groups_ns = now_ns + GROUPS_NS;
         }
         if (node_forward(dataplane, now_ns) > 0) {
@@ -144,7 +136,6 @@ static void *dataplane_run(void *context)
 
 struct lease_call {
     struct node_lease *lease;
-    struct node_counters *counters;
     int status;
 };
 
@@ -177,7 +168,7 @@ static void lease_add(struct node_dataplane *dataplane, void *context)
         call->status = CW_ERROR_LIMIT;
         return;
     }
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = lease->bell};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = lease->bell};
     if (epoll_ctl(dataplane->bells, EPOLL_CTL_ADD, lease->bell, &event) != 0) {
         call->status = CW_ERROR_SYSTEM;
         return;
@@ -202,7 +193,7 @@ static void lease_remove(struct node_dataplane *dataplane, void *context)
         (void)node_forward(dataplane, cw_clock_ns());
     }
     node_groups_drop(dataplane, lease);
-    (void)epoll_ctl(dataplane->bells, EPOLL_CTL_DEL, lease->bell, NULL); /* it may be out already */
+    (void)epoll_ctl(dataplane->bells, EPOLL_CTL_DEL, lease->bell, NULL);
     for (uint32_t i = 0; i < lease->ports; i++) {
         dataplane->lease_of[lease->first + i] = 0;
     }
@@ -217,11 +208,12 @@ static void lease_remove(struct node_dataplane *dataplane, void *context)
     }
 }
 
-static void lease_count(struct node_dataplane *dataplane, void *context)
+static void leases_count(struct node_dataplane *dataplane, void *context)
 {
-    struct lease_call *call = context;
-    (void)dataplane;
-    *call->counters = call->lease->counters;
+    (void)context;
+    for (uint32_t i = 0; i < dataplane->lease_count; i++) {
+        dataplane->leases[i]->shown = dataplane->leases[i]->counters;
+    }
 }
 
 static void lease_find_broken(struct node_dataplane *dataplane, void *context)
@@ -249,10 +241,9 @@ void node_lease_remove(struct node_lease *lease)
     dataplane_call(lease->dataplane, lease_remove, &call);
 }
 
-void node_lease_counters(const struct node_lease *lease, struct node_counters *counters)
+void node_leases_count(struct node_dataplane *dataplane)
 {
-    struct lease_call call = {.lease = (struct node_lease *)(uintptr_t)lease, .counters = counters};
-    dataplane_call(lease->dataplane, lease_count, &call);
+    dataplane_call(dataplane, leases_count, NULL);
 }
 
 struct node_lease *node_lease_broken(struct node_dataplane *dataplane)
@@ -282,6 +273,17 @@ bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uin
     return call.is_known;
 }
 
+static void hop_forget(struct node_dataplane *dataplane, void *context)
+{
+    cw_resolve_forget(dataplane->config.resolve, context);
+}
+
+void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip)
+{
+    struct cw_ip copy = *ip;
+    dataplane_call(dataplane, hop_forget, &copy);
+}
+
 static void foreign_count(struct node_dataplane *dataplane, void *context)
 {
     *(uint64_t *)context = dataplane->foreign;
@@ -305,6 +307,7 @@ int node_dataplane_open(const struct node_dataplane_config *config, struct node_
     }
     made->config = *config;
     made->meter.rate_bps = config->rate_bps;
+    made->barred_ns = UINT64_MAX;
     if (config->count > 1) {
         cw_port_claim(config->nic, &(struct cw_port_claim){
                                        .ip = config->ip,

@@ -8,9 +8,10 @@
  *
  * Invariants
  *  - A frame of a rank is copied, then looked at, then sent: what the rank writes meanwhile does not count. It leaves
- *    only if it says that it comes from this host and one of the rank's UDP ports.
- *  - Whether a rank sends or receives much or nothing, the others get their shares. What a rank has no room for is
- *    dropped, and counted.
+ *    only if it has one of the forms of packet.h and says that it comes from this host and one of the rank's UDP ports.
+ *  - Whether a rank sends or receives much or nothing, the others get their shares. All that a thread does for a rank
+ *    is charged to its user: frames that leave, each copy for a rank of this host, frames that are refused, groups that
+ *    change. What a rank has no room for is dropped, and counted.
  *  - Nothing here knows sessions, or what is acknowledged.
  *
  * Order of calls: node_dataplane_open { node_lease_..., node_hop_want }*
@@ -32,13 +33,21 @@ enum { NODE_LEASES_MAX = 1024, NODE_SHARES_MAX = 128 };
 struct node_counters {
     uint64_t out_frames, out_bytes;
     uint64_t in_frames, in_bytes;
-    uint64_t refused; /* of the rank: not from its ports, or no packets of ours */
+    uint64_t refused; /* of the rank: not from its ports, or of a form that is not allowed */
     uint64_t dropped; /* to the rank, which had no room */
 };
 
+/* What a user may have a thread do beside moving frames. */
+#define NODE_REFUSAL_NS      1000000ull   /* a lease waits so long after a frame that is refused or is for nobody */
+#define NODE_GROUP_CHANGE_NS 1000000ull   /* a group that is joined or left costs so much of the user's budget */
+#define NODE_GROUP_BURST_NS  128000000ull /* ... which lets so much be owed */
+enum { NODE_USER_GROUPS_MAX = 256 /* memberships of all leases of a user, on a thread */ };
+
 /* A user's part of the NIC. */
 struct node_share {
-    struct node_turn turn;   /* first */
+    struct node_turn turn; /* first */
+    struct node_budget refusals, group_changes;
+    uint32_t group_count;    /* of all its leases */
     struct node_round round; /* of its leases */
     struct node_turn *turns[NODE_LEASES_MAX];
 };
@@ -50,7 +59,7 @@ struct node_lease {
     struct node_dataplane *dataplane; /* that serves it */
     uint16_t first;
     uint16_t ports;
-    int bell; /* the end that is read: the other one is the client's */
+    int bell; /* an eventfd, which the client has, too */
     /* the dataplane's */
     uint32_t frame_count, frame_at;
     struct cw_cable_frame frames[CW_PORT_BURST_MAX];
@@ -58,6 +67,7 @@ struct node_lease {
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
     struct node_counters counters;
+    struct node_counters shown; /* written by node_leases_count */
 };
 
 struct node_dataplane_config {
@@ -95,12 +105,14 @@ void node_dataplane_close(struct node_dataplane *dataplane);
  * one of the caller's that lives as long. CW_OK; CW_ERROR_LIMIT: there are NODE_LEASES_MAX; CW_ERROR_SYSTEM. */
 int node_lease_add(struct node_dataplane *dataplane, struct node_lease *lease, struct node_share *share);
 void node_lease_remove(struct node_lease *lease);
-void node_lease_counters(const struct node_lease *lease, struct node_counters *counters);
+/* Has the counters of all its leases put where others may read them (lease->shown). */
+void node_leases_count(struct node_dataplane *dataplane);
 /* One whose memory made no sense, and that is served no more; NULL: there is none. */
 struct node_lease *node_lease_broken(struct node_dataplane *dataplane);
 
-/* With `resolve`: has a next hop looked for. True: it is known. */
+/* With `resolve`: has a next hop looked for, until it is forgotten. True: it is known. */
 bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uint8_t mac[6]);
+void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip);
 
 /* Frames that came in for nobody. */
 uint64_t node_dataplane_foreign(struct node_dataplane *dataplane);

@@ -13,7 +13,8 @@ struct node_dataplane {
     struct node_turn *share_turns[NODE_SHARES_MAX];
     struct node_round shares; /* that have leases */
     struct node_meter meter;  /* of the NIC */
-    uint32_t pending_count;   /* frames that the NIC has not taken yet */
+    uint64_t barred_ns;     /* when the first lease that waits for its user's budget may go on; UINT64_MAX: none does */
+    uint32_t pending_count; /* frames that the NIC has not taken yet */
     struct cw_transmit pending[CW_PORT_BURST_MAX];
     uint64_t foreign;
     uint32_t refused_count; /* groups that the NIC did not take, of other threads, who know nothing of it */
@@ -35,7 +36,7 @@ struct node_dataplane {
 /* forward.c: moves what there is. Returns how many frames it moved. */
 uint32_t node_forward(struct node_dataplane *dataplane, uint64_t now_ns);
 /* Lets in the groups that ranks have joined since, and no longer those that all have left. */
-void node_groups_renew(struct node_dataplane *dataplane);
+void node_groups_renew(struct node_dataplane *dataplane, uint64_t now_ns);
 void node_groups_drop(struct node_dataplane *dataplane, struct node_lease *lease);
 /* When something that waits may go; UINT64_MAX: nothing waits. */
 uint64_t node_forward_deadline(const struct node_dataplane *dataplane, uint64_t now_ns);

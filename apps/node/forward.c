@@ -3,9 +3,12 @@
 
 #include "apps/node/dataplane_private.h"
 #include "apps/node/packet.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/limits.h"
 
 #define FULL_RETRY_NS 20000ull
+
+enum { FRAME_BYTES_MIN = 60 /* Ethernet's, without the checksum */ };
 
 static void port_flush(struct node_dataplane *dataplane)
 {
@@ -36,34 +39,34 @@ static bool is_member(const struct node_lease *lease, const uint8_t mac[6])
     return false;
 }
 
-/* A copy to each member on this host but who has sent it. */
-static bool members_give(struct node_dataplane *dataplane, const struct node_lease *sender, const uint8_t *frame,
-                         uint32_t length)
+/* A copy to each member on this host but who has sent it. How many. */
+static uint32_t members_give(struct node_dataplane *dataplane, const struct node_lease *sender, const uint8_t *frame,
+                             uint32_t length)
 {
-    bool any = false;
+    uint32_t copies = 0;
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
         struct node_lease *lease = dataplane->leases[i];
         if (lease != sender && is_member(lease, frame)) {
             lease_give(lease, frame, length);
-            any = true;
+            copies++;
         }
     }
-    return any;
+    return copies;
 }
 
-/* To the other threads, those that have members. True: some has taken it. */
-static bool group_cross(struct node_dataplane *dataplane, enum node_crossing_kind kind, const uint8_t *frame,
-                        uint32_t length)
+/* To the other threads, those that have members. To how many members at most; 0: no thread has taken it. */
+static uint32_t group_cross(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length)
 {
     const struct node_dataplane_config *config = &dataplane->config;
-    bool any = false;
+    uint32_t copies = 0;
     for (uint32_t to = 0; to < config->count && config->crossing != NULL; to++) {
-        bool wants = kind == NODE_CROSSING_ALL || node_crossing_members(config->crossing, to) > 0;
-        if (to != config->number && wants) {
-            any = node_crossing_put(config->crossing, config->number, to, kind, frame, length) || any;
+        uint32_t members = to == config->number ? 0 : node_crossing_members(config->crossing, to);
+        if (members > 0 &&
+            node_crossing_put(config->crossing, config->number, to, NODE_CROSSING_FRAME, frame, length)) {
+            copies += members;
         }
     }
-    return any;
+    return copies;
 }
 
 /* A frame to a UDP port of another thread's. False: it is none, or has no room there. */
@@ -79,14 +82,6 @@ static struct node_lease *lease_at(const struct node_dataplane *dataplane, uint1
 {
     uint16_t number = dataplane->lease_of[udp_port];
     return number == 0 ? NULL : dataplane->leases[number - 1];
-}
-
-/* What routers and switches ask. */
-static void all_give(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length)
-{
-    for (uint32_t i = 0; i < dataplane->lease_count; i++) {
-        lease_give(dataplane->leases[i], frame, length);
-    }
 }
 
 /* ---- from the NIC ---- */
@@ -113,13 +108,8 @@ static void frame_take(struct node_dataplane *dataplane, const uint8_t *frame, u
 {
     const struct node_packet packet = node_packet_read(frame, length);
     if (packet.kind == NODE_PACKET_UDP && packet.is_group && packet.to_port == CW_UDP_PORT) {
-        bool any = group_cross(dataplane, NODE_CROSSING_FRAME, frame, length);
-        dataplane->foreign += !members_give(dataplane, NULL, frame, length) && !any;
-        return;
-    }
-    if (packet.kind == NODE_PACKET_REPORT && packet.is_group && dataplane->config.answers) {
-        (void)group_cross(dataplane, NODE_CROSSING_ALL, frame, length);
-        all_give(dataplane, frame, length);
+        uint32_t copies = group_cross(dataplane, frame, length) + members_give(dataplane, NULL, frame, length);
+        dataplane->foreign += copies == 0;
         return;
     }
     bool is_to_host =
@@ -148,52 +138,113 @@ static uint32_t port_take(struct node_dataplane *dataplane, uint64_t now_ns)
 
 /* ---- from ranks ---- */
 
-/* Whether a rank may send this: `frame` is the node's own copy. */
+/* Whether a rank may send this datagram: `frame` is the node's own copy. */
 static bool is_its_own(const struct node_dataplane *dataplane, const struct node_lease *lease, const uint8_t *frame,
-                       const struct node_packet *packet)
+                       uint32_t length, const struct node_packet *packet)
 {
     const struct node_dataplane_config *config = &dataplane->config;
-    if (memcmp(frame + 6, config->mac, 6) != 0 || !cw_ip_is_equal(&packet->from, &config->ip)) {
-        return false;
-    }
-    if (packet->kind == NODE_PACKET_REPORT) {
-        return packet->is_group && config->answers;
-    }
-    return packet->kind == NODE_PACKET_UDP && packet->from_port >= lease->first &&
-           packet->from_port - lease->first < lease->ports;
+    uint32_t padded = packet->bytes > FRAME_BYTES_MIN ? packet->bytes : (uint32_t)FRAME_BYTES_MIN;
+    return packet->kind == NODE_PACKET_UDP && length <= padded && memcmp(frame + 6, config->mac, 6) == 0 &&
+           cw_ip_is_equal(&packet->from, &config->ip) && packet->from_port >= lease->first &&
+           packet->from_port - lease->first < lease->ports && (!packet->is_group || packet->to_port == CW_UDP_PORT);
 }
 
-/* True: the copy in `data` is to leave by the NIC. */
-static bool frame_sort(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t *data, uint32_t length)
+static bool has_member(const struct node_dataplane *dataplane, const uint8_t group[6])
 {
+    for (uint32_t i = 0; i < dataplane->lease_count; i++) {
+        if (is_member(dataplane->leases[i], group)) {
+            return true;
+        }
+    }
+    for (uint32_t to = 0; to < dataplane->config.count && dataplane->config.crossing != NULL; to++) {
+        if (to != dataplane->config.number && node_crossing_members(dataplane->config.crossing, to) > 0) {
+            return true; /* maybe of another group */
+        }
+    }
+    return false;
+}
+
+static void groups_renew(struct node_dataplane *dataplane, struct node_lease *lease, uint64_t now_ns);
+
+enum frame_fate { FRAME_REFUSED, FRAME_STAYS, FRAME_LEAVES };
+
+/* Who is a member may report it. A leave goes out if nobody here is one any more: it would take the group from the
+ * others. */
+static enum frame_fate report_sort(struct node_dataplane *dataplane, struct node_lease *lease,
+                                   const struct node_report *report, uint64_t now_ns)
+{
+    groups_renew(dataplane, lease, now_ns); /* it has just joined or left */
+    if (report->has_left) {
+        return has_member(dataplane, report->group) ? FRAME_STAYS : FRAME_LEAVES;
+    }
+    return is_member(lease, report->group) ? FRAME_LEAVES : FRAME_REFUSED;
+}
+
+/* What becomes of the copy in `data`. *copies: how many were made for ranks of this host. */
+static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t *data,
+                                  uint32_t length, uint64_t now_ns, uint32_t *copies)
+{
+    const struct node_dataplane_config *config = &dataplane->config;
     const struct node_packet packet = node_packet_read(data, length);
-    if (!is_its_own(dataplane, lease, data, &packet)) {
-        lease->counters.refused++;
-        return false;
+    struct node_report report;
+    *copies = 0;
+    if (config->answers && node_report_read(data, length, config->mac, &config->ip, &report)) {
+        return report_sort(dataplane, lease, &report, now_ns);
+    }
+    if (!is_its_own(dataplane, lease, data, length, &packet)) {
+        return FRAME_REFUSED;
     }
     if (packet.is_group) {
-        (void)members_give(dataplane, lease, data, length);
-        (void)group_cross(dataplane, NODE_CROSSING_FRAME, data, length);
-    } else if (cw_ip_is_equal(&packet.to, &dataplane->config.ip)) {
-        struct node_lease *to = lease_at(dataplane, packet.to_port);
-        if (to != NULL) {
-            lease_give(to, data, length);
-        } else {
-            (void)frame_cross(dataplane, packet.to_port, data, length);
-        }
-        lease->counters.out_frames++;
-        lease->counters.out_bytes += length;
-        return false;
+        *copies = members_give(dataplane, lease, data, length) + group_cross(dataplane, data, length);
+        return FRAME_LEAVES;
     }
-    lease->counters.out_frames++;
-    lease->counters.out_bytes += length;
-    return true;
+    if (!cw_ip_is_equal(&packet.to, &config->ip)) {
+        return FRAME_LEAVES;
+    }
+    struct node_lease *to = lease_at(dataplane, packet.to_port);
+    if (to != NULL) {
+        lease_give(to, data, length);
+    } else if (!frame_cross(dataplane, packet.to_port, data, length)) {
+        return FRAME_REFUSED; /* nobody has that port */
+    }
+    *copies = 1;
+    return FRAME_STAYS;
 }
 
-/* Looks which leases have frames. Returns whether any has. */
-static bool leases_look(struct node_dataplane *dataplane)
+/* What it has cost is the user's. A lease whose frame was refused waits, and the longer, the more of the user's are. */
+static void frame_charge(struct node_dataplane *dataplane, struct node_lease *lease, enum frame_fate fate,
+                         uint32_t length, uint32_t copies, uint64_t now_ns)
+{
+    struct node_share *share = lease->share;
+    uint32_t bytes = length + CW_ETHERNET_OVERHEAD_BYTES;
+    node_meter_charge(&dataplane->meter, now_ns, bytes);
+    for (uint32_t i = fate == FRAME_LEAVES ? 0 : 1; i <= copies; i++) {
+        node_turn_charge(&share->turn, now_ns, bytes);
+        node_turn_charge(&lease->turn, now_ns, bytes);
+    }
+    if (fate == FRAME_REFUSED) {
+        node_turn_charge(&share->turn, now_ns, bytes);
+        node_turn_charge(&lease->turn, now_ns, bytes);
+        node_budget_charge(&share->refusals, now_ns, NODE_REFUSAL_NS);
+        lease->turn.barred_ns = share->refusals.paid_ns;
+        lease->counters.refused++;
+    } else {
+        lease->counters.out_frames++;
+        lease->counters.out_bytes += length;
+    }
+}
+
+/* Whether its next frame may be looked at: a user has work only if one of the leases may, else the others would wait. */
+static bool may_look(const struct node_lease *lease, uint64_t now_ns)
+{
+    return lease->turn.has_work && lease->turn.barred_ns <= now_ns;
+}
+
+/* Looks which leases have frames. Returns whether any has one that may be looked at. */
+static bool leases_look(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     bool any = false;
+    dataplane->barred_ns = UINT64_MAX;
     for (uint32_t i = 0; i < dataplane->shares.count; i++) {
         dataplane->shares.turns[i]->has_work = false;
     }
@@ -204,8 +255,12 @@ static bool leases_look(struct node_dataplane *dataplane)
             lease->frame_count = cw_cable_receive(lease->cable, lease->frames, CW_PORT_BURST_MAX);
         }
         lease->turn.has_work = lease->frame_count > 0;
-        lease->share->turn.has_work = lease->share->turn.has_work || lease->turn.has_work;
-        any = any || lease->turn.has_work;
+        bool may = may_look(lease, now_ns);
+        if (lease->turn.has_work && !may && lease->turn.barred_ns < dataplane->barred_ns) {
+            dataplane->barred_ns = lease->turn.barred_ns;
+        }
+        lease->share->turn.has_work = lease->share->turn.has_work || may;
+        any = any || may;
     }
     return any;
 }
@@ -218,14 +273,14 @@ static struct node_lease *lease_next(struct node_dataplane *dataplane, uint64_t 
 }
 
 /* The first frame of a lease is done with. */
-static void lease_step(struct node_lease *lease)
+static void lease_step(struct node_lease *lease, uint64_t now_ns)
 {
     struct node_round *round = &lease->share->round;
     lease->frame_at++;
     lease->turn.has_work = lease->frame_at < lease->frame_count;
-    bool any = lease->turn.has_work;
+    bool any = false;
     for (uint32_t i = 0; i < round->count && !any; i++) {
-        any = round->turns[i]->has_work;
+        any = may_look((const struct node_lease *)round->turns[i], now_ns);
     }
     lease->share->turn.has_work = any;
     cw_cable_consume(lease->cable, 1);
@@ -235,7 +290,7 @@ static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     struct cw_transmit packets[CW_PORT_BURST_MAX];
     struct cw_port *nic = dataplane->config.nic;
-    if (dataplane->pending_count > 0 || !leases_look(dataplane)) {
+    if (dataplane->pending_count > 0 || !leases_look(dataplane, now_ns)) {
         return 0;
     }
     uint32_t room = cw_port_reserve(nic, packets, CW_PORT_BURST_MAX), used = 0, moved = 0;
@@ -246,17 +301,14 @@ static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
         }
         const struct cw_cable_frame frame = lease->frames[lease->frame_at];
         struct cw_transmit *packet = &packets[used];
-        uint32_t bytes = frame.length + CW_ETHERNET_OVERHEAD_BYTES;
+        uint32_t copies;
         memcpy(packet->data, frame.data, frame.length);
         packet->length = frame.length;
-        moved++;
-        if (frame_sort(dataplane, lease, packet->data, packet->length)) {
-            used++;
-            node_meter_charge(&dataplane->meter, now_ns, bytes);
-            node_turn_charge(&lease->share->turn, now_ns, bytes);
-        }
-        node_turn_charge(&lease->turn, now_ns, bytes);
-        lease_step(lease);
+        enum frame_fate fate = frame_sort(dataplane, lease, packet->data, packet->length, now_ns, &copies);
+        used += fate == FRAME_LEAVES;
+        moved += 1 + copies;
+        frame_charge(dataplane, lease, fate, packet->length, copies, now_ns);
+        lease_step(lease, now_ns);
     }
     cw_port_cancel(nic, packets + used, room - used);
     memcpy(dataplane->pending, packets, used * sizeof(packets[0]));
@@ -300,9 +352,6 @@ static void crossed_take(struct node_dataplane *dataplane, uint32_t from, const 
         } else if (lease != NULL) {
             lease_give(lease, crossed->bytes, crossed->length);
         }
-        break;
-    case NODE_CROSSING_ALL:
-        all_give(dataplane, crossed->bytes, crossed->length);
         break;
     case NODE_CROSSING_JOIN:
         join_for(dataplane, from, crossed->bytes);
@@ -368,6 +417,7 @@ uint64_t node_forward_deadline(const struct node_dataplane *dataplane, uint64_t 
     if (deadline_ns != UINT64_MAX && dataplane->meter.rate_bps != 0 && dataplane->meter.free_ns > deadline_ns) {
         deadline_ns = dataplane->meter.free_ns;
     }
+    deadline_ns = dataplane->barred_ns < deadline_ns ? dataplane->barred_ns : deadline_ns;
     if (dataplane->pending_count > 0) {
         deadline_ns = now_ns + FULL_RETRY_NS < deadline_ns ? now_ns + FULL_RETRY_NS : deadline_ns;
     }
@@ -413,36 +463,65 @@ static void members_count(const struct node_dataplane *dataplane)
     }
 }
 
-static void groups_set(struct node_dataplane *dataplane, struct node_lease *lease, uint8_t (*groups)[6], uint32_t count)
+static bool has_group(const uint8_t (*groups)[6], uint32_t count, const uint8_t mac[6])
 {
-    uint8_t former[CW_CABLE_GROUPS_MAX][6];
-    uint32_t former_count = lease->group_count;
-    memcpy(former, lease->groups, former_count * sizeof(former[0]));
-    lease->group_count = 0;
-    for (uint32_t i = 0; i < count; i++) { /* first in, then out: what stays is never left */
-        if (is_group(groups[i]) && group_change(dataplane, NODE_CROSSING_JOIN, groups[i])) {
-            memcpy(lease->groups[lease->group_count++], groups[i], 6);
+    for (uint32_t i = 0; i < count; i++) {
+        if (memcmp(groups[i], mac, 6) == 0) {
+            return true;
         }
     }
-    for (uint32_t i = 0; i < former_count; i++) {
-        (void)group_change(dataplane, NODE_CROSSING_LEAVE, former[i]);
+    return false;
+}
+
+/* Only what has changed is joined and left, and what has gone makes room first. */
+static void groups_set(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t (*groups)[6],
+                       uint32_t count, uint64_t now_ns)
+{
+    struct node_share *share = lease->share;
+    uint32_t changes = 0;
+    for (uint32_t i = lease->group_count; i-- > 0;) {
+        if (!has_group(groups, count, lease->groups[i])) {
+            (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[i]);
+            memmove(lease->groups[i], lease->groups[--lease->group_count], 6);
+            share->group_count--;
+            changes++;
+        }
     }
+    for (uint32_t i = 0; i < count && share->group_count < NODE_USER_GROUPS_MAX; i++) {
+        if (!is_group(groups[i]) || is_member(lease, groups[i])) {
+            continue;
+        }
+        changes++;
+        if (group_change(dataplane, NODE_CROSSING_JOIN, groups[i])) {
+            memcpy(lease->groups[lease->group_count++], groups[i], 6);
+            share->group_count++;
+        }
+    }
+    node_budget_charge(&share->group_changes, now_ns, changes * NODE_GROUP_CHANGE_NS);
     members_count(dataplane);
 }
 
-void node_groups_renew(struct node_dataplane *dataplane)
+/* A user whose ranks change groups without end waits for the next change. */
+static void groups_renew(struct node_dataplane *dataplane, struct node_lease *lease, uint64_t now_ns)
+{
+    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    if (!node_budget_may(&lease->share->group_changes, now_ns, NODE_GROUP_BURST_NS)) {
+        return;
+    }
+    uint32_t count = cw_cable_groups(lease->cable, &lease->groups_version, groups);
+    if (count != UINT32_MAX) {
+        groups_set(dataplane, lease, (const uint8_t(*)[6])groups, count, now_ns);
+    }
+}
+
+void node_groups_renew(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
-        struct node_lease *lease = dataplane->leases[i];
-        uint8_t groups[CW_CABLE_GROUPS_MAX][6];
-        uint32_t count = cw_cable_groups(lease->cable, &lease->groups_version, groups);
-        if (count != UINT32_MAX) {
-            groups_set(dataplane, lease, groups, count);
-        }
+        groups_renew(dataplane, dataplane->leases[i], now_ns);
     }
 }
 
 void node_groups_drop(struct node_dataplane *dataplane, struct node_lease *lease)
 {
-    groups_set(dataplane, lease, NULL, 0);
+    groups_set(dataplane, lease, NULL, 0, cw_clock_ns());
 }

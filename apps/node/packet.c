@@ -2,14 +2,21 @@
 
 #include <string.h>
 
+#include "dataplane/wire/wire.h"
+#include "mcast/igmp.h"
+#include "mcast/mld.h"
+
 enum {
     ETHERNET = 14,
     V4_HEADER = 20,
     V6_HEADER = 40,
     UDP_HEADER = 8,
-    IGMP = 2,
     UDP = 17,
-    HOP_BY_HOP = 0, /* in front of MLD (RFC 3810, 5) */
+    /* where the reports of mcast/ have their type and group */
+    IGMP_AT = ETHERNET + 24,
+    MLD_AT = ETHERNET + V6_HEADER + 8,
+    IGMP_LEAVE = 0x17,
+    MLD_DONE = 132,
 };
 
 static uint16_t be16(const uint8_t *at)
@@ -17,46 +24,73 @@ static uint16_t be16(const uint8_t *at)
     return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-static struct cw_ip v4_at(const uint8_t *at)
+static uint32_t be32(const uint8_t *at)
 {
-    return cw_ip_v4((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+    return (uint32_t)be16(at) << 16 | be16(at + 2);
 }
 
-static void udp_read(struct node_packet *packet, const uint8_t *udp)
+/* An address that one host may have. */
+static bool is_host(const struct cw_ip *ip)
 {
+    if (cw_ip_is_v4(ip)) {
+        return ip->bytes[12] != 0 && ip->bytes[12] != 127 && ip->bytes[12] < 0xe0;
+    }
+    return ip->bytes[0] != 0 && ip->bytes[0] != 0xff; /* ::/8 is reserved (RFC 4291, 2.4) */
+}
+
+static bool is_multicast(const struct cw_ip *ip)
+{
+    return cw_ip_is_v4(ip) ? ip->bytes[12] >> 4 == 0xe : ip->bytes[0] == 0xff;
+}
+
+/* The MAC address fits the IP address: a group's to its own, another one to that of one host. */
+static bool is_addressed(const uint8_t *frame, const struct cw_ip *to)
+{
+    uint8_t mac[6];
+    cw_wire_group_mac(to, mac);
+    return is_multicast(to) ? memcmp(frame, mac, sizeof(mac)) == 0 : is_host(to) && (frame[0] & 1) == 0;
+}
+
+/* A datagram in `bytes` bytes. */
+static void udp_read(struct node_packet *packet, const uint8_t *frame, const uint8_t *udp, uint32_t bytes)
+{
+    uint32_t length = bytes < UDP_HEADER ? 0 : be16(udp + 4);
+    if (length < UDP_HEADER || length > bytes || !is_addressed(frame, &packet->to)) {
+        return;
+    }
     packet->kind = NODE_PACKET_UDP;
+    packet->is_group = is_multicast(&packet->to);
+    packet->bytes = (uint32_t)(udp - frame) + bytes;
     packet->from_port = be16(udp);
     packet->to_port = be16(udp + 2);
 }
 
-static void v4_read(struct node_packet *packet, const uint8_t *ip, uint32_t length)
+static void v4_read(struct node_packet *packet, const uint8_t *frame, uint32_t length)
 {
-    if (length < V4_HEADER || ip[0] >> 4 != 4) {
-        return;
+    const uint8_t *ip = frame + ETHERNET;
+    if (length < V4_HEADER || ip[0] != 0x45 || ip[9] != UDP || (be16(ip + 6) & 0xbfff) != 0) {
+        return; /* the one flag is "do not fragment" */
     }
-    bool has_options = ip[0] != 0x45, is_fragment = (be16(ip + 6) & 0x3fff) != 0;
     uint32_t total = be16(ip + 2);
-    packet->from = v4_at(ip + 12);
-    packet->to = v4_at(ip + 16);
-    if (ip[9] == IGMP && !is_fragment) {
-        packet->kind = NODE_PACKET_REPORT; /* with the option that routers look at (RFC 2113) */
-    } else if (ip[9] == UDP && !is_fragment && !has_options && total >= V4_HEADER + UDP_HEADER && total <= length) {
-        udp_read(packet, ip + V4_HEADER);
+    packet->from = cw_ip_v4(be32(ip + 12));
+    packet->to = cw_ip_v4(be32(ip + 16));
+    if (total >= V4_HEADER && total <= length) {
+        udp_read(packet, frame, ip + V4_HEADER, total - V4_HEADER);
     }
 }
 
-static void v6_read(struct node_packet *packet, const uint8_t *ip, uint32_t length)
+static void v6_read(struct node_packet *packet, const uint8_t *frame, uint32_t length)
 {
-    if (length < V6_HEADER || ip[0] >> 4 != 6) {
+    const uint8_t *ip = frame + ETHERNET;
+    if (length < V6_HEADER || ip[0] >> 4 != 6 || ip[6] != UDP) {
         return;
     }
-    uint32_t payload = be16(ip + 4);
     memcpy(packet->from.bytes, ip + 8, 16);
     memcpy(packet->to.bytes, ip + 24, 16);
-    if (ip[6] == HOP_BY_HOP) {
-        packet->kind = NODE_PACKET_REPORT;
-    } else if (ip[6] == UDP && payload >= UDP_HEADER && payload <= length - V6_HEADER) {
-        udp_read(packet, ip + V6_HEADER);
+    uint32_t payload = be16(ip + 4);
+    bool is_v6 = !cw_ip_is_v4(&packet->from) && !cw_ip_is_v4(&packet->to); /* no packet has ::ffff:0:0/96 */
+    if (payload <= length - V6_HEADER && is_v6) {
+        udp_read(packet, frame, ip + V6_HEADER, payload);
     }
 }
 
@@ -66,16 +100,45 @@ struct node_packet node_packet_read(const uint8_t *frame, uint32_t length)
     if (length < ETHERNET) {
         return packet;
     }
-    packet.is_group = (frame[0] & 1) != 0;
     switch (be16(frame + 12)) {
     case 0x0800:
-        v4_read(&packet, frame + ETHERNET, length - ETHERNET);
+        v4_read(&packet, frame, length - ETHERNET);
         break;
     case 0x86dd:
-        v6_read(&packet, frame + ETHERNET, length - ETHERNET);
+        v6_read(&packet, frame, length - ETHERNET);
         break;
     default:
         break;
     }
     return packet;
+}
+
+/* ---- membership ---- */
+
+static bool igmp_read(const uint8_t *frame, const uint8_t mac[6], uint32_t own_ipv4, struct node_report *report)
+{
+    uint8_t own[CW_MCAST_IGMP_BYTES];
+    uint32_t ipv4 = be32(frame + IGMP_AT + 4);
+    struct cw_ip group = cw_ip_v4(ipv4);
+    report->has_left = frame[IGMP_AT] == IGMP_LEAVE;
+    cw_wire_group_mac(&group, report->group);
+    cw_mcast_igmp_write(own, mac, own_ipv4, ipv4, report->has_left);
+    return is_multicast(&group) && ipv4 >> 8 != 0xe00000 && memcmp(own, frame, sizeof(own)) == 0;
+}
+
+static bool mld_read(const uint8_t *frame, const uint8_t mac[6], struct node_report *report)
+{
+    uint8_t own[CW_MCAST_MLD_BYTES];
+    struct cw_ip group = cw_wire_group(be32(frame + MLD_AT + 20), true);
+    report->has_left = frame[MLD_AT] == MLD_DONE;
+    cw_wire_group_mac(&group, report->group);
+    cw_mcast_mld_write(own, mac, &group, report->has_left);
+    return memcmp(own, frame, sizeof(own)) == 0;
+}
+
+bool node_report_read(const uint8_t *frame, uint32_t length, const uint8_t mac[6], const struct cw_ip *ip,
+                      struct node_report *report)
+{
+    return cw_ip_is_v4(ip) ? length == CW_MCAST_IGMP_BYTES && igmp_read(frame, mac, cw_ip_to_v4(ip), report)
+                           : length == CW_MCAST_MLD_BYTES && mld_read(frame, mac, report);
 }

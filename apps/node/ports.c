@@ -32,7 +32,7 @@ void node_ports_record(const struct node_ports *ports)
         }
         fprintf(file, "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", (uint32_t)ports->users[port], port, next - port);
     }
-    if (file == NULL || fclose(file) != 0 || !cw_settings_write(ports->record_path, text, bytes)) {
+    if (file == NULL || fclose(file) != 0 || !cw_settings_write_own(ports->record_path, text, bytes)) {
         app_error("the list of leases cannot be written: a node that is started again will not keep their ports",
                   ports->record_path, strerror(errno));
     }
@@ -42,7 +42,7 @@ void node_ports_record(const struct node_ports *ports)
 static void record_read(struct node_ports *ports)
 {
     size_t length;
-    char *text = cw_settings_read(ports->record_path, RECORD_BYTES, &length), *place = NULL;
+    char *text = cw_settings_read_own(ports->record_path, RECORD_BYTES, &length), *place = NULL;
     for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &place); line != NULL;
          line = strtok_r(NULL, "\n", &place)) {
         unsigned int user, first, count;

@@ -8,222 +8,82 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
-#include "apps/node/ports.h"
+#include "apps/node/grant.h"
+#include "apps/node/hops.h"
 #include "control/lease/lease.h"
-#include "control/net/neighbour.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {
-    CLIENTS_MAX = 4 * NODE_LEASES_MAX,
-    CLIENTS_ASKING = 64, /* of a user, beside those with a lease: they only ask */
-    ERROR_BYTES = 512,
-    TIDY_MS = 1000, /* between two looks for leases whose memory makes no sense */
-    STATUS_BYTES = 4 << 20,
+    ACCEPTS = 64,          /* in a round */
+    SEND_BYTES = 32 << 10, /* of a client's answers in the kernel */
+    STATUS_MAX = 4 << 20,  /* of one answer to `status` that waits for its client */
+    TIDY_NS = 1000000000,  /* between two looks at what nobody asks for */
+    GUARD_NS = 10000000,   /* the longest that a descriptor which a client has sent keeps the thread */
+    SERVICE_FACTOR = 2,    /* a user may have one part of so many of the thread's time */
+    SERVICE_BURST_NS = 100000000,
 };
-
-struct client {
-    int socket;
-    struct ucred whose;
-    struct node_lease *lease; /* NULL: none */
-    struct cw_reservation reservation;
-    uint32_t rank;
-    char job[CW_LEASE_JOB_BYTES];
-};
-
-struct user {
-    uid_t user;
-    uint32_t leases, leases_of[NODE_CORES_MAX];
-    struct node_share *shares; /* one for each core */
-};
+#define REST_NS 10000000000ull /* a client that takes nothing of its answer for so long has gone */
 
 struct serve {
     const struct node_serve_config *config;
     int listener;
-    struct client *clients[CLIENTS_MAX];
+    struct node_client *clients[NODE_CLIENTS_MAX];
     uint32_t client_count;
-    struct user users[NODE_SHARES_MAX];
-    uint32_t user_count;
-    struct node_ports ports;
+    struct node_grants grants;
+    struct node_hops *hops;
+    timer_t guard;
 };
 
-/* ---- users ---- */
+/* ---- a bound for closing ---- */
 
-static const struct node_user *user_named(const struct node_serve_config *config, uid_t user)
+static void guard_hear(int number)
 {
-    for (uint32_t i = 0; i < config->user_count; i++) {
-        if (config->users[i].user == user) {
-            return &config->users[i];
-        }
-    }
-    return NULL;
+    (void)number;
 }
 
-/* NULL: there is no room. */
-static struct user *user_enter(struct serve *serve, uid_t user)
+/* Signals that come to this thread, and end what it waits for, while it may close what a client has sent. */
+static bool guard_open(struct serve *serve)
 {
-    const struct node_user *named = user_named(serve->config, user);
-    struct user *idle = NULL;
-    for (uint32_t i = 0; i < serve->user_count; i++) {
-        if (serve->users[i].user == user) {
-            return &serve->users[i];
-        }
-        idle = serve->users[i].leases == 0 ? &serve->users[i] : idle;
-    }
-    if (idle == NULL && serve->user_count < NODE_SHARES_MAX) {
-        idle = &serve->users[serve->user_count];
-        idle->shares = calloc(serve->config->core_count, sizeof(*idle->shares));
-        serve->user_count += idle->shares != NULL;
-    }
-    if (idle == NULL || idle->shares == NULL) {
-        return NULL;
-    }
-    idle->user = user;
-    for (uint32_t core = 0; core < serve->config->core_count; core++) {
-        idle->shares[core].turn =
-            (struct node_turn){.weight = named == NULL ? 1 : named->weight,
-                               .meter.rate_bps = named == NULL ? 0 : named->rate_bps / serve->config->core_count};
-    }
-    return idle;
+    const struct sigaction action = {.sa_handler = guard_hear}; /* without SA_RESTART */
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGRTMIN);
+    return sigaction(SIGRTMIN, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &own, NULL) == 0 &&
+           timer_create(CLOCK_MONOTONIC, &event, &serve->guard) == 0;
 }
 
-static struct user *user_of(struct serve *serve, const struct client *client)
+static void guard_set(struct serve *serve, bool is_on)
 {
-    struct user *user = serve->users;
-    while (client->lease->share < user->shares || client->lease->share >= user->shares + serve->config->core_count) {
-        user++;
-    }
-    return user;
-}
-
-/* The core with the fewest leases of the user: where users compete, they compete on all of them. */
-static uint32_t core_choose(const struct serve *serve, const struct user *user)
-{
-    uint32_t least = 0;
-    for (uint32_t core = 1; core < serve->config->core_count; core++) {
-        least = user->leases_of[core] < user->leases_of[least] ? core : least;
-    }
-    return least;
-}
-
-/* ---- leases ---- */
-
-static void lease_end(struct serve *serve, struct client *client)
-{
-    struct node_lease *lease = client->lease;
-    if (lease == NULL) {
-        return;
-    }
-    struct user *user = user_of(serve, client);
-    node_lease_remove(lease);
-    user->leases--;
-    user->leases_of[node_ports_core(&serve->ports, lease->first)]--;
-    node_ports_give(&serve->ports, lease->first, lease->ports, &client->reservation);
-    cw_cable_close(lease->cable);
-    close(lease->bell);
-    free(lease);
-    client->lease = NULL;
-}
-
-/* Of the core that suits best, or else of any. 0: there are none. */
-static uint16_t ports_take(struct serve *serve, struct client *client, const struct user *user,
-                           const struct cw_lease_request *request)
-{
-    uint32_t best = core_choose(serve, user);
-    uint16_t first = 0;
-    for (uint32_t i = 0; i < serve->config->core_count && first == 0; i++) {
-        first = node_ports_take(&serve->ports, client->whose.uid, request->first, request->ports,
-                                (best + i) % serve->config->core_count, &client->reservation);
-    }
-    return first;
-}
-
-/* With the client's memory mapped: everything else. *bell: the client's end. A line in `error` if it fails. */
-static int lease_serve(struct serve *serve, struct client *client, const struct cw_lease_request *request,
-                       struct node_lease *lease, int *bell, char *error, size_t error_bytes)
-{
-    int ends[2];
-    struct user *user = user_enter(serve, client->whose.uid);
-    if (user == NULL || user->leases >= serve->config->user_leases_max) {
-        snprintf(error, error_bytes, "%s",
-                 user == NULL ? "too many users have leases"
-                              : "this user has as many leases as "
-                                "one may (--user-leases)");
-        return CW_ERROR_LIMIT;
-    }
-    lease->first = ports_take(serve, client, user, request);
-    lease->ports = (uint16_t)request->ports;
-    if (lease->first == 0) {
-        snprintf(error, error_bytes, "%s",
-                 request->first != 0 ? "these ports are somebody else's by now, or lie in the parts of two threads"
-                                     : "all UDP ports are leased (--ports)");
-        return CW_ERROR_LIMIT;
-    }
-    int status = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? cw_status_of_errno(errno) : CW_OK;
-    if (status == CW_OK) {
-        lease->bell = ends[0];
-        *bell = ends[1];
-        uint32_t core = node_ports_core(&serve->ports, lease->first);
-        status = node_lease_add(serve->config->dataplanes[core], lease, &user->shares[core]);
-    }
-    if (status != CW_OK) {
-        snprintf(error, error_bytes, "%s", cw_status_text(status));
-        node_ports_give(&serve->ports, lease->first, lease->ports, &client->reservation);
-        return status;
-    }
-    user->leases++;
-    user->leases_of[node_ports_core(&serve->ports, lease->first)]++;
-    client->lease = lease;
-    client->rank = request->rank;
-    memcpy(client->job, request->job, sizeof(client->job));
-    return CW_OK;
-}
-
-static int lease_begin(struct serve *serve, struct client *client, const struct cw_lease_request *request, int memory,
-                       int *bell, char *error, size_t error_bytes)
-{
-    struct node_lease *lease = calloc(1, sizeof(*lease));
-    int status = client->lease != NULL || memory < 0 || lease == NULL ? CW_ERROR_ARGUMENT : CW_OK;
-    snprintf(error, error_bytes, "%s", lease == NULL ? "no memory" : "a lease takes memory, and a client has one");
-    if (status == CW_OK) {
-        lease->bell = -1;
-        status = cw_cable_open(memory, serve->config->nic->port->info.mtu_bytes, &lease->cable, error, error_bytes);
-    }
-    if (status == CW_OK) {
-        status = lease_serve(serve, client, request, lease, bell, error, error_bytes);
-        if (status == CW_OK) {
-            node_ports_record(&serve->ports);
-            return CW_OK;
-        }
-        cw_cable_close(lease->cable);
-        if (lease->bell >= 0) {
-            close(lease->bell);
-        }
-    }
-    free(lease);
-    return status;
+    const struct timespec period = {.tv_nsec = is_on ? GUARD_NS : 0};
+    const struct itimerspec spec = {.it_value = period, .it_interval = period};
+    (void)timer_settime(serve->guard, 0, &spec, NULL);
 }
 
 /* ---- answers ---- */
 
 /* False: the client does not take them. */
-static bool say(const struct client *client, const char *line, int descriptor)
+static bool say(const struct node_client *client, const char *line, int descriptor)
 {
     return cw_lease_say(client->socket, line, descriptor) >= 0;
 }
 
-static bool refuse(const struct client *client, int status, const char *why)
+static bool refuse(const struct node_client *client, int status, const char *why)
 {
-    char line[ERROR_BYTES + 64];
+    char line[NODE_ERROR_BYTES + 64];
     snprintf(line, sizeof(line), "refused %d %s", status, why);
     return say(client, line, -1);
 }
 
-static bool hello(const struct serve *serve, const struct client *client)
+static bool hello(const struct serve *serve, const struct node_client *client)
 {
     const struct node_nic *nic = serve->config->nic;
     struct cw_lease_nic own = {.ip = nic->address.ip,
@@ -237,88 +97,56 @@ static bool hello(const struct serve *serve, const struct client *client)
     return say(client, line, -1);
 }
 
-static bool lease(struct serve *serve, struct client *client, const struct cw_lease_request *request, int memory)
+static bool lease(struct serve *serve, struct node_client *client, const struct cw_lease_request *request)
 {
-    char error[ERROR_BYTES], line[CW_LEASE_LINE_BYTES];
-    int bell = -1;
-    int status = lease_begin(serve, client, request, memory, &bell, error, sizeof(error));
-    if (status == CW_OK) {
-        snprintf(line, sizeof(line), "leased first=%u", client->lease->first);
+    char error[NODE_ERROR_BYTES], line[CW_LEASE_LINE_BYTES];
+    int status = node_lease_begin(&serve->grants, client, request, error, sizeof(error));
+    if (status != CW_OK) {
+        return refuse(client, status, error);
     }
-    bool is_told = status == CW_OK ? say(client, line, bell) : refuse(client, status, error);
-    if (bell >= 0) {
-        close(bell);
-    }
-    return is_told;
+    snprintf(line, sizeof(line), "leased first=%u", client->lease->first);
+    return say(client, line, client->lease->bell);
 }
 
-/* The kernel's table and questions of our own, for addresses that the kernel has. */
-static bool kernel_hops(const struct serve *serve, const struct cw_lease_request *request, struct cw_hop *hops)
+static bool hops(const struct serve *serve, const struct node_client *client, const struct cw_lease_request *request)
 {
-    const struct node_nic *nic = serve->config->nic;
-    char error[ERROR_BYTES];
-    for (uint32_t i = 0; i < request->hop_count; i++) {
-        hops[i] = (struct cw_hop){.ip = request->hops[i]};
-    }
-    return cw_hops_find(nic->name, &nic->address.ip, nic->mac, hops, request->hop_count, error, sizeof(error)) == CW_OK;
-}
-
-static bool hops(const struct serve *serve, const struct client *client, const struct cw_lease_request *request)
-{
-    const struct node_nic *nic = serve->config->nic;
-    struct cw_hop found[CW_LEASE_HOPS_MAX] = {{.is_known = false}};
     char line[CW_LEASE_LINE_BYTES] = "hops ";
-    if (nic->is_kernels && !kernel_hops(serve, request, found)) {
-        return refuse(client, CW_ERROR_SYSTEM, "the kernel does not say where other hosts are");
-    }
+    uint64_t now_ns = cw_clock_ns();
     for (uint32_t i = 0; i < request->hop_count; i++) {
-        const struct cw_ip *ip = &request->hops[i];
-        struct cw_hop *hop = &found[i];
-        if (!nic->is_kernels && cw_ip_is_equal(ip, &nic->address.ip)) {
-            memcpy(hop->mac, nic->mac, sizeof(hop->mac));
-            hop->is_known = true;
-        } else if (!nic->is_kernels) {
-            hop->is_known = node_hop_want(serve->config->dataplanes[0], ip, hop->mac);
-        }
-        cw_lease_hop_write(hop->is_known ? hop->mac : NULL, line);
+        uint8_t mac[6];
+        bool is_known = node_hops_want(serve->hops, client->whose.uid, &request->hops[i], now_ns, mac);
+        cw_lease_hop_write(is_known ? mac : NULL, line);
     }
     return say(client, line, -1);
 }
 
-/* The object as a line, which it becomes. */
-static bool say_json(const struct client *client, json_t *object)
-{
-    char *line = json_dumps(object, JSON_COMPACT);
-    bool is_told = line != NULL && say(client, line, -1);
-    free(line);
-    json_decref(object);
-    return is_told;
-}
+/* ---- status: lines that leave as the client takes them ---- */
 
-static bool status_line(const struct serve *serve, const struct client *asks, const struct client *client)
+static void lease_line(const struct serve *serve, const struct node_client *client, FILE *out)
 {
     const struct node_lease *lease = client->lease;
-    struct node_counters counters;
+    const struct node_counters *counters = &lease->shown;
     json_t *line = app_json_new();
-    node_lease_counters(lease, &counters);
     app_json_text(line, "job", client->job);
     app_json_count(line, "rank", client->rank);
     app_json_count(line, "user", client->whose.uid);
     app_json_count(line, "process", (uint64_t)client->whose.pid);
     app_json_count(line, "port", lease->first);
     app_json_count(line, "ports", lease->ports);
-    app_json_count(line, "thread", node_ports_core(&serve->ports, lease->first));
+    app_json_count(line, "thread", node_ports_core(&serve->grants.ports, lease->first));
     app_json_count(line, "weight", lease->share->turn.weight);
-    app_json_count(line, "out_frames", counters.out_frames);
-    app_json_count(line, "out_bytes", counters.out_bytes);
-    app_json_count(line, "in_frames", counters.in_frames);
-    app_json_count(line, "in_bytes", counters.in_bytes);
-    app_json_count(line, "refused", counters.refused);
-    app_json_count(line, "dropped", counters.dropped);
-    return say_json(asks, line);
+    app_json_count(line, "out_frames", counters->out_frames);
+    app_json_count(line, "out_bytes", counters->out_bytes);
+    app_json_count(line, "in_frames", counters->in_frames);
+    app_json_count(line, "in_bytes", counters->in_bytes);
+    app_json_count(line, "refused", counters->refused);
+    app_json_count(line, "dropped", counters->dropped);
+    (void)json_dumpf(line, out, JSON_COMPACT);
+    fputc('\n', out);
+    json_decref(line);
 }
 
-static bool nic_line(const struct serve *serve, const struct client *asks)
+static void nic_line(const struct serve *serve, FILE *out)
 {
     const struct node_nic *nic = serve->config->nic;
     char ip[CW_IP_TEXT_BYTES];
@@ -339,105 +167,156 @@ static bool nic_line(const struct serve *serve, const struct client *asks)
     app_json_count(line, "leases", leases);
     app_json_count(line, "threads", serve->config->core_count);
     app_json_count(line, "foreign_frames", foreign);
-    return say_json(asks, line);
+    (void)json_dumpf(line, out, JSON_COMPACT);
+    fputc('\n', out);
+    json_decref(line);
 }
 
-/* The NIC; then the leases: of all to root and to the node's own user, of their own to others. */
-static bool status(const struct serve *serve, const struct client *asks)
+static void rest_free(struct node_client *client)
 {
-    bool goes_on = nic_line(serve, asks);
-    for (uint32_t i = 0; i < serve->client_count && goes_on; i++) {
-        const struct client *client = serve->clients[i];
-        bool may = asks->whose.uid == 0 || asks->whose.uid == geteuid() || asks->whose.uid == client->whose.uid;
-        goes_on = client->lease == NULL || !may || status_line(serve, asks, client);
+    free(client->rest);
+    client->rest = NULL;
+}
+
+/* As many lines as the socket has room for. False: the client has gone, or takes none. */
+static bool rest_send(struct node_client *client, uint64_t now_ns)
+{
+    while (client->rest != NULL) {
+        char *line = client->rest + client->rest_at, *end = strchr(line, '\n');
+        *end = 0;
+        bool is_last = line[0] == 0;
+        if (!say(client, is_last ? "\n" : line, -1)) {
+            *end = '\n';
+            return (errno == EAGAIN || errno == EINTR) && now_ns < client->rest_ns + REST_NS;
+        }
+        client->rest_ns = now_ns;
+        client->rest_at += (size_t)(end - line) + 1;
+        if (is_last) {
+            rest_free(client);
+        }
     }
-    return goes_on && say(asks, "\n", -1);
+    return true;
+}
+
+/* The NIC; then the leases: of all to root and to the node's own user, of their own to others; then an empty line. */
+static bool status(const struct serve *serve, struct node_client *asks)
+{
+    FILE *out = open_memstream(&asks->rest, &asks->rest_bytes);
+    if (out == NULL) {
+        return refuse(asks, CW_ERROR_MEMORY, "no memory for an answer");
+    }
+    for (uint32_t core = 0; core < serve->config->core_count; core++) {
+        node_leases_count(serve->config->dataplanes[core]);
+    }
+    nic_line(serve, out);
+    for (uint32_t i = 0; i < serve->client_count && ftell(out) < STATUS_MAX; i++) {
+        const struct node_client *client = serve->clients[i];
+        bool may = asks->whose.uid == 0 || asks->whose.uid == geteuid() || asks->whose.uid == client->whose.uid;
+        if (client->lease != NULL && may) {
+            lease_line(serve, client, out);
+        }
+    }
+    fputc('\n', out);
+    bool is_whole = ferror(out) == 0;
+    if (fclose(out) != 0 || !is_whole) {
+        rest_free(asks);
+        return refuse(asks, CW_ERROR_MEMORY, "no memory for an answer");
+    }
+    asks->rest_at = 0;
+    asks->rest_ns = cw_clock_ns();
+    return rest_send(asks, asks->rest_ns);
 }
 
 /* ---- clients ---- */
 
 static void client_end(struct serve *serve, uint32_t at)
 {
-    struct client *client = serve->clients[at];
+    struct node_client *client = serve->clients[at];
     bool had_lease = client->lease != NULL;
-    lease_end(serve, client);
+    node_lease_end(&serve->grants, client);
+    guard_set(serve, true);
     close(client->socket);
+    guard_set(serve, false);
+    node_owner_leave(client);
+    rest_free(client);
     free(client);
     serve->clients[at] = serve->clients[--serve->client_count];
     if (had_lease) {
-        node_ports_record(&serve->ports);
+        node_ports_record(&serve->grants.ports);
     }
+}
+
+/* The next line. Its length; 0: there is none; -1: the client has gone, or has sent what is no line. */
+static long line_take(struct serve *serve, const struct node_client *client, char line[CW_LEASE_LINE_BYTES])
+{
+    struct iovec piece = {.iov_base = line, .iov_len = CW_LEASE_LINE_BYTES - 1};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1}; /* without room for descriptors: they are dropped */
+    guard_set(serve, true);
+    ssize_t got = recvmsg(client->socket, &message, MSG_DONTWAIT);
+    int failed = errno;
+    guard_set(serve, false);
+    if (got < 0 && (failed == EAGAIN || failed == EINTR)) {
+        return 0;
+    }
+    if (got <= 0 || (message.msg_flags & MSG_CTRUNC) != 0) {
+        return -1;
+    }
+    line[got] = 0;
+    return got;
 }
 
 /* A line of a client's. False: it has gone, or is to go. */
-static bool client_hear(struct serve *serve, struct client *client)
+static bool client_hear(struct serve *serve, struct node_client *client)
 {
-    char line[CW_LEASE_LINE_BYTES], error[ERROR_BYTES];
+    char line[CW_LEASE_LINE_BYTES], error[NODE_ERROR_BYTES];
     struct cw_lease_request request;
-    int descriptor;
-    long got = cw_lease_hear(client->socket, line, &descriptor);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return true;
+    long got = line_take(serve, client, line);
+    if (got <= 0) {
+        return got == 0;
     }
-    int read = got <= 0 ? CW_ERROR_CLOSED : cw_lease_read(line, &request, error, sizeof(error));
-    bool goes_on = false;
+    int read = cw_lease_read(line, &request, error, sizeof(error));
     if (read != CW_OK) {
-        goes_on = got > 0 && refuse(client, read, error);
-    } else if (serve->config->only_named && client->whose.uid != 0 &&
-               user_named(serve->config, client->whose.uid) == NULL) {
-        goes_on = refuse(client, CW_ERROR_PERMISSION, "this user may not use it (--only-named)");
-    } else {
-        switch (request.ask) {
-        case CW_LEASE_HELLO:
-            goes_on = hello(serve, client);
-            break;
-        case CW_LEASE_LEASE:
-            goes_on = lease(serve, client, &request, descriptor);
-            break;
-        case CW_LEASE_HOPS:
-            goes_on = client->lease != NULL && hops(serve, client, &request);
-            break;
-        case CW_LEASE_STATUS:
-            goes_on = status(serve, client);
-            break;
-        }
+        return refuse(client, read, error);
     }
-    if (descriptor >= 0) {
-        close(descriptor);
+    if (serve->config->only_named && client->whose.uid != 0 &&
+        node_user_named(serve->config, client->whose.uid) == NULL) {
+        return refuse(client, CW_ERROR_PERMISSION, "this user may not use it (--only-named)");
     }
-    return goes_on;
+    switch (request.ask) {
+    case CW_LEASE_HELLO:
+        return hello(serve, client);
+    case CW_LEASE_LEASE:
+        return lease(serve, client, &request);
+    case CW_LEASE_HOPS:
+        return client->lease != NULL && hops(serve, client, &request);
+    case CW_LEASE_STATUS:
+        return status(serve, client);
+    }
+    return false;
 }
 
-/* One user can take the places of no others. */
-static bool may_come(const struct serve *serve, const struct client *client)
-{
-    uint32_t own = 0;
-    for (uint32_t i = 0; i < serve->client_count; i++) {
-        own += serve->clients[i]->whose.uid == client->whose.uid;
-    }
-    return serve->client_count < CLIENTS_MAX && own < serve->config->user_leases_max + CLIENTS_ASKING;
-}
-
-static void client_take(struct serve *serve)
+/* False: nobody waits any more. */
+static bool client_take(struct serve *serve)
 {
     int socket = accept4(serve->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    struct client *client = socket < 0 ? NULL : calloc(1, sizeof(*client));
+    if (socket < 0) {
+        return false;
+    }
+    struct node_client *client = serve->client_count < NODE_CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
     socklen_t bytes = sizeof(client->whose);
+    const int room = SEND_BYTES;
     if (client == NULL || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &client->whose, &bytes) != 0 ||
-        !may_come(serve, client)) {
+        !node_owner_enter(&serve->grants, client)) {
         free(client);
-        if (socket >= 0) {
-            close(socket);
-        }
-        return;
+        guard_set(serve, true);
+        close(socket);
+        guard_set(serve, false);
+        return true;
     }
-    /* the state of all leases is said at once */
-    const int room = STATUS_BYTES;
-    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) != 0) {
-        (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-    }
+    (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     client->socket = socket;
     serve->clients[serve->client_count++] = client;
+    return true;
 }
 
 /* A client that writes nonsense into its own memory is served no more. */
@@ -456,33 +335,98 @@ static void broken_end(struct serve *serve, struct node_dataplane *dataplane)
     }
 }
 
-static void clients_serve(struct serve *serve, const struct app_signals *signals, const sigset_t *before)
+/* ---- rounds ---- */
+
+/* Of each user that has something to say and may say it one line, its connections in turn. */
+static void round_serve(struct serve *serve, const struct pollfd *set, uint32_t count)
 {
-    static struct pollfd set[1 + CLIENTS_MAX];
-    const struct timespec tidy = {.tv_sec = TIDY_MS / 1000};
-    uint64_t tidy_ns = cw_clock_ns();
-    while (!signals->stop) {
-        set[0] = (struct pollfd){.fd = serve->listener, .events = POLLIN};
-        for (uint32_t i = 0; i < serve->client_count; i++) {
-            set[1 + i] = (struct pollfd){.fd = serve->clients[i]->socket, .events = POLLIN};
+    struct node_grants *grants = &serve->grants;
+    uint32_t next[NODE_SHARES_MAX]; /* of each user: which of its connections it is to be */
+    bool are_done[NODE_SHARES_MAX] = {false};
+    for (uint32_t i = 0; i < grants->owner_count; i++) {
+        next[i] = UINT32_MAX;
+    }
+    for (uint32_t pass = 0; pass < 2; pass++) { /* from where the last round ended, then from the first one on */
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t owner = (uint32_t)(serve->clients[i]->owner - grants->owners);
+            bool is_after = pass == 1 || i >= grants->owners[owner].turn;
+            if (set[i].revents != 0 && is_after && !are_done[owner]) {
+                are_done[owner] = true;
+                next[owner] = i;
+            }
         }
-        uint32_t count = serve->client_count;
-        if (ppoll(set, 1 + count, &tidy, before) < 0) {
+    }
+    for (uint32_t i = count; i-- > 0;) { /* backwards: who goes is replaced by the last one */
+        struct node_client *client = serve->clients[i];
+        struct node_owner *owner = client->owner;
+        if (next[owner - grants->owners] != i) {
             continue;
         }
-        for (uint32_t i = count; i-- > 0;) { /* backwards: who goes is replaced by the last one */
-            if (set[1 + i].revents != 0 && !client_hear(serve, serve->clients[i])) {
-                client_end(serve, i);
+        uint64_t start_ns = cw_clock_ns();
+        bool goes_on = client->rest != NULL ? rest_send(client, start_ns) && (set[i].revents & (POLLERR | POLLHUP)) == 0
+                                            : client_hear(serve, client);
+        owner->turn = i + 1;
+        if (!goes_on) {
+            client_end(serve, i);
+        }
+        uint64_t now_ns = cw_clock_ns();
+        node_budget_charge(&owner->service, now_ns, SERVICE_FACTOR * (now_ns - start_ns));
+    }
+}
+
+/* What is waited for: a client's line, or room for the rest of its answer; nothing, if its user has had its part. Returns
+ * until when. */
+static uint64_t set_fill(const struct serve *serve, struct pollfd *set, uint64_t now_ns, uint64_t until_ns)
+{
+    for (uint32_t i = 0; i < serve->client_count; i++) {
+        const struct node_client *client = serve->clients[i];
+        const struct node_budget *service = &client->owner->service;
+        bool may = client->whose.uid == 0 || node_budget_may(service, now_ns, SERVICE_BURST_NS);
+        set[i] = (struct pollfd){.fd = may ? client->socket : -1, .events = client->rest != NULL ? POLLOUT : POLLIN};
+        if (!may && service->paid_ns - SERVICE_BURST_NS < until_ns) {
+            until_ns = service->paid_ns - SERVICE_BURST_NS;
+        }
+    }
+    return until_ns;
+}
+
+/* Who does not take its answer goes; so do leases whose memory makes no sense, and next hops that nobody wants. */
+static void tidy(struct serve *serve, uint64_t now_ns)
+{
+    for (uint32_t i = serve->client_count; i-- > 0;) {
+        if (serve->clients[i]->rest != NULL && now_ns > serve->clients[i]->rest_ns + REST_NS) {
+            client_end(serve, i);
+        }
+    }
+    for (uint32_t core = 0; core < serve->config->core_count; core++) {
+        broken_end(serve, serve->config->dataplanes[core]);
+    }
+    node_hops_turn(serve->hops, now_ns);
+}
+
+static void clients_serve(struct serve *serve, const struct app_signals *signals, const sigset_t *before)
+{
+    static struct pollfd set[NODE_CLIENTS_MAX + 1];
+    uint64_t tidy_ns = cw_clock_ns();
+    while (!signals->stop) {
+        uint64_t now_ns = cw_clock_ns();
+        uint32_t count = serve->client_count;
+        uint64_t until_ns = set_fill(serve, set, now_ns, tidy_ns);
+        uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        const struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
+                                      .tv_nsec = (long)(wait_ns % 1000000000)};
+        set[count] = (struct pollfd){.fd = serve->listener, .events = POLLIN};
+        if (ppoll(set, count + 1, &wait, before) > 0) {
+            bool has_new = set[count].revents != 0;
+            round_serve(serve, set, count);
+            for (uint32_t i = 0; has_new && i < ACCEPTS; i++) {
+                has_new = client_take(serve);
             }
         }
-        if (set[0].revents != 0) {
-            client_take(serve);
-        }
-        if (cw_clock_ns() >= tidy_ns) {
-            tidy_ns = cw_clock_ns() + TIDY_MS * 1000000ull;
-            for (uint32_t core = 0; core < serve->config->core_count; core++) {
-                broken_end(serve, serve->config->dataplanes[core]);
-            }
+        now_ns = cw_clock_ns();
+        if (now_ns >= tidy_ns) {
+            tidy(serve, now_ns);
+            tidy_ns = now_ns + TIDY_NS;
         }
     }
 }
@@ -493,7 +437,7 @@ static int listener_open(struct serve *serve)
 {
     const char *path = serve->config->path;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char error[ERROR_BYTES];
+    char error[NODE_ERROR_BYTES];
     int other;
     strcpy(address.sun_path, path);
     if (cw_lease_connect(path, &other, error, sizeof(error)) == CW_OK) {
@@ -506,8 +450,12 @@ static int listener_open(struct serve *serve)
         return APP_EXIT_MACHINE;
     }
     serve->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (serve->listener < 0 || bind(serve->listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(path, 0666) != 0 || listen(serve->listener, SOMAXCONN) != 0) {
+    mode_t mask = umask(0111); /* all may connect; not by chmod, which would follow a link that is there by then */
+    bool is_open = serve->listener >= 0 &&
+                   bind(serve->listener, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+                   listen(serve->listener, SOMAXCONN) == 0;
+    umask(mask);
+    if (!is_open) {
         app_error("the node's socket cannot be opened", path, strerror(errno));
         return APP_EXIT_MACHINE;
     }
@@ -521,11 +469,18 @@ int node_serve(const struct node_serve_config *config, const struct app_signals 
         return app_error_status(CW_ERROR_MEMORY, "no memory for clients", NULL);
     }
     serve->config = config;
+    serve->grants.config = config;
     serve->listener = -1;
+    serve->hops = node_hops_create(config->nic, config->dataplanes[0]);
+    if (serve->hops == NULL || !guard_open(serve)) {
+        node_hops_destroy(serve->hops);
+        free(serve);
+        return app_error_status(CW_ERROR_MEMORY, "no memory for clients", NULL);
+    }
     int code = listener_open(serve);
     if (code == APP_EXIT_SUCCESS) {
         char ip[CW_IP_TEXT_BYTES];
-        node_ports_begin(&serve->ports, config->nic, config->port_first, config->port_last, config->core_count,
+        node_ports_begin(&serve->grants.ports, config->nic, config->port_first, config->port_last, config->core_count,
                          config->path);
         cw_ip_write(&config->nic->address.ip, ip);
         char cores[32] = "";
@@ -539,15 +494,21 @@ int node_serve(const struct node_serve_config *config, const struct app_signals 
         unlink(config->path);
     }
     while (serve->client_count > 0) { /* the record stays: they come back to another node */
-        lease_end(serve, serve->clients[serve->client_count - 1]);
-        close(serve->clients[serve->client_count - 1]->socket);
-        free(serve->clients[--serve->client_count]);
+        struct node_client *client = serve->clients[--serve->client_count];
+        node_lease_end(&serve->grants, client);
+        guard_set(serve, true);
+        close(client->socket);
+        guard_set(serve, false);
+        rest_free(client);
+        free(client);
     }
+    timer_delete(serve->guard);
+    node_hops_destroy(serve->hops);
     if (serve->listener >= 0) {
         close(serve->listener);
     }
-    for (uint32_t i = 0; i < serve->user_count; i++) {
-        free(serve->users[i].shares);
+    for (uint32_t i = 0; i < serve->grants.owner_count; i++) {
+        free(serve->grants.owners[i].shares);
     }
     free(serve);
     return code;

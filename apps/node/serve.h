@@ -1,8 +1,12 @@
-/* serve: who may lease what of the NIC: clients on a socket (control/lease/lease_text.h), each with one lease at most,
- * which ends with its connection.
+/* serve: the clients of a node, on a socket (control/lease/lease_text.h): each has one lease at most, which ends with its
+ * connection (grant.h).
  *
  * Invariants
- *  - A client can stop nobody else: lines are short, answers are never waited for.
+ *  - A client can make no other one wait: lines are short, answers are never waited for, and what an address's next hop is
+ *    is found out elsewhere (hops.h). In each round one line of each user is served, and some new connections; a user
+ *    whose lines take more than a part of the thread's time waits.
+ *  - No descriptor of a client's gets into this process. What the kernel drops of a message, or of a connection that
+ *    ends, may take its time to close: a signal ends that after GUARD_NS (socket(7), SO_LINGER).
  *
  * Thread: one. */
 #pragma once

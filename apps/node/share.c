@@ -16,7 +16,7 @@ void node_meter_charge(struct node_meter *meter, uint64_t now_ns, uint32_t bytes
 
 static bool may_send(const struct node_turn *turn, uint64_t now_ns)
 {
-    return turn->has_work && node_meter_may(&turn->meter, now_ns);
+    return turn->has_work && turn->barred_ns <= now_ns && node_meter_may(&turn->meter, now_ns);
 }
 
 struct node_turn *node_round_next(struct node_round *round, uint64_t now_ns)
@@ -55,6 +55,7 @@ uint64_t node_round_deadline(const struct node_round *round)
         const struct node_turn *turn = round->turns[i];
         if (turn->has_work) {
             uint64_t free_ns = turn->meter.rate_bps == 0 ? 0 : turn->meter.free_ns;
+            free_ns = turn->barred_ns > free_ns ? turn->barred_ns : free_ns;
             deadline_ns = free_ns < deadline_ns ? free_ns : deadline_ns;
         }
     }

@@ -14,6 +14,22 @@
 enum { NODE_WEIGHT_MAX = 1000, NODE_QUANTUM_BYTES = 2048 /* a turn of the weight 1 */ };
 #define NODE_BURST_NS 200000ull
 
+/* How often a user may do what costs the node work and moves no frame of others: the time at which what was done so far is
+ * paid for. */
+struct node_budget {
+    uint64_t paid_ns;
+};
+
+/* Whether it may be done now: no more than `burst_ns` is owed. */
+static inline bool node_budget_may(const struct node_budget *budget, uint64_t now_ns, uint64_t burst_ns)
+{
+    return budget->paid_ns <= now_ns + burst_ns;
+}
+static inline void node_budget_charge(struct node_budget *budget, uint64_t now_ns, uint64_t cost_ns)
+{
+    budget->paid_ns = (budget->paid_ns > now_ns ? budget->paid_ns : now_ns) + cost_ns;
+}
+
 /* A rate, as the time at which what was sent so far is over. */
 struct node_meter {
     uint64_t rate_bps; /* 0: none */
@@ -31,6 +47,7 @@ struct node_turn {
     bool has_work;   /* set by the user */
     int64_t deficit_bytes;
     struct node_meter meter;
+    uint64_t barred_ns; /* it may not send before */
 };
 
 struct node_round {
@@ -41,7 +58,7 @@ struct node_round {
 
 /* The one that may send a frame now; NULL: none has work that its rate lets out. */
 struct node_turn *node_round_next(struct node_round *round, uint64_t now_ns);
-/* It has sent so many bytes. */
+/* It has sent so many bytes, or had the node move as many. */
 void node_turn_charge(struct node_turn *turn, uint64_t now_ns, uint32_t bytes);
 /* When somebody who has work may send; UINT64_MAX: nobody has. */
 uint64_t node_round_deadline(const struct node_round *round);

@@ -64,8 +64,11 @@ long cw_lease_hear(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor)
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
     } control = {.room = {0}};
-    struct msghdr message = {
-        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    struct msghdr message = {/* exactly: alignment has room for a second one, which nobody would close */
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     *descriptor = -1;
     if (got >= 0) {
@@ -90,11 +93,13 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
     }
     strcpy(address.sun_path, path);
     int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (made >= 0 && connect(made, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+    if (made >= 0) { /* before it connects: that waits, too, when a node does not take those who wait */
         (void)setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         (void)setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-        *socket_out = made;
-        return CW_OK;
+        if (connect(made, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+            *socket_out = made;
+            return CW_OK;
+        }
     }
     int failed = errno;
     if (made >= 0) {
@@ -103,6 +108,10 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
     if (failed == ENOENT || failed == ECONNREFUSED) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
                              "no node runs at %s: start one as root (causeway node --net eth0), or use --net udp",
+                             path);
+    }
+    if (failed == EAGAIN) {
+        return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "the node at %s does not answer: is it stopped?",
                              path);
     }
     return cw_error_text(error, error_bytes, cw_status_of_errno(failed), "the node at %s: %s%s", path, strerror(failed),
@@ -120,11 +129,11 @@ static int answer_refused(const char *line, char *error, size_t error_bytes)
 }
 
 /* A line there, a line back. */
-static int ask(int socket, const struct cw_lease_request *request, int memory, char line[CW_LEASE_LINE_BYTES],
-               int *descriptor, char *error, size_t error_bytes)
+static int ask(int socket, const struct cw_lease_request *request, char line[CW_LEASE_LINE_BYTES], int *descriptor,
+               char *error, size_t error_bytes)
 {
     cw_lease_request_write(request, line);
-    long got = cw_lease_say(socket, line, memory) < 0 ? -1 : cw_lease_hear(socket, line, descriptor);
+    long got = cw_lease_say(socket, line, -1) < 0 ? -1 : cw_lease_hear(socket, line, descriptor);
     if (got > 0) {
         return CW_OK;
     }
@@ -154,7 +163,7 @@ static int hello(const char *path, struct cw_lease_nic *nic, char *error, size_t
     if (status != CW_OK) {
         return status;
     }
-    status = ask(socket, &request, -1, line, &descriptor, error, error_bytes);
+    status = ask(socket, &request, line, &descriptor, error, error_bytes);
     if (status == CW_OK && !cw_lease_nic_read(line, nic)) {
         status = answer_refused(line, error, error_bytes);
     }
@@ -186,7 +195,8 @@ static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
     if (status != CW_OK) {
         return status;
     }
-    status = ask(socket, &lease->request, cw_cable_memory(lease->port), line, &bell, error, error_bytes);
+    lease->request.memory = (uint32_t)cw_cable_memory(lease->port);
+    status = ask(socket, &lease->request, line, &bell, error, error_bytes);
     if (status == CW_OK && (sscanf(line, "leased first=%u", &first) != 1 || bell < 0 || first == 0)) {
         status = answer_refused(line, error, error_bytes);
     }
@@ -326,7 +336,7 @@ static int hops_ask(struct cw_lease *lease, const struct cw_ip *ips, uint32_t co
     int descriptor = -1;
     memcpy(request.hops, ips, count * sizeof(*ips));
     int status = lease->socket < 0 ? cw_error_text(error, error_bytes, CW_ERROR_CLOSED, "the node has gone away")
-                                   : ask(lease->socket, &request, -1, line, &descriptor, error, error_bytes);
+                                   : ask(lease->socket, &request, line, &descriptor, error, error_bytes);
     if (descriptor >= 0) {
         close(descriptor);
     }

@@ -37,7 +37,8 @@ int cw_lease_hops(struct cw_lease *lease, const struct cw_ip *ips, uint32_t coun
                   char *error, size_t error_bytes);
 
 /* Sends a line, and gets one, with or without a descriptor (-1: none); of the same socket, for others that ask a node.
- * Returns the length, 0: it is closed; -1: errno. */
+ * A node gives one descriptor at most: the kernel drops any further one. Returns the length, 0: it is closed; -1:
+ * errno. */
 long cw_lease_say(int socket, const char *line, int descriptor);
 long cw_lease_hear(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor);
 /* A connection. CW_OK, or errors as cw_lease_hello. */

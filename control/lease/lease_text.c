@@ -44,16 +44,18 @@ static bool job_read(const char *text, char job[CW_LEASE_JOB_BYTES])
 
 static bool lease_read(const char *at, struct cw_lease_request *request)
 {
-    uint64_t ports = 0, first = 0, rank = 0;
+    uint64_t ports = 0, first = 0, rank = 0, memory = 0;
     at = field_read(at, "ports=", CW_LEASE_PORTS_MAX, &ports);
     at = at == NULL ? NULL : field_read(at, " first=", UINT16_MAX, &first);
     at = at == NULL ? NULL : field_read(at, " rank=", UINT32_MAX, &rank);
+    at = at == NULL ? NULL : field_read(at, " memory=", INT32_MAX, &memory);
     if (at == NULL || strncmp(at, " job=", 5) != 0 || ports == 0 || !job_read(at + 5, request->job)) {
         return false;
     }
     request->ports = (uint32_t)ports;
     request->first = (uint16_t)first;
     request->rank = (uint32_t)rank;
+    request->memory = (uint32_t)memory;
     return true;
 }
 
@@ -115,8 +117,9 @@ void cw_lease_request_write(const struct cw_lease_request *request, char line[CW
         snprintf(line, CW_LEASE_LINE_BYTES, "status");
         return;
     case CW_LEASE_LEASE:
-        snprintf(line, CW_LEASE_LINE_BYTES, "lease ports=%" PRIu32 " first=%u rank=%" PRIu32 " job=%s", request->ports,
-                 request->first, request->rank, request->job);
+        snprintf(line, CW_LEASE_LINE_BYTES,
+                 "lease ports=%" PRIu32 " first=%u rank=%" PRIu32 " memory=%" PRIu32 " job=%s", request->ports,
+                 request->first, request->rank, request->memory, request->job);
         return;
     case CW_LEASE_HOPS:
         snprintf(line, CW_LEASE_LINE_BYTES, "hops ");

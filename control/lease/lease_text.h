@@ -2,14 +2,17 @@
  * of the kind SOCK_SEQPACKET; whose process it is, the kernel says (SO_PEERCRED).
  *
  *    client                                          node
- *    hello 1                                         node ip=10.0.0.1/24 mac=02:.. mtu=1500 rate=0 reports=1
- *    lease ports=1 first=0 rank=3 job=NAME  [memory] leased first=29400  [bell]
+ *    hello 2                                         node ip=10.0.0.1/24 mac=02:.. mtu=1500 rate=0 reports=1
+ *    lease ports=1 first=0 rank=3 memory=7 job=NAME  leased first=29400  [bell]
  *    hops 10.0.0.2,10.0.0.3                          hops 02:00:00:00:00:02,-
  *    status                                          JSON objects, a line each: the NIC, leases; then an empty line
  *                                                    refused -13 why
  *
- * A lease lasts as long as its connection. In [brackets]: a descriptor (SCM_RIGHTS): memory of a cable (port/cable.h);
- * a socket that wakes the node. `first` names ports that the client had before, of a node that was started again.
+ * A lease lasts as long as its connection. `memory` is the number that the memory of a cable (port/cable.h) has among the
+ * client's descriptors. The node takes no descriptor from a client: to close one can take as long as the client likes
+ * (a socket that lingers, a file of its own file system), and the node would wait. So it opens that memory by
+ * /proc/PID/fd; a message with a descriptor ends the connection. [bell]: a descriptor (SCM_RIGHTS), an eventfd that
+ * wakes the node. `first` names ports that the client had before, of a node that was started again.
  *
  * Thread: any. */
 #pragma once
@@ -21,7 +24,7 @@
 #include "dataplane/ip.h"
 
 enum {
-    CW_LEASE_VERSION = 1,
+    CW_LEASE_VERSION = 2,
     CW_LEASE_LINE_BYTES = 4096,
     CW_LEASE_JOB_BYTES = 64,
     CW_LEASE_PORTS_MAX = 64,
@@ -37,6 +40,7 @@ struct cw_lease_request {
     uint32_t ports;
     uint16_t first; /* 0: any */
     uint32_t rank;
+    uint32_t memory;              /* the client's descriptor of a cable's memory */
     char job[CW_LEASE_JOB_BYTES]; /* printable, without blanks and quotes */
     uint32_t hop_count;
     struct cw_ip hops[CW_LEASE_HOPS_MAX];

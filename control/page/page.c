@@ -118,7 +118,7 @@ int cw_page_parse(const void *bytes, size_t count, struct cw_page_view *view)
 static bool file_read(const char *path, struct cw_page_view *view)
 {
     struct layout copy;
-    int file = open(path, O_RDONLY | O_CLOEXEC), status = CW_ERROR_ARGUMENT;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status = CW_ERROR_ARGUMENT;
     for (int tries = 0; file >= 0 && tries < TRIES; tries++) {
         ssize_t got = pread(file, &copy, sizeof(copy), 0);
         status = got == (ssize_t)sizeof(copy) ? cw_page_parse(&copy, sizeof(copy), view) : CW_ERROR_ARGUMENT;

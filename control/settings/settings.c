@@ -1,6 +1,7 @@
 #include "control/settings/settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,14 +67,10 @@ bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin)
     return seconds_read("CAUSEWAY_FAILURE_TIMEOUT", 1, bound_ns, origin);
 }
 
-char *cw_settings_read(const char *path, size_t most, size_t *length)
+static char *file_read(FILE *file, size_t most, size_t *length, int failure)
 {
-    struct stat status;
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return NULL;
-    }
-    int failure = fstat(fileno(file), &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+    struct stat status = {.st_mode = 0};
+    failure = failure != 0 ? failure : fstat(fileno(file), &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
     size_t room =
         failure == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size < most ? (size_t)status.st_size : most;
     char *text = failure == 0 ? malloc(room + 2) : NULL; /* one more: what is longer is told */
@@ -90,29 +87,69 @@ char *cw_settings_read(const char *path, size_t most, size_t *length)
     return text;
 }
 
-bool cw_settings_write(const char *path, const void *bytes, size_t length)
+char *cw_settings_read(const char *path, size_t most, size_t *length)
+{
+    FILE *file = fopen(path, "rbe");
+    return file == NULL ? NULL : file_read(file, most, length, 0);
+}
+
+char *cw_settings_read_own(const char *path, size_t most, size_t *length)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* a pipe does not wait for a writer */
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+    if (file == NULL) {
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
+        return NULL;
+    }
+    bool is_own = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    return file_read(file, most, length, is_own ? 0 : EPERM);
+}
+
+static bool file_write(FILE *file, const void *bytes, size_t length)
+{
+    bool is_whole = fwrite(bytes, 1, length, file) == length;
+    return fclose(file) == 0 && is_whole;
+}
+
+/* By a new file beside it, whose name nobody has had before. */
+bool cw_settings_write_own(const char *path, const void *bytes, size_t length)
 {
     enum { BESIDE_BYTES = 4096 };
-    char beside[BESIDE_BYTES], suffix[24] = "";
-    struct stat status;
-    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode); /* a device must not become a file */
-    if (!in_place) {
-        snprintf(suffix, sizeof(suffix), ".%ld", (long)getpid());
-    }
-    if (snprintf(beside, sizeof(beside), "%s%s", path, suffix) >= (int)sizeof(beside)) {
+    char beside[BESIDE_BYTES];
+    if (snprintf(beside, sizeof(beside), "%s.XXXXXX", path) >= (int)sizeof(beside)) {
         errno = ENAMETOOLONG;
         return false;
     }
-    FILE *file = fopen(beside, "wbe");
-    if (file == NULL) {
+    int descriptor = mkostemp(beside, O_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (descriptor < 0) {
         return false;
     }
-    bool is_whole = fwrite(bytes, 1, length, file) == length;
-    is_whole = fclose(file) == 0 && is_whole && (in_place || rename(beside, path) == 0);
-    if (!is_whole && !in_place) {
+    mode_t mask = umask(0); /* as fopen(3) makes files */
+    umask(mask);
+    bool is_written = file != NULL && fchmod(descriptor, 0666 & ~mask) == 0;
+    if (file == NULL) {
+        close(descriptor);
+    } else {
+        is_written = file_write(file, bytes, length) && is_written && rename(beside, path) == 0;
+    }
+    if (!is_written) {
         int reason = errno;
         (void)unlink(beside);
         errno = reason;
     }
-    return is_whole;
+    return is_written;
+}
+
+bool cw_settings_write(const char *path, const void *bytes, size_t length)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode)) {
+        return cw_settings_write_own(path, bytes, length);
+    }
+    FILE *file = fopen(path, "wbe"); /* a device must not become a file */
+    return file != NULL && file_write(file, bytes, length);
 }

@@ -37,3 +37,9 @@ char *cw_settings_read(const char *path, size_t most, size_t *length);
 /* Writes a file, under another name first, so that nobody reads half of it; a device or pipe is written to as it is.
  * False: errno says why. */
 bool cw_settings_write(const char *path, const void *bytes, size_t length);
+
+/* The same of a file that belongs to this process, in a folder where others may write: what they put there is neither
+ * written to, nor waited for, nor believed. Reading wants a regular file of this user (errno: EPERM); writing replaces
+ * whatever is there by a new file. */
+char *cw_settings_read_own(const char *path, size_t most, size_t *length);
+bool cw_settings_write_own(const char *path, const void *bytes, size_t length);

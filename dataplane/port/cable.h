@@ -5,8 +5,8 @@
  *           <------------- receive ------ [ in: lengths ]         <---------- cw_cable_send ------------
  *           --------------- release ----> [ empty: places ]
  *
- * The client makes the memory, a memfd that cannot shrink, and hands its descriptor to the server, which may be another
- * one later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings.
+ * The client makes the memory, a memfd of a fixed size, and hands its descriptor to the server, which may be another one
+ * later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings.
  *
  * Invariants
  *  - The server believes nothing that it reads: positions, places and lengths are checked each time, and what a client
@@ -36,7 +36,8 @@
 enum {
     CW_CABLE_VERSION = 1,
     CW_CABLE_FRAMES_DEFAULT = 1024, /* in each direction */
-    CW_CABLE_FRAMES_MAX = 16384,
+    CW_CABLE_FRAMES_MAX =
+        4096, /* bounds what the server maps, and how long a client that gives pages back can stall it */
     CW_CABLE_GROUPS_MAX = 64,
 };
 
@@ -55,7 +56,8 @@ struct cw_cable_config {
 int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port, char *error, size_t error_bytes);
 /* The descriptor of its memory; the port's. */
 int cw_cable_memory(const struct cw_port *port);
-/* A server serves it; `bell` becomes the port's: a socket into which it sends a byte to wake that server. */
+/* A server serves it; `bell` becomes the port's: an eventfd (eventfd(2)) that wakes that server. It is no socket: a client
+ * could send descriptors into one, and whoever reads them has to close them. */
 void cw_cable_connect(struct cw_port *port, int bell);
 /* No server does; the link is down. */
 void cw_cable_disconnect(struct cw_port *port);
@@ -69,8 +71,9 @@ struct cw_cable_frame {
     uint32_t length;     /* 1 .. 14 + MTU */
 };
 
-/* Maps a client's memory; the descriptor stays the caller's. CW_OK, or with a line in `error`: CW_ERROR_ARGUMENT (it is
- * no such memory, may shrink, or has another MTU), CW_ERROR_UNSUPPORTED (another version), CW_ERROR_SYSTEM. */
+/* Maps a client's memory; the descriptor stays the caller's. It must be a memfd of small pages that can neither shrink nor
+ * grow, as long as its rings and buffers are, with a page behind each byte of it. CW_OK, or with a line in `error`:
+ * CW_ERROR_ARGUMENT (it is no such memory, or has another MTU), CW_ERROR_UNSUPPORTED (another version), CW_ERROR_SYSTEM. */
 int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char *error, size_t error_bytes);
 void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
 

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,10 +38,16 @@ struct cw_cable {
 static int memory_check(int memory, uint32_t mtu_bytes, struct cable_shared *head, size_t *bytes, char *error,
                         size_t error_bytes)
 {
+    enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW, BLOCK = 512 };
     struct stat status;
-    int seals = fcntl(memory, F_GET_SEALS);
-    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(memory, &status) != 0) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the memory is no memfd, or one that may shrink");
+    struct statfs system;
+    int seals = fcntl(memory, F_GET_SEALS); /* first: only memory has seals, and asking it waits for nobody */
+    if (seals < 0 || (seals & FIXED) != FIXED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "the memory is no memfd, or one that may shrink or grow");
+    }
+    if (system.f_type != TMPFS_MAGIC) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the memory is of huge pages, which may run out");
     }
     *bytes = status.st_size > 0 ? (size_t)status.st_size : 0;
     if (pread(memory, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) || head->magic != CABLE_MAGIC) {
@@ -52,9 +60,10 @@ static int memory_check(int memory, uint32_t mtu_bytes, struct cable_shared *hea
     }
     if (head->frames == 0 || head->frames > CW_CABLE_FRAMES_MAX || (head->frames & (head->frames - 1)) != 0 ||
         head->mtu_bytes != mtu_bytes || head->buffer_bytes != cable_buffer_bytes(mtu_bytes) ||
-        *bytes < cable_layout(head->frames, head->buffer_bytes).bytes) {
+        *bytes != cable_layout(head->frames, head->buffer_bytes).bytes || (uint64_t)status.st_blocks * BLOCK < *bytes) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "a cable of %u frames, MTU %u and %zu bytes makes no sense where the MTU is %u",
+                             "a cable of %u frames, MTU %u and %zu bytes makes no sense where the MTU is %u, or has "
+                             "holes",
                              head->frames, head->mtu_bytes, *bytes, mtu_bytes);
     }
     return CW_OK;

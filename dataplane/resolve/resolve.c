@@ -86,6 +86,14 @@ int cw_resolve_want(struct cw_resolve *resolve, const struct cw_ip *ip, uint64_t
     return CW_OK;
 }
 
+void cw_resolve_forget(struct cw_resolve *resolve, const struct cw_ip *next)
+{
+    struct hop *hop = hop_find(resolve, next);
+    if (hop != NULL) {
+        *hop = resolve->hops[--resolve->hop_count];
+    }
+}
+
 bool cw_resolve_find(const struct cw_resolve *resolve, const struct cw_ip *ip, uint8_t mac[6])
 {
     struct cw_ip next = cw_resolve_next(resolve, ip);

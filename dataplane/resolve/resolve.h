@@ -12,7 +12,7 @@
  *
  * Order of calls
  *   cw_resolve_create
- *   { cw_resolve_take for each frame that is nobody else's; cw_resolve_want, cw_resolve_find;
+ *   { cw_resolve_take for each frame that is nobody else's; cw_resolve_want, cw_resolve_find, cw_resolve_forget;
  *     cw_resolve_question until it returns 0, when cw_resolve_deadline says so }*
  *   cw_resolve_destroy
  *
@@ -54,6 +54,8 @@ enum cw_resolve_verdict cw_resolve_take(struct cw_resolve *resolve, const uint8_
 /* Has the next hop to a host looked for, and kept. CW_OK; CW_ERROR_LIMIT: the table is full; CW_ERROR_NOT_FOUND: it is
  * in another subnet, and there is no gateway. */
 int cw_resolve_want(struct cw_resolve *resolve, const struct cw_ip *ip, uint64_t now_ns);
+/* Nobody wants this next hop any more (cw_resolve_next): it is not asked for, and its place is free. */
+void cw_resolve_forget(struct cw_resolve *resolve, const struct cw_ip *next);
 /* The MAC address of the next hop to a host that was wanted. False: not known yet. */
 bool cw_resolve_find(const struct cw_resolve *resolve, const struct cw_ip *ip, uint8_t mac[6]);
 /* Grows whenever a MAC address has become known, or another one. */

@@ -9,6 +9,9 @@
 #include "dataplane/base/random.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
+#include "dataplane/wire/wire.h"
+#include "mcast/igmp.h"
+#include "mcast/mld.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/test.h"
 
@@ -67,7 +70,8 @@ static void test_requests(void **state)
     cw_random_seed(&random, 1);
     uint64_t count = rounds();
     for (uint64_t i = 0; i < count; i++) {
-        static const char *const lines[] = {"hello 1", "status", "lease ports=34 first=29400 rank=7 job=causeway-1234",
+        static const char *const lines[] = {"hello 2", "status",
+                                            "lease ports=34 first=29400 rank=7 memory=5 job=causeway-1234",
                                             "hops 10.0.0.2,fd77::1,10.0.0.3"};
         char line[CW_LEASE_LINE_BYTES];
         snprintf(line, sizeof(line), "%s", lines[i % 4]);
@@ -147,17 +151,67 @@ static void test_packets(void **state)
             memcpy(frame + 12, is_v6 ? v6 : v4, head);
             frame[12 + cw_random_below(&random, head)] ^= (uint8_t)(cw_random_below(&random, 3) == 0 ? 1 << i % 8 : 0);
         }
+        if (length >= 62 && cw_random_below(&random, 4) != 0) { /* most are sound from end to end */
+            uint8_t *ip = frame + 14, *header = ip + (is_v6 ? 40 : 20);
+            frame[0] &= 0xfe;
+            ip[is_v6 ? 8 : 12] = ip[is_v6 ? 24 : 16] = 10;
+            header[4] = 0;
+            header[5] = (uint8_t)(8 + cw_random_below(&random, 14)); /* up to 20 bytes of payload, and one too many */
+        }
         const struct node_packet packet = node_packet_read(frame, length);
         if (packet.kind == NODE_PACKET_UDP) {
             uint32_t at = 14 + (cw_ip_is_v4(&packet.from) && frame[12] == 8 ? 20 : 40);
             assert_true(at + 8 <= length);
             assert_int_equal(packet.from_port, frame[at] << 8 | frame[at + 1]);
             assert_int_equal(packet.to_port, frame[at + 2] << 8 | frame[at + 3]);
+            assert_true(packet.bytes <= length && (packet.is_group == (frame[0] & 1)));
             udp++;
         }
+        struct node_report report;
+        const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+        const struct cw_ip own = cw_ip_v4(0x0a000001);
+        assert_false(node_report_read(frame, length, mac, &own, &report));
         free(frame);
     }
     assert_true(udp > count / 10);
+}
+
+/* The reports that ranks write are read, and no other: neither with one bit changed, nor of another host, nor of a group that
+ * routers use. */
+static void test_reports(void **state)
+{
+    const uint8_t mac[6] = {2, 0, 0, 0, 0, 1}, other[6] = {2, 0, 0, 0, 0, 2};
+    const struct cw_ip ips[] = {cw_ip_v4(0x0a000001), {{0xfd, 0x77, [15] = 1}}};
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        bool is_v6 = kind % 2 != 0, has_left = kind / 2 != 0;
+        uint32_t ipv4 = 0xef0a0b00 + kind, length = is_v6 ? CW_MCAST_MLD_BYTES : CW_MCAST_IGMP_BYTES;
+        const struct cw_ip *own = &ips[is_v6], group = cw_wire_group(ipv4, is_v6);
+        uint8_t frame[CW_MCAST_MLD_BYTES + 1] = {0}, group_mac[6];
+        struct node_report report;
+        if (is_v6) {
+            cw_mcast_mld_write(frame, mac, &group, has_left);
+        } else {
+            cw_mcast_igmp_write(frame, mac, cw_ip_to_v4(own), ipv4, has_left);
+        }
+        cw_wire_group_mac(&group, group_mac);
+        assert_true(node_report_read(frame, length, mac, own, &report));
+        assert_memory_equal(report.group, group_mac, sizeof(group_mac));
+        assert_int_equal(report.has_left, has_left);
+        assert_false(node_report_read(frame, length, other, own, &report));
+        assert_false(node_report_read(frame, length, mac, &ips[!is_v6], &report));
+        assert_false(node_report_read(frame, length - 1, mac, own, &report));
+        assert_false(node_report_read(frame, length + 1, mac, own, &report));
+        assert_int_equal(node_packet_read(frame, length).kind, NODE_PACKET_OTHER);
+        for (uint32_t bit = 0; bit < 8 * length; bit++) {
+            frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            assert_false(node_report_read(frame, length, mac, own, &report));
+            frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+    uint8_t frame[CW_MCAST_IGMP_BYTES];
+    struct node_report report;
+    cw_mcast_igmp_write(frame, mac, 0x0a000001, 0xe0000001, false); /* all hosts */
+    assert_false(node_report_read(frame, sizeof(frame), mac, &ips[0], &report));
 }
 
 int main(void)
@@ -166,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_packets),
+        cmocka_unit_test(test_reports),
     };
     return cmocka_run_group_tests_name("fuzz_lease", tests, NULL, NULL);
 }

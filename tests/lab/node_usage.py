@@ -2,16 +2,14 @@
 """node_usage.py BUILD PART PROGRAM... : jobs by the hosts' dataplanes (`causeway node`) across hosts of a laboratory. PART:
 jobs, own, cores, device, users, shares, restart. PROGRAM: as ways_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how often `restart` kills them (6; 50)."""
 import concurrent.futures
-import fcntl
 import json
-import mmap
 import os
 import pwd
 import random
+import resource
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +20,7 @@ from hosts import Lab
 from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, start, suite, well
 
 SOCKET = "/tmp/node"
+TENANT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tenant.py")
 NET = f"--net node:{SOCKET}"
 PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--messages", "1000000", "--window", "8"]  # for ever
 KILLS = int(os.environ.get("CW_TEST_NODE_KILLS", "6"))
@@ -254,110 +253,67 @@ def part_device():
 # ---- who may do what ----
 
 
-class Liar:
-    """A client that writes what it likes into its memory, as control/lease/lease_text.h and dataplane/port/cable_private.h have it."""
-    FRAMES, MTU, BUFFER, PAGE = 16, 1500, 1536, 4096
-
-    def __init__(self, path):
-        rings = self.PAGE + 4096  # of 16 frames each, on one page
-        self.buffers = rings
-        self.bytes = rings + 2 * self.FRAMES * self.BUFFER
-        self.memory = os.memfd_create("liar", os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.memory, self.bytes)
-        fcntl.fcntl(self.memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        self.map = mmap.mmap(self.memory, self.bytes)
-        struct.pack_into("<QIIII", self.map, 0, 0x31524941505743, 1, self.FRAMES, self.BUFFER, self.MTU)
-        self.line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.line.settimeout(HANG_S)
-        self.line.connect(path)
-
-    def ask(self, text, descriptors=()):
-        socket.send_fds(self.line, [text.encode()], list(descriptors))
-        said, descriptors, _, _ = socket.recv_fds(self.line, 4096, 1)
-        for each in descriptors:
-            os.close(each)
-        return said.decode()
-
-    def lease(self):
-        return self.ask("lease ports=1 first=0 rank=0 job=liar", [self.memory])
-
-    def send(self, frame, place=0, length=None, at=0):
-        """The frame at the place, its slot, and the position behind it."""
-        self.map[self.buffers + place * self.BUFFER:self.buffers + place * self.BUFFER + len(frame)] = frame
-        struct.pack_into("<II", self.map, self.PAGE + (at % self.FRAMES) * 8, place, len(frame) if length is None else length)
-        struct.pack_into("<I", self.map, 64, at + 1)
-
-    def close(self):
-        self.map.close()
-        os.close(self.memory)
-        self.line.close()
+def descriptors_of(node):
+    """How many the node has."""
+    with open(f"/proc/{node.process.pid}/task/{node.process.pid}/children", encoding="ascii") as file:
+        return len(os.listdir(f"/proc/{file.read().split()[0]}/fd"))
 
 
-def udp_frame(source_mac, source, source_port, to="10.77.0.2", to_mac=bytes(6), protocol=17, to_port=29300):
-    payload = b"stolen"
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 0, 0, 64, protocol, 0, socket.inet_aton(source), socket.inet_aton(to))
-    return to_mac + source_mac + b"\x08\x00" + ip + struct.pack(">HHHH", source_port, to_port, 8 + len(payload), 0) + payload
+def attack(lab, node, user, *names):
+    """What tenant.py does as a user of the node's host; afterwards the node has as many descriptors as before, and those of groups that the job has joined
+    meanwhile."""
+    before, former = descriptors_of(node) + 4, lab.user
+    lab.user, node.is_lied_to = None, True
+    code, out, _ = lab.run(node.name, [sys.executable, TENANT, SOCKET, lab.mac(0), lab.address(1), user, *names], stdout=subprocess.PIPE, text=True)
+    lab.user = former
+    print(out, end="", flush=True)
+    expect(code == 0, f"{names} of {user}: {code}")
+    expect(soon(lambda: descriptors_of(node) <= before), f"{names}: the node may have {before} descriptors, and has {descriptors_of(node)}")
 
 
-def lies(lab, node):
-    """Frames from others' addresses and ports, of other protocols, and rings that make no sense. The first ones are counted, the
-    others end the lease; and nobody else's does."""
-    own = bytes.fromhex(lab.mac(0).replace(":", ""))
-    path = f"/proc/{lab.pid('h0')}/root{SOCKET}"
-    liar = Liar(path)
-    expect(re.fullmatch(r"node ip=10\.77\.0\.1/120 mac=02:77:00:00:00:00 mtu=1500 rate=\d+ reports=1", liar.ask("hello 1")), "hello")
-    for text, line in (("hello 2", "refused -7 .*use one version"), ("lease", "refused -1 "), ("lease ports=0 first=0 rank=0 job=x", "refused -1 "),
-                       ("lease ports=1 first=0 rank=0 job=x\"y", "refused -1 "), ("hops 1.2.3", "refused -1 "), ("x" * 3000, "refused -1 "),
-                       ("lease ports=1 first=0 rank=0 job=x", "refused -1 a lease takes memory")):
-        said = liar.ask(text)
-        expect(re.match(line, said), f"{text[:60]}: {line}: {said}")
-    first = int(re.fullmatch(r"leased first=(\d+)", liar.lease()).group(1))
-    expect(liar.lease().startswith("refused"), "one lease a client")
-    frames = [udp_frame(bytes(6), "10.77.0.1", first), udp_frame(own, "10.77.0.9", first), udp_frame(own, "10.77.0.1", first + 1),
-              udp_frame(own, "10.77.0.1", 22), udp_frame(own, "10.77.0.1", first, protocol=6), udp_frame(own, "10.77.0.1", first, protocol=2),
-              b"\xff" * 6 + own + b"\x08\x06" + bytes(28), bytes(1), bytes(13)]
-    for at, frame in enumerate(frames):
-        liar.send(frame, at=at)
-        soon(lambda: struct.unpack_from("<I", liar.map, 128)[0] == at + 1)
-    mine = [each for each in node.status() if each["job"] == "liar"]
-    expect([(each["refused"], each["out_frames"]) for each in mine] == [(len(frames), 0)], f"all are refused: {mine}")
-    liar.send(udp_frame(own, "10.77.0.1", first), at=len(frames))
-    expect(soon(lambda: [each["out_frames"] for each in node.status() if each["job"] == "liar"] == [1]), "one from its own port goes out")
-    liar.close()
-    def slot(place, length, position=1):
-        struct.pack_into("<II", liar.map, liar.PAGE, place, length)
-        struct.pack_into("<I", liar.map, 64, position)
-    for lie in ((0x7fffffff, 60), (0, 9999), (0, 0), (0, 60, 1000)):
-        liar = Liar(path)
-        liar.lease()
-        slot(*lie)
-        expect(liar.line.recv(100) == b"", f"{lie}: the lease is over")
-        liar.close()
-    lines = []  # more than one user may have open, of whom others see nothing
-    for _ in range(700):
-        lines.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-        lines[-1].connect(path)
-    lines[-1].settimeout(HANG_S)
+def stopped(lab, node):
+    """A node that is stopped and whose backlog is full: who comes then is told so, and does not wait for ever."""
+    with open(f"/proc/{node.process.pid}/task/{node.process.pid}/children", encoding="ascii") as file:
+        number = int(file.read().split()[0])
+    lines, path = [], f"/proc/{lab.pid(node.name)}/root{SOCKET}"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)  # the backlog has thousands
+    os.kill(number, signal.SIGSTOP)
     try:
-        expect(lines[-1].recv(1) == b"", "the last of 700 connections of a user is closed")
-    except ConnectionResetError:
-        pass
-    for line in lines:
-        line.close()
-    for what, change in (("short", lambda liar: setattr(liar, "memory", memory_of(4096))), ("unsealed", lambda liar: setattr(liar, "memory", memory_of(liar.bytes, False)))):
-        liar = Liar(path)
-        change(liar)
-        said = liar.lease()
-        expect(said.startswith("refused -1 "), f"{what} memory: {said}")
-        liar.line.close()
+        while True:
+            lines.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            lines[-1].setblocking(False)
+            try:
+                lines[-1].connect(path)
+            except BlockingIOError:
+                break
+        code, _, err = lab.run(node.name, [CAUSEWAY, "node", "status", "--socket", SOCKET], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        expect(code != 0 and "does not answer: is it stopped?" in err, f"a stopped node with a full backlog: {code}: {err}")
+    finally:
+        for line in lines:
+            line.close()
+        os.kill(number, signal.SIGCONT)
+        os.kill(node.process.pid, signal.SIGCONT)  # nsenter stops with what it has started
 
 
-def memory_of(count, sealed=True):
-    memory = os.memfd_create("liar", os.MFD_ALLOW_SEALING)
-    os.ftruncate(memory, count)
-    if sealed:
-        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
-    return memory
+def planted(lab):
+    """What others have put where the node keeps its list of leases: a pipe is not waited for, and no link is followed."""
+    root, victim = f"/proc/{lab.pid('h0')}/root", "/tmp/victim"
+    with open(root + victim, "w", encoding="ascii") as file:
+        file.write("as before")
+    for plant in (lambda path: os.mkfifo(path), lambda path: os.symlink(victim, path)):
+        if os.path.lexists(f"{root}{SOCKET}.leases"):
+            os.remove(f"{root}{SOCKET}.leases")
+        plant(f"{root}{SOCKET}.leases")
+        node = Node(lab, "h0")
+        for number in range(1, 1000):  # names that one who guesses would try
+            beside = f"{root}{SOCKET}.leases.{number}"
+            os.symlink(victim, beside)
+        well(lab, f"{NET} --hosts h0", programs["is"])
+        for number in range(1, 1000):
+            os.remove(f"{root}{SOCKET}.leases.{number}")
+        node.close()
+        with open(root + victim, encoding="ascii") as file:
+            expect(file.read() == "as before", "a file of others' is not written to")
 
 
 def part_users():
@@ -373,13 +329,15 @@ def part_users():
         expect(page.count("causeway_node_send_bytes_total{job=") == 2 and "causeway_node_leases{nic=\"eth0\"} 2\n" in page, f"a page for Prometheus: {page}")
         expect(len(leases) == 2 and {each["rank"] for each in leases} == {0, 1}, f"two leases: {leases}")
         expect(len({each["port"] for each in leases}) == 2 and {each["user"] for each in leases} != {0}, f"ports of their own, of that user: {leases}")
-        lies(lab, nodes[0])
-        nodes[0].is_lied_to = True
-        expect(job.poll() is None, "the job runs on")
+        for name in ("lines", "frames", "rings", "flood", "descriptors", "addresses", "ports", "groups", "readers", "connections"):
+            attack(lab, nodes[0], "daemon", name)
+            expect(job.poll() is None, f"{name}: the job of another user runs on")
         os.killpg(job.pid, signal.SIGTERM)
         job.communicate()
+        stopped(lab, nodes[0])
         for node in nodes:
             node.close()
+        planted(lab)
         nodes = nodes_start(lab, "--only-named", "--share", "daemon:weight=2")
         fails(lab, f"{NET} --hosts h0,h1", r"the node refuses: this user may not use it \(--only-named\)")
         nodes_end(nodes)

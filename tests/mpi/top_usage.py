@@ -46,7 +46,8 @@ try:
     def are_shown():
         seen = [json.loads(line) for line in top("--once", "--json", "--interval", "600ms").splitlines()]
         rows[:] = [row for row in seen if launcher_of(row["process"]) == process.pid]
-        return len(rows) >= 2 and all(row["messages_per_s"] > 0 for row in rows)
+        moving = ["messages_per_s", *(["send_bps", "receive_pps"] if where else [])]  # in this interval: a rank may have had no turn
+        return len(rows) >= 2 and all(row[name] > 0 for row in rows for name in moving)
 
     wait_until(lambda: are_shown() or process.poll() is not None)
     expect(sorted(row["rank"] for row in rows)[:2] == [0, 1] and all(row["ranks"] == 2 and row["user"] == os.geteuid() for row in rows), f"ranks: {rows}")

@@ -43,7 +43,7 @@ static void *write_all(void *argument)
     for (uint32_t number = 0; number < FRAMES; number++) {
         uint8_t frame[FRAME_BYTES];
         fill(frame, from, number);
-        enum node_crossing_kind kind = number % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_ALL;
+        enum node_crossing_kind kind = number % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_JOIN;
         while (!node_crossing_put(crossing, from, 0, kind, frame, length_of(number))) {
             sched_yield();
         }
@@ -82,7 +82,7 @@ static void test_all_come_in_order(void **state)
             any = true;
             fill(expected, from, next[from]);
             assert_int_equal(crossed->length, length_of(next[from]));
-            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_ALL);
+            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_JOIN);
             assert_memory_equal(crossed->bytes, expected, crossed->length);
             next[from]++;
             node_crossing_next(crossing, from, 0);

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "dataplane/base/random.h"
@@ -163,13 +163,13 @@ static void test_both_ways(void **state)
 static void *server_echo(void *context)
 {
     struct world *world = context;
-    char byte[8];
+    uint64_t rings;
     for (uint32_t count = 0; count < WAKES;) {
         struct cw_cable_frame frame;
         uint8_t copy[FRAME_MAX];
         if (cw_cable_receive(world->server, &frame, 1) == 0) {
             if (!cw_cable_arm(world->server)) {
-                assert_true(recv((int)world->sent, byte, sizeof(byte), 0) > 0); /* for ever */
+                assert_true(read((int)world->sent, &rings, sizeof(rings)) > 0); /* for ever */
             }
             cw_cable_disarm(world->server);
             continue;
@@ -187,12 +187,10 @@ static void *server_echo(void *context)
 static void test_sleep(void **state)
 {
     struct world world = {.client = client_make(16)};
-    int ends[2];
     pthread_t thread;
     world.server = server_make(world.client);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    world.sent = (uint32_t)ends[0];
-    cw_cable_connect(world.client, ends[1]);
+    world.sent = (uint32_t)eventfd(0, EFD_CLOEXEC);
+    cw_cable_connect(world.client, dup((int)world.sent));
     assert_int_equal(pthread_create(&thread, NULL, server_echo, &world), 0);
     for (uint32_t number = 0; number < WAKES; number++) {
         struct cw_transmit packet;
@@ -211,7 +209,7 @@ static void test_sleep(void **state)
     cw_port_sleep(world.client, NS_PER_HOUR); /* it was woken before */
     cw_cable_close(world.server);
     cw_port_close(world.client);
-    close(ends[0]);
+    close((int)world.sent);
 }
 
 /* ---- groups ---- */
@@ -301,11 +299,13 @@ static void test_nonsense(void **state)
     assert_true(broken > ROUNDS / 50 && sound > ROUNDS / 50);
 }
 
+enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW };
+
 static int memory_like(const struct cable_shared *head, size_t bytes, int seals)
 {
     int memory = memfd_create("cable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_true(memory >= 0);
-    assert_int_equal(ftruncate(memory, (off_t)bytes), 0);
+    assert_int_equal(posix_fallocate(memory, 0, (off_t)bytes), 0);
     assert_int_equal(pwrite(memory, head, sizeof(*head), 0), sizeof(*head));
     assert_int_equal(fcntl(memory, F_ADD_SEALS, seals), 0);
     return memory;
@@ -326,15 +326,17 @@ static void test_refused(void **state)
         int seals;
         int status;
     } rows[] = {
-        {"sound", sound, bytes, F_SEAL_SHRINK, CW_OK},
+        {"sound", sound, bytes, FIXED, CW_OK},
         {"may shrink", sound, bytes, F_SEAL_GROW, CW_ERROR_ARGUMENT},
-        {"short", sound, bytes - 1, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
-        {"magic", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
-        {"version", sound, bytes, F_SEAL_SHRINK, CW_ERROR_UNSUPPORTED},
-        {"frames", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
-        {"many frames", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
-        {"buffers", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
-        {"MTU", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"short", sound, bytes - 1, FIXED, CW_ERROR_ARGUMENT},
+        {"magic", sound, bytes, FIXED, CW_ERROR_ARGUMENT},
+        {"version", sound, bytes, FIXED, CW_ERROR_UNSUPPORTED},
+        {"frames", sound, bytes, FIXED, CW_ERROR_ARGUMENT},
+        {"many frames", sound, bytes, FIXED, CW_ERROR_ARGUMENT},
+        {"buffers", sound, bytes, FIXED, CW_ERROR_ARGUMENT},
+        {"MTU", sound, bytes, FIXED, CW_ERROR_ARGUMENT},
+        {"may grow", sound, bytes, F_SEAL_SHRINK, CW_ERROR_ARGUMENT},
+        {"long", sound, bytes + 1, FIXED, CW_ERROR_ARGUMENT},
     };
     rows[3].head.magic++;
     rows[4].head.version++;
@@ -355,7 +357,11 @@ static void test_refused(void **state)
     }
     struct cw_cable *cable = NULL;
     char error[TEXT_BYTES];
-    int ends[2];
+    int ends[2], holes = memory_like(&sound, bytes, 0);
+    assert_int_equal(fallocate(holes, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)bytes - 4096), 0);
+    assert_int_equal(fcntl(holes, F_ADD_SEALS, FIXED), 0);
+    assert_int_equal(cw_cable_open(holes, MTU, &cable, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    close(holes);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(cw_cable_open(ends[0], MTU, &cable, error, sizeof(error)), CW_ERROR_ARGUMENT);
     close(ends[0]);

@@ -1,0 +1,71 @@
+/* grant: what each user has of the node: leases, ports, connections; and the leases of its clients.
+ *
+ * Invariants
+ *  - A user has at most `user_leases_max` leases and CONNECTIONS more connections, and leaves a quarter of the UDP ports to
+ *    others.
+ *  - A lease has memory that the client's user owns (node_memory_open), and is told of once it is on record.
+ *
+ * Thread: one, that of serve.h. */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "apps/node/ports.h"
+#include "apps/node/serve.h"
+#include "control/lease/lease_text.h"
+
+enum {
+    NODE_CLIENTS_MAX = 4 * NODE_LEASES_MAX,
+    NODE_CONNECTIONS = 64, /* of a user, beside those with a lease: they only ask */
+    NODE_ERROR_BYTES = 512,
+};
+
+struct node_owner {
+    uid_t user;
+    uint32_t leases, leases_of[NODE_CORES_MAX];
+    uint32_t ports;
+    uint32_t connections;
+    struct node_share *shares; /* one for each core */
+    /* serve.c's */
+    struct node_budget service; /* its part of the thread's time */
+    uint32_t turn;              /* whose connection is next, counted from the first */
+    bool is_heard;              /* in this round */
+};
+
+struct node_client {
+    int socket;
+    struct ucred whose;
+    struct node_owner *owner;
+    struct node_lease *lease; /* NULL: none */
+    struct cw_reservation reservation;
+    uint32_t rank;
+    char job[CW_LEASE_JOB_BYTES];
+    /* serve.c's: lines that the socket had no room for yet */
+    char *rest;
+    size_t rest_at, rest_bytes;
+    uint64_t rest_ns; /* when some of them have left last */
+};
+
+struct node_grants {
+    const struct node_serve_config *config;
+    struct node_owner owners[NODE_SHARES_MAX];
+    uint32_t owner_count;
+    struct node_ports ports;
+};
+
+/* What --share says of a user; NULL: nothing. */
+const struct node_user *node_user_named(const struct node_serve_config *config, uid_t user);
+
+/* Enters a client's connection, and takes it out. False: the user has enough, or there are too many users. */
+bool node_owner_enter(struct node_grants *grants, struct node_client *client);
+void node_owner_leave(struct node_client *client);
+
+/* CW_OK: the client has a lease; its bell is for the client, too. Else with a line in `error`. */
+int node_lease_begin(struct node_grants *grants, struct node_client *client, const struct cw_lease_request *request,
+                     char *error, size_t error_bytes);
+/* Without one nothing is done. */
+void node_lease_end(struct node_grants *grants, struct node_client *client);
+
+/* Opens the memory that descriptor `number` of the client's process is: a memfd of the client's user. Nothing that this
+ * does waits for the client, whatever the descriptor is. -1, with a line in `error`: it is none. */
+int node_memory_open(const struct ucred *whose, uint32_t number, char *error, size_t error_bytes);
