@@ -122,7 +122,7 @@ int node_memory_open(const struct ucred *whose, uint32_t number, char *error, si
                      found.stx_uid == whose->uid; /* the number of a process that ended may be another one's by now */
     if (is_memory) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-        memory = open(path, O_RDWR | O_CLOEXEC);
+        memory = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK); /* a lease (F_SETLEASE) is not waited for */
     }
     close(place);
     if (memory < 0) {

@@ -231,7 +231,8 @@ bool node_hops_want(struct node_hops *hops, uid_t user, const struct cw_ip *ip, 
     bool is_known = false;
     if (hop != NULL) {
         hop->wanted_ns = now_ns;
-        uint64_t age_ns = now_ns - hop->state_ns;
+        uint64_t age_ns = now_ns > hop->state_ns ? now_ns - hop->state_ns : 0;
+        hop->user = hop->state == HOP_NEW ? user : hop->user; /* whose thread looks for it: the other one may be busy */
         if ((hop->state == HOP_ABSENT && age_ns > NODE_HOPS_ABSENT_NS) ||
             (hop->state == HOP_KNOWN && nic->is_kernels && age_ns > NODE_HOPS_FRESH_NS)) {
             hop->user = user;
