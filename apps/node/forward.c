@@ -218,13 +218,11 @@ static void frame_charge(struct node_dataplane *dataplane, struct node_lease *le
     struct node_share *share = lease->share;
     uint32_t bytes = length + CW_ETHERNET_OVERHEAD_BYTES;
     node_meter_charge(&dataplane->meter, now_ns, bytes);
-    for (uint32_t i = fate == FRAME_LEAVES ? 0 : 1; i <= copies; i++) {
+    for (uint32_t moves = copies + (fate != FRAME_STAYS); moves > 0; moves--) {
         node_turn_charge(&share->turn, now_ns, bytes);
         node_turn_charge(&lease->turn, now_ns, bytes);
     }
     if (fate == FRAME_REFUSED) {
-        node_turn_charge(&share->turn, now_ns, bytes);
-        node_turn_charge(&lease->turn, now_ns, bytes);
         node_budget_charge(&share->refusals, now_ns, NODE_REFUSAL_NS);
         lease->turn.barred_ns = share->refusals.paid_ns;
         lease->counters.refused++;

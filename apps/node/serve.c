@@ -229,17 +229,27 @@ static bool status(const struct serve *serve, struct node_client *asks)
 
 /* ---- clients ---- */
 
-static void client_end(struct serve *serve, uint32_t at)
+/* With what the client has sent and nobody has read. */
+static void socket_close(struct serve *serve, int socket)
 {
-    struct node_client *client = serve->clients[at];
-    bool had_lease = client->lease != NULL;
-    node_lease_end(&serve->grants, client);
     guard_set(serve, true);
-    close(client->socket);
+    close(socket);
     guard_set(serve, false);
+}
+
+static void client_free(struct serve *serve, struct node_client *client)
+{
+    node_lease_end(&serve->grants, client);
+    socket_close(serve, client->socket);
     node_owner_leave(client);
     rest_free(client);
     free(client);
+}
+
+static void client_end(struct serve *serve, uint32_t at)
+{
+    bool had_lease = serve->clients[at]->lease != NULL;
+    client_free(serve, serve->clients[at]);
     serve->clients[at] = serve->clients[--serve->client_count];
     if (had_lease) {
         node_ports_record(&serve->grants.ports);
@@ -308,9 +318,7 @@ static bool client_take(struct serve *serve)
     if (client == NULL || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &client->whose, &bytes) != 0 ||
         !node_owner_enter(&serve->grants, client)) {
         free(client);
-        guard_set(serve, true);
-        close(socket);
-        guard_set(serve, false);
+        socket_close(serve, socket);
         return true;
     }
     (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
@@ -494,13 +502,7 @@ int node_serve(const struct node_serve_config *config, const struct app_signals 
         unlink(config->path);
     }
     while (serve->client_count > 0) { /* the record stays: they come back to another node */
-        struct node_client *client = serve->clients[--serve->client_count];
-        node_lease_end(&serve->grants, client);
-        guard_set(serve, true);
-        close(client->socket);
-        guard_set(serve, false);
-        rest_free(client);
-        free(client);
+        client_free(serve, serve->clients[--serve->client_count]);
     }
     timer_delete(serve->guard);
     node_hops_destroy(serve->hops);
