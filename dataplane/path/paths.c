@@ -309,6 +309,11 @@ int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registra
     return path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
 }
 
+bool cw_paths_is_down(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].failed && paths->peers[rank].medium == CW_MEDIUM_NONE;
+}
+
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].failure == CW_ERROR_PEER_FAILED;

@@ -227,8 +227,13 @@ def entry(prototypes, prototype, known):
             sys.exit(f"{prototype.name} returns {prototype.result} and must be implemented")
         unused = ", ".join(f"(void){p[1]}" for p in prototype.parameters if p is not None and p[1] != communicator(prototype))
         lines += [wrap(f"    {unused};")] if unused else []
-        lines += [f"    if (!mpi_enter(\"{prototype.name}\")) {{", f"        return mpi_outside(\"{prototype.name}\");", "    }",
-                  f"    int code = mpi_unsupported({communicator(prototype)}, \"{prototype.name}\");", "    mpi_leave();", "    return code;"]
+        handler = next((p[1] for p in prototype.parameters if p is not None and p[0] == "MPI_Errhandler"), None)
+        if handler is not None and ANYTIME.fullmatch(prototype.name):  # it comes before what would have a handler
+            lines += [f"    mpi_enter_anytime(\"{prototype.name}\");", f"    int code = mpi_unsupported_by({handler}, \"{prototype.name}\");"]
+        else:
+            lines += [f"    if (!mpi_enter(\"{prototype.name}\")) {{", f"        return mpi_outside(\"{prototype.name}\");", "    }",
+                      f"    int code = mpi_unsupported({communicator(prototype)}, \"{prototype.name}\");"]
+        lines += ["    mpi_leave();", "    return code;"]
     elif ANYTIME.fullmatch(prototype.name.removesuffix("_c")):
         lines += [f"    mpi_enter_anytime(\"{prototype.name}\");"] + before
         lines += call_lines(prototype, result, implementation, values) + after

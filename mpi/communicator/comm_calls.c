@@ -122,6 +122,9 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     return MPI_SUCCESS;
 }
 
+/* What the library heeds; hints of others are not told back (MPI 5.0, 7.4.4). */
+static const char *const supported_hints[] = {"causeway_algorithm", "causeway_compression"};
+
 int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
     struct mpi_comm *found;
@@ -129,7 +132,13 @@ int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    code = mpi_info_give(found->info, info_used);
+    code = mpi_info_give(NULL, info_used);
+    for (size_t i = 0; i < sizeof(supported_hints) / sizeof(supported_hints[0]); i++) {
+        const char *value = found->info == NULL ? NULL : mpi_info_value(found->info, supported_hints[i]);
+        if (code == MPI_SUCCESS && value != NULL) {
+            code = mpi_info_set(*info_used, supported_hints[i], value);
+        }
+    }
     return code != MPI_SUCCESS
                ? code
                : mpi_info_set(*info_used, "causeway_path", cw_measured_path_name(mpi_choice_path(found)));

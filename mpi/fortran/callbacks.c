@@ -12,14 +12,14 @@ struct general {
     query_function *query;
     free_function *free;
     cancel_function *cancel;
-    MPI_Aint extra_state;
+    MPI_Aint *extra_state; /* the program's variable, as of the other MPI libraries: who changes it tells the others */
 };
 
 static int general_query(void *state, MPI_Status *status)
 {
     struct general *general = state;
     MPI_Fint code = MPI_SUCCESS;
-    general->query(&general->extra_state, (MPI_Fint *)status, &code);
+    general->query(general->extra_state, (MPI_Fint *)status, &code);
     return code;
 }
 
@@ -28,7 +28,7 @@ static int general_free(void *state)
 {
     struct general *general = state;
     MPI_Fint code = MPI_SUCCESS;
-    general->free(&general->extra_state, &code);
+    general->free(general->extra_state, &code);
     free(general);
     return code;
 }
@@ -38,12 +38,12 @@ static int general_cancel(void *state, int complete)
     struct general *general = state;
     MPI_Fint is_complete = complete != 0;
     MPI_Fint code = MPI_SUCCESS;
-    general->cancel(&general->extra_state, &is_complete, &code);
+    general->cancel(general->extra_state, &is_complete, &code);
     return code;
 }
 
 void FORTRAN_ENTRY(grequest_start)(query_function *query_fn, free_function *free_fn, cancel_function *cancel_fn,
-                                   const MPI_Aint *extra_state, MPI_Fint *request, MPI_Fint *ierror)
+                                   MPI_Aint *extra_state, MPI_Fint *request, MPI_Fint *ierror)
 {
     MPI_Request request_c = MPI_REQUEST_NULL;
     struct general *general = malloc(sizeof(*general));
@@ -51,7 +51,7 @@ void FORTRAN_ENTRY(grequest_start)(query_function *query_fn, free_function *free
         *ierror = MPI_ERR_NO_MEM;
         return;
     }
-    *general = (struct general){.query = query_fn, .free = free_fn, .cancel = cancel_fn, .extra_state = *extra_state};
+    *general = (struct general){.query = query_fn, .free = free_fn, .cancel = cancel_fn, .extra_state = extra_state};
     *ierror = FORTRAN_CALL(Grequest_start)(general_query, general_free, general_cancel, general, &request_c);
     *request = FORTRAN_NUMBER(request_c);
     if (*ierror != MPI_SUCCESS) {
@@ -76,7 +76,7 @@ struct representation {
     convert_function *read;
     convert_function *write;
     extent_function *extent;
-    MPI_Aint extra_state;
+    MPI_Aint *extra_state;
 };
 
 static int represent(convert_function *function, void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
@@ -84,7 +84,7 @@ static int represent(convert_function *function, void *userbuf, MPI_Datatype dat
 {
     MPI_Fint datatype_number = FORTRAN_NUMBER(datatype);
     MPI_Fint code = MPI_SUCCESS;
-    function(userbuf, &datatype_number, &count, filebuf, &position, &representation->extra_state, &code);
+    function(userbuf, &datatype_number, &count, filebuf, &position, representation->extra_state, &code);
     return code;
 }
 
@@ -105,7 +105,7 @@ static int represent_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state
     struct representation *representation = state;
     MPI_Fint datatype_number = FORTRAN_NUMBER(datatype);
     MPI_Fint code = MPI_SUCCESS;
-    representation->extent(&datatype_number, extent, &representation->extra_state, &code);
+    representation->extent(&datatype_number, extent, representation->extra_state, &code);
     return code;
 }
 
@@ -116,7 +116,7 @@ static bool is_null(convert_function *function)
 
 /* A representation stays until the program ends, and so does what is kept of it here. */
 void FORTRAN_ENTRY(register_datarep)(const char *datarep, convert_function *read_fn, convert_function *write_fn,
-                                     extent_function *extent_fn, const MPI_Aint *extra_state, MPI_Fint *ierror,
+                                     extent_function *extent_fn, MPI_Aint *extra_state, MPI_Fint *ierror,
                                      size_t datarep_length)
 {
     struct representation *representation = malloc(sizeof(*representation));
@@ -125,7 +125,7 @@ void FORTRAN_ENTRY(register_datarep)(const char *datarep, convert_function *read
         *ierror = MPI_ERR_NO_MEM;
     } else {
         *representation = (struct representation){
-            .read = read_fn, .write = write_fn, .extent = extent_fn, .extra_state = *extra_state};
+            .read = read_fn, .write = write_fn, .extent = extent_fn, .extra_state = extra_state};
         *ierror = FORTRAN_CALL(Register_datarep)(datarep_c, is_null(read_fn) ? MPI_CONVERSION_FN_NULL : represent_read,
                                                  is_null(write_fn) ? MPI_CONVERSION_FN_NULL : represent_write,
                                                  represent_extent, representation);

@@ -30,7 +30,10 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
             receive->matched_source, receive->matched_tag, (long long)receive->bytes);
     }
     if (error == MPI_ERR_PROC_ABORTED) {
-        return mpi_request_raise_lost(comm, request->peer);
+        const struct mpi_request *failed = request->kind != MPI_REQUEST_SENDRECV
+                                               ? request
+                                               : request->parts[request->parts[1]->error == MPI_SUCCESS ? 0 : 1];
+        return mpi_request_raise_lost(comm, failed->peer);
     }
     return mpi_error(comm, error, "the operation failed");
 }

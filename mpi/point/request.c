@@ -129,6 +129,35 @@ bool mpi_request_poll(struct mpi_request *request)
     return request->is_complete;
 }
 
+struct resting {
+    const struct mpi_comm *comm;
+    uint32_t references;
+};
+
+static void resting_count(void *object, void *context)
+{
+    struct mpi_request *request = object;
+    struct resting *resting = context;
+    if (!mpi_request_poll(request) && (!request->is_persistent || request->is_active)) {
+        return;
+    }
+    if (request->kind == MPI_REQUEST_SENDRECV) {
+        for (int part = 0; part < 2; part++) {
+            resting->references += request->parts[part]->comm == resting->comm;
+        }
+    } else if (request->comm == resting->comm) {
+        resting->references +=
+            1 + (request->kind == MPI_REQUEST_COLLECTIVE ? request->actions->references(request->collective) : 0);
+    }
+}
+
+uint32_t mpi_requests_resting(const struct mpi_comm *comm)
+{
+    struct resting resting = {.comm = comm};
+    mpi_handle_each(MPI_KIND_REQUEST, resting_count, &resting);
+    return resting.references;
+}
+
 static void request_describe(void *context, struct mpi_said *said)
 {
     mpi_describe_request(context, said);

@@ -53,7 +53,8 @@ struct mpi_request_actions {
     void (*start)(struct mpi_request *request);
     void (*destroy)(struct mpi_collective *collective);
     void (*describe)(const struct mpi_collective *collective, struct mpi_said *said);
-    const char *(*why)(const struct mpi_collective *collective); /* of an error; NULL: nothing more is known */
+    const char *(*why)(const struct mpi_collective *collective);     /* of an error; NULL: nothing more is known */
+    uint32_t (*references)(const struct mpi_collective *collective); /* of its communicator, as long as it exists */
 };
 
 /* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
@@ -104,6 +105,10 @@ struct mpi_request {
     const struct mpi_request_actions *actions; /* of `collective` */
     struct mpi_request_general *general;
 };
+
+/* How many references of the communicator requests hold that are not under way: inactive persistent ones, and those that are
+ * complete and have not been waited for. */
+uint32_t mpi_requests_resting(const struct mpi_comm *comm);
 
 /* The object of a handle; NULL: none. */
 struct mpi_request *mpi_request_find(MPI_Request handle);

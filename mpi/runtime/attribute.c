@@ -128,11 +128,13 @@ static int key_unknown(MPI_Comm comm, int number)
 static int key_free(enum key_kind kind, int *number)
 {
     struct key *key = key_find(kind, *number);
-    if (key == NULL || key->is_freed) {
+    if (key == NULL) {
         return key_unknown(MPI_COMM_NULL, *number);
     }
-    key->is_freed = true;
-    key_release(key);
+    if (!key->is_freed) { /* by a copy of the key: attributes keep it, so that it is still known */
+        key->is_freed = true;
+        key_release(key);
+    }
     *number = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }

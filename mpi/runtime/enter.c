@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/state/process.h"
@@ -47,6 +48,13 @@ int mpi_unsupported(MPI_Comm comm, const char *call)
 {
     return mpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION,
                      "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
+}
+
+int mpi_unsupported_by(MPI_Errhandler errhandler, const char *call)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
+    return mpi_errhandler_call_by(errhandler, MPI_ERR_UNSUPPORTED_OPERATION, text);
 }
 
 int mpi_null(MPI_Comm comm, const char *names)

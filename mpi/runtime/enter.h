@@ -25,6 +25,9 @@ int mpi_outside(const char *call);
 /* Raises MPI_ERR_UNSUPPORTED_OPERATION through the error handler of `comm` and names the call. */
 int mpi_unsupported(MPI_Comm comm, const char *call);
 
+/* The same through an error handler that the call was given, for an object that does not exist yet. */
+int mpi_unsupported_by(MPI_Errhandler errhandler, const char *call);
+
 /* Raises MPI_ERR_ARG through the error handler of `comm`: one of the arguments that `names` lists is NULL. */
 int mpi_null(MPI_Comm comm, const char *names);
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "mpi/runtime/enter.h"
@@ -125,6 +126,16 @@ static int comm_unknown(void)
     return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "unknown communicator");
 }
 
+/* Whether the program has given MPI_COMM_SELF an error handler. */
+static bool self_is_set;
+
+/* Whose error handler hears of errors on `comm`. Those that belong to no communicator go to MPI_COMM_SELF (MPI 5.0, 9.3);
+ * programs from before MPI 4.0 set that of MPI_COMM_WORLD, and mean these errors, too. NULL: before MPI_Init. */
+static struct mpi_comm *hearer_of(struct mpi_comm *comm)
+{
+    return comm != NULL ? comm : self_is_set ? mpi_comm_self : mpi_comm_world;
+}
+
 int mpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
     struct mpi_comm *found = mpi_comm_find(comm);
@@ -140,6 +151,7 @@ int mpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
     mpi_errhandler_retain(handler);
     mpi_errhandler_release(found->errhandler);
     found->errhandler = handler;
+    self_is_set = self_is_set || found == mpi_comm_self;
     return MPI_SUCCESS;
 }
 
@@ -165,16 +177,18 @@ static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char 
     const char *class_text = mpi_error_text(code);
     bool has_name = comm != NULL && comm->name[0] != '\0';
     const char *reason = mpi_error_reason(code);
-    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s (%s)\n", rank, mpi_call_name(), has_name ? " on " : "",
-            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason,
-            class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program");
+    class_text = class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program";
+    bool is_told = strstr(text, class_text) != NULL;
+    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s%s%s%s\n", rank, mpi_call_name(), has_name ? " on " : "",
+            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason, is_told ? "" : " (",
+            is_told ? "" : class_text, is_told ? "" : ")");
     mpi_process_abort(code);
 }
 
-/* Calls the error handler of `comm`; `named`: the error is about that communicator, and not MPI_COMM_SELF's for want
- * of any. */
-static void handler_call(struct mpi_comm *comm, bool named, int code, const char *text)
+/* Calls the error handler that hears of errors on `about` (NULL: they belong to no communicator). */
+static void handler_call(struct mpi_comm *about, int code, const char *text)
 {
+    struct mpi_comm *comm = hearer_of(about);
     struct mpi_errhandler *handler = comm != NULL ? comm->errhandler : NULL;
     MPI_Errhandler handle = handler != NULL ? handler->handle : MPI_ERRORS_ARE_FATAL;
     if (handler != NULL && handler->comm_function != NULL) {
@@ -189,21 +203,33 @@ static void handler_call(struct mpi_comm *comm, bool named, int code, const char
         mpi_errhandler_release(handler);
         mpi_call_resume(call);
     } else if (handle != MPI_ERRORS_RETURN) {
-        end_job(named ? comm : NULL, code, text);
+        end_job(about, code, text);
     }
 }
 
 bool mpi_errhandler_is_fatal(MPI_Comm comm)
 {
-    const struct mpi_comm *found = mpi_comm_find(comm);
+    const struct mpi_comm *found = hearer_of(mpi_comm_find(comm));
     const struct mpi_errhandler *handler = found != NULL ? found->errhandler : NULL;
     return handler == NULL || (handler->comm_function == NULL && handler->handle != MPI_ERRORS_RETURN);
 }
 
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text)
 {
-    struct mpi_comm *found = mpi_comm_find(comm);
-    handler_call(found != NULL ? found : mpi_comm_self, found != NULL, code, text);
+    handler_call(mpi_comm_find(comm), code, text);
+    return code;
+}
+
+int mpi_errhandler_call_by(MPI_Errhandler handle, int code, const char *text)
+{
+    const struct mpi_errhandler *handler = mpi_errhandler_find(handle);
+    if (handler != NULL && handler->kind == MPI_ERRHANDLER_SESSION) {
+        MPI_Session none = MPI_SESSION_NULL;
+        int code_copy = code;
+        handler->session_function(&none, &code_copy);
+    } else if (handle != MPI_ERRORS_RETURN) {
+        end_job(NULL, code, text);
+    }
     return code;
 }
 
@@ -213,6 +239,6 @@ int mpi_comm_call_errhandler(MPI_Comm comm, int errorcode)
     if (found == NULL) {
         return comm_unknown();
     }
-    handler_call(found, true, errorcode, "the program has called the error handler");
+    handler_call(found, errorcode, "the program has called the error handler");
     return MPI_SUCCESS;
 }

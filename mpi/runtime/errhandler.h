@@ -22,7 +22,7 @@ struct mpi_errhandler {
     uint32_t handles; /* that the program has been given and not freed; each holds a reference. 0: no handle */
     enum mpi_errhandler_kind kind;
     MPI_Comm_errhandler_function *comm_function; /* NULL: predefined */
-    union {                                      /* nothing calls them yet */
+    union {                                      /* of files and windows: nothing calls them yet */
         MPI_File_errhandler_function *file_function;
         MPI_Session_errhandler_function *session_function;
         MPI_Win_errhandler_function *win_function;
@@ -37,6 +37,8 @@ void mpi_errhandler_release(struct mpi_errhandler *errhandler);
 /* Whether an error on `comm` ends the job. */
 bool mpi_errhandler_is_fatal(MPI_Comm comm);
 
-/* Raises `code` through the error handler of `comm`, or of MPI_COMM_SELF if that is no communicator; `text` says
- * what happened. Returns the code. */
+/* Raises `code` through the error handler of `comm`; if that is no communicator, through that of MPI_COMM_SELF if the
+ * program has set it, and else of MPI_COMM_WORLD. `text` says what happened. Returns the code. */
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text);
+/* The same by an error handler that a call was given, about a session that does not exist. */
+int mpi_errhandler_call_by(MPI_Errhandler handle, int code, const char *text);

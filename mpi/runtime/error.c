@@ -278,6 +278,10 @@ static int added_remove(bool is_class, int code)
     if (found->code_count > 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "error class %d still has error codes; remove them first", code);
     }
+    if (!is_class && found->text != NULL) {
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG,
+                         "error code %d still has a text; call MPI_Remove_error_string first", code);
+    }
     struct added_code *own_class = is_class ? NULL : added_find(found->error_class);
     if (own_class != NULL) {
         own_class->code_count--;

@@ -5,8 +5,8 @@
 
 #include "mpi.h"
 
-/* Raises `code` through the error handler of `comm` (MPI_COMM_NULL, or no communicator at all: that of MPI_COMM_SELF)
- * and returns it. The text says what was wrong and what to do about it; the call's name is put before it. */
+/* Raises `code` through the error handler of `comm` (MPI_COMM_NULL, or no communicator at all: mpi_errhandler_call) and
+ * returns it. The text says what was wrong and what to do about it; the call's name is put before it. */
 int mpi_error(MPI_Comm comm, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The MPI error class for a code of dataplane/status.h. */

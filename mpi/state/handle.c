@@ -54,6 +54,16 @@ static uintptr_t handle_of(enum mpi_kind kind, const struct mpi_handle_entry *en
     return (((uintptr_t)kind << MPI_HANDLE_GENERATION_BITS | entry->generation) << MPI_HANDLE_INDEX_BITS) | index;
 }
 
+void mpi_handle_each(enum mpi_kind kind, void (*visit)(void *object, void *context), void *context)
+{
+    for (uint32_t index = 0; index < lists[kind].chunk_count * MPI_HANDLE_CHUNK; index++) {
+        void *object = entry_at(kind, index)->object;
+        if (object != NULL) {
+            visit(object, context);
+        }
+    }
+}
+
 uintptr_t mpi_handle_make(enum mpi_kind kind, void *object)
 {
     assert(object != NULL);

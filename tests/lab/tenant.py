@@ -41,6 +41,7 @@ class Client:
         self.bytes = rings + 2 * frames * self.BUFFER
         self.memory = memory_of(self.bytes)
         self.map = mmap.mmap(self.memory, self.bytes)
+        self.words = memoryview(self.map)[:self.PAGE].cast("I")  # each is read or written at once; struct writes zeros first, and then byte by byte
         struct.pack_into("<QIIII", self.map, 0, 0x31524941505743, 1, frames, self.BUFFER, self.MTU)
         self.line = connected()
         self.first = None
@@ -64,12 +65,16 @@ class Client:
         """The frame at the place, its slot, and the position behind it."""
         self.map[self.buffers + place * self.BUFFER:self.buffers + place * self.BUFFER + len(frame)] = frame
         struct.pack_into("<II", self.map, self.PAGE + (at % self.frames) * 8, place, len(frame) if length is None else length)
-        struct.pack_into("<I", self.map, OUT_WRITTEN, at + 1)
+        self.write(at + 1)
+
+    def write(self, position):
+        self.words[OUT_WRITTEN // 4] = position
 
     def consumed(self):
-        return struct.unpack_from("<I", self.map, OUT_CONSUMED)[0]
+        return self.words[OUT_CONSUMED // 4]
 
     def close(self):
+        self.words.release()
         self.map.close()
         os.close(self.memory)
         self.line.close()
@@ -185,7 +190,7 @@ def rings():
         client = Client()
         client.leased()
         struct.pack_into("<II", client.map, client.PAGE, place, length)
-        struct.pack_into("<I", client.map, OUT_WRITTEN, position)
+        client.write(position)
         expect(client.line.recv(100) == b"", f"{place} {length} {position}: the lease is over")
         client.close()
 
@@ -201,7 +206,7 @@ def flood():
             client.send(frame, at=at)
     for _ in range(1000):
         for client in clients:
-            struct.pack_into("<I", client.map, OUT_WRITTEN, client.consumed() + client.frames)
+            client.write(client.consumed() + client.frames)
         time.sleep(0.0005)
     answered()
     refused, bound = own("refused"), 1100 * (time.monotonic() - begin) + 100

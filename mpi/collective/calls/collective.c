@@ -214,6 +214,12 @@ void mpi_collective_after(MPI_Request request, struct mpi_after *after)
     found->error = after->end(after, found->error);
 }
 
+/* Its own, and those of the messages that it goes by. */
+static uint32_t collective_references(const struct mpi_collective *collective)
+{
+    return 1 + (uint32_t)collective->pair_count;
+}
+
 static const char *collective_why(const struct mpi_collective *collective)
 {
     return collective->why;
@@ -224,6 +230,7 @@ static const struct mpi_request_actions actions = {
     .destroy = collective_destroy,
     .describe = mpi_describe_collective,
     .why = collective_why,
+    .references = collective_references,
 };
 
 /* A request for the call, which from now on belongs to it. */

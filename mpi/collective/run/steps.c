@@ -1,5 +1,6 @@
 #include "mpi/collective/run/steps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,12 +125,16 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
     return code != MPI_SUCCESS ? code : mpi_step_run(collective, collective->comm, plan, number, send, receive);
 }
 
-/* The ranks' calls do not match: keeps in which way, for who raises the error. */
-static void mismatch_note(struct mpi_collective *collective)
+/* Keeps in which way the call failed, for who raises the error. */
+static void failure_note(struct mpi_collective *collective)
 {
     const struct mpi_run *run = collective->run;
     char text[400];
-    cw_execution_describe(run->execution, text, sizeof(text));
+    if (run->exchange.failure == CW_ERROR_PEER_FAILED) {
+        snprintf(text, sizeof(text), "a rank has ended, or is taken for dead");
+    } else {
+        cw_execution_describe(run->execution, text, sizeof(text));
+    }
     free(collective->why);
     collective->why = strdup(run->exchange.why[0] != '\0' ? run->exchange.why : text);
 }
@@ -144,6 +149,7 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status != CW_OK) {
+        run->exchange.failure = status; /* also one of a put that was not taken: who asks later hears of it */
         mpi_multicast_abandon(&run->exchange);
         mpi_exchange_withdraw(&run->exchange); /* nobody will get it; but what reads memory of this call must end */
     }
@@ -151,8 +157,11 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {
-        mismatch_note(collective);
+        failure_note(collective);
         mpi_exchange_mismatch_tell(&run->exchange, -1);
+    } else if (status == CW_ERROR_PEER_FAILED) {
+        failure_note(collective);
+        mpi_exchange_lost_tell(&run->exchange);
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;

@@ -43,6 +43,13 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     case MPI_REFUSAL_ARGUMENTS:
         snprintf(text, text_bytes, "rank %d does not take part: its own arguments are wrong, as it is told", rank);
         break;
+    case MPI_REFUSAL_LOST:
+        if (refusal->peer < 0) {
+            snprintf(text, text_bytes, "rank %d does not go on: it cannot reach another rank any more", rank);
+        } else {
+            snprintf(text, text_bytes, "rank %d does not go on: it cannot reach rank %d any more", rank, refusal->peer);
+        }
+        break;
     default:
         snprintf(text, text_bytes, "rank %d does not go on: it is told of another call, or of other phases", rank);
     }
@@ -87,14 +94,23 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     }
 }
 
-void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
+static void others_tell(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = peer};
     mpi_multicast_open(exchange->comm);
     if (!exchange->is_notified) {
         exchange->is_notified = true;
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, exchange->ordinal, &refusal);
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, exchange->ordinal, refusal);
     }
+}
+
+void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
+{
+    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_MISMATCH, .peer = peer});
+}
+
+void mpi_exchange_lost_tell(struct mpi_exchange *exchange)
+{
+    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_LOST, .peer = exchange->lost});
 }
 
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
@@ -188,7 +204,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     mpi_multicast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
-        mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
+        mpi_exchange_fail(exchange, refusal.reason == MPI_REFUSAL_LOST ? CW_ERROR_PEER_FAILED : CW_ERROR_ARGUMENT);
     }
     return true;
 }

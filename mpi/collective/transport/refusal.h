@@ -26,6 +26,7 @@ enum mpi_refusal_reason {
     MPI_REFUSAL_FAILED = 3,    /* no memory */
     MPI_REFUSAL_ARGUMENTS = 5, /* its own are wrong */
     MPI_REFUSAL_MISMATCH = 4,  /* `peer`, or somebody else, is in another call */
+    MPI_REFUSAL_LOST = 6,      /* `peer`, or somebody else, is gone, or cannot be reached */
 };
 
 struct mpi_refusal {
@@ -49,6 +50,9 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
 
 /* A call under way does not match that of `peer` (-1: of somebody): tells all others, unless they know. */
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
+/* A call under way has failed, since a rank is gone for this one: tells all others, which may reach it still, but wait for
+ * this rank now. */
+void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next

@@ -467,12 +467,14 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->why[0] = '\0';
     exchange->is_notified = exchange->throttles = false;
     exchange->failure = CW_OK;
+    exchange->lost = -1;
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
     mpi_call_log_tell(exchange);
     if (collectives->early.first != NULL) {
         exchange_early_take(&collectives->early, comm, exchange);
     }
+    exchange_lost_find(exchange);
     return true;
 }
 

@@ -25,11 +25,12 @@ struct mpi_exchange {
     void *buffers[4];            /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
     int failure;                        /* status, once a rank that takes part is gone, or is in another call */
+    int lost;                           /* the first rank of the communicator that is known to be gone; -1: none */
     struct mpi_exchange *throttle_next; /* of those that throttle later ones */
     bool throttles;                     /* is one of them */
     bool is_notified;                   /* the others know that it has failed */
     uint32_t ordinal;                   /* struct mpi_collective; 0: of a persistent call, or an inner one */
-    char why[200];                      /* in which one; "": it is not that */
+    char why[200];                      /* what is known of the failure; "": nothing, or there is none */
     struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
     uint16_t put_count;                 /* offered ones so far: their numbers */
     struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */

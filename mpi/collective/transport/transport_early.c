@@ -1,4 +1,5 @@
 /* Messages that come before their call, or before their communicator; and calls that throttle later ones. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
+#include "mpi/state/process.h"
 
 static struct mpi_early_list unknown;
 
@@ -88,15 +90,39 @@ void exchange_unthrottle(struct mpi_exchange *exchange)
     exchange->throttles = false;
 }
 
+static uint32_t lost_count; /* ranks of the job that are known to be gone */
+
+/* Rank `rank` of its communicator is gone. */
+static void exchange_lose(struct mpi_exchange *exchange, int rank)
+{
+    if (exchange->failure == CW_OK) {
+        exchange->lost = rank;
+        snprintf(exchange->why, sizeof(exchange->why), "rank %d has ended, or is taken for dead", rank);
+        mpi_exchange_fail(exchange, CW_ERROR_PEER_FAILED);
+    }
+}
+
+void exchange_lost_find(struct mpi_exchange *exchange)
+{
+    const struct mpi_comm *comm = exchange->comm;
+    for (int rank = 0; lost_count > 0 && rank < comm->size && exchange->failure == CW_OK; rank++) {
+        if (cw_paths_is_down(mpi_process.paths, comm->group->ranks[rank])) {
+            exchange_lose(exchange, rank);
+        }
+    }
+}
+
 void mpi_collective_down(uint32_t rank)
 {
+    lost_count++;
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        if (comm->collectives == NULL || mpi_group_rank_of(comm->group, rank) == MPI_UNDEFINED) {
+        int own = mpi_group_rank_of(comm->group, rank);
+        if (comm->collectives == NULL || own == MPI_UNDEFINED) {
             continue;
         }
         for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
              exchange = exchange->next) {
-            mpi_exchange_fail(exchange, CW_ERROR_PEER_FAILED);
+            exchange_lose(exchange, own);
         }
     }
 }

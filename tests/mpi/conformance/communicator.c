@@ -73,17 +73,58 @@ static void duplicates_with_hints(void)
     int length = sizeof(value), flag = 0;
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Info_set(info, "no_library_has_it", "true");
     EXPECT_EQUAL(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy), MPI_SUCCESS);
     MPI_Info_free(&info);
     EXPECT_EQUAL(MPI_Comm_get_info(copy, &found), MPI_SUCCESS);
     MPI_Info_get_string(found, "mpi_assert_no_any_tag", &length, value, &flag);
     EXPECT(!flag || strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
     length = sizeof(value);
+    MPI_Info_get_string(found, "no_library_has_it", &length, value, &flag);
+    EXPECT(!flag);
+    length = sizeof(value);
     MPI_Info_get_string(found, "causeway_path", &length, value, &flag); /* another library has none */
     EXPECT(!flag || strcmp(value, "shared") == 0 || strcmp(value, "wire") == 0 || strcmp(value, "rdma") == 0);
     MPI_Info_free(&found);
     EXPECT_EQUAL(MPI_Comm_set_info(copy, MPI_INFO_ENV), MPI_SUCCESS);
     EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);
+}
+
+/* A communicator goes while requests of it are there that are not under way: inactive ones, and what is complete but has not
+ * been waited for. */
+static void disconnects_with_requests_at_rest(void)
+{
+    MPI_Comm copy;
+    MPI_Request requests[7];
+    int to[5] = {-1, -1, -1, -1, -1}, sum = 0, flag = 0;
+    int next = (expect_rank + 1) % expect_size, before = (expect_rank + expect_size - 1) % expect_size;
+    EXPECT_EQUAL(MPI_Comm_dup(MPI_COMM_WORLD, &copy), MPI_SUCCESS);
+    MPI_Send_init(&expect_rank, 1, MPI_INT, next, 1, copy, &requests[0]);
+    MPI_Recv_init(&to[0], 1, MPI_INT, before, 1, copy, &requests[1]);
+    MPI_Allreduce_init(&expect_rank, &sum, 1, MPI_INT, MPI_SUM, copy, MPI_INFO_NULL, &requests[2]);
+    MPI_Bsend_init(&expect_rank, 1, MPI_INT, MPI_PROC_NULL, 1, copy, &requests[3]); /* never started */
+    for (int round = 0; round < 2; round++) {
+        MPI_Startall(3, requests);
+        EXPECT_EQUAL(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        EXPECT_EQUAL(to[0], before);
+        EXPECT_EQUAL(sum, expect_size * (expect_size - 1) / 2);
+    }
+    MPI_Irecv(&to[1], 1, MPI_INT, before, 2, copy, &requests[4]);
+    MPI_Isendrecv(&expect_rank, 1, MPI_INT, next, 3, &to[2], 1, MPI_INT, before, 3, copy, &requests[5]);
+    MPI_Iallreduce(&expect_rank, &to[3], 1, MPI_INT, MPI_MAX, copy, &requests[6]);
+    MPI_Send(&expect_rank, 1, MPI_INT, next, 2, copy);
+    for (int at = 4; at < 7; at++) {
+        do {
+            MPI_Request_get_status(requests[at], &flag, MPI_STATUS_IGNORE);
+        } while (!flag);
+    }
+    EXPECT_EQUAL(MPI_Comm_disconnect(&copy), MPI_SUCCESS);
+    EXPECT(copy == MPI_COMM_NULL);
+    for (int at = 0; at < 4; at++) {
+        EXPECT_EQUAL(MPI_Request_free(&requests[at]), MPI_SUCCESS);
+    }
+    EXPECT_EQUAL(MPI_Waitall(3, requests + 4, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    EXPECT(to[1] == before && to[2] == before && to[3] == expect_size - 1);
 }
 
 /* Two at a time, used at once when they are there. */
@@ -346,6 +387,7 @@ int main(int argc, char **argv)
     expect_start(&argc, &argv);
     duplicates();
     duplicates_with_hints();
+    disconnects_with_requests_at_rest();
     duplicates_without_waiting();
     splits();
     splits_by_host();

@@ -134,6 +134,7 @@ static void added_classes(void)
     expect_text(error_class, "dams");
     EXPECT(MPI_Add_error_string(MPI_ERR_TAG, "mine") != MPI_SUCCESS);
     EXPECT(MPI_Add_error_code(0x7ffffff, &length) != MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Remove_error_code(code), MPI_ERR_ARG); /* it has a text */
     EXPECT_EQUAL(MPI_Remove_error_string(code), MPI_SUCCESS);
     expect_text(code, "");
     EXPECT_EQUAL(MPI_Remove_error_code(code), MPI_SUCCESS);
@@ -275,13 +276,30 @@ static void env_is_the_same(void)
     EXPECT(strstr(now, size) != NULL);
 }
 
+/* MPI_COMM_SELF still has its first handler: that of MPI_COMM_WORLD counts, as programs from before MPI 4.0 expect. */
+static void errors_without_a_communicator(void)
+{
+    MPI_Datatype type = MPI_INT;
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Op op = MPI_SUM;
+    MPI_Info info = MPI_INFO_NULL;
+    EXPECT_CLASS(MPI_Type_free(&type), MPI_ERR_TYPE);
+    EXPECT_CLASS(MPI_Group_free(&group), MPI_ERR_GROUP);
+    EXPECT_CLASS(MPI_Op_free(&op), MPI_ERR_OP);
+    EXPECT_CLASS(MPI_Info_free(&info), MPI_ERR_INFO);
+}
+
 int main(int argc, char **argv)
 {
     int provided = -1;
     callable_at_any_time(0, 0);
+    MPI_Session session = MPI_SESSION_NULL;
+    EXPECT_EQUAL(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT(session == MPI_SESSION_NULL);
     env_text(env_before, sizeof(env_before));
     EXPECT_EQUAL(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided), MPI_SUCCESS);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    errors_without_a_communicator();
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &expect_size);

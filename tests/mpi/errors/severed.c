@@ -134,6 +134,19 @@ static void cluster_talk(MPI_Comm cluster)
     MPI_Barrier(cluster);
 }
 
+/* Calls that begin when it is known that ranks cannot be reached: each ends with an error, also where this rank would only
+ * wait for one of those. */
+static void later_calls(void)
+{
+    int failed = 0, value = rank;
+    for (int root = 0; root < size; root++) {
+        failed += MPI_Bcast(&value, 1, MPI_INT, root, MPI_COMM_WORLD) != MPI_SUCCESS;
+    }
+    failed += MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS;
+    printf("rank %d: %d later calls failed\n", rank, failed);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -161,6 +174,7 @@ int main(int argc, char **argv)
     if (code != MPI_SUCCESS) {
         error_tell(code);
         cluster_talk(cluster);
+        later_calls();
     } else {
         printf("rank %d: all came\n", rank);
     }

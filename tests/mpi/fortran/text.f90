@@ -140,6 +140,7 @@ contains
 
   subroutine requests()
     integer :: code, request, status(MPI_STATUS_SIZE), n
+    integer(kind=MPI_ADDRESS_KIND), volatile :: extra_state
     logical :: flag
     call MPI_Grequest_start(on_query, on_free, on_cancel, 12_MPI_ADDRESS_KIND, request, code)
     call MPI_Test(request, flag, status, code)
@@ -164,5 +165,12 @@ contains
     call MPI_Test_cancelled(status, flag, code)
     call expect(flag, 'a generalized request: cancelled')
     call equal(frees, 2, 'a generalized request: freed again')
+    extra_state = 5
+    call MPI_Grequest_start(on_query, on_free, on_cancel, extra_state, request, code)
+    extra_state = 12
+    call MPI_Grequest_complete(request, code)
+    call MPI_Wait(request, status, code)
+    call MPI_Get_elements(status, MPI_INTEGER, n, code)
+    call equal(n, 12, 'a generalized request: what its variable has become')
   end subroutine
 end program

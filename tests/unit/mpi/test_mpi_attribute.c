@@ -151,12 +151,14 @@ static void test_freed_key(void **state)
     OK(mpi_comm_set_attr(MPI_COMM_WORLD, made, (void *)3));
     OK(mpi_comm_free_keyval(&made));
     made = kept;
-    assert_int_equal(mpi_comm_free_keyval(&made), MPI_ERR_KEYVAL);
+    OK(mpi_comm_free_keyval(&made)); /* a copy of it, as with MPICH and Open MPI */
+    assert_int_equal(made, MPI_KEYVAL_INVALID);
     check_value(kept, 3);
     OK(mpi_comm_delete_attr(MPI_COMM_WORLD, kept));
     assert_int_equal(deleted_count, 1);
     assert_int_equal(mpi_comm_get_attr(MPI_COMM_WORLD, kept, &value, &flag), MPI_ERR_KEYVAL);
     assert_int_equal(mpi_comm_set_attr(MPI_COMM_WORLD, kept, NULL), MPI_ERR_KEYVAL);
+    assert_int_equal(mpi_comm_free_keyval(&kept), MPI_ERR_KEYVAL);
 }
 
 /* A delete function that deletes the other attribute, of which it is told twice otherwise. */

@@ -52,7 +52,21 @@ static void test_user(void **state)
     assert_int_equal(called_code, MPI_ERR_RANK);
 }
 
-/* Errors without a communicator go to MPI_COMM_SELF. */
+/* Errors without a communicator go to MPI_COMM_WORLD as long as the program has not set MPI_COMM_SELF's handler. */
+static void test_none(void **state)
+{
+    MPI_Errhandler made;
+    OK(mpi_comm_create_errhandler(handler, &made));
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
+    assert_int_equal(mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "text"), MPI_ERR_TYPE);
+    assert_ptr_equal(called_comm, MPI_COMM_WORLD);
+    assert_int_equal(called_code, MPI_ERR_TYPE);
+    assert_false(mpi_errhandler_is_fatal(MPI_COMM_NULL));
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(mpi_errhandler_free(&made));
+}
+
+/* ... else to MPI_COMM_SELF. */
 static void test_self(void **state)
 {
     MPI_Errhandler made;
@@ -131,6 +145,43 @@ static int fatal(void (*raise)(void), char *text, size_t text_bytes)
     return WEXITSTATUS(status);
 }
 
+static MPI_Session called_session;
+
+static void session_handler(MPI_Session *session, int *code, ...)
+{
+    called_session = *session;
+    called_code = *code;
+}
+
+static void raise_on_session(void)
+{
+    mpi_testing_call("MPI_Session_init");
+    (void)mpi_errhandler_call_by(MPI_ERRORS_ARE_FATAL, MPI_ERR_OTHER, "text");
+}
+
+/* A handler that comes with the call. */
+static void test_session(void **state)
+{
+    MPI_Errhandler made;
+    char text[200];
+    assert_int_equal(mpi_errhandler_call_by(MPI_ERRORS_RETURN, MPI_ERR_OTHER, "text"), MPI_ERR_OTHER);
+    OK(mpi_session_create_errhandler(session_handler, &made));
+    called_session = (MPI_Session)0x77;
+    assert_int_equal(mpi_errhandler_call_by(made, MPI_ERR_TAG, "text"), MPI_ERR_TAG);
+    assert_ptr_equal(called_session, MPI_SESSION_NULL);
+    assert_int_equal(called_code, MPI_ERR_TAG);
+    OK(mpi_errhandler_free(&made));
+    assert_int_equal(fatal(raise_on_session, text, sizeof(text)), MPI_ERR_OTHER);
+}
+
+/* The text of the class is told once. */
+static void raise_class_text(void)
+{
+    mpi_testing_call("MPI_Waitall");
+    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    mpi_error(MPI_COMM_WORLD, MPI_ERR_TAG, "one of 2 operations failed: %s", mpi_error_text(MPI_ERR_TAG));
+}
+
 static void raise_on_world(void)
 {
     mpi_testing_call("MPI_Send");
@@ -160,6 +211,10 @@ static void test_fatal(void **state)
     assert_int_equal(fatal(raise_on_world, text, sizeof(text)), MPI_ERR_RANK);
     assert_string_equal(
         text, "causeway: rank 3: MPI_Send on MPI_COMM_WORLD: there is no rank 9 (MPI_ERR_RANK: invalid rank)\n");
+    assert_int_equal(fatal(raise_class_text, text, sizeof(text)), MPI_ERR_TAG);
+    assert_string_equal(
+        text,
+        "causeway: rank 3: MPI_Waitall on MPI_COMM_WORLD: one of 2 operations failed: MPI_ERR_TAG: invalid tag\n");
     assert_int_equal(fatal(raise_on_none, text, sizeof(text)), MPI_ERR_TYPE);
     assert_string_equal(text, "causeway: rank 3: MPI_Type_size: unknown datatype (MPI_ERR_TYPE: invalid datatype)\n");
     assert_int_equal(fatal(raise_early, text, sizeof(text)), MPI_ERR_INFO);
@@ -181,8 +236,9 @@ static void test_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_user),   cmocka_unit_test(test_self),  cmocka_unit_test(test_handles),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_fatal), cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_user),    cmocka_unit_test(test_none),     cmocka_unit_test(test_self),
+        cmocka_unit_test(test_handles), cmocka_unit_test(test_session),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_fatal),   cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
 }
