@@ -228,11 +228,12 @@ def entry(prototypes, prototype, known):
         unused = ", ".join(f"(void){p[1]}" for p in prototype.parameters if p is not None and p[1] != communicator(prototype))
         lines += [wrap(f"    {unused};")] if unused else []
         handler = next((p[1] for p in prototype.parameters if p is not None and p[0] == "MPI_Errhandler"), None)
-        if handler is not None and ANYTIME.fullmatch(prototype.name):  # it comes before what would have a handler
-            lines += [f"    mpi_enter_anytime(\"{prototype.name}\");", f"    int code = mpi_unsupported_by({handler}, \"{prototype.name}\");"]
+        name = f'"{prototype.name}"'
+        if handler is not None and ANYTIME.fullmatch(prototype.name):  # it makes what would have one
+            lines += [f"    mpi_enter_anytime({name});", f"    int code = mpi_unsupported_by({handler}, {name});"]
         else:
-            lines += [f"    if (!mpi_enter(\"{prototype.name}\")) {{", f"        return mpi_outside(\"{prototype.name}\");", "    }",
-                      f"    int code = mpi_unsupported({communicator(prototype)}, \"{prototype.name}\");"]
+            lines += [f"    if (!mpi_enter({name})) {{", f"        return mpi_outside({name});", "    }"]
+            lines += [f"    int code = mpi_unsupported({communicator(prototype)}, {name});"]
         lines += ["    mpi_leave();", "    return code;"]
     elif ANYTIME.fullmatch(prototype.name.removesuffix("_c")):
         lines += [f"    mpi_enter_anytime(\"{prototype.name}\");"] + before

@@ -122,7 +122,7 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     return MPI_SUCCESS;
 }
 
-/* What the library heeds; hints of others are not told back (MPI 5.0, 7.4.4). */
+/* The hints that the library uses. MPI_Comm_get_info gives back no others (MPI 5.0, 7.4.4). */
 static const char *const supported_hints[] = {"causeway_algorithm", "causeway_compression"};
 
 int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)

@@ -12,7 +12,7 @@ struct general {
     query_function *query;
     free_function *free;
     cancel_function *cancel;
-    MPI_Aint *extra_state; /* the program's variable, as of the other MPI libraries: who changes it tells the others */
+    MPI_Aint *extra_state; /* the program's own variable, as with MPICH and Open MPI */
 };
 
 static int general_query(void *state, MPI_Status *status)

@@ -138,7 +138,9 @@ static void resting_count(void *object, void *context)
 {
     struct mpi_request *request = object;
     struct resting *resting = context;
-    if (!mpi_request_poll(request) && (!request->is_persistent || request->is_active)) {
+    bool is_freed = request->is_freed; /* then it is destroyed as soon as it is complete */
+    bool is_complete = mpi_request_poll(request);
+    if (is_freed || (!is_complete && (!request->is_persistent || request->is_active))) {
         return;
     }
     if (request->kind == MPI_REQUEST_SENDRECV) {

@@ -106,8 +106,8 @@ struct mpi_request {
     struct mpi_request_general *general;
 };
 
-/* How many references of the communicator requests hold that are not under way: inactive persistent ones, and those that are
- * complete and have not been waited for. */
+/* Counts the references to a communicator that requests at rest hold. A request is at rest if it is persistent and
+ * inactive, or complete and not waited for. */
 uint32_t mpi_requests_resting(const struct mpi_comm *comm);
 
 /* The object of a handle; NULL: none. */

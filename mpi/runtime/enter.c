@@ -44,16 +44,17 @@ int mpi_outside(const char *call)
     mpi_process_abort(MPI_ERR_OTHER);
 }
 
+#define NOT_IMPLEMENTED "%s is not implemented yet; `causeway doctor --mpi` lists all that are not"
+
 int mpi_unsupported(MPI_Comm comm, const char *call)
 {
-    return mpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION,
-                     "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
+    return mpi_error(comm, MPI_ERR_UNSUPPORTED_OPERATION, NOT_IMPLEMENTED, call);
 }
 
 int mpi_unsupported_by(MPI_Errhandler errhandler, const char *call)
 {
     char text[128];
-    snprintf(text, sizeof(text), "%s is not implemented yet; `causeway doctor --mpi` lists all that are not", call);
+    snprintf(text, sizeof(text), NOT_IMPLEMENTED, call);
     return mpi_errhandler_call_by(errhandler, MPI_ERR_UNSUPPORTED_OPERATION, text);
 }
 

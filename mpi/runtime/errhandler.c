@@ -129,9 +129,10 @@ static int comm_unknown(void)
 /* Whether the program has given MPI_COMM_SELF an error handler. */
 static bool self_is_set;
 
-/* Whose error handler hears of errors on `comm`. Those that belong to no communicator go to MPI_COMM_SELF (MPI 5.0, 9.3);
- * programs from before MPI 4.0 set that of MPI_COMM_WORLD, and mean these errors, too. NULL: before MPI_Init. */
-static struct mpi_comm *hearer_of(struct mpi_comm *comm)
+/* The communicator whose handler is called for errors on `comm`. Errors that belong to no communicator go to
+ * MPI_COMM_SELF (MPI 5.0, 9.3). Programs written before MPI 4.0 set the handler of MPI_COMM_WORLD instead. NULL: before
+ * MPI_Init. */
+static struct mpi_comm *handling_comm(struct mpi_comm *comm)
 {
     return comm != NULL ? comm : self_is_set ? mpi_comm_self : mpi_comm_world;
 }
@@ -178,17 +179,19 @@ static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char 
     bool has_name = comm != NULL && comm->name[0] != '\0';
     const char *reason = mpi_error_reason(code);
     class_text = class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program";
-    bool is_told = strstr(text, class_text) != NULL;
-    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s%s%s%s\n", rank, mpi_call_name(), has_name ? " on " : "",
-            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason, is_told ? "" : " (",
-            is_told ? "" : class_text, is_told ? "" : ")");
+    char named[MPI_MAX_ERROR_STRING + 4] = "";
+    if (strstr(text, class_text) == NULL) {
+        snprintf(named, sizeof(named), " (%s)", class_text);
+    }
+    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s%s\n", rank, mpi_call_name(), has_name ? " on " : "",
+            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason, named);
     mpi_process_abort(code);
 }
 
-/* Calls the error handler that hears of errors on `about` (NULL: they belong to no communicator). */
+/* Calls the handler for an error on `about` (NULL: the error belongs to no communicator). */
 static void handler_call(struct mpi_comm *about, int code, const char *text)
 {
-    struct mpi_comm *comm = hearer_of(about);
+    struct mpi_comm *comm = handling_comm(about);
     struct mpi_errhandler *handler = comm != NULL ? comm->errhandler : NULL;
     MPI_Errhandler handle = handler != NULL ? handler->handle : MPI_ERRORS_ARE_FATAL;
     if (handler != NULL && handler->comm_function != NULL) {
@@ -209,7 +212,7 @@ static void handler_call(struct mpi_comm *about, int code, const char *text)
 
 bool mpi_errhandler_is_fatal(MPI_Comm comm)
 {
-    const struct mpi_comm *found = hearer_of(mpi_comm_find(comm));
+    const struct mpi_comm *found = handling_comm(mpi_comm_find(comm));
     const struct mpi_errhandler *handler = found != NULL ? found->errhandler : NULL;
     return handler == NULL || (handler->comm_function == NULL && handler->handle != MPI_ERRORS_RETURN);
 }

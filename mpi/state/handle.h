@@ -44,7 +44,7 @@ extern struct mpi_handle_entry *mpi_handle_chunks[MPI_KIND_COUNT][MPI_HANDLE_CHU
 uintptr_t mpi_handle_make(enum mpi_kind kind, void *object);
 void mpi_handle_free(enum mpi_kind kind, uintptr_t handle);
 
-/* Calls `visit` for each object of a kind. It neither makes nor frees handles of that kind. */
+/* Calls `visit` for each object of a kind. `visit` makes no handles of that kind; it may free that of its object. */
 void mpi_handle_each(enum mpi_kind kind, void (*visit)(void *object, void *context), void *context);
 
 /* Ends a handle, but keeps its place in the table for the caller's next object: returns the next handle, which names

@@ -41,7 +41,8 @@ class Client:
         self.bytes = rings + 2 * frames * self.BUFFER
         self.memory = memory_of(self.bytes)
         self.map = mmap.mmap(self.memory, self.bytes)
-        self.words = memoryview(self.map)[:self.PAGE].cast("I")  # each is read or written at once; struct writes zeros first, and then byte by byte
+        # Each word is read or written at once. struct.pack_into writes zeros first, and then byte by byte.
+        self.words = memoryview(self.map)[:self.PAGE].cast("I")
         struct.pack_into("<QIIII", self.map, 0, 0x31524941505743, 1, frames, self.BUFFER, self.MTU)
         self.line = connected()
         self.first = None
@@ -294,9 +295,10 @@ def groups():
     while time.monotonic() < begin + 1:
         version += 2
         rows = b"".join(bytes.fromhex("01005e") + struct.pack(">I", version * 64 + k)[1:] for k in range(64)) if version % 4 else b""
-        struct.pack_into("<II", client.map, GROUPS, version - 1, 0)
+        client.words[GROUPS // 4] = version - 1
         client.map[GROUPS + 8:GROUPS + 8 + len(rows)] = rows
-        struct.pack_into("<II", client.map, GROUPS, version, len(rows) // 6)
+        client.words[GROUPS // 4 + 1] = len(rows) // 6
+        client.words[GROUPS // 4] = version
         time.sleep(0.0005)
     answered()
     client.close()

@@ -51,7 +51,8 @@ def reported(way):
         other = (rank + 2) % 4
         expect(f"rank {rank}: class MPI_ERR_PROC_ABORTED" in done.stdout, f"{way}: rank {rank} gets an error: {done.stdout} {done.stderr[-2000:]}")
         expect(f"causeway: rank {rank}: nothing was heard of rank {other} for 10 s" in done.stderr, f"{way}: rank {rank} is told that rank {other} cannot be reached: {done.stdout} {done.stderr[-2000:]}")
-        expect(f"rank {rank}: 5 later calls failed" in done.stdout, f"{way}: rank {rank} is told again with each call: {done.stdout} {done.stderr[-2000:]}")
+        expect(f"rank {rank}: 5 later calls failed" in done.stdout,
+               f"{way}: rank {rank} is told again with each call: {done.stdout} {done.stderr[-2000:]}")
         expect(f"rank {rank}: its cluster still talks" in done.stdout, f"{way}: rank {rank} goes on within its cluster: {done.stdout} {done.stderr[-2000:]}")
     expect(done.returncode == 0, f"{way}: who takes errors can end in order: {done.returncode} {done.stderr[-2000:]}")
     took = re.search(r"rank 0: error ([0-9.]+) s after", done.stdout)

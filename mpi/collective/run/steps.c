@@ -1,6 +1,5 @@
 #include "mpi/collective/run/steps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,14 +124,12 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
     return code != MPI_SUCCESS ? code : mpi_step_run(collective, collective->comm, plan, number, send, receive);
 }
 
-/* Keeps in which way the call failed, for who raises the error. */
+/* Keeps the reason of a failure until the error is raised. */
 static void failure_note(struct mpi_collective *collective)
 {
     const struct mpi_run *run = collective->run;
-    char text[400];
-    if (run->exchange.failure == CW_ERROR_PEER_FAILED) {
-        snprintf(text, sizeof(text), "a rank has ended, or is taken for dead");
-    } else {
+    char text[400] = "a rank has ended, or is taken for dead";
+    if (run->exchange.failure != CW_ERROR_PEER_FAILED) {
         cw_execution_describe(run->execution, text, sizeof(text));
     }
     free(collective->why);
@@ -149,7 +146,7 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status != CW_OK) {
-        run->exchange.failure = status; /* also one of a put that was not taken: who asks later hears of it */
+        run->exchange.failure = status; /* also if a put was refused: the log of calls tells it */
         mpi_multicast_abandon(&run->exchange);
         mpi_exchange_withdraw(&run->exchange); /* nobody will get it; but what reads memory of this call must end */
     }

@@ -1,5 +1,5 @@
-/* refusal: a rank that has begun a call and cannot take part in it says so to all others, so that their calls end with
- * an error, too, and nobody waits for it.
+/* refusal: a rank that has begun a call and cannot take part in it tells all others. Their calls end with an error,
+ * too, and no rank waits for it.
  *
  * Purpose
  *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose
@@ -8,8 +8,8 @@
  *   (EXCHANGE_ASK).
  *
  * Invariants
- *   - A rank that comes upon a difference fails, and tells all others of the communicator once. One that is asked about
- *     a call which has ended otherwise tells the one that asks.
+ *   - A rank that finds a difference, or has lost a rank, fails, and tells all others of the communicator once. One that
+ *     is asked about a call which has ended otherwise tells the one that asks.
  *   - Who hears of it opens the communicator's group, if its ranks can have one: those whose call multicasts have done
  *     so, and a group that some never open never ends.
  *
@@ -26,7 +26,7 @@ enum mpi_refusal_reason {
     MPI_REFUSAL_FAILED = 3,    /* no memory */
     MPI_REFUSAL_ARGUMENTS = 5, /* its own are wrong */
     MPI_REFUSAL_MISMATCH = 4,  /* `peer`, or somebody else, is in another call */
-    MPI_REFUSAL_LOST = 6,      /* `peer`, or somebody else, is gone, or cannot be reached */
+    MPI_REFUSAL_LOST = 6,      /* `peer` (-1: another rank) is gone, or cannot be reached */
 };
 
 struct mpi_refusal {
@@ -50,8 +50,8 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
 
 /* A call under way does not match that of `peer` (-1: of somebody): tells all others, unless they know. */
 void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
-/* A call under way has failed, since a rank is gone for this one: tells all others, which may reach it still, but wait for
- * this rank now. */
+/* A call under way has failed, since another rank is lost: tells all others, unless they know. They may still reach the
+ * lost rank, and wait for this one. */
 void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);

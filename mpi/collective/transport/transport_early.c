@@ -92,7 +92,7 @@ void exchange_unthrottle(struct mpi_exchange *exchange)
 
 static uint32_t lost_count; /* ranks of the job that are known to be gone */
 
-/* Rank `rank` of its communicator is gone. */
+/* Fails a call, since this rank of its communicator is gone. */
 static void exchange_lose(struct mpi_exchange *exchange, int rank)
 {
     if (exchange->failure == CW_OK) {
@@ -116,13 +116,13 @@ void mpi_collective_down(uint32_t rank)
 {
     lost_count++;
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        int own = mpi_group_rank_of(comm->group, rank);
-        if (comm->collectives == NULL || own == MPI_UNDEFINED) {
+        int lost = mpi_group_rank_of(comm->group, rank);
+        if (comm->collectives == NULL || lost == MPI_UNDEFINED) {
             continue;
         }
         for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
              exchange = exchange->next) {
-            exchange_lose(exchange, own);
+            exchange_lose(exchange, lost);
         }
     }
 }

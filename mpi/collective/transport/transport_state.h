@@ -88,5 +88,5 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
 void exchange_early_free(struct mpi_early_list *list);
 /* Moves those that `comm` and, if not NULL, the exchange fit, to where they belong now. */
 void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange);
-/* Fails a call that begins if a rank of its communicator is known to be gone. */
+/* Fails a call at its beginning if a rank of its communicator is gone. */
 void exchange_lost_find(struct mpi_exchange *exchange);

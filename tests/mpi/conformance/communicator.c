@@ -90,12 +90,13 @@ static void duplicates_with_hints(void)
     EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);
 }
 
-/* A communicator goes while requests of it are there that are not under way: inactive ones, and what is complete but has not
- * been waited for. */
+/* MPI_Comm_disconnect does not wait for inactive requests, or for those that are complete and not waited for. */
 static void disconnects_with_requests_at_rest(void)
 {
     MPI_Comm copy;
-    MPI_Request requests[7];
+    MPI_Request requests[7], freed, by_messages;
+    int *ones = calloc((size_t)expect_size * 4, sizeof(int)), *places = ones + expect_size;
+    MPI_Datatype *types = malloc((size_t)expect_size * sizeof(*types));
     int to[5] = {-1, -1, -1, -1, -1}, sum = 0, flag = 0;
     int next = (expect_rank + 1) % expect_size, before = (expect_rank + expect_size - 1) % expect_size;
     EXPECT_EQUAL(MPI_Comm_dup(MPI_COMM_WORLD, &copy), MPI_SUCCESS);
@@ -103,6 +104,15 @@ static void disconnects_with_requests_at_rest(void)
     MPI_Recv_init(&to[0], 1, MPI_INT, before, 1, copy, &requests[1]);
     MPI_Allreduce_init(&expect_rank, &sum, 1, MPI_INT, MPI_SUM, copy, MPI_INFO_NULL, &requests[2]);
     MPI_Bsend_init(&expect_rank, 1, MPI_INT, MPI_PROC_NULL, 1, copy, &requests[3]); /* never started */
+    for (int rank = 0; rank < expect_size; rank++) {
+        ones[rank] = 1;
+        types[rank] = MPI_INT;
+        places[rank] = rank * (int)sizeof(int);
+    }
+    MPI_Alltoallw_init(ones, ones, places, types, places + expect_size, ones, places, types, copy, MPI_INFO_NULL,
+                       &by_messages);
+    MPI_Start(&by_messages);
+    EXPECT_EQUAL(MPI_Wait(&by_messages, MPI_STATUS_IGNORE), MPI_SUCCESS);
     for (int round = 0; round < 2; round++) {
         MPI_Startall(3, requests);
         EXPECT_EQUAL(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
@@ -118,12 +128,18 @@ static void disconnects_with_requests_at_rest(void)
             MPI_Request_get_status(requests[at], &flag, MPI_STATUS_IGNORE);
         } while (!flag);
     }
+    MPI_Isendrecv(&expect_rank, 1, MPI_INT, next, 4, &to[4], 1, MPI_INT, before, 4, copy, &freed);
+    EXPECT_EQUAL(MPI_Request_free(&freed), MPI_SUCCESS); /* this one may be under way: it is waited for */
     EXPECT_EQUAL(MPI_Comm_disconnect(&copy), MPI_SUCCESS);
+    EXPECT_EQUAL(to[4], before);
     EXPECT(copy == MPI_COMM_NULL);
     for (int at = 0; at < 4; at++) {
         EXPECT_EQUAL(MPI_Request_free(&requests[at]), MPI_SUCCESS);
     }
+    EXPECT_EQUAL(MPI_Request_free(&by_messages), MPI_SUCCESS);
     EXPECT_EQUAL(MPI_Waitall(3, requests + 4, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    free(types);
+    free(ones);
     EXPECT(to[1] == before && to[2] == before && to[3] == expect_size - 1);
 }
 

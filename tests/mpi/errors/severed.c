@@ -134,8 +134,7 @@ static void cluster_talk(MPI_Comm cluster)
     MPI_Barrier(cluster);
 }
 
-/* Calls that begin when it is known that ranks cannot be reached: each ends with an error, also where this rank would only
- * wait for one of those. */
+/* Each call that begins after ranks were lost ends with an error, also if this rank would only wait for a lost one. */
 static void later_calls(void)
 {
     int failed = 0, value = rank;
