@@ -299,7 +299,8 @@ static void job_turn(struct launch_job *job, uint64_t end_ns)
     struct epoll_event events[EVENTS];
     uint64_t now_ns = cw_clock_ns();
     uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), judge_ns = launch_watch_deadline(job);
-    uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns;
+    uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns, prompt_ns = launch_output_turn(job, now_ns);
+    due_ns = prompt_ns < due_ns ? prompt_ns : due_ns;
     int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, due_ns < end_ns ? due_ns : end_ns, now_ns));
     for (int i = 0; i < count; i++) {
         event_take(job, &events[i]);

@@ -6,7 +6,10 @@
 
 #include "dataplane/status.h"
 
-enum { SINK_BYTES_FIRST = 4096 };
+enum {
+    SINK_BYTES_FIRST = 4096,
+    STDIO_BLOCK = 4096, /* a program that did not flush its output writes it in multiples of so many bytes */
+};
 
 static int sink_append(struct launch_sink *sink, const char *bytes, size_t count)
 {
@@ -107,6 +110,7 @@ static int hold(struct launch_stream *stream, const char *bytes, size_t count)
 int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t count)
 {
     const char *end = memrchr(bytes, '\n', count);
+    stream->taken_bytes += count;
     size_t whole = end != NULL ? (size_t)(end - bytes) + 1 : 0;
     int status = CW_OK;
     if (whole > 0) {
@@ -116,6 +120,13 @@ int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t c
         status = lines_write(stream, bytes, whole);
     }
     return status == CW_OK ? hold(stream, bytes + whole, count - whole) : status;
+}
+
+int launch_stream_show(struct launch_stream *stream)
+{
+    bool is_free = stream->sink->open == NULL || stream->sink->open == stream;
+    bool is_cut = stream->taken_bytes % STDIO_BLOCK == 0;
+    return is_free && !is_cut ? held_write(stream) : CW_OK;
 }
 
 int launch_stream_end(struct launch_stream *stream)

@@ -1,8 +1,8 @@
 /* launch_lines: from the ranks' output, in whatever pieces it comes, to one stream of whole lines. No I/O.
  *
- * A stream is one output of one rank; a sink is where streams go. A line goes to its sink when its end has come, or
- * when CW_LAUNCH_LINE_MAX bytes of it are there; should another stream write to the sink before the end comes, the line
- * is broken. Nothing else is changed.
+ * A stream is one output of one rank; a sink is where streams go. A line goes to its sink when its end has come, when
+ * CW_LAUNCH_LINE_MAX bytes of it are there, or when its beginning is shown as a prompt. Should another stream write to
+ * the sink before the end comes, the line is broken. Nothing else is changed.
  *
  * Thread: one at a time. */
 #pragma once
@@ -27,13 +27,17 @@ struct launch_sink {
 /* All zero but for the first two: a new one. */
 struct launch_stream {
     struct launch_sink *sink;
-    const char *label; /* before each line; NULL: none */
+    const char *label;    /* before each line; NULL: none */
+    uint64_t taken_bytes; /* since its start */
     size_t held_bytes;
     char *held; /* the beginning of a line */
 };
 
 /* CW_OK; CW_ERROR_MEMORY: some of it is lost. */
 int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t count);
+/* The beginning of a line that is held goes out. It stays held while another stream's line has not ended, and where a
+ * full buffer of stdio has cut the line, not the program. CW_OK; CW_ERROR_MEMORY: some of it is lost. */
+int launch_stream_show(struct launch_stream *stream);
 /* No more comes: what is held goes out as it is. CW_OK; CW_ERROR_MEMORY. Releases what the stream holds. */
 int launch_stream_end(struct launch_stream *stream);
 

@@ -9,12 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {
     PIPE_CHUNK = 4096, /* a pipe that is ready takes as much without waiting (PIPE_BUF) */
     BROKEN_PIPE_EXIT = 128 + SIGPIPE,
 };
+
+/* The beginning of a line is a prompt if nothing has followed it for so long. */
+#define PROMPT_NS 50000000ull
 
 static int sink_descriptor(size_t index)
 {
@@ -52,8 +56,13 @@ static bool is_full(const struct launch_job *job)
 void launch_output_take(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_stream *stream = &job->ranks[frame->rank].streams[frame->value == 0 ? 0 : 1];
+    uint64_t now_ns = cw_clock_ns();
     if (stream->sink == NULL) {
         return;
+    }
+    job->ranks[frame->rank].spoke_ns = now_ns;
+    if (job->output.prompt_ns == 0 && job->input.active && job->ranks[frame->rank].reads_input) {
+        job->output.prompt_ns = now_ns + PROMPT_NS;
     }
     if (frame->count == 0) {
         launch_stream_end(stream);
@@ -63,6 +72,32 @@ void launch_output_take(struct launch_job *job, const struct launch_frame *frame
     if (is_full(job)) {
         launch_output_flush(job);
     }
+}
+
+uint64_t launch_output_turn(struct launch_job *job, uint64_t now_ns)
+{
+    struct launch_output *output = &job->output;
+    if (output->prompt_ns == 0 || now_ns < output->prompt_ns || !job->input.active) {
+        output->prompt_ns = job->input.active ? output->prompt_ns : 0;
+        return output->prompt_ns == 0 ? UINT64_MAX : output->prompt_ns;
+    }
+    output->prompt_ns = 0;
+    for (uint32_t rank = 0; rank < job->rank_count; rank++) {
+        struct launch_rank *at = &job->ranks[rank];
+        for (size_t i = 0; i < 2; i++) {
+            if (at->streams[i].held_bytes == 0 || !at->reads_input) {
+                continue;
+            }
+            if (now_ns - at->spoke_ns >= PROMPT_NS && launch_stream_show(&at->streams[i]) != CW_OK) {
+                launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "out of memory: some output is lost");
+            }
+            if (at->streams[i].held_bytes > 0) { /* too soon, or another one's line is open */
+                output->prompt_ns = now_ns + PROMPT_NS;
+            }
+        }
+    }
+    launch_output_flush(job);
+    return output->prompt_ns == 0 ? UINT64_MAX : output->prompt_ns;
 }
 
 /* ---- to the world ---- */

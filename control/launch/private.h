@@ -67,6 +67,7 @@ struct launch_rank {
     uint64_t given_up_ns; /* when it has closed its PMI connection without a goodbye; 0: it has not */
     bool reads_input;     /* that we pass on */
     bool owes_input;      /* it has not taken all of the last */
+    uint64_t spoke_ns;    /* when its last output came */
     struct launch_stream streams[2];
     char label[LAUNCH_LABEL_BYTES];
 };
@@ -76,7 +77,8 @@ struct launch_output {
     bool closed[2];  /* nobody reads our stdout, stderr: what comes is thrown away */
     bool watched[2]; /* in the job's epoll set, since they are full */
     struct launch_sink sinks[2];
-    bool joined; /* both go to the same file: sinks[0] is for both */
+    bool joined;        /* both go to the same file: sinks[0] is for both */
+    uint64_t prompt_ns; /* when to look for prompts; 0: no output since the last look */
 };
 
 struct launch_input {
@@ -163,6 +165,9 @@ void launch_output_add(struct launch_job *job, uint32_t rank);
 void launch_output_take(struct launch_job *job, const struct launch_frame *frame);
 /* Writes what can be written without waiting. */
 void launch_output_flush(struct launch_job *job);
+/* Shows prompts: beginnings of lines that nothing has followed for 50 ms, of ranks that read our stdin. Those of other
+ * ranks stay until their lines end. Returns when to call it again; UINT64_MAX: after more output. */
+uint64_t launch_output_turn(struct launch_job *job, uint64_t now_ns);
 __attribute__((format(printf, 2, 3))) void launch_output_say(struct launch_job *job, const char *format, ...);
 /* At the end: waits until there is room for more. False: nobody waits for it. */
 bool launch_output_relieve(void *job);

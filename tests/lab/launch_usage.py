@@ -4,6 +4,7 @@ promises on one host holds on several, every failure is told in one line that na
 anywhere. FENCE, FENCE_LARGE: programs that only ask their launcher for addresses (fence.c, fence_large.c)."""
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -91,6 +92,23 @@ def placed(lab):
     row(lab, f"{CAUSEWAY} run --launcher 'ssh -o Some=thing' --hosts h2,h1 -l hostname", out=ranks_of("h2 h1".split()))
     row(lab, f"{CAUSEWAY} run --hosts h1,h2 -l --bind-to core sh -c 'grep -c . /proc/self/status >/dev/null; echo $PMI_SIZE'",
         out=ranks_of("2 2".split()))
+
+
+def prompted(lab):
+    """A prompt is shown before its line ends, since the answer ends it."""
+    ask = "if [ $PMI_RANK = 0 ]; then printf 'name? '; read name; echo hello $name; fi"
+    process = lab.start("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", ask],
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    shown = b""
+    while not shown.endswith(b"name? ") and select.select([process.stdout], [], [], HANG_S)[0]:
+        got = os.read(process.stdout.fileno(), 100)
+        if not got:
+            break
+        shown += got
+    expect(shown == b"name? ", f"a prompt: {shown}")
+    out, err = process.communicate(b"Ada\n", timeout=HANG_S)
+    expect(process.returncode == 0 and out == b"hello Ada\n" and err == b"",
+           f"its answer: {process.returncode}: {out} {err}")
 
 
 def passed_on(lab):
@@ -310,7 +328,8 @@ def grown(lab):
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5")
 
 
-PARTS = (stopped_untold, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on, fenced, limited, elsewhere, noisy, forged)
+PARTS = (stopped_untold, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on,
+         prompted, fenced, limited, elsewhere, noisy, forged)
 
 
 def part_run(part):

@@ -50,6 +50,40 @@ static void test_lines_wait_for_their_end(void **state)
     expect("three\n\n");
 }
 
+static void test_prompts(void **state)
+{
+    take(&a, "name? ");
+    take(&b, "me");
+    assert_int_equal(launch_stream_show(&a), CW_OK);
+    expect("name? ");
+    assert_int_equal(launch_stream_show(&b), CW_OK); /* a's line is open */
+    expect("");
+    take(&a, "Ada\nnext? ");
+    expect("Ada\n");
+    assert_int_equal(launch_stream_show(&b), CW_OK);
+    expect("me");
+    assert_int_equal(launch_stream_show(&a), CW_OK);
+    expect("");
+    take(&b, ", too\n");
+    expect(", too\n");
+    assert_int_equal(launch_stream_show(&a), CW_OK);
+    expect("next? ");
+    take(&b, "a whole line\n");
+    expect("\na whole line\n"); /* the prompt is broken, not mixed with it */
+}
+
+static void test_cut_by_stdio_is_no_prompt(void **state)
+{
+    char block[4096];
+    memset(block, 'x', sizeof(block));
+    assert_int_equal(launch_stream_take(&a, block, sizeof(block)), CW_OK);
+    assert_int_equal(launch_stream_show(&a), CW_OK);
+    assert_int_equal(launch_sink_pending(a.sink), 0);
+    assert_int_equal(launch_stream_take(&a, "?", 1), CW_OK);
+    assert_int_equal(launch_stream_show(&a), CW_OK);
+    assert_int_equal(launch_sink_pending(a.sink), sizeof(block) + 1);
+}
+
 static void test_last_line_without_end(void **state)
 {
     take(&a, "no end");
@@ -123,6 +157,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_lines_wait_for_their_end),
+        TEST(test_prompts),
+        TEST(test_cut_by_stdio_is_no_prompt),
         TEST(test_last_line_without_end),
         TEST(test_labels),
         TEST(test_long_lines),
