@@ -555,6 +555,7 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(DROP_CHUNK, "dropped, and the session ended: data that cannot have been compressed so")                    \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \
     X(DROP_HELLO, "dropped: set-up packet that does not fit")                                                    \
+    X(DROP_REFUSED, "dropped: the own device refused to send it (length, a filter)")                             \
     X(OVERLAPS, "debug build: puts that overlapped another one in flight")
 
 enum cw_counter {

@@ -37,7 +37,7 @@ struct cw_page_figures {
     uint64_t packets_out;
     uint64_t data_packets_out; /* for the first time */
     uint64_t retransmitted;
-    uint64_t dropped;       /* received, and not taken, for whatever reason */
+    uint64_t dropped;       /* packets that this process received and dropped, or that its device refused to send */
     uint64_t messages_sent; /* to other ranks, by whatever path */
     uint64_t messages_received;
     uint64_t peers;           /* with a session at the moment */

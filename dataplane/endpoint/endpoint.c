@@ -275,7 +275,7 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
 uint64_t cw_endpoint_counter(const struct cw_endpoint *endpoint, enum cw_counter counter)
 {
     assert(counter < CW_COUNTER_COUNT);
-    return endpoint->counters[counter];
+    return counter == CW_COUNTER_DROP_REFUSED ? endpoint->port->info.refused : endpoint->counters[counter];
 }
 
 static const char *const counter_names[CW_COUNTER_COUNT] = {

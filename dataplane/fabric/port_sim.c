@@ -120,6 +120,7 @@ static uint32_t port_reserve(struct cw_port *port, struct cw_transmit *packets, 
         packets[i].length = 0;
         packets[i].piece_count = 0;
         packets[i].departure_ns = 0;
+        packets[i].alone = false;
         packets[i].checksum = false;
         packets[i].handle = packet;
     }

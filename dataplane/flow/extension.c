@@ -30,6 +30,7 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_rece
     assert(endpoint->staged_count > 0 && payload_bytes <= endpoint->payload_bytes_max);
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
     uint8_t *at = packet->data;
+    packet->alone = said->is_repeated;
     cw_wire_outer_write(&endpoint->outer, receiver, at, payload_bytes);
     struct cw_wire_header header = {
         .version = CW_WIRE_VERSION,

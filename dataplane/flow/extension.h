@@ -41,6 +41,7 @@ struct cw_extension_header {
     uint32_t echo;    /* timestamp of the latest packet from there */
     uint64_t echo_ns; /* when it came */
     bool has_echo;
+    bool is_repeated; /* it was sent before, and lost */
 };
 
 /* A packet; returns where its payload goes, room for cw_extension_payload_max bytes. NULL: the port has none.

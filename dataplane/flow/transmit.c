@@ -158,6 +158,7 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     record->time_ns = departure(endpoint, flow, packet);
     record->frame_bytes =
         (uint16_t)(endpoint->overhead_bytes + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
+    packet->alone = record->transmissions > 0;
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
     }

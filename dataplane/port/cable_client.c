@@ -98,6 +98,7 @@ static uint32_t cable_reserve(struct cw_port *base, struct cw_transmit *packets,
         packets[i].piece_count = 0;
         packets[i].checksum = false;
         packets[i].departure_ns = 0;
+        packets[i].alone = false;
     }
     return count;
 }

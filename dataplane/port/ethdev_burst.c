@@ -150,6 +150,7 @@ uint32_t ethdev_reserve(struct cw_port *base, struct cw_transmit *packets, uint3
         packets[i].piece_count = 0;
         packets[i].handle = buffers[i];
         packets[i].departure_ns = 0;
+        packets[i].alone = false;
         packets[i].checksum = false;
     }
     return count;
@@ -237,6 +238,9 @@ uint32_t ethdev_transmit(struct cw_port *base, struct cw_transmit *packets, uint
         ethdev_gate_leave(port);
     } else {
         ethdev_gate_barred(port);
+    }
+    if (unlikely(port->ring.slots != NULL)) {
+        ethdev_ring_turn(port, sent);
     }
     if (unlikely(sent < ready && pieces != 0)) {
         pieces_detach(packets + sent, ready - sent);

@@ -161,7 +161,8 @@ static uint32_t room_bytes(const struct opening *opening)
     uint32_t frame =
         (uint32_t)RTE_ALIGN_CEIL(opening->config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + RTE_ETHER_CRC_LEN, step);
     uint32_t room = RTE_MAX(RTE_MAX(frame, 2048u), opening->info.min_rx_bufsize);
-    room = RTE_MAX(room, ethdev_driver_room(&opening->port->driver, opening->arguments));
+    opening->port->ring.slot_bytes = ethdev_driver_room(&opening->port->driver, opening->arguments);
+    room = RTE_MAX(room, opening->port->ring.slot_bytes);
     return room + opening->port->driver.room_extra_bytes;
 }
 

@@ -82,6 +82,16 @@ struct ethdev_driver {
     const char *start_remedy; /* … or does not start */
 };
 
+/* af_packet's ring of transmit. */
+struct ethdev_ring {
+    uint8_t *slots;      /* NULL: another driver, or the ring was not found */
+    uint32_t slot_bytes; /* 0: not known */
+    uint32_t slot_count;
+    uint32_t next;           /* the slot that the driver fills next */
+    uint32_t head;           /* the first that waited at the last look, */
+    uint64_t waits_since_ns; /* since when; 0: none did */
+};
+
 struct ethdev_port {
     struct cw_port port;
     uint16_t id;
@@ -99,8 +109,9 @@ struct ethdev_port {
     uint64_t nap_ns; /* the next nap, of WAIT_TIMED */
     uint64_t dropped;
 
-    int epoll_descriptor;    /* the driver's interrupt; -1: the driver has none */
-    int packet_descriptor;   /* the driver's AF_PACKET socket, to be waited on; -1: none */
+    int epoll_descriptor;  /* the driver's interrupt; -1: the driver has none */
+    int packet_descriptor; /* the driver's AF_PACKET socket, to be waited on; -1: none */
+    struct ethdev_ring ring;
     bool interrupt_switched; /* the interrupt is off until it is waited for */
 
     struct ethdev_driver driver;
@@ -164,6 +175,11 @@ static inline struct ethdev_port *ethdev_of(struct cw_port *port)
 bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments);
 /* Connections of this process to the server that such a client's arguments name; UINT32_MAX: cannot be told. */
 uint32_t ethdev_driver_connections(const char *arguments);
+
+/* ethdev_ring.c: finds the ring of a port whose packet_descriptor and ring.slot_bytes are known. */
+void ethdev_ring_open(struct ethdev_port *port);
+/* After a burst of which the driver took `sent`. Only with ring.slots. Owner. */
+void ethdev_ring_turn(struct ethdev_port *port, uint32_t sent);
 
 /* ethdev.c: the bell of the queue pair, if there are any. */
 int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,

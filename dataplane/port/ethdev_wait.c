@@ -77,6 +77,7 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes)
     }
     if (port->driver.packet_socket) {
         port->packet_descriptor = packet_socket_find(port);
+        ethdev_ring_open(port);
     }
     bool waits = port->packet_descriptor >= 0 || (!port->driver.interrupts_fail && interrupt_open(port));
     port->port.info.wait = waits ? CW_PORT_WAIT_DESCRIPTOR : CW_PORT_WAIT_TIMED;

@@ -75,6 +75,8 @@ struct cw_port_info {
     bool arrivals;         /* it says when packets have arrived */
     uint64_t departure_ahead_ns; /* packets may be handed over so long before they are to leave; 0: not at all */
     uint32_t link_changes;       /* times that the link went down or came up, as far as the port has noticed */
+    uint64_t
+        refused;     /* packets that the device or the kernel refused to send (too long, a filter), and that are lost */
     bool reports;    /* joining has switches and routers told (IGMP, MLD): the kernel does it, and answers queries */
     char driver[32]; /* the driver's own name, for people */
     /* How often a device was told of memory that pieces lie in, and how often it need not be, since it was before
@@ -109,6 +111,7 @@ struct cw_transmit {
     uint32_t length; /* set by the caller: bytes written at `data` */
     uint16_t piece_count;
     bool checksum; /* the port writes the UDP checksum, which is 0 so far; only with info.checksum_out */
+    bool alone;    /* a retransmission: it is sent outside of batches, since a network may drop batches only */
     struct cw_piece
         pieces[CW_PORT_PIECES_MAX]; /* only if info.gather; their memory stays valid until it is unregistered */
     void *handle;

@@ -58,6 +58,10 @@ struct udp_port {
     uint32_t group_count;
     uint32_t datagram_bytes; /* UDP payload of a full packet */
     bool cuts;               /* UDP_SEGMENT works */
+    uint32_t batched;        /* packets sent in batches, and those sent alone since they had been lost, of late */
+    uint32_t lost;
+    uint32_t
+        singles; /* packets to send one by one before the next batch, since too many packets of batches were lost */
     uint64_t dropped;
     uint32_t *drops_seen; /* [stream_count]: the kernel's count, which wraps */
 

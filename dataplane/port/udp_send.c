@@ -5,10 +5,16 @@
 #include <netinet/udp.h>
 #include <string.h>
 
+enum {
+    BATCHED_MANY = 64, /* packets, after which it is judged whether batches arrive */
+    SINGLES = 4096,    /* packets, after which batches are tried again */
+};
+
 struct outgoing {
     uint32_t count; /* packets */
     uint32_t bytes;
     uint32_t segment; /* bytes of each, the last one apart */
+    bool alone;
     union udp_name to;
     _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
 };
@@ -32,6 +38,7 @@ uint32_t udp_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t
         packets[i].length = 0;
         packets[i].piece_count = 0;
         packets[i].departure_ns = 0;
+        packets[i].alone = false;
         packets[i].checksum = false;
     }
     return count;
@@ -85,9 +92,9 @@ static bool message_extend(const struct udp_port *port, struct burst *burst, con
     struct outgoing *last = burst->count > 0 ? &burst->messages[burst->count - 1] : NULL;
     uint32_t bytes = datagram_bytes(port, packet);
     const uint8_t *udp = udp_in(port, packet->data);
-    if (last == NULL || !port->cuts || last->count == UDP_SEGMENTS_MAX || bytes > last->segment ||
-        last->bytes + bytes > UDP_DATAGRAM_MAX || last->bytes % last->segment != 0 ||
-        memcmp(udp_ip_of(&last->to), udp - port->ip_bytes, port->ip_bytes) != 0 ||
+    if (last == NULL || !port->cuts || port->singles > 0 || packet->alone || last->alone ||
+        last->count == UDP_SEGMENTS_MAX || bytes > last->segment || last->bytes + bytes > UDP_DATAGRAM_MAX ||
+        last->bytes % last->segment != 0 || memcmp(udp_ip_of(&last->to), udp - port->ip_bytes, port->ip_bytes) != 0 ||
         (memcmp(&last->to.v4.sin_port, udp + 2, 2) != 0 && !udp_is_group(&last->to))) {
         return false;
     }
@@ -103,6 +110,7 @@ static void message_begin(const struct udp_port *port, struct burst *burst, cons
     struct outgoing *begun = &burst->messages[burst->count];
     uint32_t bytes = datagram_bytes(port, packet);
     begun->count = 1;
+    begun->alone = packet->alone;
     begun->bytes = begun->segment = bytes;
     const uint8_t *udp = udp_in(port, packet->data);
     begun->to = (union udp_name){.any = {.sa_family = port->own.any.sa_family}};
@@ -154,6 +162,20 @@ static uint32_t burst_make(const struct udp_port *port, struct burst *burst, con
     return taken;
 }
 
+/* A virtual switch may compare the length of a whole batch with its MTU and drop the batch. So packets are sent one by
+ * one for a while after more than half of the packets of batches had to be sent again. */
+static void batches_judge(struct udp_port *port, const struct outgoing *gone)
+{
+    port->singles -= port->singles > 0 ? 1 : 0;
+    port->batched += gone->count > 1 ? gone->count : 0;
+    port->lost += gone->alone;
+    if (port->batched < BATCHED_MANY) {
+        return;
+    }
+    port->singles = port->lost > port->batched / 2 ? SINGLES : 0;
+    port->batched = port->lost = 0;
+}
+
 /* Sends a burst; returns how many of its packets are gone, on their way or lost. 0: the kernel has no room now. */
 static uint32_t burst_send(struct udp_port *port, struct burst *burst)
 {
@@ -163,6 +185,7 @@ static uint32_t burst_send(struct udp_port *port, struct burst *burst)
     uint32_t gone = 0;
     for (int i = 0; i < sent; i++) {
         gone += burst->messages[i].count;
+        batches_judge(port, &burst->messages[i]);
     }
     if (sent > 0 || errno == EAGAIN || errno == ENOBUFS || errno == EINTR) {
         return gone;
@@ -171,6 +194,7 @@ static uint32_t burst_send(struct udp_port *port, struct burst *burst)
         port->cuts = false; /* the interface cannot */
         return 0;
     }
+    port->port.info.refused += burst->messages[0].count;
     return burst->messages[0].count; /* no way to this peer: as lost as on any network */
 }
 

@@ -193,5 +193,6 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
     packet->handle = spare->handle;
     packet->length = 0;
     packet->piece_count = 0;
+    packet->alone = false;
     return packet;
 }

@@ -121,6 +121,62 @@ static void case_af_packet(int descriptor, const void *argument)
     cw_port_close(ports[1]);
 }
 
+/* Sends `count` frames of a length that the device refuses, as fast as the port takes them, then one that it takes. */
+static void refused_pass(struct cw_port *a, struct cw_port *b, uint32_t count, uint32_t number)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        frame_send(a, 1400, number);
+    }
+    struct cw_received packet;
+    bool came = false;
+    while (!came) { /* the kernel retries waiting frames when the port sends another one */
+        frame_send(a, 200, number + 1);
+        while (!came && cw_port_receive(b, &packet, 1) == 1) {
+            uint32_t got = 0;
+            came = frame_check(&packet, &got) && got == number + 1;
+            CHECK(!(frame_check(&packet, &got) && got == number));
+            cw_port_release(b, &packet, 1);
+        }
+    }
+}
+
+/* A frame that the device refuses does not block the frames behind it, whether the queueing discipline, the MTU, or a
+ * link that is down is the reason. */
+static void case_af_packet_refused(int descriptor, const void *argument)
+{
+    (void)descriptor, (void)argument;
+    veth_make(1500);
+    struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa,qdisc_bypass=0", 1500);
+    struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", 1500);
+    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
+    CHECK(ports[0]->info.refused == 0);
+    if (system("tc qdisc add dev cwa root tbf rate 1gbit burst 1000 limit 100000 2>/dev/null") == 0) {
+        refused_pass(ports[0], ports[1], 1, 1);
+        CHECK(ports[0]->info.refused == 1);
+        refused_pass(ports[0], ports[1], 300, 3);
+        CHECK(ports[0]->info.refused == 301);
+        command_run("tc qdisc del dev cwa root");
+    }
+    command_run("ip link set cwa mtu 600");
+    refused_pass(ports[0], ports[1], 300, 5);
+    command_run("ip link set cwa mtu 1500");
+    command_run("ip link set cwa down");
+    for (uint32_t i = 0; i < 300; i++) {
+        struct cw_transmit packet;
+        if (cw_port_reserve(ports[0], &packet, 1) == 1) {
+            frame_fill(packet.data, 200, 7);
+            packet.length = 200;
+            if (cw_port_transmit(ports[0], &packet, 1) == 0) {
+                cw_port_cancel(ports[0], &packet, 1);
+            }
+        }
+    }
+    command_run("ip link set cwa up");
+    refused_pass(ports[0], ports[1], 0, 8);
+    cw_port_close(ports[0]);
+    cw_port_close(ports[1]);
+}
+
 enum { PORT_FIRST = 4000, PORTS = 3, PORT_GROUP = 29300, OTHERS_BYTES = 200 };
 
 /* A frame of an IP packet, from somebody else. */
@@ -522,6 +578,7 @@ static void test_af_packet(void **state)
     static const uint32_t mtus[] = {1500, 9000};
     case_run(case_af_packet, &mtus[0]);
     case_run(case_af_packet, &mtus[1]);
+    case_run(case_af_packet_refused, NULL);
 }
 
 CASE_TEST(selection)

@@ -1,5 +1,8 @@
 /* UDP port: what is sent comes as it was, whatever the kernel puts together on the way; sleeps end; errors are told. */
 #include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -281,6 +284,74 @@ static void nobody_there(void **state)
     cw_port_close(other);
 }
 
+/* ---- batches ---- */
+
+static uint8_t frame[1 << 17];
+
+/* How many frames from port `own` an interface sees until one that ends with packet `last` of `bytes`. */
+static uint32_t frames_count(int watcher, uint16_t own, uint32_t last, uint32_t bytes)
+{
+    for (uint32_t count = 0;;) {
+        ssize_t got = recv(watcher, frame, sizeof(frame), 0);
+        assert_true(got > 0);
+        const uint8_t *udp = frame + outer.bytes - 8;
+        if (got < (ssize_t)(outer.bytes + bytes) || (udp[0] << 8 | udp[1]) != own) {
+            continue;
+        }
+        count++;
+        const uint8_t *packet = frame + got - bytes;
+        if ((packet[0] | packet[1] << 8) == (int)last) {
+            return count;
+        }
+    }
+}
+
+static void packets_send(struct cw_port *from, uint16_t to, uint32_t count, uint32_t bytes, bool alone)
+{
+    struct cw_transmit packets[CW_PORT_BURST_MAX];
+    assert_int_equal(cw_port_reserve(from, packets, count), count);
+    for (uint32_t i = 0; i < count; i++) {
+        packet_write(&packets[i], cw_port_udp_number(from), to, i, bytes, nothing, 0);
+        packets[i].alone = alone;
+    }
+    transmit_all(from, packets, count);
+}
+
+/* A retransmission shares no batch. If many packets of batches are lost, the next packets are sent one by one. */
+static void what_was_lost_goes_alone(void **state)
+{
+    enum { BYTES = 1000, COUNT = 8 };
+    int watcher = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
+    if (watcher < 0) {
+        print_message("SKIPPED: machine: to watch an interface needs CAP_NET_RAW\n");
+        return;
+    }
+    struct sockaddr_ll here = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+    here.sll_ifindex = (int)if_nametoindex("lo");
+    const int yes = 1;
+    assert_int_equal(setsockopt(watcher, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof(yes)), 0);
+    assert_int_equal(bind(watcher, (const struct sockaddr *)&here, sizeof(here)), 0);
+    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 0);
+    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
+    packets_send(from, other, COUNT, BYTES, false);
+    uint32_t batch = frames_count(watcher, own, COUNT - 1, BYTES);
+    if (batch < COUNT) { /* the kernel cuts */
+        packets_send(from, other, COUNT, BYTES, true);
+        assert_int_equal(frames_count(watcher, own, COUNT - 1, BYTES), COUNT);
+        for (uint32_t i = 0; i < 20; i++) { /* each was lost once */
+            packets_send(from, other, COUNT, BYTES, false);
+            packets_send(from, other, COUNT, BYTES, true);
+        }
+        while (recv(watcher, frame, sizeof(frame), MSG_DONTWAIT) > 0) {
+        }
+        packets_send(from, other, COUNT, BYTES, false);
+        assert_int_equal(frames_count(watcher, own, COUNT - 1, BYTES), COUNT);
+    }
+    close(watcher);
+    cw_port_close(from);
+    cw_port_close(to);
+}
+
 /* ---- sleeps ---- */
 
 static void *waker(void *context)
@@ -440,6 +511,7 @@ int main(void)
         cmocka_unit_test(drops_are_counted),
         cmocka_unit_test(frames_run_out),
         cmocka_unit_test(nobody_there),
+        cmocka_unit_test(what_was_lost_goes_alone),
         cmocka_unit_test(sleeps_end),
         cmocka_unit_test(errors_are_told),
         cmocka_unit_test(groups_are_joined_and_left), /* over IPv6 in tests/lab/hosts_usage.py: lo has no route */
