@@ -4,6 +4,7 @@
 enum {
     /* what the format can say */
     CW_MCAST_MEMBERS_MAX = 4096, /* of a group */
+    CW_MCAST_PARTS_MAX = 192,    /* of a packet that is too long for some path */
     CW_MCAST_RUNS_MAX = 64,      /* runs of missing packets in one NAK; what does not fit comes with the next */
 
     /* fixed sizes */
@@ -17,6 +18,8 @@ enum {
     CW_MCAST_EAGER_NAKS = 16,     /* groups up to this size ask at once: so few cannot bury a sender */
     CW_MCAST_WINDOW_FIRST = 32,   /* packets in flight before anything has been measured */
     CW_MCAST_WINDOW_LEAST = 4,
+    /* times that a packet is sent before its length is blamed: chance takes as many only on lines that lose a lot */
+    CW_MCAST_NARROW_TIMES = 8,
     CW_MCAST_UNREACHED_PACKETS =
         5, /* that came for oneself, and none for the group: then the network does not forward them */
     CW_MCAST_RELAY_ARITY = 2, /* children that a member passes packets on to */

@@ -135,6 +135,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         .echo = receiving != NULL ? receiving->echo : 0,
         .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
         .has_echo = receiving != NULL && receiving->echo_ns != 0,
+        .is_repeated = packet->is_repeated,
     };
     cw_extension_finish(endpoint, receiver, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
     return true;
@@ -386,9 +387,19 @@ uint32_t mcast_payload_max(const struct cw_mcast_group *group)
     return group->payload_max < most ? group->payload_max : most;
 }
 
+static uint32_t payload_at(const struct cw_mcast *mcast, uint32_t mtu_bytes)
+{
+    return cw_extension_payload_at(mcast->endpoint, mtu_bytes) - (uint32_t)sizeof(struct cw_mcast_data);
+}
+
 void cw_mcast_mtu(struct cw_mcast *mcast, uint32_t mtu_bytes)
 {
-    mcast->payload_max = cw_extension_payload_at(mcast->endpoint, mtu_bytes) - (uint32_t)sizeof(struct cw_mcast_data);
+    mcast->payload_max = payload_at(mcast, mtu_bytes);
+}
+
+void mcast_narrow(struct cw_mcast *mcast, uint32_t mtu_bytes)
+{
+    mcast->payload_max = (uint32_t)earlier(mcast->payload_max, payload_at(mcast, mtu_bytes));
 }
 
 int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *endpoint, struct cw_mcast **mcast,

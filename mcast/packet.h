@@ -34,6 +34,7 @@ enum cw_mcast_data_flags {
     CW_MCAST_LONG = 1,    /* it belongs into a registration */
     CW_MCAST_PASS_ON = 2, /* whoever gets it sends it on to its children in the tree */
     CW_MCAST_PACKED = 4,  /* cw_mcast_chunk follows */
+    CW_MCAST_PART = 8,    /* cw_mcast_part follows; never with PACKED */
 };
 
 struct __attribute__((packed)) cw_mcast_data {
@@ -58,6 +59,15 @@ struct __attribute__((packed)) cw_mcast_chunk {
     uint16_t reserved;
 };
 static_assert(sizeof(struct cw_mcast_chunk) == 8, "fixed");
+
+/* One of the packets that together are the packet of this number, since that is too long for some path. Behind it follow
+ * the bytes of the message from `position` on. */
+struct __attribute__((packed)) cw_mcast_part {
+    uint16_t index;
+    uint16_t count; /* 2 .. CW_MCAST_PARTS_MAX */
+    uint32_t reserved;
+};
+static_assert(sizeof(struct cw_mcast_part) == 8, "fixed");
 
 /* Where a stream is. Counts are of the stream's beginning. */
 struct __attribute__((packed)) cw_mcast_mark {

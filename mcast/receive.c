@@ -37,6 +37,7 @@ void mcast_receiving_destroy(struct stream *stream)
     free(receiving->messages);
     free(receiving->slots);
     free(receiving->registrations);
+    free(receiving->assemblies);
     free(receiving);
     stream->receiving = NULL;
 }
@@ -262,12 +263,103 @@ static void store(struct incoming *incoming, uint64_t position, const struct pie
     }
 }
 
+/* ---- parts ---- */
+
+/* Forgets the parts of a packet that have arrived: it arrives in another form. False: the packet is malformed. */
+static bool assembly_forget(struct stream *stream, uint64_t number, const struct cw_mcast_data *data)
+{
+    struct assembly *assembly = stream->receiving->assemblies + number % CW_MCAST_WINDOW;
+    if (stream->receiving->assemblies == NULL || assembly->come == 0) {
+        return true;
+    }
+    if (assembly->message != data->message) {
+        stream->group->mcast->counters.drop_malformed++;
+        return false;
+    }
+    incoming_at(stream, data->message)->arrived -= assembly->bytes;
+    *assembly = (struct assembly){.come = 0};
+    return true;
+}
+
+static bool part_fits(const struct cw_mcast_data *data, const struct cw_mcast_part *part, uint32_t bytes)
+{
+    return (data->flags & CW_MCAST_PACKED) == 0 && bytes > sizeof(*part) && part->count >= 2 &&
+           part->count <= CW_MCAST_PARTS_MAX && part->index < part->count;
+}
+
+/* Stores a part of a packet. True: all parts have come now. */
+static bool part_take(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
+{
+    struct receiving *receiving = stream->receiving;
+    struct cw_mcast_counters *counters = &stream->group->mcast->counters;
+    const struct cw_mcast_part *part = (const struct cw_mcast_part *)(data + 1);
+    if (!part_fits(data, part, bytes)) {
+        counters->drop_malformed++;
+        return false;
+    }
+    if (receiving->assemblies == NULL &&
+        (receiving->assemblies = calloc(CW_MCAST_WINDOW, sizeof(struct assembly))) == NULL) {
+        counters->drop_room++;
+        return false;
+    }
+    struct assembly *assembly = &receiving->assemblies[number % CW_MCAST_WINDOW];
+    if ((assembly->count != part->count || assembly->message != data->message) &&
+        !assembly_forget(stream, number, data)) {
+        return false;
+    }
+    uint64_t bit = 1ull << (part->index % 64), *word = &assembly->seen[part->index / 64];
+    if ((*word & bit) != 0) {
+        counters->duplicates++;
+        return false;
+    }
+    const struct pieces pieces = {.data = {part + 1}, .bytes = {bytes - (uint32_t)sizeof(*part)}};
+    struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0]);
+    if (incoming == NULL) {
+        return false;
+    }
+    store(incoming, data->position, &pieces);
+    *word |= bit;
+    assembly->message = data->message;
+    assembly->count = part->count;
+    assembly->bytes += pieces.bytes[0];
+    assembly->come++;
+    bool is_all = assembly->come == assembly->count;
+    if (is_all) {
+        *assembly = (struct assembly){.come = 0};
+    }
+    return is_all;
+}
+
+/* Stores a packet that is whole. False: it is dropped, and counted. */
+static bool whole_take(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
+{
+    struct cw_mcast_counters *counters = &stream->group->mcast->counters;
+    struct pieces pieces;
+    if (!pieces_find(data, bytes, &pieces)) {
+        counters->drop_malformed++;
+        return false;
+    }
+    int status = piece_expand(stream, &pieces); /* before its message is begun: taken whole, or not at all */
+    if (status != CW_OK) {
+        *(status == CW_ERROR_MEMORY ? &counters->drop_room : &counters->drop_malformed) += 1;
+        return false;
+    }
+    if (!assembly_forget(stream, number, data)) {
+        return false;
+    }
+    struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0] + pieces.bytes[1]);
+    if (incoming == NULL) {
+        return false;
+    }
+    store(incoming, data->position, &pieces);
+    return true;
+}
+
 void mcast_receive_data(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_data *data,
                         uint64_t number, uint32_t bytes)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
-    struct pieces pieces;
     if (!receiving->is_joined) {
         return; /* where this member begins only a STATE tells */
     }
@@ -281,20 +373,10 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast->counters.drop_window++;
         return;
     }
-    if (!pieces_find(data, bytes, &pieces)) {
-        mcast->counters.drop_malformed++;
+    bool is_part = (data->flags & CW_MCAST_PART) != 0;
+    if (is_part ? !part_take(stream, data, number, bytes) : !whole_take(stream, data, number, bytes)) {
         return;
     }
-    int status = piece_expand(stream, &pieces); /* before its message is begun: taken whole, or not at all */
-    if (status != CW_OK) {
-        *(status == CW_ERROR_MEMORY ? &mcast->counters.drop_room : &mcast->counters.drop_malformed) += 1;
-        return;
-    }
-    struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0] + pieces.bytes[1]);
-    if (incoming == NULL) {
-        return;
-    }
-    store(incoming, data->position, &pieces);
     receiving->pause_ns = mcast_pause(mcast);
     mark(receiving, number);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {

@@ -172,6 +172,74 @@ static void load_again(struct stream *stream, const struct message *message, uin
     }
 }
 
+/* The header of a data packet, as far as the message determines it. */
+static struct cw_mcast_data data_of(const struct stream *stream, const struct message *message, uint64_t position)
+{
+    return (struct cw_mcast_data){
+        .round_trip = mcast_time_said(stream->sending->round_trip_ns),
+        .flags = message->is_long ? CW_MCAST_LONG : 0,
+        .lane_tag = message->lane_tag,
+        .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
+        .message = message_number(message),
+        .position = position,
+        .total = message->bytes,
+    };
+}
+
+/* A packet whose data is `bytes` of the message as they are, from `position` on; so many are of its head. */
+static struct outgoing plain_of(const struct message *message, uint64_t position, uint32_t bytes, uint32_t head_bytes)
+{
+    struct outgoing packet = {.head = message->copy, .head_bytes = head_bytes};
+    if (bytes > head_bytes) {
+        packet.data = message->data + (position + head_bytes - message->head_bytes);
+        packet.data_bytes = bytes - head_bytes;
+    }
+    return packet;
+}
+
+/* Sends a packet that is too long as several parts, all with its number. Continues where the port was full. */
+static bool parts_send(struct stream *stream, const struct message *message, const struct load *load,
+                       const struct outgoing *packet)
+{
+    struct sending *sending = stream->sending;
+    uint32_t room = mcast_payload_max(stream->group) - (uint32_t)sizeof(struct cw_mcast_part);
+    uint32_t count = (load->bytes + room - 1) / room;
+    uint64_t number = packet->number;
+    uint16_t passes = ((const struct cw_mcast_data *)packet->fixed)->flags & CW_MCAST_PASS_ON;
+    assert(count <= CW_MCAST_PARTS_MAX);
+    for (uint32_t i = sending->part_number == number ? sending->part_next : 0; i < count; i++) {
+        uint64_t position = load->position + (uint64_t)i * room;
+        uint32_t bytes = i + 1 < count ? room : load->bytes - i * room;
+        struct {
+            struct cw_mcast_data data;
+            struct cw_mcast_part part;
+        } fixed = {.data = data_of(stream, message, position), .part = {(uint16_t)i, (uint16_t)count, 0}};
+        fixed.data.flags |= (uint16_t)(CW_MCAST_PART | passes);
+        struct outgoing part = plain_of(message, position, bytes, i == 0 ? load->head_bytes : 0);
+        part.type = packet->type;
+        part.flags = i + 1 < count ? 0 : packet->flags;
+        part.to = packet->to;
+        part.number = number;
+        part.is_repeated = packet->is_repeated;
+        part.fixed = &fixed;
+        part.fixed_bytes = sizeof(fixed);
+        if (!mcast_transmit(stream, &part)) {
+            sending->part_number = number;
+            sending->part_next = i;
+            return false;
+        }
+    }
+    sending->part_number = 0;
+    return true;
+}
+
+/* Bytes of a packet behind cw_mcast_data, unless it is cut. */
+static uint32_t load_bytes(const struct load *load)
+{
+    return load->chunk_bytes == 0 ? load->bytes
+                                  : (uint32_t)sizeof(struct cw_mcast_chunk) + load->head_bytes + load->chunk_bytes;
+}
+
 /* Writes and sends a packet, to one or to all. False: the port has none. */
 static bool packet_send(struct stream *stream, const struct message *message, uint64_t number, const struct load *load,
                         uint32_t to, uint16_t flags)
@@ -179,7 +247,6 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     const struct cw_mcast_group *group = stream->group;
     bool passes = group->delivery == CW_MCAST_BY_MEMBERS && to == NOBODY;
     bool is_packed = load->chunk_bytes > 0;
-    uint32_t data_bytes = load->bytes - load->head_bytes;
     if (to == NOBODY && !passes) {
         mcast_send_noted(stream);
     }
@@ -187,42 +254,52 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
         struct cw_mcast_data data;
         struct cw_mcast_chunk chunk;
     } fixed = {
-        .data =
-            {
-                .round_trip = mcast_time_said(stream->sending->round_trip_ns),
-                .flags = (uint16_t)((message->is_long ? CW_MCAST_LONG : 0) | (passes ? CW_MCAST_PASS_ON : 0) |
-                                    (is_packed ? CW_MCAST_PACKED : 0)),
-                .lane_tag = message->lane_tag,
-                .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
-                .message = message_number(message),
-                .position = load->position,
-                .total = message->bytes,
-            },
+        .data = data_of(stream, message, load->position),
         .chunk =
             {
-                .raw_bytes = (uint16_t)data_bytes,
+                .raw_bytes = (uint16_t)(load->bytes - load->head_bytes),
                 .head_bytes = (uint16_t)load->head_bytes,
                 .codec = load->plan.codec,
                 .parameter = load->plan.parameter,
             },
     };
-    struct outgoing packet = {
-        .type = CW_MCAST_DATA,
-        .flags = flags,
-        .to = to,
-        .number = number,
-        .fixed = &fixed,
-        .fixed_bytes = is_packed ? sizeof(fixed) : sizeof(fixed.data),
-        .head = message->copy,
-        .head_bytes = load->head_bytes,
-        .data = load->chunk,
-        .data_bytes = load->chunk_bytes,
-    };
-    if (!is_packed && data_bytes > 0) {
-        packet.data = message->data + (load->position + load->head_bytes - message->head_bytes);
-        packet.data_bytes = data_bytes;
+    fixed.data.flags |= (uint16_t)((passes ? CW_MCAST_PASS_ON : 0) | (is_packed ? CW_MCAST_PACKED : 0));
+    struct outgoing packet = plain_of(message, load->position, load->bytes, load->head_bytes);
+    packet.type = CW_MCAST_DATA;
+    packet.flags = flags;
+    packet.to = to;
+    packet.number = number;
+    packet.is_repeated = number < stream->sending->next;
+    packet.fixed = &fixed;
+    packet.fixed_bytes = is_packed ? sizeof(fixed) : sizeof(fixed.data);
+    if (is_packed) {
+        packet.data = load->chunk;
+        packet.data_bytes = load->chunk_bytes;
     }
-    return mcast_transmit(stream, &packet);
+    bool is_cut = load_bytes(load) > mcast_payload_max(group);
+    return is_cut ? parts_send(stream, message, load, &packet) : mcast_transmit(stream, &packet);
+}
+
+/* A member still asks for a packet that has been sent many times: the path to it may not take packets of this length any
+ * more. From now on packets of all groups are shorter. */
+static void narrow_consider(struct stream *stream, const struct packet *packet, const struct load *load)
+{
+    static const uint16_t mtus[] = {CW_PATH_MTU_BASE, CW_PORT_MTU_MIN};
+    struct cw_mcast *mcast = stream->group->mcast;
+    struct sending *sending = stream->sending;
+    uint32_t before = mcast_payload_max(stream->group);
+    uint32_t sent = (uint32_t)earlier(load_bytes(load), before); /* the longest of its parts */
+    for (uint32_t i = 0; packet->times >= CW_MCAST_NARROW_TIMES && i < 2; i++) {
+        mcast_narrow(mcast, mtus[i]);
+        if (sent > mcast_payload_max(stream->group)) {
+            sending->part_number = 0;
+            for (uint64_t number = sending->base; number < sending->next; number++) { /* they begin anew */
+                struct packet *other = packet_at(sending, number);
+                other->times = other->times > 2 ? 2 : other->times;
+            }
+            return;
+        }
+    }
 }
 
 static void state_watch(struct stream *stream)
@@ -298,6 +375,7 @@ static bool repair_send(struct stream *stream)
         const struct message *message = message_of(stream, number);
         struct load load;
         load_again(stream, message, number, &load);
+        narrow_consider(stream, packet, &load);
         if (!packet_send(stream, message, number, &load, to, 0)) {
             return false;
         }

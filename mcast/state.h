@@ -80,6 +80,8 @@ struct sending {
     uint64_t message_at; /* the one that packets are made of, and how far it is sent */
     uint64_t position;
     struct packing *packing; /* NULL: no message could have been compressed yet */
+    uint64_t part_number; /* the packet whose parts the port did not take all, and the first of them that it did not */
+    uint32_t part_next;
     uint64_t short_next;
     uint64_t long_next;
     struct packet *packets; /* [CW_MCAST_WINDOW], by number modulo */
@@ -136,6 +138,15 @@ struct incoming {
     bool is_long;
 };
 
+/* A packet of the window of which some parts have come. All zero: none has. */
+struct assembly {
+    uint64_t seen[CW_MCAST_PARTS_MAX / 64];
+    uint64_t message;
+    uint32_t bytes; /* of the message, in these parts */
+    uint16_t come;
+    uint16_t count;
+};
+
 struct registration {
     uint8_t *to;
     uint64_t bytes;
@@ -147,10 +158,11 @@ struct receiving {
     uint64_t base;  /* every packet below has come */
     uint64_t end;   /* none at or above has */
     uint64_t seen[CW_MCAST_WINDOW / 64];
-    uint64_t known_next;       /* every packet below has been sent */
-    struct incoming *messages; /* [queue_max] */
-    uint64_t message_base;     /* the first that is not notified */
-    uint8_t *slots;            /* [slot_count * slot_bytes] */
+    uint64_t known_next;         /* every packet below has been sent */
+    struct assembly *assemblies; /* [CW_MCAST_WINDOW], by number modulo; NULL: no part has come yet */
+    struct incoming *messages;   /* [queue_max] */
+    uint64_t message_base;       /* the first that is not notified */
+    uint8_t *slots;              /* [slot_count * slot_bytes] */
     uint64_t short_notified;
     uint64_t short_released;
     struct registration *registrations; /* [registration_max] */
@@ -243,7 +255,7 @@ struct cw_mcast {
     struct cw_endpoint *endpoint;
     uint64_t now_ns;
     uint64_t turn_ns;     /* when it was turned last */
-    uint32_t payload_max; /* data bytes of a packet */
+    uint32_t payload_max; /* data bytes of a packet; falls when longer packets do not reach some member */
     struct cw_mcast_group *buckets[GROUP_BUCKETS];
     uint32_t group_count;
     struct cw_wheel wheel;
@@ -262,6 +274,7 @@ struct outgoing {
     uint16_t flags;  /* of the header */
     uint32_t to;     /* a member; NOBODY: the group */
     bool by_members; /* to == NOBODY: through the tree, whatever the group's delivery mode is */
+    bool is_repeated;
     uint64_t number;
     void *fixed;
     uint32_t fixed_bytes;
@@ -290,6 +303,8 @@ struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t i
 
 /* ---- mcast.c ---- */
 
+/* Packets of groups are so long at most from now on, if they were longer. */
+void mcast_narrow(struct cw_mcast *mcast, uint32_t mtu_bytes);
 /* False: the port has no packet. */
 bool mcast_transmit(struct stream *stream, const struct outgoing *packet);
 static inline uint64_t mcast_control_number(struct cw_mcast_group *group)

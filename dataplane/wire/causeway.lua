@@ -1,10 +1,10 @@
--- Wireshark dissector of Causeway's wire format, version 6 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 7 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
-local VERSION = 6
+local VERSION = 7
 
 local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
@@ -118,6 +118,9 @@ local F = {
   long = ProtoField.bool("causeway.mcast.flags.long", "Long message", 16, nil, 0x1),
   pass_on = ProtoField.bool("causeway.mcast.flags.pass_on", "Passed on in the tree", 16, nil, 0x2),
   packed = ProtoField.bool("causeway.mcast.flags.packed", "With a chunk", 16, nil, 0x4),
+  part = ProtoField.bool("causeway.mcast.flags.part", "A part of a packet", 16, nil, 0x8),
+  part_index = ProtoField.uint16("causeway.mcast.part.index", "Part"),
+  part_count = ProtoField.uint16("causeway.mcast.part.count", "Parts of the packet"),
   head_bytes = ProtoField.uint16("causeway.mcast.head_bytes", "Bytes in front of the chunk"),
   mcast_reserved16 = ProtoField.uint16("causeway.mcast.reserved16", "Reserved", base.HEX),
   mcast_lane_tag = ProtoField.uint32("causeway.mcast.lane_tag", "Lane and tag", base.HEX),
@@ -287,6 +290,14 @@ local function extension(buffer, tree, name)
     tree:add_le(F.long, buffer(20, 2))
     tree:add_le(F.pass_on, buffer(20, 2))
     tree:add_le(F.packed, buffer(20, 2))
+    tree:add_le(F.part, buffer(20, 2))
+  end
+  if name == "MCAST_DATA" and bit.band(buffer(20, 2):le_uint(), 8) ~= 0 then
+    if bytes < at + 8 then
+      tree:add_proto_expert_info(malformed, "the part is missing")
+      return nil
+    end
+    at = rows(tree, buffer, at, {{F.part_index, 2}, {F.part_count, 2}, {F.mcast_reserved, 4}})
   end
   if name == "MCAST_DATA" and bit.band(buffer(20, 2):le_uint(), 4) ~= 0 then
     if bytes < at + 8 then

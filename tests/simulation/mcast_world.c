@@ -320,6 +320,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     sim_hosts_config_init(&hosts, config->members);
     hosts.seed = config->seed;
     hosts.node = config->node;
+    hosts.mtu_bytes = config->mtu_bytes != 0 ? config->mtu_bytes : hosts.mtu_bytes;
     hosts.memory_bytes = 64;
     hosts.learning = config->learning;
     hosts.verbs = config->verbs;

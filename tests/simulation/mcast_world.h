@@ -32,6 +32,7 @@ struct mcast_world_config {
     uint32_t switches;                       /* members in blocks; 0: one */
     uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
     enum cw_compression_mode compresses; /* of the members; messages are a mixture then of what does and does not */
+    uint32_t mtu_bytes;                  /* of all ports; 0: the usual one */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;
 };

@@ -63,6 +63,46 @@ static void every_byte_to_every_member(void **state)
     assert_true(!seeds.is_all || chunks > 10 * seeds.count);
 }
 
+/* The links of a member drop longer packets, in both directions. */
+static void narrow(struct mcast_world *world, uint32_t member, uint32_t mtu_bytes)
+{
+    struct cw_link *links[] = {cw_simulator_link_up(world->hosts.simulator, member),
+                               cw_simulator_link_down(world->hosts.simulator, member)};
+    for (size_t i = 0; i < 2; i++) {
+        struct cw_link_config config = links[i]->config;
+        config.frame_bytes_max = mtu_bytes + 14;
+        cw_link_configure(links[i], &config);
+    }
+}
+
+/* Packets that a path does not take any more travel in parts, and shorter ones follow. */
+static void paths_become_narrower(void **state)
+{
+    static const uint32_t before[] = {1500, 9000}, after[] = {1300, 1280, 600};
+    struct test_seeds seeds = test_seeds(6001, test_count("CW_TEST_SEEDS", SEEDS));
+    uint64_t dropped = 0;
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        struct mcast_world_config config;
+        struct mcast_world world;
+        uint64_t random;
+        config_draw(&config, seed, &random);
+        config.mtu_bytes = before[simulation_drawn(&random, 2)];
+        mcast_world_create(&world, &config);
+        uint32_t member = (uint32_t)simulation_drawn(&random, config.members);
+        uint32_t mtu_bytes = after[simulation_drawn(&random, 3)];
+        (void)mcast_world_run(&world, simulation_drawn(&random, 10) * 200 * SIMULATION_US);
+        narrow(&world, member, mtu_bytes);
+        (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
+        sim_hosts_heal(&world.hosts);
+        narrow(&world, member, mtu_bytes);
+        mcast_world_must(&world, mcast_world_run(&world, 20000 * SIMULATION_MS),
+                         "not complete 20 s after nothing but the path's length was wrong");
+        dropped += cw_simulator_link_down(world.hosts.simulator, member)->counters.dropped_length > 0;
+        mcast_world_destroy(&world);
+    }
+    assert_true(!seeds.is_all || dropped > seeds.count / 4);
+}
+
 /* Of a group whose members have RDMA devices: its packets to all are datagrams of theirs, as lossy as any network, and
  * what devices do not bring at all members pass on. */
 static void devices_draw(struct cw_verbs_net_config *verbs, uint64_t seed, uint64_t *random)
@@ -573,6 +613,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_to_every_member),
+        cmocka_unit_test(paths_become_narrower),
         cmocka_unit_test(groups_go_by_devices),
         cmocka_unit_test(a_packet_is_one_datagram),
         cmocka_unit_test(what_was_fetched_is_taken),
