@@ -1,6 +1,7 @@
 #include "control/net/net.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <net/if.h>
@@ -90,6 +91,37 @@ static bool is_default(const char *interface, bool is_v6)
         fclose(file);
     }
     return found;
+}
+
+static bool sysfs_has(const char *interface, const char *name)
+{
+    char path[96 + IF_NAMESIZE];
+    snprintf(path, sizeof(path), "/sys/class/net/%s/%s", interface, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Whether it is on top of others, as a VLAN, a bond, a bridge. */
+static bool has_lower(const char *interface)
+{
+    char path[64 + IF_NAMESIZE];
+    bool found = false;
+    snprintf(path, sizeof(path), "/sys/class/net/%s", interface);
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; folder != NULL && !found && (entry = readdir(folder)) != NULL;) {
+        found = strncmp(entry->d_name, "lower_", strlen("lower_")) == 0;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
+static enum cw_net_kind kind_of(const char *interface, unsigned int flags)
+{
+    if ((flags & IFF_POINTOPOINT) != 0 || sysfs_has(interface, "tun_flags")) {
+        return CW_NET_TUNNEL;
+    }
+    return sysfs_has(interface, "device") || has_lower(interface) ? CW_NET_NIC : CW_NET_VIRTUAL;
 }
 
 static uint32_t speed_of(const char *interface)
@@ -223,8 +255,9 @@ static void address_offer(struct making *making, const struct ifaddrs *at, enum 
     making->interfaces[offer->count] = interface;
     offer->addresses[offer->count++] = (struct cw_net_address){
         .ip = ip,
-        .speed_mbps = speed_of(at->ifa_name),
+        .speed_mbps = speed_of(device),
         .mtu_bytes = mtu_of(at->ifa_name),
+        .kind = kind_of(device, at->ifa_flags) & 0x7f,
         .bits = bits_of(at->ifa_netmask),
         .is_default = is_default(at->ifa_name, at->ifa_addr->sa_family == AF_INET6),
     };
@@ -316,6 +349,7 @@ static int address_in(const struct cw_net_offer *offers, uint32_t count, uint32_
 
 /* What a subnet is worth: the least that any host has in it. */
 struct worth {
+    uint32_t kind;
     uint32_t speed_mbps;
     uint32_t mtu_bytes;
     uint32_t is_default; /* the first rank's */
@@ -326,7 +360,8 @@ struct worth {
 static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, const struct cw_net_address *address,
                          struct worth *worth)
 {
-    *worth = (struct worth){.speed_mbps = UINT32_MAX,
+    *worth = (struct worth){.kind = UINT32_MAX,
+                            .speed_mbps = UINT32_MAX,
                             .mtu_bytes = UINT32_MAX,
                             .is_default = address->is_default,
                             .is_v4 = cw_ip_is_v4(&address->ip)};
@@ -336,7 +371,9 @@ static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, cons
             return false;
         }
         const struct cw_net_address *at = &offers[i].addresses[found];
-        worth->speed_mbps = at->speed_mbps < worth->speed_mbps ? at->speed_mbps : worth->speed_mbps;
+        worth->kind = at->kind < worth->kind ? at->kind : worth->kind;
+        uint32_t speed_mbps = at->kind == CW_NET_NIC ? at->speed_mbps : 0; /* virtual interfaces report any rate */
+        worth->speed_mbps = speed_mbps < worth->speed_mbps ? speed_mbps : worth->speed_mbps;
         worth->mtu_bytes = at->mtu_bytes < worth->mtu_bytes ? at->mtu_bytes : worth->mtu_bytes;
     }
     return true;
@@ -344,8 +381,8 @@ static bool subnet_weigh(const struct cw_net_offer *offers, uint32_t count, cons
 
 static bool is_better(const struct worth *one, const struct worth *other)
 {
-    const uint32_t mine[] = {one->speed_mbps, one->mtu_bytes, one->is_default, one->is_v4};
-    const uint32_t its[] = {other->speed_mbps, other->mtu_bytes, other->is_default, other->is_v4};
+    const uint32_t mine[] = {one->kind, one->speed_mbps, one->mtu_bytes, one->is_default, one->is_v4};
+    const uint32_t its[] = {other->kind, other->speed_mbps, other->mtu_bytes, other->is_default, other->is_v4};
     for (size_t i = 0; i < sizeof(mine) / sizeof(mine[0]); i++) {
         if (mine[i] != its[i]) {
             return mine[i] > its[i];

@@ -3,8 +3,9 @@
  * Each rank offers the addresses of its host; all ranks choose from all offers by the same rule, so that all know where
  * all are without another word:
  *   1. An address that several hosts have (a bridge of containers, 172.17.0.1) leads nowhere, and is out.
- *   2. A subnet in which every host has an address: the fastest, then the one with the largest MTU, then the one that
- *      the first rank's default route takes, then one of IPv4, whose headers are shorter, then the first rank's first.
+ *   2. A subnet in which every host has an address: of the best kind of interface (a NIC before a virtual one before a
+ *      tunnel), then the fastest, then the one with the largest MTU, then the one that the first rank's default route
+ *      takes, then one of IPv4, whose headers are shorter, then the first rank's first.
  *   3. None: each host's address on its default route, else its first one, of IPv4 if each host has one that leads
  *      somewhere; routers are between.
  * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16", "fd77::/64") to choose
@@ -21,12 +22,20 @@
 
 enum { CW_NET_ADDRESSES = 8, CW_NET_TEXT_BYTES = 160 };
 
+/* The kind of an interface; a larger number is better. A VLAN, bond or bridge on a NIC counts as a NIC. */
+enum cw_net_kind {
+    CW_NET_TUNNEL = 0,  /* tun, tap, WireGuard, PPP, and others from point to point */
+    CW_NET_VIRTUAL = 1, /* veth, VXLAN, and others that end in no NIC of this namespace */
+    CW_NET_NIC = 2,
+};
+
 struct cw_net_address {
     struct cw_ip ip;
-    uint32_t speed_mbps; /* of its interface; 0: not known */
+    uint32_t speed_mbps; /* of its interface; 0: not known. Virtual ones report any rate */
     uint16_t mtu_bytes;
-    uint8_t bits;       /* of its subnet, as cw_ip_shares counts them */
-    uint8_t is_default; /* the default route leaves by its interface */
+    uint8_t bits;           /* of its subnet, as cw_ip_shares counts them */
+    uint8_t is_default : 1; /* the default route leaves by its interface */
+    uint8_t kind : 7;       /* enum cw_net_kind */
 };
 
 /* What a rank tells all others, as it is: ends as they are. */

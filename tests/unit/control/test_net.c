@@ -9,7 +9,7 @@
 
 enum { HOSTS_MAX = 4, ADDRESSES_MAX = 4 };
 
-/* "10.0.0.1/24 1000 1500 default": address, subnet, Mb/s, MTU. */
+/* "10.0.0.1/24 1000 1500 default": address, subnet, Mb/s, MTU; or "tunnel", "virtual": no NIC. */
 struct row {
     const char *what;
     const char *offers[HOSTS_MAX][ADDRESSES_MAX];
@@ -39,6 +39,23 @@ static const struct row rows[] = {
      {"10.1.0.1", "10.1.0.2"},
      "10.1.0.0/24",
      4000},
+    {"no tunnel, whatever it claims",
+     {{"10.8.0.1/24 10000 9000 tunnel", "10.0.0.1/24 1000 1500"},
+      {"10.8.0.2/24 10000 9000 tunnel", "10.0.0.2/24 1000 1500"}},
+     {"10.0.0.1", "10.0.0.2"},
+     "10.0.0.0/24",
+     1500},
+    {"a NIC before what is virtual, as good as its worst",
+     {{"10.8.0.1/24 10000 9000", "10.0.0.1/24 0 1500"}, {"10.8.0.2/24 10000 9000 virtual", "10.0.0.2/24 0 1500"}},
+     {"10.0.0.1", "10.0.0.2"},
+     "10.0.0.0/24",
+     1500},
+    {"what is virtual before a tunnel, and its rate is not believed",
+     {{"10.8.0.1/24 10000 9000 tunnel", "10.0.0.1/24 10000 1500 virtual", "10.1.0.1/24 1000 1600 virtual"},
+      {"10.8.0.2/24 10000 9000", "10.0.0.2/24 10000 1500 virtual", "10.1.0.2/24 1000 1600 virtual"}},
+     {"10.1.0.1", "10.1.0.2"},
+     "10.1.0.0/24",
+     1600},
     {"the default route's",
      {{"10.0.0.1/24 0 1500", "10.1.0.1/24 0 1500 default"}, {"10.0.0.2/24 0 1500", "10.1.0.2/24 0 1500"}},
      {"10.1.0.1", "10.1.0.2"},
@@ -97,7 +114,10 @@ static void offer_read(struct cw_net_offer *offer, const char *const *texts, uin
         at->bits = (uint8_t)(bits + (cw_ip_is_v4(&at->ip) ? CW_IP_V4_BITS : 0));
         at->speed_mbps = speed;
         at->mtu_bytes = (uint16_t)mtu;
-        at->is_default = word[0] != 0;
+        at->is_default = strcmp(word, "default") == 0;
+        at->kind = strcmp(word, "tunnel") == 0    ? CW_NET_TUNNEL
+                   : strcmp(word, "virtual") == 0 ? CW_NET_VIRTUAL
+                                                  : CW_NET_NIC;
     }
 }
 
