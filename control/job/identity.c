@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ static int boot_read(char *boot, size_t bytes, const struct job_report *report)
                           error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
 }
 
+/* Whether the kernel keeps this process from others of its user (prctl(2), PR_SET_DUMPABLE): they cannot get to its
+ * memory. Programs that their user may run and not read are so, and those with file capabilities. */
+static bool is_hidden(void)
+{
+    return geteuid() != 0 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1;
+}
+
 int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
                       const struct job_report *report)
 {
@@ -36,6 +44,7 @@ int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], ui
         uint64_t processes; /* the namespace that process numbers are from */
         uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
         uint64_t user;
+        uint64_t hidden; /* the process, if others of its user cannot look into its /proc; else 0 */
         int emulated;
     } machine;
     struct stat status;
@@ -51,6 +60,7 @@ int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], ui
     machine.processes = status.st_ino;
     machine.numbers = cw_process_number() != getpid() && stat("/proc", &status) == 0 ? status.st_dev : 0;
     machine.user = geteuid();
+    machine.hidden = is_hidden() ? (uint64_t)getpid() : 0;
     failed = cw_wire_host(info->rank, info->size, &machine.emulated, report->text, report->bytes);
     if (failed != CW_OK) {
         return failed;

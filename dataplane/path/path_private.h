@@ -36,8 +36,9 @@ struct path_fetched {
 
 struct path_peer {
     enum cw_path_medium medium;
-    bool attached;    /* SHARED: `sender` is in use */
-    bool single_copy; /* SHARED, attached */
+    bool attached; /* SHARED: `sender` is in use */
+    bool reads;    /* SHARED, attached: we may copy from its memory, */
+    bool writes;   /* and to it */
     bool failed;
     int failure;         /* of the session with it, by which it has failed; CW_OK: there was none */
     bool stopped;        /* failed: since its process is */

@@ -141,8 +141,8 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
 {
     const struct path_peer *peer = &paths->peers[rank];
     if (peer->medium == CW_MEDIUM_SHARED) {
-        const char *copy = !peer->attached     ? "not used yet"
-                           : peer->single_copy ? "long messages in a single copy"
+        const char *copy = !peer->attached ? "not used yet"
+                           : peer->reads   ? "long messages in a single copy"
                            : paths->config.copy_twice
                                ? "long messages through the ring: asked for"
                                : "long messages through the ring: the kernel forbids process_vm_readv";
@@ -270,10 +270,12 @@ int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_
         return path_wire_register(paths, base, bytes, rights, &registration->token);
     }
     int status = path_shared_attach(paths, rank);
-    if (status != CW_OK || paths->peers[rank].single_copy) {
+    if (status != CW_OK) {
         return status;
     }
-    return path_stream_register(paths, rank, base, bytes, rights, &registration->token);
+    /* by a token, since we do not know whether the other one may copy: that we may says nothing of it */
+    status = path_stream_register(paths, rank, base, bytes, rights, &registration->token);
+    return paths->peers[rank].reads && (status == CW_ERROR_LIMIT || status == CW_ERROR_MEMORY) ? CW_OK : status;
 }
 
 int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration)

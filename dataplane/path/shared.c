@@ -40,9 +40,10 @@ int path_shared_attach(struct cw_paths *paths, uint32_t rank)
         return status;
     }
     peer->attached = true;
-    peer->single_copy = !paths->config.copy_twice &&
-                        (rank == paths->config.rank ||
-                         cw_copy_probe(peer->card.inbox.pid, peer->card.inbox.probe, peer->card.inbox.nonce));
+    bool is_self = rank == paths->config.rank;
+    const struct cw_inbox_place *card = &peer->card.inbox;
+    peer->reads = !paths->config.copy_twice && (is_self || cw_copy_probe(card->pid, card->probe, card->nonce));
+    peer->writes = peer->reads && (is_self || cw_copy_probe_write(card->pid, card->probe, card->nonce));
     peer->process = rank == paths->config.rank ? -1 : (int)syscall(SYS_pidfd_open, peer->card.inbox.pid, 0);
     return CW_OK;
 }
@@ -79,7 +80,7 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
     if (status != CW_OK) {
         return status;
     }
-    if (registration->token != 0 || !peer->single_copy) {
+    if (!peer->reads) {
         struct path_place place = {.token = registration->token, .offset = offset};
         return path_stream_get(paths, rank, &place, to, bytes, operation);
     }
@@ -100,7 +101,7 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_regis
     if (status != CW_OK) {
         return status;
     }
-    if (registration->token != 0 || !peer->single_copy) {
+    if (!peer->writes) {
         struct path_place place = {.token = registration->token, .offset = offset};
         return path_stream_put(paths, rank, &place, from, bytes, lane_tag, operation);
     }
@@ -145,7 +146,7 @@ void cw_paths_kick(struct cw_paths *paths, uint32_t rank)
 bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK &&
-           paths->peers[rank].single_copy;
+           paths->peers[rank].writes;
 }
 
 int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t address, uint64_t bytes)

@@ -70,6 +70,11 @@ bool cw_copy_probe(pid_t pid, uint64_t address, uint64_t value)
     return cw_copy_from(pid, &found, address, sizeof(found)) == CW_OK && found == value;
 }
 
+bool cw_copy_probe_write(pid_t pid, uint64_t address, uint64_t value)
+{
+    return cw_copy_to(pid, address, &value, sizeof(value)) == CW_OK;
+}
+
 static int copy_status(void)
 {
     switch (errno) {

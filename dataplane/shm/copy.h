@@ -25,6 +25,8 @@ pid_t cw_copy_tracer(int scope, const char *told, pid_t parent);
 
 /* Whether `value` can be read at `address` of process `pid`. */
 bool cw_copy_probe(pid_t pid, uint64_t address, uint64_t value);
+/* Whether it can be written there, where it is already. */
+bool cw_copy_probe_write(pid_t pid, uint64_t address, uint64_t value);
 
 /* Moves `bytes`. CW_OK; CW_ERROR_NOT_FOUND: the process is gone; CW_ERROR_REMOTE_ACCESS: there is no such memory at the
  * other side; CW_ERROR_PERMISSION; CW_ERROR_SYSTEM. */

@@ -325,6 +325,15 @@ static bool proc_hides(const struct cw_inbox_place *place)
     return access(path, F_OK) != 0 && (kill(place->pid, 0) == 0 || errno == EPERM);
 }
 
+/* Whether a process is of our user, and hidden from it all the same: its files in /proc are the superuser's then. */
+static bool is_hidden(const struct cw_inbox_place *place)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof(path), "/proc/%d/fd", place->number);
+    return stat(path, &status) == 0 && status.st_uid == 0 && geteuid() != 0 && kill(place->pid, 0) == 0;
+}
+
 /* Opens the memfd; which process it is of is checked by its nonce. */
 static int place_open(const struct cw_inbox_place *place, int *descriptor, char *error, size_t error_bytes)
 {
@@ -335,12 +344,15 @@ static int place_open(const struct cw_inbox_place *place, int *descriptor, char 
         return CW_OK;
     }
     int reason = errno;
-    bool is_hidden = reason == ENOENT && proc_hides(place);
-    int code = is_hidden ? CW_ERROR_PERMISSION : cw_status_of_errno(reason);
+    bool is_elsewhere = reason == ENOENT && proc_hides(place);
+    int code = is_elsewhere ? CW_ERROR_PERMISSION : cw_status_of_errno(reason);
     return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(reason),
-                         is_hidden ? "; the process is there: mount the /proc of its PID namespace, without hidepid"
-                         : code == CW_ERROR_PERMISSION ? "; processes of one job on one host must run as the same user"
-                                                       : cw_errno_remedy(reason));
+                         is_elsewhere ? "; the process is there: mount the /proc of its PID namespace, without hidepid"
+                         : code != CW_ERROR_PERMISSION ? cw_errno_remedy(reason)
+                         : is_hidden(place)
+                             ? "; the kernel hides it from its own user (prctl PR_SET_DUMPABLE, or another user "
+                               "since): it has to be so before MPI_Init, which then takes packets"
+                             : "; processes of one job on one host must run as the same user");
 }
 
 static int shared_check(const struct cw_inbox_shared *shared, const struct cw_inbox_place *place, uint64_t file_bytes,

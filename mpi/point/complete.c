@@ -7,6 +7,7 @@
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
 #include "mpi_functions.h"
 
 int mpi_request_raise_lost(MPI_Comm comm, int peer)
@@ -32,7 +33,7 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
     if (error == MPI_ERR_PROC_ABORTED) {
         const struct mpi_request *failed = request->kind != MPI_REQUEST_SENDRECV
                                                ? request
-                                               : request->parts[request->parts[1]->error == MPI_SUCCESS ? 0 : 1];
+                                               : request->parts[mpi_request_has_failed(request->parts[0]) ? 0 : 1];
         return mpi_request_raise_lost(comm, failed->peer);
     }
     return mpi_error(comm, error, "the operation failed");
@@ -184,6 +185,22 @@ static bool all_are_complete(void *context)
     return list->next == list->count;
 }
 
+/* True also if one has failed: the others may never complete, since other ranks wait for the failed message. */
+static bool all_are_complete_or_one_has_failed(void *context)
+{
+    const struct wait_list *list = context;
+    if (all_are_complete(context)) {
+        return true;
+    }
+    for (int index = 0; mpi_process.failed_requests > 0 && index < list->count; index++) {
+        if (!is_idle(list->requests[index]) && mpi_request_poll(list->requests[index]) &&
+            mpi_request_has_failed(list->requests[index])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True if one is complete, or none is active. */
 static bool any_is_complete(void *context)
 {
@@ -234,13 +251,20 @@ static int list_raise(const struct wait_list *list, const MPI_Status statuses[])
                      "one of %d operations failed: %s", list->count, mpi_error_text(list->error));
 }
 
+/* Those that are not complete stay as they are, and their statuses say so (MPI 5.0, 3.7.5). */
 static int all_finish(struct wait_list *list, MPI_Request handles[], MPI_Status statuses[])
 {
     for (int at = 0; at < list->count; at++) {
         if (is_idle(list->requests[at])) {
             status_idle(statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[at]);
-        } else {
+        } else if (mpi_request_poll(list->requests[at])) {
             one_finish(list, at, handles, statuses, at);
+            list->requests[at] = NULL;
+        }
+    }
+    for (int at = 0; at < list->count && statuses != MPI_STATUSES_IGNORE; at++) {
+        if (!is_idle(list->requests[at])) {
+            statuses[at].MPI_ERROR = MPI_ERR_PENDING;
         }
     }
     return list_raise(list, statuses);
@@ -266,7 +290,7 @@ int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_until(all_are_complete, all_describe, &list);
+        mpi_progress_until(all_are_complete_or_one_has_failed, all_describe, &list);
     }
     code = all_finish(&list, array_of_requests, array_of_statuses);
     list_close(&list);

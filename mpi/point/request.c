@@ -6,10 +6,12 @@
 
 #include "mpi/point/describe.h"
 #include "mpi/point/general.h"
+#include "mpi/point/match.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 
 struct mpi_request *mpi_request_find(MPI_Request handle)
 {
@@ -105,6 +107,7 @@ void mpi_request_complete(struct mpi_request *request, int error)
     assert(!request->is_complete);
     request->error = error;
     request->is_complete = true;
+    mpi_process.failed_requests += mpi_request_has_failed(request);
     if (request->handle != NULL && request->is_active) {
         mpi_progress_pending(-1);
     }
@@ -122,6 +125,9 @@ bool mpi_request_poll(struct mpi_request *request)
 {
     if (!request->is_complete && request->kind == MPI_REQUEST_SENDRECV) {
         struct mpi_request *const *parts = request->parts;
+        if (mpi_request_has_failed(parts[0]) && !parts[1]->is_complete && mpi_match_withdraw(parts[1])) {
+            mpi_request_complete(parts[1], parts[0]->error); /* its sender may wait for the message that was not sent */
+        }
         if (parts[0]->is_complete && parts[1]->is_complete) {
             mpi_request_complete(request, parts[1]->error != MPI_SUCCESS ? parts[1]->error : parts[0]->error);
         }

@@ -126,6 +126,11 @@ MPI_Request mpi_request_sent(void);
 void mpi_request_start(struct mpi_request *request);
 /* Whether it has come to its end; lets nothing go on. */
 bool mpi_request_poll(struct mpi_request *request);
+/* Whether it has failed, for another reason than a message that was too long for its receive. */
+static inline bool mpi_request_has_failed(const struct mpi_request *request)
+{
+    return request->is_complete && request->error != MPI_SUCCESS && request->error != MPI_ERR_TRUNCATE;
+}
 
 /* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if nobody waits for it any
  * more. */

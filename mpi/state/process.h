@@ -33,7 +33,8 @@ struct mpi_process {
     uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
     /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
     bool has_notified_launcher;
-    uint32_t dead_rank; /* taken for dead, though its launcher has not said so; UINT32_MAX: none */
+    uint32_t failed_requests; /* so far, for another reason than a short buffer */
+    uint32_t dead_rank;       /* taken for dead, though its launcher has not said so; UINT32_MAX: none */
 };
 
 extern struct mpi_process mpi_process;

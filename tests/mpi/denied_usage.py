@@ -1,0 +1,37 @@
+"""Ranks of one host that may not copy from or to others' memory, each pair or direction for itself: long messages arrive all the same. A rank that nobody reaches any more ends the job.
+
+usage: denied_usage.py CAUSEWAY DENIED     DENIED: errors/denied.c
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+from expectation import HANG_S, JOB_HANG, exit_code, expect
+
+EXIT_TIMEOUT = 124
+causeway, denied = sys.argv[1:]
+environment = dict(os.environ, CAUSEWAY_NET="127.0.0.1")  # of hidden ranks, who use packets
+
+
+def run(kind):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        command = [causeway, "run", "-n", "3", "--timeout", JOB_HANG, denied, kind, folder]
+        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+
+
+KINDS = ["readv", "writev", "both", "hidden", "later", "later-all"]
+with ThreadPoolExecutor(2) as pool:
+    jobs = dict(zip(KINDS, pool.map(run, KINDS)))
+for kind in KINDS[:4]:
+    expect(jobs[kind].returncode == 0, f"{kind}: {jobs[kind].returncode}: {jobs[kind].stderr}")
+for kind in KINDS[4:]:
+    done = jobs[kind]
+    expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
+    expect("inbox of process" in done.stderr and "the kernel hides it" in done.stderr,
+           f"{kind}: it is told why: {done.stderr}")
+
+sys.exit(exit_code())
