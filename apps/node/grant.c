@@ -26,16 +26,29 @@ const struct node_user *node_user_named(const struct node_serve_config *config, 
     return NULL;
 }
 
-/* NULL: there is no room. */
+bool node_user_has_place(const struct node_serve_config *config, uid_t user)
+{
+    return user == 0 || user == geteuid() || node_user_named(config, user) != NULL;
+}
+
+/* NULL: there is no room. Users with a place of their own always find one: the others, who may be one person with many
+ * user numbers (subuid(5)), get those that are left. */
 static struct node_owner *owner_find(struct node_grants *grants, uid_t user)
 {
     const struct node_user *named = node_user_named(grants->config, user);
     struct node_owner *idle = NULL;
+    uint32_t others = 0;
     for (uint32_t i = 0; i < grants->owner_count; i++) {
-        if (grants->owners[i].user == user) {
-            return &grants->owners[i];
+        struct node_owner *owner = &grants->owners[i];
+        if (owner->user == user) {
+            return owner;
         }
-        idle = grants->owners[i].connections == 0 ? &grants->owners[i] : idle;
+        idle = owner->connections == 0 ? owner : idle;
+        others += owner->connections > 0 && !node_user_has_place(grants->config, owner->user);
+    }
+    if (!node_user_has_place(grants->config, user) &&
+        others >= NODE_SHARES_MAX - NODE_PLACES_OWN - grants->config->user_count) {
+        return NULL;
     }
     if (idle == NULL && grants->owner_count < NODE_SHARES_MAX) {
         idle = &grants->owners[grants->owner_count];

@@ -16,7 +16,9 @@
 
 enum {
     NODE_CLIENTS_MAX = 4 * NODE_LEASES_MAX,
-    NODE_CONNECTIONS = 64, /* of a user, beside those with a lease: they only ask */
+    NODE_PLACES_OWN = 2,    /* users that always have a place, beside those of --share: root and the node's user */
+    NODE_CLIENTS_OWN = 256, /* connections that only such users may have */
+    NODE_CONNECTIONS = 64,  /* of a user, beside those with a lease: they only ask */
     NODE_ERROR_BYTES = 512,
 };
 
@@ -55,6 +57,9 @@ struct node_grants {
 
 /* What --share says of a user; NULL: nothing. */
 const struct node_user *node_user_named(const struct node_serve_config *config, uid_t user);
+
+/* Whether a place among the users is kept free for this one. */
+bool node_user_has_place(const struct node_serve_config *config, uid_t user);
 
 /* Enters a client's connection, and takes it out. False: the user has enough, or there are too many users. */
 bool node_owner_enter(struct node_grants *grants, struct node_client *client);

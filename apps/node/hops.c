@@ -96,28 +96,38 @@ static void hop_free(struct node_hops *hops, struct hop *hop)
     hop->state = HOP_FREE;
 }
 
-/* A place: an empty one, or that of the one that was wanted last of all; NULL: the user has enough, or all are being
- * looked for. */
+static bool is_older(const struct hop *hop, const struct hop *oldest)
+{
+    return oldest == NULL || hop->wanted_ns < oldest->wanted_ns;
+}
+
+/* An empty place, or one of an old entry: the user's own if it has many. NULL: the user has too many addresses that are
+ * not known, or all entries are being looked for. */
 static struct hop *place_find(struct node_hops *hops, uid_t user)
 {
-    struct hop *oldest = NULL, *empty = NULL;
-    uint32_t asking = 0;
+    struct hop *oldest = NULL, *own_oldest = NULL, *empty = NULL;
+    uint32_t asking = 0, own = 0;
     for (uint32_t i = 0; i < NODE_HOPS_MAX; i++) {
         struct hop *hop = &hops->hops[i];
         asking += hop->user == user && (hop->state == HOP_NEW || hop->state == HOP_ASKING || hop->state == HOP_ABSENT);
         if (hop->state == HOP_FREE) {
             empty = hop;
-        } else if (hop->state != HOP_ASKING && (oldest == NULL || hop->wanted_ns < oldest->wanted_ns)) {
-            oldest = hop;
+            continue;
+        }
+        own += hop->user == user;
+        if (hop->state != HOP_ASKING) {
+            own_oldest = hop->user == user && is_older(hop, own_oldest) ? hop : own_oldest;
+            oldest = is_older(hop, oldest) ? hop : oldest;
         }
     }
     if (asking >= NODE_HOPS_ASKING) {
         return NULL;
     }
-    if (empty == NULL && oldest != NULL) {
-        hop_free(hops, oldest);
+    struct hop *place = own >= NODE_HOPS_USER ? own_oldest : empty != NULL ? empty : oldest;
+    if (place != NULL && place->state != HOP_FREE) {
+        hop_free(hops, place);
     }
-    return empty != NULL ? empty : oldest;
+    return place;
 }
 
 /* ---- a thread that asks for a user ---- */
@@ -260,6 +270,9 @@ void node_hops_turn(struct node_hops *hops, uint64_t now_ns)
         if (!hops->nic->is_kernels && hop->state == HOP_ASKING && now_ns - hop->state_ns > NODE_HOPS_ABSENT_NS) {
             node_hop_forget(hops->dataplane, &hop->ip); /* no more questions */
             hop_become(hop, HOP_ABSENT, now_ns);
+        }
+        if (hops->nic->is_kernels && hop->state == HOP_NEW) { /* all threads were busy when it was asked for */
+            search_start(hops, hop->user, now_ns);
         }
         if (hop->state != HOP_FREE && hop->state != HOP_ASKING &&
             unwanted_ns > (hop->state == HOP_KNOWN ? NODE_HOPS_KEEP_NS : NODE_HOPS_ABSENT_NS)) {

@@ -1,11 +1,12 @@
-/* hops: the next hops that clients have asked the node for. One table for all users, so that nobody asks for what another one has
- * found; who is absent is asked for a few times, and then not again for a while.
+/* hops: the next hops that clients have asked the node for. All users share one table, so a next hop that the node has
+ * found for one user is known for all. An absent address is asked for a few times, and then not again for a while.
  *
  * Invariants
- *  - node_hops_want never waits: it tells what is known by now, and has the rest looked for.
- *  - A user has NODE_HOPS_ASKING addresses looked for at a time, and its absent ones take no place from others: an entry goes
- *    when nobody has wanted it for a while, and the one that was wanted last of all goes when there is no room.
- *  - Questions end when nobody wants their answer.
+ *  - node_hops_want never waits: it returns a known next hop, or starts the search for it.
+ *  - The node looks for at most NODE_HOPS_ASKING addresses of a user at a time, and a user has at most NODE_HOPS_USER
+ *    entries: further ones replace the user's own. An entry goes when no client has asked for it for a while. When the
+ *    table is full, the entry goes that was not asked for the longest.
+ *  - A search ends when no client asks for its result.
  *
  * Where the kernel has the address, a short-lived thread for each user asks the kernel's table and the network
  * (control/net/neighbour.h), since that takes up to a second. Where it has none, the dataplane's resolver asks.
@@ -20,7 +21,7 @@
 #include "apps/node/dataplane.h"
 #include "apps/node/nic.h"
 
-enum { NODE_HOPS_MAX = 256, NODE_HOPS_ASKING = 64, NODE_HOPS_THREADS = 16 };
+enum { NODE_HOPS_MAX = 4096, NODE_HOPS_USER = 1024, NODE_HOPS_ASKING = 64, NODE_HOPS_THREADS = 16 };
 
 #define NODE_HOPS_ABSENT_NS 2000000000ull  /* an address that nobody answers for is not asked for again before */
 #define NODE_HOPS_FRESH_NS  100000000ull   /* what the kernel said is asked for anew after: routes change */

@@ -305,6 +305,13 @@ static bool client_hear(struct serve *serve, struct node_client *client)
     return false;
 }
 
+/* Some connections are for users that have a place of their own. */
+static bool has_room(const struct serve *serve, uid_t user)
+{
+    bool has_place = node_user_has_place(serve->config, user);
+    return serve->client_count < (has_place ? NODE_CLIENTS_MAX : NODE_CLIENTS_MAX - NODE_CLIENTS_OWN);
+}
+
 /* False: nobody waits any more. */
 static bool client_take(struct serve *serve)
 {
@@ -312,11 +319,11 @@ static bool client_take(struct serve *serve)
     if (socket < 0) {
         return false;
     }
-    struct node_client *client = serve->client_count < NODE_CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+    struct node_client *client = calloc(1, sizeof(*client));
     socklen_t bytes = sizeof(client->whose);
     const int room = SEND_BYTES;
     if (client == NULL || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &client->whose, &bytes) != 0 ||
-        !node_owner_enter(&serve->grants, client)) {
+        !has_room(serve, client->whose.uid) || !node_owner_enter(&serve->grants, client)) {
         free(client);
         socket_close(serve, socket);
         return true;
