@@ -249,9 +249,17 @@ static void take_go(struct cw_group *group)
     }
 }
 
-static void take_gone(struct cw_group *group)
+static void take_gone(struct cw_group *group, uint32_t from)
 {
-    if (group->stage == STAGE_LEAVING) {
+    if (group->stage == STAGE_LEAVING && groups_leader(group) == group->self && from != group->self) {
+        take_said(group, from, MESSAGE_BYE); /* it has gone by what another leader said */
+    } else if (group->stage == STAGE_LEAVING) {
+        struct message gone = groups_message(group, MESSAGE_GONE);
+        for (uint32_t member = 0; member < group->count; member++) {
+            if (member != group->self && group->said[member] == MESSAGE_BYE) { /* that took this one for the leader */
+                groups_tell(group, group->ranks[member], &gone);
+            }
+        }
         groups_shut(group);
         groups_free(group);
     }
@@ -292,6 +300,9 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         groups_fail(group, FAIL_DIFFERENT, rank);
         return true;
     }
+    if (member != NO_RANK && !group->live[member] && message->kind == MESSAGE_BYE) {
+        return unknown_take(groups, rank, message); /* it lives, and is none of this group's any more */
+    }
     if (member == NO_RANK || !group->live[member]) {
         groups->malformed++;
         return true;
@@ -312,7 +323,7 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         take_go(group);
         break;
     case MESSAGE_GONE:
-        take_gone(group);
+        take_gone(group, member);
         break;
     case MESSAGE_FAIL:
         groups_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
@@ -321,8 +332,8 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         groups_deliver_by_members(group, message->rank, false);
         break;
     case MESSAGE_DEAD:
-        if (about != NO_RANK && about != group->self) {
-            groups_exclude(group, about, false);
+        if (about != NO_RANK) { /* whoever has excluded us is none of ours any more, either */
+            groups_exclude(group, about == group->self ? member : about, false);
         }
         break;
     default:
@@ -332,11 +343,36 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
     return true;
 }
 
+/* Members have died: others may have gone by what another leader said, and say so when they are asked. */
+static void leaving_ask(struct cw_group *group)
+{
+    const struct message bye = groups_message(group, MESSAGE_BYE);
+    bool is_leader = groups_leader(group) == group->self;
+    for (uint32_t member = 0; member < group->count; member++) {
+        bool is_awaited = is_leader ? group->said[member] != MESSAGE_BYE : member == groups_leader(group);
+        if (is_awaited && member != group->self && group->live[member]) {
+            groups_tell(group, group->ranks[member], &bye);
+        }
+    }
+}
+
+static bool has_dead(const struct cw_group *group)
+{
+    uint32_t live = 0;
+    for (uint32_t member = 0; member < group->count; member++) {
+        live += group->live[member];
+    }
+    return live < group->count;
+}
+
 void cw_groups_ask(struct cw_groups *groups)
 {
     const struct cw_groups_links *links = &groups->config.links;
     for (struct cw_group *group = groups->first; group != NULL; group = group->next) {
         uint32_t leader = groups_leader(group);
+        if (group->stage == STAGE_LEAVING && has_dead(group)) {
+            leaving_ask(group);
+        }
         enum message_kind awaited = group->stage == STAGE_JOINING ? MESSAGE_JOIN : MESSAGE_READY;
         for (uint32_t member = 0; member < group->count && group->stage < STAGE_OPEN; member++) {
             bool is_late = leader == group->self ? group->said[member] != awaited : member == leader;

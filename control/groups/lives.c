@@ -33,6 +33,19 @@ static int group_change(void *argument)
     return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
 }
 
+/* All members have to end with the same set of dead ones: so the leader, who hears of each, tells all of all of them. A
+ * leader that has become one just now may have heard of more than the others. */
+static void dead_tell(struct cw_group *group)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            struct message message = groups_message(group, MESSAGE_DEAD);
+            message.rank = group->ranks[member];
+            groups_tell_all(group, &message);
+        }
+    }
+}
+
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
 {
     if (!group->live[member]) {
@@ -40,8 +53,7 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
     }
     uint32_t rank = group->ranks[member];
     if (group->stage < STAGE_OPEN) {
-        group->live[member] = false;
-        groups_fail(group, FAIL_DIED, rank);
+        groups_fail(group, FAIL_DIED, rank); /* the member is told, too: it may live. The group may be gone now */
         return;
     }
     group->live[member] = false;
@@ -51,11 +63,17 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
     struct change_call call = {.group = group, .epoch = epoch_of(group)};
     const struct cw_groups_links *links = &group->groups->config.links;
     (void)links->run(links->context, group_change, &call);
-    if (is_first_hand) {
-        struct message message = groups_message(group, MESSAGE_DEAD);
-        message.rank = rank;
+    struct message message = groups_message(group, MESSAGE_DEAD);
+    message.rank = rank;
+    uint32_t leader = groups_leader(group);
+    if (leader == group->self) {
+        dead_tell(group);
+    } else if (is_first_hand) {
         groups_tell_all(group, &message);
+    } else {
+        groups_tell(group, group->ranks[leader], &message);
     }
+    groups_queue(group->groups, rank, &message); /* it may live: then it has to know, and not to wait for us */
     groups_agree_renew(group);
 }
 

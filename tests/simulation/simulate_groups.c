@@ -59,8 +59,10 @@ struct town {
     struct letter *letters; /* rising by time, stable */
     uint64_t last_ns[RANKS_MAX][RANKS_MAX];
     uint8_t source[MESSAGE_MAX + 256];
-    uint32_t dead; /* RANKS_MAX: nobody */
-    uint32_t full; /* there is no room for letters to it; RANKS_MAX: to nobody */
+    uint32_t dead;       /* RANKS_MAX: nobody */
+    uint32_t severed[2]; /* ranks that do not reach each other; RANKS_MAX: none */
+    bool hurries;        /* all groups are to be closed, whatever has not come */
+    uint32_t full;       /* there is no room for letters to it; RANKS_MAX: to nobody */
     uint64_t received;
     const char *fault;
 };
@@ -78,6 +80,11 @@ static int letter_send(void *context, uint32_t rank, const void *data, uint32_t 
     struct town *town = party->town;
     if (simulation_drawn(&town->random, 10) == 0 || rank == town->full) {
         return CW_ERROR_AGAIN;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (party->rank == town->severed[i] && rank == town->severed[1 - i]) {
+            return CW_ERROR_PEER_FAILED;
+        }
     }
     uint64_t *last_ns = &town->last_ns[party->rank][rank];
     uint64_t due_ns = sim_hosts_now(&town->hosts) + simulation_drawn(&town->random, 300) * SIMULATION_US;
@@ -228,7 +235,7 @@ static void party_work(struct party *party)
         if (!has_failed) {
             group_write(held);
         }
-        if (has_failed ||
+        if (has_failed || party->town->hurries ||
             (held->sent == MESSAGES && all_came(held) && sim_hosts_now(&party->town->hosts) >= held->close_ns)) {
             held_close(held);
         }
@@ -367,7 +374,8 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
     struct town *town = calloc(1, sizeof(*town));
     struct sim_hosts_config hosts;
     struct cw_verbs_net_config verbs;
-    *town = (struct town){.seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX};
+    *town = (struct town){
+        .seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX, .severed = {RANKS_MAX, RANKS_MAX}};
     town->rank_count = 2 + (uint32_t)simulation_drawn(&town->random, RANKS_MAX - 1);
     town->group_count = 1 + (uint32_t)simulation_drawn(&town->random, GROUPS_MAX);
     town->budget = CW_GROUPS_FILTERS_LEAST + (uint32_t)simulation_drawn(&town->random, CW_GROUPS_FILTERS - 1);
@@ -541,6 +549,34 @@ static void one_dies(void **state)
     }
 }
 
+/* Two lose each other, and both live: whoever hears of it first takes one of them for dead. Nobody waits for ever. */
+static void two_lose_each_other(void **state)
+{
+    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
+    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
+        struct town *town = town_create(seed, CW_SIMULATOR_SNOOPS, 0);
+        uint32_t one = (uint32_t)simulation_drawn(&town->random, town->rank_count);
+        uint32_t other = (one + 1 + (uint32_t)simulation_drawn(&town->random, town->rank_count - 1)) % town->rank_count;
+        (void)town_run(town, (10 + simulation_drawn(&town->random, 30)) * SIMULATION_MS);
+        town->severed[0] = one;
+        town->severed[1] = other;
+        cw_groups_down(town->parties[one].groups, other);
+        (void)town_run(town, simulation_drawn(&town->random, 3) * SIMULATION_MS / 2);
+        cw_groups_down(town->parties[other].groups, one);
+        (void)town_run(town, simulation_drawn(&town->random, 3) * SIMULATION_MS / 2);
+        town->hurries = true;
+        for (int round = 0; round < 100 && !town_run(town, 100 * SIMULATION_MS); round++) {
+            cw_groups_down(town->parties[one].groups, other); /* as above */
+            cw_groups_down(town->parties[other].groups, one);
+            for (uint32_t rank = 0; rank < town->rank_count; rank++) { /* as MPI does, which waits */
+                cw_groups_ask(town->parties[rank].groups);
+            }
+        }
+        must(town, is_over(town));
+        town_destroy(town);
+    }
+}
+
 /* Whether all groups that the full rank is no member of are closed. */
 static bool others_are_closed(const struct town *town)
 {
@@ -670,6 +706,7 @@ int main(void)
         cmocka_unit_test(opened_in_any_order),
         cmocka_unit_test(a_device_fails),
         cmocka_unit_test(one_dies),
+        cmocka_unit_test(two_lose_each_other),
         cmocka_unit_test(a_network_without_multicast),
         cmocka_unit_test(a_network_that_floods),
         cmocka_unit_test(members_do_not_agree),
