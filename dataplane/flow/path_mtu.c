@@ -123,7 +123,7 @@ static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return;
     }
     if (mtu->doubted) {
-        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PATH_MTU);
+        cw_session_end_narrow(endpoint, flow);
         return;
     }
     settle(endpoint, flow, flow->session.payload_bytes_proved);

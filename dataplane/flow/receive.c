@@ -76,6 +76,22 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     cw_ack_want(endpoint, flow, haste);
 }
 
+/* False: it is malformed. */
+static bool take_bye(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                     bool newest)
+{
+    bool is_narrow = header->payload_bytes == 1 && *(const uint8_t *)(header + 1) == CW_WIRE_BYE_NARROW;
+    if (header->payload_bytes != 0 && !is_narrow) {
+        return false;
+    }
+    if (newest && is_narrow) {
+        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PATH_MTU);
+    } else if (newest) {
+        cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_CLOSED);
+    }
+    return true;
+}
+
 /* Everything that is not a data packet. */
 static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
                          uint64_t number, enum cw_port_checksum said)
@@ -107,10 +123,7 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         good = cw_acknowledge_reject(endpoint, flow, header);
         break;
     case CW_WIRE_BYE:
-        good = header->payload_bytes == 0;
-        if (good && newest) {
-            cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_CLOSED);
-        }
+        good = take_bye(endpoint, flow, header, newest);
         break;
     case CW_WIRE_TRIAL:
         if (newest) { /* an older one may be from before the link went down */

@@ -33,7 +33,10 @@
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/wake.h"
 
-enum { DETOUR_REQUESTS = 10 /* that nobody answered, in some 750 ms: longer than any way there and back */ };
+enum {
+    DETOUR_REQUESTS = 10, /* that nobody answered, in some 750 ms: longer than any way there and back */
+    BYES_NARROW = 3,      /* of which one arrives, likely */
+};
 
 /* ---- telling the application ---- */
 
@@ -149,6 +152,18 @@ bool cw_session_spent(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     cw_session_end(endpoint, flow, CW_PEER_CLOSED, CW_ERROR_LIMIT);
     return true;
+}
+
+void cw_session_end_narrow(struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    for (uint32_t i = 0; i < BYES_NARROW; i++) {
+        uint8_t *reason = cw_transmit_control(endpoint, flow, CW_WIRE_BYE, 1);
+        if (reason != NULL) {
+            *reason = CW_WIRE_BYE_NARROW;
+            cw_transmit_control_finish(endpoint, flow, 1);
+        }
+    }
+    cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PATH_MTU);
 }
 
 static uint32_t least(uint32_t a, uint32_t b)

@@ -44,6 +44,8 @@ static inline void cw_session_confirm(const struct cw_endpoint *endpoint, struct
     }
 }
 
+/* Ends a session since the path passes small packets only, and tells the peer, so that both ends know. */
+void cw_session_end_narrow(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Ends a session: all operations end with `status`, the state becomes `state`, and the application is told. */
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);
 

@@ -225,7 +225,8 @@ bool cw_paths_is_down(const struct cw_paths *paths, uint32_t rank);
 /* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it has ended. */
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank);
 bool cw_paths_is_stopped(const struct cw_paths *paths, uint32_t rank);
-/* Whether a rank of this host is down because no memory can be shared with it any more, as cw_paths_why tells. */
+/* Whether a rank is down because no memory can be shared with it, or since packets do not reach it any more, for the
+ * reason that cw_paths_why gives. */
 bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank);
 
 /* Looks whether processes of this host that it has talked to are still there; `down` follows with the next poll. Every

@@ -387,6 +387,12 @@ static void session_end(struct cw_paths *paths, uint32_t rank, int status)
     if (rank != UINT32_MAX && status != CW_ERROR_CLOSED) {
         cw_error_text(paths->failure, sizeof(paths->failure), status, "rank %u: %s", rank, cw_status_text(status));
         paths->peers[rank].failure = status;
+        if (status != CW_ERROR_PEER_FAILED &&
+            status != CW_ERROR_PEER_RESTARTED) { /* it lives, and packets do not pass */
+            free(paths->peers[rank].way);
+            paths->peers[rank].way = strdup(cw_status_text(status));
+            paths->peers[rank].unreachable = status;
+        }
         path_peer_fail(paths, rank);
     }
 }

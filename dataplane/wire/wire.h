@@ -43,6 +43,11 @@ enum cw_wire_type {
     CW_WIRE_EXTENSION_LAST = 31,
 };
 
+/* The payload of a BYE, one byte, if the session does not end in order. */
+enum cw_wire_bye {
+    CW_WIRE_BYE_NARROW = 1, /* the path passes small packets, and none as large as before */
+};
+
 enum cw_wire_flags {
     CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */

@@ -12,9 +12,14 @@
 
 int mpi_request_raise_lost(MPI_Comm comm, int peer)
 {
-    return peer < 0 ? mpi_error(comm, MPI_ERR_PROC_ABORTED,
-                                "a rank that the message may come from has ended, or is taken for dead")
-                    : mpi_error(comm, MPI_ERR_PROC_ABORTED, "rank %d has ended, or is taken for dead", peer);
+    const struct mpi_comm *found = mpi_comm_find(comm);
+    char text[320];
+    if (peer < 0 || found == NULL) {
+        return mpi_error(comm, MPI_ERR_PROC_ABORTED,
+                         "a rank that the message may come from has ended, or is taken for dead");
+    }
+    mpi_comm_lost_text(found, peer, text, sizeof(text));
+    return mpi_error(comm, MPI_ERR_PROC_ABORTED, "%s", text);
 }
 
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error)

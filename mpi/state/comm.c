@@ -1,6 +1,10 @@
 #include "mpi/state/comm.h"
 
+#include <stdio.h>
+
+#include "dataplane/path/path.h"
 #include "mpi/state/handle.h"
+#include "mpi/state/process.h"
 
 struct mpi_comm *mpi_comm_world;
 struct mpi_comm *mpi_comm_self;
@@ -32,6 +36,16 @@ struct mpi_comm *mpi_comm_find(MPI_Comm handle)
         return mpi_comm_world;
     }
     return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
+}
+
+void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_t bytes)
+{
+    uint32_t process = comm->group->ranks[rank];
+    if (cw_paths_is_unreachable(mpi_process.paths, process)) {
+        cw_paths_why(mpi_process.paths, process, text, bytes); /* by its number in MPI_COMM_WORLD */
+    } else {
+        snprintf(text, bytes, "rank %d has ended, or is taken for dead", rank);
+    }
 }
 
 struct mpi_comm *mpi_comm_of_context(uint64_t context)

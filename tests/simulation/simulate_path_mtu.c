@@ -125,6 +125,9 @@ static void a_path_that_becomes_narrower_is_told(void **state)
         assert_int_equal(hosts.list[0].down, 1);
         assert_int_equal(hosts.list[0].down_status, CW_ERROR_PATH_MTU);
         assert_true(sim_hosts_now(&hosts) - before_ns < CW_DEFAULT_FAILURE_TIMEOUT_NS);
+        sim_hosts_run(&hosts, 10 * SIMULATION_MS); /* the other end may wait for something, too */
+        assert_int_equal(hosts.list[1].down, 1);
+        assert_int_equal(hosts.list[1].down_status, CW_ERROR_PATH_MTU);
         sim_hosts_destroy(&hosts);
     }
 }

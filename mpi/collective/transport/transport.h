@@ -30,7 +30,7 @@ struct mpi_exchange {
     bool throttles;                     /* is one of them */
     bool is_notified;                   /* the others know that it has failed */
     uint32_t ordinal;                   /* struct mpi_collective; 0: of a persistent call, or an inner one */
-    char why[200];                      /* what is known of the failure; "": nothing, or there is none */
+    char why[320];                      /* what is known of the failure; "": nothing, or there is none */
     struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
     uint16_t put_count;                 /* offered ones so far: their numbers */
     struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */

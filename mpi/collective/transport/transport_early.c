@@ -97,7 +97,7 @@ static void exchange_lose(struct mpi_exchange *exchange, int rank)
 {
     if (exchange->failure == CW_OK) {
         exchange->lost = rank;
-        snprintf(exchange->why, sizeof(exchange->why), "rank %d has ended, or is taken for dead", rank);
+        mpi_comm_lost_text(exchange->comm, rank, exchange->why, sizeof(exchange->why));
         mpi_exchange_fail(exchange, CW_ERROR_PEER_FAILED);
     }
 }

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""narrow_usage.py BUILD NARROW : paths between the hosts of a laboratory (hosts.py) that take shorter packets than the
+interfaces at their ends, from the start or from some time on. Results are right, or all ranks get an error that says why; no job
+hangs. NARROW: tests/mpi/errors/narrow.c."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from expectation import HANG_S, JOB_HANG, exit_code, expect
+from hosts import Lab
+
+if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
+    sys.exit(77)
+
+build = os.path.abspath(sys.argv[1])
+CAUSEWAY, NARROW = "/tmp/build/causeway", f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+RANKS = 3
+RULE = "add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c meta length > 1300 drop"
+
+
+def rule_add(lab):
+    """The last host gets nothing longer, also no batch of packets that is longer as a whole: as behind a switch of a VM."""
+    lab.root("h2", "nft", RULE)
+
+
+def rule_delete(lab):
+    lab.root("h2", "nft", "delete table inet t")
+
+
+def mtu_set(lab, mtu):
+    for name in ("h1", "h2"):
+        lab.root(name, "ip", "link", "set", "eth0", "mtu", str(mtu))
+
+
+def run(lab, net, mode, seed, change):
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--net", net, "--hosts", ",".join(lab.names), NARROW, mode, str(seed)]
+    process = lab.start("h0", words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    first = process.stdout.readline()
+    if change is not None and first == "ready\n":
+        change(lab)
+    out, err = process.communicate("go on\n", timeout=HANG_S)
+    left = lab.left(HANG_S)
+    expect(not left, f"{net} {mode} {seed}: nothing is left: {left}")
+    return process.returncode, first + out, err
+
+
+def works(lab, what, net, mode, change=None):
+    code, out, err = run(lab, net, mode, 1, change)
+    expect(code == 0 and out.count("all came") == RANKS, f"{what}: {net} {mode}: {code}: {out[-500:]} {err[-1500:]}")
+
+
+def told(lab, what, net, seed, change):
+    """All ranks end in order: with results, or with an error, of which some says what has happened to the path."""
+    code, out, err = run(lab, net, "random", seed, change)
+    errors = re.findall(r"^rank \d: .*MPI_ERR_.*$", out, re.M)
+    expect(code == 0 and len(errors) + out.count("all came") == RANKS, f"{what}: {net} {seed}: {code}: {out[-900:]} {err[-1500:]}")
+    expect(not errors or "passes small packets" in err, f"{what}: {net} {seed}: a line says why: {out[-900:]} {err[-1500:]}")
+
+
+with Lab(RANKS, keep=[f"{build}:build"]) as lab:
+    rule_add(lab)
+    works(lab, "narrow from the start", "udp", "random")
+    rule_delete(lab)
+    for net in ("udp", "af_packet"):
+        works(lab, "narrow for broadcasts", net, "bcast", rule_add)
+        rule_delete(lab)
+        for seed in range(1, 4):
+            told(lab, "narrow in the middle", net, seed, rule_add)
+            rule_delete(lab)
+            told(lab, "MTU of both ends", net, seed, lambda each: mtu_set(each, 1280))
+            mtu_set(lab, 1500)
+
+sys.exit(exit_code())
