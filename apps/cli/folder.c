@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,10 @@ enum { AGE_MIN_S = 60 };
 int run_folder_name(char folder[RUN_FOLDER_BYTES])
 {
     const char *base = getenv("TMPDIR");
+    char absolute[PATH_MAX]; /* DPDK takes no other for a socket's folder */
     uint32_t number = 0;
     base = base == NULL || base[0] == '\0' ? "/tmp" : base;
+    base = realpath(base, absolute) != NULL ? absolute : base;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
         app_error("the kernel gives no random numbers", strerror(errno), NULL);
         return APP_EXIT_MACHINE;

@@ -69,6 +69,34 @@ static enum outcome line_await(int output, int signals, char line[LINE_BYTES], i
     return strncmp(line, "ready:", 6) == 0 ? OUTCOME_READY : OUTCOME_ENDED;
 }
 
+/* False: it has not ended within the time. */
+static bool end_await(const struct run_switch *made, int timeout_ms)
+{
+    uint64_t end_ns = cw_clock_ns() + (uint64_t)timeout_ms * 1000000;
+    for (;;) {
+        struct pollfd gone = {.fd = made->handle, .events = POLLIN};
+        uint64_t now_ns = cw_clock_ns();
+        int left_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
+        int count = poll(&gone, 1, left_ms);
+        if (count != 0 && !(count < 0 && errno == EINTR)) {
+            return true;
+        }
+        if (left_ms == 0) {
+            return false;
+        }
+    }
+}
+
+/* The signal that has ended the switch; NULL: none has. It stays to be waited for. */
+static const char *signal_of(const struct run_switch *made)
+{
+    siginfo_t ended = {0};
+    bool is_known = made->handle >= 0 && end_await(made, RUN_SWITCH_END_MS) &&
+                    waitid(P_PIDFD, (id_t)made->handle, &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+    bool is_signal = is_known && (ended.si_code == CLD_KILLED || ended.si_code == CLD_DUMPED);
+    return is_signal ? sigabbrev_np(ended.si_status) : NULL;
+}
+
 /* Says why there is no switch; the exit code. */
 static int failure_tell(const struct run_switch *made, enum outcome outcome, int number)
 {
@@ -82,7 +110,9 @@ static int failure_tell(const struct run_switch *made, enum outcome outcome, int
                  "the switch between the emulated hosts does not start within %d s (process %d, state %c)",
                  RUN_SWITCH_READY_MS / 1000, made->process, state != 0 ? state : '?');
     } else {
-        snprintf(text, sizeof(text), "the switch between the emulated hosts does not start");
+        const char *signal = signal_of(made);
+        snprintf(text, sizeof(text), "the switch between the emulated hosts does not start%s%s",
+                 signal != NULL ? ": it was ended by SIG" : "", signal != NULL ? signal : "");
     }
     app_error(text, made->folder, "alone: causeway switch --memif /tmp/s");
     return APP_EXIT_MACHINE;
@@ -116,24 +146,6 @@ int run_switch_start(struct run_switch *made, const char *const *arguments, cons
     close(ends[0]); /* its counters are nobody's here */
     close(signals);
     return outcome == OUTCOME_READY ? 0 : failure_tell(made, outcome, number);
-}
-
-/* False: it has not ended within the time. */
-static bool end_await(const struct run_switch *made, int timeout_ms)
-{
-    uint64_t end_ns = cw_clock_ns() + (uint64_t)timeout_ms * 1000000;
-    for (;;) {
-        struct pollfd gone = {.fd = made->handle, .events = POLLIN};
-        uint64_t now_ns = cw_clock_ns();
-        int left_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
-        int count = poll(&gone, 1, left_ms);
-        if (count != 0 && !(count < 0 && errno == EINTR)) {
-            return true;
-        }
-        if (left_ms == 0) {
-            return false;
-        }
-    }
 }
 
 int run_switch_stop(struct run_switch *made)

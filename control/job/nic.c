@@ -105,7 +105,7 @@ int job_nic_choose(struct cw_job *job, const struct job_card *cards, struct cw_n
     request->device_ranks = devices;
     request->interface = device->name;
     request->has_devices = true;
-    snprintf(job->way, sizeof(job->way), "CAUSEWAY_NET says so");
+    snprintf(job->way, sizeof(job->way), "--net (CAUSEWAY_NET) says so");
     return CW_OK;
 }
 

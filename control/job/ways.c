@@ -73,8 +73,8 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
     if (!cw_net_choose(offers->distinct, offers->count, offers->mine, own, why)) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_NOT_FOUND,
-            "rank %" PRIu32 " on %s: other hosts cannot reach this one: %s (`ip address` lists them; --net or "
-            "CAUSEWAY_NET names one)",
+            "rank %" PRIu32 " on %s: other hosts cannot reach this one: %s (`ip address` lists them; --net "
+            "(CAUSEWAY_NET) names one)",
             rank, job->hosts[rank],
             offers->all[rank].count == 0
                 ? "it has no address"
@@ -96,7 +96,7 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
         (void)cw_way_read(what, &what);
     }
     request->node = what; /* if that is the way */
-    snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "CAUSEWAY_NET says so" : why);
+    snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "--net (CAUSEWAY_NET) says so" : why);
     return CW_OK;
 }
 

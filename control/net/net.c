@@ -49,14 +49,15 @@ static int wish_read(struct wish *wish, char *error, size_t error_bytes)
         uint32_t before = cw_ip_is_v4(&wish->ip) ? CW_IP_V4_BITS : 0;
         unsigned long prefix = slash == NULL ? 128 - before : strtoul(slash + 1, &end, 10);
         if (prefix > 128 - before || (slash != NULL && (end == slash + 1 || *end != 0))) {
-            return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                                 "CAUSEWAY_NET is '%.60s': a subnet has 0 to %u bits, like 10.1.0.0/16 or fd77::/64",
-                                 text, 128 - before);
+            return cw_error_text(
+                error, error_bytes, CW_ERROR_ARGUMENT,
+                "--net (CAUSEWAY_NET) is '%.60s': a subnet has 0 to %u bits, like 10.1.0.0/16 or fd77::/64", text,
+                128 - before);
         }
         wish->bits = before + (uint32_t)prefix;
     } else if (slash != NULL || strlen(text) >= IF_NAMESIZE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "CAUSEWAY_NET is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
+                             "--net (CAUSEWAY_NET) is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
                              "(10.1.0.0/16) is wanted, or a way: " CW_WAY_WORDS,
                              text);
     }
@@ -289,7 +290,7 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     freeifaddrs(all);
     if (offer->count == 0 && making.wish.text != NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "CAUSEWAY_NET is '%.60s', and this host has nothing like that; it has %s%s",
+                             "--net (CAUSEWAY_NET) is '%.60s', and this host has nothing like that; it has %s%s",
                              making.wish.text, making.used > 0 ? making.list : "no address at all",
                              making.wish.way == CW_WAY_NONE ? "; ways are " CW_WAY_WORDS : "");
     }

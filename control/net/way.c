@@ -68,11 +68,12 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
         }
         sharing++;
         if (its != CW_WAY_NONE && named != CW_WAY_NONE && its != named) {
-            return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                                 "rank %" PRIu32 " is to go by %s and rank %" PRIu32
-                                 " by %s, and they share their interfaces: CAUSEWAY_NET has to name the same way for "
-                                 "all ranks of a host",
-                                 first, names[named], rank, names[its]);
+            return cw_error_text(
+                error, error_bytes, CW_ERROR_ARGUMENT,
+                "rank %" PRIu32 " is to go by %s and rank %" PRIu32
+                " by %s, and they share their interfaces: --net (CAUSEWAY_NET) has to name the same way for "
+                "all ranks of a host",
+                first, names[named], rank, names[its]);
         }
         first = named == CW_WAY_NONE ? rank : first;
         named = its != CW_WAY_NONE ? its : named;
@@ -80,7 +81,7 @@ int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t ow
     if (named == CW_WAY_DEVICE && offers[own].way != CW_WAY_DEVICE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "rank %" PRIu32 " of the same host goes by a device of its own, and this rank has none: "
-                             "CAUSEWAY_NET has to name one for each rank, like 0000:03:02.{local}",
+                             "--net (CAUSEWAY_NET) has to name one for each rank, like 0000:03:02.{local}",
                              first);
     }
     if (named == CW_WAY_AF_XDP && sharing > 1) {

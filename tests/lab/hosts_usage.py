@@ -57,12 +57,12 @@ def ways_run(lab):
     """What --explain says, and what overrules the rule."""
     hosts = "--explain --hosts h0,h1 -n 2"
     well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
-    well(lab, f"{hosts} --net eth0", kernel, err=r"since CAUSEWAY_NET says so")
+    well(lab, f"{hosts} --net eth0", kernel, err=r"since --net \(CAUSEWAY_NET\) says so")
     well(lab, f"{hosts} --net 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
     well(lab, "--explain --hosts h0,h1,h2 -x CAUSEWAY_ENCRYPT=all", kernel, err=r"path to rank 1: .*sealed(.|\n)*path to rank 2: .*sealed")
     well(lab, "--explain --hosts h0,h1,h2 --net fd77::/16", kernel,
          err=r"at fd77::1 \(eth0\)(.|\n)*fd77::2, UDP port \d+(.|\n)*group of MPI_COMM_WORLD.*: multicast")
-    for options, words in (("--net nosuch0", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
+    for options, words in (("--net nosuch0", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
                            ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"), ("--net fd77::/129", r"a subnet has 0 to 128 bits"),
                            ("--net lo", r"other hosts cannot reach this one: each of its addresses is one of theirs"),
                            ("-x CAUSEWAY_PORTS=5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted"),

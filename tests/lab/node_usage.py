@@ -105,7 +105,7 @@ def errors(lab):
           by_rank([f"node:{SOCKET}", "udp", "udp"], programs["is"]))
     for options, line in (
             ("", r"which NIC\?"),
-            ("--net nosuch0", "CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has "),
+            ("--net nosuch0", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has "),
             ("--net udp", "the node wants a NIC"),
             ("--net eth0", f"another node serves this socket: {SOCKET}"),
             ("--net eth0 --ports 5-4", "FIRST-LAST is wanted"),

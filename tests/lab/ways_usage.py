@@ -115,7 +115,7 @@ def mixed(lab, way):
 def over_ipv6(lab, way, hosts):
     """The same packets, but for the IP header."""
     well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["is"], None,
-         rf"to other hosts by {way} on eth0 at fd77::1, UDP port \d+, since CAUSEWAY_NET says so; sockets")
+         rf"to other hosts by {way} on eth0 at fd77::1, UDP port \d+, since --net \(CAUSEWAY_NET\) says so; sockets")
     well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
          r"group of MPI_COMM_WORLD: multicast\n")
 
@@ -174,7 +174,7 @@ def stacked(lab, kind, name, *arguments):
     subnets = (("10.88.0.0/24", r"10\.88\.0\.1", "h0:2,h1:2", "h0,h1,h2"), ("fd88::/64", "fd88::1", "h0,h1,h2", "h0:2,h1:2"))
     for subnet, address, hosts, other_hosts in subnets:
         for way, line in said.items():
-            line = f"{line.format(address)} CAUSEWAY_NET says so"
+            line = f"{line.format(address)} --net \(CAUSEWAY_NET\) says so"
             well(lab, f"--explain --net {way}:{subnet} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST, line)
             well(lab, f"--explain --net {way}:{subnet} --hosts {other_hosts}", programs["mpi_point_blocking"], None, line)
     for subnet, ways in (("10.88.0.0/24", ("af_packet", "udp", "udp")), ("fd88::/64", ("udp", "af_packet", "udp"))):
@@ -221,9 +221,9 @@ def by_other_kind(lab):
 
 
 def errors(lab):
-    fails(lab, "--net af_pakcet --hosts h0,h1", r"CAUSEWAY_NET is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
+    fails(lab, "--net af_pakcet --hosts h0,h1", r"--net \(CAUSEWAY_NET\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
           "ways are udp, af_packet and af_xdp, alone or as in af_packet:eth0")
-    fails(lab, "--net af_packet:nosuch0 --hosts h0,h1", r"CAUSEWAY_NET is 'nosuch0', and this host has nothing like that; it has ")
+    fails(lab, "--net af_packet:nosuch0 --hosts h0,h1", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has ")
     fails(lab, "--net udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
     fails(lab, "--hosts h0:2,h1", r"rank 0 is to go by af_packet and rank 1 by udp, and they share their interfaces",
           by_rank(["af_packet", "udp", "udp"], programs["is"]))

@@ -86,6 +86,12 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     result = run(["-n", "2", "--emulate", "2,memif", "/bin/false", ":", "-n", "1"], folder)
     expect(result.returncode == 1, f"the exit code is that of the first rank that fails: {result.returncode}")
     expect(os.listdir(folder) == [], f"nothing is left after a failure: {os.listdir(folder)}")
+    os.chdir(os.path.dirname(folder))
+    result = run(["-n", "2", "--emulate", "2,memif"], os.path.basename(folder))
+    expect(result.returncode == 0 and os.listdir(folder) == [], f"a relative TMPDIR works: {result.stderr}")
+    limited = f"ulimit -f 8; exec {causeway} run -n 2 --emulate 2,memif true"
+    result = subprocess.run(["sh", "-c", limited], env=dict(os.environ, TMPDIR=folder), stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    expect(result.returncode == 3 and "it was ended by SIGXFSZ" in result.stderr, f"a switch that a signal ends: {result.stderr}")
 
 topologies()
 sys.exit(exit_code())
