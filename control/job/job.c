@@ -140,6 +140,11 @@ uint64_t cw_job_failure_timeout(const struct cw_job *job)
     return job->wire.failure_timeout_ns;
 }
 
+bool cw_job_node_is_away(const struct cw_job *job)
+{
+    return job->wire.lease != NULL && !cw_port_link_up(job->wire.port);
+}
+
 /* ---- open, close ---- */
 
 /* The endpoint of the wire, for the paths. */

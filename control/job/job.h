@@ -61,6 +61,8 @@ struct cw_paths *cw_job_paths(const struct cw_job *job);
 /* How long a rank that owes an answer over the network may be silent, in nanoseconds (CAUSEWAY_FAILURE_TIMEOUT); 0:
  * there is no network. */
 uint64_t cw_job_failure_timeout(const struct cw_job *job);
+/* Whether this process goes by the node of its host (causeway node), and that is away. */
+bool cw_job_node_is_away(const struct cw_job *job);
 /* What this process and the launcher have said to each other. */
 struct cw_bootstrap_traffic cw_job_exchanged(const struct cw_job *job);
 /* Grows with each message and packet of data that this process takes or sends, and with nothing else. */

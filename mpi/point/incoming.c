@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/job/job.h"
 #include "mpi/point/credit.h"
@@ -11,6 +12,8 @@
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
+
+enum { HOST_BYTES = 65 /* of a name */ };
 
 /* The parts of a message, as far as its kind has them. */
 struct parts {
@@ -249,10 +252,14 @@ void mpi_incoming_down(uint32_t rank, int status)
         mpi_process_abort(1);
     }
     if (cw_paths_is_silent(mpi_process.paths, rank)) {
+        char host[HOST_BYTES] = "";
+        bool is_away = cw_job_node_is_away(mpi_process.job) && gethostname(host, sizeof(host) - 1) == 0;
         fprintf(stderr,
                 "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "
-                "dead\n",
-                mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9);
+                "dead%s%s%s\n",
+                mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9,
+                is_away ? "; the node of this host, " : "", host,
+                is_away ? ", is away: start it again (causeway node)" : "");
     }
     if (cw_paths_is_stopped(mpi_process.paths, rank)) {
         fprintf(
