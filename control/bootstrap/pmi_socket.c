@@ -1,7 +1,10 @@
 /* The descriptor to a launcher that speaks PMI-1 or PMI-2. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,7 +12,14 @@
 
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/private.h"
+#include "control/settings/settings.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
+#include "dataplane/shm/copy.h"
 #include "dataplane/status.h"
+
+enum { LOOK_MS = 500 };
+#define LOOK_GAP_NS UINT64_C(3000000000) /* between two looks: after a longer one this process was stopped itself */
 
 /* What an error of read or write means. */
 static int io_fail(struct cw_bootstrap *bootstrap, int descriptor, int error)
@@ -39,8 +49,61 @@ int bootstrap_pmi_write(struct cw_bootstrap *bootstrap, int descriptor, const ch
     return CW_OK;
 }
 
+/* Whether a process is an agent of our launcher's (`causeway agent`). The launcher itself may be stopped for as long as
+ * its user likes (Ctrl-Z). */
+static bool is_agent(int process)
+{
+    char path[64], words[PATH_MAX] = "";
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", process);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, words, sizeof(words) - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    size_t first = strlen(words) + 1;
+    return got > 0 && first < (size_t)got && strcmp(words + first, "agent") == 0;
+}
+
+/* The agent that all ranks of this host descend from; 0: there is none, or another launcher's. */
+static int agent_of(void)
+{
+    const char *text = getenv(CW_COPY_VARIABLE);
+    long number = 0;
+    bool is_known = text != NULL && cw_pmi1_number_read(text, 2, INT_MAX, &number) && is_agent((int)number);
+    return is_known ? (int)number : 0;
+}
+
+/* Waits until there is something to read. An agent that is stopped for the failure bound is taken for dead: the launcher
+ * has given it up by then, and cannot end this rank without it. */
+static int answer_await(struct cw_bootstrap *bootstrap, int descriptor)
+{
+    struct pollfd ready = {.fd = descriptor, .events = POLLIN};
+    const char *origin;
+    uint64_t bound_ns = 0, stopped_ns = 0, looked_ns = cw_clock_ns();
+    int agent = agent_of();
+    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* others say if it makes no sense */
+    while (poll(&ready, 1, agent > 0 && bound_ns > 0 ? LOOK_MS : -1) == 0) {
+        uint64_t now_ns = cw_clock_ns();
+        bool is_known =
+            now_ns - looked_ns < LOOK_GAP_NS && cw_process_is_stopped(agent); /* else we were stopped, too */
+        looked_ns = now_ns;
+        stopped_ns = !is_known ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
+        if (stopped_ns != 0 && now_ns - stopped_ns >= bound_ns + LOOK_GAP_NS) {
+            return FAIL(bootstrap, CW_ERROR_CLOSED,
+                        "the launcher's agent on this host (process %d) is stopped by a signal (state T) for %" PRIu64
+                        " s (CAUSEWAY_FAILURE_TIMEOUT)",
+                        agent, (now_ns - stopped_ns) / 1000000000);
+        }
+    }
+    return CW_OK;
+}
+
 int bootstrap_pmi_read(struct cw_bootstrap *bootstrap, int descriptor, char *text, size_t room, size_t *got)
 {
+    int status = answer_await(bootstrap, descriptor);
+    if (status != CW_OK) {
+        return status;
+    }
     ssize_t length = read(descriptor, text, room);
     if (length == 0 || (length < 0 && errno != EINTR)) {
         return io_fail(bootstrap, descriptor, length == 0 ? EPIPE : errno);

@@ -276,6 +276,25 @@ def stopped_untold(lab):
     stopped(lab, signal.SIGSTOP, PATIENCE_S, "lost", lost, 1, rf"host h[12]: its agent has ended: the launcher was stopped for \d+ s, and agents wait {PATIENCE_S} s")
 
 
+def agent_stopped(lab):
+    """Both agent processes of a host are stopped for good: the job ends, and the rank there, which waits for the others."""
+    waits = f"if [ $PMI_RANK = 0 ]; then echo runs; {FOREVER}; fi; echo runs; exec {FENCE}"
+    process = lab.start("h0", ["env", f"CAUSEWAY_FAILURE_TIMEOUT={PATIENCE_S}", CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", waits],
+                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(2):
+        process.stdout.readline()
+    agents = [number for number, command in lab.processes("h2").items() if command.endswith("causeway agent")]
+    expect(len(agents) == 2, f"two agent processes: {lab.processes('h2')}")
+    for number in agents:
+        os.kill(number, signal.SIGSTOP)
+    out, err = process.communicate(timeout=HANG_S)
+    expect(process.returncode != 0 and "host h2: its agent is silent" in err, f"the job ends: {process.returncode}: {out} {err}")
+    wait_until(lambda: not any("fence" in command for command in lab.processes("h2").values()))
+    for number in agents:
+        os.kill(number, signal.SIGKILL)
+    expect(not lab.left(HANG_S), "a stopped agent: no other process is left")
+
+
 def mute(lab):
     row(lab, f"{CAUSEWAY} run --launcher 'sleep infinity #' --hosts a,b true", 3, err="host [ab] does not answer within 10 s")
 
@@ -328,7 +347,7 @@ def grown(lab):
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5")
 
 
-PARTS = (stopped_untold, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on,
+PARTS = (stopped_untold, agent_stopped, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on,
          prompted, fenced, limited, elsewhere, noisy, forged)
 
 
