@@ -147,6 +147,26 @@ bool cw_job_node_is_away(const struct cw_job *job)
 
 /* ---- open, close ---- */
 
+/* Whether a debugger holds a rank, as far as this machine's /proc tells: others may be silent since they wait for it. */
+static bool is_excused(void *context, uint32_t peer)
+{
+    struct cw_job *job = context;
+    (void)peer;
+    for (uint32_t rank = 0; job->paths != NULL && rank < job->info.size; rank++) {
+        int process = job->machines[rank] == job->machines[job->info.rank] ? cw_paths_process(job->paths, rank) : 0;
+        if (process == 0 || !cw_process_is_traced(process)) {
+            continue;
+        }
+        if (!job->has_told_traced) {
+            job->has_told_traced = true;
+            fprintf(stderr, "causeway: rank %u: a debugger holds rank %u (process %d): it is waited for\n",
+                    job->info.rank, rank, process);
+        }
+        return true;
+    }
+    return false;
+}
+
 /* The endpoint of the wire, for the paths. */
 static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct cw_paths_config *config,
                      const struct job_report *report)
@@ -154,6 +174,8 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
     request->rank = job->info.rank;
     request->size = job->info.size;
     request->bound_ns = config->stopped_timeout_ns;
+    request->is_excused = is_excused;
+    request->excuse_context = job;
     request->key = job->has_key ? job->key : NULL;
     request->dedicated = &job->dedicated;
     request->job = job->info.job;

@@ -38,6 +38,7 @@ struct cw_job {
     uint8_t note[CW_JOB_NOTE_BYTES];
     bool notes_differ;
     char (*hosts)[CW_JOB_HOST_BYTES]; /* names, per rank */
+    bool has_told_traced;             /* that a rank is waited for, since a debugger holds it */
     uint64_t *machines;               /* which ranks' processors are the same, per rank */
     struct cw_process_cores *cores;   /* of each rank */
     uint32_t crowding;                /* cw_job_crowding */

@@ -96,6 +96,8 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     cw_endpoint_config_init(config);
     memcpy(config->job_key, request->key, CW_JOB_KEY_BYTES);
     config->failure_timeout_ns = wire->failure_timeout_ns;
+    config->is_excused = request->is_excused;
+    config->excuse_context = request->excuse_context;
     if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }

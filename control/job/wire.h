@@ -96,7 +96,9 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
 struct cw_wire_request {
     uint32_t rank;
     uint32_t size;
-    uint64_t bound_ns;                /* how long a silent peer is waited for; 0: for ever */
+    uint64_t bound_ns;                                /* how long a silent peer is waited for; 0: for ever */
+    bool (*is_excused)(void *context, uint32_t peer); /* as struct cw_endpoint_config has it */
+    void *excuse_context;
     const uint8_t *key;               /* of the job; NULL: there is none */
     const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
     enum cw_way way;                  /* with `own`: not NONE */

@@ -43,6 +43,20 @@ bool cw_process_is_stopped(int process)
     return cw_process_state(process) == 'T';
 }
 
+bool cw_process_is_traced(int process)
+{
+    char path[64], line[256];
+    int tracer = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", process);
+    FILE *file = cw_process_number() == getpid() ? fopen(path, "re") : NULL;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL && sscanf(line, "TracerPid: %d", &tracer) != 1) {
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return tracer != 0;
+}
+
 /* As sched_setattr(2) wants it. The kernel's header has it, beside a sched_param that is not the C library's. */
 struct attributes {
     uint32_t size;

@@ -17,6 +17,8 @@ char cw_process_state(int process);
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
+/* Whether a debugger or another tracer has it (TracerPid in /proc/PROCESS/status). */
+bool cw_process_is_traced(int process);
 
 /* Cores that this process may run on, and those that its machine has. */
 struct cw_process_cores {

@@ -99,6 +99,13 @@ void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
     wait_on(endpoint, flow);
 }
 
+static bool is_excused(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    const struct cw_endpoint_config *config = &endpoint->config;
+    return config->is_excused != NULL &&
+           config->is_excused(config->excuse_context, cw_pool_index(&endpoint->flows, flow));
+}
+
 /* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet,
  * and longer apart each time; give up when for the bound nothing has shown that what we send arrives. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
@@ -119,8 +126,13 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     uint64_t fresh_ns = timers->unshown_ns + cw_timers_timeout(flow);
     uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
     if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns && timers->vain_probes >= VAIN_PROBES) {
-        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
-        return;
+        if (!is_excused(endpoint, flow)) {
+            cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
+            return;
+        }
+        timers->shown_ns = endpoint->now_ns;
+        timers->unshown_ns = endpoint->now_ns;
+        timers->vain_probes = 0;
     }
     if (!flow->session.confirmed) {
         cw_session_prove(endpoint, flow);
@@ -146,7 +158,10 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    if (endpoint->now_ns - session->started_ns >= endpoint->config.failure_timeout_ns) {
+    bool is_late = endpoint->now_ns - session->started_ns >= endpoint->config.failure_timeout_ns;
+    if (is_late && is_excused(endpoint, flow)) {
+        flow->session.started_ns = endpoint->now_ns;
+    } else if (is_late) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }

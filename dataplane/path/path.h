@@ -220,6 +220,8 @@ int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, co
 void cw_paths_ask(struct cw_paths *paths, uint32_t rank);
 /* The same for all ranks of this host. */
 void cw_paths_ask_here(struct cw_paths *paths);
+/* The number in /proc of a rank's process, as its card has it; 0: it has none yet. */
+int cw_paths_process(const struct cw_paths *paths, uint32_t rank);
 /* Whether `down` has been called for a rank. */
 bool cw_paths_is_down(const struct cw_paths *paths, uint32_t rank);
 /* Whether a rank is down because nothing was heard of it, or because its process is stopped; else it has ended. */

@@ -311,6 +311,11 @@ int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registra
     return path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
 }
 
+int cw_paths_process(const struct cw_paths *paths, uint32_t rank)
+{
+    return paths->peers[rank].card.inbox.number;
+}
+
 bool cw_paths_is_down(const struct cw_paths *paths, uint32_t rank)
 {
     return paths->peers[rank].failed && paths->peers[rank].medium == CW_MEDIUM_NONE;

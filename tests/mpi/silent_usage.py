@@ -5,6 +5,7 @@ usage: silent_usage.py CAUSEWAY SILENT     SILENT: errors/silent.c
 No time is checked, only how it ends (simulate_silence has the bound, in virtual time).
 """
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -37,4 +38,44 @@ for word in ["often", "0.5", "-1"]:
     done = run("compute", word)
     expect(done.returncode != 0 and f"CAUSEWAY_FAILURE_TIMEOUT is '{word}'" in done.stderr, f"{word} is refused: {done.stderr}")
 
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+
+
+def ranks_of(number):
+    """The processes of a job by rank."""
+    found = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if f"CW_TEST_JOB={number}".encode() in words:
+            found.update({word.partition(b"=")[2].decode(): int(entry) for word in words if word.startswith(b"PMI_RANK=")})
+    return found
+
+
+def traced():
+    """A rank that a debugger holds, with all its threads, is waited for for longer than the time-out, and a line says so."""
+    number = os.getpid()
+    environment = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="2", CW_TEST_JOB=str(number))
+    command = [causeway, "run", "-n", "4", "--emulate", "4,memif", "--timeout", JOB_HANG, silent, "held"]
+    job = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expect(job.stdout.readline() == "ready\n", "the ranks are there")
+    held = [int(task) for task in os.listdir(f"/proc/{ranks_of(number)['3']}/task")]
+    for task in held:
+        expect(libc.ptrace(PTRACE_SEIZE, task, None, None) == 0 and libc.ptrace(PTRACE_INTERRUPT, task, None, None) == 0,
+               f"ptrace: {os.strerror(ctypes.get_errno())}")
+        os.waitpid(task, WALL)
+    line = job.stderr.readline()
+    for task in held:
+        libc.ptrace(PTRACE_DETACH, task, None, None)
+    err = line + job.communicate(timeout=HANG_S)[1]
+    expect("a debugger holds rank 3" in line and job.returncode == 0, f"a rank that a debugger holds: {job.returncode}: {err}")
+
+
+traced()
 sys.exit(exit_code())

@@ -1,11 +1,29 @@
 /* The last rank falls silent, or computes, while the others need it: `silent KIND SECONDS`, for silent_usage.py. It is
- * stopped by a signal: alive for its launcher, and silent for everybody else. */
+ * stopped by a signal: alive for its launcher, and silent for everybody else. KIND held: it exchanges numbers with the
+ * others, so that somebody else can hold it meanwhile. */
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <mpi.h>
+
+/* The last rank says that it is there; then all exchange numbers until rank 0's standard input ends. */
+static void exchange_long(int rank, int size)
+{
+    int goes_on = 1;
+    if (rank == size - 1) {
+        printf("ready\n");
+        fflush(stdout);
+    }
+    while (goes_on) {
+        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+        int mine = rank != 0 || poll(&input, 1, 0) == 0;
+        MPI_Allreduce(&mine, &goes_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -18,7 +36,9 @@ int main(int argc, char **argv)
         MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    if (rank == size - 1 && strcmp(kind, "compute") != 0) {
+    if (strcmp(kind, "held") == 0) {
+        exchange_long(rank, size);
+    } else if (rank == size - 1 && strcmp(kind, "compute") != 0) {
         raise(SIGSTOP);
     } else if (rank == size - 1) {
         sleep(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
