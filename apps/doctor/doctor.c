@@ -107,7 +107,9 @@ static int net_tell(struct doctor *doctor, char *const *names, int count)
             hosts[host_count++] = names[i];
         }
     }
+    uint32_t missing = doctor->missing;
     int reached = host_count > 0 ? doctor_hosts(doctor, hosts, host_count) : APP_EXIT_SUCCESS;
+    reached = reached == APP_EXIT_SUCCESS && doctor->missing > missing ? APP_EXIT_MACHINE : reached;
     return reached != APP_EXIT_SUCCESS ? reached : code;
 }
 
@@ -123,7 +125,8 @@ int doctor_main(int argc, char **argv)
         OPTION_FLAG("net",
                     "test only these hosts and devices. Each host is tried over udp, af_packet and\n" HELP_INDENT
                     "af_xdp; CAUSEWAY_NET applies. Each device, such as 0000:03:00.0, is opened for a\n" HELP_INDENT
-                    "moment, as a rank does; if it cannot be used, the exit code is 3",
+                    "moment, as a rank does; if it cannot be used,\n" HELP_INDENT
+                    "or a host cannot be reached by the default of --net, the exit code is 3",
                     &net),
         OPTION_FLAG("rank", "internal: a rank of the job that `doctor --net` starts", &rank),
         {0},

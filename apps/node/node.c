@@ -59,7 +59,11 @@ static int share_take(void *context, const char *text)
     struct node_user user = {.weight = 1};
     size_t length = strcspn(text, ":");
     const char *at = text + length;
-    bool makes_sense = user_read(text, length, &user.user);
+    bool makes_sense = true;
+    if (length > 0 && !user_read(text, length, &user.user)) {
+        app_error("--share: this host has no such user", text, "a name of `getent passwd`, or a number");
+        return APP_EXIT_USAGE;
+    }
     while (makes_sense && *at != 0) {
         char value[32];
         size_t bytes = strcspn(at + 1, ",");

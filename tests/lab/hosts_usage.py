@@ -90,6 +90,10 @@ def doctor_run(lab):
                   r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; the default of --net$",
                   r"^  transport +af_packet .*needs root", r"^  transport +AF_XDP .*needs root"):
         expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
+    expect(process.returncode == 0, f"doctor --net: {process.returncode}: {out}")
+    code, out, _ = lab.run("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "nosuch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    expect(code == 3 and "nosuch" in out, f"doctor --net with a host that cannot be reached: {code}: {out}")
 
 
 def main():

@@ -110,7 +110,7 @@ def errors(lab):
             ("--net eth0", f"another node serves this socket: {SOCKET}"),
             ("--net eth0 --ports 5-4", "FIRST-LAST is wanted"),
             ("--net eth0 --share nobody:weight=0", "wanted is USER:weight=N,rate=RATE"),
-            ("--net eth0 --share nosuchuser:weight=1", "wanted is USER:weight=N,rate=RATE"),
+            ("--net eth0 --share nosuchuser:weight=1", "--share: this host has no such user: nosuchuser:weight=1"),
             ("--net 0000:99:00.0", "0000:99:00.0"),
             ("state", "it knows `status`")):
         code, _, err = lab.run("h0", [CAUSEWAY, "node", *options.split(), "--socket", SOCKET], stdin=subprocess.DEVNULL,
