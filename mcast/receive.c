@@ -268,8 +268,9 @@ static void store(struct incoming *incoming, uint64_t position, const struct pie
 /* Forgets the parts of a packet that have arrived: it arrives in another form. False: the packet is malformed. */
 static bool assembly_forget(struct stream *stream, uint64_t number, const struct cw_mcast_data *data)
 {
-    struct assembly *assembly = stream->receiving->assemblies + number % CW_MCAST_WINDOW;
-    if (stream->receiving->assemblies == NULL || assembly->come == 0) {
+    struct assembly *assemblies = stream->receiving->assemblies;
+    struct assembly *assembly = assemblies == NULL ? NULL : &assemblies[number % CW_MCAST_WINDOW];
+    if (assembly == NULL || assembly->come == 0) {
         return true;
     }
     if (assembly->message != data->message) {

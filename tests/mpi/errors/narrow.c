@@ -1,8 +1,10 @@
 /* Narrow: calls of many lengths before and after a path between the hosts becomes narrower. When the first half is
  * through, rank 0 says "ready" and waits for a line of its standard input.
  *
- * usage: narrow bcast | random [SEED]     bcast: broadcasts of up to 1,400 bytes; random: any calls. Errors are returned:
- * every rank that gets one says so and ends in order. */
+ * usage: narrow bcast | random [SEED [fatal]]
+ *
+ * bcast: broadcasts of up to 1,400 bytes; random: any calls. Errors are returned, and every rank that gets one says so and
+ * ends in order; with `fatal` they end the job. */
 #include <string.h>
 
 #include "../expect.h"
@@ -114,7 +116,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (argc <= 3) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
     random_state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     for (int round = 0; round < 2 * ROUNDS && !failed(code); round++) {
         if (round == ROUNDS && expect_rank == 0) {
