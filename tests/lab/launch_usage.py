@@ -2,6 +2,7 @@
 """launch_usage.py BUILD FENCE FENCE_LARGE: `causeway run` across the hosts of a laboratory (hosts.py), as user nobody: what it
 promises on one host holds on several, every failure is told in one line that names the host, and nothing is left
 anywhere. FENCE, FENCE_LARGE: programs that only ask their launcher for addresses (fence.c, fence_large.c)."""
+import contextlib
 import os
 import re
 import select
@@ -291,7 +292,8 @@ def agent_stopped(lab):
     expect(process.returncode != 0 and "host h2: its agent is silent" in err, f"the job ends: {process.returncode}: {out} {err}")
     wait_until(lambda: not any("fence" in command for command in lab.processes("h2").values()))
     for number in agents:
-        os.kill(number, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # one of them ends with the other
+            os.kill(number, signal.SIGKILL)
     expect(not lab.left(HANG_S), "a stopped agent: no other process is left")
 
 
