@@ -43,18 +43,27 @@ bool cw_process_is_stopped(int process)
     return cw_process_state(process) == 'T';
 }
 
-bool cw_process_is_traced(int process)
+int cw_process_file_number(const char *path, const char *name, int otherwise)
 {
-    char path[64], line[256];
-    int tracer = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", process);
-    FILE *file = cw_process_number() == getpid() ? fopen(path, "re") : NULL;
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL && sscanf(line, "TracerPid: %d", &tracer) != 1) {
+    char line[256];
+    FILE *file = fopen(path, "re");
+    int number = otherwise;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%d", &number) == 1) {
+            break;
+        }
     }
     if (file != NULL) {
         fclose(file);
     }
-    return tracer != 0;
+    return number;
+}
+
+bool cw_process_is_traced(int process)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/status", process);
+    return cw_process_number() == getpid() && cw_process_file_number(path, "TracerPid:", 0) != 0;
 }
 
 /* As sched_setattr(2) wants it. The kernel's header has it, beside a sched_param that is not the C library's. */

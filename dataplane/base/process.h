@@ -17,6 +17,8 @@ char cw_process_state(int process);
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
+/* The number behind `name` at the beginning of a line of a file of /proc; `otherwise`, if there is none. */
+int cw_process_file_number(const char *path, const char *name, int otherwise);
 /* Whether a debugger or another tracer has it (TracerPid in /proc/PROCESS/status). */
 bool cw_process_is_traced(int process);
 

@@ -1,5 +1,6 @@
 #include "dataplane/shm/copy.h"
 
+#include "dataplane/base/process.h"
 #include "dataplane/status.h"
 
 #include <errno.h>
@@ -14,23 +15,6 @@
 
 enum { YAMA_RESTRICTED = 1, GENERATIONS_MAX = 64 };
 
-/* A number that a file of /proc has behind `name`; `otherwise`, if there is none. */
-static int number_read(const char *path, const char *name, int otherwise)
-{
-    char line[256];
-    FILE *file = fopen(path, "re");
-    int number = otherwise;
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%d", &number) == 1) {
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return number;
-}
-
 /* A number from the environment may be another process's by now. */
 static bool is_ancestor(pid_t process)
 {
@@ -38,7 +22,7 @@ static bool is_ancestor(pid_t process)
     for (int i = 0; i < GENERATIONS_MAX && at > 1 && at != process; i++) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/%d/status", at);
-        at = number_read(path, "PPid:", 0);
+        at = cw_process_file_number(path, "PPid:", 0);
     }
     return at == process;
 }
@@ -57,7 +41,7 @@ pid_t cw_copy_tracer(int scope, const char *told, pid_t parent)
 
 void cw_copy_allow(void)
 {
-    int scope = number_read("/proc/sys/kernel/yama/ptrace_scope", "", -1);
+    int scope = cw_process_file_number("/proc/sys/kernel/yama/ptrace_scope", "", -1);
     pid_t tracer = cw_copy_tracer(scope, getenv(CW_COPY_VARIABLE), getppid());
     if (tracer > 0) {
         (void)prctl(PR_SET_PTRACER, (unsigned long)tracer, 0, 0, 0); /* else cw_copy_probe finds out */

@@ -14,11 +14,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import HANG_S, JOB_HANG, exit_code, expect
-from hosts import Lab
+from hosts import Lab, skip_without_hosts
 
-if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
-    sys.exit(77)
+skip_without_hosts()
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY, NARROW = "/tmp/build/causeway", f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"

@@ -9,11 +9,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from expectation import HANG_S, JOB_HANG, exit_code, expect
-from hosts import Lab
+from hosts import Lab, skip_without_hosts
 
-if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-    print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
-    sys.exit(77)
+skip_without_hosts()
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
