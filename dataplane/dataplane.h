@@ -88,8 +88,8 @@ struct cw_endpoint_config {
     uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
     uint64_t failure_timeout_ns;          /* so long a peer that owes an answer may not show that it hears us */
-    /* Asked before a silent peer is given up: true, and it has the time once more. By the thread that turns the
-     * endpoint, which must not be called. NULL: no peer has an excuse. */
+    /* Asked about a peer that has been silent for half of that time, and from then on: true, and its time begins anew.
+     * By the thread that turns the endpoint, which must not be called. NULL: no peer has an excuse. */
     bool (*is_excused)(void *context, uint32_t peer);
     void *excuse_context;
 };

@@ -125,14 +125,15 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     /* news that was lost and is told later is old news */
     uint64_t fresh_ns = timers->unshown_ns + cw_timers_timeout(flow);
     uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
-    if (endpoint->now_ns - since_ns >= endpoint->config.failure_timeout_ns && timers->vain_probes >= VAIN_PROBES) {
-        if (!is_excused(endpoint, flow)) {
-            cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
-            return;
-        }
+    uint64_t silent_ns = timers->vain_probes >= VAIN_PROBES ? endpoint->now_ns - since_ns : 0;
+    if (silent_ns >= endpoint->config.failure_timeout_ns / 2 && is_excused(endpoint, flow)) {
+        /* from half of the time on, so that a peer has the other half when its excuse ends */
         timers->shown_ns = endpoint->now_ns;
         timers->unshown_ns = endpoint->now_ns;
         timers->vain_probes = 0;
+    } else if (silent_ns >= endpoint->config.failure_timeout_ns) {
+        cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
+        return;
     }
     if (!flow->session.confirmed) {
         cw_session_prove(endpoint, flow);
@@ -158,10 +159,10 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 static void run_connecting(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_session *session = &flow->session;
-    bool is_late = endpoint->now_ns - session->started_ns >= endpoint->config.failure_timeout_ns;
-    if (is_late && is_excused(endpoint, flow)) {
+    uint64_t silent_ns = endpoint->now_ns - session->started_ns;
+    if (silent_ns >= endpoint->config.failure_timeout_ns / 2 && is_excused(endpoint, flow)) {
         flow->session.started_ns = endpoint->now_ns;
-    } else if (is_late) {
+    } else if (silent_ns >= endpoint->config.failure_timeout_ns) {
         cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_PEER_FAILED);
         return;
     }
