@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/groups/groups.h"
 #include "control/job/dedicate.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
@@ -22,9 +23,11 @@
 #include "mpi/point/buffered.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/describe.h"
+#include "mpi/point/lost.h"
 #include "mpi/point/point.h"
 #include "mpi/point/request.h"
 #include "mpi/runtime/attribute.h"
+#include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/lock.h"
@@ -105,7 +108,6 @@ static const struct mpi_comm_owner owners[] = {
 };
 
 static const struct mpi_waiting_parts waiting_parts = {
-    .missing = mpi_incoming_missing,
     .compare = mpi_exchange_compare,
     .describe_posted = mpi_describe_posted,
 };
@@ -113,8 +115,21 @@ static const struct mpi_waiting_parts waiting_parts = {
 static void take_down(void *context, uint32_t rank, int status)
 {
     (void)context;
-    mpi_incoming_down(rank, status);
+    mpi_lost_down(rank, status);
     mpi_collective_down(rank);
+}
+
+static void take_gave_up(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    (void)context, (void)lane_tag;
+    int source;
+    const struct mpi_comm *comm = mpi_lost_take(data, bytes, &source);
+    if (comm != NULL) {
+        mpi_collective_lost(comm, source);
+    }
+    if (comm == mpi_comm_world && cw_job_groups(mpi_process.job) != NULL) {
+        cw_groups_down(cw_job_groups(mpi_process.job), rank);
+    }
 }
 
 static void parts_join(struct cw_job_handler *handler)
@@ -126,6 +141,7 @@ static void parts_join(struct cw_job_handler *handler)
     mpi_incoming_listen(&handler->path);
     mpi_exchange_listen(&handler->path);
     handler->path.down = take_down;
+    handler->path.listeners[MPI_SENT_GAVE_UP].message = take_gave_up;
     mpi_progress_add(mpi_exchange_turn);
     mpi_progress_add(mpi_point_turn);
 }
@@ -312,6 +328,7 @@ int mpi_finalize(void)
     if (code != MPI_SUCCESS) {
         return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");
     }
+    mpi_lost_tell();
     mpi_buffered_finish();
     if (!nothing_waits(NULL)) {
         mpi_progress_until(nothing_waits, outbox_describe, NULL);
@@ -324,8 +341,10 @@ int mpi_finalize(void)
     mpi_multicasts_finish();
     char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;
     mpi_hierarchy_stop();
+    mpi_process.returns_errors = !mpi_errhandler_is_fatal(MPI_COMM_WORLD);
     mpi_comm_stop();
     mpi_match_forget_unknown();
+    mpi_lost_forget();
     mpi_multicast_finish();
     cw_control_quiet(mpi_process.control);
     mpi_process.control = NULL;

@@ -3,17 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "control/job/job.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
-
-enum { HOST_BYTES = 65 /* of a name */ };
 
 /* The parts of a message, as far as its kind has them. */
 struct parts {
@@ -223,68 +219,6 @@ static void take_sent(void *context, uint64_t operation)
     struct mpi_operation *sent = (struct mpi_operation *)(uintptr_t)operation;
     if (sent->sent != NULL) {
         sent->sent(sent);
-    }
-}
-
-static void receive_fail(struct mpi_request *request)
-{
-    mpi_match_withdraw(request);
-    mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
-}
-
-/* A send, or the receive of a message that was announced. */
-static void numbered_fail(struct mpi_request *request)
-{
-    if (request->kind == MPI_REQUEST_RECEIVE) {
-        mpi_receive_end(request->number, NULL, 0, MPI_ERR_PROC_ABORTED);
-    } else {
-        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
-    }
-}
-
-void mpi_incoming_down(uint32_t rank, int status)
-{
-    if (status == CW_ERROR_PEER_RESTARTED) {
-        fprintf(stderr,
-                "causeway: rank %u: rank %u has started again, as another process: a rank cannot come back into a "
-                "running job, which ends now; start the whole job again\n",
-                mpi_process.rank, rank);
-        mpi_process_abort(1);
-    }
-    if (cw_paths_is_silent(mpi_process.paths, rank)) {
-        char host[HOST_BYTES] = "";
-        bool is_away = cw_job_node_is_away(mpi_process.job) && gethostname(host, sizeof(host) - 1) == 0;
-        fprintf(stderr,
-                "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "
-                "dead%s%s%s\n",
-                mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9,
-                is_away ? "; the node of this host, " : "", host,
-                is_away ? ", is away: start it again (causeway node)" : "");
-    }
-    if (cw_paths_is_stopped(mpi_process.paths, rank)) {
-        fprintf(
-            stderr,
-            "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is taken "
-            "for dead\n",
-            mpi_process.rank, rank);
-    }
-    if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
-        mpi_process.dead_rank = rank;
-    }
-    if (cw_paths_is_unreachable(mpi_process.paths, rank)) {
-        char why[CW_PORT_TEXT_BYTES + 64];
-        cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
-        fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, why);
-    }
-    mpi_outbox_fail(rank, status);
-    mpi_numbers_each_of(rank, numbered_fail);
-    mpi_incoming_missing(rank);
-}
-
-void mpi_incoming_missing(uint32_t rank)
-{
-    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        mpi_match_each_from(comm, rank, receive_fail);
     }
 }
 

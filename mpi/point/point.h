@@ -77,9 +77,6 @@ extern uint32_t mpi_outbox_waiting;
 /* A turn of all of point/ (progress.h). */
 uint32_t mpi_point_turn(void);
 
-/* Fills in who takes what comes from the paths; `down` is the caller's to fill in: it calls mpi_incoming_down, which
- * ends the job, or notes who is taken for dead, and fails what needs that rank. */
+/* Fills in who takes what comes from the paths, but for `down` and MPI_SENT_GAVE_UP: they are the caller's, who fails
+ * collective calls, too (lost.h). */
 void mpi_incoming_listen(struct cw_path_handler *handler);
-void mpi_incoming_down(uint32_t rank, int status);
-/* Fails receives from a rank that is down, and from any source: they may have been posted since. */
-void mpi_incoming_missing(uint32_t rank);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "mpi/point/describe.h"
+#include "mpi/point/lost.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
@@ -14,20 +15,9 @@ struct probe {
     int source;
     int tag;
     bool take;
-    bool is_lost; /* nothing was found, and the source, or one that may be it, is down */
+    bool is_lost; /* nothing was found, and the source, or one that may be it, is lost */
     struct mpi_message *found;
 };
-
-static bool is_lost(const struct probe *probe)
-{
-    for (int rank = 0; rank < probe->comm->size; rank++) {
-        if ((rank == probe->source || probe->source == MPI_ANY_SOURCE) &&
-            cw_paths_medium(mpi_process.paths, probe->comm->group->ranks[rank]) == CW_MEDIUM_NONE) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool probe_look(void *context)
 {
@@ -40,7 +30,7 @@ static bool probe_look(void *context)
 static bool probe_is_over(void *context)
 {
     struct probe *probe = context;
-    probe->is_lost = !probe_look(probe) && is_lost(probe);
+    probe->is_lost = !probe_look(probe) && mpi_lost(probe->comm, probe->source);
     return probe->found != NULL || probe->is_lost;
 }
 
@@ -56,7 +46,7 @@ static int probe_await(struct probe *probe)
     if (probe->source != MPI_PROC_NULL && !probe_look(probe)) {
         mpi_progress_until(probe_is_over, probe_describe, probe);
     }
-    return !probe->is_lost ? MPI_SUCCESS : mpi_request_raise_lost(probe->comm->handle, MPI_ANY_SOURCE);
+    return !probe->is_lost ? MPI_SUCCESS : mpi_request_raise_lost(probe->comm->handle, probe->source);
 }
 
 /* The arguments of all probes. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mpi/point/data.h"
+#include "mpi/point/lost.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -209,6 +210,8 @@ void mpi_receive_start(struct mpi_request *request)
     struct mpi_message *message = mpi_match_find(request->comm, request->peer, request->tag, true);
     if (message != NULL) {
         mpi_receive_message(request, message);
+    } else if (mpi_lost(request->comm, request->peer)) {
+        mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
     } else if (!mpi_match_post(request->comm, request)) {
         mpi_request_complete(request, MPI_ERR_NO_MEM);
     }

@@ -4,6 +4,7 @@
 
 #include "mpi/point/credit.h"
 #include "mpi/point/data.h"
+#include "mpi/point/lost.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -252,6 +253,10 @@ void mpi_send_start(struct mpi_request *request)
         return;
     }
     request->rank = request->comm->group->ranks[request->peer];
+    if (mpi_lost(request->comm, request->peer)) {
+        send_end(request, MPI_ERR_PROC_ABORTED);
+        return;
+    }
     const void *data = send_data(request);
     if (data == NULL) {
         send_end(request, MPI_ERR_NO_MEM);

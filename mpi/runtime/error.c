@@ -174,6 +174,7 @@ int mpi_error(MPI_Comm comm, int code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    mpi_process.has_lost = mpi_process.has_lost || code == MPI_ERR_PROC_ABORTED;
     return mpi_errhandler_call(comm, code, text);
 }
 

@@ -158,7 +158,7 @@ void mpi_waiting_end(struct mpi_waiting *waiting)
 static void dead_check(const struct mpi_waiting *waiting, uint64_t now_ns)
 {
     uint32_t rank = mpi_process.dead_rank;
-    if (rank != UINT32_MAX && mpi_errhandler_is_fatal(MPI_COMM_WORLD)) {
+    if (rank != UINT32_MAX && !mpi_process.returns_errors && mpi_errhandler_is_fatal(MPI_COMM_WORLD)) {
         (void)mpi_error(MPI_COMM_WORLD, MPI_ERR_PROC_ABORTED,
                         "rank %" PRIu32 " is taken for dead, and this call has waited for others for %.1f s", rank,
                         (double)(now_ns - waiting->since_ns) / NS_PER_SECOND);
@@ -175,9 +175,7 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
     }
     for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
         uint32_t rank = said.answer.awaited[i];
-        if (rank != mpi_process.rank && cw_paths_medium(mpi_process.paths, rank) == CW_MEDIUM_NONE) {
-            parts->missing(rank);
-        } else if (rank != mpi_process.rank) {
+        if (rank != mpi_process.rank) {
             cw_paths_ask(mpi_process.paths, rank);
         }
     }

@@ -75,10 +75,9 @@ void mpi_waiting_answer_asking(void);
 /* Control thread, twice a second: looks for questions, and sees that they are answered. */
 void mpi_waiting_heartbeat(void);
 
-/* What waits ask of those above: `missing` fails what needs a rank that is down, `compare` compares calls under way
- * with those of other ranks, `describe_posted` tells what has been begun and is not awaited. */
+/* What waits ask of those above: `compare` compares calls under way with those of other ranks, `describe_posted` tells
+ * what has been begun and is not awaited. */
 struct mpi_waiting_parts {
-    void (*missing)(uint32_t rank);
     void (*compare)(void);
     void (*describe_posted)(struct mpi_said *said);
 };

@@ -43,8 +43,10 @@ void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_
     uint32_t process = comm->group->ranks[rank];
     if (cw_paths_is_unreachable(mpi_process.paths, process)) {
         cw_paths_why(mpi_process.paths, process, text, bytes); /* by its number in MPI_COMM_WORLD */
-    } else {
+    } else if (cw_paths_medium(mpi_process.paths, process) == CW_MEDIUM_NONE) {
         snprintf(text, bytes, "rank %d has ended, or is taken for dead", rank);
+    } else {
+        snprintf(text, bytes, "rank %d cannot reach another rank any more, and has called MPI_Finalize", rank);
     }
 }
 

@@ -48,7 +48,7 @@ extern struct mpi_comm *mpi_comm_self;
 /* The object of a handle; NULL: none, or freed. */
 struct mpi_comm *mpi_comm_find(MPI_Comm handle);
 
-/* Why `rank` of a communicator, which is down, cannot be had: it has ended, or packets do not reach it. One line. */
+/* Why `rank` of a communicator, which is lost (point/lost.h), cannot be had. One line. */
 void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_t bytes);
 
 /* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */

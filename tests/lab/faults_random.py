@@ -3,7 +3,7 @@
 are killed or stopped, links that go down, addresses and MTUs that change; by UDP, af_packet and the node; with errors that are
 returned or end the job. A job ends with right results, or with a line that says why; nothing stays behind; none hangs.
 
-CW_TEST_FAULTS: how many (300, which take half an hour). CW_TEST_SEED: only that one. NARROW: tests/mpi/errors/narrow.c."""
+CW_TEST_FAULTS: how many (300, which take half an hour). CW_TEST_SEED: only that one, or those (7,92). NARROW: tests/mpi/errors/narrow.c."""
 import os
 import random
 import signal
@@ -153,9 +153,9 @@ def one(lab, seed):
 
 
 def main():
-    alone = os.environ.get("CW_TEST_SEED")
+    chosen = os.environ.get("CW_TEST_SEED")
     count = int(os.environ.get("CW_TEST_FAULTS", "300"))
-    for seed in [int(alone)] if alone else range(1, count + 1):
+    for seed in map(int, chosen.split(",")) if chosen else range(1, count + 1):
         with Lab(HOSTS, keep=[f"{build}:build"]) as lab:
             one(lab, seed)
     return exit_code()

@@ -60,8 +60,18 @@ def reported(way):
     print(f"{way}: an error {took and took.group(1)} s after the link went down, with a failure time-out of 10 s")
 
 
+def given_up(way):
+    """It does not, and one rank of each cluster notices it and ends; the other waits for that rank only."""
+    done = run([severed, "point", "given_up", causeway], CAUSEWAY_FAILURE_TIMEOUT="2", **WAYS[way])
+    for rank in (0, 2):
+        expect(f"rank {rank}: class MPI_ERR_PROC_ABORTED" in done.stdout, f"{way}: rank {rank} gets an error: {done.stdout} {done.stderr[-2000:]}")
+    for rank in (1, 3):
+        expect(f"rank {rank}: 8 of 8 waits ended" in done.stdout, f"{way}: rank {rank} waits for nobody: {done.returncode}: {done.stdout} {done.stderr[-2000:]}")
+    expect(done.returncode == 0, f"{way}: all end in order: {done.returncode} {done.stderr[-2000:]}")
+
+
 with ThreadPoolExecutor(4) as pool:  # they wait more than they compute
-    for each in [pool.submit(part, way) for part in (reported, gone, returns) for way in WAYS]:
+    for each in [pool.submit(part, way) for part in (reported, given_up, gone, returns) for way in WAYS]:
         each.result()
 
 # It is down from the start: by one rank, or all of them; whatever clusters are known by.

@@ -22,6 +22,7 @@
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
+#include "mpi/point/lost.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
@@ -306,10 +307,12 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
         return code;
     }
     collective->planned = mpi_replay_find(collective);
-    if (collective->planned == NULL && mpi_host_serves(collective)) {
+    bool is_whole =
+        !mpi_lost(collective->comm, MPI_ANY_SOURCE); /* else the call fails at once, as exchange_lost_find says */
+    if (is_whole && collective->planned == NULL && mpi_host_serves(collective)) {
         return host_block(collective);
     }
-    if (collective->planned == NULL && mpi_hierarchy_serves(collective)) {
+    if (is_whole && collective->planned == NULL && mpi_hierarchy_serves(collective)) {
         return hierarchy_block(collective);
     }
     code = request_make(collective, &request);

@@ -5,6 +5,7 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/host/state.h"
+#include "mpi/point/lost.h"
 #include "mpi/state/process.h"
 
 enum {
@@ -55,8 +56,8 @@ static int trouble_find(struct host_call *call)
                      (unsigned long long)call->entry.bytes);
             return MPI_ERR_NOT_SAME;
         }
-        if (cw_paths_medium(mpi_process.paths, host->comm->group->ranks[rank]) != CW_MEDIUM_SHARED) {
-            snprintf(host->why, sizeof(host->why), "the process of rank %u has ended", rank);
+        if (mpi_lost(host->comm, (int)rank)) {
+            mpi_comm_lost_text(host->comm, (int)rank, host->why, sizeof(host->why));
             return MPI_ERR_PROC_ABORTED;
         }
     }

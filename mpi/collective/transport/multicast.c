@@ -12,6 +12,7 @@
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/data.h"
+#include "mpi/point/lost.h"
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
@@ -49,7 +50,8 @@ static uint32_t multicasts_open; /* waiting or under way */
 void mpi_multicast_open(struct mpi_comm *comm)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_clusters_can_multicast(comm)) {
+    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_clusters_can_multicast(comm) ||
+        mpi_lost(comm, MPI_ANY_SOURCE)) { /* who is lost would never open it */
         return;
     }
     const struct cw_group_request request = {

@@ -87,6 +87,8 @@ void mpi_exchange_listen(struct cw_path_handler *handler);
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
 /* A process is gone: calls that it takes part in fail. */
 void mpi_collective_down(uint32_t rank);
+/* The same of one communicator, by its rank there. */
+void mpi_collective_lost(const struct mpi_comm *comm, int rank);
 
 /* What came early for communicators that this process has made since; and what is left at the end. */
 void mpi_exchange_adopt(struct mpi_comm *comm);

@@ -7,6 +7,7 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
+#include "mpi/point/lost.h"
 #include "mpi/state/process.h"
 
 static struct mpi_early_list unknown;
@@ -90,8 +91,6 @@ void exchange_unthrottle(struct mpi_exchange *exchange)
     exchange->throttles = false;
 }
 
-static uint32_t lost_count; /* ranks of the job that are known to be gone */
-
 /* Fails a call, since this rank of its communicator is gone. */
 static void exchange_lose(struct mpi_exchange *exchange, int rank)
 {
@@ -105,24 +104,27 @@ static void exchange_lose(struct mpi_exchange *exchange, int rank)
 void exchange_lost_find(struct mpi_exchange *exchange)
 {
     const struct mpi_comm *comm = exchange->comm;
-    for (int rank = 0; lost_count > 0 && rank < comm->size && exchange->failure == CW_OK; rank++) {
-        if (cw_paths_is_down(mpi_process.paths, comm->group->ranks[rank])) {
+    for (int rank = 0; mpi_process.lost_count > 0 && rank < comm->size && exchange->failure == CW_OK; rank++) {
+        if (mpi_lost(comm, rank)) {
             exchange_lose(exchange, rank);
         }
     }
 }
 
+void mpi_collective_lost(const struct mpi_comm *comm, int rank)
+{
+    struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
+    for (; exchange != NULL; exchange = exchange->next) {
+        exchange_lose(exchange, rank);
+    }
+}
+
 void mpi_collective_down(uint32_t rank)
 {
-    lost_count++;
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         int lost = mpi_group_rank_of(comm->group, rank);
-        if (comm->collectives == NULL || lost == MPI_UNDEFINED) {
-            continue;
-        }
-        for (struct mpi_exchange *exchange = comm->collectives->exchanges; exchange != NULL;
-             exchange = exchange->next) {
-            exchange_lose(exchange, lost);
+        if (lost != MPI_UNDEFINED) {
+            mpi_collective_lost(comm, lost);
         }
     }
 }

@@ -2,9 +2,11 @@
  * has the emulator do it, when some transfers are through.
  *
  * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors
- * are returned, and those of a cluster talk to one another afterwards). */
+ * are returned, and those of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error
+ * and ends; the other waits for it alone). */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +148,30 @@ static void later_calls(void)
     fflush(stdout);
 }
 
+/* Calls that wait for one rank of the cluster, which has got an error and is in MPI_Finalize. */
+static void waits_end(int partner, MPI_Comm cluster)
+{
+    enum { WAITS = 8 };
+    int codes[WAITS], flag = 0, ended = 0, class = 0, at = 0;
+    MPI_Request request;
+    codes[at++] = MPI_Recv(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    codes[at++] = MPI_Recv(numbers, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    codes[at++] = MPI_Probe(partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    codes[at++] = MPI_Ssend(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD);
+    codes[at++] = MPI_Send(numbers, NUMBERS, MPI_INT, partner, 1, MPI_COMM_WORLD);
+    codes[at++] = MPI_Barrier(cluster);
+    codes[at++] = MPI_Recv(numbers, 1, MPI_INT, 0, 1, cluster, MPI_STATUS_IGNORE);
+    codes[at] = MPI_Irecv(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &request);
+    while (codes[at] == MPI_SUCCESS && !flag) {
+        codes[at] = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+    for (int i = 0; i < WAITS; i++) {
+        MPI_Error_class(codes[i], &class);
+        ended += class == MPI_ERR_PROC_ABORTED;
+    }
+    printf("rank %d: %d of %d waits ended with MPI_ERR_PROC_ABORTED\n", rank, ended, WAITS);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -159,21 +185,30 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &cluster);
-    if (strcmp(when, "reported") == 0) {
+    bool is_given_up = strcmp(when, "given_up") == 0;
+    if (is_given_up || strcmp(when, "reported") == 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(cluster, MPI_ERRORS_RETURN);
     }
     if (rank == 0 && pthread_create(&thread, NULL, sever, NULL) != 0) {
         return 1;
     }
     int code = MPI_SUCCESS;
+    if (is_given_up && rank % (size / 2) != 0) {
+        waits_end(rank - rank % (size / 2), cluster);
+        MPI_Finalize();
+        return 0;
+    }
     for (int round = 0; code == MPI_SUCCESS && (strcmp(when, "returns") != 0 || round < ROUNDS); round++) {
         code = transfer(argv[1], round);
         atomic_fetch_add(&rounds, 1);
     }
     if (code != MPI_SUCCESS) {
         error_tell(code);
-        cluster_talk(cluster);
-        later_calls();
+        if (!is_given_up) {
+            cluster_talk(cluster);
+            later_calls();
+        }
     } else {
         printf("rank %d: all came\n", rank);
     }

@@ -1,0 +1,180 @@
+#include "mpi/point/lost.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/job/job.h"
+#include "mpi/point/numbers.h"
+#include "mpi/point/point.h"
+#include "mpi/state/process.h"
+
+enum { HOST_BYTES = 65 /* of a name */ };
+
+/* Who has given which communicator up; also of communicators that this process has not made yet. */
+struct gave_up {
+    uint64_t context;
+    int32_t source;
+};
+
+static struct gave_up *list;
+static uint32_t list_count;
+static uint32_t list_capacity;
+
+static bool has_given_up(const struct mpi_comm *comm, int rank)
+{
+    for (uint32_t i = 0; i < list_count; i++) {
+        if (list[i].context == comm->context && (rank == list[i].source || rank == MPI_ANY_SOURCE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mpi_lost(const struct mpi_comm *comm, int rank)
+{
+    bool any = rank == MPI_ANY_SOURCE;
+    if (mpi_process.lost_count == 0) {
+        return false;
+    }
+    for (int at = any ? 0 : rank; at < (any ? comm->size : rank + 1); at++) {
+        if (cw_paths_is_down(mpi_process.paths, comm->group->ranks[at])) {
+            return true;
+        }
+    }
+    return has_given_up(comm, rank);
+}
+
+static void receive_fail(struct mpi_request *request)
+{
+    mpi_match_withdraw(request);
+    mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
+}
+
+/* A send, or the receive of a message that was announced. */
+static void numbered_fail(struct mpi_request *request)
+{
+    if (request->kind == MPI_REQUEST_RECEIVE) {
+        mpi_receive_end(request->number, NULL, 0, MPI_ERR_PROC_ABORTED);
+    } else {
+        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+    }
+}
+
+/* Who gives up still answers for what it has announced, but receives nothing more. */
+static void send_fail(struct mpi_request *request)
+{
+    if (request->kind == MPI_REQUEST_SEND && mpi_lost(request->comm, request->peer)) {
+        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+    }
+}
+
+static void silence_tell(uint32_t rank)
+{
+    if (cw_paths_is_silent(mpi_process.paths, rank)) {
+        char host[HOST_BYTES] = "";
+        bool is_away = cw_job_node_is_away(mpi_process.job) && gethostname(host, sizeof(host) - 1) == 0;
+        fprintf(stderr,
+                "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "
+                "dead%s%s%s\n",
+                mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9,
+                is_away ? "; the node of this host, " : "", host,
+                is_away ? ", is away: start it again (causeway node)" : "");
+    }
+    if (cw_paths_is_stopped(mpi_process.paths, rank)) {
+        fprintf(
+            stderr,
+            "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is taken "
+            "for dead\n",
+            mpi_process.rank, rank);
+    }
+    if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
+        mpi_process.dead_rank = rank;
+    }
+    if (cw_paths_is_unreachable(mpi_process.paths, rank)) {
+        char why[CW_PORT_TEXT_BYTES + 64];
+        cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
+        fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, why);
+    }
+}
+
+void mpi_lost_down(uint32_t rank, int status)
+{
+    if (status == CW_ERROR_PEER_RESTARTED) {
+        fprintf(stderr,
+                "causeway: rank %u: rank %u has started again, as another process: a rank cannot come back into a "
+                "running job, which ends now; start the whole job again\n",
+                mpi_process.rank, rank);
+        mpi_process_abort(1);
+    }
+    mpi_process.lost_count++;
+    silence_tell(rank);
+    mpi_outbox_fail(rank, status);
+    mpi_numbers_each_of(rank, numbered_fail);
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        mpi_match_each_from(comm, rank, receive_fail);
+    }
+}
+
+void mpi_lost_tell(void)
+{
+    if (!mpi_process.has_lost) {
+        return;
+    }
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        const struct mpi_envelope envelope = {.context = comm->context, .source = comm->rank};
+        for (int rank = 0; rank < comm->size; rank++) {
+            if (rank != comm->rank) { /* who cannot be told has ended, or finds this rank lost in its time */
+                (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_GAVE_UP),
+                                      &envelope, sizeof(envelope), NULL, 0, NULL);
+            }
+        }
+    }
+}
+
+static bool list_add(const struct mpi_envelope *envelope)
+{
+    if (list_count == list_capacity) {
+        uint32_t capacity = list_capacity == 0 ? 16 : 2 * list_capacity;
+        struct gave_up *grown = realloc(list, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        list = grown;
+        list_capacity = capacity;
+    }
+    list[list_count++] = (struct gave_up){.context = envelope->context, .source = envelope->source};
+    return true;
+}
+
+struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source)
+{
+    struct mpi_envelope envelope;
+    if (bytes != sizeof(envelope)) {
+        return NULL;
+    }
+    memcpy(&envelope, data, sizeof(envelope));
+    struct mpi_comm *comm = mpi_comm_of_context(envelope.context);
+    if (comm != NULL && (envelope.source < 0 || envelope.source >= comm->size)) {
+        return NULL; /* no process with this library sends that */
+    }
+    if ((comm == NULL && mpi_context_was_freed(envelope.context)) || !list_add(&envelope)) {
+        return NULL;
+    }
+    mpi_process.lost_count++;
+    if (comm != NULL) {
+        uint32_t rank = comm->group->ranks[envelope.source];
+        mpi_numbers_each_of(rank, send_fail);
+        mpi_match_each_from(comm, rank, receive_fail);
+    }
+    *source = envelope.source;
+    return comm;
+}
+
+void mpi_lost_forget(void)
+{
+    free(list);
+    list = NULL;
+    list_count = list_capacity = 0;
+}
