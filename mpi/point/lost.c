@@ -119,7 +119,7 @@ void mpi_lost_down(uint32_t rank, int status)
 
 void mpi_lost_tell(void)
 {
-    if (!mpi_process.has_lost) {
+    if (!mpi_process.has_lost && mpi_process.lost_count == 0) {
         return;
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {

@@ -1,5 +1,5 @@
-/* lost: ranks from which nothing comes any more. A rank is lost if it is down, or if it has given up: it has an error
- * of class MPI_ERR_PROC_ABORTED and is in MPI_Finalize. Whoever waits for it gets an error of that class, too.
+/* lost: ranks from which nothing comes any more. A rank is lost if it is down, or if it has given up: it has lost
+ * another rank and is in MPI_Finalize. Whoever waits for it gets an error of that class, too.
  *
  * Purpose
  *   With errors that are returned (MPI_ERRORS_RETURN), a rank that has lost another one may end without the messages
@@ -25,7 +25,8 @@ bool mpi_lost(const struct mpi_comm *comm, int rank);
  * what needs that rank. */
 void mpi_lost_down(uint32_t rank, int status);
 
-/* If this process has had an error of class MPI_ERR_PROC_ABORTED: tells the others that it gives up. From MPI_Finalize. */
+/* If a rank is lost, or a call of this process has ended with MPI_ERR_PROC_ABORTED: tells the others that this process gives
+ * up. From MPI_Finalize. */
 void mpi_lost_tell(void);
 /* A rank has said so: fails what needs it. NULL, or the communicator that it has given up, and its rank there: collective
  * calls are the caller's to fail. */

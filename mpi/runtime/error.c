@@ -142,6 +142,7 @@ static int class_of_status(int status)
     case CW_ERROR_PEER_RESTARTED:
     case CW_ERROR_CLOSED:
     case CW_ERROR_NOT_FOUND:
+    case CW_ERROR_PATH_MTU:
         return MPI_ERR_PROC_ABORTED;
     case CW_ERROR_UNSUPPORTED:
         return MPI_ERR_UNSUPPORTED_OPERATION;

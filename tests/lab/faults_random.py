@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""faults_random.py BUILD NARROW : random faults between the hosts of a laboratory (hosts.py) while random calls run: processes that
+"""faults_random.py BUILD NARROW [SEEDS] : random faults between the hosts of a laboratory (hosts.py) while random calls run: processes that
 are killed or stopped, links that go down, addresses and MTUs that change; by UDP, af_packet and the node; with errors that are
 returned or end the job. A job ends with right results, or with a line that says why; nothing stays behind; none hangs.
 
-CW_TEST_FAULTS: how many (300, which take half an hour). CW_TEST_SEED: only that one, or those (7,92). NARROW: tests/mpi/errors/narrow.c."""
+CW_TEST_FAULTS: how many (300, which take half an hour). CW_TEST_SEED, SEEDS: only that one, or those (7,92). NARROW:
+tests/mpi/errors/narrow.c."""
 import os
 import random
 import signal
@@ -149,11 +150,12 @@ def one(lab, seed):
     is_told = "causeway" in err or fault.role == "launcher"
     expect(came == RANKS or is_told, f"{what}: a line says why: {job.returncode}: {out[-600:]} {err[-1500:]}")
     expect(job.returncode != 0 or came + errors >= RANKS, f"{what}: all ranks end: {out[-600:]} {err[-1500:]}")
+    expect("MPI_ERR_INTERN" not in out + err, f"{what}: a lost rank is no internal error: {out[-600:]} {err[-1500:]}")
     print(f"{what}: code {job.returncode} after {took:.1f} s, {came} results, {errors} errors: {err.splitlines()[0][:150] if err else ''}", flush=True)
 
 
 def main():
-    chosen = os.environ.get("CW_TEST_SEED")
+    chosen = os.environ.get("CW_TEST_SEED", "".join(sys.argv[3:]))
     count = int(os.environ.get("CW_TEST_FAULTS", "300"))
     for seed in map(int, chosen.split(",")) if chosen else range(1, count + 1):
         with Lab(HOSTS, keep=[f"{build}:build"]) as lab:

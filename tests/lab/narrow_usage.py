@@ -57,6 +57,7 @@ def told(lab, what, net, seed, change):
     code, out, err = run(lab, net, "random", seed, change)
     errors = re.findall(r"^rank \d: .*MPI_ERR_.*$", out, re.M)
     expect(code == 0 and len(errors) + out.count("all came") == RANKS, f"{what}: {net} {seed}: {code}: {out[-900:]} {err[-1500:]}")
+    expect(not any("MPI_ERR_INTERN" in each for each in errors), f"{what}: {net} {seed}: a lost rank is no internal error: {errors}")
     expect(not errors or "passes small packets" in err, f"{what}: {net} {seed}: a line says why: {out[-900:]} {err[-1500:]}")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """node_usage.py BUILD PART PROGRAM... : jobs by the hosts' dataplanes (`causeway node`) across hosts of a laboratory. PART:
-jobs, own, cores, device, users, shares, restart. PROGRAM: as ways_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how often `restart` kills them (6; 50)."""
+jobs, own, cores, device, users, hostile, shares, restart. PROGRAM: as ways_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
+often `restart` kills them (6; 50). CW_TEST_SECONDS: how long the client of `hostile` goes on (10; 3600); CW_TEST_SEED: its first seed (1)."""
 import concurrent.futures
 import json
 import os
@@ -10,6 +11,7 @@ import resource
 import re
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,9 +22,12 @@ from hosts import Lab
 from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, start, suite, well
 
 SOCKET = "/tmp/node"
-TENANT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tenant.py")
+ATTACKS, HOSTILE = (os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in ("attacks.py", "hostile.py"))
 NET = f"--net node:{SOCKET}"
-PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--messages", "1000000", "--window", "8"]  # for ever
+PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--window", "8", "--messages"]
+ENDLESS, SOME = "1000000", "2000"
+HOSTILE_S, HOSTILE_SEED = float(os.environ.get("CW_TEST_SECONDS", "10")), int(os.environ.get("CW_TEST_SEED", "1"))
+HOSTILE_ROUND_S = 60  # of these, between those of an honest client
 KILLS = int(os.environ.get("CW_TEST_NODE_KILLS", "6"))
 SHARES_BYTES = 2 << 20
 SHARES_OFF = 0.3  # of a share, at most: a job whose ranks get no turn leaves its part to the other (without weights it is 1)
@@ -59,9 +64,13 @@ class Node:
     def status(self):
         return [json.loads(line) for line in self.status_text("--json").splitlines()]
 
-    def close(self):
+    def number(self):
+        """Of its process: what nsenter has started."""
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-            os.kill(int(file.read().split()[0]), signal.SIGTERM)  # what nsenter has started
+            return int(file.read().split()[0])
+
+    def close(self):
+        os.kill(self.number(), signal.SIGTERM)
         out, err = self.process.communicate()
         err = "".join(line for line in err.splitlines(True) if not self.is_lied_to or "make no sense" not in line)
         expect(self.process.returncode == 0 and not err, f"the node of {self.name} ends well: {self.process.returncode}: {out}{err}")
@@ -255,17 +264,29 @@ def part_device():
 
 def descriptors_of(node):
     """How many the node has."""
-    with open(f"/proc/{node.process.pid}/task/{node.process.pid}/children", encoding="ascii") as file:
-        return len(os.listdir(f"/proc/{file.read().split()[0]}/fd"))
+    return len(os.listdir(f"/proc/{node.number()}/fd"))
+
+
+def memories_of(node):
+    """Mappings of clients' memory that the node has, and its resident memory in KiB."""
+    with open(f"/proc/{node.number()}/maps", encoding="ascii") as maps, open(f"/proc/{node.number()}/status", encoding="ascii") as status:
+        return sum("/memfd:" in line for line in maps), int(re.search(r"VmRSS:\s+(\d+)", status.read())[1])
+
+
+def as_root(lab, node, program, *words):
+    """A program of the node's host, next to the node: the start of it."""
+    former, lab.user = lab.user, None
+    process = lab.start(node.name, [sys.executable, program, SOCKET, lab.mac(0), lab.address(1), *words], stdout=subprocess.PIPE, text=True)
+    lab.user, node.is_lied_to = former, True
+    return process
 
 
 def attack(lab, node, user, *names):
-    """What tenant.py does as a user of the node's host; afterwards the node has as many descriptors as before, and those of groups that the job has joined
+    """What attacks.py does as a user of the node's host; afterwards the node has as many descriptors as before, and those of groups that the job has joined
     meanwhile."""
-    before, former = descriptors_of(node) + 4, lab.user
-    lab.user, node.is_lied_to = None, True
-    code, out, _ = lab.run(node.name, [sys.executable, TENANT, SOCKET, lab.mac(0), lab.address(1), user, *names], stdout=subprocess.PIPE, text=True)
-    lab.user = former
+    before = descriptors_of(node) + 4
+    process = as_root(lab, node, ATTACKS, user, *names)
+    out, code = process.communicate()[0], process.returncode
     print(out, end="", flush=True)
     expect(code == 0, f"{names} of {user}: {code}")
     expect(soon(lambda: descriptors_of(node) <= before), f"{names}: the node may have {before} descriptors, and has {descriptors_of(node)}")
@@ -273,8 +294,7 @@ def attack(lab, node, user, *names):
 
 def stopped(lab, node):
     """A node that is stopped and whose backlog is full: who comes then is told so, and does not wait for ever."""
-    with open(f"/proc/{node.process.pid}/task/{node.process.pid}/children", encoding="ascii") as file:
-        number = int(file.read().split()[0])
+    number = node.number()
     lines, path = [], f"/proc/{lab.pid(node.name)}/root{SOCKET}"
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)  # the backlog has thousands
     os.kill(number, signal.SIGSTOP)
@@ -347,6 +367,52 @@ def part_users():
         nodes_end(nodes)
 
 
+def seconds_of(lab, job):
+    """How long the exchange of a job took, whose bytes it has verified."""
+    out, err = job.communicate()
+    found = re.search(r"([0-9.]+) s, .* verified", out)
+    expect(job.returncode == 0 and found, f"the job's results are right: {job.returncode}: {out}{err}")
+    return float(found[1]) if found else 0
+
+
+def next_to(lab, node, *words):
+    """Jobs next to hostile.py, until that ends: how long the exchange of each took."""
+    client, times = as_root(lab, node, HOSTILE, "daemon", *map(str, words)), []
+    while client.poll() is None:
+        times.append(seconds_of(lab, start(lab, f"{NET} --hosts h0,h1", [*PAIRS, SOME])))
+        if len(times) % 4 == 1:
+            job = start(lab, f"{NET} --hosts h0:2,h1:2", programs["mpi_collective_random"], {**MULTICAST, "CW_CALLS": "50"})
+            err = job.communicate()[1]
+            expect(job.returncode == 0, f"collective calls are right: {job.returncode}: {err}")
+    out = client.communicate()[0]
+    print(out, end="", flush=True)
+    expect(client.returncode == 0, f"hostile.py {words}: {client.returncode}")
+    return times
+
+
+def part_hostile():
+    """hostile.py next to jobs, of which each is right; in turn with an honest client, to compare the jobs' times with."""
+    with Lab(2, user="nobody", keep=KEEP) as lab:
+        without_nodes(lab)
+        nodes = nodes_start(lab)
+        well(lab, f"{NET} --hosts h0,h1", programs["mpi_collective_random"], MULTICAST)
+        expect(soon(lambda: not nodes[0].status()), "no lease is left")
+        descriptors, (mappings, resident) = descriptors_of(nodes[0]), memories_of(nodes[0])
+        honest, hostile, left, seed = [], [], HOSTILE_S, HOSTILE_SEED
+        while left > 0:
+            seconds = min(left, HOSTILE_ROUND_S)
+            honest += next_to(lab, nodes[0], seed, seconds / 4, "honest")
+            hostile += next_to(lab, nodes[0], seed, seconds)
+            left, seed = left - seconds, seed + 1
+        expect(soon(lambda: not nodes[0].status()), f"no lease is left: {nodes[0].status()}")
+        expect(soon(lambda: descriptors_of(nodes[0]) <= descriptors), f"the node had {descriptors} descriptors, and has {descriptors_of(nodes[0])}")
+        expect(soon(lambda: memories_of(nodes[0])[0] <= mappings), f"the node had {mappings} mappings of clients' memory, and has {memories_of(nodes[0])[0]}")
+        print(f"{HOSTILE_S:.0f} s with a hostile client: {len(hostile)} exchanges next to it took {statistics.median(hostile):.3f} s, {len(honest)} next to an honest "
+              f"one {statistics.median(honest):.3f} s (medians): {statistics.median(hostile) / max(statistics.median(honest), 1e-9):.2f} times; resident memory of the node "
+              f"{resident} KiB before, {memories_of(nodes[0])[1]} KiB after", flush=True)
+        nodes_end(nodes)
+
+
 # ---- shares ----
 
 
@@ -371,7 +437,7 @@ def part_shares():
             jobs = []
             for name in users:
                 lab.user = name
-                jobs.append(start(lab, f"{NET} --hosts {hosts[name]}", PAIRS))
+                jobs.append(start(lab, f"{NET} --hosts {hosts[name]}", [*PAIRS, ENDLESS]))
             lab.user = None
 
             def moved_since(before):
@@ -440,7 +506,7 @@ def part_restart():
 
 
 PARTS.clear()
-PARTS.update(jobs=part_jobs, own=part_own, cores=part_cores, device=part_device, users=part_users, shares=part_shares, restart=part_restart)
+PARTS.update(jobs=part_jobs, own=part_own, cores=part_cores, device=part_device, users=part_users, hostile=part_hostile, shares=part_shares, restart=part_restart)
 
 if __name__ == "__main__":
     PARTS[sys.argv[2]]()
