@@ -10,6 +10,7 @@
 
 #include <sys/socket.h>
 
+#include "apps/node/lines.h"
 #include "apps/node/ports.h"
 #include "apps/node/serve.h"
 #include "control/lease/lease_text.h"
@@ -29,6 +30,7 @@ struct node_owner {
     uint32_t connections;
     struct node_share *shares; /* one for each core */
     /* serve.c's */
+    struct node_lines lines;    /* about its clients */
     struct node_budget service; /* its part of the thread's time */
     uint32_t turn;              /* whose connection is next, counted from the first */
     bool is_heard;              /* in this round */

@@ -16,7 +16,7 @@ enum { PORT_FREE = 0, PORT_LEASED = 1, PORT_HELD = 2 };
 
 enum { RECORD_BYTES = NODE_PORTS * 24 /* a line for each port: its user, itself, and 1 */ };
 
-void node_ports_record(const struct node_ports *ports)
+void node_ports_record(struct node_ports *ports)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -33,8 +33,11 @@ void node_ports_record(const struct node_ports *ports)
         fprintf(file, "%" PRIu32 " %" PRIu32 " %" PRIu32 "\n", (uint32_t)ports->users[port], port, next - port);
     }
     if (file == NULL || fclose(file) != 0 || !cw_settings_write_own(ports->record_path, text, bytes)) {
-        app_error("the list of leases cannot be written: a node that is started again will not keep their ports",
-                  ports->record_path, strerror(errno));
+        char where[sizeof(ports->record_path) + 64];
+        snprintf(where, sizeof(where), "%s: %s", ports->record_path, strerror(errno));
+        node_line(&ports->lines, cw_clock_ns(),
+                  "the list of leases cannot be written: a node that is started again will not keep their ports",
+                  where);
     }
     free(text);
 }

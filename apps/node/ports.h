@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "apps/node/crossing.h"
+#include "apps/node/lines.h"
 #include "apps/node/nic.h"
 #include "control/net/reservation.h"
 
@@ -25,6 +26,7 @@ struct node_ports {
     uint32_t each;                 /* of them, to a core (dataplane.h) */
     uint16_t next[NODE_CORES_MAX]; /* that is tried first: those that others had last come last again */
     uint64_t held_until_ns;
+    struct node_lines lines; /* about the record */
     uint8_t states[NODE_PORTS];
     uid_t users[NODE_PORTS]; /* of those that are leased or held */
 };
@@ -51,4 +53,4 @@ uint16_t node_ports_take(struct node_ports *ports, uid_t user, uint16_t wanted, 
 void node_ports_give(struct node_ports *ports, uint16_t first, uint32_t count, struct cw_reservation *reservation);
 
 /* Writes down which are leased, for a node that is started again. */
-void node_ports_record(const struct node_ports *ports);
+void node_ports_record(struct node_ports *ports);

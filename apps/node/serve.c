@@ -25,6 +25,7 @@ enum {
     SEND_BYTES = 32 << 10, /* of a client's answers in the kernel */
     STATUS_MAX = 4 << 20,  /* of one answer to `status` that waits for its client */
     TIDY_NS = 1000000000,  /* between two looks at what nobody asks for */
+    TIDY_ENDS = 16,        /* clients that one look ends: each takes a file's writing */
     GUARD_NS = 10000000,   /* the longest that a descriptor which a client has sent keeps the thread */
     SERVICE_FACTOR = 2,    /* a user may have one part of so many of the thread's time */
     SERVICE_BURST_NS = 100000000,
@@ -334,10 +335,12 @@ static bool client_take(struct serve *serve)
     return true;
 }
 
-/* A client that writes nonsense into its own memory is served no more. */
-static void broken_end(struct serve *serve, struct node_dataplane *dataplane)
+/* A client that writes nonsense into its own memory is served no more: up to `most` of them. Returns how many. */
+static uint32_t broken_end(struct serve *serve, struct node_dataplane *dataplane, uint32_t most)
 {
-    for (const struct node_lease *lease; (lease = node_lease_broken(dataplane)) != NULL;) {
+    const struct node_lease *lease;
+    uint32_t ended = 0;
+    while (ended < most && (lease = node_lease_broken(dataplane)) != NULL) {
         uint32_t at = 0;
         while (serve->clients[at]->lease != lease) {
             at++;
@@ -345,9 +348,12 @@ static void broken_end(struct serve *serve, struct node_dataplane *dataplane)
         char where[64];
         snprintf(where, sizeof(where), "process %d of user %u", serve->clients[at]->whose.pid,
                  serve->clients[at]->whose.uid);
-        app_error("the rings of a lease make no sense: it is over", where, NULL);
+        node_line(&serve->clients[at]->owner->lines, cw_clock_ns(), "the rings of a lease make no sense: it is over",
+                  where);
         client_end(serve, at);
+        ended++;
     }
+    return ended;
 }
 
 /* ---- rounds ---- */
@@ -405,18 +411,22 @@ static uint64_t set_fill(const struct serve *serve, struct pollfd *set, uint64_t
     return until_ns;
 }
 
-/* Who does not take its answer goes; so do leases whose memory makes no sense, and next hops that nobody wants. */
-static void tidy(struct serve *serve, uint64_t now_ns)
+/* Who does not take its answer goes; so do leases whose memory makes no sense, and next hops that nobody wants. False:
+ * there is more to do, after a round for those who wait. */
+static bool tidy(struct serve *serve, uint64_t now_ns)
 {
-    for (uint32_t i = serve->client_count; i-- > 0;) {
+    uint32_t ended = 0;
+    for (uint32_t i = serve->client_count; i-- > 0 && ended < TIDY_ENDS;) {
         if (serve->clients[i]->rest != NULL && now_ns > serve->clients[i]->rest_ns + REST_NS) {
             client_end(serve, i);
+            ended++;
         }
     }
     for (uint32_t core = 0; core < serve->config->core_count; core++) {
-        broken_end(serve, serve->config->dataplanes[core]);
+        ended += broken_end(serve, serve->config->dataplanes[core], TIDY_ENDS - ended);
     }
     node_hops_turn(serve->hops, now_ns);
+    return ended < TIDY_ENDS;
 }
 
 static void clients_serve(struct serve *serve, const struct app_signals *signals, const sigset_t *before)
@@ -440,8 +450,7 @@ static void clients_serve(struct serve *serve, const struct app_signals *signals
         }
         now_ns = cw_clock_ns();
         if (now_ns >= tidy_ns) {
-            tidy(serve, now_ns);
-            tidy_ns = now_ns + TIDY_NS;
+            tidy_ns = tidy(serve, now_ns) ? now_ns + TIDY_NS : now_ns;
         }
     }
 }

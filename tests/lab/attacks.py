@@ -77,6 +77,19 @@ def rings():
         client.close()
 
 
+def lines_said():
+    """A thousand such leases: what the node says of them, and nobody reads, would fill a pipe."""
+    for _ in range(3):
+        clients = [Client(1) for _ in range(400)]
+        for client in clients:
+            client.leased()
+            client.write(1000)
+        for client in clients:
+            expect(client.line.recv(100) == b"", "the lease is over")
+            client.close()
+    answered()
+
+
 def flood():
     """Eight leases whose rings are full of frames that are refused, or that are for nobody on this host. The node looks at a bounded number in a second."""
     clients = [Client(1024) for _ in range(8)]
