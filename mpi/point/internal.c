@@ -67,7 +67,7 @@ int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits)
 static bool is_drained(void *context)
 {
     const struct mpi_comm *comm = context;
-    return comm->references == 1 + mpi_requests_resting(comm);
+    return comm->references == 1 + comm->open_groups + mpi_requests_resting(comm);
 }
 
 static void drain_describe(void *context, struct mpi_said *said)

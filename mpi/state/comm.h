@@ -21,9 +21,10 @@ struct mpi_topology; /* communicator/topology.h */
 
 struct mpi_comm {
     MPI_Comm handle;
-    uint32_t references; /* the handle, and requests under way */
-    bool is_freed;       /* the handle is gone */
-    uint64_t context;    /* of messages; collectives use the same number with the highest bit set */
+    uint32_t references;  /* the handle, requests, and open groups */
+    uint32_t open_groups; /* of the references: MPIX_Scatterv_groups, by which nothing is under way */
+    bool is_freed;        /* the handle is gone */
+    uint64_t context;     /* of messages; collectives use the same number with the highest bit set */
     struct mpi_group *group;
     int rank;
     int size;

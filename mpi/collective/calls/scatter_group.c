@@ -84,6 +84,7 @@ static void group_free(struct mpi_scatter_group *group)
     if (group->members != NULL) {
         mpi_comm_forget(group->members);
     }
+    group->parent->open_groups--;
     mpi_comm_release(group->parent);
     free(group->ranks);
     free(group->bytes);
@@ -101,6 +102,7 @@ static struct mpi_scatter_group *group_make(struct mpi_comm *comm, int root, con
     made->ranks = malloc((size_t)comm->size * sizeof(*made->ranks));
     made->bytes = malloc((size_t)comm->size * sizeof(*made->bytes));
     mpi_comm_retain(comm);
+    comm->open_groups++;
     if (made->ranks == NULL || made->bytes == NULL) {
         group_free(made);
         return NULL;

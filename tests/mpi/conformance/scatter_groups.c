@@ -29,7 +29,7 @@ struct group {
 };
 
 /* Every second rank or so gets nothing; blocks lie apart, in falling order. */
-static void group_open(struct group *group, int most)
+static void group_open(struct group *group, int most, MPI_Comm comm)
 {
     int at = 0;
     group->root = drawn(expect_size);
@@ -39,9 +39,8 @@ static void group_open(struct group *group, int most)
         at += group->counts[rank] + drawn(3);
     }
     /* counts are significant at the root only */
-    int code =
-        MPIX_Scatterv_open_group(expect_rank == group->root ? group->counts : NULL, MPI_INT, group->counts[expect_rank],
-                                 MPI_INT, group->root, MPI_COMM_WORLD, &group->handle);
+    int code = MPIX_Scatterv_open_group(expect_rank == group->root ? group->counts : NULL, MPI_INT,
+                                        group->counts[expect_rank], MPI_INT, group->root, comm, &group->handle);
     EXPECT_EQUAL(code, MPI_SUCCESS);
     EXPECT(group->handle != MPIX_SCATTERV_GROUP_NULL);
 }
@@ -77,7 +76,7 @@ static void groups_are_used(void)
     static const int sizes[] = {1, 20, 500, COUNT_MAX};
     struct group groups[GROUPS];
     for (int i = 0; i < GROUPS; i++) {
-        group_open(&groups[i], sizes[i % 4]);
+        group_open(&groups[i], sizes[i % 4], MPI_COMM_WORLD);
     }
     for (int round = 0; round < 40; round++) {
         group_move(&groups[drawn(GROUPS)], round, round % 5 == 0);
@@ -87,6 +86,24 @@ static void groups_are_used(void)
         EXPECT_EQUAL(MPIX_Scatterv_close_group(&groups[i].handle), MPI_SUCCESS);
         EXPECT(groups[i].handle == MPIX_SCATTERV_GROUP_NULL);
         EXPECT_CLASS(MPIX_Scatterv_close_group(&copy), MPI_ERR_ARG); /* twice */
+    }
+}
+
+/* MPI_Comm_disconnect and MPI_Comm_free wait for no group of the communicator, and groups go on without it. */
+static void groups_outlive_communicators(void)
+{
+    struct group groups[2];
+    MPI_Comm copies[2];
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
+        group_open(&groups[i], COUNT_MAX, copies[i]);
+        group_move(&groups[i], 50 + i, 0);
+    }
+    EXPECT_EQUAL(MPI_Comm_disconnect(&copies[0]), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_free(&copies[1]), MPI_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        group_move(&groups[i], 52 + i, 1);
+        EXPECT_EQUAL(MPIX_Scatterv_close_group(&groups[i].handle), MPI_SUCCESS);
     }
 }
 
@@ -203,6 +220,7 @@ int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
     groups_are_used();
+    groups_outlive_communicators();
     derived_types();
     what_is_wrong();
     one_is_wrong_once();
