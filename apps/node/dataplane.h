@@ -66,6 +66,8 @@ struct node_lease {
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    uint32_t left_count; /* of all groups that it has left; the last ones: */
+    uint8_t left[CW_CABLE_GROUPS_MAX][6];
     struct node_counters counters;
     struct node_counters shown; /* written by node_leases_count */
 };

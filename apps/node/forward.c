@@ -168,14 +168,25 @@ static void groups_renew(struct node_dataplane *dataplane, struct node_lease *le
 
 enum frame_fate { FRAME_REFUSED, FRAME_STAYS, FRAME_LEAVES };
 
-/* Who is a member may report it. A leave goes out if nobody here is one any more: it would take the group from the
- * others. */
+/* Whether it is one of the groups that the lease has left last. */
+static bool has_left(const struct node_lease *lease, const uint8_t mac[6])
+{
+    for (uint32_t i = 0; i < CW_CABLE_GROUPS_MAX && i < lease->left_count; i++) {
+        if (memcmp(lease->left[i], mac, 6) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who is a member may report it. A leave of one that was goes out if nobody here is one any more: it would take the group
+ * from the others. */
 static enum frame_fate report_sort(struct node_dataplane *dataplane, struct node_lease *lease,
                                    const struct node_report *report, uint64_t now_ns)
 {
     groups_renew(dataplane, lease, now_ns); /* it has just joined or left */
     if (report->has_left) {
-        return has_member(dataplane, report->group) ? FRAME_STAYS : FRAME_LEAVES;
+        return !has_left(lease, report->group) || has_member(dataplane, report->group) ? FRAME_STAYS : FRAME_LEAVES;
     }
     return is_member(lease, report->group) ? FRAME_LEAVES : FRAME_REFUSED;
 }
@@ -204,8 +215,8 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
     struct node_lease *to = lease_at(dataplane, packet.to_port);
     if (to != NULL) {
         lease_give(to, data, length);
-    } else if (!frame_cross(dataplane, packet.to_port, data, length)) {
-        return FRAME_REFUSED; /* nobody has that port */
+    } else {
+        (void)frame_cross(dataplane, packet.to_port, data, length); /* or nobody has that port, any more perhaps */
     }
     *copies = 1;
     return FRAME_STAYS;
@@ -480,6 +491,7 @@ static void groups_set(struct node_dataplane *dataplane, struct node_lease *leas
     for (uint32_t i = lease->group_count; i-- > 0;) {
         if (!has_group(groups, count, lease->groups[i])) {
             (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[i]);
+            memcpy(lease->left[lease->left_count++ % CW_CABLE_GROUPS_MAX], lease->groups[i], 6);
             memmove(lease->groups[i], lease->groups[--lease->group_count], 6);
             share->group_count--;
             changes++;

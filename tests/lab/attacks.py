@@ -10,8 +10,8 @@ import struct
 import sys
 import time
 
-from tenant import (GROUPS, HANG_S, Client, Place, answered, ask, become, connected, exit_code, expect, igmp_frame,
-                         memory_of, own, place, probed, status, udp_frame, v6_frame)
+from tenant import (HANG_S, Client, Place, answered, ask, become, connected, exit_code, expect, igmp_frame, memory_of,
+                    own, place, probed, report_frame, status, udp_frame, v6_frame)
 from expectation import wait_until as soon  # found by tenant
 
 # ---- attacks ----
@@ -165,6 +165,9 @@ def addresses():
     for client in clients:
         expect(client.line.recv(4096).startswith(b"hops "), "each is answered")
     expect(soon(lambda: re.fullmatch("hops ([0-9a-f]{2}:){5}[0-9a-f]{2}", clients[0].ask(f"hops {Place.other}"))), f"{Place.other} is found")
+    for _ in range(100):  # half a second: the node asks the kernel again and again
+        expect(":" in clients[0].ask(f"hops {Place.other}"), f"{Place.other} stays known")
+        time.sleep(0.005)
     for client in clients:
         client.close()
 
@@ -187,14 +190,21 @@ def groups():
     client.leased()
     begin, version = time.monotonic(), 0
     while time.monotonic() < begin + 1:
-        version += 2
-        rows = b"".join(bytes.fromhex("01005e") + struct.pack(">I", version * 64 + k)[1:] for k in range(64)) if version % 4 else b""
-        client.words[GROUPS // 4] = version - 1
-        client.map[GROUPS + 8:GROUPS + 8 + len(rows)] = rows
-        client.words[GROUPS // 4 + 1] = len(rows) // 6
-        client.words[GROUPS // 4] = version
+        version += 1
+        client.groups_set([f"239.{version % 256}.{k}.{k}" for k in range(64)] if version % 2 else [])
         time.sleep(0.0005)
     answered()
+    client.close()
+
+
+def leaves():
+    """A leave of a group that the lease was in goes out, and none of another group. (The node owns 10.77.0.101.)"""
+    client = Client()
+    client.leased()
+    for at, (group, has_left, members) in enumerate((("239.1.2.3", True, ()), ("239.1.2.4", False, ("239.1.2.4",)), ("239.1.2.4", True, ()))):
+        client.groups_set(members)
+        client.send(report_frame(group, has_left, "10.77.0.101"), at=at)
+        expect(soon(lambda: client.consumed() == at + 1), f"report {at} is taken")
     client.close()
 
 
