@@ -12,6 +12,8 @@
 #include "dataplane/status.h"
 #include "dataplane/wire/wire.h"
 
+static const double SLOWER = 1.1; /* times as long: more than measurements differ */
+
 enum {
     BURST = 32,
     PORT = CW_UDP_PORT,
@@ -230,6 +232,10 @@ static void measure_row(struct bench *bench, struct app_report *report, const st
         }
         bench_series_add(&off, off_ns);
         bench_series_add(&on, on_ns);
+    }
+    if (on.count > 0 && bench_series_median(on) > SLOWER * bench_series_median(off)) {
+        note = bench->device.simulator == NULL ? "slower here when on"
+                                               : "simulated: slower when on, since a core does the NIC's work";
     }
     row_print(report, said, software, off, on, note);
 }

@@ -62,6 +62,9 @@ with tempfile.TemporaryDirectory() as folder:
     expect(len(figures) == 2 and all(line[key] > 0 for line in figures for key in ("latency_p50_ns", "goodput_bps", "rate_alone_puts_per_s")),
            f"no figure is made of nothing: {result}")
 
+    result = bench(path, "--rdma", "nosuch")
+    expect(result.returncode == 3 and "nosuch" in result.stderr and result.stderr.count("\n") == 1, f"an RDMA device that is not there, in one line: {result}")
+
     # Two hosts.
     ends = ["--device", devices[0], "--peer-device", devices[1]]
     here = script(folder, "here", "shift", 'exec sh -c "$1"')

@@ -10,6 +10,7 @@
 #include "apps/bench/processes/raw.h"
 #include "apps/bench/processes/testpmd.h"
 #include "apps/cli/cli.h"
+#include "dataplane/verbs/device.h"
 #include "dataplane/wire/wire.h"
 
 enum { REGION_BYTES = 256 << 20, RAW_REGION_BYTES = 1 << 20, RAW_SMALL_FRAME_BYTES = 64 };
@@ -337,12 +338,26 @@ static int run_testpmd(const struct bench_put_options *options, enum bench_fabri
     return APP_EXIT_SUCCESS;
 }
 
+/* Whether the RDMA device is there, before each process would say that it is not. */
+static int rdma_check(const struct bench_put_options *options)
+{
+    const struct cw_verbs_config config = {.name = options->rdma};
+    struct cw_verbs_port port;
+    char error[CW_VERBS_ERROR_BYTES];
+    int status = options->rdma == NULL ? CW_OK : cw_verbs_find(&config, &port, error, sizeof(error));
+    return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, "--rdma");
+}
+
 int bench_put_real(const struct bench_put_options *options)
 {
     enum bench_fabric_kind kind = BENCH_FABRIC_DEVICES;
     struct bench_mirror mirror = {.host = options->host, .launcher = options->launcher};
     bool has_mirror = options->host != NULL || options->is_member;
     int code = options->devices[1] != NULL ? APP_EXIT_SUCCESS : parse_fabric(options->fabric, &kind);
+    code = code == APP_EXIT_SUCCESS ? rdma_check(options) : code;
+    if (code != APP_EXIT_SUCCESS) {
+        return code;
+    }
     if (options->is_member) {
         code = bench_mirror_files(&mirror);
     } else if (options->host != NULL && !bench_mirror_command(&mirror, options)) {
