@@ -41,14 +41,21 @@ struct node_counters {
 #define NODE_REFUSAL_NS      1000000ull   /* a lease waits so long after a frame that is refused or is for nobody */
 #define NODE_GROUP_CHANGE_NS 1000000ull   /* a group that is joined or left costs so much of the user's budget */
 #define NODE_GROUP_BURST_NS  128000000ull /* ... which lets so much be owed */
-enum { NODE_USER_GROUPS_MAX = 256 /* memberships of all leases of a user, on a thread */ };
+/* Groups of a user: three quarters of those that a port has room for (CW_PORT_ETHDEV_GROUPS_MAX), a part to each thread. */
+enum { NODE_USER_GROUPS_MAX = 96 };
+
+struct node_user_group {
+    uint8_t mac[6];
+    uint32_t leases; /* that are in it */
+};
 
 /* A user's part of the NIC. */
 struct node_share {
     struct node_turn turn; /* first */
     struct node_budget refusals, group_changes;
-    uint32_t group_count;    /* of all its leases */
-    struct node_round round; /* of its leases */
+    uint32_t group_count;
+    struct node_user_group groups[NODE_USER_GROUPS_MAX]; /* of all its leases */
+    struct node_round round;                             /* of its leases */
     struct node_turn *turns[NODE_LEASES_MAX];
 };
 
@@ -66,6 +73,7 @@ struct node_lease {
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    bool lacks_groups;   /* some of its list are not in `groups`, since its user has too many */
     uint32_t left_count; /* of all groups that it has left; the last ones: */
     uint8_t left[CW_CABLE_GROUPS_MAX][6];
     struct node_counters counters;

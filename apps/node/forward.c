@@ -482,32 +482,73 @@ static bool has_group(const uint8_t (*groups)[6], uint32_t count, const uint8_t 
     return false;
 }
 
+static struct node_user_group *user_group(struct node_share *share, const uint8_t mac[6])
+{
+    for (uint32_t i = 0; i < share->group_count; i++) {
+        if (memcmp(share->groups[i].mac, mac, 6) == 0) {
+            return &share->groups[i];
+        }
+    }
+    return NULL;
+}
+
+static bool user_has_room(const struct node_dataplane *dataplane, const struct node_share *share)
+{
+    return share->group_count < NODE_USER_GROUPS_MAX / dataplane->config.count;
+}
+
+static void group_leave(struct node_dataplane *dataplane, struct node_lease *lease, uint32_t at)
+{
+    struct node_share *share = lease->share;
+    struct node_user_group *group = user_group(share, lease->groups[at]);
+    (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[at]);
+    memcpy(lease->left[lease->left_count++ % CW_CABLE_GROUPS_MAX], lease->groups[at], 6);
+    memmove(lease->groups[at], lease->groups[--lease->group_count], 6);
+    if (--group->leases == 0) {
+        *group = share->groups[--share->group_count];
+    }
+}
+
+/* False: its user has too many. */
+static bool group_join(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t mac[6])
+{
+    struct node_share *share = lease->share;
+    struct node_user_group *group = user_group(share, mac);
+    if (group == NULL && !user_has_room(dataplane, share)) {
+        return false;
+    }
+    if (!group_change(dataplane, NODE_CROSSING_JOIN, mac)) {
+        return true;
+    }
+    memcpy(lease->groups[lease->group_count++], mac, 6);
+    if (group == NULL) {
+        group = &share->groups[share->group_count++];
+        *group = (struct node_user_group){.leases = 0};
+        memcpy(group->mac, mac, 6);
+    }
+    group->leases++;
+    return true;
+}
+
 /* Only what has changed is joined and left, and what has gone makes room first. */
 static void groups_set(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t (*groups)[6],
                        uint32_t count, uint64_t now_ns)
 {
-    struct node_share *share = lease->share;
     uint32_t changes = 0;
     for (uint32_t i = lease->group_count; i-- > 0;) {
         if (!has_group(groups, count, lease->groups[i])) {
-            (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[i]);
-            memcpy(lease->left[lease->left_count++ % CW_CABLE_GROUPS_MAX], lease->groups[i], 6);
-            memmove(lease->groups[i], lease->groups[--lease->group_count], 6);
-            share->group_count--;
+            group_leave(dataplane, lease, i);
             changes++;
         }
     }
-    for (uint32_t i = 0; i < count && share->group_count < NODE_USER_GROUPS_MAX; i++) {
-        if (!is_group(groups[i]) || is_member(lease, groups[i])) {
-            continue;
-        }
-        changes++;
-        if (group_change(dataplane, NODE_CROSSING_JOIN, groups[i])) {
-            memcpy(lease->groups[lease->group_count++], groups[i], 6);
-            share->group_count++;
+    lease->lacks_groups = false;
+    for (uint32_t i = 0; i < count && !lease->lacks_groups; i++) {
+        if (is_group(groups[i]) && !is_member(lease, groups[i])) {
+            lease->lacks_groups = !group_join(dataplane, lease, groups[i]);
+            changes += !lease->lacks_groups;
         }
     }
-    node_budget_charge(&share->group_changes, now_ns, changes * NODE_GROUP_CHANGE_NS);
+    node_budget_charge(&lease->share->group_changes, now_ns, changes * NODE_GROUP_CHANGE_NS);
     members_count(dataplane);
 }
 
@@ -517,6 +558,10 @@ static void groups_renew(struct node_dataplane *dataplane, struct node_lease *le
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
     if (!node_budget_may(&lease->share->group_changes, now_ns, NODE_GROUP_BURST_NS)) {
         return;
+    }
+    if (lease->lacks_groups && user_has_room(dataplane, lease->share)) {
+        lease->groups_version =
+            UINT32_MAX; /* others of the user have left some: those of the list are looked at again */
     }
     uint32_t count = cw_cable_groups(lease->cable, &lease->groups_version, groups);
     if (count != UINT32_MAX) {

@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-from tenant import (HANG_S, Client, Place, answered, ask, become, connected, exit_code, expect, igmp_frame, memory_of,
+from tenant import (HANG_S, Client, Place, answered, ask, become, connected, exit_code, expect, group_mac, igmp_frame, memory_of,
                     own, place, probed, report_frame, status, udp_frame, v6_frame)
 from expectation import wait_until as soon  # found by tenant
 
@@ -195,6 +195,26 @@ def groups():
         time.sleep(0.0005)
     answered()
     client.close()
+
+
+def crowded_groups():
+    """More groups than a user may have, though the node's port has room. When some are left, others that wait get their place."""
+    clients, wanted = [Client() for _ in range(2)], [[f"239.7.{client}.{k}" for k in range(64)] for client in range(2)]
+
+    def joined(client):
+        with open("/proc/net/dev_mcast", "rb") as file:  # without an encoding: its module is closed to this user
+            there = set(re.findall(rb"01005e07[0-9a-f]{4}", file.read()))
+        return sum(group_mac(group).hex().encode() in there for group in wanted[client])
+
+    for client, groups in zip(clients, wanted):
+        client.leased()
+        client.groups_set(groups)
+        answered()
+    expect(soon(lambda: joined(0) + joined(1) == 96), f"a user is in 96 groups: {joined(0)}, {joined(1)}")
+    full = 0 if joined(0) == 64 else 1
+    clients[full].close()
+    expect(soon(lambda: joined(1 - full) == 64 and joined(full) == 0), f"the other one is in all of its groups: {joined(0)}, {joined(1)}")
+    clients[1 - full].close()
 
 
 def leaves():

@@ -378,7 +378,7 @@ def part_users():
         expect(page.count("causeway_node_send_bytes_total{job=") == 2 and "causeway_node_leases{nic=\"eth0\"} 2\n" in page, f"a page for Prometheus: {page}")
         expect(len(leases) == 2 and {each["rank"] for each in leases} == {0, 1}, f"two leases: {leases}")
         expect(len({each["port"] for each in leases}) == 2 and {each["user"] for each in leases} != {0}, f"ports of their own, of that user: {leases}")
-        for name in ("lines", "frames", "rings", "lines_said", "flood", "descriptors", "addresses", "ports", "groups", "readers", "connections"):
+        for name in ("lines", "frames", "rings", "lines_said", "flood", "descriptors", "addresses", "ports", "groups", "crowded_groups", "readers", "connections"):
             attack(lab, nodes[0], "daemon", name)
             expect(job.poll() is None, f"{name}: the job of another user runs on")
         os.killpg(job.pid, signal.SIGTERM)
