@@ -73,7 +73,8 @@ struct node_lease {
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
-    bool lacks_groups;   /* some of its list are not in `groups`, since its user has too many */
+    bool lacks_groups; /* some of its list are not in `groups`: its user, or the port, has too many */
+    uint64_t groups_retry_ns;
     uint32_t left_count; /* of all groups that it has left; the last ones: */
     uint8_t left[CW_CABLE_GROUPS_MAX][6];
     struct node_counters counters;

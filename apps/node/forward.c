@@ -6,7 +6,8 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/limits.h"
 
-#define FULL_RETRY_NS 20000ull
+#define FULL_RETRY_NS   20000ull
+#define GROUPS_RETRY_NS 1000000000ull
 
 enum { FRAME_BYTES_MIN = 60 /* Ethernet's, without the checksum */ };
 
@@ -179,8 +180,8 @@ static bool has_left(const struct node_lease *lease, const uint8_t mac[6])
     return false;
 }
 
-/* Who is a member may report it. A leave of one that was goes out if nobody here is one any more: it would take the group
- * from the others. */
+/* A report of a group leaves the host if the lease is a member. A leave report does if the lease was a member and no
+ * lease of this host is one now. */
 static enum frame_fate report_sort(struct node_dataplane *dataplane, struct node_lease *lease,
                                    const struct node_report *report, uint64_t now_ns)
 {
@@ -216,7 +217,7 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
     if (to != NULL) {
         lease_give(to, data, length);
     } else {
-        (void)frame_cross(dataplane, packet.to_port, data, length); /* or nobody has that port, any more perhaps */
+        (void)frame_cross(dataplane, packet.to_port, data, length); /* dropped if no rank has the port */
     }
     *copies = 1;
     return FRAME_STAYS;
@@ -229,7 +230,8 @@ static void frame_charge(struct node_dataplane *dataplane, struct node_lease *le
     struct node_share *share = lease->share;
     uint32_t bytes = length + CW_ETHERNET_OVERHEAD_BYTES;
     node_meter_charge(&dataplane->meter, now_ns, bytes);
-    for (uint32_t moves = copies + (fate != FRAME_STAYS); moves > 0; moves--) {
+    uint32_t moves = copies + (fate != FRAME_STAYS);
+    for (moves = moves > 0 ? moves : 1; moves > 0; moves--) { /* one that goes nowhere has cost a look */
         node_turn_charge(&share->turn, now_ns, bytes);
         node_turn_charge(&lease->turn, now_ns, bytes);
     }
@@ -509,16 +511,17 @@ static void group_leave(struct node_dataplane *dataplane, struct node_lease *lea
     }
 }
 
-/* False: its user has too many. */
-static bool group_join(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t mac[6])
+enum join { JOIN_DONE, JOIN_REFUSED /* by the port */, JOIN_TOO_MANY /* groups of the user */ };
+
+static enum join group_join(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t mac[6])
 {
     struct node_share *share = lease->share;
     struct node_user_group *group = user_group(share, mac);
     if (group == NULL && !user_has_room(dataplane, share)) {
-        return false;
+        return JOIN_TOO_MANY;
     }
     if (!group_change(dataplane, NODE_CROSSING_JOIN, mac)) {
-        return true;
+        return JOIN_REFUSED;
     }
     memcpy(lease->groups[lease->group_count++], mac, 6);
     if (group == NULL) {
@@ -527,7 +530,7 @@ static bool group_join(struct node_dataplane *dataplane, struct node_lease *leas
         memcpy(group->mac, mac, 6);
     }
     group->leases++;
-    return true;
+    return JOIN_DONE;
 }
 
 /* Only what has changed is joined and left, and what has gone makes room first. */
@@ -542,12 +545,14 @@ static void groups_set(struct node_dataplane *dataplane, struct node_lease *leas
         }
     }
     lease->lacks_groups = false;
-    for (uint32_t i = 0; i < count && !lease->lacks_groups; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (is_group(groups[i]) && !is_member(lease, groups[i])) {
-            lease->lacks_groups = !group_join(dataplane, lease, groups[i]);
-            changes += !lease->lacks_groups;
+            enum join join = group_join(dataplane, lease, groups[i]);
+            lease->lacks_groups = lease->lacks_groups || join != JOIN_DONE;
+            changes += join != JOIN_TOO_MANY;
         }
     }
+    lease->groups_retry_ns = now_ns + GROUPS_RETRY_NS;
     node_budget_charge(&lease->share->group_changes, now_ns, changes * NODE_GROUP_CHANGE_NS);
     members_count(dataplane);
 }
@@ -559,9 +564,8 @@ static void groups_renew(struct node_dataplane *dataplane, struct node_lease *le
     if (!node_budget_may(&lease->share->group_changes, now_ns, NODE_GROUP_BURST_NS)) {
         return;
     }
-    if (lease->lacks_groups && user_has_room(dataplane, lease->share)) {
-        lease->groups_version =
-            UINT32_MAX; /* others of the user have left some: those of the list are looked at again */
+    if (lease->lacks_groups && now_ns >= lease->groups_retry_ns) {
+        lease->groups_version = UINT32_MAX; /* tries again: there may be room now */
     }
     uint32_t count = cw_cable_groups(lease->cable, &lease->groups_version, groups);
     if (count != UINT32_MAX) {

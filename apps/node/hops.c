@@ -275,7 +275,7 @@ void node_hops_turn(struct node_hops *hops, uint64_t now_ns)
             search_start(hops, hop->user, now_ns);
         }
         if (hop->state != HOP_FREE && hop->state != HOP_ASKING &&
-            unwanted_ns > (hop->state == HOP_KNOWN ? NODE_HOPS_KEEP_NS : NODE_HOPS_ABSENT_NS)) {
+            unwanted_ns > (hop->has_mac ? NODE_HOPS_KEEP_NS : NODE_HOPS_ABSENT_NS)) {
             hop_free(hops, hop);
         }
     }

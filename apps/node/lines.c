@@ -6,7 +6,7 @@
 
 #include "apps/cli/cli.h"
 
-/* A pipe that can be written to takes a line of up to PIPE_BUF bytes whole. */
+/* A pipe with room takes a line of up to PIPE_BUF bytes without waiting. */
 static bool has_room(void)
 {
     struct pollfd set = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -17,13 +17,13 @@ void node_line(struct node_lines *lines, uint64_t now_ns, const char *what, cons
 {
     char before[64] = "";
     if (!node_budget_may(&lines->budget, now_ns, (NODE_LINES - 1) * NODE_LINE_NS) || !has_room()) {
-        lines->left_out++;
+        lines->omitted++;
         return;
     }
-    if (lines->left_out > 0) {
-        snprintf(before, sizeof(before), "%u lines like this were left out", lines->left_out);
+    if (lines->omitted > 0) {
+        snprintf(before, sizeof(before), "%u similar lines were omitted", lines->omitted);
     }
     node_budget_charge(&lines->budget, now_ns, NODE_LINE_NS);
-    lines->left_out = 0;
+    lines->omitted = 0;
     app_error(what, where, before[0] != '\0' ? before : NULL);
 }

@@ -1,9 +1,10 @@
-/* lines: what a node that serves says on standard error.
+/* lines: the lines that a node writes to standard error while it serves clients.
  *
  * Invariants
- *  - Nobody who reads them slowly, or not at all, makes the node wait: a line for which there is no room now is left out.
- *  - Each sayer, which is a user, or a part of the node, gets NODE_LINES of them, and one more every NODE_LINE_NS. A line says how
- *    many were left out before it.
+ *  - A reader of standard error that is slow, or absent, does not make the node wait: a line without room is omitted.
+ *    (Where another process writes to the same pipe, that may fill it in between.)
+ *  - Each user, and each part of the node, may cause NODE_LINES lines, and one more every NODE_LINE_NS. The next line
+ *    gives the number of omitted lines.
  *
  * Thread: one, that of serve.h. */
 #pragma once
@@ -17,8 +18,8 @@ enum { NODE_LINES = 10 };
 
 struct node_lines {
     struct node_budget budget;
-    uint32_t left_out;
+    uint32_t omitted;
 };
 
-/* Says "causeway node: WHAT: WHERE", or counts the line. `lines` begins zeroed. */
+/* Writes "causeway node: WHAT: WHERE", or counts the line as omitted. `lines` is zeroed at first. */
 void node_line(struct node_lines *lines, uint64_t now_ns, const char *what, const char *where);

@@ -21,13 +21,13 @@
 #include "dataplane/status.h"
 
 enum {
-    ACCEPTS = 64,          /* in a round */
-    SEND_BYTES = 32 << 10, /* of a client's answers in the kernel */
-    STATUS_MAX = 4 << 20,  /* of one answer to `status` that waits for its client */
-    TIDY_NS = 1000000000,  /* between two looks at what nobody asks for */
-    TIDY_ENDS = 16,        /* clients that one look ends: each takes a file's writing */
-    GUARD_NS = 10000000,   /* the longest that a descriptor which a client has sent keeps the thread */
-    SERVICE_FACTOR = 2,    /* a user may have one part of so many of the thread's time */
+    ACCEPTS = 64,            /* in a round */
+    SEND_BYTES = 32 << 10,   /* of a client's answers in the kernel */
+    STATUS_MAX = 4 << 20,    /* of one answer to `status` that waits for its client */
+    TIDY_NS = 1000000000,    /* between two looks at what nobody asks for */
+    TIDY_WORK_NS = 10000000, /* after which a look leaves the rest for the next one, so that others are served */
+    GUARD_NS = 10000000,     /* the longest that a descriptor which a client has sent keeps the thread */
+    SERVICE_FACTOR = 2,      /* a user may have one part of so many of the thread's time */
     SERVICE_BURST_NS = 100000000,
 };
 #define REST_NS 10000000000ull /* a client that takes nothing of its answer for so long has gone */
@@ -335,12 +335,21 @@ static bool client_take(struct serve *serve)
     return true;
 }
 
-/* A client that writes nonsense into its own memory is served no more: up to `most` of them. Returns how many. */
-static uint32_t broken_end(struct serve *serve, struct node_dataplane *dataplane, uint32_t most)
+/* Ends a client, at the expense of its user. Returns the time. */
+static uint64_t client_end_charged(struct serve *serve, uint32_t at, uint64_t begin_ns)
+{
+    struct node_owner *owner = serve->clients[at]->owner;
+    client_end(serve, at);
+    uint64_t now_ns = cw_clock_ns();
+    node_budget_charge(&owner->service, now_ns, SERVICE_FACTOR * (now_ns - begin_ns));
+    return now_ns;
+}
+
+/* Ends clients whose rings are invalid, until `until_ns`. Returns the time. */
+static uint64_t broken_end(struct serve *serve, struct node_dataplane *dataplane, uint64_t now_ns, uint64_t until_ns)
 {
     const struct node_lease *lease;
-    uint32_t ended = 0;
-    while (ended < most && (lease = node_lease_broken(dataplane)) != NULL) {
+    while (now_ns < until_ns && (lease = node_lease_broken(dataplane)) != NULL) {
         uint32_t at = 0;
         while (serve->clients[at]->lease != lease) {
             at++;
@@ -348,12 +357,10 @@ static uint32_t broken_end(struct serve *serve, struct node_dataplane *dataplane
         char where[64];
         snprintf(where, sizeof(where), "process %d of user %u", serve->clients[at]->whose.pid,
                  serve->clients[at]->whose.uid);
-        node_line(&serve->clients[at]->owner->lines, cw_clock_ns(), "the rings of a lease make no sense: it is over",
-                  where);
-        client_end(serve, at);
-        ended++;
+        node_line(&serve->clients[at]->owner->lines, now_ns, "the rings of a lease make no sense: it is over", where);
+        now_ns = client_end_charged(serve, at, now_ns);
     }
-    return ended;
+    return now_ns;
 }
 
 /* ---- rounds ---- */
@@ -415,18 +422,17 @@ static uint64_t set_fill(const struct serve *serve, struct pollfd *set, uint64_t
  * there is more to do, after a round for those who wait. */
 static bool tidy(struct serve *serve, uint64_t now_ns)
 {
-    uint32_t ended = 0;
-    for (uint32_t i = serve->client_count; i-- > 0 && ended < TIDY_ENDS;) {
+    const uint64_t until_ns = now_ns + TIDY_WORK_NS;
+    for (uint32_t i = serve->client_count; i-- > 0 && now_ns < until_ns;) {
         if (serve->clients[i]->rest != NULL && now_ns > serve->clients[i]->rest_ns + REST_NS) {
-            client_end(serve, i);
-            ended++;
+            now_ns = client_end_charged(serve, i, now_ns);
         }
     }
     for (uint32_t core = 0; core < serve->config->core_count; core++) {
-        ended += broken_end(serve, serve->config->dataplanes[core], TIDY_ENDS - ended);
+        now_ns = broken_end(serve, serve->config->dataplanes[core], now_ns, until_ns);
     }
     node_hops_turn(serve->hops, now_ns);
-    return ended < TIDY_ENDS;
+    return now_ns < until_ns;
 }
 
 static void clients_serve(struct serve *serve, const struct app_signals *signals, const sigset_t *before)

@@ -6,6 +6,7 @@
 #include "mpi/communicator/topology.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/internal.h"
+#include "mpi/point/lost.h"
 #include "mpi/runtime/attribute.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
@@ -273,6 +274,7 @@ int mpi_comm_free(MPI_Comm *comm)
     if (code != MPI_SUCCESS) {
         return mpi_error(*comm, code, "an attribute's delete function failed");
     }
+    mpi_lost_tell(found);
     mpi_comm_forget(found);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

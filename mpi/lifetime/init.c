@@ -119,17 +119,19 @@ static void take_down(void *context, uint32_t rank, int status)
     mpi_collective_down(rank);
 }
 
-static void take_gave_up(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void take_abandon(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     (void)context, (void)lane_tag;
     int source;
-    const struct mpi_comm *comm = mpi_lost_take(data, bytes, &source);
-    if (comm != NULL) {
-        mpi_collective_lost(comm, source);
+    struct mpi_comm *comm = mpi_lost_take(data, bytes, &source);
+    if (comm == NULL) {
+        return;
     }
+    mpi_collective_lost(comm, source);
     if (comm == mpi_comm_world && cw_job_groups(mpi_process.job) != NULL) {
         cw_groups_down(cw_job_groups(mpi_process.job), rank);
     }
+    mpi_comm_release(comm);
 }
 
 static void parts_join(struct cw_job_handler *handler)
@@ -141,7 +143,7 @@ static void parts_join(struct cw_job_handler *handler)
     mpi_incoming_listen(&handler->path);
     mpi_exchange_listen(&handler->path);
     handler->path.down = take_down;
-    handler->path.listeners[MPI_SENT_GAVE_UP].message = take_gave_up;
+    handler->path.listeners[MPI_SENT_ABANDON].message = take_abandon;
     mpi_progress_add(mpi_exchange_turn);
     mpi_progress_add(mpi_point_turn);
 }
@@ -328,7 +330,7 @@ int mpi_finalize(void)
     if (code != MPI_SUCCESS) {
         return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");
     }
-    mpi_lost_tell();
+    mpi_lost_tell(NULL);
     mpi_buffered_finish();
     if (!nothing_waits(NULL)) {
         mpi_progress_until(nothing_waits, outbox_describe, NULL);
@@ -337,6 +339,10 @@ int mpi_finalize(void)
     mpi_replay_report();
     mpi_record_finish();
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
+    if (code != MPI_SUCCESS) {
+        mpi_lost_tell(NULL); /* a rank was lost since */
+        mpi_progress_until(nothing_waits, outbox_describe, NULL);
+    }
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_multicasts_finish();
     char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;

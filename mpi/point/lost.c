@@ -6,23 +6,24 @@
 #include <unistd.h>
 
 #include "control/job/job.h"
+#include "mpi/group/communicator.h"
 #include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/state/process.h"
 
 enum { HOST_BYTES = 65 /* of a name */ };
 
-/* Who has given which communicator up; also of communicators that this process has not made yet. */
-struct gave_up {
+/* A rank has abandoned a communicator, which this process may not have made yet. */
+struct abandoned {
     uint64_t context;
     int32_t source;
 };
 
-static struct gave_up *list;
+static struct abandoned *list;
 static uint32_t list_count;
 static uint32_t list_capacity;
 
-static bool has_given_up(const struct mpi_comm *comm, int rank)
+static bool has_abandoned(const struct mpi_comm *comm, int rank)
 {
     for (uint32_t i = 0; i < list_count; i++) {
         if (list[i].context == comm->context && (rank == list[i].source || rank == MPI_ANY_SOURCE)) {
@@ -43,7 +44,7 @@ bool mpi_lost(const struct mpi_comm *comm, int rank)
             return true;
         }
     }
-    return has_given_up(comm, rank);
+    return has_abandoned(comm, rank);
 }
 
 static void receive_fail(struct mpi_request *request)
@@ -62,7 +63,7 @@ static void numbered_fail(struct mpi_request *request)
     }
 }
 
-/* Who gives up still answers for what it has announced, but receives nothing more. */
+/* A rank that has abandoned the communicator still sends what it has announced, but receives nothing. */
 static void send_fail(struct mpi_request *request)
 {
     if (request->kind == MPI_REQUEST_SEND && mpi_lost(request->comm, request->peer)) {
@@ -112,21 +113,32 @@ void mpi_lost_down(uint32_t rank, int status)
     silence_tell(rank);
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, numbered_fail);
-    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+    struct mpi_comm *comm = mpi_comm_first(), *next;
+    if (comm != NULL) {
+        mpi_comm_retain(comm); /* a request that fails may be its last one */
+    }
+    for (; comm != NULL; comm = next) {
         mpi_match_each_from(comm, rank, receive_fail);
+        next = mpi_comm_after(comm);
+        if (next != NULL) {
+            mpi_comm_retain(next);
+        }
+        mpi_comm_release(comm);
     }
 }
 
-void mpi_lost_tell(void)
+void mpi_lost_tell(const struct mpi_comm *only)
 {
     if (!mpi_process.has_lost && mpi_process.lost_count == 0) {
         return;
     }
-    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+    for (const struct mpi_comm *comm = only != NULL ? only : mpi_comm_first(); comm != NULL;
+         comm = only != NULL ? NULL : mpi_comm_after((struct mpi_comm *)(uintptr_t)comm)) {
         const struct mpi_envelope envelope = {.context = comm->context, .source = comm->rank};
         for (int rank = 0; rank < comm->size; rank++) {
-            if (rank != comm->rank) { /* who cannot be told has ended, or finds this rank lost in its time */
-                (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_GAVE_UP),
+            if (rank !=
+                comm->rank) { /* a rank that cannot be notified has ended, or detects the loss of this rank itself */
+                (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON),
                                       &envelope, sizeof(envelope), NULL, 0, NULL);
             }
         }
@@ -137,14 +149,14 @@ static bool list_add(const struct mpi_envelope *envelope)
 {
     if (list_count == list_capacity) {
         uint32_t capacity = list_capacity == 0 ? 16 : 2 * list_capacity;
-        struct gave_up *grown = realloc(list, capacity * sizeof(*grown));
+        struct abandoned *grown = realloc(list, capacity * sizeof(*grown));
         if (grown == NULL) {
             return false;
         }
         list = grown;
         list_capacity = capacity;
     }
-    list[list_count++] = (struct gave_up){.context = envelope->context, .source = envelope->source};
+    list[list_count++] = (struct abandoned){.context = envelope->context, .source = envelope->source};
     return true;
 }
 
@@ -165,6 +177,7 @@ struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source)
     mpi_process.lost_count++;
     if (comm != NULL) {
         uint32_t rank = comm->group->ranks[envelope.source];
+        mpi_comm_retain(comm); /* a request that fails may be its last one */
         mpi_numbers_each_of(rank, send_fail);
         mpi_match_each_from(comm, rank, receive_fail);
     }

@@ -1,14 +1,15 @@
-/* lost: ranks from which nothing comes any more. A rank is lost if it is down, or if it has given up: it has lost
- * another rank and is in MPI_Finalize. Whoever waits for it gets an error of that class, too.
+/* lost: ranks from which no message arrives any more. A rank is lost if it is down, or if it has abandoned the
+ * communicator: it has lost another rank and is in MPI_Finalize. A call that waits for a lost rank ends with
+ * MPI_ERR_PROC_ABORTED.
  *
  * Purpose
- *   With errors that are returned (MPI_ERRORS_RETURN), a rank that has lost another one may end without the messages
- *   that a third rank waits for. It tells all ranks of its communicators when it gives up.
+ *   With MPI_ERRORS_RETURN, a rank that has lost another rank may end and never send the messages that a third rank
+ *   waits for. So it notifies all ranks of its communicators in MPI_Finalize.
  *
  * Invariants
- *   - A rank gives up one communicator after the other, each in the lane of that communicator: what it has sent before
- *     comes before.
- *   - No receive, send or probe waits for a lost rank, whether it began before or after.
+ *   - A notification is about one communicator and travels in the lane of that communicator, behind the messages that
+ *     the rank has sent there before.
+ *   - No receive, send or probe waits for a lost rank, whether the call began before or after the loss.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -21,15 +22,16 @@
 /* Whether `rank` of the communicator is lost. MPI_ANY_SOURCE: whether any of its ranks is. */
 bool mpi_lost(const struct mpi_comm *comm, int rank);
 
-/* A rank of MPI_COMM_WORLD is down (CW_ERROR_PEER_...): ends the job, or notes who is taken for dead and why, and fails
- * what needs that rank. */
+/* A rank of MPI_COMM_WORLD is down. `status` is CW_ERROR_PEER_RESTARTED, which ends the job, or the cause, which is
+ * printed. Fails the requests that need the rank. */
 void mpi_lost_down(uint32_t rank, int status);
 
-/* If a rank is lost, or a call of this process has ended with MPI_ERR_PROC_ABORTED: tells the others that this process gives
- * up. From MPI_Finalize. */
-void mpi_lost_tell(void);
-/* A rank has said so: fails what needs it. NULL, or the communicator that it has given up, and its rank there: collective
- * calls are the caller's to fail. */
+/* Abandons a communicator that is being freed, or all of them in MPI_Finalize (NULL), and notifies their ranks, if this
+ * process has lost a rank or a call has ended with MPI_ERR_PROC_ABORTED. */
+void mpi_lost_tell(const struct mpi_comm *only);
+/* Takes a notification and fails the requests that need its sender. Returns the communicator and sets *source to the
+ * sender's rank there, so that the caller can fail collective calls and then release it (mpi_comm_release). NULL: the communicator is not known here. */
 struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source);
 
+/* Frees all memory of this file, at the end of MPI_Finalize. */
 void mpi_lost_forget(void);

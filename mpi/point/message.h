@@ -22,7 +22,7 @@ enum mpi_message_kind {
     MPI_SENT_WANT = 9,     /* mpi_envelope, mpi_offer that registers nothing: wants MPI_SENT_CLEAR when it is matched */
     MPI_SENT_CLEAR = 10,   /* mpi_answer_to: send the data; status: the receive's number */
     MPI_SENT_DATA = 11,    /* mpi_answer_to: of the receive; then the data */
-    MPI_SENT_GAVE_UP = 12, /* mpi_envelope: its sender has given the communicator up (lost.h) */
+    MPI_SENT_ABANDON = 12, /* mpi_envelope: the sender has abandoned the communicator (lost.h) */
 };
 
 /* Who sent what to match; `source` is the sender's rank in the communicator. */

@@ -77,6 +77,6 @@ extern uint32_t mpi_outbox_waiting;
 /* A turn of all of point/ (progress.h). */
 uint32_t mpi_point_turn(void);
 
-/* Fills in who takes what comes from the paths, but for `down` and MPI_SENT_GAVE_UP: they are the caller's, who fails
- * collective calls, too (lost.h). */
+/* Fills in who takes what comes from the paths, but for `down` and MPI_SENT_ABANDON: the caller takes those,
+ * since they fail collective calls, too (lost.h). */
 void mpi_incoming_listen(struct cw_path_handler *handler);

@@ -112,6 +112,9 @@ int mpi_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
         return code;
     }
     *flag = source == MPI_PROC_NULL || probe_once(&probe);
+    if (!*flag && mpi_lost(probe.comm, source)) {
+        return mpi_request_raise_lost(comm, source);
+    }
     if (*flag) {
         probe_status(probe.found, status);
     }
@@ -158,6 +161,9 @@ int mpi_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
         return code;
     }
     *flag = source == MPI_PROC_NULL || probe_once(&probe);
+    if (!*flag && mpi_lost(probe.comm, source)) {
+        return mpi_request_raise_lost(comm, source);
+    }
     if (!*flag) {
         *message = MPI_MESSAGE_NULL;
         return MPI_SUCCESS;

@@ -46,7 +46,7 @@ void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_
     } else if (cw_paths_medium(mpi_process.paths, process) == CW_MEDIUM_NONE) {
         snprintf(text, bytes, "rank %d has ended, or is taken for dead", rank);
     } else {
-        snprintf(text, bytes, "rank %d cannot reach another rank any more, and has called MPI_Finalize", rank);
+        snprintf(text, bytes, "rank %d has lost another rank, and has abandoned the communicator", rank);
     }
 }
 

@@ -78,7 +78,7 @@ def rings():
 
 
 def lines_said():
-    """A thousand such leases: what the node says of them, and nobody reads, would fill a pipe."""
+    """Twelve hundred such leases: the node writes a few lines about them. A line about each would fill the pipe, which nobody reads."""
     for _ in range(3):
         clients = [Client(1) for _ in range(400)]
         for client in clients:
@@ -229,7 +229,7 @@ def leaves():
 
 
 def readers():
-    """A hundred connections that ask for the status of four hundred leases, and do not read it."""
+    """Sixty connections that ask for the status of four hundred leases, and do not read it."""
     clients = [Client() for _ in range(400)]
     leased = sum(client.lease().startswith("leased") for client in clients)
     asking = []

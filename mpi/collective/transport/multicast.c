@@ -231,7 +231,7 @@ static bool multicast_step(struct mpi_multicast *multicast)
 static bool peers_live(const struct mpi_comm *comm, const struct cw_transport_put *put)
 {
     for (uint32_t i = 0; i < put->peer_count; i++) {
-        if (cw_paths_medium(mpi_process.paths, comm->group->ranks[put->peers[i]]) == CW_MEDIUM_NONE) {
+        if (mpi_lost(comm, (int)put->peers[i])) {
             return false;
         }
     }

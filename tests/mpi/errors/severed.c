@@ -148,13 +148,25 @@ static void later_calls(void)
     fflush(stdout);
 }
 
-/* Calls that wait for one rank of the cluster, which has got an error and is in MPI_Finalize. */
+/* Waits for one rank of the cluster, which has got an error, frees the cluster and is in MPI_Finalize: some begin before it
+ * abandons its communicators, and some after. */
 static void waits_end(int partner, MPI_Comm cluster)
 {
-    enum { WAITS = 8 };
+    enum { BEFORE = 6, WAITS = BEFORE + 9 };
+    static int received[3], sent[NUMBERS];
     int codes[WAITS], flag = 0, ended = 0, class = 0, at = 0;
-    MPI_Request request;
+    MPI_Request before[BEFORE], request;
+    MPI_Irecv(&received[0], 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &before[0]);
+    MPI_Irecv(&received[1], 1, MPI_INT, MPI_ANY_SOURCE, 1, cluster, &before[1]);
+    MPI_Irecv(&received[2], 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &before[2]);
+    MPI_Issend(&rank, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &before[3]);
+    MPI_Isend(sent, NUMBERS, MPI_INT, partner, 1, MPI_COMM_WORLD, &before[4]);
+    MPI_Ibarrier(cluster, &before[5]);
     codes[at++] = MPI_Recv(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    while (at <= BEFORE) {
+        codes[at] = MPI_Wait(&before[at - 1], MPI_STATUS_IGNORE);
+        at++;
+    }
     codes[at++] = MPI_Recv(numbers, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     codes[at++] = MPI_Probe(partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     codes[at++] = MPI_Ssend(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD);
@@ -164,6 +176,9 @@ static void waits_end(int partner, MPI_Comm cluster)
     codes[at] = MPI_Irecv(numbers, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &request);
     while (codes[at] == MPI_SUCCESS && !flag) {
         codes[at] = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+    for (at++, codes[at] = MPI_SUCCESS, flag = 0; codes[at] == MPI_SUCCESS && !flag;) {
+        codes[at] = MPI_Iprobe(partner, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     }
     for (int i = 0; i < WAITS; i++) {
         MPI_Error_class(codes[i], &class);
@@ -205,7 +220,9 @@ int main(int argc, char **argv)
     }
     if (code != MPI_SUCCESS) {
         error_tell(code);
-        if (!is_given_up) {
+        if (is_given_up) {
+            MPI_Comm_free(&cluster);
+        } else {
             cluster_talk(cluster);
             later_calls();
         }
