@@ -75,8 +75,6 @@ struct node_lease {
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
     bool lacks_groups; /* some of its list are not in `groups`: its user, or the port, has too many */
     uint64_t groups_retry_ns;
-    uint32_t left_count; /* of all groups that it has left; the last ones: */
-    uint8_t left[CW_CABLE_GROUPS_MAX][6];
     struct node_counters counters;
     struct node_counters shown; /* written by node_leases_count */
 };

@@ -169,25 +169,14 @@ static void groups_renew(struct node_dataplane *dataplane, struct node_lease *le
 
 enum frame_fate { FRAME_REFUSED, FRAME_STAYS, FRAME_LEAVES };
 
-/* Whether it is one of the groups that the lease has left last. */
-static bool has_left(const struct node_lease *lease, const uint8_t mac[6])
-{
-    for (uint32_t i = 0; i < CW_CABLE_GROUPS_MAX && i < lease->left_count; i++) {
-        if (memcmp(lease->left[i], mac, 6) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A report of a group leaves the host if the lease is a member. A leave report does if the lease was a member and no
- * lease of this host is one now. */
+/* A report of a group leaves the host if the lease is a member. A leave report does if no lease of this host is one: it
+ * would take the group from the others. */
 static enum frame_fate report_sort(struct node_dataplane *dataplane, struct node_lease *lease,
                                    const struct node_report *report, uint64_t now_ns)
 {
     groups_renew(dataplane, lease, now_ns); /* it has just joined or left */
     if (report->has_left) {
-        return !has_left(lease, report->group) || has_member(dataplane, report->group) ? FRAME_STAYS : FRAME_LEAVES;
+        return has_member(dataplane, report->group) ? FRAME_STAYS : FRAME_LEAVES;
     }
     return is_member(lease, report->group) ? FRAME_LEAVES : FRAME_REFUSED;
 }
@@ -504,7 +493,6 @@ static void group_leave(struct node_dataplane *dataplane, struct node_lease *lea
     struct node_share *share = lease->share;
     struct node_user_group *group = user_group(share, lease->groups[at]);
     (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[at]);
-    memcpy(lease->left[lease->left_count++ % CW_CABLE_GROUPS_MAX], lease->groups[at], 6);
     memmove(lease->groups[at], lease->groups[--lease->group_count], 6);
     if (--group->leases == 0) {
         *group = share->groups[--share->group_count];

@@ -109,7 +109,7 @@ static struct hop *place_find(struct node_hops *hops, uid_t user)
     uint32_t asking = 0, own = 0;
     for (uint32_t i = 0; i < NODE_HOPS_MAX; i++) {
         struct hop *hop = &hops->hops[i];
-        asking += hop->user == user && hop->state != HOP_FREE && !hop->has_mac;
+        asking += hop->user == user && (hop->state == HOP_NEW || hop->state == HOP_ASKING || hop->state == HOP_ABSENT);
         if (hop->state == HOP_FREE) {
             empty = hop;
             continue;
@@ -200,8 +200,7 @@ static void search_start(struct node_hops *hops, uid_t user, uint64_t now_ns)
     }
     hops->thread_count--;
     for (uint32_t i = 0; i < search->count; i++) {
-        struct hop *hop = hop_find(hops, &search->found[i].ip);
-        hop_become(hop, hop->has_mac ? HOP_KNOWN : HOP_ABSENT, now_ns);
+        hop_become(hop_find(hops, &search->found[i].ip), HOP_ABSENT, now_ns);
     }
     free(search);
 }
@@ -246,7 +245,8 @@ bool node_hops_want(struct node_hops *hops, uid_t user, const struct cw_ip *ip, 
         hop->user = hop->state == HOP_NEW ? user : hop->user; /* whose thread looks for it: the other one may be busy */
         if ((hop->state == HOP_ABSENT && age_ns > NODE_HOPS_ABSENT_NS) ||
             (hop->state == HOP_KNOWN && nic->is_kernels && age_ns > NODE_HOPS_FRESH_NS)) {
-            hop->user = user; /* what was known counts until the search has ended */
+            hop->user = user;
+            hop->has_mac = false;
             hop_become(hop, HOP_NEW, now_ns);
         }
         if (nic->is_kernels) {
@@ -275,7 +275,7 @@ void node_hops_turn(struct node_hops *hops, uint64_t now_ns)
             search_start(hops, hop->user, now_ns);
         }
         if (hop->state != HOP_FREE && hop->state != HOP_ASKING &&
-            unwanted_ns > (hop->has_mac ? NODE_HOPS_KEEP_NS : NODE_HOPS_ABSENT_NS)) {
+            unwanted_ns > (hop->state == HOP_KNOWN ? NODE_HOPS_KEEP_NS : NODE_HOPS_ABSENT_NS)) {
             hop_free(hops, hop);
         }
     }

@@ -24,7 +24,7 @@
 enum { NODE_HOPS_MAX = 4096, NODE_HOPS_USER = 1024, NODE_HOPS_ASKING = 64, NODE_HOPS_THREADS = 16 };
 
 #define NODE_HOPS_ABSENT_NS 2000000000ull  /* an address that nobody answers for is not asked for again before */
-#define NODE_HOPS_FRESH_NS  100000000ull   /* what the kernel said is asked for anew after, and counts meanwhile */
+#define NODE_HOPS_FRESH_NS  100000000ull   /* what the kernel said is asked for anew after: routes change */
 #define NODE_HOPS_KEEP_NS   60000000000ull /* ... and forgotten, when nobody has wanted it for so long */
 
 struct node_hops;

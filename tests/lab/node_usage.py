@@ -25,8 +25,8 @@ from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, program
 SOCKET = "/tmp/node"
 ATTACKS, HOSTILE = (os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in ("attacks.py", "hostile.py"))
 NET = f"--net node:{SOCKET}"
-PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--window", "8", "--messages"]
-ENDLESS, SOME = "1000000", "2000"
+PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--window", "8", "--messages", "1000000"]  # for ever
+EXCHANGE = [*PAIRS[:-1], "2000"]
 HOSTILE_S, HOSTILE_SEED = float(os.environ.get("CW_TEST_SECONDS", "10")), int(os.environ.get("CW_TEST_SEED", "1"))
 HOSTILE_ROUND_S = 60  # of these, between those of an honest client
 KILLS = int(os.environ.get("CW_TEST_NODE_KILLS", "6"))
@@ -244,31 +244,6 @@ line.sendto(bytes([8, 0, 0xf7, 0xfd, 0, 1, 0, 1]), (sys.argv[1], 0))
 while line.recv(100)[20:28] != bytes([0, 0, 0xff, 0xfd, 0, 1, 0, 1]): pass"""
 
 
-# The first group whose leave (IGMPv2) comes to an interface.
-LEAVE = """
-import socket, sys
-heard = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x800))
-heard.bind((sys.argv[1], 0))
-print("ready", flush=True)
-while True:
-    frame = heard.recv(2000)
-    if len(frame) >= 46 and frame[23] == 2 and frame[38] == 0x17:
-        print(socket.inet_ntoa(frame[42:46]))
-        break
-"""
-
-
-def leaves_go(lab, node):
-    """Of the groups that a client says it has left, only that leaves the host in which it was."""
-    with subprocess.Popen([*lab.inside("net"), sys.executable, "-c", LEAVE, "q0"], stdout=subprocess.PIPE, text=True) as heard:
-        heard.stdout.readline()
-        links = json.loads(lab.run(node.name, ["ip", "-j", "link", "show", "nic"], stdout=subprocess.PIPE, text=True)[1])
-        attack(lab, node, "daemon", "leaves", mac=links[0]["address"])
-        is_heard = soon(lambda: heard.poll() is not None)
-        expect(is_heard and heard.stdout.read() == "239.1.2.4\n", "a leave of the group that the client was in, and of no other one")
-        heard.kill()
-
-
 def part_device():
     """A raw socket on a second interface, which has no address, stands for the NIC: the node answers for its address."""
     with Lab(2, keep=KEEP) as lab:
@@ -284,7 +259,6 @@ def part_device():
         well(lab, f"--explain {NET} --hosts h0:2,h1:2", programs["mpi_collective_random"], MULTICAST, r"group of MPI_COMM_WORLD: multicast\n")
         code, _, err = lab.run("h1", ["/usr/bin/python3", "-c", ECHO, "10.77.0.101"], stderr=subprocess.PIPE, text=True)
         expect(code == 0, f"the node answers echo requests: {code}: {err}")
-        leaves_go(lab, nodes[0])
         nodes_end(nodes)
 
 
@@ -302,19 +276,19 @@ def memories_of(node):
         return sum("/memfd:" in line for line in maps), int(re.search(r"VmRSS:\s+(\d+)", status.read())[1])
 
 
-def as_root(lab, node, program, *words, mac=None):
+def as_root(lab, node, program, *words):
     """A program of the node's host, next to the node: the start of it."""
     former, lab.user = lab.user, None
-    process = lab.start(node.name, [sys.executable, program, SOCKET, mac or lab.mac(0), lab.address(1), *words], stdout=subprocess.PIPE, text=True)
+    process = lab.start(node.name, [sys.executable, program, SOCKET, lab.mac(0), lab.address(1), *words], stdout=subprocess.PIPE, text=True)
     lab.user, node.is_lied_to = former, True
     return process
 
 
-def attack(lab, node, user, *names, mac=None):
+def attack(lab, node, user, *names):
     """What attacks.py does as a user of the node's host; afterwards the node has as many descriptors as before, and those of groups that the job has joined
     meanwhile."""
     before = descriptors_of(node) + 4
-    process = as_root(lab, node, ATTACKS, user, *names, mac=mac)
+    process = as_root(lab, node, ATTACKS, user, *names)
     out, code = process.communicate()[0], process.returncode
     print(out, end="", flush=True)
     expect(code == 0, f"{names} of {user}: {code}")
@@ -408,7 +382,7 @@ def next_to(lab, node, *words):
     """Jobs next to hostile.py, until that ends: how long the exchange of each took."""
     client, times = as_root(lab, node, HOSTILE, "daemon", *map(str, words)), []
     while client.poll() is None:
-        times.append(seconds_of(lab, start(lab, f"{NET} --hosts h0,h1", [*PAIRS, SOME])))
+        times.append(seconds_of(lab, start(lab, f"{NET} --hosts h0,h1", EXCHANGE)))
         if len(times) % 4 == 1:
             job = start(lab, f"{NET} --hosts h0:2,h1:2", programs["mpi_collective_random"], {**MULTICAST, "CW_CALLS": "50"})
             err = job.communicate()[1]
@@ -466,7 +440,7 @@ def part_shares():
             jobs = []
             for name in users:
                 lab.user = name
-                jobs.append(start(lab, f"{NET} --hosts {hosts[name]}", [*PAIRS, ENDLESS]))
+                jobs.append(start(lab, f"{NET} --hosts {hosts[name]}", PAIRS))
             lab.user = None
 
             def moved_since(before):

@@ -148,24 +148,8 @@ def igmp_frame(kind, group):
     return bytes.fromhex("01005e") + socket.inet_aton(group)[1:] + Place.mac + b"\x08\x00" + ip + bytes([kind, 0, 0, 0]) + socket.inet_aton(group) + bytes(14)
 
 
-def summed(data):
-    """The Internet checksum (RFC 1071)."""
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    total = (total & 0xffff) + (total >> 16)
-    return ~((total & 0xffff) + (total >> 16)) & 0xffff
-
-
 def group_mac(group):
     return bytes.fromhex("01005e") + bytes([socket.inet_aton(group)[1] & 0x7f]) + socket.inet_aton(group)[2:]
-
-
-def report_frame(group, has_left, source):
-    """An IGMPv2 report or leave as mcast/igmp.c writes it."""
-    to = "224.0.0.2" if has_left else group
-    ip = struct.pack(">BBHHHBBH4s4sI", 0x46, 0xC0, 32, 0, 0x4000, 1, 2, 0, socket.inet_aton(source), socket.inet_aton(to), 0x94040000)
-    igmp = struct.pack(">BBH4s", 0x17 if has_left else 0x16, 0, 0, socket.inet_aton(group))
-    ip, igmp = (text[:at] + struct.pack(">H", summed(text)) + text[at + 2:] for text, at in ((ip, 10), (igmp, 2)))
-    return group_mac(to) + Place.mac + b"\x08\x00" + ip + igmp
 
 
 def become(name):
