@@ -274,7 +274,7 @@ int mpi_comm_free(MPI_Comm *comm)
     if (code != MPI_SUCCESS) {
         return mpi_error(*comm, code, "an attribute's delete function failed");
     }
-    mpi_lost_tell(found);
+    mpi_lost_abandon(found);
     mpi_comm_forget(found);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

@@ -330,7 +330,7 @@ int mpi_finalize(void)
     if (code != MPI_SUCCESS) {
         return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");
     }
-    mpi_lost_tell(NULL);
+    mpi_lost_abandon_all();
     mpi_buffered_finish();
     if (!nothing_waits(NULL)) {
         mpi_progress_until(nothing_waits, outbox_describe, NULL);
@@ -340,7 +340,7 @@ int mpi_finalize(void)
     mpi_record_finish();
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     if (code != MPI_SUCCESS) {
-        mpi_lost_tell(NULL); /* a rank was lost since */
+        mpi_lost_abandon_all(); /* a rank was lost since */
         mpi_progress_until(nothing_waits, outbox_describe, NULL);
     }
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);

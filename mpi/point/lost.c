@@ -127,21 +127,25 @@ void mpi_lost_down(uint32_t rank, int status)
     }
 }
 
-void mpi_lost_tell(const struct mpi_comm *only)
+void mpi_lost_abandon(const struct mpi_comm *comm)
 {
+    const struct mpi_envelope envelope = {.context = comm->context, .source = comm->rank};
     if (!mpi_process.has_lost && mpi_process.lost_count == 0) {
         return;
     }
-    for (const struct mpi_comm *comm = only != NULL ? only : mpi_comm_first(); comm != NULL;
-         comm = only != NULL ? NULL : mpi_comm_after((struct mpi_comm *)(uintptr_t)comm)) {
-        const struct mpi_envelope envelope = {.context = comm->context, .source = comm->rank};
-        for (int rank = 0; rank < comm->size; rank++) {
-            if (rank !=
-                comm->rank) { /* a rank that cannot be notified has ended, or detects the loss of this rank itself */
-                (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON),
-                                      &envelope, sizeof(envelope), NULL, 0, NULL);
-            }
+    /* a rank that cannot be notified has ended, or detects the loss of this rank itself */
+    for (int rank = 0; rank < comm->size; rank++) {
+        if (rank != comm->rank) {
+            (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
+                                  sizeof(envelope), NULL, 0, NULL);
         }
+    }
+}
+
+void mpi_lost_abandon_all(void)
+{
+    for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
+        mpi_lost_abandon(comm);
     }
 }
 

@@ -26,11 +26,12 @@ bool mpi_lost(const struct mpi_comm *comm, int rank);
  * printed. Fails the requests that need the rank. */
 void mpi_lost_down(uint32_t rank, int status);
 
-/* Abandons a communicator that is being freed, or all of them in MPI_Finalize (NULL), and notifies their ranks, if this
- * process has lost a rank or a call has ended with MPI_ERR_PROC_ABORTED. */
-void mpi_lost_tell(const struct mpi_comm *only);
-/* Takes a notification and fails the requests that need its sender. Returns the communicator and sets *source to the
- * sender's rank there, so that the caller can fail collective calls and then release it (mpi_comm_release). NULL: the communicator is not known here. */
+/* Abandons a communicator that is being freed, or all of them in MPI_Finalize: notifies their ranks, if this process
+ * has lost a rank or a call has ended with MPI_ERR_PROC_ABORTED. */
+void mpi_lost_abandon(const struct mpi_comm *comm);
+void mpi_lost_abandon_all(void);
+/* Takes a notification and fails the requests that need its sender. Returns the communicator, retained, and sets
+ * *source to the sender's rank there, so that the caller can fail collective calls. NULL: it is not known here. */
 struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source);
 
 /* Frees all memory of this file, at the end of MPI_Finalize. */
