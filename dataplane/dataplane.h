@@ -70,9 +70,9 @@ struct cw_endpoint_config {
     enum cw_encryption encryption;
     const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
     bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
-    /* Payloads have their CRC-32C whatever the ports at both ends write and verify, in this endpoint's packets and in
-     * those of its peers. */
-    bool software_checksums;
+    /* Payloads have a CRC-32C that the process of the other end verifies, whatever the ports of both ends do or their
+     * medium is, in this endpoint's packets and in those of its peers. */
+    bool end_to_end;
     uint16_t group_port;       /* of packets to multicast groups, where members' own ones differ; 0: the address's */
     uint32_t stream_count;     /* 1 .. CW_STREAMS_MAX: it is reached at so many UDP ports, from the address's on */
     uint32_t peer_count_max;   /* 1 .. CW_PEERS_MAX; each stream counts */
@@ -236,12 +236,26 @@ enum cw_peer_state {
     CW_PEER_FAILED = 3, /* silent for the failure bound; operations answer CW_ERROR_PEER_FAILED until cw_peer_reset */
 };
 
+/* What covers the payloads of a session on their way (WIRE.md, "Who verifies a payload"). Headers and tokens, offsets and
+ * positions have a checksum of their own, under the job's key, in each case. */
+enum cw_cover {
+    CW_COVER_CRC = 0,    /* a CRC-32C that the processes of both ends compute */
+    CW_COVER_NICS = 1,   /* UDP checksums, by the NICs of both ends */
+    CW_COVER_KERNEL = 2, /* UDP checksums, by the kernels of both ends */
+    CW_COVER_MEMORY = 3, /* nothing: they stay in the memory of one machine */
+    CW_COVER_SEAL = 4,   /* AES-GCM */
+};
+
+/* "CRC-32C, by the processes" */
+const char *cw_cover_text(enum cw_cover cover);
+
 struct cw_peer_info {
     struct cw_address address;
     uint32_t stream; /* 0: the first session with that process */
     enum cw_peer_state state;
     enum cw_waiting waiting; /* as the peer said */
     bool encrypted;          /* the present session is sealed */
+    enum cw_cover cover;     /* of what is sent to the peer in the present session; CRC without one */
     uint64_t incarnation;    /* of the peer; 0 before the first set-up */
     uint64_t round_trip_ns;  /* smoothed; 0: not measured */
     uint64_t round_trip_min_ns;

@@ -51,7 +51,6 @@ enum {
     CW_OPERATIONS_RESERVED = 64,  /* of operation_count_max: for grants, answers to gets and the like */
     CW_PUT_WINDOW_RESERVED = 64,  /* of CW_PUT_WINDOW, for the same */
     CW_CONGESTION_WINDOW_FIRST = 8, /* packets */
-    CW_SUMMED_MIN = 256,            /* shorter payloads keep their CRC, which costs next to nothing */
     CW_TRIALS_NEEDED = 16,          /* packets with a wrong UDP checksum that a port must have called wrong */
     CW_TRIALS_ASKED = 256,          /* times that trials are asked for soon, of a port that calls none of them wrong */
     CW_TRIAL_BYTES = 64,            /* payload of each other one; the rest are as long as DATA */

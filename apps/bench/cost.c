@@ -1,15 +1,18 @@
 /* causeway bench cost: what the protocol itself costs a core, per packet and per put. Both sides run in one thread over
  * a port that hands buffers across and does nothing else, so that neither a driver nor the other core's caches are in
- * the figures, and a profile of this command shows the dataplane alone. */
+ * the figures, and a profile of this command shows the dataplane alone. Next to it stands what copies of the same bytes
+ * cost, from the same memory through the same buffers into the same memory, in rounds as long as those of the puts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/bench/bench.h"
+#include "apps/bench/counters.h"
 #include "apps/cli/cli.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/port/port.h"
+#include "dataplane/statistics.h"
 
 enum {
     BUFFERS = 2048, /* a power of two; each side's own, so that none runs out while the other side holds packets */
@@ -19,6 +22,10 @@ enum {
     WINDOW_BYTES = 2 << 20, /* of large puts under way */
     UNDER_WAY_MAX = 1024,
     MEMORY_BYTES = 4 << 20,
+    ROUND_PACKETS = 2 * CW_BURST, /* copies in a round: what a side sends in one turn */
+    MEDIUM = 99,                  /* that keeps payloads */
+    ALIGNMENT = 64,
+    SLICES = 9,           /* of a measurement: their median counts */
     WALK_BYTES = 2 << 20, /* of them, that puts go over and over */
     LANE = 1,
 };
@@ -27,13 +34,14 @@ enum {
 
 struct cost_buffer {
     uint32_t length;
-    uint8_t bytes[14 + CW_PORT_MTU_MAX];
+    uint8_t *bytes;
 };
 
 struct cost_port {
     struct cw_port port;
     struct cost_port *other;
     struct cost_buffer *buffers;
+    uint8_t *bytes; /* of all buffers */
     struct cost_buffer *free[BUFFERS];
     uint32_t free_count;
     struct cost_buffer *arrived[2 * BUFFERS];
@@ -108,15 +116,23 @@ static const struct cw_port_ops cost_ops = {
 
 static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint32_t mtu_bytes, uint8_t mac_last)
 {
+    size_t buffer_bytes = (14 + mtu_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *port = (struct cost_port){
-        .port = {.ops = &cost_ops, .info = {.mac = {2, 0, 0, 0, 0, mac_last}, .mtu_bytes = mtu_bytes}},
+        .port = {.ops = &cost_ops,
+                 .info = {.mac = {2, 0, 0, 0, 0, mac_last}, .mtu_bytes = mtu_bytes, .medium = MEDIUM}},
         .other = other,
         .buffers = calloc(BUFFERS, sizeof(struct cost_buffer)),
+        .bytes = aligned_alloc(ALIGNMENT, BUFFERS * buffer_bytes),
     };
-    for (uint32_t i = 0; port->buffers != NULL && i < BUFFERS; i++) {
+    if (port->buffers == NULL || port->bytes == NULL) {
+        return false;
+    }
+    memset(port->bytes, 0, BUFFERS * buffer_bytes);
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        port->buffers[i].bytes = port->bytes + i * buffer_bytes;
         port->free[port->free_count++] = &port->buffers[i];
     }
-    return port->buffers != NULL;
+    return true;
 }
 
 /* ---- two endpoints ---- */
@@ -127,7 +143,7 @@ struct cost_side {
     uint8_t *memory;
     uint64_t token;
     uint64_t spent_ns;
-    uint64_t turns; /* in which there was something to do */
+    struct counters_values counted; /* with counters */
 };
 
 struct cost_pair {
@@ -136,17 +152,19 @@ struct cost_pair {
     uint64_t posted;
     uint64_t completed;
     uint64_t notified;
-    uint64_t offset;       /* of the next put */
-    uint32_t until_signal; /* puts */
+    uint64_t offset;           /* of the next put */
+    uint32_t until_signal;     /* puts */
+    struct counters *counters; /* NULL: not counted just now */
 };
 
-/* Whether sessions are sealed, and by which driver (NULL: the best). */
-struct cost_sealing {
-    bool wanted;
+/* Whether sessions are sealed, and by which driver (NULL: the best); whether payloads have a CRC. */
+struct cost_cover {
+    bool seals;
     const char *driver;
+    bool has_crc;
 };
 
-static int side_open(struct cost_side *side, uint32_t index, const struct cost_sealing *sealing)
+static int side_open(struct cost_side *side, uint32_t index, const struct cost_cover *cover)
 {
     struct cw_endpoint_config config;
     char error[CW_PORT_TEXT_BYTES];
@@ -156,8 +174,9 @@ static int side_open(struct cost_side *side, uint32_t index, const struct cost_s
     config.address.udp_port = CW_UDP_PORT;
     config.seed = 1 + index;
     config.accept_unknown = true;
-    config.encryption = sealing->wanted ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
-    config.encryption_driver = sealing->driver;
+    config.end_to_end = cover->has_crc;
+    config.encryption = cover->seals ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
+    config.encryption_driver = cover->driver;
     side->memory = malloc(MEMORY_BYTES);
     if (side->memory == NULL) {
         return app_error_status(CW_ERROR_MEMORY, "no memory for a region", NULL);
@@ -176,7 +195,7 @@ static void side_turn(struct cost_pair *pair, uint32_t index, uint64_t start_ns)
 {
     struct cost_side *side = &pair->sides[index];
     struct cw_event events[EVENTS];
-    side->turns += cw_endpoint_turn(side->endpoint, start_ns) > 0;
+    (void)cw_endpoint_turn(side->endpoint, start_ns);
     uint32_t count;
     while ((count = cw_endpoint_events(side->endpoint, events, EVENTS)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
@@ -187,6 +206,15 @@ static void side_turn(struct cost_pair *pair, uint32_t index, uint64_t start_ns)
         }
     }
     side->spent_ns += cw_clock_ns() - start_ns;
+}
+
+/* Turns the receiver until it has taken all that was sent, as one does that runs beside its sender. */
+static void receiver_turn(struct cost_pair *pair)
+{
+    const struct cost_port *port = &pair->sides[1].port;
+    do {
+        side_turn(pair, 1, cw_clock_ns());
+    } while (port->tail != port->head);
 }
 
 static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
@@ -212,7 +240,7 @@ static int post(struct cost_pair *pair, uint64_t size, uint32_t flags)
     return status;
 }
 
-static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes, const struct cost_sealing *sealing)
+static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes, const struct cost_cover *cover)
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (!cost_port_init(&pair->sides[i].port, &pair->sides[1 - i].port, mtu_bytes, (uint8_t)i)) {
@@ -220,7 +248,7 @@ static int pair_open(struct cost_pair *pair, uint32_t mtu_bytes, const struct co
         }
     }
     for (uint32_t i = 0; i < 2; i++) {
-        int code = side_open(&pair->sides[i], i, sealing);
+        int code = side_open(&pair->sides[i], i, cover);
         if (code != APP_EXIT_SUCCESS) {
             return code;
         }
@@ -248,6 +276,7 @@ static void pair_close(struct cost_pair *pair)
     }
     for (uint32_t i = 0; i < 2; i++) {
         free(pair->sides[i].port.buffers);
+        free(pair->sides[i].port.bytes);
     }
 }
 
@@ -274,7 +303,10 @@ static bool way_exists(const char *name)
 struct cost_result {
     uint64_t puts;
     uint64_t packets;
-    double put_ns[2]; /* of each side */
+    double put_ns[2];  /* of each side */
+    double copy_ns[2]; /* ... of the same bytes, copied alone */
+    struct counters_values counted[2];
+    uint64_t counted_packets; /* 0: this machine lets nobody count */
 };
 
 static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
@@ -299,39 +331,136 @@ static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
     return true;
 }
 
-static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
+/* One round of puts; false: they do not go on. */
+static bool round_put(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t now_ns)
+{
+    struct counters_values before, between, after;
+    counters_read(pair->counters, &before);
+    if (!post_some(pair, size, way)) {
+        return false;
+    }
+    side_turn(pair, 0, now_ns);
+    counters_read(pair->counters, &between);
+    receiver_turn(pair);
+    counters_read(pair->counters, &after);
+    counters_add(&pair->sides[0].counted, &before, &between);
+    counters_add(&pair->sides[1].counted, &between, &after);
+    return true;
+}
+
+/* Puts for a time, and waits until they are through: what is under way ends before the next measurement. */
+static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
                     struct cost_result *result)
 {
     struct cost_side *sides = pair->sides;
-    pair->offset = 0;
-    pair->until_signal = SIGNAL_EVERY;
     uint64_t packets = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT);
     uint64_t puts = pair->notified;
+    pair->offset = 0;
+    pair->until_signal = SIGNAL_EVERY;
     sides[0].spent_ns = sides[1].spent_ns = 0;
+    sides[0].counted = sides[1].counted = (struct counters_values){.cycles = 0};
     uint64_t end_ns = cw_clock_ns() + duration_ns;
     uint64_t now_ns;
     while ((now_ns = cw_clock_ns()) < end_ns) {
-        if (!post_some(pair, size, way)) {
+        if (!round_put(pair, size, way, now_ns)) {
             return false;
         }
-        side_turn(pair, 0, now_ns);
-        side_turn(pair, 1, cw_clock_ns());
     }
     result->puts = pair->notified - puts;
     result->packets = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT) - packets;
     for (uint32_t i = 0; i < 2; i++) {
         result->put_ns[i] = result->puts == 0 ? 0 : (double)sides[i].spent_ns / (double)result->puts;
+        result->counted[i] = sides[i].counted;
     }
-    /* what is under way ends before the next measurement */
     end_ns = cw_clock_ns() + duration_ns;
     struct cw_peer_info info = {.operations_open = 1};
     while (info.operations_open > 0 && cw_clock_ns() < end_ns &&
            cw_peer_query(sides[0].endpoint, pair->peer, &info) == CW_OK) {
         side_turn(pair, 0, cw_clock_ns());
-        side_turn(pair, 1, cw_clock_ns());
+        receiver_turn(pair);
     }
     pair->completed = pair->posted;
     return info.operations_open == 0;
+}
+
+/* One side's copies of a round: pieces of puts that lie one behind the other in memory, to or from buffers. */
+static uint64_t round_copy(struct cost_pair *pair, uint32_t side, uint64_t size, uint32_t piece_bytes, uint64_t *walked,
+                           uint32_t count)
+{
+    uint8_t *memory = pair->sides[side].memory;
+    struct cost_port *port = &pair->sides[0].port;
+    uint64_t start_ns = cw_clock_ns();
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t left = size - *walked % size;
+        uint64_t bytes = left < piece_bytes ? left : piece_bytes;
+        uint8_t *at = memory + *walked % (WALK_BYTES / size * size);
+        uint8_t *buffer = port->free[port->free_count - 1 - i]->bytes + CW_PORT_MTU_MIN / 8;
+        memcpy(side == 0 ? buffer : at, side == 0 ? at : buffer, bytes);
+        __asm__ volatile("" ::: "memory");
+        *walked += bytes;
+    }
+    return cw_clock_ns() - start_ns;
+}
+
+/* What copies alone cost each side, by put. */
+static void copy_for(struct cost_pair *pair, uint64_t size, uint64_t duration_ns, struct cost_result *result)
+{
+    struct cw_peer_info info;
+    uint64_t walked[2] = {0, 0}, spent_ns[2] = {0, 0};
+    if (size == 0 || cw_peer_query(pair->sides[0].endpoint, pair->peer, &info) != CW_OK) {
+        return;
+    }
+    uint64_t end_ns = cw_clock_ns() + duration_ns;
+    while (cw_clock_ns() < end_ns) {
+        for (uint32_t side = 0; side < 2; side++) {
+            spent_ns[side] += round_copy(pair, side, size, info.part_bytes_max, &walked[side], ROUND_PACKETS);
+        }
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        result->copy_ns[side] = (double)spent_ns[side] * (double)size / (double)walked[side];
+    }
+}
+
+/* Puts and copies take turns, so that both have the same machine; the medians of both. */
+static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
+                    struct counters *counters, struct cost_result *result)
+{
+    double put_ns[2][SLICES], copy_ns[2][SLICES];
+    uint64_t puts = 0, packets = 0;
+    for (uint32_t i = 0; i < SLICES; i++) {
+        if (!put_for(pair, size, way, duration_ns / SLICES, result)) {
+            return false;
+        }
+        puts += result->puts;
+        packets += result->packets;
+        copy_for(pair, size, duration_ns / SLICES / 4, result);
+        for (uint32_t side = 0; side < 2; side++) {
+            put_ns[side][i] = result->put_ns[side];
+            copy_ns[side][i] = result->copy_ns[side];
+        }
+    }
+    if (counters != NULL) { /* apart, since reading them takes some time */
+        pair->counters = counters;
+        bool goes_on = put_for(pair, size, way, duration_ns / SLICES, result);
+        pair->counters = NULL;
+        if (!goes_on) {
+            return false;
+        }
+        result->counted_packets = result->packets;
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        result->put_ns[side] = cw_statistics_median(put_ns[side], SLICES);
+        result->copy_ns[side] = cw_statistics_median(copy_ns[side], SLICES);
+    }
+    result->puts = puts;
+    result->packets = packets;
+    return true;
+}
+
+static struct app_cell counted(const char *name, const struct cost_result *result, uint64_t count)
+{
+    return app_when(result->counted_packets > 0,
+                    app_number(name, NULL, 1, 1, (double)count / (double)(result->counted_packets | 1)));
 }
 
 static void result_report(struct app_report *report, uint64_t size, enum cost_way way, const struct cost_result *result)
@@ -339,6 +468,10 @@ static void result_report(struct app_report *report, uint64_t size, enum cost_wa
     static const char *const names[WAYS] = {[COALESCED] = "coalesced", [ALONE] = "alone", [ONE_BY_ONE] = "one by one"};
     double per_put = result->puts == 0 ? 0 : (double)result->packets / (double)result->puts;
     double puts = per_put > 0 ? 1 / per_put : 0; /* in a packet */
+    double ratio[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        ratio[i] = result->copy_ns[i] > 0 ? result->put_ns[i] / result->copy_ns[i] : 0;
+    }
     const struct app_cell cells[] = {
         app_text("bench", NULL, 0, "cost"),
         app_count("size_bytes", "bytes", size),
@@ -348,26 +481,48 @@ static void result_report(struct app_report *report, uint64_t size, enum cost_wa
         app_number("receiver_put_ns", "receiver/put", 1, 1, result->put_ns[1]),
         app_number("sender_packet_ns", "sender/pkt", 1, 1, result->put_ns[0] * puts),
         app_number("receiver_packet_ns", "receiver/pkt", 1, 1, result->put_ns[1] * puts),
+        app_number("sender_copy_packet_ns", "memcpy out", 1, 1, result->copy_ns[0] * puts),
+        app_number("receiver_copy_packet_ns", "memcpy in", 1, 1, result->copy_ns[1] * puts),
+        app_number("sender_copies", "out, ratio", 2, 1, ratio[0]),
+        app_number("receiver_copies", "in, ratio", 2, 1, ratio[1]),
+        counted("sender_packet_cycles", result, result->counted[0].cycles),
+        counted("sender_packet_instructions", result, result->counted[0].instructions),
+        counted("sender_packet_l2_misses", result, result->counted[0].misses),
+        counted("receiver_packet_cycles", result, result->counted[1].cycles),
+        counted("receiver_packet_instructions", result, result->counted[1].instructions),
+        counted("receiver_packet_l2_misses", result, result->counted[1].misses),
     };
     APP_REPORT(report, cells);
+    if (!report->json && result->counted_packets > 0) {
+        double packets = (double)result->counted_packets;
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct counters_values *values = &result->counted[i];
+            printf("           %s, a packet: %.0f cycles, %.0f instructions, %.1f misses of the L2 cache\n",
+                   i == 0 ? "sender" : "receiver", (double)values->cycles / packets,
+                   (double)values->instructions / packets, (double)values->misses / packets);
+        }
+    }
 }
 
 static int measure_all(struct cost_pair *pair, const struct app_list *sizes, uint64_t duration_ns, const char *only,
                        struct app_report *report)
 {
-    for (size_t i = 0; i < sizes->count; i++) {
-        for (enum cost_way way = COALESCED; way < WAYS; way++) {
-            struct cost_result result;
+    struct counters *counters = counters_open();
+    bool goes_on = true;
+    for (size_t i = 0; i < sizes->count && goes_on; i++) {
+        for (enum cost_way way = COALESCED; way < WAYS && goes_on; way++) {
+            struct cost_result result = {.puts = 0};
             if (only != NULL && strcmp(only, ways[way]) != 0) {
                 continue;
             }
-            if (!measure(pair, sizes->values[i], way, duration_ns, &result)) {
-                return app_error_status(CW_ERROR_TIMEOUT, "puts do not end", NULL);
+            goes_on = measure(pair, sizes->values[i], way, duration_ns, counters, &result);
+            if (goes_on) {
+                result_report(report, sizes->values[i], way, &result);
             }
-            result_report(report, sizes->values[i], way, &result);
         }
     }
-    return APP_EXIT_SUCCESS;
+    counters_close(counters);
+    return goes_on ? APP_EXIT_SUCCESS : app_error_status(CW_ERROR_TIMEOUT, "puts do not end", NULL);
 }
 
 int bench_cost(int argc, char **argv)
@@ -377,20 +532,21 @@ int bench_cost(int argc, char **argv)
     struct app_list sizes = {.values = {8, 32, 1024, 65536, 1 << 20}, .count = 5};
     const char *only = NULL;
     struct app_report report = {.json = false};
-    struct cost_sealing sealing = {0};
+    struct cost_cover cover = {.seals = false};
     const struct app_option options[] = {
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &sizes, 0, MEMORY_BYTES / 4),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         OPTION_TIME("duration", "of each measurement (200ms)", &duration_ns, 1000000, 60000000000ull),
         OPTION_TEXT("only", "coalesced|alone|one-by-one", "one way of putting (all three)", &only),
-        OPTION_FLAG("encrypt", "sealed sessions", &sealing.wanted),
-        OPTION_TEXT("driver", "NAME", "that seals them (the best one; bench crypt lists them)", &sealing.driver),
+        OPTION_FLAG("crc", "payloads have a CRC-32C (the medium keeps them)", &cover.has_crc),
+        OPTION_FLAG("encrypt", "sealed sessions", &cover.seals),
+        OPTION_TEXT("driver", "NAME", "that seals them (the best one; bench crypt lists them)", &cover.driver),
         OPTION_JSON(" a line", &report.json),
         {0},
     };
     int code;
     if (app_options_parse("bench cost [OPTION...]\n\nWhat the protocol costs a core, in nanoseconds, without any "
-                          "driver: both sides in one thread.",
+                          "driver: both sides in one thread. memcpy: what copies of the same bytes cost alone.",
                           options, 0, argc, argv, &code) < 0) {
         return code;
     }
@@ -402,7 +558,7 @@ int bench_cost(int argc, char **argv)
     if (pair == NULL) {
         return app_error_status(CW_ERROR_MEMORY, "no memory", NULL);
     }
-    code = pair_open(pair, (uint32_t)mtu_bytes, &sealing);
+    code = pair_open(pair, (uint32_t)mtu_bytes, &cover);
     code = code == APP_EXIT_SUCCESS ? measure_all(pair, &sizes, duration_ns, only, &report) : code;
     pair_close(pair);
     free(pair);

@@ -106,7 +106,8 @@ void doctor_choices(struct doctor *doctor)
                   "RDMA device: auto (the one that has the address of the rank), off, or a name");
     tell_variable(doctor, "CAUSEWAY_NODE", "NIC for a node that is started on each host, for the job only");
     tell_variable(doctor, "CAUSEWAY_PORTS", "UDP ports that ranks may use between hosts");
-    tell_variable(doctor, "CAUSEWAY_INTEGRITY", "software: compute CRCs even if the NICs verify checksums");
+    tell_variable(doctor, "CAUSEWAY_INTEGRITY",
+                  "end-to-end: compute CRCs even if NICs, kernels or memory make them unnecessary");
     tell_variable(doctor, "CAUSEWAY_COMPRESSION",
                   "compression in flight: auto (if it shortens delivery), off, on, or a codec");
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives do not use multicast groups");

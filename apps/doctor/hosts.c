@@ -52,9 +52,10 @@ static void line_tell(struct doctor *doctor, const struct way *way, const char *
     char host[128], ip[64], value[LINE_BYTES];
     double trip_ns;
     unsigned mtu;
-    if (sscanf(line, "host %127s %63s %lf %u", host, ip, &trip_ns, &mtu) == 4) {
-        snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes%s", way->what, ip,
-                 trip_ns / 1000, mtu, way->is_default ? "; the default of --net" : "");
+    int cover = 0;
+    if (sscanf(line, "host %127s %63s %lf %u %n", host, ip, &trip_ns, &mtu, &cover) == 4 && cover > 0) {
+        snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes, checked by %s%s",
+                 way->what, ip, trip_ns / 1000, mtu, line + cover, way->is_default ? "; the default of --net" : "");
         doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
         doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);

@@ -83,7 +83,8 @@ static void hosts_tell(struct cw_job *job)
         } else if (cw_paths_wire_peer(paths, rank, &probing.peer) == CW_OK) {
             double trip_ns = round_trip(job, &probing);
             cw_ip_write(&probing.info.address.ip, ip);
-            printf("host %s %s %.0f %" PRIu32 "\n", cw_job_host(job, rank), ip, trip_ns, probing.info.path_mtu_bytes);
+            printf("host %s %s %.0f %" PRIu32 " %s\n", cw_job_host(job, rank), ip, trip_ns, probing.info.path_mtu_bytes,
+                   cw_cover_text(probing.info.cover));
         }
     }
 }

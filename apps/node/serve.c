@@ -91,7 +91,8 @@ static bool hello(const struct serve *serve, const struct node_client *client)
                                .bits = nic->address.bits,
                                .mtu_bytes = nic->port->info.mtu_bytes,
                                .rate_bps = (uint64_t)nic->address.speed_mbps * 1000000,
-                               .reports = nic->is_kernels};
+                               .reports = nic->is_kernels,
+                               .medium = nic->port->info.medium};
     char line[CW_LEASE_LINE_BYTES];
     memcpy(own.mac, nic->mac, sizeof(own.mac));
     cw_lease_nic_write(&own, line);

@@ -2,7 +2,6 @@
 #include "control/job/private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +11,15 @@
 
 #include <sodium.h>
 
+#include "dataplane/base/machine.h"
 #include "dataplane/base/process.h"
 #include "dataplane/status.h"
 
-static int boot_read(char *boot, size_t bytes, const struct job_report *report)
+static int boot_read(char boot[CW_MACHINE_BOOT_BYTES], const struct job_report *report)
 {
-    static const char path[] = "/proc/sys/kernel/random/boot_id";
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file >= 0 ? read(file, boot, bytes) : -1;
-    int error = errno;
-    if (file >= 0) {
-        close(file);
-    }
-    return got > 0 ? CW_OK
-                   : FAIL(report, cw_status_of_errno(error), "%s: %s%s", path, strerror(error),
-                          error == ENOENT ? " (mount /proc)" : cw_errno_remedy(error));
+    return cw_machine_boot(boot) ? CW_OK
+                                 : FAIL(report, cw_status_of_errno(errno), "%s: %s%s", CW_MACHINE_BOOT_PATH,
+                                        strerror(errno), errno == ENOENT ? " (mount /proc)" : cw_errno_remedy(errno));
 }
 
 /* Whether the kernel keeps this process from others of its user (prctl(2), PR_SET_DUMPABLE): they cannot get to its
@@ -40,7 +33,7 @@ int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], ui
                       const struct job_report *report)
 {
     struct {
-        char boot[64];
+        char boot[CW_MACHINE_BOOT_BYTES];
         uint64_t processes; /* the namespace that process numbers are from */
         uint64_t numbers;   /* the /proc that has other ones; 0: it has these */
         uint64_t user;
@@ -50,7 +43,7 @@ int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], ui
     struct stat status;
     const char *word = getenv("CAUSEWAY_HOST");
     memset(&machine, 0, sizeof(machine));
-    int failed = boot_read(machine.boot, sizeof(machine.boot), report);
+    int failed = boot_read(machine.boot, report);
     if (failed != CW_OK) {
         return failed;
     }

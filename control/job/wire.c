@@ -73,16 +73,17 @@ bool cw_wire_may_seal(void)
     return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
 }
 
-/* CAUSEWAY_INTEGRITY: software: payloads have their CRC, whatever NICs can. False: neither that nor auto. */
-static bool integrity_read(bool *is_software, char *error, size_t error_bytes)
+/* CAUSEWAY_INTEGRITY: end-to-end: processes verify payloads, whatever NICs, kernels and memory do. False: neither that
+ * nor auto. */
+static bool integrity_read(bool *end_to_end, char *error, size_t error_bytes)
 {
     const char *text = getenv("CAUSEWAY_INTEGRITY");
     bool is_auto = text == NULL || text[0] == 0 || strcmp(text, "auto") == 0;
-    *is_software = !is_auto;
-    if (!is_auto && strcmp(text, "software") != 0) {
+    *end_to_end = !is_auto;
+    if (!is_auto && strcmp(text, "end-to-end") != 0) {
         (void)cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                            "CAUSEWAY_INTEGRITY=%s: wanted is auto (NICs may verify payloads) or software (CRC-32C of "
-                            "each payload)",
+                            "CAUSEWAY_INTEGRITY=%s: wanted is auto (payloads have a CRC-32C where the medium does not "
+                            "keep or verify them) or end-to-end (they always have)",
                             text);
         return false;
     }
@@ -101,7 +102,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
-    if (!integrity_read(&config->software_checksums, error, error_bytes)) {
+    if (!integrity_read(&config->end_to_end, error, error_bytes)) {
         return CW_ERROR_ARGUMENT;
     }
     config->address = wire->address;

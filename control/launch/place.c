@@ -1,5 +1,4 @@
 /* Which rank runs on which host. */
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "control/launch/private.h"
+#include "dataplane/base/machine.h"
 #include "dataplane/status.h"
 
 enum { HOST_NAME_BYTES = 256 };
@@ -65,15 +65,9 @@ bool cw_launch_host_is_here(const char *name)
 
 void launch_machine_identity(char *text, size_t bytes)
 {
-    char boot[64] = "";
+    char boot[CW_MACHINE_BOOT_BYTES];
     struct stat network = {.st_ino = 0}, processes = {.st_ino = 0};
-    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (file >= 0) {
-        ssize_t got = read(file, boot, sizeof(boot) - 1);
-        boot[got > 0 ? got : 0] = 0;
-        close(file);
-    }
-    boot[strcspn(boot, "\n")] = 0;
+    (void)cw_machine_boot(boot);
     (void)stat("/proc/self/ns/net", &network);
     (void)stat("/proc/self/ns/pid", &processes);
     snprintf(text, bytes, "%s-%lu-%lu", boot, (unsigned long)network.st_ino, (unsigned long)processes.st_ino);

@@ -272,6 +272,7 @@ int cw_lease_open(const struct cw_lease_config *config, struct cw_lease **lease,
     cable.mtu_bytes = nic.mtu_bytes;
     cable.rate_bps = nic.rate_bps;
     cable.reports = nic.reports;
+    cable.medium = nic.medium;
     status = made->stop < 0 ? cw_error_text(error, error_bytes, cw_status_of_errno(errno), "eventfd: %s%s",
                                             strerror(errno), cw_errno_remedy(errno))
                             : cw_cable_create(&cable, &made->port, error, error_bytes);

@@ -160,14 +160,15 @@ void cw_lease_nic_write(const struct cw_lease_nic *nic, char line[CW_LEASE_LINE_
     char ip[CW_IP_TEXT_BYTES], mac[18];
     cw_ip_write(&nic->ip, ip);
     mac_write(nic->mac, mac);
-    snprintf(line, CW_LEASE_LINE_BYTES, "node ip=%s/%u mac=%s mtu=%" PRIu32 " rate=%" PRIu64 " reports=%d", ip,
-             nic->bits, mac, nic->mtu_bytes, nic->rate_bps, nic->reports);
+    snprintf(line, CW_LEASE_LINE_BYTES,
+             "node ip=%s/%u mac=%s mtu=%" PRIu32 " rate=%" PRIu64 " reports=%d medium=%" PRIu32, ip, nic->bits, mac,
+             nic->mtu_bytes, nic->rate_bps, nic->reports, nic->medium);
 }
 
 bool cw_lease_nic_read(const char *line, struct cw_lease_nic *nic)
 {
     char ip[CW_IP_TEXT_BYTES];
-    uint64_t bits = 0, mtu = 0, rate = 0, reports = 0;
+    uint64_t bits = 0, mtu = 0, rate = 0, reports = 0, medium = 0;
     size_t length = strncmp(line, "node ip=", 8) == 0 ? strcspn(line + 8, "/") : sizeof(ip);
     if (length >= sizeof(ip)) {
         return false;
@@ -179,10 +180,12 @@ bool cw_lease_nic_read(const char *line, struct cw_lease_nic *nic)
     at = at == NULL ? NULL : field_read(at, " mtu=", CW_PORT_MTU_MAX, &mtu);
     at = at == NULL ? NULL : field_read(at, " rate=", UINT64_MAX, &rate);
     at = at == NULL ? NULL : field_read(at, " reports=", 1, &reports);
+    at = at == NULL ? NULL : field_read(at, " medium=", UINT32_MAX, &medium);
     nic->bits = (uint8_t)bits;
     nic->mtu_bytes = (uint32_t)mtu;
     nic->rate_bps = rate;
     nic->reports = reports != 0;
+    nic->medium = (uint32_t)medium;
     return at != NULL && *at == 0 && mtu >= CW_PORT_MTU_MIN;
 }
 

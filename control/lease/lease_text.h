@@ -2,7 +2,7 @@
  * of the kind SOCK_SEQPACKET; whose process it is, the kernel says (SO_PEERCRED).
  *
  *    client                                          node
- *    hello 2                                         node ip=10.0.0.1/24 mac=02:.. mtu=1500 rate=0 reports=1
+ *    hello 3                                         node ip=10.0.0.1/24 mac=02:.. mtu=1500 rate=0 reports=1 medium=0
  *    lease ports=1 first=0 rank=3 memory=7 job=NAME  leased first=29400  [bell]
  *    hops 10.0.0.2,10.0.0.3                          hops 02:00:00:00:00:02,-
  *    status                                          JSON objects, a line each: the NIC, leases; then an empty line
@@ -24,7 +24,7 @@
 #include "dataplane/ip.h"
 
 enum {
-    CW_LEASE_VERSION = 2,
+    CW_LEASE_VERSION = 3,
     CW_LEASE_LINE_BYTES = 4096,
     CW_LEASE_JOB_BYTES = 64,
     CW_LEASE_PORTS_MAX = 64,
@@ -54,6 +54,7 @@ struct cw_lease_nic {
     uint32_t mtu_bytes;
     uint64_t rate_bps; /* 0: not known */
     bool reports;      /* switches are told of groups */
+    uint32_t medium;   /* of its port (struct cw_port_info) */
 };
 
 /* Reads a client's line. CW_OK, or CW_ERROR_ARGUMENT, CW_ERROR_UNSUPPORTED (another version) with a line in `error`. */

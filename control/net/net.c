@@ -17,6 +17,7 @@
 
 #include "control/net/address.h"
 #include "control/net/way.h"
+#include "dataplane/base/machine.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
@@ -153,21 +154,15 @@ static uint16_t mtu_of(const char *interface)
 int cw_net_identify(uint8_t network[8])
 {
     struct {
-        char boot[64];
+        char boot[CW_MACHINE_BOOT_BYTES];
         uint64_t space;
     } whole;
     struct stat status;
     uint8_t hash[crypto_generichash_BYTES_MIN];
     memset(&whole, 0, sizeof(whole));
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file == NULL || fgets(whole.boot, sizeof(whole.boot), file) == NULL ||
-        stat("/proc/self/ns/net", &status) != 0) {
-        if (file != NULL) {
-            fclose(file);
-        }
+    if (!cw_machine_boot(whole.boot) || stat("/proc/self/ns/net", &status) != 0) {
         return CW_ERROR_SYSTEM;
     }
-    fclose(file);
     whole.space = status.st_ino;
     (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)&whole, sizeof(whole), NULL, 0);
     memcpy(network, hash, 8);

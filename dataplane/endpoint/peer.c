@@ -124,6 +124,29 @@ static uint64_t unsent_bytes(const struct cw_operation_queue *queue)
     return bytes;
 }
 
+const char *cw_cover_text(enum cw_cover cover)
+{
+    static const char *const texts[] = {
+        [CW_COVER_CRC] = "CRC-32C, by the processes",
+        [CW_COVER_NICS] = "UDP checksums, by the NICs",
+        [CW_COVER_KERNEL] = "UDP checksums, by the kernels",
+        [CW_COVER_MEMORY] = "nothing, since they stay in memory",
+        [CW_COVER_SEAL] = "AES-GCM",
+    };
+    return texts[cover];
+}
+
+static enum cw_cover cover_of(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    const struct cw_session *session = &flow->session;
+    bool is_kernel = endpoint->port->info.medium == CW_PORT_MEDIUM_KERNEL;
+    return flow->state != CW_PEER_ESTABLISHED ? CW_COVER_CRC
+           : session->seal != NULL            ? CW_COVER_SEAL
+           : session->kept                    ? (is_kernel ? CW_COVER_KERNEL : CW_COVER_MEMORY)
+           : session->summed                  ? CW_COVER_NICS
+                                              : CW_COVER_CRC;
+}
+
 int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
 {
     const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
@@ -137,6 +160,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         .state = flow->state,
         .waiting = flow->session.peer_waiting,
         .encrypted = flow->session.seal != NULL,
+        .cover = cover_of(endpoint, flow),
         .incarnation = flow->session.incarnation,
         .round_trip_ns = flow->round_trip.smoothed_ns,
         .round_trip_min_ns = flow->round_trip.min_ns,

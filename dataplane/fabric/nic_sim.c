@@ -32,6 +32,7 @@ static bool lies(const struct sim_node *node, enum cw_port_offload offload)
 static void info_tell(struct sim_node *node)
 {
     struct cw_port_info *info = &node->port.info;
+    info->medium = node->config.nic.medium;
     info->checksum_out = is_on(node, CW_OFFLOAD_CHECKSUM_OUT);
     info->checksum_in = is_on(node, CW_OFFLOAD_CHECKSUM_IN);
     info->arrivals = is_on(node, CW_OFFLOAD_ARRIVAL);
@@ -49,7 +50,8 @@ void sim_nic_set(struct sim_node *node, const struct cw_simulator_nic *config)
 {
     node->config.nic = *config;
     memcpy(node->nic.states, config->offloads, sizeof(node->nic.states));
-    node->nic.is_plain = config->upsets <= 0 && !config->checks_frames;
+    node->nic.is_plain =
+        config->upsets <= 0 && config->spoils <= 0 && !config->checks_frames && config->medium != CW_PORT_MEDIUM_KERNEL;
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
         node->nic.is_plain = node->nic.is_plain && node->nic.states[i] == CW_SIMULATOR_OFFLOAD_ABSENT;
     }
@@ -163,23 +165,41 @@ uint64_t sim_nic_delay_ns(const struct sim_node *node)
     return slow * node->config.nic.slow_ns;
 }
 
+/* None at all fits, too. */
+static bool checksum_fits(const struct sim_packet *packet, uint32_t offset)
+{
+    return offset == 0 || be16(packet->frame + offset + 6) == 0 || udp_sum(packet->frame, offset) == 0xffff;
+}
+
 static enum cw_port_checksum checksum_judge(const struct sim_node *node, const struct sim_packet *packet)
 {
     uint32_t offset = udp_offset(packet->frame, packet->length);
     if (offset == 0 || state_of(node, CW_OFFLOAD_CHECKSUM_IN) == CW_SIMULATOR_OFFLOAD_MUTE) {
         return CW_PORT_CHECKSUM_UNKNOWN;
     }
-    bool is_right = be16(packet->frame + offset + 6) == 0 || udp_sum(packet->frame, offset) == 0xffff;
-    return is_right || lies(node, CW_OFFLOAD_CHECKSUM_IN) ? CW_PORT_CHECKSUM_GOOD : CW_PORT_CHECKSUM_BAD;
+    return checksum_fits(packet, offset) || lies(node, CW_OFFLOAD_CHECKSUM_IN) ? CW_PORT_CHECKSUM_GOOD
+                                                                               : CW_PORT_CHECKSUM_BAD;
 }
 
-void sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received)
+/* With this chance, changes one bit. */
+static uint64_t bit_change(struct cw_random *random, double chance, struct sim_packet *packet)
+{
+    if (!cw_random_chance(random, chance)) {
+        return 0;
+    }
+    uint64_t bit = cw_random_below(random, (uint64_t)packet->length * 8);
+    packet->frame[bit / 8] = (uint8_t)(packet->frame[bit / 8] ^ (1u << (bit % 8)));
+    return 1;
+}
+
+bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received)
 {
     struct cw_random *random = &node->nic.random;
-    if (cw_random_chance(random, node->config.nic.upsets)) {
-        uint64_t bit = cw_random_below(random, (uint64_t)packet->length * 8);
-        packet->frame[bit / 8] = (uint8_t)(packet->frame[bit / 8] ^ (1u << (bit % 8)));
-        node->counters.upset++;
+    node->counters.upset += bit_change(random, node->config.nic.upsets, packet);
+    if (node->config.nic.medium == CW_PORT_MEDIUM_KERNEL &&
+        !checksum_fits(packet, udp_offset(packet->frame, packet->length))) {
+        node->counters.dropped_check++;
+        return false;
     }
     if (is_on(node, CW_OFFLOAD_CHECKSUM_IN)) {
         received->checksum = (uint8_t)checksum_judge(node, packet);
@@ -192,6 +212,8 @@ void sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw
             received->arrival_ns += cw_random_below(random, JUMP_MAX_NS) - JUMP_MAX_NS / 2;
         }
     }
+    node->counters.spoiled += bit_change(random, node->config.nic.spoils, packet);
+    return true;
 }
 
 /* ---- out ---- */
@@ -202,8 +224,10 @@ uint64_t sim_nic_transmit(struct sim_node *node, const struct cw_transmit *trans
     if (node->nic.is_plain) {
         return now_ns;
     }
-    uint32_t offset = transmit->checksum ? udp_offset(packet->frame, packet->length) : 0;
-    if (offset > 0 && is_on(node, CW_OFFLOAD_CHECKSUM_OUT)) {
+    bool is_kernels = node->config.nic.medium == CW_PORT_MEDIUM_KERNEL;
+    uint32_t offset = transmit->checksum || is_kernels ? udp_offset(packet->frame, packet->length) : 0;
+    if (offset > 0 && (is_kernels || is_on(node, CW_OFFLOAD_CHECKSUM_OUT))) {
+        udp_checksum_set(packet->frame, offset, 0);
         uint32_t checksum = ~udp_sum(packet->frame, offset) & 0xffff;
         bool is_spoiled = lies(node, CW_OFFLOAD_CHECKSUM_OUT) && cw_random_below(&node->nic.random, LIE_ONE_IN) == 0;
         checksum = checksum == 0 ? 0xffff : checksum;

@@ -19,8 +19,8 @@ bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet);
 /* Beside the node's processing delay. */
 uint64_t sim_nic_delay_ns(const struct sim_node *node);
 
-/* What is said of a frame that the process takes; nobody else has `packet`. */
-void sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received);
+/* What is said of a frame that the process takes; nobody else has `packet`. False: a kernel drops it. */
+bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received);
 
 /* A whole frame leaves; returns the time at which it does. */
 uint64_t sim_nic_transmit(struct sim_node *node, const struct cw_transmit *transmit, struct sim_packet *packet);

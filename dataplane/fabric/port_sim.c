@@ -84,8 +84,9 @@ static uint32_t port_receive(struct cw_port *port, struct cw_received *packets, 
             continue;
         }
         packets[count] = (struct cw_received){.data = packet->frame, .length = packet->length, .handle = packet};
-        if (!node->nic.is_plain) {
-            sim_nic_receive(node, packet, &packets[count]);
+        if (!node->nic.is_plain && !sim_nic_receive(node, packet, &packets[count])) {
+            sim_packet_drop(node->simulator, packet);
+            continue;
         }
         count++;
     }

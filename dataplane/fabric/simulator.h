@@ -86,7 +86,9 @@ struct cw_simulator_nic {
     uint8_t offloads[CW_PORT_OFFLOADS]; /* enum cw_simulator_offload */
     bool checks_frames;                 /* drops what its link has corrupted, by Ethernet's check sequence */
     double upsets;    /* share of frames that come in with one bit changed where no frame's check is: in a switch */
+    double spoils;    /* ... in the memory of the receiver's host, behind all that its NIC verifies */
     uint64_t slow_ns; /* what each slow offload takes of a frame's time */
+    uint32_t medium;  /* struct cw_port_info; KERNEL: UDP checksums are written, and what does not fit is dropped */
 };
 
 struct cw_simulator_node_config {
@@ -135,7 +137,8 @@ struct cw_simulator_node_counters {
     uint64_t dropped_closed;   /* crashed, or no port open */
     uint64_t dropped_check;    /* by the frame's check sequence */
     uint64_t dropped_rule;     /* by a rule for packets of others */
-    uint64_t upset;            /* with one bit changed */
+    uint64_t upset;            /* with one bit changed on their way */
+    uint64_t spoiled;          /* ... in memory */
     uint64_t doubts;           /* offloads that were put away */
     uint64_t turns;
 };

@@ -158,11 +158,10 @@ static uint32_t write_chunk(struct cw_endpoint *endpoint, struct cw_sent *record
     return (uint32_t)sizeof(*chunk) + bytes;
 }
 
-uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
-                         bool may_gather, uint32_t *gathered)
+struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
+                                  uint8_t *at, bool may_gather)
 {
     struct cw_operation *operation = record->operation;
-    *gathered = 0;
     if (!is_part(record)) {
         uint32_t used = 0;
         for (uint32_t i = 0; i < record->count; i++, operation = operation->chain) {
@@ -170,19 +169,19 @@ uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, s
             memset(at + used, 0, padded - used);
             used = padded + write_whole(operation, at + padded);
         }
-        return used;
+        return (struct cw_written){.in_buffer = used};
     }
     if (operation->status < 0) {
-        return write_void(operation, at);
+        return (struct cw_written){.in_buffer = write_void(operation, at)};
     }
     if (record->plan.codec != CW_CODEC_NONE) {
         uint32_t bytes = write_chunk(endpoint, record, at);
         if (bytes > 0) {
-            return bytes;
+            return (struct cw_written){.in_buffer = bytes};
         }
         if (record->transmissions > 0) { /* its owner has changed what he was not to change */
             cw_operation_refuse(endpoint, operation, CW_ERROR_ARGUMENT);
-            return write_void(operation, at);
+            return (struct cw_written){.in_buffer = write_void(operation, at)};
         }
         uint32_t room = cw_transmit_part_bytes(operation->flow);
         record->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};
@@ -200,9 +199,8 @@ uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, s
         header_bytes = sizeof(*part);
     }
     if (may_gather && gather(endpoint, operation, record, packet)) {
-        *gathered = record->bytes;
-        return header_bytes;
+        return (struct cw_written){.in_buffer = header_bytes, .gathered = record->bytes, .header = header_bytes};
     }
     copy_data(operation, record->position, record->bytes, at + header_bytes);
-    return header_bytes + record->bytes;
+    return (struct cw_written){.in_buffer = header_bytes + record->bytes, .header = header_bytes};
 }

@@ -6,8 +6,15 @@
 /* Bytes that a whole operation takes as one frame, its data included. */
 uint32_t cw_frame_bytes(const struct cw_operation *operation);
 
-/* Writes the frames of a record at `at` in the packet's buffer; returns the bytes there, and in *gathered those in the
- * packet's pieces, of which there are none unless `may_gather`. A record that is a chunk to be, and is sent for the
- * first time, has as many bytes as there are; then as many as the packet has taken. */
-uint32_t cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
-                         bool may_gather, uint32_t *gathered);
+/* What the payload of a packet consists of, in bytes. */
+struct cw_written {
+    uint32_t in_buffer;
+    uint32_t gathered; /* in the packet's pieces */
+    uint32_t header;   /* of its frame, if that is the only one, and has data as they are; else 0 */
+};
+
+/* Writes the frames of a record at `at` in the packet's buffer, and points to the rest of them if `may_gather`. A record
+ * that is a chunk to be, and is sent for the first time, has as many bytes as there are; then as many as the packet has
+ * taken. */
+struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
+                                  uint8_t *at, bool may_gather);

@@ -8,7 +8,7 @@
 void cw_integrity_init(struct cw_endpoint *endpoint)
 {
     const struct cw_port_info *info = &endpoint->port->info;
-    bool is_wanted = !endpoint->config.software_checksums;
+    bool is_wanted = !endpoint->config.end_to_end;
     endpoint->integrity = (struct cw_integrity){.speaks = is_wanted && info->checksum_out,
                                                 .listens = is_wanted && info->checksum_in,
                                                 .link_changes = info->link_changes};
@@ -156,10 +156,9 @@ static void rehearse(const struct cw_endpoint *endpoint, struct cw_flow *flow)
     flow->rehearsal.end = flow->sender.sent.next + CW_REHEARSALS;
 }
 
-enum cw_integrity_form cw_integrity_form(const struct cw_endpoint *endpoint, struct cw_flow *flow,
-                                         uint32_t payload_bytes)
+enum cw_integrity_form cw_integrity_form(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    if (payload_bytes < CW_SUMMED_MIN || !endpoint->port->info.checksum_out) {
+    if (!endpoint->port->info.checksum_out) {
         return CW_INTEGRITY_CRC;
     }
     if (flow->rehearsal.link_changes != (uint8_t)endpoint->port->info.link_changes) {

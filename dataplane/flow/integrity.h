@@ -30,6 +30,12 @@
 
 void cw_integrity_init(struct cw_endpoint *endpoint);
 
+/* What set-up packets tell of the port's medium; 0 where payloads are to have a CRC from end to end. */
+static inline uint32_t cw_integrity_medium(const struct cw_endpoint *endpoint)
+{
+    return endpoint->config.end_to_end ? CW_PORT_MEDIUM_NONE : endpoint->port->info.medium;
+}
+
 /* Has an offload put away that does not do what it says, or that there is reason to fear for, and counts it. */
 void cw_integrity_doubt(struct cw_endpoint *endpoint, enum cw_port_offload offload);
 
@@ -45,9 +51,8 @@ static inline void cw_integrity_look(struct cw_endpoint *endpoint)
 
 enum cw_integrity_form { CW_INTEGRITY_CRC, CW_INTEGRITY_BOTH, CW_INTEGRITY_SUM };
 
-/* What covers the payload of DATA to a peer that listens: see the bit of that name. */
-enum cw_integrity_form cw_integrity_form(const struct cw_endpoint *endpoint, struct cw_flow *flow,
-                                         uint32_t payload_bytes);
+/* What covers the data of a frame that is alone in its packet, to a peer that listens: see the bit of that name. */
+enum cw_integrity_form cw_integrity_form(const struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* The payload of an authentic DATA packet fits its CRC: does its UDP checksum fit, too? */
 void cw_integrity_seen(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,

@@ -319,6 +319,8 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
     const uint8_t *at = (const uint8_t *)(header + 1);
     uint32_t left = header->payload_bytes;
     enum cw_verdict worst = CW_VALID;
+    bool is_kept =
+        (header->flags & (CW_WIRE_SUMMED | CW_WIRE_KEPT)) != 0; /* the header of the first frame alone has a checksum */
     frames->count = 0;
     frames->only_messages = true;
     frames->goes_on = false;
@@ -329,7 +331,9 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
             return CW_MALFORMED;
         }
         enum cw_verdict verdict = validate(endpoint, flow, frame);
-        if (verdict == CW_MALFORMED || (frame->wire->kind == CW_FRAME_CHUNK && (frames->count > 0 || bytes < left))) {
+        bool is_only = frames->count == 0 && bytes == left;
+        if (verdict == CW_MALFORMED || (!is_only && (is_kept || frame->wire->kind == CW_FRAME_CHUNK)) ||
+            (is_kept && frame->wire->kind != CW_FRAME_PUT && frame->wire->kind != CW_FRAME_PART)) {
             return CW_MALFORMED;
         }
         if (verdict == CW_REFUSE) {

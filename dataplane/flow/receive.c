@@ -330,6 +330,19 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     return true;
 }
 
+/* Whether the payload of an authentic packet is what was sent, as far as that has to be shown. */
+static inline bool is_covered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct incoming *incoming)
+{
+    const struct cw_wire_header *header = incoming->header;
+    if ((header->flags & (CW_WIRE_SUMMED | CW_WIRE_KEPT)) == 0) {
+        return cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum;
+    }
+    if ((header->flags & CW_WIRE_SUMMED) != 0 && !cw_integrity_summed(endpoint, flow, header, incoming->said)) {
+        return false;
+    }
+    return ((header->flags & CW_WIRE_KEPT) == 0 || flow->session.kept) && cw_wire_kept_right(header);
+}
+
 /* The flow of a packet that is authentic, and its number; NULL: it is not, and was counted. */
 static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming,
                              uint64_t *number)
@@ -355,11 +368,9 @@ static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *b
     if (!authenticate(endpoint, flow, burst, incoming, number)) {
         return NULL;
     }
-    bool is_right = (header->flags & CW_WIRE_SUMMED) != 0
-                        ? cw_integrity_summed(endpoint, flow, header, incoming->said)
-                        : cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum;
+    bool is_right = is_covered(endpoint, flow, incoming);
     if (is_right && endpoint->offloads_in && endpoint->integrity.listens && header->type == CW_WIRE_DATA &&
-        (header->flags & CW_WIRE_SUMMED) == 0) {
+        (header->flags & (CW_WIRE_SUMMED | CW_WIRE_KEPT)) == 0) {
         cw_integrity_seen(endpoint, flow, header, incoming->said);
     }
     if (!is_right) {

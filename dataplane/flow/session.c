@@ -206,6 +206,7 @@ static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const stru
     session->peer_waiting = setup->header.flags & CW_WIRE_WAITING_MASK;
     session->confirmed = false;
     session->listens = session->summed = session->altered = false;
+    session->kept = seal == NULL && hello->medium != 0 && hello->medium == cw_integrity_medium(endpoint);
     flow->rehearsal.sums_right = 0;
     cw_path_mtu_begin(endpoint, flow);
     flow->encrypt = flow->encrypt || seal != NULL;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "dataplane/flow/integrity.h"
 #include "dataplane/flow/stream.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/staging/seal.h"
@@ -28,6 +29,7 @@ static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow 
         .payload_bytes_max = content->sealed && endpoint->aead == NULL ? 0 : (uint16_t)endpoint->payload_bytes_max,
         .packet_window = (uint32_t)cw_window_span(),
         .put_window = CW_PUT_WINDOW,
+        .medium = cw_integrity_medium(endpoint),
     };
     memcpy(setup->hello.sender_mac, own->mac, 6);
     setup->header = (struct cw_wire_header){

@@ -58,38 +58,57 @@ struct cover {
     uint32_t flags;
 };
 
-/* Where ports take part: of signed DATA perhaps the UDP checksum alone. */
-static __attribute__((noinline)) struct cover cover(struct cw_endpoint *endpoint, struct cw_flow *flow,
-                                                    struct cw_transmit *packet, enum cw_wire_type type,
-                                                    uint32_t in_buffer, uint32_t gathered)
+/* Whether the checksum may be of the frame's header alone, since something else covers the data. */
+static inline bool may_leave_data(const struct cw_written *written)
 {
-    enum cw_integrity_form form = type == CW_WIRE_DATA && flow->session.listens
-                                      ? cw_integrity_form(endpoint, flow, in_buffer + gathered)
-                                      : CW_INTEGRITY_CRC;
+    return written->header > 0 && written->in_buffer + written->gathered >= CW_WIRE_KEPT_MIN;
+}
+
+static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
+                                           const struct cw_written *written, uint32_t flags)
+{
+    return (struct cover){cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, written->header), flags};
+}
+
+/* Of a session that is not sealed. */
+static inline struct cover cover(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                 const struct cw_transmit *packet, const struct cw_written *written)
+{
+    return flow->session.kept && may_leave_data(written)
+               ? cover_of_header(endpoint, packet, written, CW_WIRE_KEPT)
+               : (struct cover){.checksum = payload_checksum(endpoint, packet, written->in_buffer)};
+}
+
+/* Where ports take part: of signed DATA perhaps the UDP checksum alone. */
+static __attribute__((noinline)) struct cover cover_by_port(struct cw_endpoint *endpoint, struct cw_flow *flow,
+                                                            struct cw_transmit *packet, enum cw_wire_type type,
+                                                            const struct cw_written *written)
+{
+    enum cw_integrity_form form =
+        flow->session.listens && may_leave_data(written) ? cw_integrity_form(endpoint, flow) : CW_INTEGRITY_CRC;
     /* the UDP checksum of a trial is wrong, and stays so */
     packet->checksum = form != CW_INTEGRITY_CRC || (endpoint->sums_all && type != CW_WIRE_TRIAL);
     if (form == CW_INTEGRITY_SUM) {
         cw_count(endpoint, CW_COUNTER_SUMMED_OUT, 1);
-        return (struct cover){.flags = CW_WIRE_SUMMED};
+        return cover_of_header(endpoint, packet, written, CW_WIRE_SUMMED);
     }
-    bool is_sealed = flow->session.seal != NULL;
-    return (struct cover){.checksum = is_sealed ? 0 : payload_checksum(endpoint, packet, in_buffer)};
+    return flow->session.seal != NULL ? (struct cover){.checksum = 0} : cover(endpoint, flow, packet, written);
 }
 
 /* Completes the headers of a packet whose payload is written. A sealed one needs no checksum. */
 static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet,
-                   enum cw_wire_type type, uint16_t flags, uint64_t number, uint32_t in_buffer, uint32_t gathered)
+                   enum cw_wire_type type, uint16_t flags, uint64_t number, const struct cw_written *written)
 {
     uint8_t *at = packet->data;
-    uint32_t payload_bytes = in_buffer + gathered;
+    uint32_t payload_bytes = written->in_buffer + written->gathered;
     struct cw_seal *seal = flow->session.seal;
     struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
     cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
     struct cover by = {.checksum = 0};
     if (endpoint->offloads_out) {
-        by = cover(endpoint, flow, packet, type, in_buffer, gathered);
+        by = cover_by_port(endpoint, flow, packet, type, written);
     } else if (seal == NULL) {
-        by.checksum = payload_checksum(endpoint, packet, in_buffer);
+        by = cover(endpoint, flow, packet, written);
     }
     uint64_t departure_ns = departure(endpoint, flow, packet);
     struct cw_wire_header header = {
@@ -106,13 +125,13 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
         .checksum = by.checksum,
     };
     if (seal != NULL) {
-        assert(gathered == 0);
+        assert(written->gathered == 0);
         cw_header_sealed(endpoint, packet, &header, seal);
     } else {
-        cw_header_signed(endpoint, packet, &header, number, &flow->session.key_out, in_buffer);
+        cw_header_signed(endpoint, packet, &header, number, &flow->session.key_out, written->in_buffer);
     }
-    cw_shaper_sent(endpoint, &flow->shaping, packet->length + gathered);
-    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + gathered);
+    cw_shaper_sent(endpoint, &flow->shaping, packet->length + written->gathered);
+    cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length + written->gathered);
 }
 
 uint8_t *cw_transmit_control(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_wire_type type,
@@ -131,7 +150,8 @@ void cw_transmit_control_finish(struct cw_endpoint *endpoint, struct cw_flow *fl
 {
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count - 1];
     enum cw_wire_type type = cw_staged_header(endpoint, packet)->type;
-    finish(endpoint, flow, packet, type, 0, flow->sender.control_next++, payload_bytes, 0);
+    struct cw_written written = {.in_buffer = payload_bytes};
+    finish(endpoint, flow, packet, type, 0, flow->sender.control_next++, &written);
 }
 
 /* True if the sender pauses after this packet because a window is used up: then an acknowledgement should come at once,
@@ -151,19 +171,18 @@ static bool wants_report(struct cw_flow *flow, uint64_t number)
 static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_transmit *packet, uint64_t number,
                         struct cw_sent *record)
 {
-    uint32_t gathered;
     bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
-    uint32_t in_buffer =
-        cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, !sealed, &gathered);
+    struct cw_written written =
+        cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, !sealed);
+    uint32_t payload_bytes = written.in_buffer + written.gathered;
     record->time_ns = departure(endpoint, flow, packet);
-    record->frame_bytes =
-        (uint16_t)(endpoint->overhead_bytes + in_buffer + gathered + (sealed ? CW_WIRE_MAC_BYTES : 0));
+    record->frame_bytes = (uint16_t)(endpoint->overhead_bytes + payload_bytes + (sealed ? CW_WIRE_MAC_BYTES : 0));
     packet->alone = record->transmissions > 0;
     if (record->transmissions < UINT8_MAX) {
         record->transmissions++;
     }
     if (record->transmissions % DOUBTFUL_TRANSMISSIONS == 0 || record->transmissions == UINT8_MAX) {
-        cw_path_mtu_doubt(endpoint, flow, in_buffer + gathered);
+        cw_path_mtu_doubt(endpoint, flow, payload_bytes);
     }
     if (flow->bandwidth != NULL && flow->sender.in_flight_bytes == 0) {
         cw_bandwidth_idle(flow);
@@ -171,8 +190,7 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
     flow->sender.in_flight_bytes += record->frame_bytes;
     flow->sender.packets_sent++;
     flow->congestion.round_sent++;
-    finish(endpoint, flow, packet, CW_WIRE_DATA, wants_report(flow, number) ? CW_WIRE_ACK_NOW : 0, number, in_buffer,
-           gathered);
+    finish(endpoint, flow, packet, CW_WIRE_DATA, wants_report(flow, number) ? CW_WIRE_ACK_NOW : 0, number, &written);
     cw_ack_carried(flow);
     cw_timers_sent(endpoint, flow);
     if (flow->timers.rate_bps != 0) {

@@ -145,6 +145,9 @@ uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
  * whoever compresses them. */
 void cw_paths_data(struct cw_paths *paths, enum cw_element element);
 
+/* What covers payloads to a rank of another host (CAUSEWAY_INTEGRITY has a say). False: there is no session with it. */
+bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover);
+
 /* What has become of such bytes on their way to `rank`; false: nothing is known. */
 bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element element,
                           struct cw_compression_report *report);

@@ -287,6 +287,31 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
     return operation_posted(paths, made, cw_loop_put(path_wire_loop(paths, rank, cw_lane(lane_tag)), &put));
 }
 
+/* What cw_paths_cover asks, and the answer. */
+struct cover_question {
+    uint32_t peer;
+    struct cw_peer_info info;
+};
+
+static int cover_ask(struct cw_endpoint *endpoint, void *context)
+{
+    struct cover_question *question = context;
+    int status = cw_peer_query(endpoint, question->peer, &question->info);
+    return status != CW_OK ? status : question->info.state == CW_PEER_ESTABLISHED ? CW_OK : CW_ERROR_NOT_FOUND;
+}
+
+bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
+{
+    struct cover_question question = {.peer = paths->peers[rank].wire_peer};
+    bool is_known = false;
+    for (uint32_t i = 0; i < paths->config.set.count && !is_known; i++) {
+        is_known = paths->wire != NULL && cw_paths_medium(paths, rank) == CW_MEDIUM_WIRE &&
+                   cw_loop_call(paths->config.set.loops[i], cover_ask, &question) == CW_OK;
+    }
+    *cover = question.info.cover;
+    return is_known;
+}
+
 /* What cw_paths_compression asks, and the answer. */
 struct compression_question {
     uint32_t peer;

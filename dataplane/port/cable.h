@@ -49,6 +49,7 @@ struct cw_cable_config {
     uint64_t rate_bps;  /* of the server's NIC; 0: not known */
     uint32_t frames;    /* in each direction, a power of two up to CW_CABLE_FRAMES_MAX; 0: the default */
     bool reports;       /* the server has switches told of groups (struct cw_port_info) */
+    uint32_t medium;    /* of the server's NIC (the same); a cable keeps payloads */
 };
 
 /* A port whose server is not there yet: what is sent waits in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,

@@ -2,6 +2,7 @@
 
 #include "dataplane/port/ethdev_private.h"
 
+#include "dataplane/base/machine.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -169,6 +170,7 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
     *created = (struct ethdev_port){.port.ops = &ethdev_ops,
                                     .port.info.mtu_bytes = config->mtu_bytes,
                                     .port.info.rate_bps = config->rate_bps,
+                                    .port.info.medium = driver->memory ? cw_machine_memory() : CW_PORT_MEDIUM_NONE,
                                     .wake.descriptor = -1,
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,

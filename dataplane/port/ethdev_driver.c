@@ -32,6 +32,7 @@ enum {
 static const struct ethdev_driver drivers[] = {
     {
         .name = "net_memif",
+        .memory = true,
         .gated = true,
         .slot_argument = "bsize",
         .role_argument = "role",

@@ -62,6 +62,7 @@ struct ethdev_group {
 /* What a driver needs and does not say itself. */
 struct ethdev_driver {
     const char *name;          /* DPDK's; that of a virtual device without its final number */
+    bool memory;               /* frames stay in the machine's memory up to the port of the other end */
     bool gated;                /* its callbacks must not run while the owner is in it: ethdev_gate.c */
     bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */

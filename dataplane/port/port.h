@@ -47,6 +47,11 @@ enum cw_port_checksum {
     CW_PORT_CHECKSUM_BAD = 2,
 };
 
+enum cw_port_medium {
+    CW_PORT_MEDIUM_NONE = 0,   /* nothing is known to */
+    CW_PORT_MEDIUM_KERNEL = 1, /* the kernels of both ends write and verify UDP checksums */
+};
+
 /* What a NIC may take over. */
 enum cw_port_offload {
     CW_OFFLOAD_CHECKSUM_OUT, /* the port writes UDP checksums */
@@ -77,6 +82,8 @@ struct cw_port_info {
     uint32_t link_changes;       /* times that the link went down or came up, as far as the port has noticed */
     uint64_t
         refused;     /* packets that the device or the kernel refused to send (too long, a filter), and that are lost */
+    uint32_t medium; /* what keeps payloads on their way to ports that say the same number: enum cw_port_medium, or the
+                        number of a machine, whose memory it is (base/machine.h) */
     bool reports;    /* joining has switches and routers told (IGMP, MLD): the kernel does it, and answers queries */
     char driver[32]; /* the driver's own name, for people */
     /* How often a device was told of memory that pieces lie in, and how often it need not be, since it was before

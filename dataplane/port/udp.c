@@ -415,6 +415,7 @@ int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **p
                  .gather = true,
                  .wait = CW_PORT_WAIT_DESCRIPTOR,
                  .writes_checksums = true,
+                 .medium = CW_PORT_MEDIUM_KERNEL,
                  .alarms = true,
                  .reports = true,
                  .driver = "udp"},

@@ -77,6 +77,7 @@ struct cw_session {
     bool confirmed : 1; /* a packet of this session has come, so the peer has it too */
     bool listens : 1;   /* the peer's port verifies UDP checksums: ours writes them */
     bool summed : 1;    /* ... and the peer takes DATA without CRC */
+    bool kept : 1;      /* both have the same medium, which keeps payloads: their frames' headers alone have a CRC */
     bool altered : 1;   /* a UDP checksum has come that does not fit: no DATA without CRC any more */
     union {
         struct {                 /* until there is a session */

@@ -1,10 +1,10 @@
--- Wireshark dissector of Causeway's wire format, version 7 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
+-- Wireshark dissector of Causeway's wire format, version 8 (dataplane/WIRE.md; types from 16 on: mcast/WIRE.md).
 -- tshark -X lua_script:dataplane/wire/causeway.lua -r capture.pcap -O causeway
 -- Packets are told by the UDP ports of processes and gateways, or by "Decode As" for any other; a heuristic finds them
 -- on every port that no other protocol has.
 
 local causeway = Proto("causeway", "Causeway")
-local VERSION = 7
+local VERSION = 8
 
 local types = {
   "HELLO", "HELLO_REPLY", "DATA", "ACK", "PROBE", "REJECT", "BYE", "TRIAL",
@@ -23,8 +23,9 @@ local F = {
   waiting = ProtoField.uint16("causeway.flags.waiting", "Sender", base.DEC, waits, 0x3),
   ack_now = ProtoField.bool("causeway.flags.ack_now", "Acknowledge now", 16, nil, 0x4),
   encrypted = ProtoField.bool("causeway.flags.encrypted", "Encrypted", 16, nil, 0x8),
-  summed = ProtoField.bool("causeway.flags.summed", "UDP checksum in place of the CRC", 16, nil, 0x10),
+  summed = ProtoField.bool("causeway.flags.summed", "UDP checksum covers the data", 16, nil, 0x10),
   rdma = ProtoField.bool("causeway.flags.rdma", "RDMA device", 16, nil, 0x20),
+  kept = ProtoField.bool("causeway.flags.kept", "Medium keeps the data", 16, nil, 0x40),
   flow = ProtoField.uint32("causeway.flow", "Flow"),
   number = ProtoField.uint32("causeway.number", "Packet number"),
   timestamp = ProtoField.uint32("causeway.timestamp", "Timestamp (16 ns)"),
@@ -58,6 +59,7 @@ local F = {
   payload_bytes_max = ProtoField.uint16("causeway.hello.payload_bytes_max", "Longest payload"),
   packet_window = ProtoField.uint32("causeway.hello.packet_window", "Packet window"),
   put_window = ProtoField.uint32("causeway.hello.put_window", "Put window"),
+  medium = ProtoField.uint32("causeway.hello.medium", "Medium"),
   -- frames
   pair_kind = ProtoField.uint8("causeway.rdma.kind", "Of the queue pair", base.DEC, pair_kinds),
   pair_reads = ProtoField.uint8("causeway.rdma.reads", "READs answered at a time"),
@@ -163,8 +165,8 @@ local function rows(tree, buffer, at, fields)
 end
 
 local function hello(buffer, tree)
-  if buffer:len() ~= 100 then
-    tree:add_proto_expert_info(malformed, "a set-up packet has 100 bytes")
+  if buffer:len() ~= 104 then
+    tree:add_proto_expert_info(malformed, "a set-up packet has 104 bytes")
     return
   end
   local at = rows(tree, buffer, 0, {
@@ -175,7 +177,7 @@ local function hello(buffer, tree)
   tree:add(F.receiver_ip, buffer(at + 16, 16))
   at = rows(tree, buffer, at + 32, {{F.sender_port, 2}, {F.receiver_port, 2}})
   tree:add(F.sender_mac, buffer(at, 6))
-  rows(tree, buffer, at + 6, {{F.payload_bytes_max, 2}, {F.packet_window, 4}, {F.put_window, 4}})
+  rows(tree, buffer, at + 6, {{F.payload_bytes_max, 2}, {F.packet_window, 4}, {F.put_window, 4}, {F.medium, 4}})
 end
 
 local function frame(buffer, at, tree)
@@ -357,6 +359,7 @@ function causeway.dissector(buffer, pinfo, root)
   flags:add_le(F.encrypted, buffer(2, 2))
   flags:add_le(F.summed, buffer(2, 2))
   flags:add_le(F.rdma, buffer(2, 2))
+  flags:add_le(F.kept, buffer(2, 2))
   if buffer(2, 2):le_uint() % 16 >= 8 then
     sealed(buffer, tree, name, pinfo)
     return buffer:len()

@@ -20,7 +20,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 7,
+    CW_WIRE_VERSION = 8,
     CW_WIRE_NETWORK_BYTES = 42,    /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_NETWORK_V6_BYTES = 62, /* ... IPv6 40 */
     CW_WIRE_HEADER_BYTES = 40,
@@ -28,6 +28,7 @@ enum {
     CW_WIRE_TIMESTAMP_SHIFT = 4,   /* timestamps count 16 ns: 2^32 of them are 68 s */
     CW_WIRE_DELAY_SHIFT = 8,       /* echo delays count 256 ns: up to 16.7 ms */
     CW_WIRE_DELAY_UNKNOWN = 65535, /* longer, or nothing to echo: no round trip may be taken from it */
+    CW_WIRE_KEPT_MIN = 256,        /* shorter payloads have a CRC of all, which costs next to nothing */
 };
 
 enum cw_wire_type {
@@ -52,9 +53,10 @@ enum cw_wire_flags {
     CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
     CW_WIRE_ENCRYPTED = 8,    /* the packet is sealed: wire/sealed.h has its form */
-    CW_WIRE_SUMMED = 16,      /* DATA without a CRC: its UDP checksum covers the payload */
+    CW_WIRE_SUMMED = 16,      /* DATA whose UDP checksum covers the data: the CRC is of the frame's header alone */
     CW_WIRE_RDMA = 32,        /* set-up: the sender has an RDMA device */
-    CW_WIRE_FLAGS_KNOWN = 63,
+    CW_WIRE_KEPT = 64,        /* ... whose medium keeps the data */
+    CW_WIRE_FLAGS_KNOWN = 127,
 };
 
 struct cw_wire_network {
@@ -124,7 +126,7 @@ struct __attribute__((packed)) cw_wire_header {
     uint32_t echo;         /* timestamp of the latest packet the sender of this one received */
     uint16_t echo_delay;   /* how long ago that was */
     uint16_t payload_bytes;
-    uint32_t checksum; /* CRC-32C of the payload; 0 with CW_WIRE_SUMMED */
+    uint32_t checksum; /* CRC-32C of the payload; with CW_WIRE_SUMMED or CW_WIRE_KEPT see cw_wire_kept_bytes */
     uint64_t tag;
 };
 static_assert(sizeof(struct cw_wire_header) == CW_WIRE_HEADER_BYTES, "fixed header");
@@ -152,8 +154,10 @@ struct __attribute__((packed)) cw_wire_hello {
     uint16_t payload_bytes_max; /* largest payload_bytes the sender of this can receive */
     uint32_t packet_window;
     uint32_t put_window;
+    uint32_t
+        medium; /* of the sender's port (struct cw_port_info); 0: none that keeps payloads, or none is to be relied on */
 };
-static_assert(sizeof(struct cw_wire_hello) == 100, "set-up");
+static_assert(sizeof(struct cw_wire_hello) == 104, "set-up");
 
 enum cw_wire_frame_kind {
     CW_FRAME_PUT = 1,  /* a whole put */
@@ -453,6 +457,21 @@ static inline uint32_t cw_wire_payload_bytes(uint32_t mtu_bytes)
 static inline uint32_t cw_wire_part_bytes(uint32_t mtu_bytes)
 {
     return (cw_wire_payload_bytes(mtu_bytes) - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
+}
+
+/* How much of the payload of a packet with CW_WIRE_SUMMED or CW_WIRE_KEPT has a CRC-32C: the header of its only frame, by that frame's
+ * kind. The CRC covers the kind, too: a kind that was changed gives another length, and does not fit. */
+static inline uint32_t cw_wire_kept_bytes(uint8_t kind)
+{
+    return kind == CW_FRAME_PART ? sizeof(struct cw_wire_part) : sizeof(struct cw_wire_put);
+}
+
+/* Whether the checksum of such a packet is right. */
+static inline bool cw_wire_kept_right(const struct cw_wire_header *header)
+{
+    const uint8_t *payload = (const uint8_t *)(header + 1);
+    return header->payload_bytes >= CW_WIRE_KEPT_MIN &&
+           cw_wire_checksum(0, payload, cw_wire_kept_bytes(payload[0])) == header->checksum;
 }
 
 static inline uint32_t cw_wire_timestamp(uint64_t now_ns)

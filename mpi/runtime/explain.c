@@ -140,7 +140,10 @@ void mpi_explain_paths(void)
         char why[256];
         if (rank != mpi_process.rank) {
             cw_paths_why(mpi_process.paths, rank, why, sizeof(why));
-            fprintf(stderr, "causeway: rank %u: path to %s\n", mpi_process.rank, why);
+            enum cw_cover cover;
+            bool is_known = cw_paths_cover(mpi_process.paths, rank, &cover);
+            fprintf(stderr, "causeway: rank %u: path to %s%s%s\n", mpi_process.rank, why,
+                    is_known ? "; payloads are checked by " : "", is_known ? cw_cover_text(cover) : "");
         }
     }
     struct cw_paths_counters counters = cw_paths_counters(mpi_process.paths);

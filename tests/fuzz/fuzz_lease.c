@@ -70,7 +70,7 @@ static void test_requests(void **state)
     cw_random_seed(&random, 1);
     uint64_t count = rounds();
     for (uint64_t i = 0; i < count; i++) {
-        static const char *const lines[] = {"hello 2", "status",
+        static const char *const lines[] = {"hello 3", "status",
                                             "lease ports=34 first=29400 rank=7 memory=5 job=causeway-1234",
                                             "hops 10.0.0.2,fd77::1,10.0.0.3"};
         char line[CW_LEASE_LINE_BYTES];

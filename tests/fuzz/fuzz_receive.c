@@ -274,7 +274,7 @@ static void attack_signed_one(struct world *world)
 {
     struct cw_random *random = &world->random;
     struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    const struct cw_flow *flow = flow_from(endpoint, 0x0a000001u + MADMAN);
+    struct cw_flow *flow = flow_from(endpoint, 0x0a000001u + MADMAN);
     struct frame frame = world->recording.frames[cw_random_below(random, world->recording.count)];
     struct cw_wire_header header;
     memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));
@@ -314,7 +314,12 @@ static void attack_signed_one(struct world *world)
     }
     header.echo = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.echo;
     header.timestamp = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.timestamp;
-    header.checksum = cw_wire_checksum(0, payload, header.payload_bytes);
+    bool only_header = data && header.payload_bytes >= CW_WIRE_KEPT_MIN && cw_random_chance(random, 0.3);
+    if (only_header) { /* whether the session has the same medium or not */
+        header.flags |= cw_random_chance(random, 0.7) ? CW_WIRE_KEPT : CW_WIRE_SUMMED;
+        flow->session.kept = cw_random_chance(random, 0.7);
+    }
+    header.checksum = cw_wire_checksum(0, payload, only_header ? cw_wire_kept_bytes(*payload) : header.payload_bytes);
     header.tag = hello ? cw_wire_setup_tag(&header, (const struct cw_wire_hello *)payload, &key)
                        : cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
     memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));

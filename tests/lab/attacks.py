@@ -20,8 +20,8 @@ from expectation import wait_until as soon  # found by tenant
 def lines():
     """Lines that make no sense, and others' memory."""
     client = Client()
-    expect(re.fullmatch(r"node ip=10\.77\.0\.1/120 mac=02:77:00:00:00:00 mtu=1500 rate=\d+ reports=1", client.ask("hello 2")), "hello")
-    for text, line in (("hello 1", "refused -7 .*use one version"), ("lease", "refused -1 "), ("lease ports=0 first=0 rank=0 memory=3 job=x", "refused -1 "),
+    expect(re.fullmatch(r"node ip=10\.77\.0\.1/120 mac=02:77:00:00:00:00 mtu=1500 rate=\d+ reports=1 medium=\d+", client.ask("hello 3")), "hello")
+    for text, line in (("hello 2", "refused -7 .*use one version"), ("lease", "refused -1 "), ("lease ports=0 first=0 rank=0 memory=3 job=x", "refused -1 "),
                        ("lease ports=1 first=0 rank=0 memory=3 job=x\"y", "refused -1 "), ("hops 1.2.3", "refused -1 "), ("x" * 3000, "refused -1 "),
                        ("lease ports=1 first=0 rank=0 job=x", "refused -1 "), ("lease ports=1 first=0 rank=0 memory=999 job=x", "refused -1 ")):
         said = client.ask(text)
@@ -129,7 +129,7 @@ def descriptors():
         for _ in range(20):
             line = connected()
             with contextlib.suppress(OSError):
-                socket.send_fds(line, [b"hello 2"], [line.fileno()] * count)
+                socket.send_fds(line, [b"hello 3"], [line.fileno()] * count)
                 line.recv(100)
             line.close()
     for is_read in (True, False):
@@ -142,7 +142,7 @@ def descriptors():
         sender = os.fork()
         if sender == 0:  # who ends does not linger: the last one that has the socket is the node
             os.read(ready, 1)
-            socket.send_fds(line, [b"hello 2"], [made.fileno()])
+            socket.send_fds(line, [b"hello 3"], [made.fileno()])
             os._exit(0)
         made.close()
         os.write(go, b"!")

@@ -256,7 +256,7 @@ class Hostile:
         time.sleep(self.chance.random() * 0.02)
 
     def say_hello(self):
-        self.any_line().socket.send(b"hello 2")
+        self.any_line().socket.send(b"hello 3")
 
     def frames_right(self):
         """A ring full of frames that may leave."""

@@ -129,7 +129,7 @@ def own(name):
 def answered():
     """A client that says hello is."""
     line = connected()
-    expect(ask(line, "hello 2").startswith("node "), "a client that says hello is answered")
+    expect(ask(line, "hello 3").startswith("node "), "a client that says hello is answered")
     line.close()
 
 

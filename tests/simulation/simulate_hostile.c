@@ -14,6 +14,8 @@ struct world {
     uint64_t base;                /* the first put number that is not done */
     uint8_t frame[2048];
     uint32_t used;
+    uint16_t flags;   /* of the next packet */
+    uint32_t covered; /* how much of its payload has a CRC; 0: all */
 };
 
 /* Two hosts in session; the target has little of everything. */
@@ -100,12 +102,26 @@ static void deliver(struct world *world, uint64_t ahead)
         .acknowledged = (uint32_t)world->flow->sender.sent.base,
         .payload_bytes = (uint16_t)world->used,
         .timestamp = world->flow->receiver.echo,
-        .checksum = cw_wire_checksum(0, world->frame + CW_WIRE_OVERHEAD_BYTES, world->used),
+        .flags = world->flags,
+        .checksum = cw_wire_checksum(0, world->frame + CW_WIRE_OVERHEAD_BYTES,
+                                     world->covered > 0 ? world->covered : world->used),
     };
     header.tag = cw_wire_tag(&header, (uint32_t)(number >> 32), &world->flow->session.key_in);
     memcpy(world->frame + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
     struct cw_received packet = {.data = world->frame, .length = CW_WIRE_OVERHEAD_BYTES + world->used};
     cw_receive_frames(world->endpoint, &packet, 1);
+}
+
+/* Lets a packet in of which so much has a CRC; returns how many were dropped for that. */
+static uint32_t deliver_covered(struct world *world, uint16_t flags, uint32_t covered)
+{
+    uint64_t before = cw_endpoint_counter(world->endpoint, CW_COUNTER_DROP_CHECKSUM);
+    world->flags = flags;
+    world->covered = covered;
+    deliver(world, 0);
+    world->flags = 0;
+    world->covered = 0;
+    return (uint32_t)(cw_endpoint_counter(world->endpoint, CW_COUNTER_DROP_CHECKSUM) - before);
 }
 
 static uint64_t refused_for_room(const struct world *world)
@@ -317,6 +333,50 @@ static void damaged_chunks_end_the_session(void **state)
     }
 }
 
+/* A PUT of 400 bytes, of which its header alone has a CRC. */
+static void begin_kept(struct world *world, uint64_t number)
+{
+    static const uint8_t data[400];
+    begin(world);
+    struct cw_wire_put put = {.frame = {.kind = CW_FRAME_PUT, .length = sizeof(data), .put_number = (uint32_t)number},
+                              .token = world->hosts.list[TARGET].token};
+    add(world, &put, sizeof(put));
+    add(world, data, sizeof(data));
+}
+
+static void data_without_a_crc_need_a_medium_and_one_frame(void **state)
+{
+    enum { PUT = sizeof(struct cw_wire_put) };
+    struct world world;
+    world_open(&world, 64);
+    uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);
+    begin_kept(&world, world.base);
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT), 1);   /* the session's ends have no medium in common */
+    assert_int_equal(deliver_covered(&world, CW_WIRE_SUMMED, PUT), 1); /* there is no UDP checksum */
+    world.flow->session.kept = true;
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT - 8), 1);
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT | CW_WIRE_SUMMED, PUT), 1);
+    assert_int_equal(world.flow->receiver.puts.base, world.base);
+    begin_kept(&world, world.base);
+    add_put(&world, world.base + 1, 1); /* behind it a frame whose header has no CRC */
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT), 0);
+    assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED), malformed + 1);
+    begin(&world);
+    for (uint32_t i = 0; i < 40; i++) {
+        add_bare(&world, CW_FRAME_VOID, 1, world.base + i);
+    }
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT), 0); /* frames of another kind */
+    assert_int_equal(cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED), malformed + 2);
+    begin(&world);
+    add_put(&world, world.base, 0);
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT), 1); /* too short */
+    assert_int_equal(world.flow->receiver.puts.base, world.base);
+    begin_kept(&world, world.base);
+    assert_int_equal(deliver_covered(&world, CW_WIRE_KEPT, PUT), 0);
+    assert_int_equal(world.flow->receiver.puts.base, world.base + 1);
+    sim_hosts_destroy(&world.hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +387,7 @@ int main(void)
         cmocka_unit_test(two_messages_cannot_share_a_slot),
         cmocka_unit_test(numbers_that_do_not_rise_are_malformed),
         cmocka_unit_test(damaged_chunks_end_the_session),
+        cmocka_unit_test(data_without_a_crc_need_a_medium_and_one_frame),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

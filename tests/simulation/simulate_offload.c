@@ -73,7 +73,7 @@ static void both_ends_must_take_part(void **state)
                 struct sim_hosts_config config;
                 struct sim_hosts hosts;
                 sim_hosts_config_init(&config, 2);
-                config.endpoint.software_checksums = software == 1;
+                config.endpoint.end_to_end = software == 1;
                 two_hosts(&hosts, out, in, &config);
                 send_all(&hosts);
                 bool takes_part = out == 1 && in == 1 && software == 0;
