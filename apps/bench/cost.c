@@ -116,7 +116,7 @@ static const struct cw_port_ops cost_ops = {
 
 static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint32_t mtu_bytes, uint8_t mac_last)
 {
-    size_t buffer_bytes = (14 + mtu_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t buffer_bytes = (62 + 14 + mtu_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *port = (struct cost_port){
         .port = {.ops = &cost_ops,
                  .info = {.mac = {2, 0, 0, 0, 0, mac_last}, .mtu_bytes = mtu_bytes, .medium = MEDIUM}},
@@ -129,7 +129,7 @@ static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint
     }
     memset(port->bytes, 0, BUFFERS * buffer_bytes);
     for (uint32_t i = 0; i < BUFFERS; i++) {
-        port->buffers[i].bytes = port->bytes + i * buffer_bytes;
+        port->buffers[i].bytes = port->bytes + i * buffer_bytes + 62;
         port->free[port->free_count++] = &port->buffers[i];
     }
     return true;

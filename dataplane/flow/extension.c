@@ -158,7 +158,7 @@ bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct
     if (flow == NULL) {
         return false;
     }
-    *receiver = cw_flow_receiver(endpoint, flow);
+    cw_flow_receiver(endpoint, flow, receiver);
     return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/flow/compress.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/operation.h"
@@ -25,17 +26,20 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation)
     }
 }
 
-/* Field by field to where it goes: a copy of a structure just written would wait for its stores. */
+/* Word by word to where it goes, as it is read for its checksum: a copy of a structure just written, or a word that was
+ * written in parts, would wait for the stores. */
 static void write_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
                       struct cw_wire_put *put)
 {
-    put->frame.kind = (uint8_t)kind;
-    put->frame.flags = 0;
-    put->frame.length = (uint16_t)length;
-    put->frame.put_number = (uint32_t)operation->number;
-    put->predecessor = operation->predecessor;
-    put->reply = operation->reply;
-    put->lane_tag = operation->lane_tag;
+    static_assert(offsetof(struct cw_wire_frame, length) == 2 && offsetof(struct cw_wire_frame, put_number) == 4 &&
+                      offsetof(struct cw_wire_put, reply) == 10 && offsetof(struct cw_wire_put, lane_tag) == 12,
+                  "as they are shifted here");
+    const uint64_t words[] = {
+        (uint64_t)kind | (uint64_t)length << 16 | (uint64_t)(uint32_t)operation->number << 32,
+        operation->predecessor | (uint64_t)operation->reply << 16 | (uint64_t)operation->lane_tag << 32,
+    };
+    memcpy(put, &words[0], sizeof(words[0]));
+    memcpy((uint8_t *)put + sizeof(words[0]), &words[1], sizeof(words[1]));
     put->token = operation->token;
     put->offset = operation->offset;
 }
@@ -68,6 +72,10 @@ static void copy_data(struct cw_operation *operation, uint64_t position, uint32_
         memcpy(at, operation->bytes_inline + position, bytes);
     } else if (bytes > 0) {
         cw_source_copy(&operation->source, &operation->cursor, position, bytes, at);
+        if (operation->source.kind == CW_SOURCE_CONTIGUOUS) { /* the next packet's */
+            cw_prefetch_read((const uint8_t *)operation->source.contiguous.data + position + bytes,
+                             operation->bytes - position - bytes);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/base/prefetch.h"
 #include "dataplane/compress/chunk.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/get.h"
@@ -200,6 +201,9 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
     case CW_FRAME_CHUNK:
         if (frame->target != NULL) {
             memcpy(frame->target, frame->data, frame->put.bytes);
+            if (frame->wire->kind == CW_FRAME_PART) { /* where the next packet's most likely go */
+                cw_prefetch_write(frame->target + frame->put.bytes, frame->put.bytes);
+            }
         }
         cw_reassembly_place(endpoint, flow, &frame->put);
         return;

@@ -103,7 +103,8 @@ void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_w
     setup_fill(endpoint, flow, type, content, &setup);
     uint8_t *at = packet->data;
     uint32_t payload_bytes = sizeof(setup.hello) + (content->sealed ? CW_WIRE_MAC_BYTES : 0);
-    struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
+    struct cw_wire_receiver receiver;
+    cw_flow_receiver(endpoint, flow, &receiver);
     cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes);
     if (content->echo != NULL && flow->mac_learned) {
         memcpy(at, content->echo->hello.sender_mac, 6); /* back to whoever asked */

@@ -15,11 +15,13 @@ static inline uint16_t cw_flow_port(const struct cw_endpoint *endpoint, const st
     return (uint16_t)(endpoint->config.address.udp_port + flow->stream);
 }
 
-/* Whom packets of a flow are for. */
-static inline struct cw_wire_receiver cw_flow_receiver(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+/* Whom packets of a flow are for. In place: a copy of what was just written field by field would wait for it. */
+static inline void cw_flow_receiver(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                    struct cw_wire_receiver *receiver)
 {
-    struct cw_wire_receiver receiver = {
-        .ip = flow->address.ip, .port = flow->address.udp_port, .own_port = cw_flow_port(endpoint, flow)};
-    memcpy(receiver.mac, flow->next_hop, sizeof(receiver.mac));
-    return receiver;
+    receiver->ip = flow->address.ip;
+    memcpy(receiver->mac, flow->next_hop, sizeof(receiver->mac));
+    receiver->port = flow->address.udp_port;
+    receiver->own_port = cw_flow_port(endpoint, flow);
+    receiver->by_device = false;
 }

@@ -67,7 +67,7 @@ static inline bool may_leave_data(const struct cw_written *written)
 static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
                                            const struct cw_written *written, uint32_t flags)
 {
-    return (struct cover){cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, written->header), flags};
+    return (struct cover){cw_wire_header_checksum(packet->data + endpoint->overhead_bytes, written->header), flags};
 }
 
 /* Of a session that is not sealed. */
@@ -102,7 +102,8 @@ static void finish(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw
     uint8_t *at = packet->data;
     uint32_t payload_bytes = written->in_buffer + written->gathered;
     struct cw_seal *seal = flow->session.seal;
-    struct cw_wire_receiver receiver = cw_flow_receiver(endpoint, flow);
+    struct cw_wire_receiver receiver;
+    cw_flow_receiver(endpoint, flow, &receiver);
     cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes + (seal != NULL ? CW_WIRE_MAC_BYTES : 0));
     struct cover by = {.checksum = 0};
     if (endpoint->offloads_out) {

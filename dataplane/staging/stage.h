@@ -22,9 +22,18 @@ static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_tran
                                     uint32_t in_buffer)
 {
     struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
-    cw_wire_header_words(header, signature->words);
-    memcpy(cw_staged_header(endpoint, packet), signature->words, sizeof(signature->words));
-    cw_wire_tag_number(signature->words, (uint32_t)(number >> 32));
+    uint8_t *at = (uint8_t *)cw_staged_header(endpoint, packet);
+    uint64_t words[CW_WIRE_TAG_WORDS];
+    cw_wire_header_words(header, words);
+    for (uint32_t i = 0; i < CW_WIRE_TAG_WORDS; i++) {
+        /* to both places from registers: a compiler that stores the words here, to copy them in wider pieces, has the
+         * core wait for the stores */
+        __asm__("" : "+r"(words[i]));
+        memcpy(at + i * sizeof(words[i]), &words[i], sizeof(words[i]));
+        signature->words[i] = words[i];
+    }
+    cw_wire_tag_number(words, (uint32_t)(number >> 32));
+    signature->words[0] = words[0];
     signature->key = *key;
     signature->wanted = true;
     packet->length = endpoint->overhead_bytes + in_buffer;

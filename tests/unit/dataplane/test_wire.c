@@ -25,6 +25,7 @@ static void test_checksum_vectors(void **state)
         assert_int_equal(cw_wire_checksum(cw_wire_checksum(0, bytes, cut), bytes + cut, 32 - cut), 0x46dd794e);
     }
     assert_int_equal(cw_wire_checksum(0, bytes, 0), 0);
+    assert_int_equal(cw_wire_header_checksum(bytes, 32), 0x46dd794e);
 }
 
 /* SipHash-2-4 of the bytes 0 .. 31 under the key 0 .. 15: from the vectors of its authors (64-bit output, length
