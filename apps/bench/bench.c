@@ -8,6 +8,7 @@
 
 #include "apps/cli/cli.h"
 #include "apps/cli/progress.h"
+#include "dataplane/port/port.h"
 
 static const char put_usage[] =
     "bench put [--fabric memif|veth-af_packet|veth-af_xdp|switch|sim | --device DEVICE --peer-device DEVICE | --net "
@@ -109,7 +110,7 @@ static int bench_put(int argc, char **argv)
                     "with --net: what starts it; a command gets the host and a command line (ssh)", &options.launcher),
         OPTION_TEXT("rdma", "DEVICE", "queue pairs of this RDMA device (rxe0, mlx5_0) carry the puts", &options.rdma),
         OPTION_FLAG("member", "what --net starts on the other host; nobody else does", &options.is_member),
-        OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, 576, 9600),
+        OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &options.sizes, 0, 64 << 20),
         OPTION_COUNT("rounds", "interleaved rounds (3)", &options.rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_TIME("duration", "of each measurement (300ms)", &options.duration_ns, 1000000, 60000000000ull),

@@ -234,7 +234,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; behind memif also "
+            "4,veth[,af_packet|af_xdp][,mtu=576..64000], or topology=FILE,memif; behind memif also "
             "[,stats=FILE[,stats-interval=1ms]]; and "
             "[,multicast=snoop|flood|drop]",
             ranks);

@@ -148,7 +148,9 @@ static uint16_t mtu_of(const char *interface)
     if (query >= 0) {
         close(query);
     }
-    return (uint16_t)(mtu < CW_PORT_MTU_MIN ? CW_PORT_MTU_MIN : mtu > CW_PORT_MTU_MAX ? CW_PORT_MTU_MAX : mtu);
+    return (uint16_t)(mtu < CW_PORT_MTU_MIN            ? CW_PORT_MTU_MIN
+                      : mtu > CW_PORT_MTU_ETHERNET_MAX ? CW_PORT_MTU_ETHERNET_MAX
+                                                       : mtu);
 }
 
 int cw_net_identify(uint8_t network[8])

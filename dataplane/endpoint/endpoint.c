@@ -61,7 +61,7 @@ static int check_config(const struct cw_endpoint_config *config, const struct cw
         {"pool_slot_bytes", config->pool_slot_bytes, config->pool_slot_count > 0 ? 64 : 0, CW_SLOT_BYTES_MAX},
         {"sent_chunk_count", config->sent_chunk_count, 2, 1u << 24},
         {"window_block_count", config->window_block_count, 4, 1u << 24},
-        {"congestion_window_max_bytes", config->congestion_window_max_bytes, 2 * CW_PORT_MTU_MAX, UINT32_MAX},
+        {"congestion_window_max_bytes", config->congestion_window_max_bytes, 2 * CW_PORT_MTU_ETHERNET_MAX, UINT32_MAX},
         {"failure_timeout_ns", config->failure_timeout_ns, 1000000, UINT64_MAX / 4},
         {"encryption", config->encryption, CW_ENCRYPTION_OFF, CW_ENCRYPTION_REQUIRED},
         {"waiting", config->waiting, CW_WAITING_SPIN, CW_WAITING_NAP},

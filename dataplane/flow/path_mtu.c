@@ -17,7 +17,6 @@ enum {
     ROUNDS_MAX = 6,
     AGAIN_S = 10, /* until the next search, at first; then twice as long, up to 10 minutes (RFC 8899, 5.1.1) */
     SECONDS_MASK = 0xfffff,
-    UNIT = 8, /* sizes that acknowledgements can tell */
 };
 
 #define PATIENCE_NS 50000ull     /* with a peer that does not have the session yet */
@@ -47,7 +46,7 @@ static uint32_t ladder(const struct cw_flow *flow, uint32_t above, uint32_t belo
     static const uint16_t mtus[LADDER_MAX] = {1400, 1450, 1500, 2000, 4000, 8800};
     uint32_t count = 0;
     for (uint32_t i = 0; i < LADDER_MAX; i++) {
-        uint32_t bytes = payload_at(flow, mtus[i]) / UNIT * UNIT;
+        uint32_t bytes = cw_wire_probe_round(payload_at(flow, mtus[i]));
         if (bytes > above && bytes < below) {
             sizes[count++] = (uint16_t)bytes;
         }
@@ -58,7 +57,7 @@ static uint32_t ladder(const struct cw_flow *flow, uint32_t above, uint32_t belo
 /* Tries a size from now on. */
 static void try_size(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes)
 {
-    flow->session.mtu.tried = (uint16_t)(payload_bytes / UNIT * UNIT);
+    flow->session.mtu.tried = (uint16_t)cw_wire_probe_round(payload_bytes);
     flow->session.mtu.tries = 0;
     flow->session.mtu.turn ^= 1;
     flow->session.mtu.due_ns = endpoint->now_ns;
@@ -69,7 +68,7 @@ static void settle(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t 
 {
     struct cw_path_mtu *mtu = &flow->session.mtu;
     struct cw_session *session = &flow->session;
-    bool is_all = payload_bytes >= session->payload_bytes_agreed / UNIT * UNIT;
+    bool is_all = payload_bytes >= cw_wire_probe_round(session->payload_bytes_agreed);
     session->payload_bytes_proved = is_all ? session->payload_bytes_agreed : (uint16_t)payload_bytes;
     mtu->tried = 0;
     mtu->due_ns = UINT64_MAX;
@@ -107,7 +106,7 @@ void cw_path_mtu_doubt(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
 {
     if (payload_bytes > payload_at(flow, CW_PORT_MTU_MIN) && flow->session.mtu.tried == 0) {
         flow->session.mtu.doubted = true;
-        uint32_t rounded = payload_bytes + UNIT - 1;
+        uint32_t unit = payload_bytes < 8192 ? 8 : 64, rounded = payload_bytes + unit - 1;
         try_size(endpoint, flow,
                  rounded < flow->session.payload_bytes_agreed ? rounded : flow->session.payload_bytes_agreed);
     }
@@ -166,9 +165,9 @@ void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow)
     for (uint32_t i = 0; i < count && sent; i++) {
         sent = probe(endpoint, flow, sizes[i]);
     }
-    /* the largest is told of by its multiple of UNIT, and stands for all that both sides take */
+    /* the largest is told of by its size in units, and stands for all that both sides take */
     uint32_t agreed = flow->session.payload_bytes_agreed;
-    bool is_largest = mtu->tried == agreed / UNIT * UNIT;
+    bool is_largest = mtu->tried == cw_wire_probe_round(agreed);
     if (!sent || !probe(endpoint, flow, is_largest ? agreed : mtu->tried)) {
         mtu->due_ns = endpoint->now_ns + PATIENCE_NS; /* a little later */
         return;

@@ -47,9 +47,9 @@ struct cw_cable_config {
     uint8_t mac[6];     /* of the host */
     uint32_t mtu_bytes; /* CW_PORT_MTU_MIN .. CW_PORT_MTU_MAX */
     uint64_t rate_bps;  /* of the server's NIC; 0: not known */
-    uint32_t frames;    /* in each direction, a power of two up to CW_CABLE_FRAMES_MAX; 0: the default */
-    bool reports;       /* the server has switches told of groups (struct cw_port_info) */
-    uint32_t medium;    /* of the server's NIC (the same); a cable keeps payloads */
+    uint32_t frames; /* in each direction, a power of two up to CW_CABLE_FRAMES_MAX; 0: the default, fewer long ones */
+    bool reports;    /* the server has switches told of groups (struct cw_port_info) */
+    uint32_t medium; /* of the server's NIC (the same); a cable keeps payloads */
 };
 
 /* A port whose server is not there yet: what is sent waits in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,

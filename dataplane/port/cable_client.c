@@ -318,9 +318,24 @@ static void memory_lay_out(struct cable_port *port, const struct cw_cable_config
     port->shared->magic = CABLE_MAGIC;
 }
 
+enum {
+    RING_BYTES = 4 << 20, /* of frames, in each direction */
+    FRAMES_FEW = 64,
+};
+
+/* Fewer long ones: what is in the rings should fit a cache. */
+static uint32_t frames_for(uint32_t mtu_bytes)
+{
+    uint32_t frames = CW_CABLE_FRAMES_DEFAULT;
+    while (frames > FRAMES_FEW && frames * mtu_bytes > RING_BYTES) {
+        frames /= 2;
+    }
+    return frames;
+}
+
 int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port, char *error, size_t error_bytes)
 {
-    uint32_t frames = config->frames != 0 ? config->frames : (uint32_t)CW_CABLE_FRAMES_DEFAULT;
+    uint32_t frames = config->frames != 0 ? config->frames : frames_for(config->mtu_bytes);
     if (frames > CW_CABLE_FRAMES_MAX || (frames & (frames - 1)) != 0 || config->mtu_bytes < CW_PORT_MTU_MIN ||
         config->mtu_bytes > CW_PORT_MTU_MAX) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "a cable of %u frames with an MTU of %u", frames,

@@ -22,10 +22,11 @@
 #include "dataplane/port/words.h"
 
 enum {
-    CW_PORT_BURST_MAX = 64,   /* packets in one burst */
-    CW_PORT_PIECES_MAX = 4,   /* external pieces behind one header */
-    CW_PORT_TEXT_BYTES = 256, /* room for a one-line description or error, with its final 0 */
-    CW_PORT_MTU_MAX = 9600,   /* largest IP packet a port carries */
+    CW_PORT_BURST_MAX = 64,          /* packets in one burst */
+    CW_PORT_PIECES_MAX = 4,          /* external pieces behind one header */
+    CW_PORT_TEXT_BYTES = 256,        /* room for a one-line description or error, with its final 0 */
+    CW_PORT_MTU_MAX = 64000,         /* largest IP packet a port carries, in memory: DPDK's buffers have 65,535 bytes */
+    CW_PORT_MTU_ETHERNET_MAX = 9600, /* ... in Ethernet's jumbo frames */
     CW_PORT_MTU_MIN = 576,
 };
 

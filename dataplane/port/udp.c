@@ -399,11 +399,12 @@ static void own_set(struct udp_port *port, const struct cw_port_udp_config *conf
 
 int cw_port_udp_open(const struct cw_port_udp_config *config, struct cw_port **port, char *error, size_t error_bytes)
 {
-    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > CW_PORT_MTU_MAX || config->stream_count == 0 ||
-        (config->udp_port == 0 && config->stream_count > 1) || config->udp_port + config->stream_count > 65536) {
+    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > CW_PORT_MTU_ETHERNET_MAX ||
+        config->stream_count == 0 || (config->udp_port == 0 && config->stream_count > 1) ||
+        config->udp_port + config->stream_count > 65536) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "UDP port: MTU %u (wanted is %d to %d), %u streams from port %u on", config->mtu_bytes,
-                             CW_PORT_MTU_MIN, CW_PORT_MTU_MAX, config->stream_count, config->udp_port);
+                             CW_PORT_MTU_MIN, CW_PORT_MTU_ETHERNET_MAX, config->stream_count, config->udp_port);
     }
     struct udp_port *made = calloc(1, sizeof(*made));
     if (made == NULL) {

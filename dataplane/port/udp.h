@@ -29,7 +29,7 @@ struct cw_port_udp_config {
     struct cw_ip ip;       /* own address: one that this host has, and not of a link alone (fe80::) */
     uint16_t udp_port;     /* 0: the kernel gives one; only with one stream */
     uint32_t stream_count; /* sockets, at so many ports from that one on; at least 1 */
-    uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
+    uint32_t mtu_bytes;    /* CW_PORT_MTU_MIN to CW_PORT_MTU_ETHERNET_MAX */
     uint32_t buffer_bytes; /* 0: CW_PORT_UDP_BUFFER_BYTES */
     /* Never UDP_SEGMENT: between namespaces of a machine what it makes arrives uncut, which a peer that is no socket
      * cannot take apart. */

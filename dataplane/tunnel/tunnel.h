@@ -40,7 +40,7 @@
 enum {
     CW_TUNNEL_STREAMS_MAX = 16,
     CW_TUNNEL_STREAMS_DEFAULT = 4,
-    CW_TUNNEL_FRAME_MAX_BYTES = 14 + 8 + CW_PORT_MTU_MAX, /* with two VLAN tags */
+    CW_TUNNEL_FRAME_MAX_BYTES = 14 + 8 + CW_PORT_MTU_ETHERNET_MAX, /* with two VLAN tags */
 };
 
 #define CW_TUNNEL_WAIT_MAX_NS  500000000ull  /* what has waited longer is of no use to anybody */

@@ -438,16 +438,24 @@ static inline uint64_t cw_wire_number_expand(uint64_t expected, uint32_t low)
     return expected + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)expected);
 }
 
-/* What an ACK says of a PROBE with a payload, whose first byte is the turn (0, 1): its size in units of 8 bytes, and the
- * turn. 12 bits. */
+/* What an ACK says of a PROBE with a payload, whose first byte is the turn (0, 1): its size, in units of 8 bytes below 8
+ * KiB and of 64 from there on, and the turn. 12 bits. */
 static inline uint16_t cw_wire_probe_word(uint32_t payload_bytes, uint8_t turn)
 {
-    return (uint16_t)((payload_bytes / 8 & 2047) | (uint32_t)(turn & 1) << 11);
+    uint32_t units = payload_bytes < 8192 ? payload_bytes / 8 : 1024 + (payload_bytes - 8192) / 64;
+    return (uint16_t)(units | (uint32_t)(turn & 1) << 11);
 }
 
 static inline uint32_t cw_wire_probe_bytes(uint32_t word)
 {
-    return (word & 2047) * 8;
+    uint32_t units = word & 2047;
+    return units < 1024 ? units * 8 : 8192 + (units - 1024) * 64;
+}
+
+/* The largest size of a PROBE up to this one that an ACK can tell. */
+static inline uint32_t cw_wire_probe_round(uint32_t payload_bytes)
+{
+    return cw_wire_probe_bytes(cw_wire_probe_word(payload_bytes, 0));
 }
 
 /* Payload bytes of the largest packet over IPv4 at this MTU. */

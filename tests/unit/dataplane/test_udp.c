@@ -128,7 +128,7 @@ static void packets_expect(struct cw_port *port, uint16_t from, uint16_t to, con
 static void exchange(struct cw_port *from, struct cw_port *to, uint32_t mtu_bytes, uint32_t kind, uint64_t seed)
 {
     enum { BURSTS = 40 };
-    static uint8_t apart[CW_PORT_BURST_MAX][CW_PORT_MTU_MAX];
+    static uint8_t apart[CW_PORT_BURST_MAX][CW_PORT_MTU_ETHERNET_MAX];
     static uint32_t bytes[BURSTS * CW_PORT_BURST_MAX];
     const uint32_t full = mtu_bytes - (outer.bytes - 14u);
     const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
@@ -152,7 +152,7 @@ static void exchange(struct cw_port *from, struct cw_port *to, uint32_t mtu_byte
 
 static void packets_come_as_they_were(void **state)
 {
-    static const uint32_t mtus[] = {CW_PORT_MTU_MIN, MTU, CW_PORT_MTU_MAX};
+    static const uint32_t mtus[] = {CW_PORT_MTU_MIN, MTU, CW_PORT_MTU_ETHERNET_MAX};
     for (uint32_t m = 0; m < 3; m++) {
         struct cw_port *a = port_open(mtus[m], 0, 1, 0), *b = port_open(mtus[m], 0, 1, 0);
         for (uint32_t kind = 0; kind < 4; kind++) {
