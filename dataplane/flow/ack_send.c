@@ -55,11 +55,39 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
+/* How long a frame to the peer takes on the line, as the port tells it, or as far as packets in flight and their round trip
+ * tell. 0: not known. */
+static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    uint64_t rate_bps = endpoint->port->info.rate_bps, in_flight = flow->sender.in_flight_bytes;
+    uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_max;
+    if (rate_bps != 0) {
+        return frame_bytes * 8 * 1000000000 / rate_bps;
+    }
+    return in_flight == 0 ? 0 : flow->round_trip.smoothed_ns * frame_bytes / in_flight;
+}
+
+/* So long an acknowledgement waits for data of ours that wait to leave to the peer, since they carry it; 0: not at all. On a
+ * slow line one by itself takes the time of data. Who sends both ways sends data each frame, or, on a long path, in
+ * bursts. */
+static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    if (flow->sender.queue_bulk.first == NULL || flow->sender.stopped) {
+        return 0;
+    }
+    uint64_t one_ns = frame_ns(endpoint, flow), wait_ns = CW_ACK_CARRIER_FRAMES * one_ns;
+    uint64_t burst_ns = flow->round_trip.smoothed_ns / 8;
+    wait_ns = wait_ns > burst_ns ? wait_ns : burst_ns;
+    return one_ns < CW_ACK_CARRIER_NS ? 0 : wait_ns < CW_ACK_CARRIER_MAX_NS ? wait_ns : CW_ACK_CARRIER_MAX_NS;
+}
+
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)
 {
     struct cw_receiver *receiver = &flow->receiver;
     uint32_t most = is_costly(endpoint) ? CW_ACK_EVERY_ASLEEP : CW_ACK_EVERY;
-    receiver->report_now = receiver->report_now || haste == CW_ACK_NOW || receiver->unreported >= most;
+    uint64_t waits_ns = haste == CW_ACK_NOW ? 0 : carrier_ns(endpoint, flow);
+    bool is_due = haste == CW_ACK_NOW || receiver->unreported >= most || (haste == CW_ACK_ASKED && waits_ns == 0);
+    receiver->report_now = receiver->report_now || is_due;
     if (receiver->report_now) {
         if (!receiver->in_report_list) {
             receiver->in_report_list = true;
@@ -68,7 +96,8 @@ void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack
         }
         return;
     }
-    uint64_t report_ns = endpoint->now_ns + delay_ns(endpoint, flow, haste);
+    uint64_t other_ns = delay_ns(endpoint, flow, haste);
+    uint64_t report_ns = endpoint->now_ns + (waits_ns > other_ns || haste == CW_ACK_ASKED ? waits_ns : other_ns);
     if (report_ns < flow->timers.report_ns) {
         flow->timers.report_ns = report_ns;
         cw_flow_wake_at(endpoint, flow, report_ns);

@@ -5,6 +5,7 @@
 
 enum cw_ack_haste {
     CW_ACK_NOW,
+    CW_ACK_ASKED,   /* the sender pauses until it comes */
     CW_ACK_SOON,    /* a put's sender waits for it */
     CW_ACK_STREAM,  /* for a full packet, after which others follow */
     CW_ACK_MESSAGE, /* of messages, whose sender goes on at once */

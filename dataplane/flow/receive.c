@@ -69,7 +69,8 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     bool new_hole = number > end_before;
     bool is_full = /* parts end at multiples of 8 */
         header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max || frames.goes_on;
-    enum cw_ack_haste haste = ask_now || new_hole    ? CW_ACK_NOW
+    enum cw_ack_haste haste = new_hole               ? CW_ACK_NOW
+                              : ask_now              ? CW_ACK_ASKED
                               : frames.only_messages ? CW_ACK_MESSAGE
                               : is_full              ? CW_ACK_STREAM
                                                      : CW_ACK_SOON;

@@ -191,6 +191,60 @@ static void slots_are_acknowledged_by_messages(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* Share of the lines that frames with data take, of long puts both ways at once. */
+static double two_ways(uint64_t rate_bps, uint64_t delay_ns, bool knows_rate, enum cw_waiting waiting, double *acks)
+{
+    enum { BYTES = 1 << 20, PLACES = 16, WARM_MS = 100 };
+    const uint64_t long_ms = rate_bps < 1000000000 ? 1000 : 100;
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    struct sim_stream streams[2];
+    uint64_t before[2], data = 0, acknowledgements = 0;
+    sim_hosts_config_init(&config, 2);
+    config.node.up.rate_bps = config.node.down.rate_bps = rate_bps;
+    config.node.up.delay_ns = config.node.down.delay_ns = delay_ns / 2;
+    config.endpoint.waiting = waiting;
+    config.memory_bytes = PLACES * BYTES;
+    simulation_hosts(&hosts, &config);
+    for (uint32_t i = 0; i < 2; i++) {
+        hosts.list[i].port->info.rate_bps = knows_rate ? rate_bps : 0;
+        sim_stream_start(&hosts, &streams[i], i, 1 - i, BYTES, UINT64_MAX);
+        streams[i].under_way_max = PLACES;
+    }
+    sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
+    for (uint32_t i = 0; i < 2; i++) {
+        before[i] = simulation_counted(&hosts, i, CW_COUNTER_DATA_OUT);
+        acknowledgements -= simulation_counted(&hosts, i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    }
+    sim_hosts_run(&hosts, long_ms * SIMULATION_MS);
+    for (uint32_t i = 0; i < 2; i++) {
+        data += simulation_counted(&hosts, i, CW_COUNTER_DATA_OUT) - before[i];
+        acknowledgements += simulation_counted(&hosts, i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+        assert_int_equal(simulation_counted(&hosts, i, CW_COUNTER_RETRANSMITTED), 0);
+    }
+    *acks = (double)acknowledgements / (double)data;
+    sim_hosts_destroy(&hosts);
+    return (double)data * (1500 + 14 + CW_ETHERNET_OVERHEAD_BYTES) * 8 / 2 / ((double)rate_bps * (double)long_ms / 1e3);
+}
+
+static void traffic_both_ways_fills_the_line(void **state)
+{
+    static const uint64_t rates[] = {100000000, 1000000000, 10000000000},
+                          delays[] = {20 * SIMULATION_US, 2 * SIMULATION_MS};
+    for (uint32_t variant = 0; variant < 24; variant++) {
+        double acks;
+        uint64_t rate_bps = rates[variant / 8], delay_ns = delays[variant / 4 % 2];
+        bool knows_rate = variant % 2 == 1;
+        enum cw_waiting waiting = variant / 2 % 2 == 1 ? CW_WAITING_SLEEP : CW_WAITING_SPIN;
+        double share = two_ways(rate_bps, delay_ns, knows_rate, waiting, &acks);
+        printf("%5.0f Mb/s, %4.0f us, rate %sknown, %s: %.3f of the line, %.3f acknowledgements a packet\n",
+               (double)rate_bps / 1e6, (double)delay_ns / 1e3, knows_rate ? "" : "not ",
+               waiting == CW_WAITING_SLEEP ? "sleeps" : "spins", share, acks);
+        assert_true(share > 0.99);
+        assert_true(acks < 0.1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +252,7 @@ int main(void)
         cmocka_unit_test(loss_costs_what_is_lost),
         cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),
         cmocka_unit_test(slots_are_acknowledged_by_messages),
+        cmocka_unit_test(traffic_both_ways_fills_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
