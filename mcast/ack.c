@@ -189,7 +189,7 @@ void mcast_ack_changed(struct stream *stream)
         send(stream, &all, laggard);
     } else if (all.received > stream->report.told.received) {
         /* on slow links packets come one by one, and acknowledgements of each would take the place of others */
-        uint64_t patience_ns = later(CW_MCAST_ACK_DELAY_NS, stream->receiving->round_trip_ns / 4);
+        uint64_t patience_ns = later(CW_MCAST_ACK_DELAY_NS, stream->receiving->round_trip_ns / 2);
         mcast_timer_by(&stream->report.timer, mcast->now_ns + patience_ns);
     }
 }
