@@ -67,7 +67,7 @@ static inline bool may_leave_data(const struct cw_written *written)
 static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
                                            const struct cw_written *written, uint32_t flags)
 {
-    return (struct cover){cw_wire_header_checksum(packet->data + endpoint->overhead_bytes, written->header), flags};
+    return (struct cover){cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, written->header), flags};
 }
 
 /* Of a session that is not sealed. */

@@ -1,15 +1,53 @@
 #include "dataplane/wire/tags.h"
 
-#include <sodium.h>
+/* The algorithm is that of the paper (Aumasson, Bernstein: SipHash, 2012), with one round for each word and three at the
+ * end; no library has it, for one header or for several at once. The same round serves a number and a vector of four. */
+enum { LENGTH_SHIFT = 56, LAST_ROUNDS = 3 };
+
+#define KEYED_0         0x736f6d6570736575ull
+#define KEYED_1         0x646f72616e646f6dull
+#define KEYED_2         0x6c7967656e657261ull
+#define KEYED_3         0x7465646279746573ull
+#define MESSAGE_LENGTH  (8ull * CW_WIRE_TAG_WORDS << LENGTH_SHIFT)
+#define ALWAYS_INLINE   static inline __attribute__((always_inline))
+#define ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
+
+#define SIP_ROUND(s)                             \
+    do {                                         \
+        (s)->v0 += (s)->v1;                      \
+        (s)->v1 = ROTATE((s)->v1, 13) ^ (s)->v0; \
+        (s)->v0 = ROTATE((s)->v0, 32);           \
+        (s)->v2 += (s)->v3;                      \
+        (s)->v3 = ROTATE((s)->v3, 16) ^ (s)->v2; \
+        (s)->v0 += (s)->v3;                      \
+        (s)->v3 = ROTATE((s)->v3, 21) ^ (s)->v0; \
+        (s)->v2 += (s)->v1;                      \
+        (s)->v1 = ROTATE((s)->v1, 17) ^ (s)->v2; \
+        (s)->v2 = ROTATE((s)->v2, 32);           \
+    } while (0)
 
 uint64_t cw_wire_tag_words(const uint64_t words[CW_WIRE_TAG_WORDS], const struct cw_wire_key *key)
 {
-    uint64_t tag;
-    static_assert(crypto_shorthash_BYTES == sizeof(tag) && crypto_shorthash_KEYBYTES == sizeof(key->bytes),
-                  "SipHash-2-4");
-    crypto_shorthash((unsigned char *)&tag, (const unsigned char *)words, CW_WIRE_TAG_WORDS * sizeof(words[0]),
-                     key->bytes);
-    return tag;
+    struct {
+        uint64_t v0, v1, v2, v3;
+    } s;
+    uint64_t k[2];
+    memcpy(k, key->bytes, sizeof(k));
+    s.v0 = k[0] ^ KEYED_0;
+    s.v1 = k[1] ^ KEYED_1;
+    s.v2 = k[0] ^ KEYED_2;
+    s.v3 = k[1] ^ KEYED_3;
+    for (uint32_t i = 0; i <= CW_WIRE_TAG_WORDS; i++) {
+        uint64_t word = i < CW_WIRE_TAG_WORDS ? words[i] : MESSAGE_LENGTH;
+        s.v3 ^= word;
+        SIP_ROUND(&s);
+        s.v0 ^= word;
+    }
+    s.v2 ^= 0xff;
+    for (uint32_t i = 0; i < LAST_ROUNDS; i++) {
+        SIP_ROUND(&s);
+    }
+    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
 /* The tag of one lane. */
@@ -27,37 +65,19 @@ static uint64_t tag_alone(const struct cw_wire_tag_lanes *lanes, uint32_t lane)
 
 #if defined(__x86_64__)
 
-/* Four lanes. No library computes several SipHashes at once; the vector types are the compiler's, so the code below
- * reads like the one in the paper (Aumasson, Bernstein: SipHash, 2012). Two such states are advanced together, since
- * each alone waits for itself. */
+/* Four lanes, in a vector type of the compiler's. Two such states are advanced together, since each alone waits for
+ * itself. */
 typedef uint64_t quad __attribute__((vector_size(32)));
 
 struct state {
     quad v0, v1, v2, v3;
 };
 
-#define ALWAYS_INLINE   static inline __attribute__((always_inline))
-#define ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
-
-ALWAYS_INLINE void sip_round(struct state *s)
-{
-    s->v0 += s->v1;
-    s->v1 = ROTATE(s->v1, 13) ^ s->v0;
-    s->v0 = ROTATE(s->v0, 32);
-    s->v2 += s->v3;
-    s->v3 = ROTATE(s->v3, 16) ^ s->v2;
-    s->v0 += s->v3;
-    s->v3 = ROTATE(s->v3, 21) ^ s->v0;
-    s->v2 += s->v1;
-    s->v1 = ROTATE(s->v1, 17) ^ s->v2;
-    s->v2 = ROTATE(s->v2, 32);
-}
-
 ALWAYS_INLINE void rounds(struct state *a, struct state *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        sip_round(a);
-        sip_round(b);
+        SIP_ROUND(a);
+        SIP_ROUND(b);
     }
 }
 
@@ -67,10 +87,10 @@ ALWAYS_INLINE void start(struct state *s, const uint64_t *key0, const uint64_t *
     quad k1;
     memcpy(&k0, key0, sizeof(k0));
     memcpy(&k1, key1, sizeof(k1));
-    s->v0 = k0 ^ 0x736f6d6570736575ull;
-    s->v1 = k1 ^ 0x646f72616e646f6dull;
-    s->v2 = k0 ^ 0x6c7967656e657261ull;
-    s->v3 = k1 ^ 0x7465646279746573ull;
+    s->v0 = k0 ^ KEYED_0;
+    s->v1 = k1 ^ KEYED_1;
+    s->v2 = k0 ^ KEYED_2;
+    s->v3 = k1 ^ KEYED_3;
 }
 
 ALWAYS_INLINE void finish(const struct state *s, uint64_t *tags)
@@ -92,19 +112,18 @@ ALWAYS_INLINE void tag_lanes(const struct cw_wire_tag_lanes *lanes, uint64_t *ta
         memcpy(&word_b, &lanes->words[i][4], sizeof(word_b));
         a.v3 ^= word_a;
         b.v3 ^= word_b;
-        rounds(&a, &b, 2);
+        rounds(&a, &b, 1);
         a.v0 ^= word_a;
         b.v0 ^= word_b;
     }
-    uint64_t length = 8ull * CW_WIRE_TAG_WORDS << 56;
-    a.v3 ^= length;
-    b.v3 ^= length;
-    rounds(&a, &b, 2);
-    a.v0 ^= length;
-    b.v0 ^= length;
+    a.v3 ^= MESSAGE_LENGTH;
+    b.v3 ^= MESSAGE_LENGTH;
+    rounds(&a, &b, 1);
+    a.v0 ^= MESSAGE_LENGTH;
+    b.v0 ^= MESSAGE_LENGTH;
     a.v2 ^= 0xff;
     b.v2 ^= 0xff;
-    rounds(&a, &b, 4);
+    rounds(&a, &b, LAST_ROUNDS);
     finish(&a, tags);
     finish(&b, tags + 4);
 }

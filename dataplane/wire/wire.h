@@ -404,10 +404,7 @@ void cw_wire_passage_hop(uint8_t *frame);
 /* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
 
-/* The same of a frame's header: `bytes` are 32 or 48. */
-uint32_t cw_wire_header_checksum(const void *header, uint32_t bytes);
-
-/* The tag of a header: SipHash-2-4 of its first 32 bytes, with the high half of the packet number in place of
+/* The tag of a header: SipHash-1-3 of its first 32 bytes, with the high half of the packet number in place of
  * `flow`. */
 uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key);
 
@@ -482,7 +479,7 @@ static inline bool cw_wire_kept_right(const struct cw_wire_header *header)
 {
     const uint8_t *payload = (const uint8_t *)(header + 1);
     return header->payload_bytes >= CW_WIRE_KEPT_MIN &&
-           cw_wire_header_checksum(payload, cw_wire_kept_bytes(payload[0])) == header->checksum;
+           cw_wire_checksum(0, payload, cw_wire_kept_bytes(payload[0])) == header->checksum;
 }
 
 static inline uint32_t cw_wire_timestamp(uint64_t now_ns)

@@ -25,11 +25,43 @@ static void test_checksum_vectors(void **state)
         assert_int_equal(cw_wire_checksum(cw_wire_checksum(0, bytes, cut), bytes + cut, 32 - cut), 0x46dd794e);
     }
     assert_int_equal(cw_wire_checksum(0, bytes, 0), 0);
-    assert_int_equal(cw_wire_header_checksum(bytes, 32), 0x46dd794e);
 }
 
-/* SipHash-2-4 of the bytes 0 .. 31 under the key 0 .. 15: from the vectors of its authors (64-bit output, length
- * 32). */
+static void sip_rounds(uint64_t v[4], int count)
+{
+    for (int i = 0; i < count; i++) {
+        v[0] += v[1], v[1] = v[1] << 13 | v[1] >> 51, v[1] ^= v[0], v[0] = v[0] << 32 | v[0] >> 32;
+        v[2] += v[3], v[3] = v[3] << 16 | v[3] >> 48, v[3] ^= v[2];
+        v[0] += v[3], v[3] = v[3] << 21 | v[3] >> 43, v[3] ^= v[0];
+        v[2] += v[1], v[1] = v[1] << 17 | v[1] >> 47, v[1] ^= v[2], v[2] = v[2] << 32 | v[2] >> 32;
+    }
+}
+
+/* SipHash-c-d of 32 bytes, step by step as its paper has it (section 2). */
+static uint64_t sip_hash(int c, int d, const uint8_t bytes[32], const uint8_t key[16])
+{
+    uint64_t k[2], v[4];
+    memcpy(k, key, sizeof(k));
+    memcpy(v, "uespemosmodnarodarenegylsetybdet", sizeof(v));
+    for (int i = 0; i < 4; i++) {
+        v[i] ^= k[i % 2];
+    }
+    for (int i = 0; i < 5; i++) {
+        uint64_t word = 32ull << 56;
+        if (i < 4) {
+            memcpy(&word, bytes + 8 * i, sizeof(word));
+        }
+        v[3] ^= word;
+        sip_rounds(v, c);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    sip_rounds(v, d);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The bytes 0 .. 31 under the key 0 .. 15. Its authors' vectors are of SipHash-2-4 (64-bit output, length 32); the steps
+ * above that give that one give SipHash-1-3, too. */
 static void test_tag_vector(void **state)
 {
     struct cw_wire_header header;
@@ -44,7 +76,8 @@ static void test_tag_vector(void **state)
     }
     /* bytes 4 .. 7 are `flow`, in whose place the high half of the number stands */
     uint64_t tag = cw_wire_tag(&header, 0x07060504, &key);
-    assert_true(tag == 0x7127512f72f27cceull);
+    assert_true(sip_hash(2, 4, bytes, key.bytes) == 0x7127512f72f27cceull);
+    assert_true(tag == sip_hash(1, 3, bytes, key.bytes));
     header.flow = 99; /* not covered: the key stands for it */
     assert_true(cw_wire_tag(&header, 0x07060504, &key) == tag);
     assert_true(cw_wire_tag(&header, 0x07060505, &key) != tag);
