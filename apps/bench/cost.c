@@ -30,6 +30,8 @@ enum {
     LANE = 1,
 };
 
+#define HANG_NS 10000000000ull /* no puts take so long */
+
 /* ---- a port that hands buffers over ---- */
 
 struct cost_buffer {
@@ -372,7 +374,7 @@ static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
         result->put_ns[i] = result->puts == 0 ? 0 : (double)sides[i].spent_ns / (double)result->puts;
         result->counted[i] = sides[i].counted;
     }
-    end_ns = cw_clock_ns() + duration_ns;
+    end_ns = cw_clock_ns() + HANG_NS;
     struct cw_peer_info info = {.operations_open = 1};
     while (info.operations_open > 0 && cw_clock_ns() < end_ns &&
            cw_peer_query(sides[0].endpoint, pair->peer, &info) == CW_OK) {

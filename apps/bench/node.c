@@ -12,7 +12,7 @@
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
-enum { MTU_BYTES = 9000, HEADER = 14, UDP_PORT = 29400, VERIFIED = 1000, NIC_IP = 0x0a000001, LENGTH_MIN = 64 };
+enum { MTU_BYTES = 9000, HEADER = 14, IP = 20, UDP_PORT = 29400, VERIFIED = 1000, NIC_IP = 0x0a000001, LENGTH_MIN = 64 };
 
 /* A NIC that takes all there is, and can look at it. */
 struct nic {
@@ -42,6 +42,9 @@ static void frame_fill(uint8_t *data, uint32_t length, uint64_t number)
     data[17] = (uint8_t)(length - HEADER);
     data[34] = data[36] = UDP_PORT >> 8;
     data[35] = data[37] = UDP_PORT & 0xff;
+    data[38] = (uint8_t)((length - HEADER - IP) >> 8);
+    data[39] = (uint8_t)(length - HEADER - IP);
+    data[40] = data[41] = 0; /* no checksum */
 }
 
 static uint32_t nic_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
