@@ -243,6 +243,9 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
                             const struct cw_port_alarm *alarm)
 {
     uint32_t count = cw_loop_poll(loop, events, count_max);
+    if (count == 0 && timeout_ns > 0 && loop->config.spin) {
+        count = spin(loop, events, count_max); /* what comes soon costs no look at the clock */
+    }
     if (count > 0 || timeout_ns == 0) {
         return count;
     }
@@ -250,8 +253,8 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
     uint64_t until_ns = timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
     for (;;) {
         count = loop->config.spin ? spin(loop, events, count_max) : cw_loop_poll(loop, events, count_max);
-        uint64_t now_ns = cw_clock_ns();
-        if (count > 0 || cw_loop_has_events(loop->next) || now_ns >= until_ns ||
+        uint64_t now_ns = count > 0 ? until_ns : cw_clock_ns();
+        if (cw_loop_has_events(loop->next) || now_ns >= until_ns ||
             (alarm != NULL && cw_word_has_changed(&alarm->word))) {
             return count;
         }

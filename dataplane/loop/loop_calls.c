@@ -227,7 +227,7 @@ static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, 
         return ENTRY_FULL;
     }
     if (!waits_for_turn(loop, peer, flags)) {
-        cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+        cw_endpoint_clock(loop->endpoint, cw_clock_posting_ns());
     }
     return ENTRY_OWNER;
 }
