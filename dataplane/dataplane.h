@@ -236,12 +236,12 @@ enum cw_peer_state {
     CW_PEER_FAILED = 3, /* silent for the failure bound; operations answer CW_ERROR_PEER_FAILED until cw_peer_reset */
 };
 
-/* What covers the payloads of a session on their way (WIRE.md, "Who verifies a payload"). Headers and tokens, offsets and
- * positions have a checksum of their own, under the job's key, in each case. */
+/* What covers the payloads of a session on their way (WIRE.md, "Who verifies a payload"). The header of a packet, and of
+ * a put in it, have a tag and a CRC-32C in each case. */
 enum cw_cover {
     CW_COVER_CRC = 0,    /* a CRC-32C that the processes of both ends compute */
     CW_COVER_NICS = 1,   /* UDP checksums, by the NICs of both ends */
-    CW_COVER_KERNEL = 2, /* UDP checksums, by the kernels of both ends */
+    CW_COVER_KERNEL = 2, /* UDP checksums, by the kernels of both ends, or by NICs that these believe */
     CW_COVER_MEMORY = 3, /* nothing: they stay in the memory of one machine */
     CW_COVER_SEAL = 4,   /* AES-GCM */
 };

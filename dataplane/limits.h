@@ -47,7 +47,7 @@ enum {
     CW_ACK_EVERY = 16,            /* packets that one acknowledgement waits for at most */
     CW_ACK_EVERY_ASLEEP = 64,     /* ... where it costs a call of the kernel */
     CW_ACK_STREAM_FRAMES = 4,     /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
-    CW_ACK_CARRIER_FRAMES = 3,    /* ... of a frame, for data the other way that carry it */
+    CW_ACK_CARRIER_FRAMES = 3,    /* that one waits for data the other way, which carry it */
     CW_ACK_RUNS_MAX = 340,        /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
     CW_OPERATIONS_RESERVED = 64,  /* of operation_count_max: for grants, answers to gets and the like */
     CW_PUT_WINDOW_RESERVED = 64,  /* of CW_PUT_WINDOW, for the same */
@@ -76,10 +76,10 @@ enum {
 };
 
 /* Times, in nanoseconds. */
-#define CW_ACK_DELAY_NS               10000ull   /* an acknowledgement waits this long for company or for data */
-#define CW_ACK_STREAM_NS              100000ull  /* in a stream of full packets on a slow line */
-#define CW_ACK_CARRIER_NS             4000ull    /* on a line where a frame takes so long, and ... */
-#define CW_ACK_CARRIER_MAX_NS         1000000ull /* ... so long at most, one waits for data the other way */
+#define CW_ACK_DELAY_NS               10000ull  /* an acknowledgement waits this long for company or for data */
+#define CW_ACK_STREAM_NS              100000ull /* in a stream of full packets on a slow line */
+#define CW_ACK_CARRIER_NS             4000ull /* on a line where a frame takes so long, one waits for data the other way */
+#define CW_ACK_CARRIER_MAX_NS         1000000ull /* and no longer than this */
 #define CW_ACK_MESSAGE_NS             400000ull  /* of messages, where each packet wakes somebody */
 #define CW_CREDIT_FAR_NS              500000ull  /* the least round trip of a path that is long to message credit */
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */

@@ -40,6 +40,7 @@ struct counters *counters_open(void)
                                         .config = i == 0 ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_HW_INSTRUCTIONS,
                                         .exclude_kernel = 1,
                                         .exclude_hv = 1,
+                                        .pinned = i == 0, /* all three at once, or none */
                                         .read_format = PERF_FORMAT_GROUP};
         if (i == 2) {
             misses_choose(&event);

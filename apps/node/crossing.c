@@ -20,6 +20,7 @@ struct node_crossing {
     uint32_t count;
     uint32_t frame_bytes;
     uint32_t slot_bytes;
+    uint32_t slot_count; /* a power of two */
     struct thread threads[NODE_CORES_MAX];
     struct ring rings[NODE_CORES_MAX][NODE_CORES_MAX]; /* from, to */
 };
@@ -34,13 +35,14 @@ struct node_crossing *node_crossing_make(uint32_t count, struct cw_port *const *
     crossing->count = count;
     crossing->frame_bytes = frame_bytes;
     crossing->slot_bytes = ((uint32_t)sizeof(struct node_crossed) + frame_bytes + 63) / 64 * 64;
+    crossing->slot_count = frame_bytes <= 14 + CW_PORT_MTU_ETHERNET_MAX ? NODE_CROSSING_SLOTS : NODE_CROSSING_SLOTS / 4;
     for (uint32_t i = 0; i < count * count; i++) {
         struct ring *ring = &crossing->rings[i / count][i % count];
         crossing->threads[i % count].port = ports[i % count];
         if (i / count == i % count) {
             continue; /* to itself */
         }
-        ring->slots = aligned_alloc(64, (size_t)NODE_CROSSING_SLOTS * crossing->slot_bytes);
+        ring->slots = aligned_alloc(64, (size_t)crossing->slot_count * crossing->slot_bytes);
         if (ring->slots == NULL) {
             node_crossing_free(crossing);
             return NULL;
@@ -59,7 +61,7 @@ void node_crossing_free(struct node_crossing *crossing)
 
 static struct node_crossed *slot(const struct node_crossing *crossing, const struct ring *ring, uint32_t at)
 {
-    return (struct node_crossed *)(void *)(ring->slots + (size_t)(at % NODE_CROSSING_SLOTS) * crossing->slot_bytes);
+    return (struct node_crossed *)(void *)(ring->slots + (size_t)(at % crossing->slot_count) * crossing->slot_bytes);
 }
 
 bool node_crossing_put(struct node_crossing *crossing, uint32_t from, uint32_t to, enum node_crossing_kind kind,
@@ -70,7 +72,7 @@ bool node_crossing_put(struct node_crossing *crossing, uint32_t from, uint32_t t
     uint32_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
     /* pairs with the release in node_crossing_next: the slot has been read */
     if (length > crossing->frame_bytes ||
-        written - atomic_load_explicit(&ring->read, memory_order_acquire) == NODE_CROSSING_SLOTS) {
+        written - atomic_load_explicit(&ring->read, memory_order_acquire) == crossing->slot_count) {
         return false;
     }
     struct node_crossed *crossed = slot(crossing, ring, written);

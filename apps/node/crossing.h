@@ -17,7 +17,7 @@
 
 #include "dataplane/port/port.h"
 
-enum { NODE_CORES_MAX = 8, NODE_CROSSING_SLOTS = 256 };
+enum { NODE_CORES_MAX = 8, NODE_CROSSING_SLOTS = 256 /* fewer for frames longer than Ethernet's */ };
 
 enum node_crossing_kind {
     NODE_CROSSING_FRAME, /* to a rank, or to members of a group */

@@ -113,7 +113,7 @@ static bool veth_word_take(const char *word, struct wish *wish)
     } else if (strcmp(word, "af_xdp") == 0) {
         wish->driver = "af_xdp";
     } else if (strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) && mtu_bytes >= CW_PORT_MTU_MIN &&
-               mtu_bytes <= CW_PORT_MTU_MAX) {
+               mtu_bytes <= CW_PORT_MTU_ETHERNET_MAX) {
         wish->mtu_bytes = (uint32_t)mtu_bytes;
     } else {
         return false;
@@ -234,7 +234,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..64000], or topology=FILE,memif; behind memif also "
+            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; behind memif also "
             "[,stats=FILE[,stats-interval=1ms]]; and "
             "[,multicast=snoop|flood|drop]",
             ranks);

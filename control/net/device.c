@@ -144,7 +144,8 @@ static bool mtu_take(struct cw_device *device, const char *value)
     char *end;
     unsigned long bytes = strtoul(value, &end, 10);
     device->mtu_bytes = (uint16_t)bytes;
-    return isdigit((unsigned char)value[0]) && *end == '\0' && bytes >= CW_PORT_MTU_MIN && bytes <= CW_PORT_MTU_MAX;
+    return isdigit((unsigned char)value[0]) && *end == '\0' && bytes >= CW_PORT_MTU_MIN &&
+           bytes <= CW_PORT_MTU_ETHERNET_MAX;
 }
 
 /* One word behind the name: ours, or the driver's. */
@@ -165,7 +166,7 @@ static int word_take(struct cw_device *device, const char *word, char *error, si
     if (strncmp(word, "mtu=", 4) == 0 && !mtu_take(device, word + 4)) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "--net (CAUSEWAY_NET): %.80s: %d to %d bytes are possible", word, CW_PORT_MTU_MIN,
-                             CW_PORT_MTU_MAX);
+                             CW_PORT_MTU_ETHERNET_MAX);
     }
     if (strncmp(word, "ip=", 3) == 0 || strncmp(word, "gateway=", 8) == 0 || strncmp(word, "mtu=", 4) == 0) {
         return CW_OK;

@@ -55,30 +55,40 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
-/* How long a frame to the peer takes on the line, as the port tells it, or as far as packets in flight and their round trip
- * tell. 0: not known. */
-static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+/* Whether the cumulative acknowledgement that each packet carries says all there is to say. */
+static bool is_carried(const struct cw_receiver *receiver)
 {
-    uint64_t rate_bps = endpoint->port->info.rate_bps, in_flight = flow->sender.in_flight_bytes;
-    uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_max;
-    if (rate_bps != 0) {
-        return frame_bytes * 8 * 1000000000 / rate_bps;
-    }
-    return in_flight == 0 ? 0 : flow->round_trip.smoothed_ns * frame_bytes / in_flight;
+    return receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop;
 }
 
-/* So long an acknowledgement waits for data of ours that wait to leave to the peer, since they carry it; 0: not at all. On a
- * slow line one by itself takes the time of data. Who sends both ways sends data each frame, or, on a long path, in
- * bursts. */
+/* How long a frame of 1,500 bytes takes on the line to the peer, as the port tells it, or as a pipe full of packets and their
+ * round trip tell. 0: not known. */
+static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+{
+    enum { BITS = 8 * 1538 /* with what Ethernet takes */, FULL_FRAMES = 2 };
+    uint64_t rate_bps = endpoint->port->info.rate_bps, in_flight = flow->sender.in_flight_bytes;
+    uint64_t full = (uint64_t)FULL_FRAMES * (endpoint->overhead_bytes + flow->session.payload_bytes_max);
+    if (rate_bps != 0) {
+        return BITS * 1000000000ull / rate_bps;
+    }
+    return in_flight < full ? 0 : flow->round_trip.smoothed_ns * (BITS / 8) / in_flight;
+}
+
+/* So long an acknowledgement waits for data of ours that carry it; 0: not at all, since there are none that leave as soon as
+ * the line lets them, or they would not say all. On a slow line one by itself takes the time of data. Who sends both ways
+ * sends data each frame, or, on a long path, in bursts. That our window is used up is no reason: it is the peer's next data
+ * that open it. */
 static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    if (flow->sender.queue_bulk.first == NULL || flow->sender.stopped) {
-        return 0;
-    }
+    const struct cw_sender *sender = &flow->sender;
     uint64_t one_ns = frame_ns(endpoint, flow), wait_ns = CW_ACK_CARRIER_FRAMES * one_ns;
     uint64_t burst_ns = flow->round_trip.smoothed_ns / 8;
     wait_ns = wait_ns > burst_ns ? wait_ns : burst_ns;
-    return one_ns < CW_ACK_CARRIER_NS ? 0 : wait_ns < CW_ACK_CARRIER_MAX_NS ? wait_ns : CW_ACK_CARRIER_MAX_NS;
+    wait_ns = wait_ns < CW_ACK_CARRIER_MAX_NS ? wait_ns : CW_ACK_CARRIER_MAX_NS;
+    bool may_leave = sender->queue_bulk.first != NULL && !sender->stopped && flow->shaping.shaper == CW_SHAPER_NONE &&
+                     sender->sent.next - sender->sent.base < flow->session.packet_window &&
+                     (flow->timers.rate_bps == 0 || flow->timers.pace_next_ns <= endpoint->now_ns + wait_ns);
+    return may_leave && one_ns >= CW_ACK_CARRIER_NS && is_carried(&flow->receiver) ? wait_ns : 0;
 }
 
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)
@@ -107,7 +117,7 @@ void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack
 void cw_ack_carried(struct cw_flow *flow)
 {
     struct cw_receiver *receiver = &flow->receiver;
-    if (receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop) {
+    if (is_carried(receiver)) {
         receiver->unreported = 0;
         receiver->report_now = false;
         receiver->focus = UINT64_MAX;

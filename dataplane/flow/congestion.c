@@ -54,8 +54,10 @@ void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow
 {
     uint64_t first = (uint64_t)CW_CONGESTION_WINDOW_FIRST * full_frame_bytes(flow);
     uint64_t most = endpoint->config.congestion_window_max_bytes;
+    first = first < most ? first : most;
+    uint64_t least = 2ull * full_frame_bytes(flow);
     flow->congestion = (struct cw_congestion){
-        .window_bytes = first < most ? first : most,
+        .window_bytes = first > least ? first : least,
         .round_end = flow->sender.sent.next,
         .round_trip_ns = UINT64_MAX,
         .slow_start = true,

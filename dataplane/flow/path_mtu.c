@@ -10,7 +10,7 @@
 #include "dataplane/state/wake.h"
 
 enum {
-    LADDER_MAX = 6,
+    LADDER_MAX = 8,
     TRIES = 10, /* of one size: packets get lost for other reasons, too, and queues that fill lose many */
     CALM =
         4, /* times as long as a time-out is waited for an answer: nothing depends on it, and queues may be filling */
@@ -42,8 +42,8 @@ static uint32_t payload_at(const struct cw_flow *flow, uint32_t mtu_bytes)
 static uint32_t ladder(const struct cw_flow *flow, uint32_t above, uint32_t below, uint16_t sizes[LADDER_MAX])
 {
     /* MTUs of links and tunnels: WireGuard and others, VXLAN, Ethernet, IPoIB, what has 4 KiB pages, jumbo frames behind
-     * a cloud's headers */
-    static const uint16_t mtus[LADDER_MAX] = {1400, 1450, 1500, 2000, 4000, 8800};
+     * a cloud's headers; what is in between where ports are memory */
+    static const uint16_t mtus[LADDER_MAX] = {1400, 1450, 1500, 2000, 4000, 8800, 16000, 32000};
     uint32_t count = 0;
     for (uint32_t i = 0; i < LADDER_MAX; i++) {
         uint32_t bytes = cw_wire_probe_round(payload_at(flow, mtus[i]));
@@ -106,7 +106,7 @@ void cw_path_mtu_doubt(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
 {
     if (payload_bytes > payload_at(flow, CW_PORT_MTU_MIN) && flow->session.mtu.tried == 0) {
         flow->session.mtu.doubted = true;
-        uint32_t unit = payload_bytes < 8192 ? 8 : 64, rounded = payload_bytes + unit - 1;
+        uint32_t rounded = cw_wire_probe_round_up(payload_bytes);
         try_size(endpoint, flow,
                  rounded < flow->session.payload_bytes_agreed ? rounded : flow->session.payload_bytes_agreed);
     }

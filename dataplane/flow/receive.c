@@ -335,7 +335,7 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 static inline bool is_covered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;
-    if ((header->flags & (CW_WIRE_SUMMED | CW_WIRE_KEPT)) == 0) {
+    if ((header->flags & (CW_WIRE_SUMMED | CW_WIRE_KEPT)) == 0 || header->type != CW_WIRE_DATA) {
         return cw_wire_checksum(0, header + 1, header->payload_bytes) == header->checksum;
     }
     if ((header->flags & CW_WIRE_SUMMED) != 0 && !cw_integrity_summed(endpoint, flow, header, incoming->said)) {

@@ -30,12 +30,16 @@ enum {
 
 /* ---- packets ---- */
 
+/* Of the payload's first bytes, `in_buffer` of which are in the packet's buffer, the others in its pieces. */
 static inline uint32_t payload_checksum(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
-                                        uint32_t in_buffer)
+                                        uint32_t in_buffer, uint32_t bytes)
 {
-    uint32_t checksum = cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, in_buffer);
-    for (uint32_t i = 0; i < packet->piece_count; i++) {
-        checksum = cw_wire_checksum(checksum, packet->pieces[i].data, packet->pieces[i].length);
+    uint32_t here = in_buffer < bytes ? in_buffer : bytes;
+    uint32_t checksum = cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, here);
+    for (uint32_t i = 0; i < packet->piece_count && here < bytes; i++) {
+        uint32_t more = packet->pieces[i].length < bytes - here ? packet->pieces[i].length : bytes - here;
+        checksum = cw_wire_checksum(checksum, packet->pieces[i].data, more);
+        here += more;
     }
     return checksum;
 }
@@ -58,7 +62,7 @@ struct cover {
     uint32_t flags;
 };
 
-/* Whether the checksum may be of the frame's header alone, since something else covers the data. */
+/* Whether the checksum may leave out data, since something else covers them. */
 static inline bool may_leave_data(const struct cw_written *written)
 {
     return written->header > 0 && written->in_buffer + written->gathered >= CW_WIRE_KEPT_MIN;
@@ -67,7 +71,8 @@ static inline bool may_leave_data(const struct cw_written *written)
 static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, const struct cw_transmit *packet,
                                            const struct cw_written *written, uint32_t flags)
 {
-    return (struct cover){cw_wire_checksum(0, packet->data + endpoint->overhead_bytes, written->header), flags};
+    return (struct cover){payload_checksum(endpoint, packet, written->in_buffer, written->header + CW_WIRE_KEPT_DATA),
+                          flags};
 }
 
 /* Of a session that is not sealed. */
@@ -76,7 +81,7 @@ static inline struct cover cover(const struct cw_endpoint *endpoint, const struc
 {
     return flow->session.kept && may_leave_data(written)
                ? cover_of_header(endpoint, packet, written, CW_WIRE_KEPT)
-               : (struct cover){.checksum = payload_checksum(endpoint, packet, written->in_buffer)};
+               : (struct cover){.checksum = payload_checksum(endpoint, packet, written->in_buffer, UINT32_MAX)};
 }
 
 /* Where ports take part: of signed DATA perhaps the UDP checksum alone. */

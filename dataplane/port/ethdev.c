@@ -70,16 +70,19 @@ static const struct cw_port_ops ethdev_ops = {
     .doubt = ethdev_doubt,
 };
 
-static int config_check(const struct cw_port_ethdev_config *config, char *error, size_t error_bytes)
+static int config_check(const struct cw_port_ethdev_config *config, struct ethdev_driver *driver, char *error,
+                        size_t error_bytes)
 {
     if (config->device == NULL || config->device[0] == '\0' || strlen(config->device) >= RTE_ETH_NAME_MAX_LEN) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "port: no device given, or its name is longer than %d; give net_memif0 or a PCI address",
                              RTE_ETH_NAME_MAX_LEN - 1);
     }
-    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > CW_PORT_MTU_MAX) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: MTU %u; allowed are %d to %d",
-                             config->device, config->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX);
+    ethdev_driver_find(config->device, driver);
+    uint32_t most = driver->memory ? CW_PORT_MTU_MAX : CW_PORT_MTU_ETHERNET_MAX;
+    if (config->mtu_bytes < CW_PORT_MTU_MIN || config->mtu_bytes > most) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: MTU %u; allowed are %d to %u",
+                             config->device, config->mtu_bytes, CW_PORT_MTU_MIN, most);
     }
     return CW_OK;
 }
@@ -203,12 +206,11 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
 int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
                         size_t error_bytes)
 {
-    int status = config_check(config, error, error_bytes);
+    struct ethdev_driver driver;
+    int status = config_check(config, &driver, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
-    struct ethdev_driver driver;
-    ethdev_driver_find(config->device, &driver);
     /* Before EAL starts: what the kernel lacks is said in its own words. */
     status = ethdev_driver_check(&driver, config, error, error_bytes);
     if (status != CW_OK) {

@@ -59,7 +59,7 @@ struct cw_port_ethdev_config {
     const char *device;
     const char *device_arguments; /* the driver's own: "role=server,socket=/run/x"; NULL: none */
     const uint8_t *mac;           /* of the port that is meant, where a PCI device may have several; NULL: its first */
-    uint32_t mtu_bytes;           /* CW_PORT_MTU_MIN to CW_PORT_MTU_MAX */
+    uint32_t mtu_bytes;           /* CW_PORT_MTU_MIN to CW_PORT_MTU_ETHERNET_MAX; memif: CW_PORT_MTU_MAX */
     uint64_t rate_bps;            /* nominal link rate; 0: not known */
     /* Queue pairs, as many as the device has, at most; 0: one. Both ends of a memif have the same: a server that has
      * more than its client reads rings that are none. */

@@ -177,6 +177,11 @@ static int pools_create(struct opening *opening, struct ethdev_port *port)
     int socket = rte_eth_dev_socket_id(port->id);
     char name[RTE_MEMPOOL_NAMESIZE];
     uint32_t room = RTE_PKTMBUF_HEADROOM + room_bytes(opening);
+    if (room > UINT16_MAX) {
+        return cw_error_text(opening->error, opening->error_bytes, CW_ERROR_ARGUMENT,
+                             "port %s: buffers for an MTU of %u would be longer than DPDK's can be", port->device,
+                             config->mtu_bytes);
+    }
     snprintf(name, sizeof(name), "cw_frames_%u_%u", port->id, port->queue);
     cw_eal_log_clear();
     uint32_t cache = RTE_MIN((uint32_t)ETHDEV_POOL_CACHE, count / 4);

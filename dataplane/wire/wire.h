@@ -28,7 +28,8 @@ enum {
     CW_WIRE_TIMESTAMP_SHIFT = 4,   /* timestamps count 16 ns: 2^32 of them are 68 s */
     CW_WIRE_DELAY_SHIFT = 8,       /* echo delays count 256 ns: up to 16.7 ms */
     CW_WIRE_DELAY_UNKNOWN = 65535, /* longer, or nothing to echo: no round trip may be taken from it */
-    CW_WIRE_KEPT_MIN = 256,        /* shorter payloads have a CRC of all, which costs next to nothing */
+    CW_WIRE_KEPT_DATA = 16, /* data bytes that have a CRC in each packet: a message of MPI begins with its envelope */
+    CW_WIRE_KEPT_MIN = 256, /* shorter payloads have a CRC of all, which costs next to nothing */
 };
 
 enum cw_wire_type {
@@ -53,9 +54,10 @@ enum cw_wire_flags {
     CW_WIRE_WAITING_MASK = 3, /* enum cw_waiting of the sender */
     CW_WIRE_ACK_NOW = 4,      /* the sender pauses: acknowledge at once */
     CW_WIRE_ENCRYPTED = 8,    /* the packet is sealed: wire/sealed.h has its form */
-    CW_WIRE_SUMMED = 16,      /* DATA whose UDP checksum covers the data: the CRC is of the frame's header alone */
-    CW_WIRE_RDMA = 32,        /* set-up: the sender has an RDMA device */
-    CW_WIRE_KEPT = 64,        /* ... whose medium keeps the data */
+    CW_WIRE_SUMMED =
+        16, /* DATA whose UDP checksum covers the data: the CRC is of the frame's header, see cw_wire_kept_bytes */
+    CW_WIRE_RDMA = 32, /* set-up: the sender has an RDMA device */
+    CW_WIRE_KEPT = 64, /* ... whose medium keeps the data */
     CW_WIRE_FLAGS_KNOWN = 127,
 };
 
@@ -455,6 +457,11 @@ static inline uint32_t cw_wire_probe_round(uint32_t payload_bytes)
     return cw_wire_probe_bytes(cw_wire_probe_word(payload_bytes, 0));
 }
 
+static inline uint32_t cw_wire_probe_round_up(uint32_t payload_bytes)
+{
+    return cw_wire_probe_round(payload_bytes + (payload_bytes < 8192 ? 7 : 63));
+}
+
 /* Payload bytes of the largest packet over IPv4 at this MTU. */
 static inline uint32_t cw_wire_payload_bytes(uint32_t mtu_bytes)
 {
@@ -467,11 +474,12 @@ static inline uint32_t cw_wire_part_bytes(uint32_t mtu_bytes)
     return (cw_wire_payload_bytes(mtu_bytes) - (uint32_t)sizeof(struct cw_wire_part)) & ~7u;
 }
 
-/* How much of the payload of a packet with CW_WIRE_SUMMED or CW_WIRE_KEPT has a CRC-32C: the header of its only frame, by that frame's
- * kind. The CRC covers the kind, too: a kind that was changed gives another length, and does not fit. */
+/* How much of the payload of a packet with CW_WIRE_SUMMED or CW_WIRE_KEPT has a CRC-32C, by the kind of its only frame: the
+ * frame's header, and as much of its data as a message's own header has. */
 static inline uint32_t cw_wire_kept_bytes(uint8_t kind)
 {
-    return kind == CW_FRAME_PART ? sizeof(struct cw_wire_part) : sizeof(struct cw_wire_put);
+    return CW_WIRE_KEPT_DATA +
+           (uint32_t)(kind == CW_FRAME_PART ? sizeof(struct cw_wire_part) : sizeof(struct cw_wire_put));
 }
 
 /* Whether the checksum of such a packet is right. */

@@ -55,6 +55,8 @@ def ways_run(lab):
     """What --explain says, and what overrules the rule."""
     hosts = "--explain --hosts h0,h1 -n 2"
     well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
+    well(lab, hosts, kernel, err=r"path to rank 1: .*; payloads are checked by UDP checksums, by the kernels")
+    well(lab, f"{hosts} -x CAUSEWAY_INTEGRITY=end-to-end", kernel, err=r"path to rank 1: .*; payloads are checked by CRC-32C, by the processes")
     well(lab, f"{hosts} --net eth0", kernel, err=r"since --net \(CAUSEWAY_NET\) says so")
     well(lab, f"{hosts} --net 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
     well(lab, "--explain --hosts h0,h1,h2 -x CAUSEWAY_ENCRYPT=all", kernel, err=r"path to rank 1: .*sealed(.|\n)*path to rank 2: .*sealed")
@@ -85,7 +87,7 @@ def doctor_run(lab):
                         stderr=subprocess.STDOUT, text=True, environment={})
     out = process.communicate()[0]
     for words in (r"^  transport +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
-                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes; the default of --net$",
+                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes, checked by UDP checksums, by the kernels; the default of --net$",
                   r"^  transport +af_packet .*needs root", r"^  transport +AF_XDP .*needs root"):
         expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
     expect(process.returncode == 0, f"doctor --net: {process.returncode}: {out}")

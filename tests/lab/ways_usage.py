@@ -110,6 +110,9 @@ def mixed(lab, way):
                  MULTICAST if name == "mpi_collective_random" else None, said)
         well(lab, "--explain --hosts h0,h1,h2", by_rank([first, second, "udp"], programs["is"]), None,
              "group of MPI_COMM_WORLD: multicast")
+        kernels = "UDP checksums, by the kernels" if first == "udp" else "CRC-32C, by the processes"
+        well(lab, "--explain --hosts h0,h1,h2", by_rank([first, second, "udp"], programs["is"]), None,
+             f"path to rank 1: .*checked by CRC-32C, by the processes\\n.*path to rank 2: .*checked by {kernels}\\n")
 
 
 def over_ipv6(lab, way, hosts):

@@ -346,7 +346,7 @@ static void begin_kept(struct world *world, uint64_t number)
 
 static void data_without_a_crc_need_a_medium_and_one_frame(void **state)
 {
-    enum { PUT = sizeof(struct cw_wire_put) };
+    enum { PUT = sizeof(struct cw_wire_put) + CW_WIRE_KEPT_DATA };
     struct world world;
     world_open(&world, 64);
     uint64_t malformed = cw_endpoint_counter(world.endpoint, CW_COUNTER_DROP_MALFORMED);

@@ -192,17 +192,19 @@ static void slots_are_acknowledged_by_messages(void **state)
 }
 
 /* Share of the lines that frames with data take, of long puts both ways at once. */
-static double two_ways(uint64_t rate_bps, uint64_t delay_ns, bool knows_rate, enum cw_waiting waiting, double *acks)
+static double two_ways(uint64_t rate_bps, uint64_t delay_ns, double loss, bool knows_rate, enum cw_waiting waiting,
+                       double *acks)
 {
-    enum { BYTES = 1 << 20, PLACES = 16, WARM_MS = 100 };
+    enum { BYTES = 1 << 20, PLACES = 16, WARM_MS = 100, MTU_PROBES = 4 };
     const uint64_t long_ms = rate_bps < 1000000000 ? 1000 : 100;
     struct sim_hosts_config config;
     struct sim_hosts hosts;
     struct sim_stream streams[2];
-    uint64_t before[2], data = 0, acknowledgements = 0;
+    uint64_t before[2], data = 0, acknowledgements = 0, probes = 0;
     sim_hosts_config_init(&config, 2);
     config.node.up.rate_bps = config.node.down.rate_bps = rate_bps;
     config.node.up.delay_ns = config.node.down.delay_ns = delay_ns / 2;
+    config.node.down.loss = loss;
     config.endpoint.waiting = waiting;
     config.memory_bytes = PLACES * BYTES;
     simulation_hosts(&hosts, &config);
@@ -220,8 +222,10 @@ static double two_ways(uint64_t rate_bps, uint64_t delay_ns, bool knows_rate, en
     for (uint32_t i = 0; i < 2; i++) {
         data += simulation_counted(&hosts, i, CW_COUNTER_DATA_OUT) - before[i];
         acknowledgements += simulation_counted(&hosts, i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
-        assert_int_equal(simulation_counted(&hosts, i, CW_COUNTER_RETRANSMITTED), 0);
+        assert_true(loss > 0 || simulation_counted(&hosts, i, CW_COUNTER_RETRANSMITTED) == 0);
+        probes += simulation_counted(&hosts, i, CW_COUNTER_PROBES_OUT);
     }
+    assert_true(loss > 0 || probes <= MTU_PROBES); /* nobody has asked for what waited */
     *acks = (double)acknowledgements / (double)data;
     sim_hosts_destroy(&hosts);
     return (double)data * (1500 + 14 + CW_ETHERNET_OVERHEAD_BYTES) * 8 / 2 / ((double)rate_bps * (double)long_ms / 1e3);
@@ -232,15 +236,18 @@ static void traffic_both_ways_fills_the_line(void **state)
     static const uint64_t rates[] = {100000000, 1000000000, 10000000000},
                           delays[] = {20 * SIMULATION_US, 2 * SIMULATION_MS};
     for (uint32_t variant = 0; variant < 24; variant++) {
-        double acks;
+        double acks, acks_lossy;
         uint64_t rate_bps = rates[variant / 8], delay_ns = delays[variant / 4 % 2];
         bool knows_rate = variant % 2 == 1;
         enum cw_waiting waiting = variant / 2 % 2 == 1 ? CW_WAITING_SLEEP : CW_WAITING_SPIN;
-        double share = two_ways(rate_bps, delay_ns, knows_rate, waiting, &acks);
-        printf("%5.0f Mb/s, %4.0f us, rate %sknown, %s: %.3f of the line, %.3f acknowledgements a packet\n",
-               (double)rate_bps / 1e6, (double)delay_ns / 1e3, knows_rate ? "" : "not ",
-               waiting == CW_WAITING_SLEEP ? "sleeps" : "spins", share, acks);
-        assert_true(share > 0.99);
+        double share = two_ways(rate_bps, delay_ns, 0, knows_rate, waiting, &acks);
+        double lossy = two_ways(rate_bps, delay_ns, 0.002, knows_rate, waiting, &acks_lossy);
+        printf(
+            "%5.0f Mb/s, %4.0f us, rate %sknown, %s: %.3f of the line, %.3f acknowledgements a packet; %.3f and %.3f "
+            "with a loss of 0.2 %%\n",
+            (double)rate_bps / 1e6, (double)delay_ns / 1e3, knows_rate ? "" : "not ",
+            waiting == CW_WAITING_SLEEP ? "sleeps" : "spins", share, acks, lossy, acks_lossy);
+        assert_true(share > 0.99 && lossy > 0.8);
         assert_true(acks < 0.1);
     }
 }

@@ -6,7 +6,7 @@
 #include "dataplane/base/random.h"
 #include "tests/test.h"
 
-enum { TURNS = 5, FRAMES = 200000, SEEDS = 40, FRAME_MAX = 9600 };
+enum { TURNS = 5, FRAMES = 200000, SEEDS = 40, FRAME_MAX = 64000 };
 
 struct world {
     struct cw_random random;
