@@ -12,7 +12,15 @@
 #include "dataplane/limits.h"
 #include "dataplane/status.h"
 
-enum { MTU_BYTES = 9000, HEADER = 14, IP = 20, UDP_PORT = 29400, VERIFIED = 1000, NIC_IP = 0x0a000001, LENGTH_MIN = 64 };
+enum {
+    MTU_BYTES = 9000,
+    HEADER = 14,
+    IP = 20,
+    UDP_PORT = 29400,
+    VERIFIED = 1000,
+    NIC_IP = 0x0a000001,
+    LENGTH_MIN = 64
+};
 
 /* A NIC that takes all there is, and can look at it. */
 struct nic {
