@@ -81,14 +81,16 @@ static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flo
 static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     const struct cw_sender *sender = &flow->sender;
+    if (sender->queue_bulk.first == NULL || sender->stopped || flow->shaping.shaper != CW_SHAPER_NONE ||
+        sender->sent.next - sender->sent.base >= flow->session.packet_window || !is_carried(&flow->receiver)) {
+        return 0;
+    }
     uint64_t one_ns = frame_ns(endpoint, flow), wait_ns = CW_ACK_CARRIER_FRAMES * one_ns;
     uint64_t burst_ns = flow->round_trip.smoothed_ns / 8;
     wait_ns = wait_ns > burst_ns ? wait_ns : burst_ns;
     wait_ns = wait_ns < CW_ACK_CARRIER_MAX_NS ? wait_ns : CW_ACK_CARRIER_MAX_NS;
-    bool may_leave = sender->queue_bulk.first != NULL && !sender->stopped && flow->shaping.shaper == CW_SHAPER_NONE &&
-                     sender->sent.next - sender->sent.base < flow->session.packet_window &&
-                     (flow->timers.rate_bps == 0 || flow->timers.pace_next_ns <= endpoint->now_ns + wait_ns);
-    return may_leave && one_ns >= CW_ACK_CARRIER_NS && is_carried(&flow->receiver) ? wait_ns : 0;
+    bool is_paced_later = flow->timers.rate_bps != 0 && flow->timers.pace_next_ns > endpoint->now_ns + wait_ns;
+    return one_ns >= CW_ACK_CARRIER_NS && !is_paced_later ? wait_ns : 0;
 }
 
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)

@@ -97,7 +97,11 @@ static __attribute__((noinline)) struct cover cover_by_port(struct cw_endpoint *
         cw_count(endpoint, CW_COUNTER_SUMMED_OUT, 1);
         return cover_of_header(endpoint, packet, written, CW_WIRE_SUMMED);
     }
-    return flow->session.seal != NULL ? (struct cover){.checksum = 0} : cover(endpoint, flow, packet, written);
+    struct cover by = {.checksum = 0};
+    if (flow->session.seal == NULL) {
+        by = cover(endpoint, flow, packet, written);
+    }
+    return by;
 }
 
 /* Completes the headers of a packet whose payload is written. A sealed one needs no checksum. */
