@@ -320,7 +320,7 @@ end
 -- A sealed packet: what finds its key, and how much there is that nobody else can read.
 local function sealed(buffer, tree, name, pinfo)
   local setup = name == "HELLO" or name == "HELLO_REPLY"
-  if not name or extensions[name] or buffer:len() < 56 or (setup and buffer:len() ~= 156) then
+  if not name or extensions[name] or buffer:len() < 56 or (setup and buffer:len() ~= 160) then
     tree:add_proto_expert_info(malformed, "no such sealed packet")
     return
   end
@@ -405,7 +405,7 @@ local function heuristic(buffer, pinfo, root)
     return false
   end
   local flags = buffer(2, 2):le_uint()
-  local is_sealed = flags < 64 and flags % 16 >= 8 and buffer:len() >= 56
+  local is_sealed = flags < 128 and flags % 16 >= 8 and buffer:len() >= 56
   if not is_sealed and buffer(26, 2):le_uint() ~= buffer:len() - 40 then
     return false
   end
