@@ -25,6 +25,8 @@ enum {
     ROUND_PACKETS = 2 * CW_BURST, /* copies in a round: what a side sends in one turn */
     MEDIUM = 99,                  /* that keeps payloads */
     ALIGNMENT = 64,
+    HEADROOM = 62,        /* in front of a frame: a part's data begin at a multiple of ALIGNMENT */
+    COPY_OFFSET = 72,     /* in a frame, of what is copied alone */
     SLICES = 9,           /* of a measurement: their median counts */
     WALK_BYTES = 2 << 20, /* of them, that puts go over and over */
     LANE = 1,
@@ -118,7 +120,7 @@ static const struct cw_port_ops cost_ops = {
 
 static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint32_t mtu_bytes, uint8_t mac_last)
 {
-    size_t buffer_bytes = (62 + 14 + mtu_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t buffer_bytes = (HEADROOM + 14 + mtu_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *port = (struct cost_port){
         .port = {.ops = &cost_ops,
                  .info = {.mac = {2, 0, 0, 0, 0, mac_last}, .mtu_bytes = mtu_bytes, .medium = MEDIUM}},
@@ -131,7 +133,7 @@ static bool cost_port_init(struct cost_port *port, struct cost_port *other, uint
     }
     memset(port->bytes, 0, BUFFERS * buffer_bytes);
     for (uint32_t i = 0; i < BUFFERS; i++) {
-        port->buffers[i].bytes = port->bytes + i * buffer_bytes + 62;
+        port->buffers[i].bytes = port->bytes + i * buffer_bytes + HEADROOM;
         port->free[port->free_count++] = &port->buffers[i];
     }
     return true;
@@ -396,7 +398,7 @@ static uint64_t round_copy(struct cost_pair *pair, uint32_t side, uint64_t size,
         uint64_t left = size - *walked % size;
         uint64_t bytes = left < piece_bytes ? left : piece_bytes;
         uint8_t *at = memory + *walked % (WALK_BYTES / size * size);
-        uint8_t *buffer = port->free[port->free_count - 1 - i]->bytes + CW_PORT_MTU_MIN / 8;
+        uint8_t *buffer = port->free[port->free_count - 1 - i]->bytes + COPY_OFFSET;
         memcpy(side == 0 ? buffer : at, side == 0 ? at : buffer, bytes);
         __asm__ volatile("" ::: "memory");
         *walked += bytes;

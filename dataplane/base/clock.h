@@ -23,21 +23,19 @@ extern _Thread_local struct cw_clock_base cw_clock_base;
 /* Asks the kernel and begins a new span. */
 uint64_t cw_clock_rebase(void);
 
-/* Monotonic nanoseconds (CLOCK_MONOTONIC, within a microsecond; never goes back within a thread). Any thread. */
-static inline uint64_t cw_clock_ns(void)
-{
-    const struct cw_clock_base *base = &cw_clock_base;
-    _mm_lfence(); /* what was loaded before, such as a packet, was there before this time */
-    uint64_t ticks = __rdtsc() - base->ticks;
-    return ticks < base->span ? base->ns + (ticks * base->scale >> 32) : cw_clock_rebase();
-}
-
-/* The same for what leaves: it may be a little earlier than what was loaded before, and nobody waits for that. */
+/* As cw_clock_ns, for what leaves: it may be a little earlier than what was loaded before, and nobody waits for that. */
 static inline uint64_t cw_clock_posting_ns(void)
 {
     const struct cw_clock_base *base = &cw_clock_base;
     uint64_t ticks = __rdtsc() - base->ticks;
     return ticks < base->span ? base->ns + (ticks * base->scale >> 32) : cw_clock_rebase();
+}
+
+/* Monotonic nanoseconds (CLOCK_MONOTONIC, within a microsecond; never goes back within a thread). Any thread. */
+static inline uint64_t cw_clock_ns(void)
+{
+    _mm_lfence(); /* what was loaded before, such as a packet, was there before this time */
+    return cw_clock_posting_ns();
 }
 
 #else
