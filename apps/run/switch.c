@@ -16,7 +16,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 
-enum { ARGUMENTS_MAX = 32, LINE_BYTES = 256 };
+enum { ARGUMENTS_MAX = 32, LINE_BYTES = 256, LOOK_MS = 100 };
 
 /* What ended the wait for its first line. */
 enum outcome { OUTCOME_READY, OUTCOME_ENDED, OUTCOME_LATE, OUTCOME_SIGNAL };
@@ -39,18 +39,46 @@ static _Noreturn void switch_exec(const char *socket, const char *const *argumen
     _exit(APP_EXIT_INTERNAL);
 }
 
-/* Reads its first line, or learns why there is none; `number`: of the signal that came. */
-static enum outcome line_await(int output, int signals, char line[LINE_BYTES], int *number)
+/* How long somebody has waited for the switch, without what is no fault of its own. */
+struct patience {
+    struct cw_process_turns turns;
+    uint64_t looked_ns;
+    uint64_t had_ns;
+};
+
+static struct patience patience_begin(int process)
 {
-    uint64_t end_ns = cw_clock_ns() + RUN_SWITCH_READY_MS * UINT64_C(1000000);
+    return (struct patience){.turns = cw_process_turns(process), .looked_ns = cw_clock_ns()};
+}
+
+/* Each LOOK_MS: true, when it has had `limit_ms`. The time that it waited for a core does not count, and a machine that
+ * stands still for a minute, or a launcher that is stopped, gives it no more than two looks'. */
+static bool patience_is_over(struct patience *patience, int process, int limit_ms)
+{
+    struct cw_process_turns turns = cw_process_turns(process);
+    uint64_t now_ns = cw_clock_ns(), elapsed_ns = now_ns - patience->looked_ns;
+    uint64_t waited_ns = turns.waited_ns - patience->turns.waited_ns, given_ns = LOOK_MS * UINT64_C(2000000);
+    given_ns = elapsed_ns < given_ns ? elapsed_ns : given_ns;
+    patience->had_ns += given_ns > waited_ns ? given_ns - waited_ns : 0;
+    patience->looked_ns = now_ns;
+    patience->turns = turns;
+    return patience->had_ns >= (uint64_t)limit_ms * 1000000;
+}
+
+/* Reads its first line, or learns why there is none; `number`: of the signal that came. */
+static enum outcome line_await(int process, int output, int signals, char line[LINE_BYTES], int *number)
+{
+    struct patience patience = patience_begin(process);
     size_t length = 0;
     line[0] = '\0';
     while (strchr(line, '\n') == NULL && length + 1 < LINE_BYTES) {
         struct pollfd wait[2] = {{.fd = output, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
         struct signalfd_siginfo info;
-        uint64_t now_ns = cw_clock_ns();
-        if (now_ns >= end_ns || poll(wait, 2, (int)((end_ns - now_ns) / 1000000) + 1) == 0) {
-            return OUTCOME_LATE;
+        if (poll(wait, 2, LOOK_MS) == 0) {
+            if (patience_is_over(&patience, process, RUN_SWITCH_READY_MS)) {
+                return OUTCOME_LATE;
+            }
+            continue;
         }
         if (wait[1].revents != 0 && read(signals, &info, sizeof(info)) == sizeof(info)) {
             *number = (int)info.ssi_signo;
@@ -70,18 +98,16 @@ static enum outcome line_await(int output, int signals, char line[LINE_BYTES], i
 }
 
 /* False: it has not ended within the time. */
-static bool end_await(const struct run_switch *made, int timeout_ms)
+static bool end_await(const struct run_switch *made, int limit_ms)
 {
-    uint64_t end_ns = cw_clock_ns() + (uint64_t)timeout_ms * 1000000;
+    struct patience patience = patience_begin(made->process);
     for (;;) {
         struct pollfd gone = {.fd = made->handle, .events = POLLIN};
-        uint64_t now_ns = cw_clock_ns();
-        int left_ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
-        int count = poll(&gone, 1, left_ms);
+        int count = poll(&gone, 1, LOOK_MS);
         if (count != 0 && !(count < 0 && errno == EINTR)) {
             return true;
         }
-        if (left_ms == 0) {
+        if (patience_is_over(&patience, made->process, limit_ms)) {
             return false;
         }
     }
@@ -100,15 +126,17 @@ static const char *signal_of(const struct run_switch *made)
 /* Says why there is no switch; the exit code. */
 static int failure_tell(const struct run_switch *made, enum outcome outcome, int number)
 {
-    char text[128];
+    char text[160];
     if (outcome == OUTCOME_SIGNAL) {
         return app_signal_tell(number);
     }
     if (outcome == OUTCOME_LATE) {
         char state = cw_process_state(made->process);
         snprintf(text, sizeof(text),
-                 "the switch between the emulated hosts does not start within %d s (process %d, state %c)",
-                 RUN_SWITCH_READY_MS / 1000, made->process, state != 0 ? state : '?');
+                 "the switch between the emulated hosts does not start within %d s (process %d, state %c, %.1f s of "
+                 "computing)",
+                 RUN_SWITCH_READY_MS / 1000, made->process, state != 0 ? state : '?',
+                 (double)cw_process_turns(made->process).ran_ns / 1e9);
     } else {
         const char *signal = signal_of(made);
         snprintf(text, sizeof(text), "the switch between the emulated hosts does not start%s%s",
@@ -142,7 +170,8 @@ int run_switch_start(struct run_switch *made, const char *const *arguments, cons
     }
     close(ends[1]);
     made->handle = made->process > 0 ? pidfd_open(made->process, 0) : -1;
-    enum outcome outcome = made->handle < 0 ? OUTCOME_ENDED : line_await(ends[0], signals, line, &number);
+    enum outcome outcome =
+        made->handle < 0 ? OUTCOME_ENDED : line_await(made->process, ends[0], signals, line, &number);
     close(ends[0]); /* its counters are nobody's here */
     close(signals);
     return outcome == OUTCOME_READY ? 0 : failure_tell(made, outcome, number);

@@ -1,6 +1,7 @@
 #include "dataplane/base/process.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,22 +19,40 @@ int32_t cw_process_number(void)
     return (int32_t)strtol(number, NULL, 10);
 }
 
-char cw_process_state(int process)
+/* Its file of this name in /proc, as much as there is room for. False: there is none, or no way to know. */
+static bool file_read(int process, const char *name, char line[STAT_BYTES])
 {
-    char path[64], line[STAT_BYTES];
+    char path[64];
     if (cw_process_number() != getpid()) {
-        return 0;
+        return false;
     }
-    snprintf(path, sizeof(path), "/proc/%d/stat", process);
+    snprintf(path, sizeof(path), "/proc/%d/%s", process, name);
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, line, sizeof(line) - 1);
+    ssize_t length = file < 0 ? -1 : read(file, line, STAT_BYTES - 1);
     if (file >= 0) {
         close(file);
     }
-    if (length <= 0) {
+    line[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+struct cw_process_turns cw_process_turns(int process)
+{
+    struct cw_process_turns turns = {0};
+    char line[STAT_BYTES];
+    if (!file_read(process, "schedstat", line) ||
+        sscanf(line, "%" SCNu64 " %" SCNu64, &turns.ran_ns, &turns.waited_ns) != 2) {
+        turns = (struct cw_process_turns){0};
+    }
+    return turns;
+}
+
+char cw_process_state(int process)
+{
+    char line[STAT_BYTES];
+    if (!file_read(process, "stat", line)) {
         return 0;
     }
-    line[length] = '\0';
     const char *behind = strrchr(line, ')'); /* of the program's name, which may hold anything */
     return behind != NULL && behind[1] == ' ' ? behind[2] : 0;
 }

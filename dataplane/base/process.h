@@ -17,6 +17,14 @@ char cw_process_state(int process);
 /* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
  * debugger holds has not. */
 bool cw_process_is_stopped(int process);
+
+/* What a process's first thread has had of the cores since its start (/proc/PROCESS/schedstat). Zeros: not known. */
+struct cw_process_turns {
+    uint64_t ran_ns;
+    uint64_t waited_ns; /* for a core, ready to run */
+};
+struct cw_process_turns cw_process_turns(int process);
+
 /* The number behind `name` at the beginning of a line of a file of /proc; `otherwise`, if there is none. */
 int cw_process_file_number(const char *path, const char *name, int otherwise);
 /* Whether a debugger or another tracer has it (TracerPid in /proc/PROCESS/status). */
