@@ -53,7 +53,7 @@ uint32_t cw_chunk_source(struct cw_endpoint *endpoint, const struct cw_chunk_dat
     if (run >= wanted || chunks == NULL) {
         return run;
     }
-    cw_source_copy(data->source, data->cursor, data->position, wanted, chunks->bytes);
+    cw_source_copy(data->source, data->cursor, data->position, wanted, chunks->bytes, NULL);
     *at = chunks->bytes;
     return wanted;
 }

@@ -66,12 +66,17 @@ static uint32_t write_void(const struct cw_operation *operation, uint8_t *at)
     return sizeof(*frame);
 }
 
-static void copy_data(struct cw_operation *operation, uint64_t position, uint32_t bytes, uint8_t *at)
+/* The checksum goes on with them, unless it is NULL. */
+static void copy_data(struct cw_operation *operation, uint64_t position, uint32_t bytes, uint8_t *at,
+                      uint32_t *checksum)
 {
     if (operation->is_inline) {
         memcpy(at, operation->bytes_inline + position, bytes);
+        if (checksum != NULL) {
+            *checksum = cw_wire_checksum(*checksum, at, bytes);
+        }
     } else if (bytes > 0) {
-        cw_source_copy(&operation->source, &operation->cursor, position, bytes, at);
+        cw_source_copy(&operation->source, &operation->cursor, position, bytes, at, checksum);
         if (operation->source.kind == CW_SOURCE_CONTIGUOUS) { /* the next packet's */
             cw_prefetch_read((const uint8_t *)operation->source.contiguous.data + position + bytes,
                              operation->bytes - position - bytes);
@@ -112,7 +117,7 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
     }
     default:
         write_put(operation, CW_FRAME_PUT, (uint32_t)operation->bytes, (struct cw_wire_put *)at);
-        copy_data(operation, 0, (uint32_t)operation->bytes, at + sizeof(struct cw_wire_put));
+        copy_data(operation, 0, (uint32_t)operation->bytes, at + sizeof(struct cw_wire_put), NULL);
         return (uint32_t)(sizeof(struct cw_wire_put) + operation->bytes);
     }
 }
@@ -167,7 +172,7 @@ static uint32_t write_chunk(struct cw_endpoint *endpoint, struct cw_sent *record
 }
 
 struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
-                                  uint8_t *at, bool may_gather)
+                                  uint8_t *at, uint32_t how)
 {
     struct cw_operation *operation = record->operation;
     if (!is_part(record)) {
@@ -206,9 +211,16 @@ struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *
         part->total = operation->bytes;
         header_bytes = sizeof(*part);
     }
-    if (may_gather && gather(endpoint, operation, record, packet)) {
+    if ((how & CW_WRITE_GATHERS) != 0 && gather(endpoint, operation, record, packet)) {
         return (struct cw_written){.in_buffer = header_bytes, .gathered = record->bytes, .header = header_bytes};
     }
-    copy_data(operation, record->position, record->bytes, at + header_bytes);
-    return (struct cw_written){.in_buffer = header_bytes + record->bytes, .header = header_bytes};
+    struct cw_written written = {.in_buffer = header_bytes + record->bytes, .header = header_bytes};
+    if ((how & CW_WRITE_SUMS) == 0) {
+        copy_data(operation, record->position, record->bytes, at + header_bytes, NULL);
+        return written;
+    }
+    written.is_summed = true;
+    written.checksum = cw_wire_checksum(0, at, header_bytes);
+    copy_data(operation, record->position, record->bytes, at + header_bytes, &written.checksum);
+    return written;
 }

@@ -11,10 +11,15 @@ struct cw_written {
     uint32_t in_buffer;
     uint32_t gathered; /* in the packet's pieces */
     uint32_t header;   /* of its frame, if that is the only one, and has data as they are; else 0 */
+    uint32_t checksum; /* of all of it, if it has been summed while it was written */
+    bool is_summed;
 };
 
-/* Writes the frames of a record at `at` in the packet's buffer, and points to the rest of them if `may_gather`. A record
+/* How: data may stay where they are, if the port gathers them; the checksum of the whole payload is wanted. */
+enum cw_writing { CW_WRITE_GATHERS = 1, CW_WRITE_SUMS = 2 };
+
+/* Writes the frames of a record at `at` in the packet's buffer, by a set of enum cw_writing. A record
  * that is a chunk to be, and is sent for the first time, has as many bytes as there are; then as many as the packet has
  * taken. */
 struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
-                                  uint8_t *at, bool may_gather);
+                                  uint8_t *at, uint32_t how);

@@ -75,13 +75,22 @@ static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, c
                           flags};
 }
 
+/* Whether data may be left out of the checksum where they are long enough: the medium or the ports keep them. */
+static inline bool is_kept(const struct cw_endpoint *endpoint, struct cw_flow *flow)
+{
+    return flow->session.kept ||
+           (endpoint->offloads_out && flow->session.listens && cw_integrity_form(endpoint, flow) == CW_INTEGRITY_SUM);
+}
+
 /* Of a session that is not sealed. */
 static inline struct cover cover(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                                  const struct cw_transmit *packet, const struct cw_written *written)
 {
     return flow->session.kept && may_leave_data(written)
                ? cover_of_header(endpoint, packet, written, CW_WIRE_KEPT)
-               : (struct cover){.checksum = payload_checksum(endpoint, packet, written->in_buffer, UINT32_MAX)};
+               : (struct cover){.checksum = written->is_summed
+                                                ? written->checksum
+                                                : payload_checksum(endpoint, packet, written->in_buffer, UINT32_MAX)};
 }
 
 /* Where ports take part: of signed DATA perhaps the UDP checksum alone. */
@@ -182,8 +191,8 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
                         struct cw_sent *record)
 {
     bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
-    struct cw_written written =
-        cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, !sealed);
+    uint32_t how = sealed ? 0 : CW_WRITE_GATHERS | (is_kept(endpoint, flow) ? 0u : (uint32_t)CW_WRITE_SUMS);
+    struct cw_written written = cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, how);
     uint32_t payload_bytes = written.in_buffer + written.gathered;
     record->time_ns = departure(endpoint, flow, packet);
     record->frame_bytes = (uint16_t)(endpoint->overhead_bytes + payload_bytes + (sealed ? CW_WIRE_MAC_BYTES : 0));

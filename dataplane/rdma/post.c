@@ -140,7 +140,7 @@ static void copy(const struct rdma *rdma, struct cw_operation *operation, uint64
     if (operation->is_inline) {
         memcpy(at, operation->bytes_inline + position, bytes);
     } else if (bytes > 0) {
-        cw_source_copy(&operation->source, &operation->cursor, position, bytes, at);
+        cw_source_copy(&operation->source, &operation->cursor, position, bytes, at, NULL);
     }
     cw_count(rdma->endpoint, CW_COUNTER_RDMA_COPIED, bytes);
 }

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/wire/wire.h"
+
 bool cw_source_measure(const struct cw_source *source, uint64_t *bytes)
 {
     uint64_t total = 0;
@@ -115,13 +117,17 @@ uint32_t cw_source_run(const struct cw_source *source, struct cw_source_cursor *
 }
 
 void cw_source_copy(const struct cw_source *source, struct cw_source_cursor *cursor, uint64_t position, uint32_t bytes,
-                    void *target)
+                    void *target, uint32_t *checksum)
 {
     uint8_t *out = target;
     while (bytes > 0) {
         const void *data;
         uint32_t run = cw_source_run(source, cursor, position, bytes, &data);
-        memcpy(out, data, run);
+        if (checksum != NULL) {
+            *checksum = cw_wire_checksum_copy(*checksum, out, data, run);
+        } else {
+            memcpy(out, data, run);
+        }
         out += run;
         position += run;
         bytes -= run;

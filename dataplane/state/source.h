@@ -23,6 +23,6 @@ bool cw_source_within(const struct cw_source *source, const void *base, uint64_t
 uint32_t cw_source_run(const struct cw_source *source, struct cw_source_cursor *cursor, uint64_t position,
                        uint32_t bytes_max, const void **data);
 
-/* Copies `bytes` from `position` on. */
+/* Copies `bytes` from `position` on; *checksum, unless it is NULL, becomes that with them (cw_wire_checksum). */
 void cw_source_copy(const struct cw_source *source, struct cw_source_cursor *cursor, uint64_t position, uint32_t bytes,
-                    void *target);
+                    void *target, uint32_t *checksum);

@@ -3,7 +3,6 @@
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 
-#include <isa-l/crc.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -379,42 +378,6 @@ void cw_wire_udp_checksum_set(const struct cw_wire_sum *sum, uint8_t *frame)
 }
 
 /* ---- integrity ---- */
-
-#if defined(__x86_64__)
-
-/* What a call of the library's takes is made for more bytes than these. */
-enum { CHECKSUM_SHORT = 128 };
-
-__attribute__((target("sse4.2"))) static uint32_t checksum_short(uint32_t checksum, const uint8_t *data, size_t bytes)
-{
-    uint64_t sum = (uint32_t)~checksum;
-    size_t at = 0;
-    for (; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, data + at, sizeof(word));
-        sum = __builtin_ia32_crc32di(sum, word);
-    }
-    for (; at < bytes; at++) {
-        sum = __builtin_ia32_crc32qi((uint32_t)sum, data[at]);
-    }
-    return ~(uint32_t)sum;
-}
-
-uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes)
-{
-    return bytes <= CHECKSUM_SHORT && __builtin_cpu_supports("sse4.2")
-               ? checksum_short(checksum, data, bytes)
-               : ~crc32_iscsi((unsigned char *)(uintptr_t)data, (int)bytes, ~checksum);
-}
-
-#else
-
-uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes)
-{
-    return ~crc32_iscsi((unsigned char *)(uintptr_t)data, (int)bytes, ~checksum);
-}
-
-#endif
 
 uint64_t cw_wire_tag(const struct cw_wire_header *header, uint32_t number_high, const struct cw_wire_key *key)
 {

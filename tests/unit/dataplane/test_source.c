@@ -5,6 +5,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/state/source.h"
+#include "dataplane/wire/wire.h"
 #include "tests/test.h"
 
 enum { MEMORY_BYTES = 4096, RUNS = 400, SLICES_MAX = 20 };
@@ -75,8 +76,10 @@ static void every_byte_is_found(void **state)
         for (uint32_t read = 0; read < 20 && bytes > 0; read++) { /* forwards and back again, as retransmissions do */
             uint64_t position = cw_random_below(&random, bytes);
             uint32_t length = (uint32_t)cw_random_between(&random, 1, bytes - position);
-            cw_source_copy(&made->source, &cursor, position, length, out);
+            uint32_t checksum = read;
+            cw_source_copy(&made->source, &cursor, position, length, out, read % 2 == 0 ? NULL : &checksum);
             assert_memory_equal(out, made->flat + position, length);
+            assert_int_equal(checksum, read % 2 == 0 ? read : cw_wire_checksum(read, made->flat + position, length));
             const void *data;
             uint32_t run_bytes = cw_source_run(&made->source, &cursor, position, length, &data);
             assert_true(run_bytes >= 1 && run_bytes <= length);

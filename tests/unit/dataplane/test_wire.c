@@ -83,6 +83,55 @@ static void test_tag_vector(void **state)
     assert_true(cw_wire_tag(&header, 0x07060505, &key) != tag);
 }
 
+/* Bit by bit, as RFC 3720 defines it, of bytes behind others with this checksum. */
+static uint32_t checksum_by_bits(uint32_t checksum, const uint8_t *data, size_t bytes)
+{
+    uint32_t sum = ~checksum;
+    for (size_t i = 0; i < bytes; i++) {
+        sum ^= data[i];
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            sum = sum >> 1 ^ ((sum & 1) != 0 ? 0x82f63b78u : 0);
+        }
+    }
+    return ~sum;
+}
+
+/* Of any length, at any address, behind any other bytes, with and without a copy. */
+static void test_checksums_in_all_ways(void **state)
+{
+    enum { LENGTHS = 700, ROUNDS = 2000, LONG_MAX = 20000, EDGE = 64 };
+    static uint8_t data[LONG_MAX + EDGE], target[EDGE + LONG_MAX + EDGE], before[sizeof(target)];
+    struct cw_random random;
+    cw_random_seed(&random, 11);
+    cw_random_fill(&random, data, sizeof(data));
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        size_t bytes = i < LENGTHS    ? i
+                       : i % 100 == 0 ? cw_random_below(&random, LONG_MAX)
+                                      : cw_random_below(&random, LENGTHS);
+        size_t from = cw_random_below(&random, EDGE), to = cw_random_below(&random, EDGE);
+        uint32_t first = (uint32_t)cw_random_next(&random), right = checksum_by_bits(first, data + from, bytes);
+        assert_int_equal(cw_wire_checksum(first, data + from, bytes), right);
+        for (enum cw_wire_checksum_way way = CW_WIRE_CHECKSUM_LIBRARY; way <= CW_WIRE_CHECKSUM_VECTORS; way++) {
+            uint32_t checksum = first;
+            if (!cw_wire_checksum_as(way, &checksum, NULL, data + from, bytes)) {
+                assert_true(way != CW_WIRE_CHECKSUM_LIBRARY); /* this core has no such instructions */
+                continue;
+            }
+            assert_int_equal(checksum, right);
+            memset(target, (int)i, sizeof(target));
+            memcpy(before, target, sizeof(target));
+            memcpy(before + to, data + from, bytes);
+            checksum = first;
+            assert_true(cw_wire_checksum_as(way, &checksum, target + to, data + from, bytes));
+            assert_int_equal(checksum, right);
+            assert_memory_equal(target, before, sizeof(target));
+        }
+        memset(target, 0, sizeof(target));
+        assert_int_equal(cw_wire_checksum_copy(first, target + to, data + from, bytes), right);
+        assert_memory_equal(target + to, data + from, bytes);
+    }
+}
+
 /* Any number of tags at once are the ones the library gives for each header alone. */
 static void test_tags_of_many(void **state)
 {
@@ -498,6 +547,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checksum_vectors),
+        cmocka_unit_test(test_checksums_in_all_ways),
         cmocka_unit_test(test_tag_vector),
         cmocka_unit_test(test_tags_of_many),
         cmocka_unit_test(test_keys_differ_by_direction_and_session),
