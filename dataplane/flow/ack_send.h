@@ -11,6 +11,12 @@ enum cw_ack_haste {
     CW_ACK_MESSAGE, /* of messages, whose sender goes on at once */
 };
 
+/* Of a packet that brings a put: a full one is of a stream; parts end at multiples of 8. */
+static inline enum cw_ack_haste cw_ack_haste_of(const struct cw_flow *flow, uint32_t payload_bytes)
+{
+    return payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max ? CW_ACK_STREAM : CW_ACK_SOON;
+}
+
 /* The flow owes an acknowledgement: now, or when its delay is over. */
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste);
 

@@ -46,7 +46,7 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_rece
         .checksum = cw_wire_checksum(0, at + endpoint->overhead_bytes, payload_bytes),
     };
     cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
-    endpoint->signatures[endpoint->staged_count - 1].by_device = receiver->by_device;
+    endpoint->departures[endpoint->staged_count - 1].by_device = receiver->by_device;
     endpoint->datagram_count += receiver->by_device;
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, packet->length);
 }

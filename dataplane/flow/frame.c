@@ -171,6 +171,13 @@ static uint32_t write_chunk(struct cw_endpoint *endpoint, struct cw_sent *record
     return (uint32_t)sizeof(*chunk) + bytes;
 }
 
+void cw_frame_part_write(const struct cw_operation *operation, uint32_t bytes, struct cw_wire_part *part)
+{
+    write_put(operation, CW_FRAME_PART, bytes, &part->put);
+    part->position = 0;
+    part->total = operation->bytes;
+}
+
 struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
                                   uint8_t *at, uint32_t how)
 {
@@ -206,9 +213,8 @@ struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *
         header_bytes = sizeof(struct cw_wire_put);
     } else {
         struct cw_wire_part *part = (struct cw_wire_part *)at;
-        write_put(operation, CW_FRAME_PART, record->bytes, &part->put);
+        cw_frame_part_write(operation, record->bytes, part);
         part->position = record->position;
-        part->total = operation->bytes;
         header_bytes = sizeof(*part);
     }
     if ((how & CW_WRITE_GATHERS) != 0 && gather(endpoint, operation, record, packet)) {

@@ -23,3 +23,6 @@ enum cw_writing { CW_WRITE_GATHERS = 1, CW_WRITE_SUMS = 2 };
  * taken. */
 struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
                                   uint8_t *at, uint32_t how);
+
+/* The header of a part's frame with so many bytes of data; its position is 0. */
+void cw_frame_part_write(const struct cw_operation *operation, uint32_t bytes, struct cw_wire_part *part);

@@ -14,6 +14,7 @@
 #include "dataplane/flow/owned.h"
 #include "dataplane/flow/place.h"
 #include "dataplane/flow/relay.h"
+#include "dataplane/flow/run.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/staging/seal.h"
@@ -67,13 +68,11 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         cw_flow_watch(endpoint, flow);
     }
     bool new_hole = number > end_before;
-    bool is_full = /* parts end at multiples of 8 */
-        header->payload_bytes + sizeof(uint64_t) > flow->session.payload_bytes_max || frames.goes_on;
     enum cw_ack_haste haste = new_hole               ? CW_ACK_NOW
                               : ask_now              ? CW_ACK_ASKED
                               : frames.only_messages ? CW_ACK_MESSAGE
-                              : is_full              ? CW_ACK_STREAM
-                                                     : CW_ACK_SOON;
+                              : frames.goes_on       ? CW_ACK_STREAM
+                                                     : cw_ack_haste_of(flow, header->payload_bytes);
     cw_ack_want(endpoint, flow, haste);
 }
 
@@ -455,6 +454,32 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     }
 }
 
+/* Takes those behind a packet that was taken that are of a run with it. Returns how many. */
+static uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst, uint32_t at, uint32_t count)
+{
+    const struct incoming *leader = &burst->packets[at];
+    struct cw_run run;
+    if (at + 1 >= count || leader->verdict != CW_WIRE_GOOD || leader->tag == UINT32_MAX) {
+        return 0;
+    }
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, leader->header->flow);
+    if (flow == NULL || !cw_wire_tags_key_is(&burst->tags, leader->tag, &flow->session.key_in) ||
+        !cw_run_lead(&run, endpoint, flow, leader->header, leader->number)) {
+        return 0;
+    }
+    for (uint32_t i = at + 1; i < count; i++) {
+        const struct incoming *incoming = &burst->packets[i];
+        /* the tag is of the same key, since the flow is the same, and the session was when the burst was looked at */
+        if (incoming->verdict != CW_WIRE_GOOD || incoming->tag == UINT32_MAX ||
+            incoming->number != leader->number + (i - at) || incoming->header->flow != leader->header->flow ||
+            burst->tags.value[incoming->tag] != incoming->header->tag || !cw_run_follow(&run, incoming->header)) {
+            break;
+        }
+    }
+    cw_run_account(&run, endpoint, flow);
+    return run.count;
+}
+
 /* Takes packets up to the first set-up packet, and that one: those behind it may be of the session that it begins.
  * Returns how many. */
 static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
@@ -485,6 +510,7 @@ static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_receive
     }
     for (uint32_t i = 0; i < count; i++) {
         take_frame(endpoint, &burst, &burst.packets[i]);
+        i += take_followers(endpoint, &burst, i, count);
     }
     return count;
 }

@@ -12,6 +12,7 @@
 #include "dataplane/flow/frame.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
+#include "dataplane/flow/run.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/table.h"
@@ -450,6 +451,11 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
          * they take turns with those */
         bool helps = cw_flow_has_oldest(flow) || flow->sender.queue_credit_frames.first != NULL;
         bool again = lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !helps);
+        uint32_t run = lost ? 0 : cw_run_send(endpoint, flow, budget - *sent);
+        if (run > 0) {
+            *sent += run;
+            continue;
+        }
         flow->sender.again_last = again;
         enum outcome outcome = again ? send_lost(endpoint, flow) : send_new(endpoint, flow);
         if (outcome == BLOCKED && lost) {

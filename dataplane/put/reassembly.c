@@ -150,6 +150,14 @@ bool cw_reassembly_finished(const struct cw_endpoint *endpoint, const struct cw_
     return reassembly != NULL && reassembly->state != CW_REASSEMBLY_PARTIAL;
 }
 
+static bool fits(const struct cw_reassembly *reassembly, const struct cw_reassembly_frame *frame)
+{
+    return reassembly->total == frame->total && reassembly->token == frame->token &&
+           reassembly->offset == frame->offset && reassembly->lane_tag == frame->lane_tag &&
+           reassembly->predecessor == frame->predecessor && reassembly->reply == frame->reply &&
+           frame->bytes <= reassembly->total - reassembly->received;
+}
+
 bool cw_reassembly_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                               const struct cw_reassembly_frame *frame)
 {
@@ -160,10 +168,16 @@ bool cw_reassembly_consistent(const struct cw_endpoint *endpoint, const struct c
         return true;
     }
     assert(reassembly->state == CW_REASSEMBLY_PARTIAL); /* cw_reassembly_finished */
-    return frame->void_put || (reassembly->total == frame->total && reassembly->token == frame->token &&
-                               reassembly->offset == frame->offset && reassembly->lane_tag == frame->lane_tag &&
-                               reassembly->predecessor == frame->predecessor && reassembly->reply == frame->reply &&
-                               frame->bytes <= reassembly->total - reassembly->received);
+    return frame->void_put || fits(reassembly, frame);
+}
+
+struct cw_reassembly *cw_reassembly_partial(struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                            const struct cw_reassembly_frame *frame)
+{
+    struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
+    struct cw_reassembly *reassembly = reassemblies->pool.used == 0 ? NULL : find(reassemblies, flow, frame->number);
+    return reassembly != NULL && reassembly->state == CW_REASSEMBLY_PARTIAL && fits(reassembly, frame) ? reassembly
+                                                                                                       : NULL;
 }
 
 static inline bool mark_done(struct cw_endpoint *endpoint, struct cw_flow *flow,

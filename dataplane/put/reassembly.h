@@ -74,6 +74,10 @@ bool cw_reassembly_finished(const struct cw_endpoint *endpoint, const struct cw_
 bool cw_reassembly_consistent(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
                               const struct cw_reassembly_frame *frame);
 
+/* The record of a put of which bytes are missing, if the frame fits it; NULL: there is none, or it does not. */
+struct cw_reassembly *cw_reassembly_partial(struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                            const struct cw_reassembly_frame *frame);
+
 /* Takes note of a frame whose bytes are in place, and notifies what is complete. cw_reassemblies_room has said yes. */
 void cw_reassembly_place(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_reassembly_frame *frame);
 

@@ -6,23 +6,17 @@
 
 enum { RESERVE_AT_ONCE = 16 /* buffers of the port */ };
 
-static inline void write_tag(const struct cw_endpoint *endpoint, const struct cw_transmit *packet, uint64_t tag)
-{
-    cw_staged_header(endpoint, packet)->tag = tag;
-}
-
 /* Seals the staged packets from `first` on that have the same seal as that one. */
 static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
 {
     struct cw_aead_packet packets[CW_BURST];
-    struct cw_seal *seal = endpoint->signatures[first].seal;
+    struct cw_seal *seal = endpoint->departures[first].seal;
     uint32_t count = 0;
     for (uint32_t i = first; i < endpoint->staged_count; i++) {
-        struct cw_signature *signature = &endpoint->signatures[i];
-        if (!signature->wanted || signature->seal != seal) {
+        if (endpoint->departures[i].seal != seal) {
             continue;
         }
-        signature->wanted = false;
+        endpoint->departures[i].seal = NULL;
         const struct cw_transmit *staged = &endpoint->staged[i];
         struct cw_wire_sealed *header = (struct cw_wire_sealed *)cw_staged_header(endpoint, staged);
         packets[count] = (struct cw_aead_packet){
@@ -38,28 +32,17 @@ static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
 
 void cw_sign(struct cw_endpoint *endpoint)
 {
-    struct cw_wire_tags tags;
-    uint32_t places[CW_BURST];
-    tags.count = 0;
-    for (uint32_t i = 0; i < endpoint->staged_count; i++) {
-        struct cw_signature *signature = &endpoint->signatures[i];
-        bool wanted = signature->wanted;
-        if (wanted && signature->seal != NULL) {
+    struct cw_wire_tags *tags = &endpoint->tags;
+    for (uint32_t i = 0; i < endpoint->staged_count && endpoint->aead != NULL; i++) {
+        if (endpoint->departures[i].seal != NULL) {
             seal_alike(endpoint, i);
-            continue;
-        }
-        signature->wanted = false;
-        if (wanted && endpoint->staged_count <= CW_WIRE_TAGS_FEW) {
-            write_tag(endpoint, &endpoint->staged[i], cw_wire_tag_words(signature->words, &signature->key));
-        } else if (wanted) {
-            places[tags.count] = i;
-            cw_wire_tags_add(&tags, signature->words, &signature->key);
         }
     }
-    cw_wire_tags_compute(&tags);
-    for (uint32_t i = 0; i < tags.count; i++) {
-        write_tag(endpoint, &endpoint->staged[places[i]], tags.value[i]);
+    cw_wire_tags_compute(tags);
+    for (uint32_t i = 0; i < tags->count; i++) {
+        cw_staged_header(endpoint, &endpoint->staged[endpoint->tag_places[i]])->tag = tags->value[i];
     }
+    tags->count = 0;
 }
 
 /* Over IPv6 each UDP datagram has a checksum (RFC 8200, 8.1), unless the port writes it. Packets that are passed on
@@ -81,7 +64,7 @@ static void checksums_write(struct cw_endpoint *endpoint)
 
 void cw_falsify(struct cw_endpoint *endpoint, uint32_t count)
 {
-    endpoint->signatures[endpoint->staged_count - 1].error = (uint16_t)(1u << (count % 16));
+    endpoint->departures[endpoint->staged_count - 1].error = (uint16_t)(1u << (count % 16));
     endpoint->false_count++;
 }
 
@@ -93,13 +76,13 @@ static __attribute__((noinline)) void errors_write(struct cw_endpoint *endpoint)
     }
     bool is_v4 = endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES;
     for (uint32_t i = 0; i < endpoint->staged_count; i++) {
-        struct cw_signature *signature = &endpoint->signatures[i];
+        struct cw_departure *departing = &endpoint->departures[i];
         const struct cw_transmit *packet = &endpoint->staged[i];
-        if (signature->error != 0) {
-            uint16_t wrong = cw_wire_udp_checksum(packet->data, packet->length, is_v4) ^ signature->error;
-            wrong = wrong == 0 ? (uint16_t)(signature->error ^ UINT16_MAX) : wrong; /* 0 says that there is none */
+        if (departing->error != 0) {
+            uint16_t wrong = cw_wire_udp_checksum(packet->data, packet->length, is_v4) ^ departing->error;
+            wrong = wrong == 0 ? (uint16_t)(departing->error ^ UINT16_MAX) : wrong; /* 0 says that there is none */
             cw_wire_udp_checksum_store(packet->data, wrong, is_v4);
-            signature->error = 0;
+            departing->error = 0;
         }
     }
     endpoint->false_count = 0;
@@ -121,12 +104,12 @@ static __attribute__((noinline)) void datagrams_send(struct cw_endpoint *endpoin
     bool is_v4 = endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES;
     for (uint32_t i = 0; i < count; i++) {
         struct cw_transmit *packet = &endpoint->staged[i];
-        if (!endpoint->signatures[i].by_device) {
+        if (!endpoint->departures[i].by_device) {
             endpoint->staged[kept++] = *packet;
             continue;
         }
         struct cw_ip group = cw_wire_destination(packet->data, is_v4);
-        endpoint->signatures[i].by_device = false;
+        endpoint->departures[i].by_device = false;
         endpoint->rdma->ops->datagram_send(endpoint->rdma, &group, packet->data, packet->length);
         cw_port_cancel(endpoint->port, packet, 1);
     }
@@ -184,9 +167,8 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
             return NULL;
         }
     }
-    endpoint->signatures[endpoint->staged_count].wanted = false;
-    endpoint->signatures[endpoint->staged_count].seal = NULL;
-    endpoint->signatures[endpoint->staged_count].by_device = false;
+    endpoint->departures[endpoint->staged_count].seal = NULL;
+    endpoint->departures[endpoint->staged_count].by_device = false;
     struct cw_transmit *packet = &endpoint->staged[endpoint->staged_count++];
     const struct cw_transmit *spare = &endpoint->spare[--endpoint->spare_count];
     packet->data = spare->data;

@@ -15,28 +15,34 @@ static inline struct cw_wire_header *cw_staged_header(const struct cw_endpoint *
     return (struct cw_wire_header *)(packet->data + endpoint->overhead_bytes - CW_WIRE_HEADER_BYTES);
 }
 
-/* Puts the header of a staged packet in its place, to be signed with `key` when it leaves, and `in_buffer` payload
- * bytes behind it. */
-static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
-                                    const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
-                                    uint32_t in_buffer)
+/* Puts the header of a staged packet in its place, as its words are (cw_wire_header_words), to be signed with `key` when
+ * it leaves, and `in_buffer` payload bytes behind it. */
+static inline void cw_words_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                   const uint64_t header[CW_WIRE_TAG_WORDS], uint64_t number,
+                                   const struct cw_wire_key *key, uint32_t in_buffer)
 {
-    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
     uint8_t *at = (uint8_t *)cw_staged_header(endpoint, packet);
     uint64_t words[CW_WIRE_TAG_WORDS];
-    cw_wire_header_words(header, words);
     for (uint32_t i = 0; i < CW_WIRE_TAG_WORDS; i++) {
+        words[i] = header[i];
         /* to both places from registers: a compiler that stores the words here, to copy them in wider pieces, has the
          * core wait for the stores */
         __asm__("" : "+r"(words[i]));
         memcpy(at + i * sizeof(words[i]), &words[i], sizeof(words[i]));
-        signature->words[i] = words[i];
     }
     cw_wire_tag_number(words, (uint32_t)(number >> 32));
-    signature->words[0] = words[0];
-    signature->key = *key;
-    signature->wanted = true;
+    endpoint->tag_places[endpoint->tags.count] = (uint8_t)(packet - endpoint->staged);
+    cw_wire_tags_add(&endpoint->tags, words, key);
     packet->length = endpoint->overhead_bytes + in_buffer;
+}
+
+static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
+                                    const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
+                                    uint32_t in_buffer)
+{
+    uint64_t words[CW_WIRE_TAG_WORDS];
+    cw_wire_header_words(header, words);
+    cw_words_signed(endpoint, packet, words, number, key, in_buffer);
 }
 
 /* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
@@ -44,7 +50,6 @@ static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_tran
 static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                     const struct cw_wire_header *header, struct cw_seal *seal)
 {
-    struct cw_signature *signature = &endpoint->signatures[packet - endpoint->staged];
     struct cw_wire_header *at = cw_staged_header(endpoint, packet);
     packet->length = endpoint->overhead_bytes + header->payload_bytes + CW_WIRE_MAC_BYTES;
     if (seal->sent >= CW_SEAL_COUNT_MAX) {
@@ -52,8 +57,7 @@ static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_tran
         return;
     }
     cw_wire_sealed_write((struct cw_wire_sealed *)at, header, seal->sent++);
-    signature->seal = seal;
-    signature->wanted = true;
+    endpoint->departures[packet - endpoint->staged].seal = seal;
 }
 
 /* How long ago a timestamp came that is echoed by a packet that leaves then, as the header has it. */

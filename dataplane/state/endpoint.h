@@ -24,15 +24,11 @@ struct cw_relay;
 struct cw_resolve;
 struct cw_seal;
 
-/* What a staged packet is to be signed, or sealed, with when it leaves. */
-struct cw_signature {
-    bool wanted;
-    bool by_device; /* it goes to its group as a datagram of the RDMA device */
-    uint16_t error; /* not 0: bits of the UDP checksum that are to be wrong */
-    struct cw_seal
-        *seal; /* not NULL: sealed with this one instead of signed; the header is as cw_wire_sealed_write has it */
-    uint64_t words[CW_WIRE_TAG_WORDS]; /* see cw_wire_tags_add */
-    struct cw_wire_key key;
+/* What is still to be done with a staged packet when it leaves, beside its tag. */
+struct cw_departure {
+    struct cw_seal *seal; /* not NULL: it is to be sealed with this one; its header is as cw_wire_sealed_write has it */
+    bool by_device;       /* it goes to its group as a datagram of the RDMA device */
+    uint16_t error;       /* not 0: bits of the UDP checksum that are to be wrong */
 };
 
 /* Who verifies payloads (flow/integrity.h). */
@@ -77,7 +73,9 @@ struct cw_endpoint {
 
     /* packets on their way to the port */
     struct cw_transmit staged[CW_BURST];
-    struct cw_signature signatures[CW_BURST]; /* one for each of `staged` */
+    struct cw_departure departures[CW_BURST]; /* one for each of `staged` */
+    struct cw_wire_tags tags;                 /* of those that are to be signed */
+    uint8_t tag_places[CW_BURST];             /* ... and which these are */
     uint32_t staged_count;
     uint32_t datagram_count;            /* of them, that go by the RDMA device */
     struct cw_transmit spare[CW_BURST]; /* reserved and unused */

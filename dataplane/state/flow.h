@@ -5,6 +5,7 @@
  *   session.c      set-up, incarnations, keys             struct cw_session
  *   setup.c        set-up packets, signed or sealed       (session)
  *   transmit.c     what to send next, packets             struct cw_sender
+ *   run.c          ... several of one put at once         (sender)
  *   frame.c        how operations are written             (sender)
  *   acknowledge.c  acknowledgements in, losses            (sender, round trip)
  *   receive.c      packets in, checks                     struct cw_receiver
