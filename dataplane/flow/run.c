@@ -162,24 +162,29 @@ static void run_end(const struct run *run, struct cw_endpoint *endpoint, struct 
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, (uint64_t)count * frame_bytes);
 }
 
-uint32_t cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max)
+bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max, uint32_t *sent)
 {
-    struct cw_sent_records *sent = &flow->sender.sent;
+    struct cw_sent_records *records = &flow->sender.sent;
     uint32_t part_bytes = cw_transmit_part_bytes(flow);
+    *sent = 0;
     if (!may_run(endpoint, flow) || part_bytes < TEMPLATE_BYTES) {
-        return 0;
+        return true;
     }
-    uint32_t count = (uint32_t)least(run_length(flow, part_bytes), count_max), gone = 0;
-    if (count < RUN_MIN || !cw_sent_prepare(sent, &endpoint->sent_chunks, &endpoint->blocks)) {
-        return 0;
+    uint32_t count = (uint32_t)least(run_length(flow, part_bytes), count_max);
+    if (count < RUN_MIN || !cw_sent_prepare(records, &endpoint->sent_chunks, &endpoint->blocks)) {
+        return true;
     }
     struct run run;
     run_begin(&run, endpoint, flow, part_bytes);
-    struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, sent->next);
+    struct cw_sent_chunk *chunk = cw_sent_chunk_of(records, records->next);
     uint32_t frame_bytes = endpoint->overhead_bytes + (uint32_t)sizeof(struct cw_wire_part) + part_bytes;
     uint64_t position = run.operation->position;
-    for (struct cw_transmit *packet; gone < count && (packet = cw_stage(endpoint)) != NULL; gone++) {
-        uint64_t number = sent->next + gone, bit = 1ull << (number % CW_SENT_CHUNK);
+    for (; *sent < count; ++*sent) {
+        struct cw_transmit *packet = cw_stage(endpoint);
+        if (packet == NULL) {
+            break;
+        }
+        uint64_t number = records->next + *sent, bit = 1ull << (number % CW_SENT_CHUNK);
         chunk->acknowledged &= ~bit;
         chunk->lost &= ~bit;
         chunk->records[number % CW_SENT_CHUNK] = (struct cw_sent){.time_ns = endpoint->now_ns,
@@ -192,10 +197,10 @@ uint32_t cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_
         packet_write(&run, endpoint, flow, packet, number, position);
         position += part_bytes;
     }
-    if (gone > 0) {
-        run_end(&run, endpoint, flow, frame_bytes, gone);
+    if (*sent > 0) {
+        run_end(&run, endpoint, flow, frame_bytes, *sent);
     }
-    return gone;
+    return *sent == count;
 }
 
 /* ---- in ---- */

@@ -19,9 +19,9 @@
 #include "dataplane/put/reassembly.h"
 #include "dataplane/state/endpoint.h"
 
-/* Sends at most `count_max` packets of the first long put of a flow that may send; returns how many. 0: there is no run to
- * send, or no buffer. */
-uint32_t cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max);
+/* Sends at most `count_max` packets of the first long put of a flow that may send. *sent: how many; 0, if there is no run to
+ * send. False: the port has no more buffers. */
+bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max, uint32_t *sent);
 
 /* A run that comes in. */
 struct cw_run {

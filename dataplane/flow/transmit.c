@@ -451,9 +451,13 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
          * they take turns with those */
         bool helps = cw_flow_has_oldest(flow) || flow->sender.queue_credit_frames.first != NULL;
         bool again = lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !helps);
-        uint32_t run = lost ? 0 : cw_run_send(endpoint, flow, budget - *sent);
+        uint32_t run = 0;
+        bool has_room = lost || cw_run_send(endpoint, flow, budget - *sent, &run);
+        *sent += run;
+        if (!has_room) {
+            return true;
+        }
         if (run > 0) {
-            *sent += run;
             continue;
         }
         flow->sender.again_last = again;
