@@ -4,6 +4,7 @@
 #include "apps/node/dataplane_private.h"
 #include "apps/node/packet.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/base/prefetch.h"
 #include "dataplane/limits.h"
 
 #define FULL_RETRY_NS   20000ull
@@ -113,8 +114,8 @@ static void frame_take(struct node_dataplane *dataplane, const uint8_t *frame, u
         dataplane->foreign += copies == 0;
         return;
     }
-    bool is_to_host =
-        packet.kind == NODE_PACKET_UDP && !packet.is_group && cw_ip_is_equal(&packet.to, &dataplane->config.ip);
+    bool is_to_host = packet.kind == NODE_PACKET_UDP && !packet.is_group &&
+                      node_packet_ip_is(&packet, packet.to, &dataplane->config.ip);
     struct node_lease *lease = is_to_host ? lease_at(dataplane, packet.to_port) : NULL;
     if (lease != NULL) {
         lease_give(lease, frame, length);
@@ -146,7 +147,7 @@ static bool is_its_own(const struct node_dataplane *dataplane, const struct node
     const struct node_dataplane_config *config = &dataplane->config;
     uint32_t padded = packet->bytes > FRAME_BYTES_MIN ? packet->bytes : (uint32_t)FRAME_BYTES_MIN;
     return packet->kind == NODE_PACKET_UDP && length <= padded && memcmp(frame + 6, config->mac, 6) == 0 &&
-           cw_ip_is_equal(&packet->from, &config->ip) && packet->from_port >= lease->first &&
+           node_packet_ip_is(packet, packet->from, &config->ip) && packet->from_port >= lease->first &&
            packet->from_port - lease->first < lease->ports && (!packet->is_group || packet->to_port == CW_UDP_PORT);
 }
 
@@ -199,7 +200,7 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
         *copies = members_give(dataplane, lease, data, length) + group_cross(dataplane, data, length);
         return FRAME_LEAVES;
     }
-    if (!cw_ip_is_equal(&packet.to, &config->ip)) {
+    if (!node_packet_ip_is(&packet, packet.to, &config->ip)) {
         return FRAME_LEAVES;
     }
     struct node_lease *to = lease_at(dataplane, packet.to_port);
@@ -299,11 +300,14 @@ static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
         if (lease == NULL) {
             break;
         }
-        const struct cw_cable_frame frame = lease->frames[lease->frame_at];
+        const struct cw_cable_frame *frame = &lease->frames[lease->frame_at];
         struct cw_transmit *packet = &packets[used];
+        if (lease->frame_at + 1 < lease->frame_count) {
+            cw_prefetch_read(frame[1].data, frame[1].length);
+        }
         uint32_t copies;
-        memcpy(packet->data, frame.data, frame.length);
-        packet->length = frame.length;
+        memcpy(packet->data, frame->data, frame->length);
+        packet->length = frame->length;
         enum frame_fate fate = frame_sort(dataplane, lease, packet->data, packet->length, now_ns, &copies);
         used += fate == FRAME_LEAVES;
         moved += 1 + copies;

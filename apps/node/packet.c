@@ -29,37 +29,43 @@ static uint32_t be32(const uint8_t *at)
     return (uint32_t)be16(at) << 16 | be16(at + 2);
 }
 
+/* The first byte of an address tells. */
+static bool is_multicast(uint8_t first, bool is_v4)
+{
+    return is_v4 ? first >> 4 == 0xe : first == 0xff;
+}
+
 /* An address that one host may have. */
-static bool is_host(const struct cw_ip *ip)
+static bool is_host(uint8_t first, bool is_v4)
 {
-    if (cw_ip_is_v4(ip)) {
-        return ip->bytes[12] != 0 && ip->bytes[12] != 127 && ip->bytes[12] < 0xe0;
-    }
-    return ip->bytes[0] != 0 && ip->bytes[0] != 0xff; /* ::/8 is reserved (RFC 4291, 2.4) */
+    return is_v4 ? first != 0 && first != 127 && first < 0xe0 : first != 0 && first != 0xff; /* RFC 4291, 2.4 */
 }
 
-static bool is_multicast(const struct cw_ip *ip)
+/* The MAC address belongs to a group's IP address. */
+static bool is_group_mac(const uint8_t *frame, const struct node_packet *packet)
 {
-    return cw_ip_is_v4(ip) ? ip->bytes[12] >> 4 == 0xe : ip->bytes[0] == 0xff;
-}
-
-/* The MAC address fits the IP address: a group's to its own, another one to that of one host. */
-static bool is_addressed(const uint8_t *frame, const struct cw_ip *to)
-{
+    struct cw_ip group = cw_ip_v4(be32(packet->to));
     uint8_t mac[6];
-    cw_wire_group_mac(to, mac);
-    return is_multicast(to) ? memcmp(frame, mac, sizeof(mac)) == 0 : is_host(to) && (frame[0] & 1) == 0;
+    if (!packet->is_v4) {
+        memcpy(group.bytes, packet->to, sizeof(group.bytes));
+    }
+    cw_wire_group_mac(&group, mac);
+    return memcmp(frame, mac, sizeof(mac)) == 0;
 }
 
-/* A datagram in `bytes` bytes. */
+/* A datagram in `bytes` bytes, whose MAC address fits its IP address: a group's to its own, another one to that of one
+ * host. */
 static void udp_read(struct node_packet *packet, const uint8_t *frame, const uint8_t *udp, uint32_t bytes)
 {
     uint32_t length = bytes < UDP_HEADER ? 0 : be16(udp + 4);
-    if (length < UDP_HEADER || length > bytes || !is_addressed(frame, &packet->to)) {
+    uint8_t first = packet->to[0];
+    bool is_group = is_multicast(first, packet->is_v4);
+    bool is_addressed = is_group ? is_group_mac(frame, packet) : is_host(first, packet->is_v4) && (frame[0] & 1) == 0;
+    if (length < UDP_HEADER || length > bytes || !is_addressed) {
         return;
     }
     packet->kind = NODE_PACKET_UDP;
-    packet->is_group = is_multicast(&packet->to);
+    packet->is_group = is_group;
     packet->bytes = (uint32_t)(udp - frame) + bytes;
     packet->from_port = be16(udp);
     packet->to_port = be16(udp + 2);
@@ -72,11 +78,19 @@ static void v4_read(struct node_packet *packet, const uint8_t *frame, uint32_t l
         return; /* the one flag is "do not fragment" */
     }
     uint32_t total = be16(ip + 2);
-    packet->from = cw_ip_v4(be32(ip + 12));
-    packet->to = cw_ip_v4(be32(ip + 16));
+    packet->is_v4 = true;
+    packet->from = ip + 12;
+    packet->to = ip + 16;
     if (total >= V4_HEADER && total <= length) {
         udp_read(packet, frame, ip + V4_HEADER, total - V4_HEADER);
     }
+}
+
+static bool is_mapped(const uint8_t *at)
+{
+    struct cw_ip ip;
+    memcpy(ip.bytes, at, sizeof(ip.bytes));
+    return cw_ip_is_v4(&ip);
 }
 
 static void v6_read(struct node_packet *packet, const uint8_t *frame, uint32_t length)
@@ -85,10 +99,10 @@ static void v6_read(struct node_packet *packet, const uint8_t *frame, uint32_t l
     if (length < V6_HEADER || ip[0] >> 4 != 6 || ip[6] != UDP) {
         return;
     }
-    memcpy(packet->from.bytes, ip + 8, 16);
-    memcpy(packet->to.bytes, ip + 24, 16);
+    packet->from = ip + 8;
+    packet->to = ip + 24;
     uint32_t payload = be16(ip + 4);
-    bool is_v6 = !cw_ip_is_v4(&packet->from) && !cw_ip_is_v4(&packet->to); /* no packet has ::ffff:0:0/96 */
+    bool is_v6 = !is_mapped(packet->from) && !is_mapped(packet->to); /* no packet has ::ffff:0:0/96 */
     if (payload <= length - V6_HEADER && is_v6) {
         udp_read(packet, frame, ip + V6_HEADER, payload);
     }
@@ -123,7 +137,7 @@ static bool igmp_read(const uint8_t *frame, const uint8_t mac[6], uint32_t own_i
     report->has_left = frame[IGMP_AT] == IGMP_LEAVE;
     cw_wire_group_mac(&group, report->group);
     cw_mcast_igmp_write(own, mac, own_ipv4, ipv4, report->has_left);
-    return is_multicast(&group) && ipv4 >> 8 != 0xe00000 && memcmp(own, frame, sizeof(own)) == 0;
+    return is_multicast(group.bytes[12], true) && ipv4 >> 8 != 0xe00000 && memcmp(own, frame, sizeof(own)) == 0;
 }
 
 static bool mld_read(const uint8_t *frame, const uint8_t mac[6], struct node_report *report)

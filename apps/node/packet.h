@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dataplane/ip.h"
 
@@ -14,14 +15,22 @@ enum node_packet_kind {
 
 struct node_packet {
     enum node_packet_kind kind;
-    bool is_group;  /* to a multicast IP address, and to the MAC address that belongs to it */
-    uint32_t bytes; /* of the frame, without what pads it */
-    struct cw_ip from, to;
+    bool is_group; /* to a multicast IP address, and to the MAC address that belongs to it */
+    bool is_v4;
+    uint32_t bytes;           /* of the frame, without what pads it */
+    const uint8_t *from, *to; /* IP addresses, in the frame: 4 bytes or 16 */
     uint16_t from_port, to_port;
 };
 
-/* Any bytes are allowed. */
+/* Any bytes are allowed. Only of a datagram is more than the kind set. */
 struct node_packet node_packet_read(const uint8_t *frame, uint32_t length);
+
+/* Whether an address of a datagram is this one. */
+static inline bool node_packet_ip_is(const struct node_packet *packet, const uint8_t *at, const struct cw_ip *ip)
+{
+    return packet->is_v4 ? cw_ip_is_v4(ip) && memcmp(at, ip->bytes + CW_IP_V4_BITS / 8, 4) == 0
+                         : memcmp(at, ip->bytes, sizeof(ip->bytes)) == 0;
+}
 
 /* A membership report or leave of this host, byte for byte as mcast/igmp.h and mcast/mld.h write it. */
 struct node_report {

@@ -6,7 +6,8 @@
  *           --------------- release ----> [ empty: places ]
  *
  * The client makes the memory, a memfd of a fixed size, and hands its descriptor to the server, which may be another one
- * later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings.
+ * later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings. What
+ * that had taken and not yet shown to be consumed comes again, as datagrams may.
  *
  * Invariants
  *  - The server believes nothing that it reads: positions, places and lengths are checked each time, and what a client
@@ -78,7 +79,7 @@ struct cw_cable_frame {
 int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char *error, size_t error_bytes);
 void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
 
-/* Its frames in order, at most `count_max`; they stay there until as many, or fewer, are consumed. */
+/* Its frames in order, at most `count_max`; they stay there until as many, or fewer, are consumed and that was shown. */
 uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max);
 void cw_cable_consume(struct cw_cable *cable, uint32_t count);
 /* Copies a frame into an empty buffer of the client's. False: it has none, or the frame is longer than they are. */

@@ -28,9 +28,8 @@ struct cw_cable {
     uint32_t frames;
     uint32_t buffer_bytes;
     uint32_t frame_bytes_max;
-    uint32_t out_consumed;
-    uint32_t in_written;
-    uint32_t in_shown;
+    uint32_t out_consumed, in_written;
+    uint32_t out_shown, in_shown; /* of these, to the client */
     bool is_broken;
 };
 
@@ -99,6 +98,7 @@ int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char 
     made->out_consumed = atomic_load_explicit(&made->shared->out_consumed, memory_order_acquire);
     made->in_written = atomic_load_explicit(&made->shared->in_written, memory_order_acquire);
     made->in_shown = made->in_written;
+    made->out_shown = made->out_consumed;
     *cable = made;
     return CW_OK;
 }
@@ -140,8 +140,6 @@ uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames,
 void cw_cable_consume(struct cw_cable *cable, uint32_t count)
 {
     cable->out_consumed += count;
-    /* pairs with the acquire in cable_reclaim: they have been read */
-    atomic_store_explicit(&cable->shared->out_consumed, cable->out_consumed, memory_order_release);
 }
 
 bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length)
@@ -164,6 +162,11 @@ bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length)
 void cw_cable_flush(struct cw_cable *cable)
 {
     struct cable_shared *shared = cable->shared;
+    if (cable->out_shown != cable->out_consumed) {
+        cable->out_shown = cable->out_consumed;
+        /* pairs with the acquire in cable_reclaim: they have been read */
+        atomic_store_explicit(&shared->out_consumed, cable->out_consumed, memory_order_release);
+    }
     if (cable->in_shown == cable->in_written) {
         return;
     }

@@ -160,8 +160,10 @@ static void test_packets(void **state)
         }
         const struct node_packet packet = node_packet_read(frame, length);
         if (packet.kind == NODE_PACKET_UDP) {
-            uint32_t at = 14 + (cw_ip_is_v4(&packet.from) && frame[12] == 8 ? 20 : 40);
-            assert_true(at + 8 <= length);
+            uint32_t at = 14 + (frame[12] == 8 ? 20 : 40);
+            assert_true(at + 8 <= length && packet.is_v4 == (frame[12] == 8));
+            assert_ptr_equal(packet.from, frame + 14 + (packet.is_v4 ? 12 : 8));
+            assert_ptr_equal(packet.to, frame + 14 + (packet.is_v4 ? 16 : 24));
             assert_int_equal(packet.from_port, frame[at] << 8 | frame[at + 1]);
             assert_int_equal(packet.to_port, frame[at + 2] << 8 | frame[at + 3]);
             assert_true(packet.bytes <= length && (packet.is_group == (frame[0] & 1)));

@@ -94,6 +94,7 @@ static void server_take(struct world *world)
         frame_check(frames[i].data, frames[i].length, world->served++);
     }
     cw_cable_consume(world->server, used);
+    cw_cable_flush(world->server); /* else its successor, should it be killed now, would take them again */
 }
 
 static void server_give(struct world *world)
