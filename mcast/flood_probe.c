@@ -43,7 +43,7 @@ void cw_mcast_flood_probe(struct cw_mcast_group *group)
     if (at == NULL) {
         return;
     }
-    memcpy(at, &prefix, sizeof(prefix));
+    header.checksum = cw_wire_checksum_copy(0, at, &prefix, sizeof(prefix));
     header.number = mcast_control_number(group);
     cw_extension_group(mcast->endpoint, mcast->config.flood_ipv4, CW_CARRIER_PORT, &receiver);
     cw_extension_finish(mcast->endpoint, &receiver, &header, sizeof(prefix), mcast_key(group, group->self));

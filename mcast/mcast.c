@@ -118,13 +118,13 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         return false;
     }
     const struct receiving *receiving = stream->receiving;
-    memcpy(at, packet->fixed, packet->fixed_bytes);
-    if (packet->head_bytes > 0) {
-        memcpy(at + packet->fixed_bytes, packet->head, packet->head_bytes);
-    }
     uint32_t before_bytes = packet->fixed_bytes + packet->head_bytes;
+    uint32_t checksum = cw_wire_checksum_copy(0, at, packet->fixed, packet->fixed_bytes);
+    if (packet->head_bytes > 0) {
+        checksum = cw_wire_checksum_copy(checksum, at + packet->fixed_bytes, packet->head, packet->head_bytes);
+    }
     if (packet->data_bytes > 0) {
-        memcpy(at + before_bytes, packet->data, packet->data_bytes);
+        checksum = cw_wire_checksum_copy(checksum, at + before_bytes, packet->data, packet->data_bytes);
     }
     struct cw_extension_header header = {
         .type = (uint8_t)packet->type,
@@ -136,6 +136,7 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
         .echo_ns = receiving != NULL ? receiving->echo_ns : 0,
         .has_echo = receiving != NULL && receiving->echo_ns != 0,
         .is_repeated = packet->is_repeated,
+        .checksum = checksum,
     };
     cw_extension_finish(endpoint, receiver, &header, before_bytes + packet->data_bytes, mcast_key(group, group->self));
     return true;

@@ -43,7 +43,7 @@ void cw_extension_finish(struct cw_endpoint *endpoint, const struct cw_wire_rece
         .echo = said->echo,
         .echo_delay = cw_echo_delay(endpoint->now_ns, said->has_echo, said->echo_ns),
         .payload_bytes = (uint16_t)payload_bytes,
-        .checksum = cw_wire_checksum(0, at + endpoint->overhead_bytes, payload_bytes),
+        .checksum = said->checksum,
     };
     cw_header_signed(endpoint, packet, &header, said->number, key, payload_bytes);
     endpoint->departures[endpoint->staged_count - 1].by_device = receiver->by_device;

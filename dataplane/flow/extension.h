@@ -38,8 +38,9 @@ struct cw_extension_header {
     uint32_t flow;
     uint64_t number; /* the low half travels, the high half is in the tag */
     uint64_t acknowledged;
-    uint32_t echo;    /* timestamp of the latest packet from there */
-    uint64_t echo_ns; /* when it came */
+    uint32_t echo;     /* timestamp of the latest packet from there */
+    uint64_t echo_ns;  /* when it came */
+    uint32_t checksum; /* cw_wire_checksum of the payload */
     bool has_echo;
     bool is_repeated; /* it was sent before, and lost */
 };

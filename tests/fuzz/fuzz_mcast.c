@@ -129,6 +129,7 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
     };
     cw_extension_key(endpoint, id, draw() % 50 == 0 ? 0 : HOSTILE, &key);
     cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
+    header.checksum = cw_wire_checksum(0, at, bytes);
     cw_extension_finish(endpoint, &receiver, &header, bytes, &key);
     cw_extension_flush(endpoint);
 }
@@ -202,6 +203,7 @@ static void data_send(struct mcast_world *world, uint64_t message, uint32_t plac
         .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
     cw_extension_key(endpoint, id, HOSTILE, &key);
     cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
+    header.checksum = cw_wire_checksum(0, at, sizeof(struct cw_mcast_data) + 8);
     cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
     cw_extension_flush(endpoint);
 }

@@ -484,6 +484,7 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
     memcpy(at, &prefix, sizeof(prefix));
     cw_extension_key(endpoint, id, author, &key);
     cw_extension_group(endpoint, FLOOD_IPV4, CW_CARRIER_PORT, &receiver);
+    header.checksum = cw_wire_checksum(0, at, sizeof(prefix));
     cw_extension_finish(endpoint, &receiver, &header, sizeof(prefix), &key);
     cw_extension_flush(endpoint);
     sim_hosts_run(&world->hosts, SIMULATION_MS);
@@ -535,6 +536,7 @@ static void what_is_not_authentic_takes_no_memory(void **state)
         assert_non_null(at);
         memcpy(at, &data, sizeof(data));
         cw_extension_group(endpoint, GROUP_IPV4, CW_CARRIER_PORT, &receiver);
+        header.checksum = cw_wire_checksum(0, at, sizeof(data));
         cw_extension_finish(endpoint, &receiver, &header, sizeof(data), &key);
         cw_extension_flush(endpoint);
         sim_hosts_run(&world.hosts, SIMULATION_MS);
