@@ -18,7 +18,7 @@ struct packing {
     /* what was made last: a port that has no packet is asked again and again */
     uint64_t made_number; /* 0: nothing */
     struct load made;
-    uint8_t chunk[CW_PORT_MTU_MAX];
+    uint8_t chunk[]; /* as long as a packet's payload may be */
 };
 
 static struct part *part_at(const struct stream *stream, uint64_t number)
@@ -49,7 +49,9 @@ bool mcast_pack_wants(struct stream *stream, const struct message *message)
         return false;
     }
     if (sending->packing == NULL) {
-        sending->packing = calloc(1, sizeof(*sending->packing)); /* without memory it goes as it is */
+        /* without memory it goes as it is */
+        sending->packing =
+            calloc(1, sizeof(*sending->packing) + cw_extension_payload_max(stream->group->mcast->endpoint));
     }
     return sending->packing != NULL;
 }

@@ -35,6 +35,12 @@ static bool is_costly(const struct cw_endpoint *endpoint)
     return endpoint->config.waiting == CW_WAITING_SLEEP;
 }
 
+/* How long so many bytes take on a line. */
+static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
+{
+    return bytes * 8 * 1000000000 / rate_bps;
+}
+
 /* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere,
  * every packet had one, a twelfth of the line the other way. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
@@ -50,7 +56,7 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
         return CW_ACK_STREAM_NS;
     }
     uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_agreed;
-    uint64_t frames_ns = CW_ACK_STREAM_FRAMES * 8 * frame_bytes * 1000000000 / rate_bps;
+    uint64_t frames_ns = line_ns(rate_bps, CW_ACK_STREAM_FRAMES * frame_bytes);
     frames_ns = frames_ns < CW_ACK_STREAM_NS ? frames_ns : CW_ACK_STREAM_NS;
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
@@ -65,13 +71,13 @@ static bool is_carried(const struct cw_receiver *receiver)
  * round trip tell. 0: not known. */
 static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    enum { BITS = 8 * 1538 /* with what Ethernet takes */, FULL_FRAMES = 2 };
+    enum { BYTES = 1538 /* with what Ethernet takes */, FULL_FRAMES = 2 };
     uint64_t rate_bps = endpoint->port->info.rate_bps, in_flight = flow->sender.in_flight_bytes;
     uint64_t full = (uint64_t)FULL_FRAMES * (endpoint->overhead_bytes + flow->session.payload_bytes_max);
     if (rate_bps != 0) {
-        return BITS * 1000000000ull / rate_bps;
+        return line_ns(rate_bps, BYTES);
     }
-    return in_flight < full ? 0 : flow->round_trip.smoothed_ns * (BITS / 8) / in_flight;
+    return in_flight < full ? 0 : flow->round_trip.smoothed_ns * BYTES / in_flight;
 }
 
 /* So long an acknowledgement waits for data of ours that carry it; 0: not at all, since there are none that leave as soon as

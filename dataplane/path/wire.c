@@ -304,9 +304,11 @@ bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
 {
     struct cover_question question = {.peer = paths->peers[rank].wire_peer};
     bool is_known = false;
+    if (paths->wire == NULL || cw_paths_medium(paths, rank) != CW_MEDIUM_WIRE) {
+        return false;
+    }
     for (uint32_t i = 0; i < paths->config.set.count && !is_known; i++) {
-        is_known = paths->wire != NULL && cw_paths_medium(paths, rank) == CW_MEDIUM_WIRE &&
-                   cw_loop_call(paths->config.set.loops[i], cover_ask, &question) == CW_OK;
+        is_known = cw_loop_call(paths->config.set.loops[i], cover_ask, &question) == CW_OK;
     }
     *cover = question.info.cover;
     return is_known;
