@@ -1,4 +1,4 @@
-/* How many packets of a stream may be in flight: as dataplane/flow/congestion.c has it, for round trips to the last
+/* How many packets of a stream may be in flight: as dataplane/congestion/congestion.c has it, for round trips to the last
  * member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal only if it is
  * heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell
  * nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, what a few

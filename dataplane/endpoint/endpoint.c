@@ -6,7 +6,7 @@
 #include <sodium.h>
 
 #include "dataplane/compress/choice.h"
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"

@@ -8,9 +8,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/compress.h"
-#include "dataplane/flow/congestion.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/timers.h"

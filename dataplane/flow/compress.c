@@ -1,6 +1,6 @@
 #include "dataplane/flow/compress.h"
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 #include "dataplane/flow/transmit.h"
 
 /* The rate that is known of the path, without a measurement of its own packets; 0: none is. */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dataplane/flow/congestion.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"

@@ -178,10 +178,13 @@ void cw_frame_part_write(const struct cw_operation *operation, uint32_t bytes, s
     part->total = operation->bytes;
 }
 
-struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet,
-                                  uint8_t *at, uint32_t how)
+void cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
+                     uint32_t how, struct cw_written *written)
 {
     struct cw_operation *operation = record->operation;
+    /* field by field: a structure that is copied as a whole waits for the stores */
+    written->in_buffer = written->gathered = written->header = written->checksum = 0;
+    written->is_summed = false;
     if (!is_part(record)) {
         uint32_t used = 0;
         for (uint32_t i = 0; i < record->count; i++, operation = operation->chain) {
@@ -189,19 +192,23 @@ struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *
             memset(at + used, 0, padded - used);
             used = padded + write_whole(operation, at + padded);
         }
-        return (struct cw_written){.in_buffer = used};
+        written->in_buffer = used;
+        return;
     }
     if (operation->status < 0) {
-        return (struct cw_written){.in_buffer = write_void(operation, at)};
+        written->in_buffer = write_void(operation, at);
+        return;
     }
     if (record->plan.codec != CW_CODEC_NONE) {
         uint32_t bytes = write_chunk(endpoint, record, at);
         if (bytes > 0) {
-            return (struct cw_written){.in_buffer = bytes};
+            written->in_buffer = bytes;
+            return;
         }
         if (record->transmissions > 0) { /* its owner has changed what he was not to change */
             cw_operation_refuse(endpoint, operation, CW_ERROR_ARGUMENT);
-            return (struct cw_written){.in_buffer = write_void(operation, at)};
+            written->in_buffer = write_void(operation, at);
+            return;
         }
         uint32_t room = cw_transmit_part_bytes(operation->flow);
         record->plan = (struct cw_codec_plan){CW_CODEC_NONE, CW_SENT_UNFIT};
@@ -218,15 +225,16 @@ struct cw_written cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *
         header_bytes = sizeof(*part);
     }
     if ((how & CW_WRITE_GATHERS) != 0 && gather(endpoint, operation, record, packet)) {
-        return (struct cw_written){.in_buffer = header_bytes, .gathered = record->bytes, .header = header_bytes};
+        written->in_buffer = written->header = header_bytes;
+        written->gathered = record->bytes;
+        return;
     }
-    struct cw_written written = {.in_buffer = header_bytes + record->bytes, .header = header_bytes};
-    if ((how & CW_WRITE_SUMS) == 0) {
-        copy_data(operation, record->position, record->bytes, at + header_bytes, NULL);
-        return written;
+    written->in_buffer = header_bytes + record->bytes;
+    written->header = header_bytes;
+    if ((how & CW_WRITE_SUMS) != 0) {
+        written->is_summed = true;
+        written->checksum = cw_wire_checksum(0, at, header_bytes);
     }
-    written.is_summed = true;
-    written.checksum = cw_wire_checksum(0, at, header_bytes);
-    copy_data(operation, record->position, record->bytes, at + header_bytes, &written.checksum);
-    return written;
+    copy_data(operation, record->position, record->bytes, at + header_bytes,
+              written->is_summed ? &written->checksum : NULL);
 }

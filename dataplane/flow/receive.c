@@ -455,11 +455,12 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
 }
 
 /* Takes those behind a packet that was taken that are of a run with it. Returns how many. */
-static uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst, uint32_t at, uint32_t count)
+static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst,
+                                                         uint32_t at, uint32_t count)
 {
     const struct incoming *leader = &burst->packets[at];
     struct cw_run run;
-    if (at + 1 >= count || leader->verdict != CW_WIRE_GOOD || leader->tag == UINT32_MAX) {
+    if (leader->verdict != CW_WIRE_GOOD || leader->tag == UINT32_MAX || !cw_run_may_lead(leader->header)) {
         return 0;
     }
     struct cw_flow *flow = cw_endpoint_flow(endpoint, leader->header->flow);
@@ -510,7 +511,9 @@ static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_receive
     }
     for (uint32_t i = 0; i < count; i++) {
         take_frame(endpoint, &burst, &burst.packets[i]);
-        i += take_followers(endpoint, &burst, i, count);
+        if (packets[i].length >= CW_WIRE_KEPT_MIN && i + 1 < count) { /* most short ones have no part of a put */
+            i += take_followers(endpoint, &burst, i, count);
+        }
     }
     return count;
 }

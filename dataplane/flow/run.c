@@ -211,10 +211,8 @@ bool cw_run_lead(struct cw_run *run, struct cw_endpoint *endpoint, struct cw_flo
     const struct cw_window *packets = &flow->receiver.packets;
     const struct cw_wire_part *part = (const struct cw_wire_part *)(header + 1);
     const uint16_t alone = CW_WIRE_ACK_NOW | CW_WIRE_SUMMED | CW_WIRE_ENCRYPTED;
-    if (header->type != CW_WIRE_DATA || (header->flags & alone) != 0 || endpoint->offloads_in ||
-        flow->state != CW_PEER_ESTABLISHED || packets->base != packets->end || packets->end != number + 1 ||
-        header->payload_bytes < sizeof(*part) + CW_WIRE_KEPT_DATA || part->put.frame.kind != CW_FRAME_PART ||
-        header->payload_bytes != sizeof(*part) + part->put.frame.length || part->put.reply != 0) {
+    if ((header->flags & alone) != 0 || endpoint->offloads_in || flow->state != CW_PEER_ESTABLISHED ||
+        packets->base != packets->end || packets->end != number + 1 || part->put.reply != 0) {
         return false;
     }
     const struct cw_wire_put *wire = &part->put;

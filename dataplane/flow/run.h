@@ -11,7 +11,7 @@
  *     differ from it in their number, time, position and data alone; each is checked as a whole before it is stored. What
  *     differs in more, and what completes the put, ends the run.
  *
- * Order of calls in: { cw_run_lead, { cw_run_follow }*, cw_run_account }*
+ * Order of calls in: { cw_run_may_lead, cw_run_lead, { cw_run_follow }*, cw_run_account }*
  *
  * Thread: the owner of the endpoint. */
 #pragma once
@@ -35,7 +35,15 @@ struct cw_run {
     uint32_t count;    /* packets behind the leader */
 };
 
-/* Whether an authentic packet with this header and number, which has just been taken, may lead a run. */
+/* Whether a packet with this header could: it has a part of a put, and nothing else. */
+static inline bool cw_run_may_lead(const struct cw_wire_header *header)
+{
+    const struct cw_wire_part *part = (const struct cw_wire_part *)(header + 1);
+    return header->type == CW_WIRE_DATA && header->payload_bytes >= sizeof(*part) + CW_WIRE_KEPT_DATA &&
+           part->put.frame.kind == CW_FRAME_PART && header->payload_bytes == sizeof(*part) + part->put.frame.length;
+}
+
+/* Whether such a packet, which is authentic and has just been taken, leads a run. */
 bool cw_run_lead(struct cw_run *run, struct cw_endpoint *endpoint, struct cw_flow *flow,
                  const struct cw_wire_header *header, uint64_t number);
 

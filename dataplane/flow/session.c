@@ -14,11 +14,11 @@
 
 #include <string.h>
 
+#include "dataplane/congestion/bandwidth.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
-#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/compress.h"
-#include "dataplane/flow/congestion.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/setup.h"

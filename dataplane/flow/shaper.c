@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/port/port.h"
 #include "dataplane/state/wake.h"

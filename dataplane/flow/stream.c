@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/flow/table.h"
 

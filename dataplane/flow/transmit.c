@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dataplane/congestion/bandwidth.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/ack_send.h"
-#include "dataplane/flow/bandwidth.h"
 #include "dataplane/flow/compress.h"
-#include "dataplane/flow/congestion.h"
 #include "dataplane/flow/frame.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/path_mtu.h"
@@ -193,7 +193,8 @@ static void send_record(struct cw_endpoint *endpoint, struct cw_flow *flow, stru
 {
     bool sealed = flow->session.seal != NULL; /* in place: not in the application's memory */
     uint32_t how = sealed ? 0 : CW_WRITE_GATHERS | (is_kept(endpoint, flow) ? 0u : (uint32_t)CW_WRITE_SUMS);
-    struct cw_written written = cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, how);
+    struct cw_written written;
+    cw_frames_write(endpoint, record, packet, packet->data + endpoint->overhead_bytes, how, &written);
     uint32_t payload_bytes = written.in_buffer + written.gathered;
     record->time_ns = departure(endpoint, flow, packet);
     record->frame_bytes = (uint16_t)(endpoint->overhead_bytes + payload_bytes + (sealed ? CW_WIRE_MAC_BYTES : 0));
@@ -452,7 +453,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
         bool helps = cw_flow_has_oldest(flow) || flow->sender.queue_credit_frames.first != NULL;
         bool again = lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !helps);
         uint32_t run = 0;
-        bool has_room = lost || cw_run_send(endpoint, flow, budget - *sent, &run);
+        bool may_run = !lost && flow->sender.queue_bulk.first != NULL;
+        bool has_room = !may_run || cw_run_send(endpoint, flow, budget - *sent, &run);
         *sent += run;
         if (!has_room) {
             return true;

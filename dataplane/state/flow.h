@@ -1,5 +1,5 @@
 /* Flow: everything about the connection with one peer, by concern. Each part is written by one file of
- * flow/, but for four.
+ * flow/, where no other folder is named.
  *
  *   table.c        flows by address                       (flow)
  *   session.c      set-up, incarnations, keys             struct cw_session
@@ -11,8 +11,8 @@
  *   receive.c      packets in, checks                     struct cw_receiver
  *   place.c        their frames: validated, then placed   (receiver)
  *   ack_send.c     acknowledgements out                   (receiver)
- *   congestion.c   how much may be in flight: LAN         struct cw_congestion
- *   bandwidth.c    ... and how fast: wide area            struct cw_bandwidth
+ *   congestion/    how much may be in flight: LAN         struct cw_congestion
+ *                  ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
  *   integrity.c    who verifies payloads                  struct cw_rehearsal, (session)
  *   relay.c        packets of others                      struct cw_relay
@@ -23,8 +23,8 @@
  *   staging/seal.c keys and counts of sealed sessions     struct cw_seal
  *   rdma/          its queue pair                         struct cw_rdma_flow
  *   compress.c     what travels compressed                struct cw_compress_flow
- *   sample.c       ... what codecs would make of it      (compress)
- *   chunk.c        ... and how, out and in                struct cw_chunks
+ *   compress/      ... what codecs would make of it,      (compress)
+ *                  ... and how, out and in                struct cw_chunks
  *   put/message.c  slots of the peer's pool and ours      struct cw_credit
  *
  * Invariant: a flow is either in session (state ESTABLISHED, keys and windows valid) or holds no packet records at all.

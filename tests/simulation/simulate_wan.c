@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 #include "dataplane/state/endpoint.h"
 
 #define LINE_BYTES(length) ((length) + CW_ETHERNET_OVERHEAD_BYTES)

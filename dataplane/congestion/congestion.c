@@ -9,9 +9,9 @@
  * else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is
  * heavy; random loss is only repaired. A flow across the wide area is controlled by bandwidth.c, which sets the same
  * window. */
-#include "dataplane/flow/congestion.h"
+#include "dataplane/congestion/congestion.h"
 
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 
 enum {
     ROUND_TRIP_LAN_NS = 150000, /* aimed at between peers that poll, on any path that can do it */

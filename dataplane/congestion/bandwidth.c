@@ -1,6 +1,6 @@
-#include "dataplane/flow/bandwidth.h"
+#include "dataplane/congestion/bandwidth.h"
 
-#include "dataplane/flow/congestion.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/state/endpoint.h"
 
 enum {
