@@ -526,6 +526,8 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(PUTS_POSTED, "puts posted")                                                                                \
     X(PUTS_ARRIVED, "puts notified")                                                                             \
     X(PORT_FULL, "turns in which the port took fewer packets than offered")                                      \
+    X(RUN_OUT, "... of the data packets, that left in runs: full ones of one put, one behind the other")         \
+    X(RUN_IN, "data packets that came in runs")                                                                  \
     X(DROP_SHORT, "dropped: shorter than its headers")                                                           \
     X(RELAYED, "packets of others that were passed on")                                                          \
     X(DROP_FOREIGN, "dropped: not for this endpoint")                                                            \

@@ -41,28 +41,27 @@ static _Noreturn void switch_exec(const char *socket, const char *const *argumen
 
 /* How long somebody has waited for the switch, without what is no fault of its own. */
 struct patience {
-    struct cw_process_turns turns;
+    struct cw_process_turns first;
     uint64_t looked_ns;
-    uint64_t had_ns;
+    uint64_t given_ns;
 };
 
 static struct patience patience_begin(int process)
 {
-    return (struct patience){.turns = cw_process_turns(process), .looked_ns = cw_clock_ns()};
+    return (struct patience){.first = cw_process_turns(process), .looked_ns = cw_clock_ns()};
 }
 
-/* Each LOOK_MS: true, when it has had `limit_ms`. The time that it waited for a core does not count, and a machine that
- * stands still for a minute, or a launcher that is stopped, gives it no more than two looks'. */
+/* Each LOOK_MS: true, when it has had `limit_ms`. The time that it waited for a core does not count, which the kernel tells
+ * when it gets one; and a machine that stands still for a minute, or a launcher that is stopped, gives it no more than two
+ * looks'. */
 static bool patience_is_over(struct patience *patience, int process, int limit_ms)
 {
     struct cw_process_turns turns = cw_process_turns(process);
-    uint64_t now_ns = cw_clock_ns(), elapsed_ns = now_ns - patience->looked_ns;
-    uint64_t waited_ns = turns.waited_ns - patience->turns.waited_ns, given_ns = LOOK_MS * UINT64_C(2000000);
-    given_ns = elapsed_ns < given_ns ? elapsed_ns : given_ns;
-    patience->had_ns += given_ns > waited_ns ? given_ns - waited_ns : 0;
+    uint64_t now_ns = cw_clock_ns(), elapsed_ns = now_ns - patience->looked_ns, most_ns = LOOK_MS * UINT64_C(2000000);
+    uint64_t waited_ns = turns.waited_ns > patience->first.waited_ns ? turns.waited_ns - patience->first.waited_ns : 0;
+    patience->given_ns += elapsed_ns < most_ns ? elapsed_ns : most_ns;
     patience->looked_ns = now_ns;
-    patience->turns = turns;
-    return patience->had_ns >= (uint64_t)limit_ms * 1000000;
+    return patience->given_ns >= waited_ns + (uint64_t)limit_ms * 1000000;
 }
 
 /* Reads its first line, or learns why there is none; `number`: of the signal that came. */

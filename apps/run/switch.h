@@ -15,7 +15,7 @@
 #include "apps/cli/folder.h"
 
 enum {
-    RUN_SWITCH_READY_MS = 30000, /* DPDK starts, and makes its memory; without what it waits for a core */
+    RUN_SWITCH_READY_MS = 30000, /* DPDK starts, and makes its memory; without what its first thread waits for a core */
     RUN_SWITCH_END_MS = 10000,   /* it writes the last of its statistics */
 };
 

@@ -22,7 +22,8 @@
 
 enum { PREFETCH = 4 /* packets ahead */ };
 
-static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+/* False: it came before, or has to come again, or is refused. */
+static bool take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
                       uint64_t number)
 {
     struct cw_receiver *receiver = &flow->receiver;
@@ -32,11 +33,11 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         receiver->duplicates++;
         cw_count(endpoint, CW_COUNTER_DROP_DUPLICATE, 1);
         cw_ack_want(endpoint, flow, ask_now ? CW_ACK_NOW : CW_ACK_SOON);
-        return;
+        return false;
     }
     if (number - packets->base >= cw_window_span()) {
         cw_count(endpoint, CW_COUNTER_DROP_WINDOW, 1);
-        return;
+        return false;
     }
     struct cw_frames frames;
     enum cw_verdict verdict = cw_frames_validate(endpoint, flow, header, &frames);
@@ -48,7 +49,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
         if (verdict == CW_DAMAGED) {
             cw_count(endpoint, CW_COUNTER_DROP_CHUNK, 1);
             cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_DAMAGED);
-            return;
+            return false;
         }
         if (verdict != CW_REFUSE) {
             cw_count(endpoint, verdict == CW_LATER ? CW_COUNTER_DROP_FULL : CW_COUNTER_DROP_MALFORMED, 1);
@@ -57,7 +58,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
             cw_frames_place_credit(endpoint, flow, header);
             cw_ack_want(endpoint, flow, ask_now ? CW_ACK_NOW : CW_ACK_SOON);
         }
-        return;
+        return false;
     }
     if (number < end_before) {
         receiver->focus = number < receiver->focus ? number : receiver->focus;
@@ -74,6 +75,7 @@ static void take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
                               : frames.goes_on       ? CW_ACK_STREAM
                                                      : cw_ack_haste_of(flow, header->payload_bytes);
     cw_ack_want(endpoint, flow, haste);
+    return true;
 }
 
 /* False: it is malformed. */
@@ -380,13 +382,14 @@ static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *b
     return flow;
 }
 
-static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+/* True if it has brought data for the first time. */
+static bool take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;
     uint64_t number;
     struct cw_flow *flow = admit(endpoint, burst, incoming, &number);
     if (flow == NULL || cw_session_spent(endpoint, flow)) {
-        return;
+        return false;
     }
     cw_session_confirm(endpoint, flow);
     uint64_t arrival_ns =
@@ -409,13 +412,14 @@ static void take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         cw_acknowledge_below(endpoint, flow, acknowledged);
     }
     if (header->type == CW_WIRE_DATA) {
-        take_data(endpoint, flow, header, number);
-    } else {
-        take_control(endpoint, flow, header, number, incoming->said);
+        return take_data(endpoint, flow, header, number);
     }
+    take_control(endpoint, flow, header, number, incoming->said);
+    return false;
 }
 
-static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+/* As take_packet. */
+static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     static const enum cw_counter counters[] = {
         [CW_WIRE_SHORT] = CW_COUNTER_DROP_SHORT,
@@ -425,7 +429,7 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     };
     if (incoming->verdict != CW_WIRE_GOOD) {
         cw_count(endpoint, counters[incoming->verdict], incoming->relayed || incoming->owned ? 0 : 1);
-        return;
+        return false;
     }
     if (incoming->header->type >= CW_WIRE_EXTENSION_FIRST && incoming->header->type <= CW_WIRE_EXTENSION_LAST) {
         if (endpoint->extension != NULL) {
@@ -433,7 +437,7 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
         } else {
             cw_count(endpoint, CW_COUNTER_DROP_FLOW, 1);
         }
-        return;
+        return false;
     }
     switch (incoming->header->type) {
     case CW_WIRE_HELLO:
@@ -446,21 +450,21 @@ static void take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     case CW_WIRE_REJECT:
     case CW_WIRE_BYE:
     case CW_WIRE_TRIAL:
-        take_packet(endpoint, burst, incoming);
-        break;
+        return take_packet(endpoint, burst, incoming);
     default:
         cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
         break;
     }
+    return false;
 }
 
-/* Takes those behind a packet that was taken that are of a run with it. Returns how many. */
+/* Takes those behind a packet that was taken, and has brought data, that are of a run with it. Returns how many. */
 static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst,
                                                          uint32_t at, uint32_t count)
 {
     const struct incoming *leader = &burst->packets[at];
     struct cw_run run;
-    if (leader->verdict != CW_WIRE_GOOD || leader->tag == UINT32_MAX || !cw_run_may_lead(leader->header)) {
+    if (leader->tag == UINT32_MAX || !cw_run_may_lead(leader->header)) {
         return 0;
     }
     struct cw_flow *flow = cw_endpoint_flow(endpoint, leader->header->flow);
@@ -510,8 +514,8 @@ static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_receive
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        take_frame(endpoint, &burst, &burst.packets[i]);
-        if (packets[i].length >= CW_WIRE_KEPT_MIN && i + 1 < count) { /* most short ones have no part of a put */
+        bool has_data = take_frame(endpoint, &burst, &burst.packets[i]);
+        if (has_data && packets[i].length >= CW_WIRE_KEPT_MIN && i + 1 < count) { /* others lead no run */
             i += take_followers(endpoint, &burst, i, count);
         }
     }

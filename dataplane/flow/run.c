@@ -18,11 +18,13 @@
 enum {
     RUN_MIN = 2,
     SAME_BYTES = offsetof(struct cw_wire_part, position), /* at the beginning of the frames of a run */
-    TEMPLATE_BYTES = 192, /* whole vectors; more than all headers take, and less than a packet with data has */
+    TEMPLATE_BYTES = 192, /* whole vectors; what is behind the headers is overwritten by data, or does not leave */
+    PART_BYTES_MIN = 256, /* so that a packet has the template's length, and CW_WIRE_KEPT_MIN */
 };
 
 static_assert(CW_WIRE_NETWORK_V6_BYTES + CW_WIRE_HEADER_BYTES + sizeof(struct cw_wire_part) <= TEMPLATE_BYTES,
               "the headers fit");
+static_assert((int)PART_BYTES_MIN >= (int)TEMPLATE_BYTES && (int)PART_BYTES_MIN >= (int)CW_WIRE_KEPT_MIN, "as it says");
 static_assert(offsetof(struct cw_wire_part, total) == SAME_BYTES + sizeof(uint64_t) &&
                   sizeof(struct cw_wire_part) == SAME_BYTES + 2 * sizeof(uint64_t),
               "what differs among the packets is at the end");
@@ -46,8 +48,8 @@ static bool may_run(const struct cw_endpoint *endpoint, const struct cw_flow *fl
     return operation != NULL && sender->queue_short.first == NULL && sender->queue_credit_frames.first == NULL &&
            sender->lost_count == 0 && sender->sent.next != sender->sent.base && flow->session.seal == NULL &&
            !endpoint->offloads_out && flow->timers.rate_bps == 0 && flow->bandwidth == NULL &&
-           flow->shaping.shaper == CW_SHAPER_NONE && operation->status >= 0 && !operation->is_inline &&
-           operation->source.kind == CW_SOURCE_CONTIGUOUS &&
+           flow->shaping.shaper == CW_SHAPER_NONE && flow->way.detour_until_ns == 0 && operation->status >= 0 &&
+           !operation->is_inline && operation->source.kind == CW_SOURCE_CONTIGUOUS &&
            (operation->source.element == CW_ELEMENT_PLAIN || !cw_compress_may(endpoint)) &&
            flow->session.payload_bytes_max >= cw_session_agreed(endpoint, &flow->session) &&
            !cw_flow_restrained(endpoint, flow);
@@ -159,6 +161,7 @@ static void run_end(const struct run *run, struct cw_endpoint *endpoint, struct 
     cw_ack_carried(flow);
     cw_timers_sent(endpoint, flow);
     cw_count(endpoint, CW_COUNTER_DATA_OUT, count);
+    cw_count(endpoint, CW_COUNTER_RUN_OUT, count);
     cw_count(endpoint, CW_COUNTER_BYTES_OUT, (uint64_t)count * frame_bytes);
 }
 
@@ -167,12 +170,15 @@ bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t co
     struct cw_sent_records *records = &flow->sender.sent;
     uint32_t part_bytes = cw_transmit_part_bytes(flow);
     *sent = 0;
-    if (!may_run(endpoint, flow) || part_bytes < TEMPLATE_BYTES) {
+    if (!may_run(endpoint, flow) || part_bytes < PART_BYTES_MIN) {
         return true;
     }
     uint32_t count = (uint32_t)least(run_length(flow, part_bytes), count_max);
     if (count < RUN_MIN || !cw_sent_prepare(records, &endpoint->sent_chunks, &endpoint->blocks)) {
         return true;
+    }
+    if (cw_flow_restrained(endpoint, flow)) { /* now: each packet is judged before it takes a record */
+        count = 1;
     }
     struct run run;
     run_begin(&run, endpoint, flow, part_bytes);
@@ -277,5 +283,6 @@ void cw_run_account(const struct cw_run *run, struct cw_endpoint *endpoint, stru
         receiver->echo_arrival_ns = endpoint->now_ns;
     }
     run->put->received = run->received;
+    cw_count(endpoint, CW_COUNTER_RUN_IN, run->count);
     cw_ack_want(endpoint, flow, cw_ack_haste_of(flow, run->leader->payload_bytes));
 }

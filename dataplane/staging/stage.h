@@ -1,6 +1,8 @@
 /* stage: what leaves: packets are staged, signed or sealed together, and flushed to the port. */
 #pragma once
 
+#include <assert.h>
+
 #include "dataplane/staging/seal.h"
 #include "dataplane/state/endpoint.h"
 
@@ -15,8 +17,10 @@ static inline struct cw_wire_header *cw_staged_header(const struct cw_endpoint *
     return (struct cw_wire_header *)(packet->data + endpoint->overhead_bytes - CW_WIRE_HEADER_BYTES);
 }
 
-/* Puts the header of a staged packet in its place, as its words are (cw_wire_header_words), to be signed with `key` when
- * it leaves, and `in_buffer` payload bytes behind it. */
+static_assert((int)CW_BURST <= (int)CW_WIRE_TAGS_MAX && CW_BURST <= UINT8_MAX, "a tag for each staged packet");
+
+/* Puts the header of a staged packet in its place, as cw_wire_header_words has it, to be signed with `key` when it leaves,
+ * and `in_buffer` payload bytes behind it. Once for each staged packet. */
 static inline void cw_words_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                    const uint64_t header[CW_WIRE_TAG_WORDS], uint64_t number,
                                    const struct cw_wire_key *key, uint32_t in_buffer)
@@ -30,6 +34,7 @@ static inline void cw_words_signed(struct cw_endpoint *endpoint, struct cw_trans
         __asm__("" : "+r"(words[i]));
         memcpy(at + i * sizeof(words[i]), &words[i], sizeof(words[i]));
     }
+    assert(endpoint->tags.count < endpoint->staged_count);
     cw_wire_tag_number(words, (uint32_t)(number >> 32));
     endpoint->tag_places[endpoint->tags.count] = (uint8_t)(packet - endpoint->staged);
     cw_wire_tags_add(&endpoint->tags, words, key);

@@ -65,6 +65,11 @@ WORDS_CAN static uint32_t checksum_words(uint32_t checksum, const uint8_t *data,
     return ~words_sum(~checksum, NULL, data, bytes);
 }
 
+WORDS_CAN static uint32_t copy_words(uint32_t checksum, uint8_t *target, const uint8_t *data, size_t bytes)
+{
+    return ~words_sum(~checksum, target, data, bytes);
+}
+
 /* x^(N+32) and x^(N-32) modulo the polynomial, bits reversed: products with them move 128 bits by N bits (Gopal et al.,
  * "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", 2009). */
 #define BITS_2048 0x0dcb17aa4, 0x0b9e02b86
@@ -170,6 +175,11 @@ static uint32_t checksum_vectors(uint32_t checksum, const uint8_t *data, size_t 
     return checksum_library(checksum, data, bytes);
 }
 
+static uint32_t copy_words(uint32_t checksum, uint8_t *target, const uint8_t *data, size_t bytes)
+{
+    return copy_library(checksum, target, data, bytes);
+}
+
 static uint32_t copy_vectors(uint32_t checksum, uint8_t *target, const uint8_t *data, size_t bytes)
 {
     return copy_library(checksum, target, data, bytes);
@@ -188,23 +198,28 @@ uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes)
 
 uint32_t cw_wire_checksum_copy(uint32_t checksum, void *target, const void *data, size_t bytes)
 {
-    return can(CW_WIRE_CHECKSUM_VECTORS) ? copy_vectors(checksum, target, data, bytes)
-                                         : copy_library(checksum, target, data, bytes);
+    if (can(CW_WIRE_CHECKSUM_VECTORS)) {
+        return copy_vectors(checksum, target, data, bytes);
+    }
+    return bytes <= WORDS_MAX && can(CW_WIRE_CHECKSUM_WORDS) ? copy_words(checksum, target, data, bytes)
+                                                             : copy_library(checksum, target, data, bytes);
 }
 
 bool cw_wire_checksum_as(enum cw_wire_checksum_way way, uint32_t *checksum, void *target, const void *data,
                          size_t bytes)
 {
-    if (!can(way)) {
-        return false;
+    static uint32_t (*const sums[])(uint32_t, const uint8_t *, size_t) = {
+        [CW_WIRE_CHECKSUM_LIBRARY] = checksum_library,
+        [CW_WIRE_CHECKSUM_WORDS] = checksum_words,
+        [CW_WIRE_CHECKSUM_VECTORS] = checksum_vectors,
+    };
+    static uint32_t (*const copies[])(uint32_t, uint8_t *, const uint8_t *, size_t) = {
+        [CW_WIRE_CHECKSUM_LIBRARY] = copy_library,
+        [CW_WIRE_CHECKSUM_WORDS] = copy_words,
+        [CW_WIRE_CHECKSUM_VECTORS] = copy_vectors,
+    };
+    if (can(way)) {
+        *checksum = target == NULL ? sums[way](*checksum, data, bytes) : copies[way](*checksum, target, data, bytes);
     }
-    bool has_vectors = way == CW_WIRE_CHECKSUM_VECTORS;
-    if (target != NULL) {
-        *checksum = (has_vectors ? copy_vectors : copy_library)(*checksum, target, data, bytes);
-    } else {
-        *checksum = (has_vectors                     ? checksum_vectors
-                     : way == CW_WIRE_CHECKSUM_WORDS ? checksum_words
-                                                     : checksum_library)(*checksum, data, bytes);
-    }
-    return true;
+    return can(way);
 }
