@@ -39,7 +39,7 @@ static _Noreturn void switch_exec(const char *socket, const char *const *argumen
     _exit(APP_EXIT_INTERNAL);
 }
 
-/* How long somebody has waited for the switch, without what is no fault of its own. */
+/* The time given to the switch since the launcher began to wait for it. */
 struct patience {
     struct cw_process_turns first;
     uint64_t looked_ns;
@@ -51,9 +51,8 @@ static struct patience patience_begin(int process)
     return (struct patience){.first = cw_process_turns(process), .looked_ns = cw_clock_ns()};
 }
 
-/* Each LOOK_MS: true, when it has had `limit_ms`. The time that it waited for a core does not count, which the kernel tells
- * when it gets one; and a machine that stands still for a minute, or a launcher that is stopped, gives it no more than two
- * looks'. */
+/* Called every LOOK_MS. True: the switch has had `limit_ms`. Time in which it waited for a core does not count; the kernel
+ * reports such time when the wait ends. If the machine or the launcher stood still, at most two intervals count. */
 static bool patience_is_over(struct patience *patience, int process, int limit_ms)
 {
     struct cw_process_turns turns = cw_process_turns(process);

@@ -22,7 +22,7 @@
 
 enum { PREFETCH = 4 /* packets ahead */ };
 
-/* False: it came before, or has to come again, or is refused. */
+/* True if the packet was accepted: not a duplicate, not refused, not dropped for lack of room. */
 static bool take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
                       uint64_t number)
 {
@@ -382,7 +382,7 @@ static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *b
     return flow;
 }
 
-/* True if it has brought data for the first time. */
+/* True if it was a data packet and was accepted. */
 static bool take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;
@@ -458,7 +458,7 @@ static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     return false;
 }
 
-/* Takes those behind a packet that was taken, and has brought data, that are of a run with it. Returns how many. */
+/* Accepts the packets behind a leader that belong to its run. Returns their number. */
 static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst,
                                                          uint32_t at, uint32_t count)
 {
@@ -474,7 +474,7 @@ static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *end
     }
     for (uint32_t i = at + 1; i < count; i++) {
         const struct incoming *incoming = &burst->packets[i];
-        /* the tag is of the same key, since the flow is the same, and the session was when the burst was looked at */
+        /* same flow, and tags of a burst are computed together: so the same key as the leader's */
         if (incoming->verdict != CW_WIRE_GOOD || incoming->tag == UINT32_MAX ||
             incoming->number != leader->number + (i - at) || incoming->header->flow != leader->header->flow ||
             burst->tags.value[incoming->tag] != incoming->header->tag || !cw_run_follow(&run, incoming->header)) {

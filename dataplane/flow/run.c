@@ -17,9 +17,9 @@
 
 enum {
     RUN_MIN = 2,
-    SAME_BYTES = offsetof(struct cw_wire_part, position), /* at the beginning of the frames of a run */
-    TEMPLATE_BYTES = 192, /* whole vectors; what is behind the headers is overwritten by data, or does not leave */
-    PART_BYTES_MIN = 256, /* so that a packet has the template's length, and CW_WIRE_KEPT_MIN */
+    SAME_BYTES = offsetof(struct cw_wire_part, position), /* equal at the start of all frames of a run */
+    TEMPLATE_BYTES = 192, /* whole vectors; data overwrite the bytes behind the headers, or these are not sent */
+    PART_BYTES_MIN = 256, /* of data: a packet is at least as long as the template and CW_WIRE_KEPT_MIN */
 };
 
 static_assert(CW_WIRE_NETWORK_V6_BYTES + CW_WIRE_HEADER_BYTES + sizeof(struct cw_wire_part) <= TEMPLATE_BYTES,
@@ -27,13 +27,13 @@ static_assert(CW_WIRE_NETWORK_V6_BYTES + CW_WIRE_HEADER_BYTES + sizeof(struct cw
 static_assert((int)PART_BYTES_MIN >= (int)TEMPLATE_BYTES && (int)PART_BYTES_MIN >= (int)CW_WIRE_KEPT_MIN, "as it says");
 static_assert(offsetof(struct cw_wire_part, total) == SAME_BYTES + sizeof(uint64_t) &&
                   sizeof(struct cw_wire_part) == SAME_BYTES + 2 * sizeof(uint64_t),
-              "what differs among the packets is at the end");
+              "the fields that differ are at the end");
 
-/* What the packets of a run have in common. */
+/* The common part of the packets of a run. */
 struct run {
     struct cw_operation *operation;
     const uint8_t *data;           /* of the put */
-    struct cw_port_memory *memory; /* the port takes the data from there; NULL: they are copied */
+    struct cw_port_memory *memory; /* the port gathers the data from it; NULL: they are copied */
     uint32_t bytes;                /* of data in a packet */
     bool is_kept;                  /* the CRC leaves data out */
     uint32_t checksum;             /* ... of the frame's header up to the position */
@@ -60,7 +60,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How many packets go, behind each of which the windows are still open, before the last one of the put. */
+/* Packets that can be sent before the last one of the put, with the windows still open after each. */
 static uint64_t run_length(const struct cw_flow *flow, uint32_t part_bytes)
 {
     const struct cw_sent_records *sent = &flow->sender.sent;
@@ -107,7 +107,7 @@ static void run_begin(struct run *run, const struct cw_endpoint *endpoint, const
     cw_wire_header_words(&header, run->words);
 }
 
-/* The packet that has the data from `position` on. */
+/* Writes the packet with the data at `position`. */
 static void packet_write(const struct run *run, struct cw_endpoint *endpoint, const struct cw_flow *flow,
                          struct cw_transmit *packet, uint64_t number, uint64_t position)
 {
@@ -143,7 +143,7 @@ static void packet_write(const struct run *run, struct cw_endpoint *endpoint, co
                     (uint32_t)sizeof(struct cw_wire_part) + (run->memory != NULL ? 0 : run->bytes));
 }
 
-/* So many packets more are under way. */
+/* Accounts for `count` more packets in flight. */
 static void run_end(const struct run *run, struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t frame_bytes,
                     uint32_t count)
 {
@@ -177,7 +177,7 @@ bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t co
     if (count < RUN_MIN || !cw_sent_prepare(records, &endpoint->sent_chunks, &endpoint->blocks)) {
         return true;
     }
-    if (cw_flow_restrained(endpoint, flow)) { /* now: each packet is judged before it takes a record */
+    if (cw_flow_restrained(endpoint, flow)) { /* the general path checks this before each packet */
         count = 1;
     }
     struct run run;

@@ -1,15 +1,13 @@
-/* run: full packets of one long put that leave, or come, one behind the other. What they have in common is decided,
- * checked, written and accounted for once.
+/* run: consecutive full packets of one long put. Their common part is decided, checked, written and accounted for once.
  *
  * Invariants
- *   - The packets, their records and what the flow counts are those that transmit.c and receive.c would have made one by
- *     one: a run takes less time, and changes nothing else.
- *   - Out, whatever a packet could need on its own ends a run, or keeps it from beginning: lost packets, short operations,
- *     pacing, a shaper, seals, compression, what ports do to packets that leave, a window that may close, and the last
- *     packet of a put.
- *   - In, the first packet of a run, which leads it, has been taken as any other. The others are in order behind it, and
- *     differ from it in their number, time, position and data alone; each is checked as a whole before it is stored. What
- *     differs in more, and what completes the put, ends the run.
+ *   - A run produces the same packets, records and counters as transmit.c and receive.c do packet by packet.
+ *   - Out: a run contains no packet that needs individual treatment. Lost packets, short operations, pacing, shapers,
+ *     seals, compression, offloads, a detour, a window that may close and the last packet of a put end a run or prevent
+ *     it.
+ *   - In: the leader of a run was accepted by the general path and brought data. Its followers arrive in order and differ
+ *     from it only in number, timestamp, position and data. Each is checked completely before its data are stored. A
+ *     packet with any other difference, or that completes the put, ends the run.
  *
  * Order of calls in: { cw_run_may_lead, cw_run_lead, { cw_run_follow }*, cw_run_account }*
  *
@@ -19,11 +17,11 @@
 #include "dataplane/put/reassembly.h"
 #include "dataplane/state/endpoint.h"
 
-/* Sends at most `count_max` packets of the first long put of a flow that may send. *sent: how many; 0, if there is no run to
- * send. False: the port has no more buffers. */
+/* Sends at most `count_max` packets of the first long put of a flow that may send. *sent: number of packets sent, 0 if no
+ * run is possible. False: the port has no more buffers. */
 bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max, uint32_t *sent);
 
-/* A run that comes in. */
+/* An incoming run. */
 struct cw_run {
     const struct cw_wire_header *leader;
     const struct cw_wire_part *part; /* of the leader */
@@ -35,7 +33,7 @@ struct cw_run {
     uint32_t count;    /* packets behind the leader */
 };
 
-/* Whether a packet with this header could: it has a part of a put, and nothing else. */
+/* Whether a packet with this header can lead a run: it carries one part of a put and nothing else. */
 static inline bool cw_run_may_lead(const struct cw_wire_header *header)
 {
     const struct cw_wire_part *part = (const struct cw_wire_part *)(header + 1);
@@ -43,13 +41,13 @@ static inline bool cw_run_may_lead(const struct cw_wire_header *header)
            part->put.frame.kind == CW_FRAME_PART && header->payload_bytes == sizeof(*part) + part->put.frame.length;
 }
 
-/* Whether such a packet, which is authentic and has just been taken, leads a run. */
+/* Whether such a packet, just accepted as the newest one with this number, leads a run. */
 bool cw_run_lead(struct cw_run *run, struct cw_endpoint *endpoint, struct cw_flow *flow,
                  const struct cw_wire_header *header, uint64_t number);
 
-/* Takes the next packet, which is authentic and has the next number; false: it does not belong to the run, and nothing
- * was done. */
+/* Accepts the next packet, which is authentic and has the next number. False: it does not belong to the run, and nothing has
+ * changed. */
 bool cw_run_follow(struct cw_run *run, const struct cw_wire_header *header);
 
-/* The run has ended. */
+/* Ends the run: updates the flow by all its followers. */
 void cw_run_account(const struct cw_run *run, struct cw_endpoint *endpoint, struct cw_flow *flow);

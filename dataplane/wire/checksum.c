@@ -1,12 +1,12 @@
-/* CRC-32C by what the processor has: carry-less products of vectors (VPCLMULQDQ), else the library. */
+/* CRC-32C with carry-less vector products (VPCLMULQDQ) if the processor has them, otherwise with the library. */
 #include "dataplane/wire/wire.h"
 
 #include <isa-l/crc.h>
 #include <string.h>
 
 enum {
-    WORDS_MAX = 128, /* bytes; so few take less time word by word than a call of the library */
-    SLICE = 4096,    /* is summed while it is in the first-level cache, where copying and summing are two passes */
+    WORDS_MAX = 128, /* bytes; up to this length a loop over words is faster than the library */
+    SLICE = 4096,    /* bytes that stay in the first-level cache between the copy and the CRC */
 };
 
 static uint32_t checksum_library(uint32_t checksum, const uint8_t *data, size_t bytes)
@@ -37,7 +37,7 @@ enum {
 #define WORDS_CAN     __attribute__((target("sse4.2")))
 #define VECTORS_CAN   __attribute__((target("avx512f,pclmul,vpclmulqdq,sse4.2")))
 
-/* Of a sum that is not yet inverted. */
+/* `sum` and the result are not inverted. */
 WORDS_CAN ALWAYS_INLINE uint32_t words_sum(uint32_t sum, uint8_t *target, const uint8_t *data, size_t bytes)
 {
     uint64_t sum64 = sum;
@@ -79,7 +79,7 @@ WORDS_CAN static uint32_t copy_words(uint32_t checksum, uint8_t *target, const u
 #define BITS_384  0x01c291d04, 0x1d82c63da
 #define BITS_256  0x1384aa63a, 0x0ba4fc28e
 #define BITS_128  0x0f20c0dfe, 0x14cd00bd6
-/* The four parts of a vector, moved alike; and each to where the last one is, which stays. */
+/* All four parts of a vector moved by the same distance; or each moved to the position of the last part. */
 #define ALL_BY(...) EACH(__VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__)
 #define EACH(...)   ((__m512i)(__v8di){__VA_ARGS__})
 #define ONTO_LAST   EACH(BITS_384, BITS_256, BITS_128, 0, 0)
@@ -91,7 +91,7 @@ VECTORS_CAN ALWAYS_INLINE __m512i moved(__m512i vector, __m512i by, __m512i onto
                                      _mm512_clmulepi64_epi128(vector, by, 0x11), onto, XOR_OF_THREE);
 }
 
-/* The next vector of data, which is copied if there is a target. */
+/* Loads the vector at offset `at`, and stores it to the target if there is one. */
 VECTORS_CAN ALWAYS_INLINE __m512i take(uint8_t *target, const uint8_t *data, size_t at)
 {
     __m512i vector = _mm512_loadu_si512(data + at);
@@ -101,7 +101,7 @@ VECTORS_CAN ALWAYS_INLINE __m512i take(uint8_t *target, const uint8_t *data, siz
     return vector;
 }
 
-/* The first block, and those behind it; *at: how far. */
+/* Folds all whole blocks; `a` is the first vector. *at: offset behind them. */
 VECTORS_CAN ALWAYS_INLINE __m512i blocks_take(__m512i a, uint8_t *target, const uint8_t *data, size_t bytes, size_t *at)
 {
     __m512i b = take(target, data, VECTOR), c = take(target, data, 2 * VECTOR), d = take(target, data, 3 * VECTOR);
@@ -115,7 +115,7 @@ VECTORS_CAN ALWAYS_INLINE __m512i blocks_take(__m512i a, uint8_t *target, const 
     return moved(a, ALL_BY(BITS_1536), moved(c, ALL_BY(BITS_512), b));
 }
 
-/* At least a vector. */
+/* At least VECTOR bytes. */
 VECTORS_CAN ALWAYS_INLINE uint32_t vectors_sum(uint32_t sum, uint8_t *target, const uint8_t *data, size_t bytes)
 {
     size_t at = VECTOR;

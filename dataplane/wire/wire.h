@@ -405,13 +405,14 @@ void cw_wire_passage_hop(uint8_t *frame);
 
 /* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
-/* The same, and copies them to `target`, which does not overlap them: one pass over the data where the processor can. */
+/* As cw_wire_checksum, and copies the data to `target`, which must not overlap them. One pass over the data if the processor
+ * has VPCLMULQDQ. */
 uint32_t cw_wire_checksum_copy(uint32_t checksum, void *target, const void *data, size_t bytes);
 
-/* How it is computed: by the library, word by word (SSE 4.2), by carry-less products of vectors (VPCLMULQDQ). */
+/* Implementations: the library, a loop over words (SSE 4.2), carry-less vector products (VPCLMULQDQ). */
 enum cw_wire_checksum_way { CW_WIRE_CHECKSUM_LIBRARY, CW_WIRE_CHECKSUM_WORDS, CW_WIRE_CHECKSUM_VECTORS };
 
-/* As the two, in a given way; `target`: NULL, if nothing is to be copied. False: this core cannot. */
+/* As the two functions above, with the given implementation; `target` NULL: no copy. False: this processor lacks it. */
 bool cw_wire_checksum_as(enum cw_wire_checksum_way way, uint32_t *checksum, void *target, const void *data,
                          size_t bytes);
 
