@@ -41,7 +41,7 @@ static bool is_member(const struct node_lease *lease, const uint8_t mac[6])
     return false;
 }
 
-/* A copy to each member on this host but who has sent it. How many. */
+/* Copies to each member on this host except the sender. Returns the number of copies. */
 static uint32_t members_give(struct node_dataplane *dataplane, const struct node_lease *sender, const uint8_t *frame,
                              uint32_t length)
 {
@@ -88,7 +88,7 @@ static struct node_lease *lease_at(const struct node_dataplane *dataplane, uint1
 
 /* ---- from the NIC ---- */
 
-/* What is no rank's may be the address's own: ARP, neighbour discovery, echo. */
+/* A frame for no rank may be for the address itself: ARP, neighbour discovery, echo. */
 static void foreign_take(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length, uint64_t now_ns)
 {
     const uint8_t *answer;
@@ -182,7 +182,7 @@ static enum frame_fate report_sort(struct node_dataplane *dataplane, struct node
     return is_member(lease, report->group) ? FRAME_LEAVES : FRAME_REFUSED;
 }
 
-/* What becomes of the copy in `data`. *copies: how many were made for ranks of this host. */
+/* Decides on the frame whose copy is in `data`. *copies: number of copies made for ranks of this host. */
 static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t *data,
                                   uint32_t length, uint64_t now_ns, uint32_t *copies)
 {
@@ -213,7 +213,8 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
     return FRAME_STAYS;
 }
 
-/* What it has cost is the user's. A lease whose frame was refused waits, and the longer, the more of the user's are. */
+/* Charges the cost of a frame to its user. A lease waits after a refused frame, the longer the more of the user's frames were
+ * refused. */
 static void frame_charge(struct node_dataplane *dataplane, struct node_lease *lease, enum frame_fate fate,
                          uint32_t length, uint32_t copies, uint64_t now_ns)
 {
@@ -331,7 +332,7 @@ static void join_for(struct node_dataplane *dataplane, uint32_t from, const uint
     }
 }
 
-/* Who leaves a group that was never joined takes no other's membership away. */
+/* Leaving a group that was never joined does not end another thread's membership. */
 static void leave_for(struct node_dataplane *dataplane, uint32_t from, const uint8_t mac[6])
 {
     for (uint32_t i = 0; i < dataplane->refused_count; i++) {
@@ -525,7 +526,7 @@ static enum join group_join(struct node_dataplane *dataplane, struct node_lease 
     return JOIN_DONE;
 }
 
-/* Only what has changed is joined and left, and what has gone makes room first. */
+/* Joins and leaves only changed groups; leaves first, to make room. */
 static void groups_set(struct node_dataplane *dataplane, struct node_lease *lease, const uint8_t (*groups)[6],
                        uint32_t count, uint64_t now_ns)
 {

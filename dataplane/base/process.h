@@ -1,4 +1,4 @@
-/* process: what the kernel says of another process of this machine, and is told of this one.
+/* process: queries about other processes of this machine, and scheduling of this one.
  *
  * Thread: any. */
 #pragma once
@@ -14,14 +14,13 @@ int32_t cw_process_number(void);
  * no way to know, since numbers in /proc are others'. */
 char cw_process_state(int process);
 
-/* Whether it has been stopped by a signal, and takes no part in anything until somebody continues it. One that a
- * debugger holds has not. */
+/* Whether it has been stopped by a signal, until SIGCONT. A process held by a debugger has not. */
 bool cw_process_is_stopped(int process);
 
-/* What a process's first thread has had of the cores since its start (/proc/PROCESS/schedstat). Zeros: not known. */
+/* Run time of a process's first thread since its start (/proc/PROCESS/schedstat). Zeros: not known. */
 struct cw_process_turns {
     uint64_t ran_ns;
-    uint64_t waited_ns; /* for a core, ready to run */
+    uint64_t waited_ns; /* ready to run, without a core; counted when the wait ends */
 };
 struct cw_process_turns cw_process_turns(int process);
 
@@ -30,15 +29,15 @@ int cw_process_file_number(const char *path, const char *name, int otherwise);
 /* Whether a debugger or another tracer has it (TracerPid in /proc/PROCESS/status). */
 bool cw_process_is_traced(int process);
 
-/* Cores that this process may run on, and those that its machine has. */
+/* Numbers of cores: in this process's affinity, and of the machine. */
 struct cw_process_cores {
     uint16_t own;
     uint16_t all;
 };
 struct cw_process_cores cw_process_cores(void);
 
-/* How many of `processes` of a machine, with cores like these, share one. Those that are bound to a few of its cores
- * are taken to be bound to different ones, if there are so many. */
+/* Processes per core, for `processes` on a machine with such cores. Processes bound to a few cores are assumed to be bound to
+ * different ones, if there are enough. */
 static inline uint32_t cw_process_crowding(uint32_t processes, struct cw_process_cores cores)
 {
     uint32_t own = cores.own == 0 ? 1 : cores.own, all = cores.all == 0 ? 1 : cores.all;
@@ -48,11 +47,10 @@ static inline uint32_t cw_process_crowding(uint32_t processes, struct cw_process
 
 enum { CW_PROCESS_SLICE_NS = 100000 /* the least that the kernel gives */ };
 
-/* Asks for short turns on the core for the calling thread, and those that it starts from now on. The share of the core
- * stays the same; but who is woken runs before those with longer turns, instead of when their 3 ms are over, and who
- * yields gives up 0.1 ms and not 3. Ranks that wait for each other on cores that they share, with each other or with
- * somebody who computes, so get on 3 to 10 times as fast. Linux 6.12; on others, and under another policy than
- * SCHED_OTHER, nothing changes. */
+/* Requests short time slices for the calling thread and the threads that it starts later. The share of the core stays the
+ * same, but a woken thread preempts threads with longer slices instead of waiting up to 3 ms, and a yield gives up 0.1 ms
+ * instead of 3. If ranks that wait for each other share cores, with each other or with computing threads, they run 3 to 10
+ * times as fast. Needs Linux 6.12 and SCHED_OTHER; otherwise nothing changes. */
 void cw_process_slice_shorten(void);
 /* The calling thread's; 0: not known. */
 uint64_t cw_process_slice_ns(void);

@@ -1,4 +1,4 @@
-/* Acknowledgements that go out: when, and what they describe. */
+/* Outgoing acknowledgements: their time and content. */
 #include "dataplane/flow/ack_send.h"
 
 #include <assert.h>
@@ -26,23 +26,23 @@ bool cw_ack_congested(const struct cw_endpoint *endpoint)
     return events >= limit || reassemblies < reassemblies_low;
 }
 
-/* Who is woken for packets, by calls of the kernel, pays for an acknowledgement as much as for a message, or for 32 full
- * packets: of messages, whose sender goes on, and in streams, whose sender asks when it pauses, one stands for more.
- * Senders are told that this endpoint sleeps, and ask later. */
+/* If the kernel wakes this endpoint for packets, an acknowledgement costs as much as a message, or as 32 full packets. So one
+ * acknowledges more messages, whose sender continues, and more of a stream, whose sender requests one when it pauses.
+ * Senders know that this endpoint sleeps, and probe later. */
 static bool is_costly(const struct cw_endpoint *endpoint)
 {
     static_assert(CW_ACK_MESSAGE_NS <= CW_PROBE_SLEEP_NS / 2, "no sender asks before");
     return endpoint->config.waiting == CW_WAITING_SLEEP;
 }
 
-/* How long so many bytes take on a line. */
+/* Duration of `bytes` on a line. */
 static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
 {
     return bytes * 8 * 1000000000 / rate_bps;
 }
 
-/* In a stream of full packets, where each one took as long on the line as an acknowledgement waits at most elsewhere,
- * every packet had one, a twelfth of the line the other way. */
+/* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of a
+ * stream was acknowledged, which took a twelfth of the line in the other direction. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
@@ -61,17 +61,17 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
 
-/* Whether the cumulative acknowledgement that each packet carries says all there is to say. */
+/* Whether the cumulative acknowledgement in each packet is sufficient. */
 static bool is_carried(const struct cw_receiver *receiver)
 {
     return receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop;
 }
 
-/* How long a frame of 1,500 bytes takes on the line to the peer, as the port tells it, or as a pipe full of packets and their
- * round trip tell. 0: not known. */
+/* Duration of a frame of 1,500 bytes on the line to the peer: from the port's rate, or from the round trip while the path is
+ * full. 0: not known. */
 static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    enum { BYTES = 1538 /* with what Ethernet takes */, FULL_FRAMES = 2 };
+    enum { BYTES = 1538 /* with Ethernet's overhead */, FULL_FRAMES = 2 };
     uint64_t rate_bps = endpoint->port->info.rate_bps, in_flight = flow->sender.in_flight_bytes;
     uint64_t full = (uint64_t)FULL_FRAMES * (endpoint->overhead_bytes + flow->session.payload_bytes_max);
     if (rate_bps != 0) {
@@ -80,10 +80,10 @@ static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return in_flight < full ? 0 : flow->round_trip.smoothed_ns * BYTES / in_flight;
 }
 
-/* So long an acknowledgement waits for data of ours that carry it; 0: not at all, since there are none that leave as soon as
- * the line lets them, or they would not say all. On a slow line one by itself takes the time of data. Who sends both ways
- * sends data each frame, or, on a long path, in bursts. That our window is used up is no reason: it is the peer's next data
- * that open it. */
+/* Time that an acknowledgement waits for outgoing data that carry it, because on a slow line a separate packet takes the time
+ * of data. 0: it does not wait, since no data leave soon, or they would not carry all of it. With traffic in both directions
+ * data leave with each frame, or, on a long path, in bursts. A used-up window does not matter: the peer's next data open
+ * it. */
 static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     const struct cw_sender *sender = &flow->sender;
@@ -212,7 +212,7 @@ bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
     return true;
 }
 
-/* Tells those that were stopped to go on, once there is room. */
+/* Lets stopped senders continue when there is room. */
 static void release_stopped(struct cw_endpoint *endpoint)
 {
     for (uint32_t i = 0; i < endpoint->flows.fresh && endpoint->stop_count > 0; i++) {

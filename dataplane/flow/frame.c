@@ -1,4 +1,4 @@
-/* Frames: what operations look like in a data packet. */
+/* Frames: the form of operations in a data packet. */
 #include "dataplane/flow/frame.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation)
     }
 }
 
-/* Word by word to where it goes, as it is read for its checksum: a copy of a structure just written, or a word that was
- * written in parts, would wait for the stores. */
+/* Writes whole words to their final place, because the checksum reads them next. Copying a structure just written, or reading
+ * a word that was written in parts, would stall on the stores. */
 static void write_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
                       struct cw_wire_put *put)
 {
@@ -53,7 +53,7 @@ static uint32_t write_bare(const struct cw_operation *operation, enum cw_wire_fr
     return sizeof(frame);
 }
 
-/* The operation is given up. Whoever waits for an answer is told. */
+/* The operation is given up. A peer that waits for an answer is notified. */
 static uint32_t write_void(const struct cw_operation *operation, uint8_t *at)
 {
     if (operation->kind != CW_OPERATION_REPLY) {
@@ -66,7 +66,7 @@ static uint32_t write_void(const struct cw_operation *operation, uint8_t *at)
     return sizeof(*frame);
 }
 
-/* The checksum goes on with them, unless it is NULL. */
+/* Continues the checksum over the data, unless it is NULL. */
 static void copy_data(struct cw_operation *operation, uint64_t position, uint32_t bytes, uint8_t *at,
                       uint32_t *checksum)
 {
@@ -122,7 +122,7 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
     }
 }
 
-/* Points the packet's pieces at `bytes` of the source where they are worth it; false: they have to be copied. */
+/* Points the packet's pieces at the source's data if that pays. False: the data must be copied. */
 static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *operation, const struct cw_sent *record,
                    struct cw_transmit *packet)
 {

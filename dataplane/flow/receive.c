@@ -1,7 +1,7 @@
 /* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum
  * are checked before its frames are looked at, and all its frames are validated before the first byte is stored. It is
- * accepted as a whole or not at all: what is not accepted is not acknowledged and comes again, but for what the target
- * will never take, which is refused (REJECT). */
+ * accepted as a whole or not at all. The sender sends packets that were not acknowledged again. If the target will never
+ * accept a frame, it sends a REJECT. */
 #include "dataplane/flow/receive.h"
 
 #include <assert.h>
@@ -153,7 +153,7 @@ struct incoming {
     uint32_t tag; /* its index; UINT32_MAX: none computed */
     uint8_t said; /* by the port of its UDP checksum: enum cw_port_checksum */
     bool relayed; /* not for us, and passed on */
-    bool owned;   /* what a kernel would have taken for our address */
+    bool owned;   /* a packet that a kernel would process for our address */
     bool sealed;  /* it came so */
     bool opened;  /* and has the form of any other now */
     struct cw_seal
@@ -332,7 +332,7 @@ static bool authenticate(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     return true;
 }
 
-/* Whether the payload of an authentic packet is what was sent, as far as that has to be shown. */
+/* Verifies the payload of an authentic packet, as far as its form requires. */
 static inline bool is_covered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;

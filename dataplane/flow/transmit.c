@@ -1,4 +1,4 @@
-/* What a flow sends next, and the packets that carry it. A packet is described by its record first, then written from
+/* Choice of the next operation of a flow, and its packets. A packet is described by its record first, then written from
  * the record: the first transmission and every later one are the same code. */
 #include "dataplane/flow/transmit.h"
 
@@ -57,7 +57,7 @@ static inline uint64_t departure(const struct cw_endpoint *endpoint, const struc
     return departure_ns;
 }
 
-/* What covers a payload. */
+/* Checksum and flags of a payload. */
 struct cover {
     uint32_t checksum;
     uint32_t flags;

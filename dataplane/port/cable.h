@@ -1,22 +1,21 @@
-/* cable: frames in memory between a process and one that serves many and trusts none of them: the host's dataplane
+/* cable: a shared-memory port between a process and a server that does not trust it: the host's dataplane
  * (apps/node/). The client's end is a port like any other; the server's end takes and gives bursts of frames.
  *
  *    client --reserve, write, transmit--> [ out: places, lengths ] --cw_cable_receive, cw_cable_consume--> server
  *           <------------- receive ------ [ in: lengths ]         <---------- cw_cable_send ------------
  *           --------------- release ----> [ empty: places ]
  *
- * The client makes the memory, a memfd of a fixed size, and hands its descriptor to the server, which may be another one
- * later: a server that was killed and started again goes on where its predecessor was, with what lay in the rings. What
- * that had taken and not yet shown to be consumed comes again, as datagrams may.
+ * The client makes the memory, a memfd of a fixed size, and passes its descriptor to the server. A server that was killed
+ * and started again continues with the frames in the rings. It receives again the frames that its predecessor had read
+ * without showing them as consumed; datagrams may be duplicated.
  *
  * Invariants
- *  - The server believes nothing that it reads: positions, places and lengths are checked each time, and what a client
- *    writes meanwhile only changes its own frames. A client whose rings make no sense is broken for good
- *    (cw_cable_is_broken).
- *  - Each position has one writer. A buffer belongs to the client, but for those between `out` and its consumption and
- *    those between `empty` and `in`.
- *  - No wake-up is lost: whoever sleeps says so, looks once more, and only then sleeps; whoever has put something there
- *    looks for a sleeper behind a full fence.
+ *  - The server checks positions, places and lengths at each read. Concurrent writes of a client only change its own
+ *    frames. A client with invalid ring positions is broken permanently (cw_cable_is_broken).
+ *  - Each position has one writer. A buffer belongs to the client, except from `out` to its consumption and from `empty`
+ *    to `in`.
+ *  - No wake-up is lost: an end announces its sleep, checks again, and only then sleeps; the other end writes, executes a
+ *    full fence, and then looks for a sleeper.
  *
  * Order of calls
  *    client  cw_cable_create, cw_cable_memory to the server, cw_cable_connect
@@ -53,13 +52,13 @@ struct cw_cable_config {
     uint32_t medium; /* of the server's NIC (the same); a cable keeps payloads */
 };
 
-/* A port whose server is not there yet: what is sent waits in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,
+/* A port without a server: sent frames wait in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,
  * CW_ERROR_LIMIT, CW_ERROR_SYSTEM with a line in `error`. */
 int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port, char *error, size_t error_bytes);
 /* The descriptor of its memory; the port's. */
 int cw_cable_memory(const struct cw_port *port);
 /* A server serves it; `bell` becomes the port's: an eventfd (eventfd(2)) that wakes that server. It is no socket: a client
- * could send descriptors into one, and whoever reads them has to close them. */
+ * could send descriptors into a socket, and its reader would have to close them. */
 void cw_cable_connect(struct cw_port *port, int bell);
 /* No server does; the link is down. */
 void cw_cable_disconnect(struct cw_port *port);
@@ -79,7 +78,7 @@ struct cw_cable_frame {
 int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char *error, size_t error_bytes);
 void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
 
-/* Its frames in order, at most `count_max`; they stay there until as many, or fewer, are consumed and that was shown. */
+/* Its frames in order, at most `count_max`; they stay valid until they were consumed and that was shown. */
 uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max);
 void cw_cable_consume(struct cw_cable *cable, uint32_t count);
 /* Copies a frame into an empty buffer of the client's. False: it has none, or the frame is longer than they are. */
@@ -89,7 +88,7 @@ void cw_cable_flush(struct cw_cable *cable);
 /* Says that the server is about to sleep. True: the client has sent something by now. */
 bool cw_cable_arm(struct cw_cable *cable);
 void cw_cable_disarm(struct cw_cable *cable);
-/* The client's rings make no sense: it is not to be served any more. */
+/* The client's ring positions are invalid: the server must close the cable. */
 bool cw_cable_is_broken(const struct cw_cable *cable);
 /* The multicast MAC addresses that the client wants let in. Returns how many, and sets *version, which changes with
  * them; UINT32_MAX: they have not changed since `*version`, or are changing just now. */

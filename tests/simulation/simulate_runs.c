@@ -1,5 +1,5 @@
-/* Runs (flow/run.h) change nothing: two worlds have the same seed and the same work, and in one of them every packet goes,
- * or comes, by itself. */
+/* Runs (flow/run.h) change nothing but time: of two worlds with the same seed and work, one sends and receives every packet
+ * individually. Both must have the same frames, counters and memory. */
 #include "tests/simulation/attack.h"
 
 #include "dataplane/base/random.h"
@@ -73,7 +73,7 @@ struct packets {
     uint64_t all, out, in; /* of them in runs */
 };
 
-/* `in_runs`: else ports are said to do something to each packet, which they do not. */
+/* `in_runs` false: the endpoint treats its port as one with offloads, which excludes runs, and has no other effect. */
 static struct seen world_run(uint64_t seed, bool in_runs, struct packets *packets)
 {
     struct sim_hosts hosts;
@@ -161,7 +161,7 @@ struct target {
     struct cw_flow *flow; /* towards the madman */
 };
 
-/* What the madman goes on with. */
+/* Where the madman continues. */
 struct story {
     struct cw_random random;
     uint64_t number; /* of the next packet */
@@ -299,7 +299,7 @@ static uint32_t packet_make(const struct target *target, struct story *story, ui
     bool is_copy = fate < 2 && story->position >= PART_DATA;
     story->acknowledged += is_copy || fate == 19;
     forged.header.acknowledged += story->acknowledged;
-    if (is_copy) { /* of the packet before, perhaps with something wrong; the next one goes on behind that */
+    if (is_copy) { /* of the previous packet, perhaps with an error; the next packet continues behind it */
         forged.number--;
         forged.part.position -= PART_DATA;
         forged.header.flags ^= fate == 0 ? CW_WIRE_KEPT : 0;
@@ -399,7 +399,7 @@ static void bursts_do_what_their_packets_do(void **state)
                 free((void *)(uintptr_t)alone.packets[k].data);
             }
             targets_compare(&together, &apart, seed);
-            story.number = together.flow->receiver.packets.base; /* what was lost comes again */
+            story.number = together.flow->receiver.packets.base; /* repeats lost packets */
             story.acknowledged = 0;
             story.put_number = together.flow->receiver.puts.base;
             for (uint32_t k = 0; k < 2; k++) {
