@@ -70,6 +70,12 @@ bool cw_congestion_open(struct cw_flow *flow)
     return in_flight == 0 || in_flight + full_frame_bytes(flow) <= flow->congestion.window_bytes;
 }
 
+uint64_t cw_congestion_room(const struct cw_flow *flow)
+{
+    uint64_t window = flow->congestion.window_bytes, in_flight = flow->sender.in_flight_bytes;
+    return window > in_flight ? (window - in_flight) / full_frame_bytes(flow) : 0;
+}
+
 void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns)
 {
     if (round_trip_ns < flow->congestion.round_trip_ns) {

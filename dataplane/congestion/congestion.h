@@ -14,6 +14,9 @@ uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_n
 /* True if another full packet may be in flight. */
 bool cw_congestion_open(struct cw_flow *flow);
 
+/* Full packets for which the window has room. */
+uint64_t cw_congestion_room(const struct cw_flow *flow);
+
 /* A round trip was measured. */
 void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns);
 

@@ -126,8 +126,8 @@ static uint32_t write_whole(struct cw_operation *operation, uint8_t *at)
 static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *operation, const struct cw_sent *record,
                    struct cw_transmit *packet)
 {
-    if (!endpoint->port->info.gather || operation->region == NULL || operation->region->memory == NULL ||
-        record->bytes < CW_GATHER_MIN) {
+    struct cw_port_memory *memory = cw_frame_memory(endpoint, operation, record->bytes);
+    if (memory == NULL) {
         return false;
     }
     uint64_t position = record->position;
@@ -139,7 +139,7 @@ static bool gather(const struct cw_endpoint *endpoint, struct cw_operation *oper
         }
         struct cw_piece *piece = &packet->pieces[count++];
         piece->length = cw_source_run(&operation->source, &operation->cursor, position, left, &piece->data);
-        piece->memory = operation->region->memory;
+        piece->memory = memory;
         position += piece->length;
         left -= piece->length;
     }

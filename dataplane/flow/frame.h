@@ -25,5 +25,13 @@ enum cw_writing { CW_WRITE_GATHERS = 1, CW_WRITE_SUMS = 2 };
 void cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
                      uint32_t how, struct cw_written *written);
 
+/* The memory from which the port gathers `bytes` of an operation's data; NULL: they are copied. */
+static inline struct cw_port_memory *cw_frame_memory(const struct cw_endpoint *endpoint,
+                                                     const struct cw_operation *operation, uint32_t bytes)
+{
+    bool gathers = endpoint->port->info.gather && operation->region != NULL && bytes >= CW_GATHER_MIN;
+    return gathers ? operation->region->memory : NULL;
+}
+
 /* The header of a part's frame with so many bytes of data; its position is 0. */
 void cw_frame_part_write(const struct cw_operation *operation, uint32_t bytes, struct cw_wire_part *part);

@@ -4,6 +4,7 @@
 
 #include "dataplane/base/prefetch.h"
 #include "dataplane/compress/choice.h"
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/frame.h"
 #include "dataplane/flow/session.h"
@@ -65,10 +66,7 @@ static uint64_t run_length(const struct cw_flow *flow, uint32_t part_bytes)
 {
     const struct cw_sent_records *sent = &flow->sender.sent;
     const struct cw_operation *operation = flow->sender.queue_bulk.first;
-    uint64_t frame_bytes = cw_flow_overhead(flow) + flow->session.payload_bytes_max;
-    uint64_t window = flow->congestion.window_bytes, in_flight = flow->sender.in_flight_bytes;
-    uint64_t open = window > in_flight ? (window - in_flight) / frame_bytes : 0;
-    open = least(open, flow->session.packet_window - (sent->next - sent->base));
+    uint64_t open = least(cw_congestion_room(flow), flow->session.packet_window - (sent->next - sent->base));
     uint64_t count = open == 0 ? 0 : open - 1;
     count = least(count, (operation->bytes - operation->position - 1) / part_bytes);
     return least(count, CW_SENT_CHUNK - sent->next % CW_SENT_CHUNK);
@@ -79,14 +77,12 @@ static void run_begin(struct run *run, const struct cw_endpoint *endpoint, const
 {
     const struct cw_session *session = &flow->session;
     struct cw_operation *operation = flow->sender.queue_bulk.first;
-    const struct cw_region *region = operation->region;
-    bool gathers = endpoint->port->info.gather && region != NULL && part_bytes >= CW_GATHER_MIN;
     struct cw_wire_part *part = (struct cw_wire_part *)(run->headers + endpoint->overhead_bytes);
     struct cw_wire_receiver receiver;
     uint32_t payload_bytes = (uint32_t)sizeof(*part) + part_bytes;
     run->operation = operation;
     run->data = operation->source.contiguous.data;
-    run->memory = gathers ? region->memory : NULL;
+    run->memory = cw_frame_memory(endpoint, operation, part_bytes);
     run->bytes = part_bytes;
     run->is_kept = session->kept;
     cw_flow_receiver(endpoint, flow, &receiver);

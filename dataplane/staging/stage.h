@@ -41,6 +41,7 @@ static inline void cw_words_signed(struct cw_endpoint *endpoint, struct cw_trans
     packet->length = endpoint->overhead_bytes + in_buffer;
 }
 
+/* As cw_words_signed, of a header. */
 static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                     const struct cw_wire_header *header, uint64_t number, const struct cw_wire_key *key,
                                     uint32_t in_buffer)
