@@ -237,6 +237,12 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 'e':
         options->emulate = value;
         return true;
+    case 'S':
+        options->simulate = value;
+        return true;
+    case 'd':
+        return (app_parse_count(value, &options->seeds) && options->seeds > 0) ||
+               refuse(exit_code, "--seeds", value, "a number of seeds is wanted");
     case 'x':
         setenv("CAUSEWAY_EXPLAIN", "1", 0);
         return true;
@@ -314,6 +320,7 @@ static const struct row rows[] = {
     {"tag-output", 0, 'l', NULL},  {"env", 2, 0, env_take},
     {"genv", 2, 0, genv_take},     {"x", 1, 0, export_take},
     {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
+    {"simulate", 1, 'S', NULL},    {"seeds", 1, 'd', NULL},
     {"record", 1, 'r', NULL},      {"plan", 1, 'p', NULL},
     {"wdir", 1, 'w', NULL},        {"wd", 1, 'w', NULL},
     {"stdin", 1, 's', NULL},       {"timeout", 1, 't', NULL},
@@ -428,6 +435,24 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
     if (node != NULL && node[0] != '\0' && (options->emulate != NULL || getenv("CAUSEWAY_NET") != NULL)) {
         app_error(options->emulate != NULL ? "--node and --emulate" : "--node and --net", node,
                   "the hosts' dataplanes (CAUSEWAY_NODE) are the way between hosts: leave the other one out");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    if (options->seeds > 0 && options->simulate == NULL) {
+        app_error("--seeds", NULL, "only --simulate has a seed: add it");
+        *exit_code = APP_EXIT_USAGE;
+        return false;
+    }
+    const char *net = getenv("CAUSEWAY_NET");
+    const char *other = options->simulate == NULL                             ? NULL
+                        : options->emulate != NULL                            ? "--emulate"
+                        : options->hosts != NULL || options->hostfile != NULL ? "--hosts"
+                        : node != NULL && node[0] != '\0'                     ? "--node"
+                        : net != NULL && net[0] != '\0'                       ? "--net"
+                                                                              : NULL;
+    if (other != NULL) {
+        app_error("--simulate", other,
+                  "the simulator is the network between the ranks, on this machine: leave one out");
         *exit_code = APP_EXIT_USAGE;
         return false;
     }

@@ -14,6 +14,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/thread.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -28,6 +29,7 @@ struct cw_control {
     pthread_t thread;
     pthread_mutex_t calls; /* around ticks and heartbeats */
     bool is_quiet;
+    bool has_thread; /* else nothing is done while the program computes: in virtual time its calls do it */
     _Atomic int pending;
     _Atomic uint32_t state; /* the futex */
 };
@@ -154,8 +156,10 @@ int cw_control_create(const struct cw_control_config *config, struct cw_control 
     }
     made->config = *config;
     pthread_mutex_init(&made->calls, NULL);
-    int failed = cw_thread_start(&made->thread, config->has_core ? config->core : -1, false,
-                                 config->has_core ? control_spin : control_run, made);
+    made->has_thread = !cw_virtual_is_on();
+    int failed = made->has_thread ? cw_thread_start(&made->thread, config->has_core ? config->core : -1, false,
+                                                    config->has_core ? control_spin : control_run, made)
+                                  : 0;
     if (failed != 0) {
         free(made);
         if (config->has_core) {
@@ -189,8 +193,10 @@ void cw_control_destroy(struct cw_control *control)
     }
     cw_control_quiet(control);
     atomic_store_explicit(&control->state, CONTROL_STOP, memory_order_release); /* pairs with is_stopped */
-    state_wake(control);
-    pthread_join(control->thread, NULL);
+    if (control->has_thread) {
+        state_wake(control);
+        pthread_join(control->thread, NULL);
+    }
     free(control);
 }
 

@@ -13,6 +13,7 @@
 
 #include "dataplane/base/machine.h"
 #include "dataplane/base/process.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/status.h"
 
 static int boot_read(char boot[CW_MACHINE_BOOT_BYTES], const struct job_report *report)
@@ -87,6 +88,10 @@ static int machines_compare(const void *one, const void *other)
 int job_crowding_find(struct cw_job *job, const struct job_report *report)
 {
     uint32_t ranks = job->info.size;
+    job->crowding = 1;
+    if (cw_virtual_is_on()) {
+        return CW_OK; /* each rank has a simulated core */
+    }
     struct place_of *places = calloc(ranks, sizeof(*places));
     if (places == NULL) {
         return FAIL(report, CW_ERROR_MEMORY, "no memory for the job");
@@ -95,7 +100,6 @@ int job_crowding_find(struct cw_job *job, const struct job_report *report)
         places[rank] = (struct place_of){.machine = job->machines[rank], .cores = job->cores[rank]};
     }
     qsort(places, ranks, sizeof(*places), machines_compare);
-    job->crowding = 1;
     for (uint32_t first = 0, next; first < ranks; first = next) {
         for (next = first; next < ranks && places[next].machine == places[first].machine; next++) {
         }

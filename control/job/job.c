@@ -11,6 +11,7 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/port.h"
 #include "dataplane/rdma/rdma.h"
 #include "dataplane/status.h"
@@ -235,11 +236,12 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
         status = cw_job_key_take(job->key, &has_key, report->text, report->bytes);
         job->has_key = has_key != 0;
     }
-    if (status == CW_OK && emulated >= 0) {
+    bool is_simulated = cw_wire_is_simulated();
+    if (status == CW_OK && emulated >= 0 && !is_simulated) {
         status = job_dedicate(job, true, report);
     }
     if (status == CW_OK && emulated >= 0) {
-        struct cw_wire_request request = {.own = NULL, .may_seal = true};
+        struct cw_wire_request request = {.own = NULL, .may_seal = !is_simulated || cw_wire_may_seal()};
         status = wire_open(job, &request, config, report);
     } else if (status == CW_OK && job->info.size > 1) {
         const char *node;
@@ -292,7 +294,7 @@ static int key_get(struct cw_job *job, const struct job_report *report)
 
 static int fence(struct cw_job *job, const struct job_report *report)
 {
-    int status = cw_bootstrap_fence(job->bootstrap);
+    int status = cw_virtual_is_on() ? job_fence_early(job) : cw_bootstrap_fence(job->bootstrap);
     return status == CW_OK
                ? CW_OK
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
@@ -438,8 +440,9 @@ void cw_job_close(struct cw_job *job)
     }
     cw_control_quiet(job->control);
     cw_groups_destroy(job->groups);
-    cw_bootstrap_fence(job->bootstrap); /* nobody reads our memory any more; if the launcher is gone, so are they */
-    cw_control_destroy(job->control);   /* others may have wanted acknowledgements until then */
+    /* nobody reads our memory any more; if the launcher is gone, so are they */
+    (void)(cw_virtual_is_on() ? job_fence_early(job) : cw_bootstrap_fence(job->bootstrap));
+    cw_control_destroy(job->control); /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
     cw_wire_quiet(&job->wire);
     if (job->has_devices) {

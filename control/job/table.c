@@ -11,6 +11,7 @@
 
 #include "control/job/private.h"
 #include "dataplane/base/thread.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/loop/loop.h"
 #include "dataplane/status.h"
 
@@ -85,9 +86,37 @@ static bool waiter_is_over(void *argument)
     return atomic_load_explicit(&waiter->is_over, memory_order_acquire);
 }
 
+static void gathered(void *context)
+{
+    struct cw_job *job = context;
+    cw_paths_wake(job->paths);
+}
+
+/* In virtual time all ranks gather first, so that the launcher's answer takes none. */
+static int fence_virtual(struct cw_job *job, bool takes)
+{
+    uint32_t before = cw_virtual_gathered();
+    const struct cw_port_alarm alarm = {.word = {.at = &cw_virtual_page->gathered, .value = before}, .descriptor = -1};
+    cw_virtual_gather(takes ? gathered : NULL, job);
+    while (cw_virtual_gathered() == before) {
+        if (!takes) {
+            cw_loop_rest(job->wire.loop, WAIT_NS, &alarm);
+        } else if (cw_job_poll(job) == 0) {
+            cw_paths_wait(job->paths, WAIT_NS, NULL, NULL);
+        }
+    }
+    cw_virtual_outside_begin();
+    int status = cw_bootstrap_fence(job->bootstrap);
+    cw_virtual_outside_end();
+    return status;
+}
+
 /* `takes`: what comes meanwhile; else it stays with the endpoint, which answers its peers all the same. */
 static int fence_wait(struct cw_job *job, bool takes)
 {
+    if (cw_virtual_is_on()) {
+        return fence_virtual(job, takes);
+    }
     struct waiter waiter = {.job = job};
     pthread_t thread;
     if (cw_thread_start(&thread, -1, false, waiter_run, &waiter) != 0) { /* signals are the program's threads' */

@@ -1,6 +1,7 @@
 #include "control/job/wire_private.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "control/lease/lease.h"
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 
@@ -30,7 +32,9 @@ static int emulation_read(uint32_t size, struct wire_emulation *emulation, char 
     if (text == NULL || text[0] == 0) {
         return CW_OK;
     }
-    bool memif = sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) == 2;
+    emulation->is_simulated = sscanf(text, "%u,simulated,%u,%" SCNu64 ",%199s", &emulation->hosts,
+                                     &emulation->mtu_bytes, &emulation->rate_bps, emulation->socket) == 4;
+    bool memif = emulation->is_simulated || sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) == 2;
     bool veth = !memif &&
                 sscanf(text, "%u,veth,%15[a-z_],%u", &emulation->hosts, emulation->driver, &emulation->mtu_bytes) == 3;
     if ((!memif && !veth) || emulation->hosts < 1) {
@@ -40,9 +44,10 @@ static int emulation_read(uint32_t size, struct wire_emulation *emulation, char 
             "`causeway run --emulate` set it",
             text);
     }
-    if (size > CW_EMULATED_RANKS_MAX) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "%u ranks on emulated hosts; %d are possible", size,
-                             CW_EMULATED_RANKS_MAX);
+    uint32_t ranks_max = emulation->is_simulated ? CW_VIRTUAL_RANKS_MAX : CW_EMULATED_RANKS_MAX;
+    if (size > ranks_max) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "%u ranks on emulated hosts; %u are possible", size,
+                             ranks_max);
     }
     return CW_OK;
 }
@@ -57,13 +62,20 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
     return status;
 }
 
+bool cw_wire_is_simulated(void)
+{
+    const char *text = getenv("CAUSEWAY_EMULATE");
+    return text != NULL && strstr(text, ",simulated,") != NULL;
+}
+
 static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
 
 /* A UDP port each: relays, and measuring by them, are for jobs of several clusters. */
 static uint32_t streams_wanted(bool is_emulated)
 {
     const char *topology = getenv("CAUSEWAY_TOPOLOGY");
-    return is_emulated || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
+    bool may_have_clusters = is_emulated && !cw_wire_is_simulated(); /* measured by the ranks */
+    return may_have_clusters || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
 }
 
 bool cw_wire_may_seal(void)
@@ -99,7 +111,9 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     config->failure_timeout_ns = wire->failure_timeout_ns;
     config->is_excused = request->is_excused;
     config->excuse_context = request->excuse_context;
-    if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
+    if (cw_virtual_is_on()) {
+        cw_virtual_random(&config->seed, sizeof(config->seed));
+    } else if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
     if (!integrity_read(&config->end_to_end, error, error_bytes)) {
@@ -188,6 +202,7 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
     struct cw_loop_config loop;
     cw_loop_config_init(&loop);
     loop.fallback = CW_FALLBACK_CALLER; /* the control thread */
+    loop.yield_ns = cw_virtual_is_on() ? 0 : loop.yield_ns;
     loop.stands_by = request->dedicated->count > 0;
     int status = endpoint_config(request, wire, &config, error, error_bytes);
     if (status != CW_OK) {
@@ -234,7 +249,8 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
             "digits, the same on all ranks");
     }
     if (status == CW_OK && request->own == NULL) {
-        status = wire_port_open(request->rank, &emulation, wire, error, error_bytes);
+        status = emulation.is_simulated ? wire_simulated_open(request->rank, &emulation, wire, error, error_bytes)
+                                        : wire_port_open(request->rank, &emulation, wire, error, error_bytes);
     } else if (status == CW_OK) {
         status = request->way == CW_WAY_UDP ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
                  : request->way == CW_WAY_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
@@ -283,6 +299,7 @@ void cw_wire_quiet(struct cw_wire *wire)
     if (wire->port != NULL && wire->lease == NULL) {
         cw_port_close(wire->port);
     }
+    cw_virtual_leave();
     *wire = (struct cw_wire){
         .reservation = reservation, .lease = wire->lease, .port = wire->lease != NULL ? wire->port : NULL};
 }

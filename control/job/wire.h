@@ -93,6 +93,9 @@ struct cw_wire {
  * `error`. */
 int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t error_bytes);
 
+/* Whether the ranks run on a simulated network, in virtual time (`causeway run --simulate`). */
+bool cw_wire_is_simulated(void);
+
 struct cw_wire_request {
     uint32_t rank;
     uint32_t size;

@@ -10,10 +10,16 @@
 /* CAUSEWAY_EMULATE, read. */
 struct wire_emulation {
     uint32_t hosts;   /* 0: none */
-    char socket[200]; /* of the switch; "": veth */
+    char socket[200]; /* of the switch or the simulator; "": veth */
     char driver[16];  /* with veth: "af_packet" */
     uint32_t mtu_bytes;
+    bool is_simulated;
+    uint64_t rate_bps; /* of a simulated host's link */
 };
+
+/* The port on the network of a simulator, as wire_port_open. Joins the simulation. */
+int wire_simulated_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
+                        size_t error_bytes);
 
 /* Opens the rank's port and waits for its link; sets wire->port and wire->address. Undone by cw_wire_close also after
  * failures. */

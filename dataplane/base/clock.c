@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+static const uint64_t *followed_ns; /* NULL: the kernel's clock */
+
 static uint64_t kernel_ns(void)
 {
     struct timespec time;
@@ -72,9 +74,18 @@ static bool rate_set(const struct cw_clock_base *base, struct cw_clock_base *nex
     return true;
 }
 
+void cw_clock_follow(const uint64_t *now_ns)
+{
+    followed_ns = now_ns;
+    cw_clock_base = (struct cw_clock_base){0}; /* no span: each read comes to cw_clock_rebase */
+}
+
 uint64_t cw_clock_rebase(void)
 {
     struct cw_clock_base *base = &cw_clock_base;
+    if (followed_ns != NULL) {
+        return *followed_ns;
+    }
     struct cw_clock_base next = {0};
     uint64_t said_ns = base->ns + (base->span * base->scale >> 32); /* at most */
     if (!counter_is_steady() || !read_pair(&next.ticks, &next.ns)) {
@@ -93,9 +104,14 @@ uint64_t cw_clock_rebase(void)
 
 #else
 
+void cw_clock_follow(const uint64_t *now_ns)
+{
+    followed_ns = now_ns;
+}
+
 uint64_t cw_clock_ns(void)
 {
-    return kernel_ns();
+    return followed_ns != NULL ? *followed_ns : kernel_ns();
 }
 
 #endif

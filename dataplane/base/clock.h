@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* From now on the clock of this process is `now_ns` (base/virtual.h), which stays valid. Before the process has other
+ * threads that read the clock. */
+void cw_clock_follow(const uint64_t *now_ns);
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 

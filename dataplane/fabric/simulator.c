@@ -247,6 +247,12 @@ bool cw_simulator_step(struct cw_simulator *simulator)
     return next != NULL;
 }
 
+uint64_t cw_simulator_next(struct cw_simulator *simulator)
+{
+    const struct cw_heap *next = heap_next(simulator);
+    return next != NULL ? next->entries[0].time_ns : CW_SIMULATOR_NEVER;
+}
+
 void cw_simulator_run_until(struct cw_simulator *simulator, uint64_t time_ns)
 {
     struct cw_heap *next;

@@ -202,6 +202,9 @@ uint64_t cw_simulator_now(const struct cw_simulator *simulator);
 /* The next event; false: there is none, and time stands still. */
 bool cw_simulator_step(struct cw_simulator *simulator);
 
+/* The time of the next event, CW_SIMULATOR_NEVER: there is none. */
+uint64_t cw_simulator_next(struct cw_simulator *simulator);
+
 /* All events up to and including `time_ns`, which is then the time. */
 void cw_simulator_run_until(struct cw_simulator *simulator, uint64_t time_ns);
 

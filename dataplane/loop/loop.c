@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/endpoint/turn.h"
 #include "dataplane/staging/stage.h"
 
 enum {
     SKIP_MAX = 4,       /* idle turns that look for packets only */
     SPINS_A_CLOCK = 64, /* looks of a spinning waiter between two at the clock */
-    BUSY_MIN = 8,       /* packets and the like in a turn whose duration says something */
+    TURN_VIRTUAL_NS = 100,
+    BUSY_MIN = 8, /* packets and the like in a turn whose duration says something */
 };
 
 void cw_loop_config_init(struct cw_loop_config *config)
@@ -155,8 +157,11 @@ void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standin
         wake_ns > now_ns && atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0 &&
         !cw_endpoint_arm(loop->endpoint)) {
         uint64_t sleep_ns = wake_ns - now_ns;
-        cw_port_sleep_alarm(loop->port, sleep_ns < LOOP_SLEEP_MAX_NS ? sleep_ns : LOOP_SLEEP_MAX_NS, alarm);
+        bool is_short = sleep_ns < LOOP_SLEEP_MAX_NS || cw_virtual_is_on();
+        cw_port_sleep_alarm(loop->port, is_short ? sleep_ns : LOOP_SLEEP_MAX_NS, alarm);
         loop->counters.sleeps++;
+    } else if (cw_virtual_is_on()) {
+        cw_virtual_spend(TURN_VIRTUAL_NS); /* so that what is due now is over some time */
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
@@ -275,6 +280,18 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
         } else {
             sleep_for_events(loop, until_ns, alarm);
         }
+    }
+}
+
+void cw_loop_rest(struct cw_loop *loop, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
+{
+    uint64_t now_ns = cw_clock_ns();
+    if (cw_token_take(&loop->token)) {
+        if (cw_loop_turn(loop) == 0) {
+            cw_loop_sleep_on_port(loop, now_ns + timeout_ns, false, alarm);
+            (void)cw_loop_turn(loop);
+        }
+        cw_loop_give(loop);
     }
 }
 

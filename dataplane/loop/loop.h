@@ -109,6 +109,9 @@ uint32_t cw_loop_wait(struct cw_loop *loop, struct cw_event *events, uint32_t co
 /* The same, and returns when the alarm goes off (NULL: none), if it has not by then, however few events there are. */
 uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
                             const struct cw_port_alarm *alarm);
+/* Turns the loop and sleeps for at most `timeout_ns`, until packets come or the alarm goes off; events stay where they
+ * are. For a loop in CW_LOOP_INLINE mode. */
+void cw_loop_rest(struct cw_loop *loop, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
 /* Whether an alarm needs its descriptor here. */
 bool cw_loop_needs_descriptor(const struct cw_loop *loop);
 

@@ -164,7 +164,7 @@ const char *cw_paths_failure(const struct cw_paths *paths);
 /* Memory that one other rank may reach. */
 struct cw_registration {
     uint64_t token;
-    uint64_t address; /* on the own host; the token alone will do for others, and is the same for all of them */
+    uint64_t address; /* for a rank of the own host; 0 for others, which use the token, the same for all of them */
 };
 
 /* Lets `rank` get from (CW_REGION_READ) or put into (CW_REGION_WRITE) this memory; send it the registration. CW_OK;

@@ -265,7 +265,7 @@ int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, cons
 int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
                       struct cw_registration *registration)
 {
-    *registration = (struct cw_registration){.address = (uint64_t)(uintptr_t)base};
+    *registration = (struct cw_registration){.token = 0};
     if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
         return path_wire_register(paths, base, bytes, rights, &registration->token);
     }
@@ -273,6 +273,7 @@ int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_
     if (status != CW_OK) {
         return status;
     }
+    registration->address = (uint64_t)(uintptr_t)base;
     /* by a token, since we do not know whether the other one may copy: that we may says nothing of it */
     status = path_stream_register(paths, rank, base, bytes, rights, &registration->token);
     return paths->peers[rank].reads && (status == CW_ERROR_LIMIT || status == CW_ERROR_MEMORY) ? CW_OK : status;

@@ -50,6 +50,7 @@ struct cw_cable_config {
     uint32_t frames; /* in each direction, a power of two up to CW_CABLE_FRAMES_MAX; 0: the default, fewer long ones */
     bool reports;    /* the server has switches told of groups (struct cw_port_info) */
     uint32_t medium; /* of the server's NIC (the same); a cable keeps payloads */
+    const char *driver; /* of struct cw_port_info; NULL: "node" */
 };
 
 /* A port without a server: sent frames wait in its ring. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY,

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -113,6 +115,9 @@ static uint32_t cable_transmit(struct cw_port *base, struct cw_transmit *packets
 {
     struct cable_port *port = cable_of(base);
     struct cable_shared *shared = port->shared;
+    if (cw_virtual_is_on()) {
+        cw_virtual_send();
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = port->out_written++ & port->mask;
         port->sent[slot] = place_of(port, &packets[i]);
@@ -351,8 +356,7 @@ int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port,
                                                   .wait = CW_PORT_WAIT_DOORBELL,
                                                   .alarms = true,
                                                   .reports = config->reports,
-                                                  .medium = config->medium,
-                                                  .driver = "node"}},
+                                                  .medium = config->medium}},
                                 .buffer_bytes = cable_buffer_bytes(config->mtu_bytes),
                                 .memory = -1,
                                 .bell = -1,
@@ -360,6 +364,8 @@ int cw_cable_create(const struct cw_cable_config *config, struct cw_port **port,
                                 .sent = calloc(frames, sizeof(uint32_t)),
                                 .filled = calloc(frames, sizeof(uint32_t))};
     memcpy(made->port.info.mac, config->mac, sizeof(made->port.info.mac));
+    snprintf(made->port.info.driver, sizeof(made->port.info.driver), "%s",
+             config->driver != NULL ? config->driver : "node");
     int failed = made->free == NULL || made->sent == NULL || made->filled == NULL
                      ? ENOMEM
                      : memory_make(made, cable_layout(frames, made->buffer_bytes).bytes);

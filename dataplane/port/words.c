@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dataplane/base/virtual.h"
+
 #if defined(SYS_futex_waitv) && defined(FUTEX_32)
 static struct futex_waitv waiter_of(const struct cw_word *word)
 {
@@ -40,6 +42,12 @@ static bool wait_both(const struct cw_word *one, const struct cw_word *other, ui
 
 void cw_words_wait(const struct cw_word *one, const struct cw_word *other, uint64_t timeout_ns)
 {
+    if (cw_virtual_is_on()) {
+        if (!cw_word_has_changed(one) && (other->at == NULL || !cw_word_has_changed(other))) {
+            cw_virtual_wait(timeout_ns);
+        }
+        return;
+    }
     if (other->at != NULL) {
         if (cw_word_has_changed(other) || wait_both(one, other, timeout_ns)) {
             return;

@@ -1,6 +1,7 @@
 #include "dataplane/shm/inbox.h"
 
 #include "dataplane/base/process.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -121,7 +122,8 @@ int cw_inbox_create(uint32_t senders_max, uint64_t nonce, struct cw_inbox **inbo
     made->shared->senders_max = senders_max;
     made->shared->ring_bytes = CW_INBOX_RING_BYTES;
     made->shared->rings_offset = made->header_bytes;
-    made->can_barrier = barrier_register();
+    made->shared->virtual_rank = cw_virtual_is_on() ? cw_virtual_page->rank : UINT32_MAX;
+    made->can_barrier = !cw_virtual_is_on() && barrier_register();
     made->interval_ns = CW_INBOX_RARELY_NS;
     atomic_init(&made->shared->senders_fence, !made->can_barrier);
     made->shared->magic = INBOX_MAGIC;
@@ -293,6 +295,10 @@ void cw_inbox_wake(struct cw_inbox_shared *shared, int bell)
     }
     /* pairs with the acquire in cw_word_has_changed */
     atomic_fetch_add_explicit(&shared->rung, 1, memory_order_release);
+    if (shared->virtual_rank != UINT32_MAX) {
+        cw_virtual_wake(shared->virtual_rank);
+        return;
+    }
     syscall(SYS_futex, &shared->rung, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     if (bell >= 0) {
         ssize_t written = write(bell, "", 1);

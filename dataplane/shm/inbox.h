@@ -32,7 +32,7 @@
 #include "dataplane/shm/ring.h"
 
 enum {
-    CW_INBOX_VERSION = 3,
+    CW_INBOX_VERSION = 4,
     CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
     /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep);
@@ -115,6 +115,7 @@ struct cw_inbox_shared {
     uint64_t rings_offset; /* of the first ring in the file */
     int32_t bell; /* the owner's descriptor of a pipe, into which who wakes it writes; -1: it sleeps on `rung` alone */
     _Atomic uint32_t senders_fence;
+    uint32_t virtual_rank; /* of the owner, whom cw_virtual_wake wakes, too; UINT32_MAX: it runs in real time */
     /* read by senders after each record, written when the owner goes to sleep */
     _Alignas(CW_RING_LINE) _Atomic uint32_t asleep;
     _Atomic uint32_t rung; /* how often the owner was woken: what it sleeps on */

@@ -8,6 +8,7 @@
 #include "control/job/dedicate.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
+#include "dataplane/base/virtual.h"
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
@@ -32,6 +33,7 @@
 #include "mpi/runtime/explain.h"
 #include "mpi/runtime/lock.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/runtime/virtual.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
@@ -248,6 +250,12 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no level of thread support", required);
     }
     int code = job_start();
+    if (cw_virtual_is_on()) {
+        cw_virtual_sleep_by(mpi_virtual_sleep);
+    }
+    if (cw_virtual_is_on() && required == MPI_THREAD_MULTIPLE) {
+        required = MPI_THREAD_SERIALIZED; /* one thread of a rank runs at a time (MPI 5.0, 11.6.2: it may be less) */
+    }
     if (code == MPI_SUCCESS) {
         code = mpi_outbox_start(mpi_process.size);
     }

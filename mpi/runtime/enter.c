@@ -6,6 +6,7 @@
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
+#include "mpi/runtime/virtual.h"
 #include "mpi/state/process.h"
 
 static _Thread_local const char *call_name = "MPI";
@@ -29,6 +30,9 @@ void mpi_enter_anytime(const char *call)
     atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
     atomic_store_explicit(&mpi_activity.calls, atomic_load_explicit(&mpi_activity.calls, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+    if (cw_virtual_is_on() && atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed) == 1) {
+        mpi_virtual_enter();
+    }
 }
 
 void mpi_leave(void)

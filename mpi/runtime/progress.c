@@ -11,6 +11,7 @@
 #include "dataplane/base/process.h"
 #include "dataplane/base/yield_policy.h"
 #include "mpi/runtime/lock.h"
+#include "mpi/runtime/virtual.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
 
@@ -19,7 +20,8 @@ enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, SPINS_TO_PAUSE = 16, YIELDS = 20
 #define MOVE_INTERVAL_NS 20000000ull
 #define YIELD_NS         1000000ull
 #define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
-#define ASK_AGAIN_NS     5000ull      /* from call to call of a program that does nothing in between */
+#define SLEEP_VIRTUAL_NS 1000000000ull
+#define ASK_AGAIN_NS     5000ull /* from call to call of a program that does nothing in between */
 #define ASK_SLEEP_NS     200000ull
 #define BLIND_SLEEP_NS   500000ull
 #define NAP_US           100 /* between looks of one of several threads: they cannot all sleep on the inbox */
@@ -111,7 +113,8 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
-    uint64_t sleep_ns = compare_ns > before_ns && compare_ns - before_ns < SLEEP_NS ? compare_ns - before_ns : SLEEP_NS;
+    uint64_t sleep_ns = cw_virtual_is_on() ? SLEEP_VIRTUAL_NS : SLEEP_NS;
+    sleep_ns = compare_ns > before_ns && compare_ns - before_ns < sleep_ns ? compare_ns - before_ns : sleep_ns;
     bool is_blind = mpi_progress_is_blind || cw_job_is_busy(mpi_process.job);
     sleep_ns = is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
     cw_paths_wait(mpi_process.paths, sleep_ns, wait->doze != NULL ? wait->is_over : NULL, wait->context);
@@ -183,6 +186,12 @@ void mpi_progress_ask(void)
     if (mpi_waiting_is_asked()) {
         mpi_waiting_answer_asking();
     }
+    if (cw_virtual_is_on()) {
+        if (mpi_progress() == 0) {
+            mpi_virtual_poll();
+        }
+        return;
+    }
     if (mpi_progress() > 0 || mpi_process.spin_rounds > 0 || mpi_lock_is_shared()) {
         in_a_row = 0;
         return;
@@ -213,6 +222,14 @@ void mpi_progress_wait(const struct mpi_wait *wait)
         if (done > 0) {
             spins = yields = 0;
             idle_since_ns = 0;
+            continue;
+        }
+        if (cw_virtual_is_on()) {
+            wait_note(&waiting, wait, cw_clock_ns());
+            mpi_virtual_look();
+            cw_virtual_page->needs_others = 1;
+            wait_asleep(wait, waiting.compare_ns);
+            cw_virtual_page->needs_others = 0;
             continue;
         }
         if (++spins < mpi_process.spin_rounds) {
@@ -247,6 +264,9 @@ void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void 
 
 uint32_t mpi_progress_spin_rounds(uint32_t busy_here)
 {
+    if (cw_virtual_is_on()) {
+        return 0;
+    }
     struct cw_process_cores cores = cw_process_cores();
     /* as at the other ranks of the machine, mostly */
     uint32_t taken = busy_here * cw_job_dedicated(mpi_process.job)->count;

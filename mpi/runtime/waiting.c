@@ -8,6 +8,7 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/base/virtual.h"
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"
@@ -109,6 +110,7 @@ static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t n
     if ((asked & ASKED_BY_ALARM) != 0) {
         atomic_store_explicit(&spoken_ns, now_ns, memory_order_relaxed);
         line_print(answer);
+        mpi_process.has_notified_launcher |= cw_virtual_is_on(); /* from now on the simulator sees what moves */
     }
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
         answer->moved = cw_job_moved(mpi_process.job) - mpi_process.questions_taken;
@@ -261,6 +263,19 @@ void mpi_waiting_answer_asking(void)
         mpi_waiting_answer(); /* several threads: those who wait let go of the lock */
     } else {
         absence_answer(true);
+    }
+}
+
+void mpi_waiting_look(void)
+{
+    if (watch == NULL || cw_watch_alarms(watch) == alarms_seen) {
+        return;
+    }
+    uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
+    alarms_seen = cw_watch_alarms(watch);
+    if (spoken == 0 || cw_clock_ns() - spoken > NS_PER_SECOND) {
+        atomic_fetch_or_explicit(&mpi_waiting_asked, ASKED_BY_ALARM, memory_order_relaxed);
+        mpi_waiting_answer_asking();
     }
 }
 

@@ -72,6 +72,9 @@ void mpi_waiting_answer(void);
 /* The same by who does not wait: a call that asks, or the control thread where no thread of the program is inside. */
 void mpi_waiting_answer_asking(void);
 
+/* In virtual time, where there is no control thread: looks for an alarm of another rank, and answers it. */
+void mpi_waiting_look(void);
+
 /* Control thread, twice a second: looks for questions, and sees that they are answered. */
 void mpi_waiting_heartbeat(void);
 

@@ -1,0 +1,246 @@
+#include "apps/simulate/simulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/cli/cli.h"
+#include "control/settings/settings.h"
+#include "control/settings/units.h"
+#include "control/topology/topology.h"
+#include "dataplane/base/random.h"
+#include "dataplane/limits.h"
+#include "dataplane/port/error_text.h"
+#include "dataplane/status.h"
+
+/* A host's link, if the text says nothing of it: 100 Gb/s, 2 us from host to host. */
+#define RATE_BPS   100000000000ull
+#define DELAY_NS   2000
+#define BUFFER     (1 << 20)
+#define POLL_NS    100
+#define MEMORY_NS  300
+#define MEMORY_BPS 80000000000ull
+
+/* Faults that are drawn. */
+#define SHARE_MAX             0.02
+#define FAULT_BEGIN_MAX_NS    20000000
+#define FAULT_DURATION_MAX_NS 2000000000
+#define FAULT_STREAM          (1 << 21)
+
+#define POSSIBLE                                                                                                     \
+    "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "      \
+    "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or "  \
+    "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST@TIME+TIME, stop=HOST@TIME+TIME, " \
+    "faults=random; pcap=FILE"
+
+static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_t *count)
+{
+    return app_parse_count(text, count) && *count >= least && *count <= most;
+}
+
+/* "3@10ms+5ms" */
+static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind kind, char *text)
+{
+    char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
+    uint64_t host, begin_ns, duration_ns;
+    if (plus == NULL || config->fault_count == SIMULATE_FAULTS_MAX) {
+        return false;
+    }
+    *at++ = *plus++ = '\0';
+    if (!app_parse_count(text, &host) || host >= config->hosts || !cw_units_duration(at, &begin_ns) ||
+        !cw_units_duration(plus, &duration_ns)) {
+        return false;
+    }
+    config->faults[config->fault_count++] = (struct simulate_fault){
+        .kind = kind, .host = (uint32_t)host, .begin_ns = begin_ns, .end_ns = begin_ns + duration_ns};
+    return true;
+}
+
+static bool multicast_parse(const char *text, enum cw_simulator_multicast *multicast)
+{
+    static const char *const names[] = {
+        [CW_SIMULATOR_SNOOPS] = "snoop", [CW_SIMULATOR_FLOODS] = "flood", [CW_SIMULATOR_DROPS] = "drop"};
+    for (int i = CW_SIMULATOR_SNOOPS; i <= CW_SIMULATOR_DROPS; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *multicast = (enum cw_simulator_multicast)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* cpu=0, cpu=0.5: a factor; cpu=1us: the time of each call. */
+static bool cpu_parse(const char *text, struct simulate_config *config)
+{
+    char *end;
+    double factor = strtod(text, &end);
+    if (end != text && *end == '\0') {
+        config->cpu = factor;
+        return factor >= 0 && factor <= 1000;
+    }
+    config->cpu = 0;
+    return cw_units_duration(text, &config->call_ns);
+}
+
+static bool topology_parse(const char *text, struct simulate_config *config)
+{
+    char folder[SIMULATE_PATH_BYTES] = "";
+    bool is_whole = text[0] == '/' || getcwd(folder, sizeof(folder)) != NULL; /* ranks may run elsewhere */
+    int length =
+        snprintf(config->topology, sizeof(config->topology), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", text);
+    return is_whole && text[0] != '\0' && length < (int)sizeof(config->topology);
+}
+
+static bool word_parse(const char *name, char *value, struct simulate_config *config)
+{
+    const struct {
+        const char *name;
+        double *share;
+    } shares[] = {
+        {"loss", &config->link.loss},
+        {"corrupt", &config->link.corrupt},
+        {"duplicate", &config->link.duplicate},
+        {"reorder", &config->link.reorder},
+    };
+    const struct {
+        const char *name;
+        uint64_t *number;
+        bool (*parse)(const char *text, uint64_t *number);
+    } numbers[] = {
+        {"rate", &config->link.rate_bps, cw_units_rate},   {"delay", &config->link.delay_ns, cw_units_duration},
+        {"buffer", &config->buffer_bytes, cw_units_bytes}, {"seed", &config->seed, app_parse_count},
+        {"poll", &config->poll_ns, cw_units_duration},     {"memory", &config->memory_latency_ns, cw_units_duration},
+        {"copy", &config->memory_rate_bps, cw_units_rate},
+    };
+    uint64_t count;
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        if (strcmp(name, shares[i].name) == 0) {
+            return cw_units_percent(value, shares[i].share);
+        }
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (strcmp(name, numbers[i].name) == 0) {
+            return numbers[i].parse(value, numbers[i].number);
+        }
+    }
+    if (strcmp(name, "mtu") == 0 && count_parse(value, CW_PORT_MTU_MIN, CW_PORT_MTU_ETHERNET_MAX, &count)) {
+        config->mtu_bytes = (uint32_t)count;
+        return true;
+    }
+    if (strcmp(name, "hosts") == 0 && count_parse(value, 1, config->ranks, &count)) {
+        config->hosts = (uint32_t)count;
+        return true;
+    }
+    return strcmp(name, "multicast") == 0  ? multicast_parse(value, &config->multicast)
+           : strcmp(name, "cpu") == 0      ? cpu_parse(value, config)
+           : strcmp(name, "topology") == 0 ? topology_parse(value, config)
+           : strcmp(name, "pcap") == 0     ? snprintf(config->capture, sizeof(config->capture), "%s", value) > 0
+           : strcmp(name, "faults") == 0   ? (config->is_random = strcmp(value, "random") == 0)
+           : strcmp(name, "down") == 0     ? fault_parse(config, SIMULATE_LINK_DOWN, value)
+           : strcmp(name, "stop") == 0     ? fault_parse(config, SIMULATE_STOP, value)
+                                           : false;
+}
+
+bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
+                           size_t error_bytes)
+{
+    char copy[SIMULATE_PATH_BYTES + 1024];
+    const char *origin;
+    char *rest = NULL;
+    *config = (struct simulate_config){
+        .ranks = ranks,
+        .hosts = ranks,
+        .mtu_bytes = 1500,
+        .link = {.rate_bps = RATE_BPS,
+                 .delay_ns = DELAY_NS,
+                 .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
+                 .reorder_delay_max_ns = 20000},
+        .buffer_bytes = BUFFER,
+        .seed = 1,
+        .cpu = 1,
+        .poll_ns = POLL_NS,
+        .memory_latency_ns = MEMORY_NS,
+        .memory_rate_bps = MEMORY_BPS,
+    };
+    (void)cw_settings_watchdog(&config->patience_ns, &origin); /* the ranks report a value that is wrong */
+    if (ranks > CW_VIRTUAL_RANKS_MAX || strlen(text) >= sizeof(copy)) {
+        snprintf(error, error_bytes, "%u ranks; %d are possible", ranks, CW_VIRTUAL_RANKS_MAX);
+        return false;
+    }
+    strcpy(copy, text);
+    for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        char shown[64], *value = strchr(word, '=');
+        snprintf(shown, sizeof(shown), "%s", word);
+        if (value != NULL) {
+            *value++ = '\0';
+        }
+        if (value == NULL || !word_parse(word, value, config)) {
+            snprintf(error, error_bytes, "'%s': " POSSIBLE, shown);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Loss, corruption and the like on each link, links that go down, hosts that stop for a moment. All of it ends: the job is
+ * to end well. In one of 16 cases a host stops for ever, and the job is to fail with its name. */
+static void faults_draw(struct simulate_config *config)
+{
+    struct cw_random random;
+    double *shares[] = {&config->link.loss, &config->link.corrupt, &config->link.duplicate, &config->link.reorder};
+    cw_random_seed(&random, cw_random_derive(config->seed, FAULT_STREAM));
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        *shares[i] = cw_random_below(&random, 2) == 0 ? 0 : cw_random_fraction(&random) * SHARE_MAX;
+    }
+    config->multicast =
+        cw_random_below(&random, 4) == 0 ? (enum cw_simulator_multicast)cw_random_below(&random, 3) : config->multicast;
+    config->buffer_bytes =
+        cw_random_below(&random, 2) == 0 ? config->buffer_bytes : cw_random_between(&random, 64 << 10, 512 << 10);
+    uint64_t count = cw_random_below(&random, 4);
+    for (uint64_t i = 0; i < count && config->fault_count < SIMULATE_FAULTS_MAX; i++) {
+        uint64_t begin_ns = cw_random_below(&random, FAULT_BEGIN_MAX_NS);
+        config->faults[config->fault_count++] = (struct simulate_fault){
+            .kind = cw_random_below(&random, 2) == 0 ? SIMULATE_LINK_DOWN : SIMULATE_STOP,
+            .host = (uint32_t)cw_random_below(&random, config->hosts),
+            .begin_ns = begin_ns,
+            .end_ns = begin_ns + cw_random_below(&random, FAULT_DURATION_MAX_NS),
+        };
+    }
+    if (cw_random_below(&random, 16) == 0 && config->fault_count < SIMULATE_FAULTS_MAX) {
+        config->faults[config->fault_count++] = (struct simulate_fault){
+            .kind = SIMULATE_STOP,
+            .host = (uint32_t)cw_random_below(&random, config->hosts),
+            .begin_ns = cw_random_below(&random, FAULT_BEGIN_MAX_NS),
+            .end_ns = UINT64_MAX,
+        };
+    }
+}
+
+int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes)
+{
+    struct cw_topology *topology;
+    if (config->is_random) {
+        faults_draw(config);
+    }
+    if (config->topology[0] == '\0') {
+        return CW_OK;
+    }
+    int status = cw_topology_load(config->topology, &topology, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    config->hosts = cw_topology_host_count(topology);
+    const char *unknown = cw_topology_rate_unknown(topology);
+    if (unknown != NULL) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                               "%s: the link '%s' has no rate: write one in the place of \"found\"", config->topology,
+                               unknown);
+    } else if (config->ranks < config->hosts) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                               "%s has %u hosts, and the job %u ranks: each host has one at least (-n)",
+                               config->topology, config->hosts, config->ranks);
+    }
+    cw_topology_destroy(topology);
+    return status;
+}

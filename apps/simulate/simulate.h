@@ -1,0 +1,158 @@
+/* Simulate: the network and the virtual clock of `causeway run --simulate`.
+ *
+ * The simulator is a process of the launcher's. It has a listening socket before any rank starts. Each rank joins with the
+ * memory of its port (base/virtual.h, port/cable.h). When all have joined, virtual time begins at 0. Each rank is a node of
+ * the simulator of dataplane/fabric/, and a turn of that node is the time for which the rank's process runs. So the
+ * simulator alone decides who runs next, and the order of events does not depend on the machine.
+ *
+ *    config.c    the text behind --simulate
+ *    network.c   hosts, switches and links
+ *    ranks.c     processes: they join, run, leave, and end
+ *    world.c     virtual time, from the first event to the last; the report
+ *
+ * Invariants
+ *  - One rank runs at a time, except ranks that are outside (CW_VIRTUAL_OUTSIDE): virtual time stands still for these.
+ *  - With cpu=0 the same program, options and seed give the same packets at the same times: the digest shows it.
+ *
+ * Thread: one. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/base/virtual.h"
+#include "dataplane/fabric/simulator.h"
+#include "dataplane/port/cable.h"
+
+enum {
+    SIMULATE_PATH_BYTES = 4096,
+    SIMULATE_ERROR_BYTES = 512,
+    SIMULATE_FAULTS_MAX = 64,
+};
+
+enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP };
+
+/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`. */
+struct simulate_fault {
+    enum simulate_fault_kind kind;
+    uint32_t host;
+    uint64_t begin_ns;
+    uint64_t end_ns;
+};
+
+struct simulate_config {
+    uint32_t ranks;
+    uint32_t hosts;
+    char topology[SIMULATE_PATH_BYTES]; /* a file of clusters; "": one switch */
+    uint32_t mtu_bytes;
+    struct cw_link_config link; /* of each host, either direction; its delay is that from host to host */
+    uint64_t buffer_bytes;      /* of the switch, for each port */
+    enum cw_simulator_multicast multicast;
+    uint64_t seed;
+    double cpu;                 /* virtual time per CPU time; 0: computation takes none */
+    uint64_t call_ns;           /* of each MPI call */
+    uint64_t poll_ns;           /* of a call that looks without waiting */
+    uint64_t memory_latency_ns; /* between ranks of a host */
+    uint64_t memory_rate_bps;   /* of copies between them */
+    uint64_t patience_ns;       /* a job in which nothing has moved for so long is stuck; 0: never */
+    struct simulate_fault faults[SIMULATE_FAULTS_MAX];
+    uint32_t fault_count;
+    char capture[SIMULATE_PATH_BYTES]; /* a file for all packets; "": none */
+    bool is_random;                    /* faults are drawn from the seed, by simulate_config_complete */
+};
+
+/* ---- config.c ---- */
+
+/* Parses "hosts=16,rate=100Gbps,...". False: `error` has the wrong option and a list of all options. */
+bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
+                           size_t error_bytes);
+/* Hosts of the topology, which is loaded for this, and faults that are drawn. CW_OK, or what cw_topology_load returns. */
+int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes);
+
+/* ---- network.c ---- */
+
+/* Builds the network; node n is rank n. CW_OK, CW_ERROR_ARGUMENT (a topology that is not a tree), CW_ERROR_LIMIT,
+ * CW_ERROR_MEMORY, with a line in `error`. */
+int simulate_network_create(const struct simulate_config *config, struct cw_simulator **simulator, char *error,
+                            size_t error_bytes);
+
+/* ---- ranks.c ---- */
+
+struct simulate_world;
+
+enum simulate_rank_state {
+    SIMULATE_RANK_RUNS,    /* its process waits, and has a place in virtual time */
+    SIMULATE_RANK_OUTSIDE, /* it waits for the launcher */
+    SIMULATE_RANK_ENDED,   /* it has left, or its process has ended */
+};
+
+struct simulate_rank {
+    struct simulate_world *world;
+    uint32_t rank;
+    enum simulate_rank_state state;
+    int socket; /* readable when the process has ended */
+    struct cw_virtual_page *page;
+    struct cw_cable *cable;
+    struct cw_port *port; /* of its node */
+    uint32_t groups_version;
+    uint32_t group_count;
+    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    bool has_run;      /* its wake-ups and its wishes have not been handled yet */
+    bool is_awaited;   /* it gathers, and is counted in the world's gather_count */
+    bool is_released;  /* all have gathered, and it is not outside yet */
+    bool has_arrivals; /* frames in its memory that came since it was resumed */
+    bool is_woken;
+    uint64_t moved;
+};
+
+struct simulate_world {
+    const struct simulate_config *config;
+    struct cw_simulator *simulator;
+    struct simulate_rank *ranks;
+    uint8_t *pages;
+    int pages_memory; /* a memfd */
+    uint32_t outside_count;
+    uint32_t ended_count;
+    uint32_t gather_count;
+    uint32_t released_count;
+    uint64_t resume_count;
+    uint64_t overflow_count; /* frames for which a process had no room */
+    uint64_t moved;          /* the sum of the ranks' figures */
+    uint64_t moved_ns;
+    bool is_stuck;
+    uint64_t virtual_end_ns;
+    int signals; /* a signalfd of the signals that end the simulator */
+};
+
+/* Accepts all ranks at the listening socket. CW_OK; CW_ERROR_CLOSED: a signal came first; others with a line in `error`. */
+int simulate_ranks_accept(struct simulate_world *world, int listener, char *error, size_t error_bytes);
+/* Attaches the ranks to their nodes: virtual time may begin. */
+void simulate_ranks_start(struct simulate_world *world);
+/* Ends the wait of a rank now. */
+void simulate_rank_wake(struct simulate_rank *rank);
+/* Waits until all ranks that are outside have returned, and wakes them in the order of their numbers. False: a signal
+ * came. */
+bool simulate_ranks_return(struct simulate_world *world);
+/* Finds ranks whose processes have ended. */
+void simulate_ranks_watch(struct simulate_world *world);
+void simulate_ranks_close(struct simulate_world *world);
+
+/* ---- world.c ---- */
+
+/* Whether a signal has come that ends the simulator. */
+bool simulate_is_over(const struct simulate_world *world);
+
+/* ---- capture.c ---- */
+
+/* Writes each packet to a file, in the format of pcap with nanoseconds, as it arrives at a rank. CW_OK; CW_ERROR_SYSTEM: it
+ * cannot be written, with a line in `error`. */
+struct simulate_capture;
+int simulate_capture_open(const char *path, struct cw_simulator *simulator, struct simulate_capture **capture,
+                          char *error, size_t error_bytes);
+/* False: some packets could not be written; errno. NULL is allowed. */
+bool simulate_capture_close(struct simulate_capture *capture);
+
+/* Runs the simulation until the launcher ends it by SIGTERM; the exit code. `listener` is a listening socket
+ * (SOCK_SEQPACKET). */
+int simulate_serve(const struct simulate_config *config, int listener);

@@ -1,0 +1,209 @@
+#include "apps/simulate/simulate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "apps/cli/cli.h"
+#include "dataplane/base/clock.h"
+#include "dataplane/status.h"
+
+enum { STEPS_A_LOOK = 1024, IDLE_MS = 100 };
+#define PATIENCE_MORE_NS 5000000000ull /* the ranks report first which calls they wait in */
+
+bool simulate_is_over(const struct simulate_world *world)
+{
+    struct pollfd signal = {.fd = world->signals, .events = POLLIN};
+    return poll(&signal, 1, 0) > 0;
+}
+
+static bool world_create(struct simulate_world *world, const struct simulate_config *config, char *error,
+                         size_t error_bytes)
+{
+    size_t bytes = (size_t)config->ranks * CW_VIRTUAL_PAGE_BYTES;
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    *world = (struct simulate_world){.config = config, .signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)};
+    world->ranks = calloc(config->ranks, sizeof(*world->ranks));
+    world->pages_memory = memfd_create("causeway-virtual", MFD_CLOEXEC);
+    if (world->ranks == NULL || world->signals < 0 || world->pages_memory < 0 ||
+        ftruncate(world->pages_memory, (off_t)bytes) != 0) {
+        snprintf(error, error_bytes, "no memory for %u ranks: %s", config->ranks, strerror(errno));
+        return false;
+    }
+    world->pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, world->pages_memory, 0);
+    if (world->pages == MAP_FAILED) {
+        snprintf(error, error_bytes, "no memory for %u ranks: %s", config->ranks, strerror(errno));
+        return false;
+    }
+    for (uint32_t rank = 0; rank < config->ranks; rank++) {
+        world->ranks[rank] = (struct simulate_rank){.world = world, .rank = rank, .socket = -1};
+        world->ranks[rank].page = (void *)(world->pages + (size_t)rank * CW_VIRTUAL_PAGE_BYTES);
+    }
+    return simulate_network_create(config, &world->simulator, error, error_bytes) == CW_OK;
+}
+
+/* ---- faults ---- */
+
+struct fault_event {
+    struct simulate_world *world;
+    const struct simulate_fault *fault;
+    bool begins;
+};
+
+static void fault_run(void *context)
+{
+    const struct fault_event *event = context;
+    struct simulate_world *world = event->world;
+    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
+        if ((uint64_t)rank * world->config->hosts / world->config->ranks != event->fault->host) {
+            continue;
+        }
+        if (event->fault->kind == SIMULATE_LINK_DOWN) {
+            cw_simulator_partition(world->simulator, rank, event->begins);
+        } else if (event->begins) {
+            cw_simulator_stop(world->simulator, rank);
+        } else {
+            cw_simulator_resume(world->simulator, rank);
+        }
+    }
+}
+
+static void faults_schedule(struct simulate_world *world, struct fault_event events[2 * SIMULATE_FAULTS_MAX])
+{
+    for (uint32_t i = 0; i < world->config->fault_count; i++) {
+        const struct simulate_fault *fault = &world->config->faults[i];
+        for (uint32_t end = 0; end < 2; end++) {
+            struct fault_event *event = &events[2 * i + end];
+            *event = (struct fault_event){.world = world, .fault = fault, .begins = end == 0};
+            (void)cw_simulator_at(world->simulator, end == 0 ? fault->begin_ns : fault->end_ns, fault_run, event);
+        }
+    }
+}
+
+/* ---- time ---- */
+
+/* Whether nothing has moved for so long that nothing will: no rank computes or sleeps. */
+static bool is_stuck_by(struct simulate_world *world, uint64_t now_ns)
+{
+    uint64_t patience_ns = world->config->patience_ns;
+    bool is_stuck = patience_ns != 0 && now_ns - world->moved_ns > patience_ns + PATIENCE_MORE_NS;
+    for (uint32_t i = 0; i < world->config->ranks && is_stuck; i++) {
+        const struct simulate_rank *rank = &world->ranks[i];
+        is_stuck = rank->state == SIMULATE_RANK_ENDED || rank->page->needs_others != 0;
+        world->moved_ns = is_stuck ? world->moved_ns : now_ns;
+    }
+    return is_stuck;
+}
+
+static void stuck_note(struct simulate_world *world)
+{
+    world->is_stuck = true;
+    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
+        simulate_rank_wake(&world->ranks[rank]);
+    }
+}
+
+static void idle(const struct simulate_world *world)
+{
+    struct pollfd signal = {.fd = world->signals, .events = POLLIN};
+    (void)poll(&signal, 1, IDLE_MS);
+}
+
+/* One step of virtual time, or of a wait in real time. False: a signal came. */
+static bool world_step(struct simulate_world *world)
+{
+    struct cw_simulator *simulator = world->simulator;
+    uint64_t now_ns = cw_simulator_now(simulator), next_ns = cw_simulator_next(simulator);
+    if (world->outside_count > 0 && world->released_count == 0) {
+        return simulate_ranks_return(world);
+    }
+    if (world->ended_count == world->config->ranks) {
+        idle(world);
+        return true;
+    }
+    if (next_ns == CW_SIMULATOR_NEVER || (!world->is_stuck && is_stuck_by(world, now_ns))) {
+        if (world->is_stuck) {
+            idle(world); /* the ranks end the job */
+            simulate_ranks_watch(world);
+        } else {
+            stuck_note(world);
+        }
+        return true;
+    }
+    if (world->ended_count < world->config->ranks) {
+        world->virtual_end_ns = next_ns;
+    }
+    (void)cw_simulator_step(simulator);
+    return true;
+}
+
+static void report(const struct simulate_world *world, uint64_t real_ns)
+{
+    const struct cw_simulator_counters *counters = cw_simulator_counters(world->simulator);
+    uint64_t sent = 0, received = 0;
+    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
+        const struct cw_simulator_node_counters *node = cw_simulator_node_counters(world->simulator, rank);
+        sent += node->sent;
+        received += node->received;
+    }
+    fprintf(stderr,
+            "causeway run: simulated %.9f s: %" PRIu64 " packets sent, %" PRIu64 " received, digest %016" PRIx64
+            "; %" PRIu64 " events and %" PRIu64 " resumed ranks in %.2f s\n",
+            (double)world->virtual_end_ns / 1e9, sent, received, cw_simulator_hash(world->simulator),
+            counters->packet_events + counters->turns, world->resume_count, (double)real_ns / 1e9);
+    if (world->overflow_count > 0) {
+        fprintf(stderr, "causeway run: %" PRIu64 " packets found no room in the memory of a rank's port\n",
+                world->overflow_count);
+    }
+}
+
+int simulate_serve(const struct simulate_config *config, int listener)
+{
+    struct simulate_world world;
+    struct simulate_capture *capture = NULL;
+    struct fault_event *events = calloc(2 * SIMULATE_FAULTS_MAX, sizeof(*events));
+    char error[SIMULATE_ERROR_BYTES] = "";
+    bool made = events != NULL && world_create(&world, config, error, sizeof(error));
+    if (made && config->capture[0] != '\0') {
+        made = simulate_capture_open(config->capture, world.simulator, &capture, error, sizeof(error)) == CW_OK;
+    }
+    int status = made ? simulate_ranks_accept(&world, listener, error, sizeof(error)) : CW_ERROR_MEMORY;
+    if (status != CW_OK && status != CW_ERROR_CLOSED) {
+        app_error(error, "--simulate", NULL);
+        return APP_EXIT_MACHINE;
+    }
+    if (status == CW_OK) {
+        uint64_t start_ns = cw_clock_ns(), steps = 0;
+        faults_schedule(&world, events);
+        simulate_ranks_start(&world);
+        while (world_step(&world)) {
+            if (++steps % STEPS_A_LOOK == 0 || world.ended_count == config->ranks) {
+                if (simulate_is_over(&world)) {
+                    break;
+                }
+                simulate_ranks_watch(&world);
+            }
+        }
+        report(&world, cw_clock_ns() - start_ns);
+    }
+    if (!simulate_capture_close(capture)) {
+        app_error("packets could not be written", config->capture, strerror(errno));
+    }
+    simulate_ranks_close(&world);
+    cw_simulator_destroy(world.simulator);
+    free(world.ranks);
+    free(events);
+    return APP_EXIT_SUCCESS;
+}

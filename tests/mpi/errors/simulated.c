@@ -1,0 +1,111 @@
+/* Programs for simulate_usage.py: simulated MODE
+ *
+ *   exchange   all ranks exchange and verify data; rank 0 prints times in microseconds: a round trip of 8 bytes, and a
+ *              message of 1 MB
+ *   stuck      each rank waits for a message that is never sent
+ *   polls      the same, by MPI_Test
+ *   sleeps     rank r sleeps for 100 * r seconds, by each function of the C library in turn, before a barrier
+ *   watches    rank 0 waits for memory to change, without an MPI call
+ *   threads    prints the level of thread support */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mpi.h"
+
+enum { BYTES = 1000000, ROUNDS = 10 };
+
+static int rank, size;
+
+static void exchange(void)
+{
+    char *data = malloc(BYTES), *got = malloc(BYTES);
+    int last = size - 1, sum = 0;
+    double times[3] = {0, 0, 0};
+    for (int i = 0; i < BYTES; i++) {
+        data[i] = (char)(i * 7 + rank);
+    }
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int bytes = 8, at = 0; at < 2; bytes = BYTES, at++) {
+        double begin = MPI_Wtime();
+        for (int i = 0; i < ROUNDS && (rank == 0 || rank == last); i++) {
+            if (rank == 0) {
+                MPI_Send(data, bytes, MPI_CHAR, last, 1, MPI_COMM_WORLD);
+                MPI_Recv(got, 8, MPI_CHAR, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            } else {
+                MPI_Recv(got, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Send(data, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+            }
+        }
+        times[at] = (MPI_Wtime() - begin) / ROUNDS;
+    }
+    for (int i = 0; i < BYTES && rank == last && rank != 0; i++) {
+        if (got[i] != (char)(i * 7)) {
+            printf("byte %d is wrong\n", i);
+            exit(1);
+        }
+    }
+    if (rank == 0) {
+        printf("sum %d, round trip %.3f, message %.3f\n", sum, times[0] * 1e6, times[1] * 1e6);
+    }
+    free(data);
+    free(got);
+}
+
+static void sleeps(void)
+{
+    struct timespec begin, end, part = {.tv_sec = 100};
+    struct timeval before, after;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    gettimeofday(&before, NULL);
+    if (rank == 1) {
+        sleep(100);
+    } else if (rank == 2) {
+        usleep(200000000);
+    } else if (rank == 3) {
+        nanosleep(&part, NULL);
+        clock_nanosleep(CLOCK_REALTIME, 0, &part, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_sec += 100;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    gettimeofday(&after, NULL);
+    printf("rank %d: %ld s, %ld s, %.0f s\n", rank, (long)(end.tv_sec - begin.tv_sec),
+           (long)(after.tv_sec - before.tv_sec), MPI_Wtime());
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    int provided, number = 0, is_over = 0;
+    MPI_Request request;
+    MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(mode, "exchange") == 0) {
+        exchange();
+    } else if (strcmp(mode, "stuck") == 0) {
+        MPI_Recv(&number, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (strcmp(mode, "polls") == 0) {
+        MPI_Irecv(&number, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, &request);
+        while (!is_over) {
+            MPI_Test(&request, &is_over, MPI_STATUS_IGNORE);
+        }
+    } else if (strcmp(mode, "sleeps") == 0) {
+        sleeps();
+    } else if (strcmp(mode, "watches") == 0) {
+        volatile int word = 0;
+        while (rank == 0 && word == 0) {
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(mode, "threads") == 0) {
+        printf("%s\n", provided == MPI_THREAD_SERIALIZED ? "serialized" : "another level");
+    }
+    MPI_Finalize();
+    return 0;
+}

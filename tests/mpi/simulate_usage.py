@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""`causeway run --simulate`: virtual time, the same run each time, faults, deadlocks, bad input.
+
+usage: simulate_usage.py CAUSEWAY PROGRAM TOPOLOGY        PROGRAM: errors/simulated.c; TOPOLOGY: two clusters
+"""
+import os
+import re
+import subprocess
+import sys
+
+from expectation import HANG_S, exit_code, expect
+
+causeway, program, topology = map(os.path.abspath, sys.argv[1:4])
+environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
+
+
+def run(ranks, simulate, *arguments, options=(), variables=None):
+    """The exit code, the standard output, and the standard error, of a job that is simulated."""
+    command = [causeway, "run", "-n", str(ranks), *options, "--simulate", simulate, *(arguments or (program, "exchange"))]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment | (variables or {}), timeout=HANG_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+def digest(errors):
+    found = re.search(r"digest ([0-9a-f]{16})", errors)
+    return found.group(1) if found else None
+
+
+def times(out):
+    """The round trip of 8 bytes and the time of 1 MB, in microseconds."""
+    found = re.search(r"round trip ([0-9.]+), message ([0-9.]+)", out)
+    return (float(found.group(1)), float(found.group(2))) if found else (0, 0)
+
+
+# The same packets at the same times in each run, also with a busy process on each core; others with another seed.
+LOSSY = "hosts=3,cpu=0,loss=1%,reorder=1%,duplicate=1%,corrupt=1%"
+first = run(5, LOSSY)
+expect(first[0] == 0 and "sum 10," in first[1] and digest(first[2]), f"a right result and a digest: {first}")
+busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+again = [run(5, LOSSY) for _ in range(3)]
+for process in busy:
+    process.kill()
+    process.wait()
+for other in again:
+    expect((other[1], digest(other[2])) == (first[1], digest(first[2])), f"the same times and digest as {first}, not {other}")
+other = run(5, LOSSY + ",seed=2")
+expect(other[0] == 0 and digest(other[2]) != digest(first[2]), f"another digest than {first} with another seed: {other}")
+
+# Times that follow from the network: a round trip is two delays at least, and 1 MB takes its bits' time on a link.
+for rate, delay in (("10Gbps", 10), ("1Gbps", 50)):
+    code, out, errors = run(2, f"cpu=0,rate={rate},delay={delay}us")
+    trip, message = times(out)
+    bits_us = 8e6 / (1000 * int(rate[:-4]))
+    expect(2 * delay <= trip <= 2 * delay + 15, f"{rate}, {delay} us: a round trip of two delays and a little, not {trip}")
+    expect(bits_us <= message <= 1.15 * bits_us + 8 * delay, f"{rate}, {delay} us: 1 MB takes {bits_us} us and a little, not {message}")
+code, out, errors = run(2, "hosts=1,cpu=0,memory=700ns")
+expect(1.4 <= times(out)[0] <= 3, f"a round trip of two latencies of the memory, not {out}")
+code, out, errors = run(2, "cpu=5us")
+expect(14 <= times(out)[0] <= 20, f"a round trip of two sends of 5 us, and two delays of 2 us: {out}")
+code, out, errors = run(2, "cpu=1")
+expect(code == 0 and times(out)[0] > 4, f"computation takes time: {out}{errors}")
+code, out, errors = run(4, f"topology={topology},cpu=0")
+expect(code == 0 and times(out)[0] >= 2000, f"a round trip between clusters: {out}{errors}")
+
+# Sleeps and clocks of the C library.
+code, out, errors = run(4, "cpu=0", program, "sleeps")
+expect(code == 0 and sorted(out.splitlines()) == [f"rank {rank}: 300 s, 300 s, 300 s" for rank in range(4)], f"sleeps in virtual time: {out}{errors}")
+
+# Deadlocks end, with the calls that the ranks wait in.
+code, out, errors = run(3, "cpu=0", program, "stuck")
+expect(code == 1 and "no rank of the job can continue" in errors, f"a deadlock is found: {code} {errors}")
+for rank in range(3):
+    expect(re.search(rf"rank {rank}: [0-9.]+ s in MPI_Recv: a message from rank {(rank + 1) % 3}, tag 7", errors), f"rank {rank} says what it waits for: {errors}")
+code, out, errors = run(3, "cpu=0", program, "stuck", variables={"CAUSEWAY_WATCHDOG": "5"})
+expect(code == 1 and re.search(r"virtual time 1?[0-9]\.", errors), f"sooner with a shorter CAUSEWAY_WATCHDOG: {errors}")
+
+# A link that is down for a while costs time; a host that stops for ever is named.
+code, out, errors = run(4, "cpu=0,down=3@10us+50ms")
+expect(code == 0 and "sum 6," in out, f"a link that was down: {out}{errors}")
+code, out, errors = run(4, "cpu=0,stop=2@10us+20ms")
+expect(code == 0 and "sum 6," in out, f"a host that was stopped: {out}{errors}")
+code, out, errors = run(4, "cpu=0,stop=2@10us+1000s")
+expect(code != 0 and "rank 2" in errors and "taken for dead" in errors, f"a host that stops for ever: {errors}")
+
+# --seeds: all seeds run, or the command that repeats the first that fails.
+code, out, errors = run(3, "cpu=0,loss=1%,seed=5", options=("--seeds", "3"))
+expect(code == 0 and out.count("sum 3,") == 3, f"three seeds: {out}{errors}")
+code, out, errors = run(2, "cpu=0,seed=5", program, "stuck", options=("--seeds", "3"), variables={"CAUSEWAY_WATCHDOG": "5"})
+repeat = re.search(r"this one fails with exit code 1: (causeway run .*)", errors)
+expect(code == 1 and repeat and "seed=5" in repeat.group(1), f"the seed that fails: {errors}")
+if repeat:
+    words = repeat.group(1).split()
+    done = subprocess.run([causeway, *words[1:]], capture_output=True, text=True, env=environment | {"CAUSEWAY_WATCHDOG": "5"}, timeout=HANG_S)
+    expect(done.returncode == 1 and digest(done.stderr) == digest(errors), f"the same failure again: {done.stderr}")
+
+code, out, errors = run(2, "cpu=0", program, "threads")
+expect(code == 0 and out == "serialized\n" * 2, f"one thread calls MPI: {out}")
+
+# Bad input.
+for simulate, words in (("hosts=3", "hosts=3"), ("hosts=0", "hosts=0"), ("speed=1", "speed=1"), ("rate=fast", "rate=fast"), ("loss=101%", "loss=101%"),
+                        ("cpu=-1", "cpu=-1"), ("down=5@1ms+1ms", "down=5@1ms+1ms"), ("stop=0@1ms", "stop=0@1ms"), ("mtu=100", "mtu=100"),
+                        ("topology=/no/file", "/no/file"), ("faults=some", "faults=some"), (",=", "'='")):
+    code, out, errors = run(2, simulate)
+    expect(code == 2 and words in errors and errors.count("\n") == 1, f"--simulate {simulate}: exit code 2 and a line with {words}: {code} {errors}")
+for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--net", "lo"), ("--seeds", "0"), ("--seeds", "many")):
+    code, out, errors = run(2, "cpu=0", options=options)
+    expect(code == 2 and errors.count("\n") == 1, f"{options} with --simulate: exit code 2 and a line: {code} {errors}")
+code, out, errors = run(2, "cpu=0", "true")
+expect(code == 0 and "no rank has called MPI_Init" in errors, f"a program without MPI: {errors}")
+done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "13", program, "watches"], capture_output=True, text=True,
+                      env=environment, timeout=HANG_S)
+expect(done.returncode == 124 and "rank 0 has run for 10 s without an MPI call" in done.stderr, f"a rank that waits for memory: {done.stderr}")
+done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "3", program, "polls"], capture_output=True, text=True,
+                      env=environment, timeout=HANG_S)
+expect(done.returncode == 124, f"a program that polls for ever ends by --timeout: {done.returncode} {done.stderr}")
+sys.exit(exit_code())
