@@ -48,7 +48,7 @@ static void page_fill(const struct simulate_world *world, uint32_t rank)
 /* One message of a rank: who it is, and the memory of its port. CW_ERROR_NOT_FOUND: it was none of a rank. */
 static int hello_receive(struct simulate_world *world, int connection, char *error, size_t error_bytes)
 {
-    struct cw_virtual_hello hello;
+    struct cw_virtual_hello hello = {.rank = UINT32_MAX};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];

@@ -182,7 +182,8 @@ int simulate_serve(const struct simulate_config *config, int listener)
     int status = made ? simulate_ranks_accept(&world, listener, error, sizeof(error)) : CW_ERROR_MEMORY;
     if (status != CW_OK && status != CW_ERROR_CLOSED) {
         app_error(error, "--simulate", NULL);
-        return APP_EXIT_MACHINE;
+        free(events);
+        return APP_EXIT_MACHINE; /* the process ends, and with it all else */
     }
     if (status == CW_OK) {
         uint64_t start_ns = cw_clock_ns(), steps = 0;
