@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,6 +43,15 @@ static void clock_set(const struct cw_virtual_hooks *by)
     *(void **)&set = dlsym(RTLD_DEFAULT, CW_VIRTUAL_CLOCK);
     if (set != NULL) {
         set(by);
+    }
+}
+
+/* A child of the rank has no part in the simulation: it must not give the turn of its parent away. */
+static void child_leave(void)
+{
+    if (cw_virtual_page != NULL) {
+        clock_set(NULL);
+        cw_virtual_page = NULL;
     }
 }
 
@@ -176,6 +186,7 @@ int cw_virtual_join(const char *path, uint32_t rank, int memory)
     cw_random_seed(&own.random, cw_virtual_page->seed);
     cw_clock_follow(&cw_virtual_page->now_ns);
     is_joined_here = true;
+    (void)pthread_atfork(NULL, NULL, child_leave);
     turn_await();
     clock_set(&hooks);
     return 0;

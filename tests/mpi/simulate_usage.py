@@ -93,6 +93,8 @@ if repeat:
     done = subprocess.run([causeway, *words[1:]], capture_output=True, text=True, env=environment | {"CAUSEWAY_WATCHDOG": "5"}, timeout=HANG_S)
     expect(done.returncode == 1 and digest(done.stderr) == digest(errors), f"the same failure again: {done.stderr}")
 
+code, out, errors = run(3, "cpu=0", program, "forks")
+expect(code == 0 and "sum 3," in out, f"children of ranks, which sleep in real time: {out}{errors}")
 code, out, errors = run(2, "cpu=0", program, "threads")
 expect(code == 0 and out == "serialized\n" * 2, f"one thread calls MPI: {out}")
 

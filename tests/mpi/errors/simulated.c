@@ -6,11 +6,13 @@
  *   polls      the same, by MPI_Test
  *   sleeps     rank r sleeps for 100 * r seconds, by each function of the C library in turn, before a barrier
  *   watches    rank 0 waits for memory to change, without an MPI call
+ *   forks      each rank has a child that sleeps; then as exchange
  *   threads    prints the level of thread support */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +90,14 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(mode, "exchange") == 0) {
+        exchange();
+    } else if (strcmp(mode, "forks") == 0) {
+        int child = fork();
+        if (child == 0) {
+            usleep(1000);
+            _exit(0);
+        }
+        (void)waitpid(child, NULL, 0);
         exchange();
     } else if (strcmp(mode, "stuck") == 0) {
         MPI_Recv(&number, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
