@@ -32,6 +32,7 @@
     "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "      \
     "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or "  \
     "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST@TIME+TIME, stop=HOST@TIME+TIME, " \
+    "kill=HOST@TIME, "                                                                                               \
     "faults=random; pcap=FILE"
 
 static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_t *count)
@@ -39,17 +40,20 @@ static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_
     return app_parse_count(text, count) && *count >= least && *count <= most;
 }
 
-/* "3@10ms+5ms" */
+/* "3@10ms+5ms"; "3@10ms" to kill. */
 static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind kind, char *text)
 {
     char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
-    uint64_t host, begin_ns, duration_ns;
-    if (plus == NULL || config->fault_count == SIMULATE_FAULTS_MAX) {
+    uint64_t host, begin_ns, duration_ns = 0;
+    if (at == NULL || (plus == NULL) != (kind == SIMULATE_KILL) || config->fault_count == SIMULATE_FAULTS_MAX) {
         return false;
     }
-    *at++ = *plus++ = '\0';
+    *at++ = '\0';
+    if (plus != NULL) {
+        *plus++ = '\0';
+    }
     if (!app_parse_count(text, &host) || host >= config->hosts || !cw_units_duration(at, &begin_ns) ||
-        !cw_units_duration(plus, &duration_ns)) {
+        (plus != NULL && !cw_units_duration(plus, &duration_ns))) {
         return false;
     }
     config->faults[config->fault_count++] = (struct simulate_fault){
@@ -139,6 +143,7 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
            : strcmp(name, "faults") == 0   ? (config->is_random = strcmp(value, "random") == 0)
            : strcmp(name, "down") == 0     ? fault_parse(config, SIMULATE_LINK_DOWN, value)
            : strcmp(name, "stop") == 0     ? fault_parse(config, SIMULATE_STOP, value)
+           : strcmp(name, "kill") == 0     ? fault_parse(config, SIMULATE_KILL, value)
                                            : false;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,6 +69,7 @@ static int hello_receive(struct simulate_world *world, int connection, char *err
     if (rank != NULL && rank->socket < 0) {
         status = cw_cable_open(memory, world->config->mtu_bytes, &rank->cable, error, error_bytes);
         rank->socket = status == CW_OK ? connection : -1;
+        rank->process = hello.process;
     }
     close(memory);
     return status;
@@ -164,6 +166,14 @@ static bool process_has_ended(const struct simulate_rank *rank)
 {
     struct pollfd gone = {.fd = rank->socket, .events = POLLIN};
     return poll(&gone, 1, 0) > 0;
+}
+
+void simulate_rank_kill(struct simulate_rank *rank)
+{
+    if (rank->state != SIMULATE_RANK_ENDED && !process_has_ended(rank)) {
+        kill(rank->process, SIGKILL);
+        rank_end(rank);
+    }
 }
 
 void simulate_ranks_watch(struct simulate_world *world)

@@ -31,9 +31,9 @@ enum {
     SIMULATE_FAULTS_MAX = 64,
 };
 
-enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP };
+enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP, SIMULATE_KILL };
 
-/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`. */
+/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`; or whose processes are killed at `begin_ns`. */
 struct simulate_fault {
     enum simulate_fault_kind kind;
     uint32_t host;
@@ -92,6 +92,7 @@ struct simulate_rank {
     uint32_t rank;
     enum simulate_rank_state state;
     int socket; /* readable when the process has ended */
+    int process;
     struct cw_virtual_page *page;
     struct cw_cable *cable;
     struct cw_port *port; /* of its node */
@@ -131,6 +132,8 @@ int simulate_ranks_accept(struct simulate_world *world, int listener, char *erro
 void simulate_ranks_start(struct simulate_world *world);
 /* Ends the wait of a rank now. */
 void simulate_rank_wake(struct simulate_rank *rank);
+/* Kills the process of a rank; the launcher ends the job. */
+void simulate_rank_kill(struct simulate_rank *rank);
 /* Waits until all ranks that are outside have returned, and wakes them in the order of their numbers. False: a signal
  * came. */
 bool simulate_ranks_return(struct simulate_world *world);

@@ -72,6 +72,8 @@ static void fault_run(void *context)
         }
         if (event->fault->kind == SIMULATE_LINK_DOWN) {
             cw_simulator_partition(world->simulator, rank, event->begins);
+        } else if (event->fault->kind == SIMULATE_KILL) {
+            simulate_rank_kill(&world->ranks[rank]);
         } else if (event->begins) {
             cw_simulator_stop(world->simulator, rank);
         } else {
@@ -84,7 +86,7 @@ static void faults_schedule(struct simulate_world *world, struct fault_event eve
 {
     for (uint32_t i = 0; i < world->config->fault_count; i++) {
         const struct simulate_fault *fault = &world->config->faults[i];
-        for (uint32_t end = 0; end < 2; end++) {
+        for (uint32_t end = 0; end < (fault->kind == SIMULATE_KILL ? 1 : 2); end++) {
             struct fault_event *event = &events[2 * i + end];
             *event = (struct fault_event){.world = world, .fault = fault, .begins = end == 0};
             (void)cw_simulator_at(world->simulator, end == 0 ? fault->begin_ns : fault->end_ns, fault_run, event);

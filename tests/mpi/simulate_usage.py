@@ -82,6 +82,9 @@ expect(code == 0 and "sum 6," in out, f"a host that was stopped: {out}{errors}")
 code, out, errors = run(4, "cpu=0,stop=2@10us+1000s")
 expect(code != 0 and "rank 2" in errors and "taken for dead" in errors, f"a host that stops for ever: {errors}")
 
+code, out, errors = run(4, "cpu=0,kill=2@300us")
+expect(code == 137 and "rank 2" in errors and "SIGKILL" in errors, f"a host whose process is killed: {code} {errors}")
+
 # --seeds: all seeds run, or the command that repeats the first that fails.
 code, out, errors = run(3, "cpu=0,loss=1%,seed=5", options=("--seeds", "3"))
 expect(code == 0 and out.count("sum 3,") == 3, f"three seeds: {out}{errors}")
@@ -100,7 +103,7 @@ expect(code == 0 and out == "serialized\n" * 2, f"one thread calls MPI: {out}")
 
 # Bad input.
 for simulate, words in (("hosts=3", "hosts=3"), ("hosts=0", "hosts=0"), ("speed=1", "speed=1"), ("rate=fast", "rate=fast"), ("loss=101%", "loss=101%"),
-                        ("cpu=-1", "cpu=-1"), ("down=5@1ms+1ms", "down=5@1ms+1ms"), ("stop=0@1ms", "stop=0@1ms"), ("mtu=100", "mtu=100"),
+                        ("cpu=-1", "cpu=-1"), ("down=5@1ms+1ms", "down=5@1ms+1ms"), ("stop=0@1ms", "stop=0@1ms"), ("kill=0@1ms+1s", "kill=0@1ms+1s"), ("kill=0", "kill=0"), ("mtu=100", "mtu=100"),
                         ("topology=/no/file", "/no/file"), ("faults=some", "faults=some"), (",=", "'='")):
     code, out, errors = run(2, simulate)
     expect(code == 2 and words in errors and errors.count("\n") == 1, f"--simulate {simulate}: exit code 2 and a line with {words}: {code} {errors}")
