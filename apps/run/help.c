@@ -65,7 +65,7 @@ const char run_help[] =
     "  --emulate HOSTS,veth[,af_packet|af_xdp][,mtu=N]\n"
     "                               emulate hosts with network namespaces and a bridge of the kernel; needs root.\n"
     "                               Any program can run there, with or without MPI. Default: af_packet, MTU 1500\n"
-    "  --simulate [OPTION,...]      run on a simulated network, in virtual time. Without hosts=N, each rank has a "
+    "  --simulate OPTION,...        run on a simulated network, in virtual time. Without hosts=N, each rank has a "
     "host.\n"
     "                               hosts=16,rate=100Gbps,delay=2us: the network; cpu=0: computation takes no time,\n"
     "                               and each run with the same seed=N is the same; loss=1%, faults=random and others:\n"

@@ -443,16 +443,17 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    const char *net = getenv("CAUSEWAY_NET");
+    const char *net = getenv("CAUSEWAY_NET"), *topology = getenv("CAUSEWAY_TOPOLOGY");
     const char *other = options->simulate == NULL                             ? NULL
                         : options->emulate != NULL                            ? "--emulate"
                         : options->hosts != NULL || options->hostfile != NULL ? "--hosts"
                         : node != NULL && node[0] != '\0'                     ? "--node"
+                        : options->per_host > 0                               ? "-ppn"
+                        : topology != NULL && topology[0] != '\0'             ? "CAUSEWAY_TOPOLOGY"
                         : net != NULL && net[0] != '\0'                       ? "--net"
                                                                               : NULL;
     if (other != NULL) {
-        app_error("--simulate", other,
-                  "the simulator is the network between the ranks, on this machine: leave one out");
+        app_error("--simulate", other, "the simulator has the network and its hosts, on this machine: leave one out");
         *exit_code = APP_EXIT_USAGE;
         return false;
     }

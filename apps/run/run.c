@@ -69,7 +69,7 @@ static char **words_copy(int argc, char **argv)
 
 static int job_run(struct run_options *options, uint32_t ranks, int argc, char **words)
 {
-    if (options->seeds > 0) {
+    if (options->seeds > 0 && getenv(RUN_SIMULATION_SEED) == NULL) {
         return run_simulation_seeds(options->seeds, options->simulate, ranks, argc, words);
     }
     return options->simulate != NULL  ? run_simulated(options, ranks)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -85,7 +86,7 @@ static int environment_set(const struct run_simulation *simulation, const struct
         return APP_EXIT_MACHINE;
     }
     if (config->topology[0] != '\0') {
-        setenv("CAUSEWAY_TOPOLOGY", config->topology, 0);
+        setenv("CAUSEWAY_TOPOLOGY", config->topology, 1);
     }
     return 0;
 }
@@ -127,12 +128,26 @@ static void core_share(void)
 
 static _Noreturn void simulator_run(const struct simulate_config *config, int listener, int parent)
 {
+    struct rlimit files;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_NAME, "cw-simulator");
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* a socket for each rank */
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
     setpgid(0, 0); /* Ctrl-C is for the launcher, which ends the rest in order */
     int code = getppid() == parent ? simulate_serve(config, listener) : APP_EXIT_INTERNAL;
     fflush(stderr);
     _exit(code);
+}
+
+/* The seed of a repetition (run_simulation_seeds), in the place of the command's. */
+static bool seed_set(struct simulate_config *config)
+{
+    const char *seed = getenv(RUN_SIMULATION_SEED);
+    bool is_right = seed == NULL || app_parse_count(seed, &config->seed);
+    unsetenv(RUN_SIMULATION_SEED);
+    return is_right;
 }
 
 int run_simulation_start(struct run_simulation *simulation, const char *text, uint32_t ranks)
@@ -144,7 +159,7 @@ int run_simulation_start(struct run_simulation *simulation, const char *text, ui
         app_error("out of memory", NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    if (!simulate_config_parse(text, ranks, config, error, sizeof(error)) ||
+    if (!simulate_config_parse(text, ranks, config, error, sizeof(error)) || !seed_set(config) ||
         simulate_config_complete(config, error, sizeof(error)) != CW_OK) {
         app_error("bad value", "--simulate", error);
         free(config);
@@ -168,35 +183,14 @@ int run_simulation_start(struct run_simulation *simulation, const char *text, ui
     return code;
 }
 
-/* The command with its --simulate for one seed, and without --seeds. */
-static void arguments_make(char **made, char *simulate, int argc, char **argv)
-{
-    int count = 0;
-    made[count++] = "causeway";
-    made[count++] = "run";
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i] + strspn(argv[i], "-");
-        bool is_option = argv[i][0] == '-';
-        if (is_option && strcmp(name, "seeds") == 0) {
-            i++;
-        } else if (is_option && strcmp(name, "simulate") == 0) {
-            made[count++] = argv[i++];
-            made[count++] = simulate;
-        } else if (is_option && strncmp(name, "simulate=", strlen("simulate=")) == 0) {
-            made[count++] = "--simulate";
-            made[count++] = simulate;
-        } else if (!is_option || strncmp(name, "seeds=", strlen("seeds=")) != 0) {
-            made[count++] = argv[i];
-        }
-    }
-    made[count] = NULL;
-}
-
 static int seed_run(char **arguments)
 {
-    int status = 0, child = fork();
+    int status = 0, parent = getpid(), child = fork();
     if (child == 0) {
-        execv("/proc/self/exe", arguments);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() == parent) {
+            execv("/proc/self/exe", arguments);
+        }
         _exit(APP_EXIT_INTERNAL);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -204,10 +198,33 @@ static int seed_run(char **arguments)
     return child < 0 ? APP_EXIT_MACHINE : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int argc, char **argv)
+/* The command that repeats one seed: the first --simulate gets it, and the first --seeds is left out. */
+static void repeat_print(const char *text, uint64_t seed, int code, int argc, char **words)
 {
-    char simulate[SIMULATE_PATH_BYTES + 1024], error[4 * SIMULATE_ERROR_BYTES];
-    char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
+    bool has_simulate = false, has_seeds = false;
+    fprintf(stderr, "causeway run: --seeds: this one fails with exit code %d: causeway run", code);
+    for (int i = 1; i < argc; i++) {
+        const char *name = words[i] + strspn(words[i], "-");
+        if (!has_seeds && strncmp(name, "seeds", 5) == 0 && (name[5] == '\0' || name[5] == '=')) {
+            has_seeds = true;
+            i += name[5] == '\0';
+        } else if (!has_simulate && strcmp(words[i], text) == 0) {
+            has_simulate = true;
+            fprintf(stderr, " %s,seed=%" PRIu64, words[i], seed);
+        } else if (!has_simulate && strncmp(name, "simulate=", 9) == 0) {
+            has_simulate = true;
+            fprintf(stderr, " %s,seed=%" PRIu64, words[i], seed);
+        } else {
+            fprintf(stderr, " %s", words[i]);
+        }
+    }
+    fputs("\n", stderr);
+}
+
+int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int argc, char **words)
+{
+    char number[24], error[4 * SIMULATE_ERROR_BYTES];
+    char **arguments = calloc((size_t)argc + 2, sizeof(*arguments));
     struct simulate_config *config = malloc(sizeof(*config));
     bool done = arguments != NULL && config != NULL;
     if (!done || !simulate_config_parse(text, ranks, config, error, sizeof(error))) {
@@ -216,19 +233,19 @@ int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int a
         free(config);
         return done ? APP_EXIT_USAGE : APP_EXIT_MACHINE;
     }
-    uint64_t first = config->seed;
+    uint64_t seed = config->seed;
     int code = 0;
-    arguments_make(arguments, simulate, argc, argv);
-    for (uint64_t seed = first; seed < first + seeds && code == 0; seed++) {
-        snprintf(simulate, sizeof(simulate), "%s%sseed=%" PRIu64, text, text[0] != '\0' ? "," : "", seed);
+    arguments[0] = "causeway";
+    arguments[1] = "run";
+    memcpy(arguments + 2, words + 1, (size_t)(argc - 1) * sizeof(*words));
+    for (uint64_t i = 0; i < seeds && code == 0; i++, seed += code == 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, seed);
+        setenv(RUN_SIMULATION_SEED, number, 1);
         code = seed_run(arguments);
     }
+    unsetenv(RUN_SIMULATION_SEED);
     if (code != 0) {
-        fprintf(stderr, "causeway run: --seeds: this one fails with exit code %d:", code);
-        for (int i = 0; arguments[i] != NULL; i++) {
-            fprintf(stderr, " %s", arguments[i]);
-        }
-        fputs("\n", stderr);
+        repeat_print(text, seed, code, argc, words);
     }
     free(arguments);
     free(config);

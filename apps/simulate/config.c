@@ -1,5 +1,6 @@
 #include "apps/simulate/simulate.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,12 @@
 #define FAULT_DURATION_MAX_NS 2000000000
 #define FAULT_STREAM          (1 << 21)
 
-#define POSSIBLE                                                                                                     \
-    "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "      \
-    "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or "  \
-    "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST@TIME+TIME, stop=HOST@TIME+TIME, " \
-    "kill=HOST@TIME, "                                                                                               \
+#define POSSIBLE                                                                                                    \
+    "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "     \
+    "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or " \
+    "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST@TIME[+TIME], "                   \
+    "stop=HOST@TIME[+TIME], "                                                                                       \
+    "kill=HOST@TIME, "                                                                                              \
     "faults=random; pcap=FILE"
 
 static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_t *count)
@@ -40,24 +42,27 @@ static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_
     return app_parse_count(text, count) && *count >= least && *count <= most;
 }
 
-/* "3@10ms+5ms"; "3@10ms" to kill. */
+/* "3@10ms+5ms", or "3@10ms": for ever. */
 static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind kind, char *text)
 {
     char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
     uint64_t host, begin_ns, duration_ns = 0;
-    if (at == NULL || (plus == NULL) != (kind == SIMULATE_KILL) || config->fault_count == SIMULATE_FAULTS_MAX) {
+    if (at == NULL || (plus != NULL && kind == SIMULATE_KILL) || config->fault_count == SIMULATE_FAULTS_MAX) {
         return false;
     }
     *at++ = '\0';
     if (plus != NULL) {
         *plus++ = '\0';
     }
-    if (!app_parse_count(text, &host) || host >= config->hosts || !cw_units_duration(at, &begin_ns) ||
+    if (!app_parse_count(text, &host) || host > UINT32_MAX || !cw_units_duration(at, &begin_ns) ||
         (plus != NULL && !cw_units_duration(plus, &duration_ns))) {
         return false;
     }
-    config->faults[config->fault_count++] = (struct simulate_fault){
-        .kind = kind, .host = (uint32_t)host, .begin_ns = begin_ns, .end_ns = begin_ns + duration_ns};
+    config->faults[config->fault_count++] =
+        (struct simulate_fault){.kind = kind,
+                                .host = (uint32_t)host,
+                                .begin_ns = begin_ns,
+                                .end_ns = plus != NULL ? begin_ns + duration_ns : UINT64_MAX};
     return true;
 }
 
@@ -150,6 +155,7 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
 bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
                            size_t error_bytes)
 {
+    static const char *const of_network[] = {"hosts", "rate", "delay", "buffer"};
     char copy[SIMULATE_PATH_BYTES + 1024];
     const char *origin;
     char *rest = NULL;
@@ -184,6 +190,11 @@ bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_con
             snprintf(error, error_bytes, "'%s': " POSSIBLE, shown);
             return false;
         }
+        for (size_t i = 0; i < sizeof(of_network) / sizeof(of_network[0]); i++) {
+            if (strcmp(word, of_network[i]) == 0) {
+                snprintf(config->network_word, sizeof(config->network_word), "%s", shown);
+            }
+        }
     }
     return true;
 }
@@ -196,7 +207,8 @@ static void faults_draw(struct simulate_config *config)
     double *shares[] = {&config->link.loss, &config->link.corrupt, &config->link.duplicate, &config->link.reorder};
     cw_random_seed(&random, cw_random_derive(config->seed, FAULT_STREAM));
     for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-        *shares[i] = cw_random_below(&random, 2) == 0 ? 0 : cw_random_fraction(&random) * SHARE_MAX;
+        double share = cw_random_below(&random, 2) == 0 ? 0 : cw_random_fraction(&random) * SHARE_MAX;
+        *shares[i] = *shares[i] > 0 ? *shares[i] : share;
     }
     config->multicast =
         cw_random_below(&random, 4) == 0 ? (enum cw_simulator_multicast)cw_random_below(&random, 3) : config->multicast;
@@ -222,20 +234,19 @@ static void faults_draw(struct simulate_config *config)
     }
 }
 
-int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes)
+static int topology_complete(struct simulate_config *config, char *error, size_t error_bytes)
 {
     struct cw_topology *topology;
-    if (config->is_random) {
-        faults_draw(config);
-    }
-    if (config->topology[0] == '\0') {
-        return CW_OK;
+    if (config->network_word[0] != '\0') {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "'%s' and topology=: the file has it",
+                             config->network_word);
     }
     int status = cw_topology_load(config->topology, &topology, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     config->hosts = cw_topology_host_count(topology);
+    config->link.rate_bps = config->link.delay_ns = 0; /* each cluster has its own */
     const char *unknown = cw_topology_rate_unknown(topology);
     if (unknown != NULL) {
         status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
@@ -247,5 +258,35 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
                                config->topology, config->hosts, config->ranks);
     }
     cw_topology_destroy(topology);
+    return status;
+}
+
+int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes)
+{
+    const char *reason;
+    int status = config->topology[0] != '\0' ? topology_complete(config, error, error_bytes) : CW_OK;
+    if (status == CW_OK && config->is_random) {
+        faults_draw(config);
+    }
+    config->link.queue_limit_bytes = config->topology[0] != '\0' ? 0 : config->buffer_bytes;
+    if (status == CW_OK && !cw_link_config_valid(&config->link, &reason)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the links of the hosts: %s", reason);
+    }
+    for (uint32_t i = 0; i < config->fault_count && status == CW_OK; i++) {
+        if (config->faults[i].host >= config->hosts) {
+            status =
+                cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "host %u fails, and there are %u hosts, from 0",
+                              config->faults[i].host, config->hosts);
+        }
+    }
+    if (status == CW_OK && config->capture[0] != '\0') {
+        FILE *file = fopen(config->capture, "we");
+        status = file != NULL ? CW_OK
+                              : cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "pcap=%s: %s", config->capture,
+                                              strerror(errno));
+        if (file != NULL) {
+            fclose(file);
+        }
+    }
     return status;
 }

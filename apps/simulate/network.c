@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "control/topology/clusters.h"
 #include "control/topology/topology.h"
@@ -25,6 +26,7 @@ struct builder {
     const struct simulate_config *config;
     const struct cw_topology *topology; /* NULL: one switch */
     struct cw_simulator *simulator;
+    int *bridges;         /* of each host's ranks */
     uint32_t *host_first; /* the first rank of each host, and the number of ranks behind the last */
 };
 
@@ -33,35 +35,54 @@ static bool is_shared(const struct builder *builder, uint32_t host)
     return builder->host_first[host + 1] - builder->host_first[host] > 1;
 }
 
+/* The faults of --simulate, on a link of the topology. */
+static struct cw_link_config with_faults(const struct builder *builder, const struct cw_link_config *of)
+{
+    const struct cw_link_config *faults = &builder->config->link;
+    struct cw_link_config link = *of;
+    link.loss = 1 - (1 - link.loss) * (1 - faults->loss);
+    link.corrupt = faults->corrupt;
+    link.duplicate = faults->duplicate;
+    link.reorder = faults->reorder;
+    link.reorder_delay_max_ns = faults->reorder_delay_max_ns;
+    return link;
+}
+
 /* One direction of a host's link. Half of the delay lies on each side of the switch. */
 static struct cw_link_config host_link(const struct builder *builder, uint32_t host)
 {
     struct cw_link_config link = builder->config->link;
     if (builder->topology != NULL) {
-        link = cw_topology_cluster(builder->topology, cw_topology_host_cluster(builder->topology, host))->host_link;
-    } else {
-        link.queue_limit_bytes = builder->config->buffer_bytes;
+        uint32_t cluster = cw_topology_host_cluster(builder->topology, host);
+        link = with_faults(builder, &cw_topology_cluster(builder->topology, cluster)->host_link);
     }
     link.delay_ns /= 2;
     return link;
 }
 
-static int host_add(struct builder *builder, uint32_t host, int site)
+/* The bridge of a host whose ranks share its link. In the host nothing is dropped for want of a buffer. */
+static int bridge_add(struct builder *builder, uint32_t host, int site)
+{
+    uint32_t ranks = builder->host_first[host + 1] - builder->host_first[host];
+    struct cw_link_config link = host_link(builder, host);
+    int bridge = cw_simulator_bridge_add(builder->simulator, ranks + 1);
+    int trunk = bridge < 0
+                    ? bridge
+                    : cw_simulator_bridges_join(builder->simulator, (uint32_t)site, (uint32_t)bridge, &link, false);
+    if (trunk < 0) {
+        return trunk;
+    }
+    link.queue_limit_bytes = 0;
+    cw_link_configure(cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, 1), &link);
+    return bridge;
+}
+
+static int ranks_add(struct builder *builder, uint32_t host)
 {
     struct cw_simulator_node_config node;
-    struct cw_link_config link = host_link(builder, host);
-    uint32_t ranks = builder->host_first[host + 1] - builder->host_first[host];
-    int bridge = site;
     cw_simulator_node_config_init(&node);
-    node.up = node.down = link;
+    node.up = node.down = host_link(builder, host);
     if (is_shared(builder, host)) {
-        bridge = cw_simulator_bridge_add(builder->simulator, ranks + 1);
-        int trunk = bridge < 0
-                        ? bridge
-                        : cw_simulator_bridges_join(builder->simulator, (uint32_t)site, (uint32_t)bridge, &link, false);
-        if (trunk < 0) {
-            return trunk;
-        }
         node.up = node.down = (struct cw_link_config){.rate_bps = 0}; /* within the host */
     }
     node.send_queue_packets = SEND_QUEUE_PACKETS;
@@ -70,15 +91,29 @@ static int host_add(struct builder *builder, uint32_t host, int site)
     node.processing_delay_ns = 0;
     for (uint32_t rank = builder->host_first[host]; rank < builder->host_first[host + 1]; rank++) {
         const uint8_t mac[6] = CW_VIRTUAL_MAC(rank);
-        for (int i = 0; i < 6; i++) {
-            node.mac[i] = mac[i];
-        }
-        int index = cw_simulator_node_add(builder->simulator, (uint32_t)bridge, &node);
+        memcpy(node.mac, mac, sizeof(node.mac));
+        int index = cw_simulator_node_add(builder->simulator, (uint32_t)builder->bridges[host], &node);
         if (index < 0) {
             return index;
         }
     }
     return CW_OK;
+}
+
+/* All bridges come before all ranks: a bridge that joins others is told of the addresses of all. */
+static int hosts_add(struct builder *builder)
+{
+    uint32_t hosts = builder->config->hosts;
+    int status = CW_OK;
+    for (uint32_t host = 0; host < hosts && status == CW_OK; host++) {
+        int site = builder->topology != NULL ? (int)cw_topology_host_cluster(builder->topology, host) : 0;
+        builder->bridges[host] = is_shared(builder, host) ? bridge_add(builder, host, site) : site;
+        status = builder->bridges[host] < 0 ? builder->bridges[host] : CW_OK;
+    }
+    for (uint32_t host = 0; host < hosts && status == CW_OK; host++) {
+        status = ranks_add(builder, host);
+    }
+    return status;
 }
 
 /* The switches of the sites come first: their numbers are those of the sites. */
@@ -102,30 +137,21 @@ static int sites_build(struct builder *builder, char *error, size_t error_bytes)
     }
     for (uint32_t i = 0; i < links; i++) {
         const struct cw_topology_link *link = cw_topology_link(topology, i);
-        int trunk = cw_simulator_bridges_join(builder->simulator, link->sites[0], link->sites[1], &link->link, false);
+        struct cw_link_config faulty = with_faults(builder, &link->link);
+        int trunk = cw_simulator_bridges_join(builder->simulator, link->sites[0], link->sites[1], &faulty, false);
         if (trunk < 0) {
             return cw_error_text(error, error_bytes, trunk,
                                  "%s: the link '%s' closes a loop: the links of a simulated topology form a tree",
                                  builder->config->topology, link->name);
         }
     }
-    for (uint32_t host = 0; host < builder->config->hosts; host++) {
-        int status = host_add(builder, host, (int)cw_topology_host_cluster(topology, host));
-        if (status != CW_OK) {
-            return status;
-        }
-    }
-    return CW_OK;
+    return hosts_add(builder);
 }
 
 static int switch_build(struct builder *builder)
 {
     int bridge = cw_simulator_bridge_add(builder->simulator, builder->config->hosts);
-    for (uint32_t host = 0; host < builder->config->hosts && bridge >= 0; host++) {
-        int status = host_add(builder, host, 0);
-        bridge = status != CW_OK ? status : bridge;
-    }
-    return bridge < 0 ? bridge : CW_OK;
+    return bridge < 0 ? bridge : hosts_add(builder);
 }
 
 static int build(struct builder *builder, char *error, size_t error_bytes)
@@ -162,8 +188,10 @@ int simulate_network_create(const struct simulate_config *config, struct cw_simu
                             size_t error_bytes)
 {
     struct cw_topology *topology = NULL;
-    struct builder builder = {.config = config, .host_first = calloc(config->hosts + 1, sizeof(uint32_t))};
-    int status = builder.host_first == NULL    ? CW_ERROR_MEMORY
+    struct builder builder = {.config = config,
+                              .host_first = calloc(config->hosts + 1, sizeof(uint32_t)),
+                              .bridges = calloc(config->hosts, sizeof(int))};
+    int status = builder.host_first == NULL || builder.bridges == NULL ? CW_ERROR_MEMORY
                  : config->topology[0] != '\0' ? cw_topology_load(config->topology, &topology, error, error_bytes)
                                                : CW_OK;
     builder.topology = topology;
@@ -179,6 +207,7 @@ int simulate_network_create(const struct simulate_config *config, struct cw_simu
         builder.simulator = NULL;
     }
     free(builder.host_first);
+    free(builder.bridges);
     cw_topology_destroy(topology);
     *simulator = builder.simulator;
     return status;

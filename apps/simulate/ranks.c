@@ -1,5 +1,6 @@
 #include "apps/simulate/simulate.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -97,16 +98,20 @@ int simulate_ranks_accept(struct simulate_world *world, int listener, char *erro
     while (joined < world->config->ranks) {
         struct pollfd wait = {.fd = listener, .events = POLLIN};
         if (simulate_is_over(world)) {
-            if (joined == 0) {
-                fputs("causeway run: --simulate: no rank has called MPI_Init of this library: nothing was simulated\n",
-                      stderr);
-            }
+            fprintf(stderr,
+                    "causeway run: --simulate: %" PRIu32 " of %" PRIu32 " ranks have called MPI_Init of this library: "
+                    "nothing was simulated\n",
+                    joined, world->config->ranks);
             return CW_ERROR_CLOSED;
         }
         if (poll(&wait, 1, ACCEPT_LOOK_MS) <= 0) {
             continue;
         }
         int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (connection < 0 && errno != EINTR && errno != ECONNABORTED) {
+            return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "rank %u of %u cannot join: %s%s", joined,
+                                 world->config->ranks, strerror(errno), cw_errno_remedy(errno));
+        }
         int status = connection < 0 ? CW_ERROR_NOT_FOUND : hello_receive(world, connection, error, error_bytes);
         if (status != CW_OK && connection >= 0) {
             close(connection);
@@ -224,9 +229,11 @@ static bool rank_resume(struct simulate_rank *rank, uint64_t now_ns)
     for (uint32_t looks = 0;; looks++) {
         futex_wait(&page->turn, CW_VIRTUAL_RANK, LOOK_NS);
         /* pairs with the release of the rank */
-        bool is_back = atomic_load_explicit(&page->turn, memory_order_acquire) == CW_VIRTUAL_SIMULATOR;
-        if (is_back || process_has_ended(rank) || simulate_is_over(world)) {
-            return is_back;
+        if (atomic_load_explicit(&page->turn, memory_order_acquire) == CW_VIRTUAL_SIMULATOR) {
+            return true;
+        }
+        if (process_has_ended(rank) || simulate_is_over(world)) {
+            return atomic_load_explicit(&page->turn, memory_order_acquire) == CW_VIRTUAL_SIMULATOR; /* its last words */
         }
         if (looks == BUSY_LOOKS) {
             busy_report(rank, now_ns);
@@ -249,6 +256,9 @@ static void frames_send(struct simulate_rank *rank)
         taken = given > 0 ? cw_port_transmit(rank->port, packets, given) : 0;
         cw_port_cancel(rank->port, packets + taken, given - taken);
         cw_cable_consume(rank->cable, taken);
+        if (given < count) {
+            cw_port_wake(rank->port); /* there will be room again */
+        }
     } while (taken == CW_PORT_BURST_MAX);
     /* the rest leaves when the port wakes the node: it has sent half of what it had */
 }

@@ -58,6 +58,7 @@ struct simulate_config {
     uint64_t patience_ns;       /* a job in which nothing has moved for so long is stuck; 0: never */
     struct simulate_fault faults[SIMULATE_FAULTS_MAX];
     uint32_t fault_count;
+    char network_word[64];             /* an option that a topology file replaces; "": none was given */
     char capture[SIMULATE_PATH_BYTES]; /* a file for all packets; "": none */
     bool is_random;                    /* faults are drawn from the seed, by simulate_config_complete */
 };
@@ -67,7 +68,8 @@ struct simulate_config {
 /* Parses "hosts=16,rate=100Gbps,...". False: `error` has the wrong option and a list of all options. */
 bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
                            size_t error_bytes);
-/* Hosts of the topology, which is loaded for this, and faults that are drawn. CW_OK, or what cw_topology_load returns. */
+/* Completes the hosts from the topology, draws faults, and checks all of it, before a rank starts. CW_OK, or errors of
+ * cw_topology_load and CW_ERROR_ARGUMENT with a line in `error`. */
 int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes);
 
 /* ---- network.c ---- */
@@ -101,6 +103,7 @@ struct simulate_rank {
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
     bool has_run;      /* its wake-ups and its wishes have not been handled yet */
     bool is_awaited;   /* it gathers, and is counted in the world's gather_count */
+    bool is_stopped;   /* by a fault */
     bool is_released;  /* all have gathered, and it is not outside yet */
     bool has_arrivals; /* frames in its memory that came since it was resumed */
     bool is_woken;
@@ -122,6 +125,8 @@ struct simulate_world {
     uint64_t moved;          /* the sum of the ranks' figures */
     uint64_t moved_ns;
     bool is_stuck;
+    uint32_t idle_count; /* looks at the ranks since then */
+    int code;            /* enum app_exit */
     uint64_t virtual_end_ns;
     int signals; /* a signalfd of the signals that end the simulator */
 };

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
-enum { STEPS_A_LOOK = 1024, IDLE_MS = 100 };
+enum { STEPS_A_LOOK = 1024, IDLE_MS = 100, IDLES_MAX = 30 };
+#define SOON_NS          3600000000000ull
 #define PATIENCE_MORE_NS 5000000000ull /* the ranks report first which calls they wait in */
 
 bool simulate_is_over(const struct simulate_world *world)
@@ -67,9 +69,10 @@ static void fault_run(void *context)
     const struct fault_event *event = context;
     struct simulate_world *world = event->world;
     for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
-        if ((uint64_t)rank * world->config->hosts / world->config->ranks != event->fault->host) {
+        if (cw_clusters_block(rank, world->config->ranks, world->config->hosts) != event->fault->host) {
             continue;
         }
+        world->ranks[rank].is_stopped = event->fault->kind == SIMULATE_STOP && event->begins;
         if (event->fault->kind == SIMULATE_LINK_DOWN) {
             cw_simulator_partition(world->simulator, rank, event->begins);
         } else if (event->fault->kind == SIMULATE_KILL) {
@@ -96,24 +99,44 @@ static void faults_schedule(struct simulate_world *world, struct fault_event eve
 
 /* ---- time ---- */
 
+/* Whether a link or a host comes back soon. */
+static bool is_to_be_mended(const struct simulate_world *world, uint64_t now_ns)
+{
+    bool is_pending = false;
+    for (uint32_t i = 0; i < world->config->fault_count && !is_pending; i++) {
+        const struct simulate_fault *fault = &world->config->faults[i];
+        is_pending = fault->kind != SIMULATE_KILL && now_ns < fault->end_ns && fault->end_ns - now_ns < SOON_NS;
+    }
+    return is_pending;
+}
+
 /* Whether nothing has moved for so long that nothing will: no rank computes or sleeps. */
 static bool is_stuck_by(struct simulate_world *world, uint64_t now_ns)
 {
     uint64_t patience_ns = world->config->patience_ns;
     bool is_stuck = patience_ns != 0 && now_ns - world->moved_ns > patience_ns + PATIENCE_MORE_NS;
+    if (is_stuck && is_to_be_mended(world, now_ns)) {
+        world->moved_ns = now_ns;
+        return false;
+    }
     for (uint32_t i = 0; i < world->config->ranks && is_stuck; i++) {
         const struct simulate_rank *rank = &world->ranks[i];
-        is_stuck = rank->state == SIMULATE_RANK_ENDED || rank->page->needs_others != 0;
+        is_stuck = rank->state != SIMULATE_RANK_RUNS || rank->is_stopped || rank->page->needs_others != 0;
         world->moved_ns = is_stuck ? world->moved_ns : now_ns;
     }
     return is_stuck;
 }
 
+/* The ranks learn of it when they are resumed, and end the job; those that are stopped, or outside, do not. */
 static void stuck_note(struct simulate_world *world)
 {
     world->is_stuck = true;
-    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
-        simulate_rank_wake(&world->ranks[rank]);
+    for (uint32_t i = 0; i < world->config->ranks; i++) {
+        struct simulate_rank *rank = &world->ranks[i];
+        if (rank->is_stopped) {
+            fprintf(stderr, "causeway run: --simulate: rank %" PRIu32 " is stopped, and does not continue\n", i);
+        }
+        simulate_rank_wake(rank);
     }
 }
 
@@ -136,13 +159,18 @@ static bool world_step(struct simulate_world *world)
         return true;
     }
     if (next_ns == CW_SIMULATOR_NEVER || (!world->is_stuck && is_stuck_by(world, now_ns))) {
-        if (world->is_stuck) {
-            idle(world); /* the ranks end the job */
-            simulate_ranks_watch(world);
-        } else {
+        if (!world->is_stuck) {
             stuck_note(world);
+            return true;
         }
-        return true;
+        idle(world); /* the ranks end the job */
+        simulate_ranks_watch(world);
+        if (++world->idle_count == IDLES_MAX) {
+            fprintf(stderr, "causeway run: --simulate: no rank of the job can continue (virtual time %.6f s)\n",
+                    (double)now_ns / 1e9);
+            world->code = APP_EXIT_FAILURE;
+        }
+        return world->code == APP_EXIT_SUCCESS;
     }
     if (world->ended_count < world->config->ranks) {
         world->virtual_end_ns = next_ns;
@@ -208,5 +236,5 @@ int simulate_serve(const struct simulate_config *config, int listener)
     cw_simulator_destroy(world.simulator);
     free(world.ranks);
     free(events);
-    return APP_EXIT_SUCCESS;
+    return world.code;
 }

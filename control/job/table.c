@@ -98,13 +98,18 @@ static int fence_virtual(struct cw_job *job, bool takes)
     uint32_t before = cw_virtual_gathered();
     const struct cw_port_alarm alarm = {.word = {.at = &cw_virtual_page->gathered, .value = before}, .descriptor = -1};
     cw_virtual_gather(takes ? gathered : NULL, job);
+    cw_virtual_page->needs_others = 1;
     while (cw_virtual_gathered() == before) {
+        if (cw_virtual_page->is_stuck != 0) {
+            cw_bootstrap_abort(job->bootstrap, 1, "the other ranks of the simulation cannot continue");
+        }
         if (!takes) {
             cw_loop_rest(job->wire.loop, WAIT_NS, &alarm);
         } else if (cw_job_poll(job) == 0) {
             cw_paths_wait(job->paths, WAIT_NS, NULL, NULL);
         }
     }
+    cw_virtual_page->needs_others = 0;
     cw_virtual_outside_begin();
     int status = cw_bootstrap_fence(job->bootstrap);
     cw_virtual_outside_end();

@@ -34,8 +34,8 @@ static struct {
 
 static _Thread_local bool is_joined_here;
 static uint64_t hook_now_ns(void);
-static bool hook_is_mine(void);
-static struct cw_virtual_hooks hooks = {.now_ns = hook_now_ns, .is_mine = hook_is_mine, .sleep_ns = cw_virtual_spend};
+static struct cw_virtual_hooks hooks = {
+    .now_ns = hook_now_ns, .is_mine = cw_virtual_is_here, .sleep_ns = cw_virtual_spend};
 
 static void clock_set(const struct cw_virtual_hooks *by)
 {
@@ -188,23 +188,25 @@ int cw_virtual_join(const char *path, uint32_t rank, int memory)
     is_joined_here = true;
     (void)pthread_atfork(NULL, NULL, child_leave);
     turn_await();
-    clock_set(&hooks);
     return 0;
 }
 
+/* A look at the clock takes time, so that a program that waits for a time does not wait for ever. */
 static uint64_t hook_now_ns(void)
 {
+    cw_virtual_spend(cw_virtual_page->poll_ns);
     return cw_clock_ns();
 }
 
-static bool hook_is_mine(void)
+bool cw_virtual_is_here(void)
 {
-    return is_joined_here;
+    return is_joined_here && cw_virtual_page != NULL;
 }
 
 void cw_virtual_sleep_by(void (*sleep_ns)(uint64_t duration_ns))
 {
     hooks.sleep_ns = sleep_ns;
+    clock_set(&hooks);
 }
 
 void cw_virtual_leave(void)

@@ -78,6 +78,9 @@ struct cw_virtual_page {
 
 _Static_assert(sizeof(struct cw_virtual_page) <= CW_VIRTUAL_PAGE_BYTES, "a page each");
 
+/* Whether the calling thread is the one that has joined a simulation. */
+bool cw_virtual_is_here(void);
+
 /* This rank's page; NULL: the process has not joined a simulation. */
 extern struct cw_virtual_page *cw_virtual_page;
 
@@ -128,13 +131,14 @@ void cw_virtual_outside_end(void);
 /* Virtual time for the program: functions of the C library call these (apps/simulate/clock.c), if that library is
  * preloaded; it exports CW_VIRTUAL_CLOCK, a cw_virtual_clock_set. */
 struct cw_virtual_hooks {
+    bool (*is_mine)(void); /* whether the calling thread is the one that has joined; the others are for this one */
     uint64_t (*now_ns)(void);
-    bool (*is_mine)(void); /* whether the calling thread is the one that has joined */
     void (*sleep_ns)(uint64_t duration_ns);
 };
 typedef void cw_virtual_clock_set(const struct cw_virtual_hooks *hooks);
 #define CW_VIRTUAL_CLOCK "causeway_simulated_clock"
-/* `sleep_ns` is called for sleeps of the program from now on; until then they are cw_virtual_spend. */
+/* The program's clock is virtual from now on; `sleep_ns` is called for its sleeps. Once other libraries have started: these
+ * may wait for real time. */
 void cw_virtual_sleep_by(void (*sleep_ns)(uint64_t duration_ns));
 
 /* Fills `bytes` with random numbers of the simulation's seed, the same in each run. */

@@ -39,7 +39,7 @@
 
 enum {
     CW_SIMULATOR_NODES_MAX = 1 << 16,
-    CW_SIMULATOR_BRIDGES_MAX = 1024,
+    CW_SIMULATOR_BRIDGES_MAX = 8192,
     CW_SIMULATOR_RING_MAX = 1 << 16,
     CW_SIMULATOR_GROUPS_MAX = 1024, /* multicast addresses of one node */
 };

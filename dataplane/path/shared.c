@@ -1,5 +1,6 @@
 /* The path to ranks of the same host. */
 #include "dataplane/base/process.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"
@@ -58,6 +59,9 @@ int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, c
             return status;
         }
     }
+    if (cw_virtual_is_on()) {
+        cw_virtual_copy(head_bytes + bytes);
+    }
     uint8_t *payload = cw_ring_reserve(&peer->sender.ring, head_bytes + bytes);
     if (payload == NULL) {
         paths->counters.refusals++;
@@ -85,6 +89,9 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return path_stream_get(paths, rank, &place, to, bytes, operation);
     }
     paths->counters.copies_single++;
+    if (cw_virtual_is_on()) {
+        cw_virtual_copy(bytes);
+    }
     if (rank == paths->config.rank) {
         memmove(to, (const uint8_t *)(uintptr_t)registration->address + offset, bytes);
         return CW_PATHS_DONE;
@@ -111,6 +118,9 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return CW_ERROR_AGAIN;
     }
     paths->counters.copies_single++;
+    if (cw_virtual_is_on()) {
+        cw_virtual_copy(bytes);
+    }
     if (rank == paths->config.rank) {
         memmove((uint8_t *)(uintptr_t)registration->address + offset, from, bytes);
     } else {

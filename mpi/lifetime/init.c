@@ -253,8 +253,8 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
     if (cw_virtual_is_on()) {
         cw_virtual_sleep_by(mpi_virtual_sleep);
     }
-    if (cw_virtual_is_on() && required == MPI_THREAD_MULTIPLE) {
-        required = MPI_THREAD_SERIALIZED; /* one thread of a rank runs at a time (MPI 5.0, 11.6.2: it may be less) */
+    if (cw_virtual_is_on() && required != MPI_THREAD_SINGLE) {
+        required = MPI_THREAD_FUNNELED; /* one thread has a virtual time (MPI 5.0, 11.6.2: it may be less) */
     }
     if (code == MPI_SUCCESS) {
         code = mpi_outbox_start(mpi_process.size);

@@ -15,7 +15,8 @@ enum { EXIT_STUCK = 1, POLLS_A_DOUBLING = 16, DOUBLINGS_MAX = 7 };
 
 static void pass(uint64_t duration_ns)
 {
-    uint64_t until_ns = cw_clock_ns() + duration_ns;
+    uint64_t now_ns = cw_clock_ns();
+    uint64_t until_ns = duration_ns < CW_VIRTUAL_NEVER - now_ns ? now_ns + duration_ns : CW_VIRTUAL_NEVER;
     while (cw_clock_ns() < until_ns) {
         cw_virtual_wait_until(until_ns);
         while (mpi_process.state == MPI_PROCESS_RUNNING && mpi_progress() > 0) {

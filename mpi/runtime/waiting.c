@@ -193,6 +193,7 @@ void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns)
 }
 
 static uint32_t alarms_seen;
+static uint32_t launcher_seen; /* questions */
 
 void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns)
 {
@@ -268,7 +269,15 @@ void mpi_waiting_answer_asking(void)
 
 void mpi_waiting_look(void)
 {
-    if (watch == NULL || cw_watch_alarms(watch) == alarms_seen) {
+    if (watch == NULL) {
+        return;
+    }
+    if (cw_watch_asked(watch) != launcher_seen) {
+        launcher_seen = cw_watch_asked(watch);
+        atomic_fetch_or_explicit(&mpi_waiting_asked, ASKED_BY_LAUNCHER, memory_order_relaxed);
+        mpi_waiting_answer_asking();
+    }
+    if (cw_watch_alarms(watch) == alarms_seen) {
         return;
     }
     uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
@@ -298,7 +307,6 @@ static void answer_await(void)
 
 void mpi_waiting_heartbeat(void)
 {
-    static uint32_t launcher_seen;
     uint64_t now_ns = cw_clock_ns();
     calls_look(now_ns);
     if (watch == NULL) {

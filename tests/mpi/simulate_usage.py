@@ -36,13 +36,19 @@ def times(out):
 LOSSY = "hosts=3,cpu=0,loss=1%,reorder=1%,duplicate=1%,corrupt=1%"
 first = run(5, LOSSY)
 expect(first[0] == 0 and "sum 10," in first[1] and digest(first[2]), f"a right result and a digest: {first}")
+long = run(6, f"topology={topology},cpu=0")  # sessions that may be sealed, for which DPDK starts
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
 again = [run(5, LOSSY) for _ in range(3)]
+long_again = [run(6, f"topology={topology},cpu=0") for _ in range(3)]
 for process in busy:
     process.kill()
     process.wait()
 for other in again:
     expect((other[1], digest(other[2])) == (first[1], digest(first[2])), f"the same times and digest as {first}, not {other}")
+for other in long_again:
+    expect((other[1], digest(other[2])) == (long[1], digest(long[2])), f"clusters: the same times and digest as {long}, not {other}")
+other = run(6, f"topology={topology},cpu=0,loss=5%")
+expect(other[0] == 0 and times(other[1])[1] > 1.02 * times(long[1])[1], f"clusters with loss take longer than {long}: {other}")
 other = run(5, LOSSY + ",seed=2")
 expect(other[0] == 0 and digest(other[2]) != digest(first[2]), f"another digest than {first} with another seed: {other}")
 
@@ -55,6 +61,8 @@ for rate, delay in (("10Gbps", 10), ("1Gbps", 50)):
     expect(bits_us <= message <= 1.15 * bits_us + 8 * delay, f"{rate}, {delay} us: 1 MB takes {bits_us} us and a little, not {message}")
 code, out, errors = run(2, "hosts=1,cpu=0,memory=700ns")
 expect(1.4 <= times(out)[0] <= 3, f"a round trip of two latencies of the memory, not {out}")
+fast, slow = (times(run(2, f"hosts=1,cpu=0,copy={rate}")[1])[1] for rate in ("80Gbps", "8Gbps"))
+expect(90 <= fast <= 400 and slow >= 9 * fast, f"1 MB is copied at the rate of the memory: {fast}, {slow} us")
 code, out, errors = run(2, "cpu=5us")
 expect(14 <= times(out)[0] <= 20, f"a round trip of two sends of 5 us, and two delays of 2 us: {out}")
 code, out, errors = run(2, "cpu=1")
@@ -65,6 +73,11 @@ expect(code == 0 and times(out)[0] >= 2000, f"a round trip between clusters: {ou
 # Sleeps and clocks of the C library.
 code, out, errors = run(4, "cpu=0", program, "sleeps")
 expect(code == 0 and sorted(out.splitlines()) == [f"rank {rank}: 300 s, 300 s, 300 s" for rank in range(4)], f"sleeps in virtual time: {out}{errors}")
+
+code, out, errors = run(2, "cpu=0,poll=1ms", program, "clock")
+expect(code == 0 and sorted(out.splitlines()) == [f"rank {rank}: 2.000000 s" for rank in range(2)], f"each look at the clock takes 1 ms: {out}{errors}")
+code, out, errors = run(1, "cpu=100,poll=1ms", program, "clock")
+expect(code == 0 and float((out.split() + ["0"] * 3)[2]) > 2.1, f"computation counts: {out}{errors}")
 
 # Deadlocks end, with the calls that the ranks wait in.
 code, out, errors = run(3, "cpu=0", program, "stuck")
@@ -82,6 +95,11 @@ expect(code == 0 and "sum 6," in out, f"a host that was stopped: {out}{errors}")
 code, out, errors = run(4, "cpu=0,stop=2@10us+1000s")
 expect(code != 0 and "rank 2" in errors and "taken for dead" in errors, f"a host that stops for ever: {errors}")
 
+for begin in ("0us", "1us", "30us"):  # in MPI_Init, too
+    code, out, errors = run(4, f"cpu=0,stop=2@{begin}")
+    expect(code != 0 and "rank 2" in errors, f"a host that stops for ever at {begin}: {code} {errors}")
+code, out, errors = run(4, "cpu=0,down=1@10us+200s", variables={"CAUSEWAY_FAILURE_TIMEOUT": "0"})
+expect(code == 0 and "sum 6," in out, f"who waits for ever sees the link come back: {code} {errors}")
 code, out, errors = run(4, "cpu=0,kill=2@300us")
 expect(code == 137 and "rank 2" in errors and "SIGKILL" in errors, f"a host whose process is killed: {code} {errors}")
 
@@ -96,22 +114,29 @@ if repeat:
     done = subprocess.run([causeway, *words[1:]], capture_output=True, text=True, env=environment | {"CAUSEWAY_WATCHDOG": "5"}, timeout=HANG_S)
     expect(done.returncode == 1 and digest(done.stderr) == digest(errors), f"the same failure again: {done.stderr}")
 
+code, out, errors = run(1, "cpu=0,seed=18446744073709551615", program, "arguments", "--seeds", "5", "--simulate", "foo", options=("--seeds", "2"))
+expect(code == 0 and out.split() == ["--seeds", "5", "--simulate", "foo"] * 2, f"the program's own arguments: {out}{errors}")
+done = subprocess.run(["sh", "-c", f"ulimit -Sn 24; exec {causeway} run -n 40 --simulate cpu=0 {program} none"], capture_output=True, text=True,
+                      env=environment, timeout=HANG_S)
+expect(done.returncode == 0, f"40 ranks, and 24 descriptors until the limit is raised: {done.stderr}")
 code, out, errors = run(3, "cpu=0", program, "forks")
 expect(code == 0 and "sum 3," in out, f"children of ranks, which sleep in real time: {out}{errors}")
 code, out, errors = run(2, "cpu=0", program, "threads")
-expect(code == 0 and out == "serialized\n" * 2, f"one thread calls MPI: {out}")
+expect(code == 0 and out == "funneled\n" * 2, f"one thread calls MPI: {out}")
 
 # Bad input.
 for simulate, words in (("hosts=3", "hosts=3"), ("hosts=0", "hosts=0"), ("speed=1", "speed=1"), ("rate=fast", "rate=fast"), ("loss=101%", "loss=101%"),
-                        ("cpu=-1", "cpu=-1"), ("down=5@1ms+1ms", "down=5@1ms+1ms"), ("stop=0@1ms", "stop=0@1ms"), ("kill=0@1ms+1s", "kill=0@1ms+1s"), ("kill=0", "kill=0"), ("mtu=100", "mtu=100"),
-                        ("topology=/no/file", "/no/file"), ("faults=some", "faults=some"), (",=", "'='")):
+                        ("cpu=-1", "cpu=-1"), ("down=5@1ms+1ms", "host 5"), ("stop=0", "stop=0"), ("kill=0@1ms+1s", "kill=0@1ms+1s"), ("kill=0", "kill=0"), ("mtu=100", "mtu=100"),
+                        ("topology=/no/file", "/no/file"),
+                        (f"topology={topology},rate=1Gbps", "rate=1Gbps"), ("down=3@10us+5s,hosts=2", "host 3"), ("rate=20Tbps", "rate"),
+                        ("delay=2h", "delay"), ("pcap=/no/file", "/no/file"), ("faults=some", "faults=some"), (",=", "'='")):
     code, out, errors = run(2, simulate)
     expect(code == 2 and words in errors and errors.count("\n") == 1, f"--simulate {simulate}: exit code 2 and a line with {words}: {code} {errors}")
-for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--net", "lo"), ("--seeds", "0"), ("--seeds", "many")):
+for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--net", "lo"), ("-ppn", "1"), ("--seeds", "0"), ("--seeds", "many")):
     code, out, errors = run(2, "cpu=0", options=options)
     expect(code == 2 and errors.count("\n") == 1, f"{options} with --simulate: exit code 2 and a line: {code} {errors}")
 code, out, errors = run(2, "cpu=0", "true")
-expect(code == 0 and "no rank has called MPI_Init" in errors, f"a program without MPI: {errors}")
+expect(code == 0 and "0 of 2 ranks have called MPI_Init" in errors, f"a program without MPI: {errors}")
 done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "13", program, "watches"], capture_output=True, text=True,
                       env=environment, timeout=HANG_S)
 expect(done.returncode == 124 and "rank 0 has run for 10 s without an MPI call" in done.stderr, f"a rank that waits for memory: {done.stderr}")

@@ -5,6 +5,8 @@
  *   stuck      each rank waits for a message that is never sent
  *   polls      the same, by MPI_Test
  *   sleeps     rank r sleeps for 100 * r seconds, by each function of the C library in turn, before a barrier
+ *   clock      waits for 2 s by clock_gettime, computes, and prints the time that this took
+ *   arguments  rank 0 prints its further arguments
  *   watches    rank 0 waits for memory to change, without an MPI call
  *   forks      each rank has a child that sleeps; then as exchange
  *   threads    prints the level of thread support */
@@ -55,6 +57,25 @@ static void exchange(void)
     }
     free(data);
     free(got);
+}
+
+/* A program that waits for a time by looking at the clock, and computes in between. */
+static void watches_clock(void)
+{
+    struct timespec begin, now;
+    volatile double sum = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - begin.tv_sec < 2);
+    for (int i = 0; i < 20000000; i++) {
+        sum += i;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct timeval *volatile nowhere = NULL; /* as glibc permits */
+    gettimeofday(nowhere, NULL);
+    printf("rank %d: %.6f s\n", rank,
+           (double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec));
 }
 
 static void sleeps(void)
@@ -108,13 +129,19 @@ int main(int argc, char **argv)
         }
     } else if (strcmp(mode, "sleeps") == 0) {
         sleeps();
+    } else if (strcmp(mode, "clock") == 0) {
+        watches_clock();
+    } else if (strcmp(mode, "arguments") == 0) {
+        for (int i = 2; i < argc && rank == 0; i++) {
+            printf("%s ", argv[i]);
+        }
     } else if (strcmp(mode, "watches") == 0) {
         volatile int word = 0;
         while (rank == 0 && word == 0) {
         }
         MPI_Barrier(MPI_COMM_WORLD);
     } else if (strcmp(mode, "threads") == 0) {
-        printf("%s\n", provided == MPI_THREAD_SERIALIZED ? "serialized" : "another level");
+        printf("%s\n", provided == MPI_THREAD_FUNNELED ? "funneled" : "another level");
     }
     MPI_Finalize();
     return 0;
