@@ -74,7 +74,7 @@ static void watches_clock(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     struct timeval *volatile nowhere = NULL; /* as glibc permits */
     gettimeofday(nowhere, NULL);
-    printf("rank %d: %.6f s\n", rank,
+    printf("%s %d: %.6f s\n", sum > 0 ? "rank" : "wrong", rank,
            (double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec));
 }
 
