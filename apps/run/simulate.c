@@ -152,7 +152,7 @@ static bool seed_set(struct simulate_config *config)
 
 int run_simulation_start(struct run_simulation *simulation, const char *text, uint32_t ranks)
 {
-    char error[4 * SIMULATE_ERROR_BYTES];
+    char error[4 * SIMULATE_ERROR_BYTES] = RUN_SIMULATION_SEED ": a number is wanted; unset it";
     struct simulate_config *config = malloc(sizeof(*config));
     *simulation = (struct run_simulation){.process = 0};
     if (config == NULL) {

@@ -122,8 +122,7 @@ struct simulate_world {
     uint32_t released_count;
     uint64_t resume_count;
     uint64_t overflow_count; /* frames for which a process had no room */
-    uint64_t moved;          /* the sum of the ranks' figures */
-    uint64_t moved_ns;
+    uint64_t moved_ns;       /* when a rank moved last */
     bool is_stuck;
     uint32_t idle_count; /* looks at the ranks since then */
     int code;            /* enum app_exit */

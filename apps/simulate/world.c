@@ -172,9 +172,7 @@ static bool world_step(struct simulate_world *world)
         }
         return world->code == APP_EXIT_SUCCESS;
     }
-    if (world->ended_count < world->config->ranks) {
-        world->virtual_end_ns = next_ns;
-    }
+    world->virtual_end_ns = next_ns;
     (void)cw_simulator_step(simulator);
     return true;
 }

@@ -292,9 +292,15 @@ static int key_get(struct cw_job *job, const struct job_report *report)
                                "rank 0 has a key of the job and this rank has none: CAUSEWAY_JOB_KEY is for all ranks");
 }
 
+/* Waits for all ranks; nothing is polled meanwhile. */
+static int fence_plain(struct cw_job *job)
+{
+    return cw_virtual_is_on() ? job_fence_early(job) : cw_bootstrap_fence(job->bootstrap);
+}
+
 static int fence(struct cw_job *job, const struct job_report *report)
 {
-    int status = cw_virtual_is_on() ? job_fence_early(job) : cw_bootstrap_fence(job->bootstrap);
+    int status = fence_plain(job);
     return status == CW_OK
                ? CW_OK
                : FAIL(report, status, "waiting for the other ranks: %s", cw_bootstrap_failure(job->bootstrap));
@@ -440,8 +446,7 @@ void cw_job_close(struct cw_job *job)
     }
     cw_control_quiet(job->control);
     cw_groups_destroy(job->groups);
-    /* nobody reads our memory any more; if the launcher is gone, so are they */
-    (void)(cw_virtual_is_on() ? job_fence_early(job) : cw_bootstrap_fence(job->bootstrap));
+    (void)fence_plain(job);           /* nobody reads our memory any more; if the launcher is gone, so are they */
     cw_control_destroy(job->control); /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
     cw_wire_quiet(&job->wire);

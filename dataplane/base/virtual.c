@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

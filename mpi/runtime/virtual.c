@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "dataplane/base/clock.h"
 #include "mpi/runtime/enter.h"

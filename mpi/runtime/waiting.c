@@ -267,23 +267,29 @@ void mpi_waiting_answer_asking(void)
     }
 }
 
+/* Questions of the launcher and of other ranks' alarms that have come since the last look. */
+static uint32_t questions_look(uint64_t now_ns)
+{
+    uint32_t asked = cw_watch_asked(watch), alarms = cw_watch_alarms(watch), questions = 0;
+    if (asked != launcher_seen) {
+        launcher_seen = asked;
+        questions |= ASKED_BY_LAUNCHER;
+    }
+    if (alarms != alarms_seen) {
+        alarms_seen = alarms;
+        uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
+        /* several ranks may raise an alarm at about the same time */
+        questions |= spoken == 0 || now_ns - spoken > NS_PER_SECOND ? ASKED_BY_ALARM : 0;
+    }
+    if (questions != 0) {
+        atomic_fetch_or_explicit(&mpi_waiting_asked, questions, memory_order_relaxed);
+    }
+    return questions;
+}
+
 void mpi_waiting_look(void)
 {
-    if (watch == NULL) {
-        return;
-    }
-    if (cw_watch_asked(watch) != launcher_seen) {
-        launcher_seen = cw_watch_asked(watch);
-        atomic_fetch_or_explicit(&mpi_waiting_asked, ASKED_BY_LAUNCHER, memory_order_relaxed);
-        mpi_waiting_answer_asking();
-    }
-    if (cw_watch_alarms(watch) == alarms_seen) {
-        return;
-    }
-    uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
-    alarms_seen = cw_watch_alarms(watch);
-    if (spoken == 0 || cw_clock_ns() - spoken > NS_PER_SECOND) {
-        atomic_fetch_or_explicit(&mpi_waiting_asked, ASKED_BY_ALARM, memory_order_relaxed);
+    if (watch != NULL && questions_look(cw_clock_ns()) != 0) {
         mpi_waiting_answer_asking();
     }
 }
@@ -312,19 +318,7 @@ void mpi_waiting_heartbeat(void)
     if (watch == NULL) {
         return;
     }
-    uint32_t asked = cw_watch_asked(watch), alarms = cw_watch_alarms(watch), questions = 0;
-    if (asked != launcher_seen) {
-        launcher_seen = asked;
-        questions |= ASKED_BY_LAUNCHER;
-    }
-    if (alarms != alarms_seen) {
-        alarms_seen = alarms;
-        uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
-        /* several ranks may raise an alarm at about the same time */
-        questions |= spoken == 0 || now_ns - spoken > NS_PER_SECOND ? ASKED_BY_ALARM : 0;
-    }
-    if (questions != 0) {
-        atomic_fetch_or_explicit(&mpi_waiting_asked, questions, memory_order_relaxed);
+    if (questions_look(now_ns) != 0) {
         answer_await();
     }
 }
