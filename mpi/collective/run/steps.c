@@ -159,6 +159,8 @@ int mpi_step_poll(struct mpi_collective *collective)
     } else if (status == CW_ERROR_PEER_FAILED) {
         failure_note(collective);
         mpi_exchange_lost_tell(&run->exchange);
+    } else if (status != CW_OK) {
+        mpi_exchange_failed_tell(&run->exchange);
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;

@@ -113,6 +113,11 @@ void mpi_exchange_lost_tell(struct mpi_exchange *exchange)
     others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_LOST, .peer = exchange->lost});
 }
 
+void mpi_exchange_failed_tell(struct mpi_exchange *exchange)
+{
+    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1});
+}
+
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
     mpi_exchange_mismatch_tell(exchange, head->source);

@@ -53,6 +53,8 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
 /* A call under way has failed, since another rank is lost: tells all others, unless they know. They may still reach the
  * lost rank, and wait for this one. */
 void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
+/* A call under way has failed for a reason of this rank's own, such as no memory: tells all others, unless they know. */
+void mpi_exchange_failed_tell(struct mpi_exchange *exchange);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next

@@ -181,9 +181,10 @@ static void get_end(struct mpi_operation *operation, int status)
     struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
     struct mpi_exchange *exchange = get->exchange;
     exchange->operations_open--;
-    if (status != CW_OK) {
+    /* No access: the source's call has ended with an error and has taken its memory back. Its refusal says why. */
+    if (status != CW_OK && status != CW_ERROR_REMOTE_ACCESS) {
         mpi_exchange_fail(exchange, status);
-    } else {
+    } else if (status == CW_OK) {
         struct cw_transport_event event = {
             .kind = CW_TRANSPORT_ARRIVED,
             .peer = (uint32_t)get->head.source,
