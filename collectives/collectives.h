@@ -29,7 +29,6 @@
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport.h"
 #include "collectives/execute/transport_memory.h"
-#include "collectives/execute/transport_puts.h"
 #include "collectives/file/plan_file.h"
 #include "collectives/price/network.h"
 #include "collectives/price/price.h"

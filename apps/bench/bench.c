@@ -178,7 +178,6 @@ static const struct {
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
     {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
     {"codec", bench_codec, "what codecs make of data, what they take, and for which links they pay"},
-    {"replay", bench_replay, "what compression is worth to a program that was recorded, in virtual time"},
     {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
     {"loops", bench_loops, "what several loops of a process move, beside one"},
     {"node", bench_node, "what a frame costs the node's thread, by length"},
@@ -188,12 +187,7 @@ static const struct {
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
     {"incast", bench_incast, "many senders to one port, in virtual time"},
     {"pace", bench_pace, "paced flows, in virtual time"},
-    {"mcast", bench_mcast, "one to all by multicast, beside unicast trees and chains, in virtual time"},
-    {"alltoallv", bench_alltoallv,
-     "many to many by pairs and in phases, at each level of compiled communication, in virtual time"},
-    {"wan", bench_wan, "broadcasts and all-reduces across two clusters, beside their cost model, in virtual time"},
-    {"scale", bench_scale,
-     "how collectives of up to thousands of ranks in clusters grow: time, packets and memory, in virtual time"},
+    {"mcast", bench_mcast, "collectives by multicast and by unicast algorithms"},
     {"plan", bench_plan, "building, checking, pricing and choosing schedules of collectives"},
 };
 

@@ -74,9 +74,6 @@ int bench_crypt(int argc, char **argv);
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);
 
-/* causeway bench replay: a program's trace with and without compression. */
-int bench_replay(int argc, char **argv);
-
 /* causeway bench offload: what a NIC takes over. */
 int bench_offload(int argc, char **argv);
 
@@ -102,6 +99,3 @@ int bench_pace(int argc, char **argv);
 int bench_shape(int argc, char **argv);
 int bench_plan(int argc, char **argv);
 int bench_mcast(int argc, char **argv);
-int bench_alltoallv(int argc, char **argv);
-int bench_wan(int argc, char **argv);
-int bench_scale(int argc, char **argv);

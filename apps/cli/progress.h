@@ -1,5 +1,5 @@
 /* CLI progress: a line on standard error, where that is a terminal, while a command works for longer than some seconds:
- * "bench scale: bcast, 256 ranks: 37 %, 12 s, about 20 s left". It is gone when the command ends, or prints a result.
+ * "plogp: shared, 8 ranks: 37 %, 12 s, about 20 s left". It is gone when the command ends, or prints a result.
  *
  * Invariants
  *  - Nothing at all is written where standard error is no terminal.

@@ -209,7 +209,8 @@ int draw_times_read(struct draw_times *times, const char *path)
     static const char *const names[TIME_COLUMNS] = {"name", "predicted_ns", "measured_ns"};
     struct draw_table table;
     times->count = 0;
-    int code = draw_table_open(&table, path, names, TIME_COLUMNS, "`causeway bench wan --csv FILE` writes such files");
+    int code = draw_table_open(&table, path, names, TIME_COLUMNS,
+                               "it is a table of times: each line has a name and two times in nanoseconds");
     while (code == APP_EXIT_SUCCESS && draw_table_next(&table, &code)) {
         if (times->count == DRAW_TIMES_MAX) {
             app_error("more times than can be drawn", path, "64 are possible");

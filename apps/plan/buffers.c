@@ -80,24 +80,17 @@ void plan_buffers_dispose(struct plan_buffers *buffers)
 
 /* ---- Contents ---- */
 
-/* Doubles from 1 on, every one larger than the one before, but for the lowest 24 bits. */
-static uint64_t smoothed(uint64_t position, uint64_t word)
-{
-    return 0x3ff0000000000000u + (position << 23) % (1ull << 52) + (word & 0xffffff);
-}
-
-static void fill(uint8_t *to, uint64_t bytes, uint64_t key, bool smooth)
+static void fill(uint8_t *to, uint64_t bytes, uint64_t key)
 {
     for (uint64_t i = 0; i < bytes; i += 8) {
         uint64_t word = (key + i) * 0x9e3779b97f4a7c15u;
         word = (word ^ (word >> 31)) * 0xbf58476d1ce4e5b9u;
         word ^= word >> 29;
-        word = smooth ? smoothed(i, word) : word;
         memcpy(to + i, &word, bytes - i < 8 ? bytes - i : 8);
     }
 }
 
-int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, bool smooth, char *error,
+int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, char *error,
                       size_t error_bytes)
 {
     const struct cw_problem *problem = plan->problem;
@@ -114,7 +107,7 @@ int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint
     for (uint32_t rank = 0; rank < problem->ranks; rank++) {
         uint64_t bytes = cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND);
         truth->send[rank] = next;
-        fill(next, bytes, cw_random_derive(salt, rank), smooth);
+        fill(next, bytes, cw_random_derive(salt, rank));
         next += bytes;
     }
     if (!plan_reference_create(&truth->reference, problem, truth->send)) {
@@ -144,8 +137,8 @@ void plan_buffers_fill(struct plan_buffers *buffers, const struct plan_truth *tr
 {
     const struct plan_rank_buffers *of = &buffers->ranks[rank];
     memcpy(of->at[CW_BUFFER_SEND], truth->send[rank], of->bytes[CW_BUFFER_SEND]);
-    fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random), false);
-    fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random), false);
+    fill(of->at[CW_BUFFER_RECEIVE], of->bytes[CW_BUFFER_RECEIVE], cw_random_next(random));
+    fill(of->at[CW_BUFFER_SCRATCH], of->bytes[CW_BUFFER_SCRATCH], cw_random_next(random));
 }
 
 /* ---- Judging ---- */

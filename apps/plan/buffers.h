@@ -1,5 +1,5 @@
-/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For plan/trial.c and
- * plan/puts.c. */
+/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For
+ * plan/trial.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,9 +29,8 @@ struct plan_truth {
     struct plan_reference reference;
 };
 
-/* The contents of the send buffers depend on rank, byte and `salt`; `smooth`: they are doubles that differ little from
- * one to the next, else random. 0, or -1 and the reason. To be disposed of in either case. */
-int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, bool smooth, char *error,
+/* The contents of the send buffers are random and depend on rank, byte and `salt`. 0, or -1 and the reason. To be disposed of in either case. */
+int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, char *error,
                       size_t error_bytes);
 void plan_truth_dispose(struct plan_truth *truth);
 

@@ -396,7 +396,7 @@ static int create(struct plan_trial *trial, uint64_t salt)
     const struct cw_problem *problem = trial->plan->problem;
     struct cw_memory_fabric_request request = {.ranks = problem->ranks};
     char reason[200];
-    if (plan_truth_create(&trial->truth, trial->plan, salt, false, reason, sizeof(reason)) != 0 ||
+    if (plan_truth_create(&trial->truth, trial->plan, salt, reason, sizeof(reason)) != 0 ||
         plan_buffers_create(&trial->buffers, trial->plan, reason, sizeof(reason)) != 0) {
         return fail(trial, "%s", reason);
     }

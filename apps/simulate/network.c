@@ -100,58 +100,98 @@ static int ranks_add(struct builder *builder, uint32_t host)
     return CW_OK;
 }
 
-/* All bridges come before all ranks: a bridge that joins others is told of the addresses of all. */
-static int hosts_add(struct builder *builder)
+/* A bridge for each host of several ranks. */
+static int host_bridges_add(struct builder *builder)
 {
-    uint32_t hosts = builder->config->hosts;
     int status = CW_OK;
-    for (uint32_t host = 0; host < hosts && status == CW_OK; host++) {
+    for (uint32_t host = 0; host < builder->config->hosts && status == CW_OK; host++) {
         int site = builder->topology != NULL ? (int)cw_topology_host_cluster(builder->topology, host) : 0;
         builder->bridges[host] = is_shared(builder, host) ? bridge_add(builder, host, site) : site;
         status = builder->bridges[host] < 0 ? builder->bridges[host] : CW_OK;
     }
-    for (uint32_t host = 0; host < hosts && status == CW_OK; host++) {
-        status = ranks_add(builder, host);
-    }
     return status;
 }
 
-/* The switches of the sites come first: their numbers are those of the sites. */
-static int sites_build(struct builder *builder, char *error, size_t error_bytes)
+/* Whether the topology joins each site with each other one. A frame then takes one such link at most. Two sites are a
+ * tree. */
+static bool is_mesh(const struct cw_topology *topology, uint32_t sites)
+{
+    uint32_t links = cw_topology_link_count(topology), pairs = 0;
+    bool *joined = calloc((size_t)sites * sites, sizeof(*joined));
+    for (uint32_t i = 0; i < links && joined != NULL; i++) {
+        const struct cw_topology_link *link = cw_topology_link(topology, i);
+        uint32_t low = link->sites[0] < link->sites[1] ? link->sites[0] : link->sites[1];
+        uint32_t high = link->sites[0] < link->sites[1] ? link->sites[1] : link->sites[0];
+        pairs += !joined[low * sites + high];
+        joined[low * sites + high] = true;
+    }
+    free(joined);
+    return sites > 2 && links == pairs && pairs == sites * (sites - 1) / 2;
+}
+
+/* The switches of the sites. Their numbers are those of the sites. */
+static int sites_add(struct builder *builder, uint32_t *sites)
 {
     const struct cw_topology *topology = builder->topology;
-    uint32_t links = cw_topology_link_count(topology), sites = cw_topology_cluster_count(topology);
+    uint32_t links = cw_topology_link_count(topology), clusters = cw_topology_cluster_count(topology);
+    *sites = clusters;
     for (uint32_t i = 0; i < links; i++) {
         const struct cw_topology_link *link = cw_topology_link(topology, i);
         for (int end = 0; end < 2; end++) {
-            sites = link->sites[end] >= sites ? link->sites[end] + 1 : sites;
+            *sites = link->sites[end] >= *sites ? link->sites[end] + 1 : *sites;
         }
     }
-    for (uint32_t site = 0; site < sites; site++) {
-        uint32_t hosts =
-            site < cw_topology_cluster_count(topology) ? cw_topology_cluster(topology, site)->host_count : 0;
+    for (uint32_t site = 0; site < *sites; site++) {
+        uint32_t hosts = site < clusters ? cw_topology_cluster(topology, site)->host_count : 0;
         int bridge = cw_simulator_bridge_add(builder->simulator, hosts + links);
         if (bridge < 0) {
             return bridge;
         }
     }
-    for (uint32_t i = 0; i < links; i++) {
-        const struct cw_topology_link *link = cw_topology_link(topology, i);
-        struct cw_link_config faulty = with_faults(builder, &link->link);
-        int trunk = cw_simulator_bridges_join(builder->simulator, link->sites[0], link->sites[1], &faulty, false);
-        if (trunk < 0) {
-            return cw_error_text(error, error_bytes, trunk,
-                                 "%s: the link '%s' closes a loop: the links of a simulated topology form a tree",
-                                 builder->config->topology, link->name);
-        }
-    }
-    return hosts_add(builder);
+    return CW_OK;
 }
 
-static int switch_build(struct builder *builder)
+static int links_add(struct builder *builder, uint32_t sites, char *error, size_t error_bytes)
 {
-    int bridge = cw_simulator_bridge_add(builder->simulator, builder->config->hosts);
-    return bridge < 0 ? bridge : hosts_add(builder);
+    const struct cw_topology *topology = builder->topology;
+    bool mesh = is_mesh(topology, sites);
+    for (uint32_t i = 0; i < cw_topology_link_count(topology); i++) {
+        const struct cw_topology_link *link = cw_topology_link(topology, i);
+        struct cw_link_config faulty = with_faults(builder, &link->link);
+        int trunk = cw_simulator_bridges_join(builder->simulator, link->sites[0], link->sites[1], &faulty, mesh);
+        if (trunk < 0) {
+            return cw_error_text(
+                error, error_bytes, trunk,
+                "%s: the link '%s' closes a loop: the links of a simulated topology form a tree, or join "
+                "each site with each other one",
+                builder->config->topology, link->name);
+        }
+    }
+    return CW_OK;
+}
+
+/* A bridge learns the addresses of the ranks behind its trunks as ranks are added, so all bridges and trunks come before
+ * all ranks. A mesh of sites comes after the trunks to hosts. */
+static int parts_add(struct builder *builder, char *error, size_t error_bytes)
+{
+    uint32_t sites = 0;
+    int status;
+    if (builder->topology != NULL) {
+        status = sites_add(builder, &sites);
+    } else {
+        int bridge = cw_simulator_bridge_add(builder->simulator, builder->config->hosts);
+        status = bridge < 0 ? bridge : CW_OK;
+    }
+    if (status == CW_OK) {
+        status = host_bridges_add(builder);
+    }
+    if (status == CW_OK && builder->topology != NULL) {
+        status = links_add(builder, sites, error, error_bytes);
+    }
+    for (uint32_t host = 0; host < builder->config->hosts && status == CW_OK; host++) {
+        status = ranks_add(builder, host);
+    }
+    return status;
 }
 
 static int build(struct builder *builder, char *error, size_t error_bytes)
@@ -174,9 +214,7 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     simulator.learning = config->multicast != CW_SIMULATOR_SNOOPS;
     error[0] = '\0';
     int status = cw_simulator_create(&simulator, &builder->simulator);
-    if (status == CW_OK) {
-        status = builder->topology != NULL ? sites_build(builder, error, error_bytes) : switch_build(builder);
-    }
+    status = status == CW_OK ? parts_add(builder, error, error_bytes) : status;
     if (status != CW_OK && error[0] == '\0') {
         (void)cw_error_text(error, error_bytes, status, "no room for a network of %u hosts and %u ranks", config->hosts,
                             config->ranks);

@@ -169,8 +169,7 @@ static int mesh_create(struct cw_simulator *simulator, const struct sim_hosts_co
     }
     for (uint32_t node = 0; node < config->count && status >= 0; node++) {
         uint32_t block = (uint32_t)((uint64_t)node * config->switches / config->count);
-        status = cw_simulator_node_add(simulator, config->switch_of != NULL ? config->switch_of[node] : block,
-                                       &config->node);
+        status = cw_simulator_node_add(simulator, block, &config->node);
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, for `causeway
- * sim` and `causeway plan run`, and for tests.
+ * sim`, and for tests.
  *
  * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
  * calls of dataplane.h on the endpoints }*; sim_hosts_destroy */
@@ -59,7 +59,6 @@ struct sim_hosts_config {
     bool learning;               /* switches learn addresses and groups from frames, and know nothing before */
     uint32_t switches;           /* hosts in blocks, the others joined to the first; 1 */
     bool is_mesh;                /* ... joined each with each, as clusters are by a wide area */
-    const uint32_t *switch_of;   /* by host, in place of blocks; for a mesh only, while it is created. NULL: blocks */
     struct cw_link_config trunk; /* between them */
     uint32_t packet_count_max;   /* 0: plenty for hosts on a LAN */
     uint64_t turn_ns;            /* virtual time that a turn takes; 0: as cw_simulator_config_init has it */

@@ -61,6 +61,12 @@ static uint64_t cpu_ns(void)
     return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
+uint64_t cw_virtual_cpu_ns(void)
+{
+    uint64_t time_ns = cpu_ns();
+    return cw_virtual_is_on() ? (uint64_t)(((unsigned __int128)time_ns * cw_virtual_page->cpu_scale) >> 20) : time_ns;
+}
+
 static void cpu_mark(void)
 {
     if (cw_virtual_page->cpu_scale != 0) {

@@ -110,6 +110,8 @@ void cw_virtual_wait_until(uint64_t until_ns);
 void cw_virtual_spend(uint64_t duration_ns);
 /* The same for a copy of `bytes` between two ranks of a host. */
 void cw_virtual_copy(uint64_t bytes);
+/* CPU time of the calling thread. In a simulation it is multiplied by the factor `cpu`: 0 if computation takes no time. */
+uint64_t cw_virtual_cpu_ns(void);
 /* The time that the rank has computed since the last call of anything here, in virtual time; it has not passed yet. */
 uint64_t cw_virtual_computed_ns(void);
 /* Ends the wait of another rank of this host, after the latency of its shared memory. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/base/clock.h"
 #include "dataplane/base/random.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/status.h"
 
 enum {
@@ -47,7 +47,7 @@ static void field_make(struct bench *bench, bool numbers)
 
 static uint64_t fill(struct bench *bench)
 {
-    uint64_t begin_ns = cw_clock_ns();
+    uint64_t begin_ns = cw_virtual_cpu_ns();
     uint32_t at = 0;
     uint32_t likely = 0;
     bench->count = 0;
@@ -63,19 +63,19 @@ static uint64_t fill(struct bench *bench)
         likely = (uint32_t)((uint64_t)taken * (CHUNK_BYTES - CHUNK_BYTES / 32) / bytes);
         at += taken;
     }
-    return cw_clock_ns() - begin_ns;
+    return cw_virtual_cpu_ns() - begin_ns;
 }
 
 static uint64_t expand(struct bench *bench, uint32_t *expanded)
 {
-    uint64_t begin_ns = cw_clock_ns();
+    uint64_t begin_ns = cw_virtual_cpu_ns();
     *expanded = 0;
     for (uint32_t i = 0; i < bench->count; i++) {
         (void)cw_codec_expand(bench->scratch, bench->plan, bench->chunks[i], bench->bytes[i], bench->back + *expanded,
                               bench->taken[i]);
         *expanded += bench->taken[i];
     }
-    return cw_clock_ns() - begin_ns;
+    return cw_virtual_cpu_ns() - begin_ns;
 }
 
 /* What a chunk costs beside its bytes: of short ones. */
@@ -83,7 +83,7 @@ static float fixed(struct bench *bench, const struct cw_codec_speed *speed)
 {
     float best = 1e9f;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        uint64_t begin_ns = cw_clock_ns();
+        uint64_t begin_ns = cw_virtual_cpu_ns();
         uint32_t count = 0;
         for (uint32_t at = 0; at + SHORT_BYTES <= FIELD_BYTES / 4; at += SHORT_BYTES) {
             uint32_t taken = SHORT_BYTES;
@@ -92,7 +92,7 @@ static float fixed(struct bench *bench, const struct cw_codec_speed *speed)
             count +=
                 bytes > 0 && cw_codec_expand(bench->scratch, bench->plan, bench->chunks[0], bytes, bench->back, taken);
         }
-        float ns = count == 0 ? 0 : (float)(cw_clock_ns() - begin_ns) / (float)count;
+        float ns = count == 0 ? 0 : (float)(cw_virtual_cpu_ns() - begin_ns) / (float)count;
         best = ns < best ? ns : best;
     }
     float bytes_ns = SHORT_BYTES * (speed->fill_ns + speed->expand_ns);

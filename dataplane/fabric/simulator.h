@@ -18,7 +18,7 @@
  *
  * Order of calls
  *    cw_simulator_config_init, cw_simulator_create
- *    cw_simulator_star | cw_simulator_switches | cw_simulator_clusters |
+ *    cw_simulator_star | cw_simulator_switches |
  *        { cw_simulator_bridge_add | cw_simulator_node_add | cw_simulator_bridges_join }*
  *    for each node: cw_port_sim_open, create what runs on it, cw_simulator_attach
  *    { cw_simulator_run_until | cw_simulator_step | faults | queries }*
@@ -183,11 +183,6 @@ int cw_simulator_star(struct cw_simulator *simulator, uint32_t node_count,
  * can be, the first ones on the first bridge. Trunks are in the order (0,1), (0,2), .. Returns as above. */
 int cw_simulator_switches(struct cw_simulator *simulator, uint32_t switch_count, uint32_t node_count,
                           const struct cw_simulator_node_config *config, const struct cw_link_config *trunk);
-
-/* `cluster_count` such stars, each pair of them joined by a wide-area link. Nodes of cluster c are c *
- * nodes_per_cluster and so on, counted from the returned index; trunks are in the order (0,1), (0,2), .. (1,2), .. */
-int cw_simulator_clusters(struct cw_simulator *simulator, uint32_t cluster_count, uint32_t nodes_per_cluster,
-                          const struct cw_simulator_node_config *config, const struct cw_link_config *wide_area);
 
 /* What runs on a node; NULL: nothing. It is turned at once. */
 void cw_simulator_attach(struct cw_simulator *simulator, uint32_t node, cw_simulator_turn turn, void *context);

@@ -401,45 +401,6 @@ int cw_simulator_switches(struct cw_simulator *simulator, uint32_t switch_count,
     return status < 0 ? status : first_node;
 }
 
-/* Joins bridges `first` .. `first` + `count` - 1 each with each. */
-static int mesh_join(struct cw_simulator *simulator, uint32_t first, uint32_t count, const struct cw_link_config *link)
-{
-    for (uint32_t a = first; a < first + count; a++) {
-        for (uint32_t b = a + 1; b < first + count; b++) {
-            int trunk = cw_simulator_bridges_join(simulator, a, b, link, true);
-
-            if (trunk < 0) {
-                return trunk;
-            }
-        }
-    }
-    return CW_OK;
-}
-
-int cw_simulator_clusters(struct cw_simulator *simulator, uint32_t cluster_count, uint32_t nodes_per_cluster,
-                          const struct cw_simulator_node_config *config, const struct cw_link_config *wide_area)
-{
-    uint32_t first_bridge = simulator->bridge_count;
-    int first_node = (int)simulator->node_count;
-    int status;
-
-    if (cluster_count < 1 || nodes_per_cluster < 1) {
-        return CW_ERROR_ARGUMENT;
-    }
-    for (uint32_t i = 0; i < cluster_count; i++) {
-        int bridge = cw_simulator_bridge_add(simulator, nodes_per_cluster + cluster_count - 1);
-
-        if (bridge < 0) {
-            return bridge;
-        }
-    }
-    status = mesh_join(simulator, first_bridge, cluster_count, wide_area);
-    for (uint32_t i = 0; status >= 0 && i < cluster_count; i++) {
-        status = nodes_add(simulator, first_bridge + i, nodes_per_cluster, config);
-    }
-    return status < 0 ? status : first_node;
-}
-
 /* ---- queries ---- */
 
 struct cw_link *cw_simulator_link_up(struct cw_simulator *simulator, uint32_t node)

@@ -91,7 +91,7 @@ if [ $long = yes ]; then
     while read -r command; do
         case $command in
         *" --device "* | *" --rdma "*) continue ;; # of NICs: bench_put_usage, metal_pci_doctor and metal_rdma have them
-        *"bench codec sweep.bin"* | *"bench replay "*) continue ;; # of what is recorded first: bench_codec_usage, replay_usage
+        *"bench codec sweep.bin"*) continue ;; # of what is recorded first: bench_codec_usage
         esac
         step "$command" within "$builder" "$command"
     done < <(benchmarks)

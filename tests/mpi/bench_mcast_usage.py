@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench_mcast_usage.py CAUSEWAY: `causeway bench mcast` on emulated hosts measures what it says, and refuses what makes no sense. No figure is judged."""
+"""bench_mcast_usage.py CAUSEWAY: `causeway bench mcast` on simulated and emulated hosts measures what it says, and refuses what makes no sense. No figure is judged."""
 import json
 import subprocess
 import sys
@@ -35,9 +35,20 @@ for collective, names in ways.items():
 result = run("--fabric", "memif", "--members", "3", "--sizes", "100", "--runs", "5")
 expect(result.returncode == 0 and "ratio" in result.stdout and "(chosen)" in result.stdout, f"a table: {result.stdout} {result.stderr}")
 
+# simulated hosts: the same command twice gives the same times
+ways["scatterv"] = ["explicit", "static", "dynamic", "pairs"]
+for collective, names in ways.items():
+    first, again = (run("--members", "6", "--to", "3", "--collective", collective, "--sizes", "1,20K", "--runs", "2", "--fabric", "sim,rate=1Gbps,loss=0.5%", "--json") for _ in range(2))
+    expect(first.returncode == 0 and first.stdout == again.stdout, f"{collective}: the same twice: {first.stdout} {again.stdout} {first.stderr}")
+    for line in [json.loads(line) for line in first.stdout.splitlines()]:
+        expect(all(0 < line[name]["median_ns"] <= line[name]["p999_ns"] and "each_ns" not in line[name] for name in names), f"{collective}: {line}")
+        best = min(line[name]["median_ns"] for name in names[1:] if name not in ("static", "dynamic", "chosen"))
+        ratio = best / line[names[0]]["median_ns"]
+        expect(abs(line["ratio_latency_unicast"] - ratio) < 1e-3 * ratio, f"{collective}: the ratio is to the best unicast: {line}")
+
 for wrong, says in [(["--fabric", "token-ring"], "memif"), (["--fabric", "memifs"], "memif"), (["--fabric", "memif", "--members", "64"], "63"),
-                    (["--fabric", "memif", "--loss", "1%"], "memif,loss=1%"), (["--loss", "100%"], "50 %"), (["--beside", "unicast", "--members", "4"], "8 members"),
-                    (["--fabric", "memif,speed=1"], "--emulate"), (["--fabric", "memif", "--runs", "4"], "--runs")]:
+                    (["--fabric", "sim,loss=200%"], "loss"), (["--collective", "gather"], "gather"), (["--collective", "scatterv", "--to", "9"], "--to"),
+                    (["--fabric", "memif,speed=1"], "--emulate"), (["--fabric", "memif", "--runs", "0"], "--runs")]:
     result = run(*wrong)
     expect(result.returncode == 2 and says in result.stderr, f"{wrong} is refused, with '{says}': {result.returncode} {result.stderr}")
 

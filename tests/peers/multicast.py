@@ -4,7 +4,7 @@
     apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev
     sudo tests/peers/multicast.py [--build build] [--hosts 8] [--collective bcast] [--sizes 1,1024,10240,1048576] [--rounds 5] [--runs 50] [--network veth]
 
-One source for all (apps/bench/mcast/measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
+One source for all (apps/bench/collective_measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
 """
 import argparse
 import os
@@ -42,7 +42,7 @@ def commands(options, folder):
     network = f"{options.hosts},{options.network}"
     asked = [options.collective, options.sizes, str(options.runs)]
     ours = [MULTICAST[options.collective]] + UNICAST[options.collective]
-    made = {"causeway": [causeway, "run", "-n", str(options.hosts), "--emulate", network, os.path.join(options.build, "apps", "mcast_measure"), *asked, *ours]}
+    made = {"causeway": [causeway, "run", "-n", str(options.hosts), "--emulate", network, os.path.join(options.build, "apps", "collective_measure"), *asked, *ours]}
     for library in ("mpich", "openmpi"):
         compiler = shutil.which(f"mpicc.{library}")
         if compiler is None:

@@ -7,7 +7,7 @@
 
 #include "tests/mpi/expect.h"
 
-enum { BYTES_MAX = 300000, COMMS = 3 };
+enum { BYTES_MAX = 300000, COMMS = 3, RANKS_MAX = 64 };
 
 static uint64_t state;
 
@@ -166,7 +166,7 @@ static void run_allgather(const struct call *call)
 /* Unequal blocks, some of them empty. */
 static void run_allgatherv(const struct call *call)
 {
-    int counts[16], places[16], total = 0;
+    int counts[RANKS_MAX], places[RANKS_MAX], total = 0;
     for (int rank = 0; rank < call->comm->size; rank++) {
         counts[rank] = (int)(mix(call->number + (uint64_t)rank) % (uint64_t)(call->count + 1));
         places[rank] = total;
@@ -300,6 +300,10 @@ int main(int argc, char **argv)
 {
     struct comm comms[COMMS];
     expect_start(&argc, &argv);
+    if (expect_size > RANKS_MAX) {
+        fprintf(stderr, "this test runs at up to %d ranks\n", RANKS_MAX);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     state = getenv("CW_SEED") != NULL ? strtoull(getenv("CW_SEED"), NULL, 10) : 1;
     uint64_t calls = getenv("CW_CALLS") != NULL ? strtoull(getenv("CW_CALLS"), NULL, 10) : 300;
     from = malloc((size_t)expect_size * BYTES_MAX + 1);

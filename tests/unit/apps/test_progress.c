@@ -20,8 +20,8 @@ static void texts_are_as_they_should(void **state)
         {"sim", "", 50, 100, 2 * S, 2 * S, "sim: 50 %, 2 s, about 2 s left"},
         {"sim", "", 50, 100, 4 * S, 6 * S, "sim: 50 %, 6 s, about 2 s left"}, /* it goes down while a part takes long */
         {"sim", "", 50, 100, 4 * S, 9 * S, "sim: 50 %, 9 s"},                 /* longer than was expected */
-        {"bench scale", "bcast of 64 ranks", 1, 3, 20 * S, 20 * S,
-         "bench scale: bcast of 64 ranks: 33 %, 20 s, about 40 s left"},
+        {"bench codec", "bytes of text", 1, 3, 20 * S, 20 * S,
+         "bench codec: bytes of text: 33 %, 20 s, about 40 s left"},
         {"plogp", "shared, 8 ranks", 1, 101, 6 * S, 6 * S, "plogp: shared, 8 ranks: 0 %, 6 s, about 10 min left"},
         {"sim", "", 100, 100, 90 * S, 90 * S, "sim: 100 %, 90 s"},
         {"sim", "", 1ull << 61, 1ull << 63, 5 * S, 5 * S, "sim: 25 %, 5 s, about 15 s left"},

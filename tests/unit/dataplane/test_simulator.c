@@ -279,7 +279,17 @@ static void test_clusters(void **state)
 
     cw_simulator_config_init(&simulator_config);
     assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
-    assert_int_equal(cw_simulator_clusters(world.simulator, 4, 3, &config, &wide_area), 0);
+    for (uint32_t cluster = 0; cluster < 4; cluster++) {
+        assert_int_equal(cw_simulator_bridge_add(world.simulator, 6), (int)cluster);
+    }
+    for (uint32_t a = 0; a < 4; a++) { /* trunks are in the order (0,1), (0,2), .. (1,2), .. */
+        for (uint32_t b = a + 1; b < 4; b++) {
+            assert_true(cw_simulator_bridges_join(world.simulator, a, b, &wide_area, true) >= 0);
+        }
+    }
+    for (uint32_t node = 0; node < 12; node++) {
+        assert_int_equal(cw_simulator_node_add(world.simulator, node / 3, &config), (int)node);
+    }
     world.count = cw_simulator_node_count(world.simulator);
     assert_int_equal(world.count, 12);
     for (uint32_t i = 0; i < world.count; i++) {
