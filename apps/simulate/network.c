@@ -15,12 +15,12 @@
 enum {
     SEND_QUEUE_PACKETS = 256,
     RECEIVE_RING_PACKETS = 1024,
-    PACKETS_A_RANK = 1024,
+    PACKETS_A_RANK = 1 << 14, /* may be under way; only those that are take memory */
     PACKETS_MIN = 1 << 16,
-    PACKETS_MAX = 1 << 22,
     DELIVERIES_A_PACKET = 4,
     WAKES_A_RANK = 64, /* wake-ups under way */
 };
+#define PACKETS_MAX_BYTES (8ull << 30) /* of all packets that may be under way */
 
 struct builder {
     const struct simulate_config *config;
@@ -199,21 +199,26 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     const struct simulate_config *config = builder->config;
     struct cw_simulator_config simulator;
     uint64_t packets = (uint64_t)PACKETS_A_RANK * config->ranks;
+    uint64_t packets_max = PACKETS_MAX_BYTES / config->mtu_bytes;
+    packets = packets < PACKETS_MIN ? PACKETS_MIN : packets;
     cw_simulator_config_init(&simulator);
     simulator.seed = config->seed;
     simulator.mtu_bytes = config->mtu_bytes;
     simulator.node_count_max = config->ranks;
     simulator.bridge_count_max = CW_SIMULATOR_BRIDGES_MAX;
-    simulator.packet_count_max = packets < PACKETS_MIN   ? PACKETS_MIN
-                                 : packets < PACKETS_MAX ? (uint32_t)packets
-                                                         : PACKETS_MAX;
-    simulator.delivery_count_max = DELIVERIES_A_PACKET * simulator.packet_count_max;
     simulator.script_count_max = WAKES_A_RANK * config->ranks + 4 * SIMULATE_FAULTS_MAX;
     simulator.turn_ns = 1;
     simulator.multicast = config->multicast;
     simulator.learning = config->multicast != CW_SIMULATOR_SNOOPS;
     error[0] = '\0';
-    int status = cw_simulator_create(&simulator, &builder->simulator);
+    int status = CW_ERROR_MEMORY;
+    /* a smaller machine promises less memory */
+    for (packets = packets < packets_max ? packets : packets_max; packets >= PACKETS_MIN && status == CW_ERROR_MEMORY;
+         packets /= 2) {
+        simulator.packet_count_max = (uint32_t)packets;
+        simulator.delivery_count_max = DELIVERIES_A_PACKET * (uint32_t)packets;
+        status = cw_simulator_create(&simulator, &builder->simulator);
+    }
     status = status == CW_OK ? parts_add(builder, error, error_bytes) : status;
     if (status != CW_OK && error[0] == '\0') {
         (void)cw_error_text(error, error_bytes, status, "no room for a network of %u hosts and %u ranks", config->hosts,

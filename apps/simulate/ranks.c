@@ -22,6 +22,7 @@ enum {
     BUSY_LOOKS = 500, /* 10 s */
     RETURN_LOOK_NS = 1000000,
     ACCEPT_LOOK_MS = 100,
+    PACKET_RETRY_NS = 1000,
 };
 #define HORIZON_MAX_NS 1000000000ull /* a rank that never waits is seen so often */
 
@@ -255,11 +256,10 @@ static void frames_send(struct simulate_rank *rank)
         taken = given > 0 ? cw_port_transmit(rank->port, packets, given) : 0;
         cw_port_cancel(rank->port, packets + taken, given - taken);
         cw_cable_consume(rank->cable, taken);
-        if (given < count) {
-            cw_port_wake(rank->port); /* there will be room again */
-        }
+        rank->lacks_packets = given < count;
     } while (taken == CW_PORT_BURST_MAX);
-    /* the rest leaves when the port wakes the node: it has sent half of what it had */
+    rank->world->lack_count += rank->lacks_packets;
+    /* If the queue is full, the port wakes the node once half of it has left. */
 }
 
 static bool group_is_in(const uint8_t (*groups)[6], uint32_t count, const uint8_t mac[6])
@@ -353,6 +353,14 @@ static void wishes_grant(struct simulate_rank *rank, uint64_t now_ns)
     }
 }
 
+/* The next turn of a rank that waits. Frames that found no packet of the network are sent soon. */
+static uint64_t turn_next(const struct simulate_rank *rank, uint64_t now_ns)
+{
+    uint64_t next_ns = rank->state == SIMULATE_RANK_RUNS ? rank->page->deadline_ns : CW_SIMULATOR_NEVER;
+    uint64_t retry_ns = rank->lacks_packets ? now_ns + PACKET_RETRY_NS : CW_SIMULATOR_NEVER;
+    return next_ns < retry_ns ? next_ns : retry_ns;
+}
+
 /* The turn of a rank's node. */
 static uint64_t rank_turn(void *context, uint64_t now_ns)
 {
@@ -372,7 +380,7 @@ static uint64_t rank_turn(void *context, uint64_t now_ns)
         bool is_over = page->deadline_ns <= now_ns ||
                        (page->state != CW_VIRTUAL_COMPUTES && (rank->has_arrivals || rank->is_woken));
         if (rank->state != SIMULATE_RANK_RUNS || !is_over) {
-            return rank->state == SIMULATE_RANK_RUNS ? page->deadline_ns : CW_SIMULATOR_NEVER;
+            return turn_next(rank, now_ns);
         }
         if (!rank_resume(rank, now_ns)) {
             rank_end(rank);

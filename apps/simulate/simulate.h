@@ -101,11 +101,12 @@ struct simulate_rank {
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
-    bool has_run;      /* its wake-ups and its wishes have not been handled yet */
-    bool is_awaited;   /* it gathers, and is counted in the world's gather_count */
-    bool is_stopped;   /* by a fault */
-    bool is_released;  /* all have gathered, and it is not outside yet */
-    bool has_arrivals; /* frames in its memory that came since it was resumed */
+    bool lacks_packets; /* frames wait for packets of the network */
+    bool has_run;       /* its wake-ups and its wishes have not been handled yet */
+    bool is_awaited;    /* it gathers, and is counted in the world's gather_count */
+    bool is_stopped;    /* by a fault */
+    bool is_released;   /* all have gathered, and it is not outside yet */
+    bool has_arrivals;  /* frames in its memory that came since it was resumed */
     bool is_woken;
     uint64_t moved;
 };
@@ -121,6 +122,7 @@ struct simulate_world {
     uint32_t gather_count;
     uint32_t released_count;
     uint64_t resume_count;
+    uint64_t lack_count;     /* how often frames found no packet of the network */
     uint64_t overflow_count; /* frames for which a process had no room */
     uint64_t moved_ns;       /* when a rank moved last */
     bool is_stuck;

@@ -195,6 +195,12 @@ static void report(const struct simulate_world *world, uint64_t real_ns)
         fprintf(stderr, "causeway run: %" PRIu64 " packets found no room in the memory of a rank's port\n",
                 world->overflow_count);
     }
+    if (world->lack_count > 0) {
+        fprintf(stderr,
+                "causeway run: %" PRIu64 " times, packets left later than they should: more were under way than the "
+                "simulator has room for\n",
+                world->lack_count);
+    }
 }
 
 int simulate_serve(const struct simulate_config *config, int listener)
