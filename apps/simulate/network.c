@@ -209,7 +209,7 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     simulator.script_count_max = WAKES_A_RANK * config->ranks + 4 * SIMULATE_FAULTS_MAX;
     simulator.turn_ns = 1;
     simulator.multicast = config->multicast;
-    simulator.learning = config->multicast != CW_SIMULATOR_SNOOPS;
+    simulator.group_learning = true; /* the ranks send IGMP reports */
     error[0] = '\0';
     int status = CW_ERROR_MEMORY;
     /* a smaller machine promises less memory */

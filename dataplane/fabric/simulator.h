@@ -66,6 +66,7 @@ struct cw_simulator_config {
     uint32_t group_count_max;    /* multicast groups a bridge can keep apart */
     uint64_t turn_ns;            /* virtual time a turn takes, >= 1 */
     bool learning; /* bridges have to learn addresses and groups from frames; false: they know them at once */
+    bool group_learning; /* bridges learn groups from reports, as switches that snoop do, but know the addresses */
     enum cw_simulator_multicast multicast; /* what learning bridges do with multicast */
 };
 

@@ -126,7 +126,7 @@ void sim_group_joined(struct sim_node *node, const uint8_t mac[6])
 {
     struct cw_simulator *simulator = node->simulator;
 
-    if (simulator->config.learning) {
+    if (simulator->config.learning || simulator->config.group_learning) {
         return;
     }
     for (uint32_t i = 0; i < simulator->bridge_count; i++) {
@@ -158,7 +158,7 @@ void sim_group_left(struct sim_node *node, const uint8_t mac[6])
 {
     struct cw_simulator *simulator = node->simulator;
 
-    if (simulator->config.learning) {
+    if (simulator->config.learning || simulator->config.group_learning) {
         return;
     }
     for (uint32_t i = 0; i < simulator->bridge_count; i++) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """run.py [--build DIR] [fftw|boost|mpi4py|all]: suites that others wrote, from Debian's sources, on Causeway.
 
-Fetches and builds them in DIR/ecosystem with DIR/mpi/mpicc and mpicxx, and runs them on shared memory and on emulated hosts.
+Fetches and builds them in DIR/ecosystem with DIR/mpi/mpicc and mpicxx, and runs them on shared memory, and on emulated or simulated hosts.
 Lists what passes, what is not there yet (a call that raised MPI_ERR_UNSUPPORTED_OPERATION), and what fails; the exit code is 1 if anything fails.
 As root it installs the packages that it needs. README.md has the last list.
 """
@@ -25,7 +25,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", default=["all"], help="fftw, boost, mpi4py; all of them without one")
     parser.add_argument("--build", default="build", help="the build tree of Causeway (build)")
-    parser.add_argument("--networks", default="shm,memif", help="shm: one host; memif: a host for each rank, at most 4 (shm,memif)")
+    parser.add_argument("--networks", default="shm,memif", help="shm: one host; memif: a host for each rank, at most 4; sim: simulated hosts in virtual time (shm,memif)")
     parser.add_argument("--ranks", default="2,4", help="where the suite leaves the number open (2,4)")
     parser.add_argument("--seconds", type=int, default=120, help="for each test (120)")
     parser.add_argument("--only", default="", help="tests whose name contains this")

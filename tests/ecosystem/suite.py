@@ -114,16 +114,20 @@ class Workshop:
         return path + ".so"
 
     def places(self, ranks, most=4):
-        """How a job of `ranks` is started, for each network: (network, options of causeway run). Emulated hosts up to `most`."""
+        """How a job of `ranks` is started, for each network: (network, options of causeway run). Emulated hosts up to `most`; simulated ones lose packets."""
         for network in self.networks:
             if network == "shm":
                 yield network, []
+            elif network == "sim":
+                yield network, ["--simulate", f"hosts={max(1, ranks - 1)},cpu=0,loss=0.5%,reorder=0.5%"]
             elif 1 < ranks <= most:
                 yield network, ["--emulate", f"{ranks},{network}"]
 
     def launcher(self, ranks, emulate):
         self.preload = self.preload or self.teller()
-        return [self.causeway, "run", "-n", str(ranks), "--timeout", str(self.options.seconds), *emulate, "env", "LD_PRELOAD=" + self.preload]
+        run = [self.causeway, "run", "-n", str(ranks), "--timeout", str(self.options.seconds), *emulate]
+        preload = ["env", "LD_PRELOAD=" + self.preload]
+        return preload + run if "--simulate" in emulate else run + preload  # the launcher adds the simulated clock to what it finds
 
     def test(self, suite, name, network, ranks, command, cases=None, cwd=None, environment=None):
         """Runs a test. `cases`: finds (passed, failed) numbers in what it prints, where a test has many."""

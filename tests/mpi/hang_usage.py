@@ -1,6 +1,8 @@
 """What is printed about programs that hang, and about collective calls that do not match.
 
-usage: hang_usage.py CAUSEWAY HANG [WIRE]     HANG: errors/hang.c; WIRE: also on emulated hosts
+usage: hang_usage.py CAUSEWAY HANG [WIRE]     HANG: errors/hang.c; WIRE: hangs also on emulated hosts
+
+Mismatches between hosts are found on simulated ones, in virtual time.
 
 Each case is run with --timeout, and some with CAUSEWAY_WATCHDOG. No time is checked, only the lines.
 """
@@ -80,7 +82,8 @@ WATCHED = [
 
 
 def job_start(how, ranks, hosts, timeout, environment=None):
-    emulate = ["--emulate", hosts if "," in str(hosts) else f"{hosts},memif"] if hosts else []
+    simulated = str(hosts).startswith("hosts=")
+    emulate = ["--simulate" if simulated else "--emulate", hosts if "," in str(hosts) else f"{hosts},memif"] if hosts else []
     command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", str(timeout), hang, how]
     # who is stopped is to be there for as long as it takes
     patient = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="0", **(environment or {}))
@@ -117,7 +120,7 @@ def hang_fault(case):
 
 def mismatch_fault(case):
     how, ranks, hosts, pattern = case
-    with job_start(how, ranks, hosts, JOB_HANG) as job:
+    with job_start(how, ranks, f"hosts={hosts},cpu=0,loss=1%" if hosts else 0, JOB_HANG) as job:
         errors = job.communicate()[1]
     said = any(re.search(pattern, line) for line in errors.splitlines() if line.startswith("causeway: rank "))
     return None if said and job.returncode not in (0, EXIT_TIMEOUT) else f"exit code {job.returncode}:\n{errors}"
