@@ -72,6 +72,7 @@ static int bridge_add(struct builder *builder, uint32_t host, int site)
     if (trunk < 0) {
         return trunk;
     }
+    cw_simulator_trunk_router(builder->simulator, (uint32_t)trunk);
     link.queue_limit_bytes = 0;
     cw_link_configure(cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, 1), &link);
     return bridge;

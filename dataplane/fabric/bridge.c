@@ -431,6 +431,11 @@ void cw_bridge_router_port_set(struct cw_bridge *bridge, uint32_t port, bool is_
     }
 }
 
+void cw_bridge_flood_unregistered_set(struct cw_bridge *bridge, bool floods)
+{
+    bridge->config.flood_unregistered = floods;
+}
+
 void cw_bridge_mesh_port_set(struct cw_bridge *bridge, uint32_t port, bool is_mesh)
 {
     if (port < bridge->config.port_count) {

@@ -96,6 +96,9 @@ int cw_bridge_group_leave(struct cw_bridge *bridge, const uint8_t mac[6], uint32
 /* Everything multicast goes to this port as well; set by hand, so it does not age. */
 void cw_bridge_router_port_set(struct cw_bridge *bridge, uint32_t port, bool is_router);
 
+/* Multicast to groups without members goes everywhere, or to router ports only. */
+void cw_bridge_flood_unregistered_set(struct cw_bridge *bridge, bool floods);
+
 void cw_bridge_mesh_port_set(struct cw_bridge *bridge, uint32_t port, bool is_mesh);
 
 /* The port is down: forgets what was learnt about it. What was set by hand stays. */

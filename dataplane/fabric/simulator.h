@@ -176,6 +176,10 @@ int cw_simulator_node_add(struct cw_simulator *simulator, uint32_t bridge,
 int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a, uint32_t bridge_b,
                               const struct cw_link_config *link, bool mesh);
 
+/* All multicast packets and reports of bridge_b leave it by this trunk too, as those of a switch do towards a querier. If
+ * it snoops, packets of groups without a member here leave by nothing else. */
+void cw_simulator_trunk_router(struct cw_simulator *simulator, uint32_t trunk);
+
 /* One bridge with `node_count` equal nodes. Returns the index of the first node, or as the functions above. */
 int cw_simulator_star(struct cw_simulator *simulator, uint32_t node_count,
                       const struct cw_simulator_node_config *config);

@@ -263,6 +263,17 @@ int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a,
     return (int)simulator->trunk_count++;
 }
 
+void cw_simulator_trunk_router(struct cw_simulator *simulator, uint32_t trunk)
+{
+    const struct sim_wire *wire = &simulator->trunks[trunk].wires[0];
+    assert(trunk < simulator->trunk_count);
+    struct cw_bridge *bridge = simulator->bridges[wire->bridge].bridge;
+    cw_bridge_router_port_set(bridge, wire->bridge_port, true);
+    if (simulator->config.multicast == CW_SIMULATOR_SNOOPS) {
+        cw_bridge_flood_unregistered_set(bridge, false);
+    }
+}
+
 /* ---- nodes ---- */
 
 static bool ring_size_valid(uint32_t packets)
