@@ -65,7 +65,7 @@ struct cw_simulator_config {
     uint32_t script_count_max;   /* cw_simulator_at not yet due */
     uint32_t group_count_max;    /* multicast groups a bridge can keep apart */
     uint64_t turn_ns;            /* virtual time a turn takes, >= 1 */
-    bool learning; /* bridges have to learn addresses and groups from frames; false: they know them at once */
+    bool learning;       /* bridges have to learn addresses and groups from frames; false: they know them at once */
     bool group_learning; /* bridges learn groups from reports, as switches that snoop do, but know the addresses */
     enum cw_simulator_multicast multicast; /* what learning bridges do with multicast */
 };
