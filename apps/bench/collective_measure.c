@@ -16,8 +16,9 @@
  * Without a root, it begins when the last rank enters. It ends when the last rank returns. The ranks need one clock: that
  * of one machine, or of a simulated network. EACH: microseconds per call in batches of calls. PROCESSOR: CPU time of all
  * ranks together for one of these calls. FRAMES: that left rank 0's kernel interfaces for one of these calls; 0 if it uses
- * none. FIRST: the first call, which sets connections up. With --alone there are no batches, and these three are 0. Each
- * received byte is compared. */
+ * none. FIRST: the first call, which sets connections up. With --alone there are no batches, and these three are 0. The
+ * bytes received by a single call, and by the last call of a batch, are compared. */
+#include <limits.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,10 +45,10 @@ enum {
     WARM_CALLS = 3,
     BATCH_MIN = 4,
     BATCH_MAX = 2000,
+    BARRIERS = 5,
     WORD_BYTES = 96,
 };
-#define BATCH_S 0.05   /* a batch lasts about so long */
-#define LEAD_S  0.0005 /* by which the others enter a call before its root */
+#define BATCH_S 0.05 /* a batch lasts about so long */
 
 enum what { BCAST, SCATTER, SCATTERV, ALLGATHER, ALLREDUCE, ALLTOALL, WHATS };
 
@@ -82,6 +83,7 @@ static struct {
     int count;
     uint8_t *from, *into;
     int *counts, *places; /* scatterv: of each rank */
+    double lead_s;        /* by which the others enter a call before its root */
     unsigned run;
 } self;
 
@@ -155,7 +157,9 @@ static void scatterv_prepare(int bytes)
     for (int rank = 0; rank < self.ranks; rank++) {
         self.places[rank] = place;
         self.counts[rank] = is_receiver(rank) ? bytes : 0;
-        fill(self.from + place, rank, self.rank == 0 ? self.counts[rank] : 0);
+        if (self.rank == 0) {
+            fill(self.from + place, rank, self.counts[rank]);
+        }
         place += self.counts[rank];
     }
 }
@@ -316,13 +320,27 @@ static bool has_root(void)
     return self.what == BCAST || self.what == SCATTER || self.what == SCATTERV;
 }
 
+/* Rank 0 may leave a barrier before the others do: at most about as much earlier as a barrier lasts. */
+static void lead_measure(void)
+{
+    double longest = 0.0005;
+    for (int i = 0; i < 1 + BARRIERS; i++) {
+        double start = seconds();
+        MPI_Barrier(self.sync);
+        double time = seconds() - start;
+        longest = i > 0 && time > longest ? time : longest; /* the first one sets connections up */
+    }
+    MPI_Allreduce(&longest, &self.lead_s, 1, MPI_DOUBLE, MPI_MAX, self.sync);
+    self.lead_s *= 2;
+}
+
 static void single(struct contender *one, int bytes)
 {
     double times[2], last[2];
     prepare(bytes);
     MPI_Barrier(self.sync);
-    if (self.rank == 0) {
-        sleep_s(LEAD_S);
+    if (self.rank == 0 && has_root()) {
+        sleep_s(self.lead_s);
     }
     double start = seconds();
     call(one, bytes);
@@ -338,6 +356,7 @@ static void single(struct contender *one, int bytes)
 static void batch(struct contender *one, int bytes, int round)
 {
     int calls = 0;
+    prepare(bytes);
     if (self.rank == 0) {
         double time = one->times[one->count / 2];
         calls = time > BATCH_S / BATCH_MAX ? (int)(BATCH_S / time) : BATCH_MAX;
@@ -355,6 +374,7 @@ static void batch(struct contender *one, int bytes, int round)
     processor = (processor_seconds() - processor) / calls;
     one->frames[round] = self.rank == 0 ? (frames() - frames_before) / calls : 0;
     MPI_Reduce(&processor, &one->processor_s[round], 1, MPI_DOUBLE, MPI_SUM, 0, self.sync);
+    check(bytes, one->name);
 }
 
 static void contender_print(struct contender *one, int bytes)
@@ -458,6 +478,9 @@ static void sizes_read(const char *sizes)
         if (end == text || bytes < 1 || bytes > 1 << 26) {
             fail("sizes are numbers from 1 to 64 Mi with commas between them", sizes);
         }
+        if (self.to > 0 && bytes > INT_MAX / self.to) {
+            fail("scatterv:N sends N times the size, at most 2 GiB in all", sizes);
+        }
         self.sizes[self.size_count++] = (int)bytes;
     }
 }
@@ -506,6 +529,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &self.ranks);
     int first = arguments_read(argc, argv);
     self.sync = comm_make("barrier=dissemination,bcast=binomial,reduce=binomial");
+    if (has_root()) {
+        lead_measure();
+    }
     buffers_make();
     for (int i = first; i < argc; i++) {
         contender_make(argv[i]);

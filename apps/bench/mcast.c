@@ -1,5 +1,5 @@
-/* causeway bench mcast: collectives by multicast and by unicast algorithms. It starts collective_measure, which stands
- * beside the command, as a job with one rank on each simulated or emulated host, and prints what that measured. */
+/* causeway bench mcast: measures collectives by multicast and by unicast algorithms. It starts the MPI program
+ * collective_measure with one rank on each simulated or emulated host, and prints its results. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +74,7 @@ struct settings {
     uint64_t members;
     uint64_t runs; /* 0: by the fabric */
     struct app_list sizes;
+    char network[300]; /* as `causeway run` takes it */
     struct app_report report;
 };
 
@@ -123,27 +124,36 @@ static size_t names_list(const struct kind *kind, const char *names[NAMES_MAX])
     return count;
 }
 
-static void network_write(const struct settings *settings, char *text, size_t text_bytes)
+/* False: it does not fit. */
+static bool network_write(const struct settings *settings, char *text, size_t text_bytes)
 {
     const char *options = fabric_options(settings, "sim");
+    int length;
     if (options == NULL) {
-        snprintf(text, text_bytes, "%" PRIu64 ",%s", settings->members, settings->fabric);
+        length = snprintf(text, text_bytes, "%" PRIu64 ",%s", settings->members, settings->fabric);
     } else if (options[0] == '\0') {
-        snprintf(text, text_bytes, "cpu=0,rate=10Gbps,delay=20us");
+        length = snprintf(text, text_bytes, "cpu=0,rate=10Gbps,delay=20us");
     } else {
-        snprintf(text, text_bytes, "cpu=0%s", options);
+        length = snprintf(text, text_bytes, "cpu=0%s", options);
     }
+    return length >= 0 && (size_t)length < text_bytes;
 }
 
-/* What the job printed, or NULL with an exit code. */
+/* Returns the output of the job, or NULL with an exit code. */
 static char *job_run(const struct settings *settings, int *code)
 {
-    char program[600], count[16], network[300], sizes[SIZES_BYTES], runs[24], timeout[16], collective[32];
+    char program[600], count[16], sizes[SIZES_BYTES], runs[24], timeout[16], collective[32];
     const char *names[NAMES_MAX];
     size_t at = 0, length;
-    char *arguments[ARGUMENTS] = {
-        "causeway", "run",       "-n",    count,  settings->is_simulated ? "--simulate" : "--emulate",
-        network,    "--timeout", timeout, program};
+    char *arguments[ARGUMENTS] = {"causeway",
+                                  "run",
+                                  "-n",
+                                  count,
+                                  settings->is_simulated ? "--simulate" : "--emulate",
+                                  (char *)(uintptr_t)settings->network,
+                                  "--timeout",
+                                  timeout,
+                                  program};
     if (!app_job_program("collective_measure", program, sizeof(program))) {
         *code = APP_EXIT_MACHINE;
         return NULL;
@@ -153,7 +163,6 @@ static char *job_run(const struct settings *settings, int *code)
     snprintf(runs, sizeof(runs), "%" PRIu64, settings->runs);
     bool is_to_some = strcmp(settings->kind->name, "scatterv") == 0;
     snprintf(collective, sizeof(collective), is_to_some ? "%s:%" PRIu64 : "%s", settings->kind->name, settings->to);
-    network_write(settings, network, sizeof(network));
     sizes_write(settings, sizes);
     while (arguments[at] != NULL) {
         at++;
@@ -168,7 +177,7 @@ static char *job_run(const struct settings *settings, int *code)
     for (size_t i = 0; i < name_count; i++) {
         arguments[at++] = (char *)(uintptr_t)names[i];
     }
-    return app_job_run(arguments, NULL, network, &length, code);
+    return app_job_run(arguments, NULL, settings->network, &length, code);
 }
 
 /* ---- What it found ---- */
@@ -259,7 +268,7 @@ static int usage_refuse(const char *what, const char *where, const char *todo)
     return APP_EXIT_USAGE;
 }
 
-/* What the table of options cannot check. */
+/* Checks values that the table of options cannot check. */
 static int settings_check(struct settings *settings)
 {
     settings->is_simulated = fabric_options(settings, "sim") != NULL;
@@ -280,6 +289,9 @@ static int settings_check(struct settings *settings)
     if (is_real && settings->members > CW_EMULATED_RANKS_MAX) {
         return usage_refuse("too many members for emulated hosts", "--members", "63 are possible");
     }
+    if (!network_write(settings, settings->network, sizeof(settings->network))) {
+        return usage_refuse("too long", "--fabric", "a network takes up to 290 characters; a topology file takes more");
+    }
     if (settings->runs == 0) {
         settings->runs = is_real ? RUNS_REAL : RUNS_SIMULATED;
     }
@@ -296,7 +308,7 @@ int bench_mcast(int argc, char **argv)
         .to = 5,
     };
     const struct app_option table[] = {
-        OPTION_TEXT("fabric", "sim|memif|veth[,...]", "what carries the packets (sim)", &settings.fabric),
+        OPTION_TEXT("fabric", "sim|memif|veth[,...]", "the network (sim)", &settings.fabric),
         OPTION_TEXT("collective", "bcast|scatter|scatterv|allgather", "which one (bcast)", &settings.collective),
         OPTION_COUNT("members", "of the group, the root among them (9)", &settings.members, 2, MEMBERS_MAX),
         OPTION_COUNT("to", "scatterv: ranks that get a block (5)", &settings.to, 1, MEMBERS_MAX - 1),

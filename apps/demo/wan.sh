@@ -40,7 +40,11 @@ say "predicted by the cost model" "$predicted"
 bound=$(awk -v ns="$predicted" -v runs=$runs 'BEGIN { s = 200 * runs * ns / 1e9; printf "%d", s < 60 ? 60 : s }')
 simulate() {
     CAUSEWAY_COMPRESSION=off CAUSEWAY_ALGORITHM=allreduce=$algorithm "$causeway" run -n 8 --timeout "$bound" \
-        --simulate "topology=$topology,cpu=0" "$program" --bytes $bytes --runs $runs >"$folder/simulated.txt" 2>/dev/null || return
+        --simulate "topology=$topology,cpu=0" "$program" --bytes $bytes --runs $runs >"$folder/simulated.txt" 2>"$folder/errors.txt" || {
+        status=$?
+        cat "$folder/errors.txt" >&2
+        return $status
+    }
     note "$folder/simulated.txt" "in virtual time"
 }
 simulate || exit

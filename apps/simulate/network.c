@@ -113,13 +113,16 @@ static int host_bridges_add(struct builder *builder)
     return status;
 }
 
-/* Whether the topology joins each site with each other one. A frame then takes one such link at most. Two sites are a
- * tree. */
-static bool is_mesh(const struct cw_topology *topology, uint32_t sites)
+/* Whether the topology joins each site with each other one: then a frame takes one such link at most. Two sites are a
+ * tree. CW_ERROR_MEMORY. */
+static int mesh_find(const struct cw_topology *topology, uint32_t sites, bool *is_mesh)
 {
     uint32_t links = cw_topology_link_count(topology), pairs = 0;
     bool *joined = calloc((size_t)sites * sites, sizeof(*joined));
-    for (uint32_t i = 0; i < links && joined != NULL; i++) {
+    if (joined == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    for (uint32_t i = 0; i < links; i++) {
         const struct cw_topology_link *link = cw_topology_link(topology, i);
         uint32_t low = link->sites[0] < link->sites[1] ? link->sites[0] : link->sites[1];
         uint32_t high = link->sites[0] < link->sites[1] ? link->sites[1] : link->sites[0];
@@ -127,7 +130,8 @@ static bool is_mesh(const struct cw_topology *topology, uint32_t sites)
         joined[low * sites + high] = true;
     }
     free(joined);
-    return sites > 2 && links == pairs && pairs == sites * (sites - 1) / 2;
+    *is_mesh = sites > 2 && links == pairs && pairs == sites * (sites - 1) / 2;
+    return CW_OK;
 }
 
 /* The switches of the sites. Their numbers are those of the sites. */
@@ -155,17 +159,24 @@ static int sites_add(struct builder *builder, uint32_t *sites)
 static int links_add(struct builder *builder, uint32_t sites, char *error, size_t error_bytes)
 {
     const struct cw_topology *topology = builder->topology;
-    bool mesh = is_mesh(topology, sites);
+    bool mesh;
+    int status = mesh_find(topology, sites, &mesh);
+    if (status != CW_OK) {
+        return status;
+    }
     for (uint32_t i = 0; i < cw_topology_link_count(topology); i++) {
         const struct cw_topology_link *link = cw_topology_link(topology, i);
         struct cw_link_config faulty = with_faults(builder, &link->link);
         int trunk = cw_simulator_bridges_join(builder->simulator, link->sites[0], link->sites[1], &faulty, mesh);
-        if (trunk < 0) {
+        if (trunk == CW_ERROR_ARGUMENT) {
             return cw_error_text(
                 error, error_bytes, trunk,
                 "%s: the link '%s' closes a loop: the links of a simulated topology form a tree, or join "
                 "each site with each other one",
                 builder->config->topology, link->name);
+        }
+        if (trunk < 0) {
+            return trunk;
         }
     }
     return CW_OK;
@@ -201,7 +212,7 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     struct cw_simulator_config simulator;
     uint64_t packets = (uint64_t)PACKETS_A_RANK * config->ranks;
     uint64_t packets_max = PACKETS_MAX_BYTES / config->mtu_bytes;
-    packets = packets < PACKETS_MIN ? PACKETS_MIN : packets;
+    packets = packets < packets_max ? packets : packets_max;
     cw_simulator_config_init(&simulator);
     simulator.seed = config->seed;
     simulator.mtu_bytes = config->mtu_bytes;
@@ -212,14 +223,14 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     simulator.multicast = config->multicast;
     simulator.group_learning = true; /* the ranks send IGMP reports */
     error[0] = '\0';
-    int status = CW_ERROR_MEMORY;
-    /* a smaller machine promises less memory */
-    for (packets = packets < packets_max ? packets : packets_max; packets >= PACKETS_MIN && status == CW_ERROR_MEMORY;
-         packets /= 2) {
+    int status;
+    do { /* a smaller machine promises less memory */
+        packets = packets < PACKETS_MIN ? PACKETS_MIN : packets;
         simulator.packet_count_max = (uint32_t)packets;
         simulator.delivery_count_max = DELIVERIES_A_PACKET * (uint32_t)packets;
         status = cw_simulator_create(&simulator, &builder->simulator);
-    }
+        packets /= 2;
+    } while (status == CW_ERROR_MEMORY && packets >= PACKETS_MIN / 2 + 1);
     status = status == CW_OK ? parts_add(builder, error, error_bytes) : status;
     if (status != CW_OK && error[0] == '\0') {
         (void)cw_error_text(error, error_bytes, status, "no room for a network of %u hosts and %u ranks", config->hosts,

@@ -253,7 +253,8 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
         if (emulation.is_simulated && request->may_seal) {
             /* takes 0.2 s of real time: in all ranks at once, before they take turns. The endpoint reports errors. */
             struct cw_aead *aead;
-            (void)cw_aead_open(NULL, &aead, error, error_bytes);
+            char unused[200];
+            (void)cw_aead_open(NULL, &aead, unused, sizeof(unused));
         }
         status = emulation.is_simulated ? wire_simulated_open(request->rank, &emulation, wire, error, error_bytes)
                                         : wire_port_open(request->rank, &emulation, wire, error, error_bytes);

@@ -27,6 +27,8 @@ enum {
     LAST_READS = 64, /* of what a command that has ended has left in a pipe: others may write there for ever */
 };
 
+#define ANSWER_NS UINT64_C(10000000000)
+
 static const char agent_word[] = "causeway-agent ";
 
 uint64_t launch_ping_ns(uint64_t bound_ns)
@@ -360,6 +362,12 @@ void launch_link_ping(struct launch_link *link, uint64_t now_ns)
     }
 }
 
+/* How long an agent has to answer from the time it was asked for: at least as long as it may be silent later. */
+static uint64_t answer_ns(const struct launch_link *link)
+{
+    return link->bound_ns > ANSWER_NS ? link->bound_ns : ANSWER_NS;
+}
+
 uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
 {
     char line[256];
@@ -370,7 +378,7 @@ uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
         return UINT64_MAX;
     }
     if (link->state == LAUNCH_LINK_ASKED) {
-        silent_ns = link->opened_ns + LAUNCH_ANSWER_NS;
+        silent_ns = link->bound_ns == 0 ? UINT64_MAX : link->opened_ns + answer_ns(link);
     } else if (link->bound_ns != 0) {
         silent_ns = link->heard_ns + link->bound_ns;
     }
@@ -378,7 +386,7 @@ uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
         last_line(link, line, sizeof(line));
         fail(link, CW_LAUNCH_EXIT_MACHINE,
              "host %s does not answer within %d s (`%s %s`%s): `%s %s true` has to work without a question",
-             host_name(link), (int)(LAUNCH_ANSWER_NS / 1000000000), link->config.work->launcher, host_name(link), line,
+             host_name(link), (int)(answer_ns(link) / 1000000000), link->config.work->launcher, host_name(link), line,
              link->config.work->launcher, host_name(link));
         return UINT64_MAX;
     }

@@ -20,8 +20,6 @@
 #include "control/launch/work.h"
 
 #define LAUNCH_AGENT_LINE "causeway-agent " CW_VERSION
-/* How long an agent has to answer from the time it was asked for. */
-#define LAUNCH_ANSWER_NS UINT64_C(10000000000)
 
 struct launch_link_config {
     const struct launch_work *work;

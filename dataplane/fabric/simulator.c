@@ -40,17 +40,34 @@ static uint32_t trunk_count_max(uint32_t bridge_count_max)
     return pairs < 4096 ? (uint32_t)pairs + 1 : 4096;
 }
 
-/* Memory that is not cleared, so that what is never used is never there; in huge pages, since it is used all over the
- * place. */
+/* Pages that are only there once they are used; huge pages, since use is scattered. Not malloc: MALLOC_PERTURB_ would
+ * write to all of them. NULL: no memory. */
 static void *pool_allocate(size_t bytes)
 {
-    void *pool = NULL;
+    void *pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (posix_memalign(&pool, HUGE_PAGE_BYTES, bytes) != 0) {
+    if (pool == MAP_FAILED) {
         return NULL;
     }
     madvise(pool, bytes, MADV_HUGEPAGE); /* only a hint: whether it is taken makes no difference but speed */
     return pool;
+}
+
+static void pool_free(void *pool, size_t bytes)
+{
+    if (pool != NULL) {
+        munmap(pool, bytes);
+    }
+}
+
+static size_t packets_bytes(const struct cw_simulator *simulator)
+{
+    return simulator->packet_bytes * simulator->config.packet_count_max;
+}
+
+static size_t deliveries_bytes(const struct cw_simulator *simulator)
+{
+    return sizeof(*simulator->delivery_records) * simulator->config.delivery_count_max;
 }
 
 static bool memory_allocate(struct cw_simulator *simulator)
@@ -58,8 +75,8 @@ static bool memory_allocate(struct cw_simulator *simulator)
     const struct cw_simulator_config *config = &simulator->config;
 
     simulator->packet_bytes = (sizeof(struct sim_packet) + 14 + config->mtu_bytes + 63) & ~(size_t)63;
-    simulator->packets = pool_allocate(simulator->packet_bytes * config->packet_count_max);
-    simulator->delivery_records = pool_allocate(sizeof(*simulator->delivery_records) * config->delivery_count_max);
+    simulator->packets = pool_allocate(packets_bytes(simulator));
+    simulator->delivery_records = pool_allocate(deliveries_bytes(simulator));
     simulator->nodes = calloc(config->node_count_max, sizeof(*simulator->nodes));
     simulator->bridges = calloc(config->bridge_count_max, sizeof(*simulator->bridges));
     simulator->trunk_count_max = trunk_count_max(config->bridge_count_max);
@@ -114,8 +131,8 @@ void cw_simulator_destroy(struct cw_simulator *simulator)
     cw_heap_dispose(&simulator->deliveries);
     cw_heap_dispose(&simulator->timers);
     cw_heap_dispose(&simulator->scripted);
-    free(simulator->packets);
-    free(simulator->delivery_records);
+    pool_free(simulator->packets, packets_bytes(simulator));
+    pool_free(simulator->delivery_records, deliveries_bytes(simulator));
     free(simulator->nodes);
     free(simulator->bridges);
     free(simulator->trunks);

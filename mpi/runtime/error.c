@@ -144,6 +144,8 @@ static int class_of_status(int status)
     case CW_ERROR_NOT_FOUND:
     case CW_ERROR_PATH_MTU:
         return MPI_ERR_PROC_ABORTED;
+    case CW_ERROR_REMOTE_ACCESS: /* there is no memory where a rank says that its buffer is */
+        return MPI_ERR_BUFFER;
     case CW_ERROR_UNSUPPORTED:
         return MPI_ERR_UNSUPPORTED_OPERATION;
     default:

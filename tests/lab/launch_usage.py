@@ -298,7 +298,7 @@ def agent_stopped(lab):
 
 
 def mute(lab):
-    row(lab, f"{CAUSEWAY} run --launcher 'sleep infinity #' --hosts a,b true", 3, err="host [ab] does not answer within 10 s")
+    row(lab, f"CAUSEWAY_FAILURE_TIMEOUT={PATIENCE_S} {CAUSEWAY} run --launcher 'sleep infinity #' --hosts a,b true", 3, err="host [ab] does not answer within 10 s")
 
 
 def launcher_end(lab):

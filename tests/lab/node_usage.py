@@ -498,7 +498,7 @@ def part_restart():
             expect(job.returncode == 0, f"{command} after {kills} kills: {job.returncode}: {out[-1500:]}{err[-1500:]}")
             jobs += 1
         print(f"{kills} kills during {jobs} jobs")
-        job = start(lab, f"{NET} --hosts h0,h1", commands[0][0], {"CAUSEWAY_FAILURE_TIMEOUT": "2"})
+        job = start(lab, f"{NET} --hosts h0,h1", PAIRS, {"CAUSEWAY_FAILURE_TIMEOUT": "2"})
         soon(lambda: all(any(each["out_frames"] > 100 for each in node.status()) for node in nodes) or job.poll() is not None)
         nodes[0].kill()  # for good: what the ranks say
         out, err = job.communicate()

@@ -23,7 +23,6 @@ CASES = [
     (["plan", "draw", "--m"], ["--matrix"]),
     (["bench", "mcast", "--collective", "sc"], ["scatter", "scatterv"]),
     (["bench", "put", "--fabric", "=", "s"], ["switch", "sim"]),
-    (["bench", "wan", "--wan", "=", ""], ["known", "found", "lan", "free"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--plot", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """errors_usage.py CAUSEWAY WRONG: how a job ends when a rank makes an error, aborts or is killed (errors/wrong.c), and what it prints."""
+import os
 import subprocess
 import sys
 
@@ -21,10 +22,10 @@ TOLD_OFTEN = [(4, "files_self", "rank 1: rank 1 cannot be reached|inbox|Too many
               (3, "after", "MPI_Barrier|after MPI_Finalize")]
 
 
-def run(ranks, *how):
+def run(ranks, *how, environment={}):
     """Exit code and output of a job that ends, and not by --timeout."""
     done = subprocess.run([causeway, "run", "-n", str(ranks), "--timeout", JOB_HANG, wrong, *how], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
+                          env={**os.environ, **environment}, check=False)
     expect(done.returncode not in (0, 124), f"{how} ends the job with an error: {done.returncode} {done.stdout}")
     return done.returncode, done.stdout
 
@@ -39,6 +40,9 @@ for how, wanted, words in TOLD:
 for ranks, how, words in TOLD_OFTEN:
     code, output = run(ranks, how)
     expect(lines_with(output, words) >= 1 and "went on" not in output, f"{how}: a line with {words}: {output}")
+# The root's buffer cannot be read. How many ranks find that out by themselves depends on the algorithm.
+code, output = run(4, "unmapped", environment={"CAUSEWAY_ALGORITHM": "bcast=flat"})
+expect("the buffer of rank 1 cannot be read" in output and lines_with(output, "MPI_Bcast|MPI_ERR_BUFFER") >= 1 and "went on" not in output, f"a buffer that is not there: {output}")
 # The others wait for the rank that is gone. Who notices first, the launcher or another rank, gives the exit code.
 for number in range(20):
     run(2 + number % 4, "killed", str(number * 7 + 1))

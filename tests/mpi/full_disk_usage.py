@@ -29,7 +29,6 @@ with tempfile.TemporaryDirectory() as folder:
     fails(build + ["/dev/full"], 3, "/dev/full")
     fails(["plan", "draw", plan, "-o", "/dev/full"], 3, "/dev/full")
     fails(["plan", "compile", trace, "--all", "-o", "/dev/full"], 3, "/dev/full")
-    fails(["bench", "scale", "--ranks", "4", "--collective", "bcast", "--size", "1K", "--csv", "/dev/full"], 3, "/dev/full")
     fails(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64", "--time", "200ms", "--noisy", "-o", "/dev/full"], 3, "/dev/full")
     # a trace takes the place of a file: a device must not become one
     fails(record + ["/dev/full", program, "S"], 2, "/dev/full")

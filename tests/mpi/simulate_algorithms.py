@@ -6,8 +6,9 @@ usage: simulate_algorithms.py CAUSEWAY PROGRAM...    the programs compare each r
     CW_TEST_SEEDS   number of rounds, default: as many as it takes until each algorithm has run
     CW_TEST_SEED    first round, default 1
 
-Round i asks for the i-th algorithm of each collective, as `causeway plan list` prints them. The round also draws the number
-of ranks, hosts and clusters, and the faults. A round that fails is printed with its command.
+Each round asks for one algorithm of each collective, as `causeway plan list` prints them. Odd rounds have several clusters,
+and thus the algorithms for clusters; even rounds have one switch, and thus the algorithms by multicast. The round also draws
+the number of ranks and hosts, and the faults. A round that fails is printed with its commands.
 """
 import json
 import os
@@ -37,6 +38,16 @@ def algorithms_list():
     return algorithms
 
 
+def divided(names):
+    """The names for rounds with one switch, and for those with clusters. Either list has about half of them."""
+    flat = [name for name in names if "multicast" in name]
+    wide = [name for name in names if name.startswith("clusters")]
+    for name in names:
+        if name not in flat + wide:
+            min(flat, wide, key=len).append(name)
+    return flat, wide or flat
+
+
 def topology_write(path, draw, clusters, hosts):
     """Clusters joined each with each. Cluster i has hosts[i] hosts."""
     names = [f"c{i}" for i in range(clusters)]
@@ -53,26 +64,31 @@ def topology_write(path, draw, clusters, hosts):
 
 
 def round_make(folder, algorithms, number):
-    """The commands of a round, and their environment."""
+    """The commands of a round, their environment, and the topology."""
     draw = random.Random(number)
-    clusters = draw.randint(1, 4)
-    if clusters == 1:
+    is_wide, turn = number % 2, number // 2
+    topology = ""
+    if not is_wide:
         ranks = draw.randint(2, 9)
         network = f"hosts={draw.randint(2, ranks)},rate=1Gbps,delay=20us"
     else:
+        clusters = draw.randint(2, 4)
         hosts = [draw.randint(1, 3) for _ in range(clusters)]
         ranks = sum(hosts) * (draw.randint(1, 2) if sum(hosts) <= 6 else 1)
         path = os.path.join(folder, f"{number}.json")
         topology_write(path, draw, clusters, hosts)
         network = f"topology={path}"
+        with open(path) as file:
+            topology = file.read()
     faults = f"loss={draw.choice([0, 1, 3])}%,corrupt=0.2%,duplicate=1%,reorder={draw.choice([0, 2])}%"
-    words = ",".join(f"{collective}={names[number % len(names)]}" for collective, names in algorithms.items())
+    lists = {collective: divided(names)[is_wide] for collective, names in algorithms.items()}
+    words = ",".join(f"{collective}={names[turn % len(names)]}" for collective, names in lists.items())
     commands = [[causeway, "run", "-n", str(ranks), "--simulate", f"{network},{faults},cpu=0,seed={number}", program] for program in programs]
-    return commands, words
+    return commands, words, topology
 
 
 def run(task):
-    command, words = task
+    command, words = task[:2]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env={**environment, "CAUSEWAY_ALGORITHM": words}, timeout=HANG_S)
         return task, done.returncode, done.stdout + done.stderr
@@ -82,16 +98,17 @@ def run(task):
 
 def main():
     algorithms = algorithms_list()
-    longest = max(map(len, algorithms.values()))
-    expect(len(algorithms) == 13 and longest > 10, f"collectives and algorithms are listed: {algorithms}")
-    first, count = int(os.environ.get("CW_TEST_SEED", "1")), int(os.environ.get("CW_TEST_SEEDS", str(longest)))
+    longest = max(len(names) for both in map(divided, algorithms.values()) for names in both)
+    expect(len(algorithms) == 13 and longest > 5, f"collectives and algorithms are listed: {algorithms}")
+    first, count = int(os.environ.get("CW_TEST_SEED", "1")), int(os.environ.get("CW_TEST_SEEDS", str(2 * longest)))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         tasks = []
         for number in range(first, first + count):
-            commands, words = round_make(folder, algorithms, number)
-            tasks += [(command, words) for command in commands]
-        for (command, words), code, output in pool.map(run, tasks):
-            expect(code == 0, f"right results, not exit code {code}:\nCAUSEWAY_ALGORITHM={words} {' '.join(command)}\n{output}")
+            commands, words, topology = round_make(folder, algorithms, number)
+            tasks += [(command, words, topology, number) for command in commands]
+        for (command, words, topology, number), code, output in pool.map(run, tasks):
+            repeat = f"CW_TEST_SEED={number} CW_TEST_SEEDS=1 meson test -C build -v simulate_algorithms"
+            expect(code == 0, f"right results, not exit code {code}:\nCAUSEWAY_ALGORITHM={words} {' '.join(command)}\n{topology}\n{output}\nrepeat: {repeat}")
     print(f"{count} rounds of {len(programs)} programs, {sum(map(len, algorithms.values()))} algorithms")
 
 

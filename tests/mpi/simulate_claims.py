@@ -21,8 +21,10 @@ def run(ranks, network, *program):
     """The program's output, and the number of packets sent."""
     command = [causeway, "run", "-n", str(ranks), "--simulate", f"cpu=0,{network}", *program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=HANG_S)
-    expect(done.returncode == 0, f"{' '.join(command)} ends well: {done.returncode} {done.stderr}")
     if done.returncode != 0:
+        topology = network.removeprefix("topology=")
+        text = open(topology).read() if topology != network else ""
+        expect(False, f"{' '.join(command)} ends well: {done.returncode} {done.stderr}\n{text}")
         sys.exit(exit_code())
     return done.stdout, int(done.stderr.split(" packets sent")[0].split()[-1])
 
@@ -160,14 +162,13 @@ def the_chosen_one_is_as_good_as_its_rivals(folder):
         "allgather": ["ring", "bruck", "gather-bcast", "recursive-doubling", "concurrent"],
         "alltoall": ["rotated", "pairwise", "bruck", "clusters-heads:senders=2"],
     }
-    # the price of a broadcast of 64 KiB among four clusters lacks the trips of requests before the messages
-    cases = [("bcast", 2, 1 << 20, 1.3), ("bcast", 4, 65536, 1.6), ("allreduce", 2, 1 << 20, 1.3), ("allreduce", 4, 65536, 1.3), ("allgather", 2, 16384, 1.3), ("alltoall", 2, 4096, 1.3)]
-    for what, clusters, size, most in cases:
+    cases = [("bcast", 2, 1 << 20), ("bcast", 4, 65536), ("allreduce", 2, 1 << 20), ("allreduce", 4, 65536), ("allgather", 2, 16384), ("alltoall", 2, 4096)]
+    for what, clusters, size in cases:
         network = f"topology={topology_write(folder, clusters, 16 // clusters)}"
         times = measure(16, network, what, [size], 3, "-", *rivals[what])
         best = min(times[name, size] for name in rivals[what])
         print(f"{what} of {size} bytes, {clusters} clusters: the chosen one takes {times['-', size] / best:.2f} times as long as the best other one", flush=True)
-        expect(times["-", size] <= most * best, f"{what} of {size} bytes, {clusters} clusters: {times}")
+        expect(times["-", size] <= 1.3 * best, f"{what} of {size} bytes, {clusters} clusters: {times}")
 
 
 def main():

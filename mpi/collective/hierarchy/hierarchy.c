@@ -356,7 +356,8 @@ static int run_reduce(const struct passage *passage, const void *send, void *rec
 /* Of one inner communicator: by messages, and by shared memory if it goes that way by now. */
 static void inner_abandon(struct mpi_comm *inner)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
+    const struct mpi_refusal refusal = {
+        .reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_MEMORY};
     struct mpi_collective call = {.comm = inner};
     mpi_collective_refuse(inner, &refusal);
     if (inner->collectives != NULL && inner->collectives->host != NULL) {

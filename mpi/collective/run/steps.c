@@ -160,7 +160,8 @@ int mpi_step_poll(struct mpi_collective *collective)
         failure_note(collective);
         mpi_exchange_lost_tell(&run->exchange);
     } else if (status != CW_OK) {
-        mpi_exchange_failed_tell(&run->exchange);
+        failure_note(collective);
+        mpi_exchange_failed_tell(&run->exchange, status);
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;
@@ -185,7 +186,8 @@ static int plan_poll(struct mpi_collective *collective)
 
 void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_FAILED, .peer = -1};
+    const struct mpi_refusal refusal = {
+        .reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_MEMORY};
     mpi_exchange_refuse(comm, number, collective->run_count, collective->ordinal, &refusal);
 }
 

@@ -38,7 +38,7 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
                  rank, planned, refusal->peer, given);
         break;
     case MPI_REFUSAL_FAILED:
-        snprintf(text, text_bytes, "rank %d cannot take part: it has no memory left", rank);
+        snprintf(text, text_bytes, "rank %d does not go on: %s", rank, cw_status_text((int)refusal->given));
         break;
     case MPI_REFUSAL_ARGUMENTS:
         snprintf(text, text_bytes, "rank %d does not take part: its own arguments are wrong, as it is told", rank);
@@ -78,9 +78,11 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
 void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t ordinal,
                          const struct mpi_refusal *refusal)
 {
+    struct mpi_refusal told = *refusal;
+    told.is_to_all = 1;
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            refuse_one(comm, rank, number, run, ordinal, refusal);
+            refuse_one(comm, rank, number, run, ordinal, &told);
         }
     }
 }
@@ -113,9 +115,10 @@ void mpi_exchange_lost_tell(struct mpi_exchange *exchange)
     others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_LOST, .peer = exchange->lost});
 }
 
-void mpi_exchange_failed_tell(struct mpi_exchange *exchange)
+void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status)
 {
-    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1});
+    others_tell(exchange,
+                &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)status});
 }
 
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
@@ -198,6 +201,15 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
     }
 }
 
+/* How the call ends that is told of it. */
+static int refusal_status(const struct mpi_refusal *refusal)
+{
+    bool is_buffer = refusal->reason == MPI_REFUSAL_FAILED && (int64_t)refusal->given == CW_ERROR_REMOTE_ACCESS;
+    return refusal->reason == MPI_REFUSAL_LOST ? CW_ERROR_PEER_FAILED
+           : is_buffer                         ? CW_ERROR_REMOTE_ACCESS
+                                               : CW_ERROR_ARGUMENT;
+}
+
 bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes)
 {
     struct mpi_refusal refusal;
@@ -205,11 +217,11 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
         return false;
     }
     memcpy(&refusal, data, sizeof(refusal));
-    exchange->is_notified = true;
+    exchange->is_notified = exchange->is_notified || refusal.is_to_all != 0;
     mpi_multicast_open(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
-        mpi_exchange_fail(exchange, refusal.reason == MPI_REFUSAL_LOST ? CW_ERROR_PEER_FAILED : CW_ERROR_ARGUMENT);
+        mpi_exchange_fail(exchange, refusal_status(&refusal));
     }
     return true;
 }

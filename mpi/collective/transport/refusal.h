@@ -23,17 +23,18 @@ struct exchange_head;
 enum mpi_refusal_reason {
     MPI_REFUSAL_SENDS = 1,     /* by the phases this rank sends `peer` `planned` bytes; its call says `given` */
     MPI_REFUSAL_EXPECTS = 2,   /* the same of what it gets */
-    MPI_REFUSAL_FAILED = 3,    /* no memory */
+    MPI_REFUSAL_FAILED = 3,    /* no memory, or another failure of this rank alone */
     MPI_REFUSAL_ARGUMENTS = 5, /* its own are wrong */
     MPI_REFUSAL_MISMATCH = 4,  /* `peer`, or somebody else, is in another call */
     MPI_REFUSAL_LOST = 6,      /* `peer` (-1: another rank) is gone, or cannot be reached */
 };
 
 struct mpi_refusal {
-    uint32_t reason; /* enum mpi_refusal_reason */
-    int32_t peer;    /* -1: nobody in particular */
+    uint16_t reason;    /* enum mpi_refusal_reason */
+    uint16_t is_to_all; /* all ranks of the communicator are told; set by the sender's mpi_exchange_refuse */
+    int32_t peer;       /* -1: nobody in particular */
     uint64_t planned;
-    uint64_t given;
+    uint64_t given; /* bytes; MPI_REFUSAL_FAILED: the status (status.h) */
 };
 
 /* What `rank` refused, and why, for people. */
@@ -53,8 +54,9 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
 /* A call under way has failed, since another rank is lost: tells all others, unless they know. They may still reach the
  * lost rank, and wait for this one. */
 void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
-/* A call under way has failed for a reason of this rank's own, such as no memory: tells all others, unless they know. */
-void mpi_exchange_failed_tell(struct mpi_exchange *exchange);
+/* A call under way has failed with `status` for a reason of this rank alone, such as no memory: tells all others, unless
+ * they know. */
+void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next

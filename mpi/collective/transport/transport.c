@@ -176,15 +176,11 @@ static void transport_release(void *state, uint64_t buffer)
     free((void *)(uintptr_t)buffer);
 }
 
-static void get_end(struct mpi_operation *operation, int status)
+static void get_end(struct mpi_exchange_get *get, int status)
 {
-    struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
     struct mpi_exchange *exchange = get->exchange;
     exchange->operations_open--;
-    /* No access: the source's call has ended with an error and has taken its memory back. Its refusal says why. */
-    if (status != CW_OK && status != CW_ERROR_REMOTE_ACCESS) {
-        mpi_exchange_fail(exchange, status);
-    } else if (status == CW_OK) {
+    if (status == CW_OK) {
         struct cw_transport_event event = {
             .kind = CW_TRANSPORT_ARRIVED,
             .peer = (uint32_t)get->head.source,
@@ -201,6 +197,16 @@ static void get_end(struct mpi_operation *operation, int status)
     free(get);
 }
 
+static void get_done(struct mpi_operation *operation, int status)
+{
+    struct mpi_exchange_get *get = (struct mpi_exchange_get *)operation;
+    /* No access: the source's call has ended with an error and has taken its memory back. Its refusal says why. */
+    if (status != CW_OK && status != CW_ERROR_REMOTE_ACCESS) {
+        mpi_exchange_fail(get->exchange, status);
+    }
+    get_end(get, status);
+}
+
 static void get_start(struct mpi_exchange_get *get)
 {
     uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
@@ -211,8 +217,15 @@ static void get_start(struct mpi_exchange_get *get)
         get->next = gets_waiting;
         gets_waiting = get;
         mpi_progress_is_due = true;
+    } else if (status == CW_PATHS_DONE) {
+        get_end(get, CW_OK);
     } else if (status != CW_OK) {
-        get_end(&get->operation, status == CW_PATHS_DONE ? CW_OK : status);
+        if (status == CW_ERROR_REMOTE_ACCESS) {
+            snprintf(get->exchange->why, sizeof(get->exchange->why), "the buffer of rank %d cannot be read",
+                     get->head.source);
+        }
+        mpi_exchange_fail(get->exchange, status);
+        get_end(get, status);
     }
 }
 
@@ -257,7 +270,7 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
         return;
     }
     *get = (struct mpi_exchange_get){
-        .operation = {.done = get_end},
+        .operation = {.done = get_done},
         .exchange = exchange,
         .head = *head,
         .offer = *offer,

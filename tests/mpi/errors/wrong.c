@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -45,6 +46,16 @@ static void send_to_itself(void)
     MPI_Isend(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
     MPI_Recv(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* The root's buffer cannot be read. */
+static void unmapped_bcast(void)
+{
+    enum { BYTES = 1 << 22 };
+    int access = rank == 1 ? PROT_NONE : PROT_READ | PROT_WRITE;
+    void *buffer = mmap(NULL, BYTES, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Bcast(buffer, BYTES, MPI_BYTE, 1, MPI_COMM_WORLD);
+    printf("went on\n");
 }
 
 /* Whether all other threads of this process sleep: a thread that starts needs memory of its own first. */
@@ -136,6 +147,9 @@ int main(int argc, char **argv)
     if (is(how, "after")) {
         MPI_Finalize();
         MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (is(how, "unmapped")) {
+        unmapped_bcast();
     }
     if (rank == 1) {
         do_wrong(how);

@@ -1,6 +1,7 @@
 /* What ranks make of each other's counts; what a rank that cannot take part says. */
 #include <string.h>
 
+#include "dataplane/status.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "tests/test.h"
 
@@ -61,11 +62,14 @@ static void refusals_say_which_counts(void **state)
         struct mpi_refusal refusal;
         const char *says;
     } rows[] = {
-        {{MPI_REFUSAL_SENDS, 5, 100, 96}, "rank 2 sends rank 5 100 bytes, but its call says 96"},
-        {{MPI_REFUSAL_EXPECTS, 5, 100, 96}, "rank 2 gets 100 bytes of rank 5, but its call says 96"},
-        {{MPI_REFUSAL_FAILED, -1, 0, 0}, "rank 2 cannot take part"},
-        {{MPI_REFUSAL_MISMATCH, -1, 0, 0}, "rank 2 does not go on"},
-        {{77, -1, 0, 0}, "rank 2 does not go on"}, /* of a later version */
+        {{.reason = MPI_REFUSAL_SENDS, .peer = 5, .planned = 100, .given = 96},
+         "rank 2 sends rank 5 100 bytes, but its call says 96"},
+        {{.reason = MPI_REFUSAL_EXPECTS, .peer = 5, .planned = 100, .given = 96},
+         "rank 2 gets 100 bytes of rank 5, but its call says 96"},
+        {{.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_REMOTE_ACCESS},
+         "rank 2 does not go on: the target refused the access"},
+        {{.reason = MPI_REFUSAL_MISMATCH, .peer = -1}, "rank 2 does not go on"},
+        {{.reason = 77, .peer = -1}, "rank 2 does not go on"}, /* of a later version */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[200];
