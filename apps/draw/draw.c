@@ -26,15 +26,16 @@ struct settings {
     const char *labels[DRAW_RUNS_MAX];
 };
 
-static const char usage[] = "draw [STATISTICS.csv...] -o PICTURE.svg|.png [OPTION...]\n\n"
-                            "Draws what `causeway switch --stats FILE` writes, or `causeway run --emulate "
-                            "topology=FILE,memif,stats=FILE`: the throughput of a link over time,\n"
-                            "by the hosts that send across it, beside the link's rate, and the queue in front of it, "
-                            "with its limit and the times at which frames were\n"
-                            "dropped. Several files (up to 4) stand beside one another, on the same scales. With "
-                            "--times, also or alone: predicted beside measured times.\n"
-                            "Throughput is what has come to the link's end, in bytes as they are on the line: 24 for "
-                            "Ethernet more than a frame has.";
+static const char usage[] =
+    "draw [STATISTICS.csv...] -o PICTURE.svg|.png [OPTION...]\n\n"
+    "Draws what `causeway switch --stats FILE` writes, or `causeway run --simulate stats=FILE`, "
+    "or --emulate topology=FILE,memif,stats=FILE: the throughput of a link over time,\n"
+    "by the hosts that send across it, beside the link's rate, and the queue in front of it, "
+    "with its limit and the times at which frames were\n"
+    "dropped. Several files (up to 4) stand beside one another, on the same scales. With "
+    "--times, also or alone: predicted beside measured times.\n"
+    "Throughput is what has come to the link's end, in bytes as they are on the line: 24 for "
+    "Ethernet more than a frame has.";
 
 static int label_take(void *context, const char *text)
 {

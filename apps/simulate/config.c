@@ -16,12 +16,13 @@
 #include "dataplane/status.h"
 
 /* A host's link, if the text says nothing of it: 100 Gb/s, 2 us from host to host. */
-#define RATE_BPS   100000000000ull
-#define DELAY_NS   2000
-#define BUFFER     (1 << 20)
-#define POLL_NS    100
-#define MEMORY_NS  300
-#define MEMORY_BPS 80000000000ull
+#define RATE_BPS      100000000000ull
+#define DELAY_NS      2000
+#define BUFFER        (1 << 20)
+#define POLL_NS       100
+#define STATISTICS_NS 1000000
+#define MEMORY_NS     300
+#define MEMORY_BPS    80000000000ull
 
 /* Faults that are drawn. */
 #define SHARE_MAX             0.02
@@ -31,18 +32,19 @@
 
 #define POSSIBLE                                                                                                    \
     "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "     \
+    "shared=512KB (of a switch), "                                                                                  \
     "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or " \
-    "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST@TIME[+TIME], "                   \
+    "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST|LINK@TIME[+TIME], "              \
     "stop=HOST@TIME[+TIME], "                                                                                       \
-    "kill=HOST@TIME, "                                                                                              \
-    "faults=random; pcap=FILE"
+    "kill=HOST@TIME, slow=HOST@FACTOR, forget=TIME (switches: groups), faults=random; pcap=FILE, "                  \
+    "stats=FILE, stats-interval=1ms (of links)"
 
 static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_t *count)
 {
     return app_parse_count(text, count) && *count >= least && *count <= most;
 }
 
-/* "3@10ms+5ms", or "3@10ms": for ever. */
+/* "3@10ms+5ms", or "3@10ms": for ever. A link that is down may have a name: "sea@10ms". */
 static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind kind, char *text)
 {
     char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
@@ -54,15 +56,46 @@ static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind
     if (plus != NULL) {
         *plus++ = '\0';
     }
-    if (!app_parse_count(text, &host) || host > UINT32_MAX || !cw_units_duration(at, &begin_ns) ||
+    bool is_host = app_parse_count(text, &host) && host <= UINT32_MAX;
+    bool is_link = !is_host && kind == SIMULATE_LINK_DOWN && strlen(text) < CW_TOPOLOGY_NAME_BYTES && text[0] != '\0';
+    if (!(is_host || is_link) || !cw_units_duration(at, &begin_ns) ||
         (plus != NULL && !cw_units_duration(plus, &duration_ns))) {
         return false;
     }
-    config->faults[config->fault_count++] =
-        (struct simulate_fault){.kind = kind,
-                                .host = (uint32_t)host,
-                                .begin_ns = begin_ns,
-                                .end_ns = plus != NULL ? begin_ns + duration_ns : UINT64_MAX};
+    struct simulate_fault *fault = &config->faults[config->fault_count++];
+    *fault = (struct simulate_fault){.kind = kind,
+                                     .host = is_host ? (uint32_t)host : 0,
+                                     .begin_ns = begin_ns,
+                                     .end_ns = plus != NULL ? begin_ns + duration_ns : UINT64_MAX};
+    snprintf(fault->link, sizeof(fault->link), "%s", is_link ? text : "");
+    return true;
+}
+
+/* "3@1.5" */
+static bool slow_parse(struct simulate_config *config, char *text)
+{
+    char *at = strchr(text, '@'), *end;
+    uint64_t host;
+    if (at == NULL || config->slow_count == SIMULATE_FAULTS_MAX) {
+        return false;
+    }
+    *at++ = '\0';
+    double factor = strtod(at, &end);
+    if (!app_parse_count(text, &host) || host > UINT32_MAX || end == at || *end != '\0' ||
+        !(factor >= 0.001 && factor <= 1000)) {
+        return false;
+    }
+    config->slow[config->slow_count++] = (struct simulate_slow){.host = (uint32_t)host, .factor = factor};
+    return true;
+}
+
+static bool forget_parse(struct simulate_config *config, const char *text)
+{
+    struct simulate_fault fault = {.kind = SIMULATE_FORGET};
+    if (config->fault_count == SIMULATE_FAULTS_MAX || !cw_units_duration(text, &fault.begin_ns)) {
+        return false;
+    }
+    config->faults[config->fault_count++] = fault;
     return true;
 }
 
@@ -117,9 +150,14 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
         uint64_t *number;
         bool (*parse)(const char *text, uint64_t *number);
     } numbers[] = {
-        {"rate", &config->link.rate_bps, cw_units_rate},   {"delay", &config->link.delay_ns, cw_units_duration},
-        {"buffer", &config->buffer_bytes, cw_units_bytes}, {"seed", &config->seed, app_parse_count},
-        {"poll", &config->poll_ns, cw_units_duration},     {"memory", &config->memory_latency_ns, cw_units_duration},
+        {"rate", &config->link.rate_bps, cw_units_rate},
+        {"delay", &config->link.delay_ns, cw_units_duration},
+        {"buffer", &config->buffer_bytes, cw_units_bytes},
+        {"shared", &config->shared_bytes, cw_units_bytes},
+        {"stats-interval", &config->statistics_interval_ns, cw_units_duration},
+        {"seed", &config->seed, app_parse_count},
+        {"poll", &config->poll_ns, cw_units_duration},
+        {"memory", &config->memory_latency_ns, cw_units_duration},
         {"copy", &config->memory_rate_bps, cw_units_rate},
     };
     uint64_t count;
@@ -145,6 +183,9 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
            : strcmp(name, "cpu") == 0      ? cpu_parse(value, config)
            : strcmp(name, "topology") == 0 ? topology_parse(value, config)
            : strcmp(name, "pcap") == 0     ? snprintf(config->capture, sizeof(config->capture), "%s", value) > 0
+           : strcmp(name, "stats") == 0    ? snprintf(config->statistics, sizeof(config->statistics), "%s", value) > 0
+           : strcmp(name, "slow") == 0     ? slow_parse(config, value)
+           : strcmp(name, "forget") == 0   ? forget_parse(config, value)
            : strcmp(name, "faults") == 0   ? (config->is_random = strcmp(value, "random") == 0)
            : strcmp(name, "down") == 0     ? fault_parse(config, SIMULATE_LINK_DOWN, value)
            : strcmp(name, "stop") == 0     ? fault_parse(config, SIMULATE_STOP, value)
@@ -168,6 +209,7 @@ bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_con
                  .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES,
                  .reorder_delay_max_ns = 20000},
         .buffer_bytes = BUFFER,
+        .statistics_interval_ns = STATISTICS_NS,
         .seed = 1,
         .cpu = 1,
         .poll_ns = POLL_NS,
@@ -232,6 +274,12 @@ static void faults_draw(struct simulate_config *config)
             .end_ns = UINT64_MAX,
         };
     }
+    config->shared_bytes =
+        cw_random_below(&random, 4) == 0 ? cw_random_between(&random, 64 << 10, 512 << 10) : config->shared_bytes;
+    if (cw_random_below(&random, 4) == 0 && config->fault_count < SIMULATE_FAULTS_MAX) {
+        config->faults[config->fault_count++] =
+            (struct simulate_fault){.kind = SIMULATE_FORGET, .begin_ns = cw_random_below(&random, FAULT_BEGIN_MAX_NS)};
+    }
 }
 
 static int topology_complete(struct simulate_config *config, char *error, size_t error_bytes)
@@ -257,8 +305,32 @@ static int topology_complete(struct simulate_config *config, char *error, size_t
                                "%s has %u hosts, and the job %u ranks: each host has one at least (-n)",
                                config->topology, config->hosts, config->ranks);
     }
+    for (uint32_t i = 0; i < config->fault_count && status == CW_OK; i++) {
+        const char *name = config->faults[i].link;
+        uint32_t at = 0, count = cw_topology_link_count(topology);
+        while (at < count && strcmp(cw_topology_link(topology, at)->name, name) != 0) {
+            at++;
+        }
+        if (name[0] != '\0' && at == count) {
+            status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                                   "down=%s: %s has no such link, and hosts are numbers", name, config->topology);
+        }
+    }
     cw_topology_destroy(topology);
     return status;
+}
+
+/* Whether a file can be written, before a rank starts. "": none is wanted. */
+static int file_check(const char *option, const char *path, char *error, size_t error_bytes)
+{
+    FILE *file = path[0] != '\0' ? fopen(path, "we") : NULL;
+    if (path[0] != '\0' && file == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "%s=%s: %s", option, path, strerror(errno));
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return CW_OK;
 }
 
 int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes)
@@ -273,20 +345,26 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "the links of the hosts: %s", reason);
     }
     for (uint32_t i = 0; i < config->fault_count && status == CW_OK; i++) {
-        if (config->faults[i].host >= config->hosts) {
+        if (config->faults[i].link[0] != '\0' && config->topology[0] == '\0') {
+            status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                                   "down=%s: hosts are numbers, and links have names in a topology only",
+                                   config->faults[i].link);
+        } else if (config->faults[i].host >= config->hosts) {
             status =
                 cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "host %u fails, and there are %u hosts, from 0",
                               config->faults[i].host, config->hosts);
         }
     }
-    if (status == CW_OK && config->capture[0] != '\0') {
-        FILE *file = fopen(config->capture, "we");
-        status = file != NULL ? CW_OK
-                              : cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "pcap=%s: %s", config->capture,
-                                              strerror(errno));
-        if (file != NULL) {
-            fclose(file);
+    for (uint32_t i = 0; i < config->slow_count && status == CW_OK; i++) {
+        if (config->slow[i].host >= config->hosts) {
+            status =
+                cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "host %u is slow, and there are %u hosts, from 0",
+                              config->slow[i].host, config->hosts);
         }
     }
-    return status;
+    if (status == CW_OK && config->statistics_interval_ns == 0) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "stats-interval=: at least 1ns");
+    }
+    status = status == CW_OK ? file_check("pcap", config->capture, error, error_bytes) : status;
+    return status == CW_OK ? file_check("stats", config->statistics, error, error_bytes) : status;
 }

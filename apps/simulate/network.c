@@ -25,10 +25,32 @@ enum {
 struct builder {
     const struct simulate_config *config;
     const struct cw_topology *topology; /* NULL: one switch */
-    struct cw_simulator *simulator;
-    int *bridges;         /* of each host's ranks */
-    uint32_t *host_first; /* the first rank of each host, and the number of ranks behind the last */
+    struct simulate_network *network;
+    struct cw_simulator *simulator; /* the network's */
+    int *bridges;                   /* of each host's ranks */
+    uint32_t *host_first;           /* the first rank of each host, and the number of ranks behind the last */
 };
+
+static struct simulate_link *link_note(struct builder *builder, struct cw_link *link)
+{
+    struct simulate_link *noted = &builder->network->links[builder->network->link_count++];
+    noted->link = link;
+    return noted;
+}
+
+/* Notes both directions of a host's link. */
+static void host_link_note(struct builder *builder, uint32_t host, struct cw_link *up, struct cw_link *down)
+{
+    for (int is_down = 0; is_down < 2; is_down++) {
+        struct simulate_link *link = link_note(builder, is_down ? down : up);
+        if (builder->topology != NULL) {
+            snprintf(link->name, sizeof(link->name), "%s", cw_topology_host_name(builder->topology, host));
+        } else {
+            snprintf(link->name, sizeof(link->name), "h%u", host);
+        }
+        strcpy(link->direction, is_down ? "down" : "up");
+    }
+}
 
 static bool is_shared(const struct builder *builder, uint32_t host)
 {
@@ -75,6 +97,8 @@ static int bridge_add(struct builder *builder, uint32_t host, int site)
     cw_simulator_trunk_router(builder->simulator, (uint32_t)trunk);
     link.queue_limit_bytes = 0;
     cw_link_configure(cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, 1), &link);
+    host_link_note(builder, host, cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, 1),
+                   cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, 0));
     return bridge;
 }
 
@@ -96,6 +120,10 @@ static int ranks_add(struct builder *builder, uint32_t host)
         int index = cw_simulator_node_add(builder->simulator, (uint32_t)builder->bridges[host], &node);
         if (index < 0) {
             return index;
+        }
+        if (!is_shared(builder, host)) {
+            host_link_note(builder, host, cw_simulator_link_up(builder->simulator, (uint32_t)index),
+                           cw_simulator_link_down(builder->simulator, (uint32_t)index));
         }
     }
     return CW_OK;
@@ -178,6 +206,14 @@ static int links_add(struct builder *builder, uint32_t sites, char *error, size_
         if (trunk < 0) {
             return trunk;
         }
+        for (uint32_t direction = 0; direction < 2; direction++) {
+            struct simulate_link *noted =
+                link_note(builder, cw_simulator_link_trunk(builder->simulator, (uint32_t)trunk, direction));
+            snprintf(noted->name, sizeof(noted->name), "%s", link->name);
+            snprintf(noted->direction, sizeof(noted->direction), "%s>%s",
+                     cw_topology_site_name(topology, link->sites[direction]),
+                     cw_topology_site_name(topology, link->sites[1 - direction]));
+        }
     }
     return CW_OK;
 }
@@ -186,19 +222,28 @@ static int links_add(struct builder *builder, uint32_t sites, char *error, size_
  * all ranks. A mesh of sites comes after the trunks to hosts. */
 static int parts_add(struct builder *builder, char *error, size_t error_bytes)
 {
-    uint32_t sites = 0;
+    struct simulate_network *network = builder->network;
+    uint32_t links = builder->topology != NULL ? cw_topology_link_count(builder->topology) : 0;
     int status;
+    network->links = calloc(2 * ((size_t)builder->config->hosts + links), sizeof(*network->links));
+    if (network->links == NULL) {
+        return CW_ERROR_MEMORY;
+    }
     if (builder->topology != NULL) {
-        status = sites_add(builder, &sites);
+        status = sites_add(builder, &network->switch_count);
     } else {
         int bridge = cw_simulator_bridge_add(builder->simulator, builder->config->hosts);
         status = bridge < 0 ? bridge : CW_OK;
+        network->switch_count = 1;
+    }
+    for (uint32_t i = 0; i < network->switch_count && status == CW_OK; i++) {
+        cw_simulator_bridge_buffer(builder->simulator, i, builder->config->shared_bytes);
     }
     if (status == CW_OK) {
         status = host_bridges_add(builder);
     }
     if (status == CW_OK && builder->topology != NULL) {
-        status = links_add(builder, sites, error, error_bytes);
+        status = links_add(builder, network->switch_count, error, error_bytes);
     }
     for (uint32_t host = 0; host < builder->config->hosts && status == CW_OK; host++) {
         status = ranks_add(builder, host);
@@ -239,11 +284,12 @@ static int build(struct builder *builder, char *error, size_t error_bytes)
     return status;
 }
 
-int simulate_network_create(const struct simulate_config *config, struct cw_simulator **simulator, char *error,
+int simulate_network_create(const struct simulate_config *config, struct simulate_network *network, char *error,
                             size_t error_bytes)
 {
     struct cw_topology *topology = NULL;
     struct builder builder = {.config = config,
+                              .network = network,
                               .host_first = calloc(config->hosts + 1, sizeof(uint32_t)),
                               .bridges = calloc(config->hosts, sizeof(int))};
     int status = builder.host_first == NULL || builder.bridges == NULL ? CW_ERROR_MEMORY
@@ -257,13 +303,19 @@ int simulate_network_create(const struct simulate_config *config, struct cw_simu
         builder.host_first[config->hosts] = config->ranks;
         status = build(&builder, error, error_bytes);
     }
+    network->simulator = builder.simulator;
     if (status != CW_OK) {
-        cw_simulator_destroy(builder.simulator);
-        builder.simulator = NULL;
+        simulate_network_destroy(network);
     }
     free(builder.host_first);
     free(builder.bridges);
     cw_topology_destroy(topology);
-    *simulator = builder.simulator;
     return status;
+}
+
+void simulate_network_destroy(struct simulate_network *network)
+{
+    cw_simulator_destroy(network->simulator);
+    free(network->links);
+    *network = (struct simulate_network){.simulator = NULL};
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/topology/clusters.h"
 #include "dataplane/base/random.h"
 #include "dataplane/fabric/port_sim.h"
 #include "dataplane/port/error_text.h"
@@ -39,11 +40,16 @@ static void page_fill(const struct simulate_world *world, uint32_t rank)
 {
     const struct simulate_config *config = world->config;
     struct cw_virtual_page *page = world->ranks[rank].page;
+    uint32_t host = cw_clusters_block(rank, config->ranks, config->hosts);
+    double factor = 1;
+    for (uint32_t i = 0; i < config->slow_count; i++) {
+        factor *= config->slow[i].host == host ? config->slow[i].factor : 1;
+    }
     page->rank = rank;
     page->seed = cw_random_derive(config->seed, rank);
-    page->cpu_scale = (uint64_t)(config->cpu * (1 << 20));
-    page->call_ns = config->call_ns;
-    page->poll_ns = config->poll_ns > 0 ? config->poll_ns : 1;
+    page->cpu_scale = (uint64_t)(factor * config->cpu * (1 << 20));
+    page->call_ns = (uint64_t)(factor * (double)config->call_ns);
+    page->poll_ns = (uint64_t)(factor * (double)(config->poll_ns > 0 ? config->poll_ns : 1));
     page->copy_scale = config->memory_rate_bps == 0 ? 0 : (8000000000ull << 20) / config->memory_rate_bps;
 }
 

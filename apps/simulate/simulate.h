@@ -7,6 +7,8 @@
  *
  *    config.c    the text behind --simulate
  *    network.c   hosts, switches and links
+ *    capture.c   packets, for Wireshark
+ *    statistics.c  links over time
  *    ranks.c     processes: they join, run, leave, and end
  *    world.c     virtual time, from the first event to the last; the report
  *
@@ -21,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/topology/topology.h"
 #include "dataplane/base/virtual.h"
 #include "dataplane/fabric/simulator.h"
 #include "dataplane/port/cable.h"
@@ -31,14 +34,23 @@ enum {
     SIMULATE_FAULTS_MAX = 64,
 };
 
-enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP, SIMULATE_KILL };
+enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP, SIMULATE_KILL, SIMULATE_FORGET };
 
-/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`; or whose processes are killed at `begin_ns`. */
+/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`; a link of the topology that is down so long; a
+ * host whose processes are killed at `begin_ns`; or
+ * all switches, which forget groups at `begin_ns`. */
 struct simulate_fault {
     enum simulate_fault_kind kind;
     uint32_t host;
+    char link[CW_TOPOLOGY_NAME_BYTES]; /* of the topology, in place of a host; "": none */
     uint64_t begin_ns;
     uint64_t end_ns;
+};
+
+/* A host whose computation takes `factor` times as long. */
+struct simulate_slow {
+    uint32_t host;
+    double factor;
 };
 
 struct simulate_config {
@@ -48,6 +60,7 @@ struct simulate_config {
     uint32_t mtu_bytes;
     struct cw_link_config link; /* of each host, either direction; its delay is that from host to host */
     uint64_t buffer_bytes;      /* of the switch, for each port */
+    uint64_t shared_bytes;      /* of each switch, for all ports together; 0: no limit but those of the ports */
     enum cw_simulator_multicast multicast;
     uint64_t seed;
     double cpu;                 /* virtual time per CPU time; 0: computation takes none */
@@ -58,9 +71,13 @@ struct simulate_config {
     uint64_t patience_ns;       /* a job in which nothing has moved for so long is stuck; 0: never */
     struct simulate_fault faults[SIMULATE_FAULTS_MAX];
     uint32_t fault_count;
-    char network_word[64];             /* an option that a topology file replaces; "": none was given */
-    char capture[SIMULATE_PATH_BYTES]; /* a file for all packets; "": none */
-    bool is_random;                    /* faults are drawn from the seed, by simulate_config_complete */
+    struct simulate_slow slow[SIMULATE_FAULTS_MAX];
+    uint32_t slow_count;
+    char network_word[64];                /* an option that a topology file replaces; "": none was given */
+    char capture[SIMULATE_PATH_BYTES];    /* a file for all packets; "": none */
+    char statistics[SIMULATE_PATH_BYTES]; /* a file for the links over time; "": none */
+    uint64_t statistics_interval_ns;
+    bool is_random; /* faults are drawn from the seed, by simulate_config_complete */
 };
 
 /* ---- config.c ---- */
@@ -74,10 +91,25 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
 
 /* ---- network.c ---- */
 
+/* One direction of a link. */
+struct simulate_link {
+    char name[CW_TOPOLOGY_NAME_BYTES];          /* of a host, or of a link between sites */
+    char direction[2 * CW_TOPOLOGY_NAME_BYTES]; /* "up", "down", "delft>leiden" */
+    struct cw_link *link;
+};
+
+struct simulate_network {
+    struct cw_simulator *simulator;
+    uint32_t switch_count; /* the first bridges; the others are inside hosts */
+    struct simulate_link *links;
+    uint32_t link_count;
+};
+
 /* Builds the network; node n is rank n. CW_OK, CW_ERROR_ARGUMENT (a topology that is not a tree), CW_ERROR_LIMIT,
  * CW_ERROR_MEMORY, with a line in `error`. */
-int simulate_network_create(const struct simulate_config *config, struct cw_simulator **simulator, char *error,
+int simulate_network_create(const struct simulate_config *config, struct simulate_network *network, char *error,
                             size_t error_bytes);
+void simulate_network_destroy(struct simulate_network *network);
 
 /* ---- ranks.c ---- */
 
@@ -113,7 +145,9 @@ struct simulate_rank {
 
 struct simulate_world {
     const struct simulate_config *config;
-    struct cw_simulator *simulator;
+    struct simulate_network network;
+    struct cw_simulator *simulator;         /* the network's */
+    struct simulate_statistics *statistics; /* NULL: none are wanted */
     struct simulate_rank *ranks;
     uint8_t *pages;
     int pages_memory; /* a memfd */
@@ -129,7 +163,8 @@ struct simulate_world {
     uint32_t idle_count; /* looks at the ranks since then */
     int code;            /* enum app_exit */
     uint64_t virtual_end_ns;
-    int signals; /* a signalfd of the signals that end the simulator */
+    uint64_t told_ns; /* real time of the last line of progress */
+    int signals;      /* a signalfd of the signals that end the simulator */
 };
 
 /* Accepts all ranks at the listening socket. CW_OK; CW_ERROR_CLOSED: a signal came first; others with a line in `error`. */
@@ -161,6 +196,18 @@ int simulate_capture_open(const char *path, struct cw_simulator *simulator, stru
                           char *error, size_t error_bytes);
 /* False: some packets could not be written; errno. NULL is allowed. */
 bool simulate_capture_close(struct simulate_capture *capture);
+
+/* ---- statistics.c ---- */
+
+/* Writes all links to a file at equal intervals of virtual time (apps/links/rows.h). CW_OK; CW_ERROR_SYSTEM,
+ * CW_ERROR_MEMORY with a line in `error`; simulate_statistics_close is due in any case. */
+struct simulate_statistics;
+int simulate_statistics_open(const struct simulate_config *config, const struct simulate_network *network,
+                             struct simulate_statistics **statistics, char *error, size_t error_bytes);
+/* Takes all samples up to `time_ns`, before the events of that time happen. */
+void simulate_statistics_until(struct simulate_statistics *statistics, uint64_t time_ns);
+/* Takes the last sample. False: some rows could not be written; errno. NULL is allowed. */
+bool simulate_statistics_close(struct simulate_statistics *statistics, uint64_t end_ns);
 
 /* Runs the simulation until the launcher ends it by SIGTERM; the exit code. `listener` is a listening socket
  * (SOCK_SEQPACKET). */

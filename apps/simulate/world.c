@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/progress.h"
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
+#define TELL_NS 250000000ull
 enum { STEPS_A_LOOK = 1024, IDLE_MS = 100, IDLES_MAX = 30 };
 #define SOON_NS          3600000000000ull
 #define PATIENCE_MORE_NS 5000000000ull /* the ranks report first which calls they wait in */
@@ -53,7 +55,12 @@ static bool world_create(struct simulate_world *world, const struct simulate_con
         world->ranks[rank] = (struct simulate_rank){.world = world, .rank = rank, .socket = -1};
         world->ranks[rank].page = (void *)(world->pages + (size_t)rank * CW_VIRTUAL_PAGE_BYTES);
     }
-    return simulate_network_create(config, &world->simulator, error, error_bytes) == CW_OK;
+    if (simulate_network_create(config, &world->network, error, error_bytes) != CW_OK) {
+        return false;
+    }
+    world->simulator = world->network.simulator;
+    return config->statistics[0] == '\0' ||
+           simulate_statistics_open(config, &world->network, &world->statistics, error, error_bytes) == CW_OK;
 }
 
 /* ---- faults ---- */
@@ -68,7 +75,16 @@ static void fault_run(void *context)
 {
     const struct fault_event *event = context;
     struct simulate_world *world = event->world;
-    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
+    for (uint32_t i = 0; i < world->network.switch_count && event->fault->kind == SIMULATE_FORGET; i++) {
+        cw_simulator_groups_forget(world->simulator, i);
+    }
+    for (uint32_t i = 0; i < world->network.link_count && event->fault->link[0] != '\0'; i++) {
+        if (strcmp(world->network.links[i].name, event->fault->link) == 0) {
+            world->network.links[i].link->down = event->begins;
+        }
+    }
+    bool is_of_host = event->fault->kind != SIMULATE_FORGET && event->fault->link[0] == '\0';
+    for (uint32_t rank = 0; rank < world->config->ranks && is_of_host; rank++) {
         if (cw_clusters_block(rank, world->config->ranks, world->config->hosts) != event->fault->host) {
             continue;
         }
@@ -85,11 +101,16 @@ static void fault_run(void *context)
     }
 }
 
+static bool has_end(const struct simulate_fault *fault)
+{
+    return fault->kind == SIMULATE_LINK_DOWN || fault->kind == SIMULATE_STOP;
+}
+
 static void faults_schedule(struct simulate_world *world, struct fault_event events[2 * SIMULATE_FAULTS_MAX])
 {
     for (uint32_t i = 0; i < world->config->fault_count; i++) {
         const struct simulate_fault *fault = &world->config->faults[i];
-        for (uint32_t end = 0; end < (fault->kind == SIMULATE_KILL ? 1 : 2); end++) {
+        for (uint32_t end = 0; end < (has_end(fault) ? 2 : 1); end++) {
             struct fault_event *event = &events[2 * i + end];
             *event = (struct fault_event){.world = world, .fault = fault, .begins = end == 0};
             (void)cw_simulator_at(world->simulator, end == 0 ? fault->begin_ns : fault->end_ns, fault_run, event);
@@ -105,7 +126,7 @@ static bool is_to_be_mended(const struct simulate_world *world, uint64_t now_ns)
     bool is_pending = false;
     for (uint32_t i = 0; i < world->config->fault_count && !is_pending; i++) {
         const struct simulate_fault *fault = &world->config->faults[i];
-        is_pending = fault->kind != SIMULATE_KILL && now_ns < fault->end_ns && fault->end_ns - now_ns < SOON_NS;
+        is_pending = has_end(fault) && now_ns < fault->end_ns && fault->end_ns - now_ns < SOON_NS;
     }
     return is_pending;
 }
@@ -173,6 +194,9 @@ static bool world_step(struct simulate_world *world)
         return world->code == APP_EXIT_SUCCESS;
     }
     world->virtual_end_ns = next_ns;
+    if (world->statistics != NULL) {
+        simulate_statistics_until(world->statistics, next_ns);
+    }
     (void)cw_simulator_step(simulator);
     return true;
 }
@@ -203,6 +227,25 @@ static void report(const struct simulate_world *world, uint64_t real_ns)
     }
 }
 
+/* Tells people at a terminal how far virtual time is. */
+static void progress_tell(struct simulate_world *world, uint64_t real_ns)
+{
+    const struct cw_simulator_counters *counters = cw_simulator_counters(world->simulator);
+    uint32_t waiting = 0;
+    char text[APP_PROGRESS_BYTES];
+    if (real_ns < world->told_ns + TELL_NS) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < world->config->ranks; rank++) {
+        waiting += world->ranks[rank].state == SIMULATE_RANK_RUNS && world->ranks[rank].page->needs_others != 0;
+    }
+    snprintf(text, sizeof(text), "%.6f s, %.0f events/s, %u of %u ranks wait", (double)world->virtual_end_ns / 1e9,
+             (double)(counters->packet_events + counters->turns) * 1e9 / (double)real_ns, waiting,
+             world->config->ranks);
+    app_progress_step(0, 0, text);
+    world->told_ns = real_ns;
+}
+
 int simulate_serve(const struct simulate_config *config, int listener)
 {
     struct simulate_world world;
@@ -221,6 +264,7 @@ int simulate_serve(const struct simulate_config *config, int listener)
     }
     if (status == CW_OK) {
         uint64_t start_ns = cw_clock_ns(), steps = 0;
+        app_progress_begin("simulate", false);
         faults_schedule(&world, events);
         simulate_ranks_start(&world);
         while (world_step(&world)) {
@@ -229,15 +273,20 @@ int simulate_serve(const struct simulate_config *config, int listener)
                     break;
                 }
                 simulate_ranks_watch(&world);
+                progress_tell(&world, cw_clock_ns() - start_ns);
             }
         }
+        app_progress_end();
         report(&world, cw_clock_ns() - start_ns);
     }
     if (!simulate_capture_close(capture)) {
         app_error("packets could not be written", config->capture, strerror(errno));
     }
+    if (!simulate_statistics_close(world.statistics, world.virtual_end_ns)) {
+        app_error("the links could not be written", config->statistics, strerror(errno));
+    }
     simulate_ranks_close(&world);
-    cw_simulator_destroy(world.simulator);
+    simulate_network_destroy(&world.network);
     free(world.ranks);
     free(events);
     return world.code;

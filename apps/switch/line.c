@@ -20,8 +20,6 @@ bool switch_line_offer(struct switch_line *line, uint64_t time_ns, uint32_t leng
     line->offer_ns = time_ns > line->offer_ns ? time_ns : line->offer_ns;
     cw_link_offer(&line->link, line->offer_ns, length, &verdict);
     *fate = verdict.fate;
-    uint64_t queue_bytes = cw_link_queue_bytes(&line->link, line->offer_ns);
-    line->queue_max_bytes = queue_bytes > line->queue_max_bytes ? queue_bytes : line->queue_max_bytes;
     if (verdict.delivery_count == 0) {
         return false;
     }

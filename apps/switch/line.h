@@ -36,12 +36,9 @@ struct switch_line {
     struct switch_frame *last;
     uint32_t held;
     uint32_t position;         /* in the heap of lines */
-    uint64_t delivered_frames; /* have arrived */
-    uint64_t delivered_bytes;
     uint64_t dropped_pool;     /* more frames on their way than there is room for */
     uint64_t dropped_oversize; /* longer than the MTU */
     uint64_t dropped_port;     /* delivered, but the port did not take them */
-    uint64_t queue_max_bytes;  /* since it was last looked at */
 };
 
 void switch_line_init(struct switch_line *line, enum switch_line_kind kind, uint32_t index,

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "apps/cli/cli.h"
+#include "apps/links/rows.h"
 #include "control/topology/topology.h"
 
 enum {
@@ -17,37 +18,9 @@ enum {
     RING_SAMPLES_MIN = 4,
     BUFFER_BYTES = 1 << 18,
     LOOK_NS = 5000000, /* between two looks of the writer */
-    NUMBER_DIGITS = 20,
 };
 
-/* Counters of a line, up to COUNTS; behind them what is told as it is. */
-enum count {
-    OFFERED,
-    OFFERED_BYTES,
-    DELIVERED,
-    DELIVERED_BYTES,
-    LOST,
-    QUEUE,
-    DOWN,
-    POOL,
-    OVERSIZE,
-    PORT,
-    COUNTS,
-    QUEUE_BYTES = COUNTS,
-    QUEUE_MAX_BYTES,
-    RATE_BPS,
-    QUEUE_LIMIT_BYTES,
-    FIELDS,
-    STREAM_COUNTS = DOWN, /* the first ones are counted by host, too */
-};
-
-static const char first_line[] =
-    "time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,"
-    "down_frames,pool_frames,oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes\n";
-
-struct row {
-    uint64_t fields[FIELDS];
-};
+enum { STREAM_COUNTS = LINKS_DOWN }; /* the first ones are counted by host, too */
 
 struct stream_row {
     uint64_t fields[STREAM_COUNTS];
@@ -55,7 +28,7 @@ struct stream_row {
 
 struct sample {
     uint64_t time_ns;
-    struct row rows[]; /* behind them the rows of streams */
+    struct links_row rows[]; /* behind them the rows of streams */
 };
 
 struct switch_stats {
@@ -65,7 +38,7 @@ struct switch_stats {
     const struct switch_streams *streams; /* the writer: lines and hosts only */
     FILE *file;
     char *buffer;
-    struct row *before; /* the writer's: the last one written of each line */
+    struct links_row *before; /* the writer's: the last one written of each line */
     struct stream_row *streams_before;
     uint8_t *ring; /* ring_count samples */
     size_t sample_bytes;
@@ -94,12 +67,12 @@ static void streams_take(const struct switch_stats *stats, struct stream_row *ro
     for (uint32_t i = 0; i < stats->streams->count; i++) {
         const struct switch_stream *stream = &stats->streams->list[i];
         rows[i] = (struct stream_row){{
-            [OFFERED] = stream->offered_frames,
-            [OFFERED_BYTES] = stream->offered_bytes,
-            [DELIVERED] = stream->delivered_frames,
-            [DELIVERED_BYTES] = stream->delivered_bytes,
-            [LOST] = stream->lost_frames,
-            [QUEUE] = stream->queue_frames,
+            [LINKS_OFFERED] = stream->offered_frames,
+            [LINKS_OFFERED_BYTES] = stream->offered_bytes,
+            [LINKS_DELIVERED] = stream->delivered_frames,
+            [LINKS_DELIVERED_BYTES] = stream->delivered_bytes,
+            [LINKS_LOST] = stream->lost_frames,
+            [LINKS_QUEUE] = stream->queue_frames,
         }};
     }
 }
@@ -115,24 +88,12 @@ void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, ui
     sample->time_ns = elapsed_ns;
     for (uint32_t i = 0; i < stats->line_count; i++) {
         struct switch_line *line = &lines[i];
-        const struct cw_link_counters *link = &line->link.counters;
-        sample->rows[i] = (struct row){{
-            [OFFERED] = link->offered + line->dropped_oversize,
-            [OFFERED_BYTES] = link->offered_bytes,
-            [DELIVERED] = line->delivered_frames,
-            [DELIVERED_BYTES] = line->delivered_bytes,
-            [LOST] = link->lost,
-            [QUEUE] = link->dropped_queue,
-            [DOWN] = link->dropped_down,
-            [POOL] = line->dropped_pool,
-            [OVERSIZE] = line->dropped_oversize,
-            [PORT] = line->dropped_port,
-            [QUEUE_BYTES] = cw_link_queue_bytes(&line->link, now_ns),
-            [QUEUE_MAX_BYTES] = line->queue_max_bytes,
-            [RATE_BPS] = line->link.config.rate_bps,
-            [QUEUE_LIMIT_BYTES] = line->link.config.queue_limit_bytes,
-        }};
-        line->queue_max_bytes = sample->rows[i].fields[QUEUE_BYTES];
+        struct links_row *row = &sample->rows[i];
+        *row = links_row_take(&line->link, now_ns);
+        row->fields[LINKS_OFFERED] += line->dropped_oversize;
+        row->fields[LINKS_POOL] = line->dropped_pool;
+        row->fields[LINKS_OVERSIZE] = line->dropped_oversize;
+        row->fields[LINKS_PORT] = line->dropped_port;
     }
     streams_take(stats, stream_rows(stats, sample));
     atomic_store_explicit(&stats->taken, taken + 1, memory_order_release); /* pairs with the acquire in stats_write */
@@ -140,53 +101,20 @@ void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, ui
 
 /* ---- the writer ---- */
 
-/* printf takes three times as long, on a core that others need. */
-static char *number_write(char *to, uint64_t number)
-{
-    char digits[NUMBER_DIGITS];
-    int count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (count > 0) {
-        *to++ = digits[--count];
-    }
-    return to;
-}
-
-static void row_write(const struct switch_stats *stats, uint32_t index, uint64_t time_ns, const struct row *row)
-{
-    const struct switch_line *line = &stats->lines[index];
-    char text[(FIELDS + 1) * (NUMBER_DIGITS + 1) + CW_TOPOLOGY_NAME_BYTES + sizeof(line->direction)];
-    char *end = number_write(text, time_ns);
-    *end++ = ',';
-    end = stpcpy(end, line->name);
-    *end++ = ',';
-    end = stpcpy(end, line->direction);
-    for (int field = 0; field < FIELDS; field++) {
-        *end++ = ',';
-        end = number_write(end, row->fields[field] - (field < COUNTS ? stats->before[index].fields[field] : 0));
-    }
-    *end++ = '\n';
-    fwrite(text, 1, (size_t)(end - text), stats->file);
-    stats->before[index] = *row;
-}
-
 static void stream_write(const struct switch_stats *stats, uint32_t index, uint64_t time_ns,
                          const struct stream_row *row)
 {
     const struct switch_stream *stream = &stats->streams->list[index];
     const struct switch_line *line = stream->line;
     struct stream_row *before = &stats->streams_before[index];
-    char text[(STREAM_COUNTS + 1) * (NUMBER_DIGITS + 1)];
+    char text[(STREAM_COUNTS + 1) * (LINKS_DIGITS + 1)];
     char *end = text;
     if (memcmp(row, before, sizeof(*row)) == 0) {
         return;
     }
     for (int field = 0; field < STREAM_COUNTS; field++) {
         *end++ = ',';
-        end = number_write(end, row->fields[field] - before->fields[field]);
+        end = links_number_write(end, row->fields[field] - before->fields[field]);
     }
     fprintf(stats->file, "%" PRIu64 ",%s,%s/%s%.*s,,,,,,,,\n", time_ns, line->name, line->direction, stream->host,
             (int)(end - text), text);
@@ -201,7 +129,8 @@ static void stats_write(struct switch_stats *stats)
     while (written < atomic_load_explicit(&stats->taken, memory_order_acquire)) {
         struct sample *sample = sample_at(stats, written);
         for (uint32_t i = 0; i < stats->line_count; i++) {
-            row_write(stats, i, sample->time_ns, &sample->rows[i]);
+            links_row_write(stats->file, sample->time_ns, stats->lines[i].name, stats->lines[i].direction,
+                            &sample->rows[i], &stats->before[i]);
         }
         for (uint32_t i = 0; i < stats->streams->count; i++) {
             stream_write(stats, i, sample->time_ns, &stream_rows(stats, sample)[i]);
@@ -248,7 +177,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
     stats->line_count = line_count;
     stats->streams = streams;
     stats->sample_bytes =
-        sizeof(struct sample) + line_count * sizeof(struct row) + streams->count * sizeof(struct stream_row);
+        sizeof(struct sample) + line_count * sizeof(struct links_row) + streams->count * sizeof(struct stream_row);
     stats->ring_count = RING_BYTES / stats->sample_bytes;
     stats->ring_count = stats->ring_count < RING_SAMPLES_MIN ? RING_SAMPLES_MIN : stats->ring_count;
     stats->buffer = malloc(BUFFER_BYTES);
@@ -265,7 +194,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
         return APP_EXIT_USAGE;
     }
     setvbuf(stats->file, stats->buffer, _IOFBF, BUFFER_BYTES);
-    fputs(first_line, stats->file);
+    links_rows_begin(stats->file);
     /* the signals that the switch is to hear of are blocked at this time, and stay so in the writer */
     stats->is_running = pthread_create(&stats->writer, NULL, writer_run, stats) == 0;
     *stats_out = stats;

@@ -1,14 +1,4 @@
-/* Switch stats: how all lines do, over time, as CSV: a line for each line and interval.
- *
- *    time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,down_frames,pool_frames,
- *    oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes
- *
- * time_ns is when the sample was taken, since the switch was ready. Frames and bytes are those since the sample before
- * of the same line, so that sums over time are the counters; delivered are those that have come to the end of the link
- * by time_ns: between two samples as much as the rate allows, and the frame that was under way at the first.
- * queue_frames and so on were dropped, by reason; port_frames were delivered, but the host's port did not take them.
- * queue_bytes is the queue at that time, queue_max_bytes the longest since the sample before. rate_bps and
- * queue_limit_bytes are the line's at that time; 0: no limit.
+/* Switch stats: how all lines do, over time, as CSV (apps/links/rows.h).
  *
  * Behind the lines of a sample comes what each host had of those between sites, with direction "delft>leiden/delft0"
  * for what host delft0 sent from delft to leiden; only hosts that had something, and only what is counted by host: the

@@ -164,8 +164,8 @@ static void wan_arrive(struct switch_fabric *fabric, const struct passing *passi
 static void arrive(struct switch_fabric *fabric, struct switch_line *line, const struct passing *passing)
 {
     struct switch_port *port = &fabric->ports[passing->port];
-    line->delivered_frames++;
-    line->delivered_bytes += passing->length;
+    line->link.counters.arrived++;
+    line->link.counters.arrived_bytes += passing->length;
     if (line->tapped) {
         switch_tap_frame(fabric->tap, passing->time_ns, passing->data, passing->length);
     }

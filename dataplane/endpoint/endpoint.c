@@ -96,8 +96,9 @@ static int init_tables(struct cw_endpoint *endpoint)
         buckets *= 2;
     }
     endpoint->flow_bucket_mask = buckets - 1;
-    endpoint->flow_buckets = calloc(buckets, sizeof(struct cw_flow *));
-    int status = endpoint->flow_buckets == NULL ? CW_ERROR_MEMORY : CW_OK;
+    endpoint->flow_buckets = calloc(buckets, sizeof(*endpoint->flow_buckets));
+    endpoint->flow_keys = calloc(config->peer_count_max, sizeof(*endpoint->flow_keys));
+    int status = endpoint->flow_buckets == NULL || endpoint->flow_keys == NULL ? CW_ERROR_MEMORY : CW_OK;
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->flows, config->peer_count_max, sizeof(struct cw_flow));
     }
@@ -188,6 +189,7 @@ static void dispose(struct cw_endpoint *endpoint)
     cw_pool_dispose(&endpoint->bandwidths);
     cw_pool_dispose(&endpoint->flows);
     free(endpoint->flow_buckets);
+    free(endpoint->flow_keys);
     sodium_memzero(endpoint->config.job_key, sizeof(endpoint->config.job_key));
     free(endpoint);
 }

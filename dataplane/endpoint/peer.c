@@ -18,11 +18,9 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
     }
     struct cw_flow *flow = cw_flow_find(endpoint, &address->ip, address->udp_port);
     if (flow == NULL) {
-        flow = cw_flow_add(endpoint, address, 0);
-        if (flow == NULL) {
-            return CW_ERROR_LIMIT;
-        }
-    } else if (flow->mac_learned) {
+        return cw_flow_add(endpoint, address, 0, peer);
+    }
+    if (flow->mac_learned) {
         flow->mac_learned = false; /* what the application says counts more */
         cw_way_address(flow, address->mac);
     }

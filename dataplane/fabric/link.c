@@ -95,6 +95,9 @@ static bool frame_queue(struct cw_link *link, uint64_t now_ns, uint32_t frame_by
     if (leave_ns - now_ns > link->queue_ns_max) {
         link->queue_ns_max = leave_ns - now_ns;
     }
+    if (leave_ns - now_ns > link->queue_ns_recent) {
+        link->queue_ns_recent = leave_ns - now_ns;
+    }
     return true;
 }
 
@@ -182,4 +185,19 @@ uint64_t cw_link_queue_bytes_max(const struct cw_link *link)
     uint64_t now_max = link->config.rate_bps == 0 ? 0 : line_bytes(link->queue_ns_max, link->config.rate_bps);
 
     return now_max > link->queue_bytes_max_before ? now_max : link->queue_bytes_max_before;
+}
+
+uint64_t cw_link_queue_bytes_recent(struct cw_link *link, uint64_t now_ns)
+{
+    uint64_t bytes = link->config.rate_bps == 0 ? 0 : line_bytes(link->queue_ns_recent, link->config.rate_bps);
+
+    link->queue_ns_recent = link->free_ns > now_ns ? link->free_ns - now_ns : 0;
+    return bytes;
+}
+
+void cw_link_refuse(struct cw_link *link, uint32_t frame_bytes)
+{
+    link->counters.offered++;
+    link->counters.offered_bytes += frame_bytes;
+    link->counters.dropped_queue++;
 }

@@ -176,6 +176,10 @@ int cw_simulator_node_add(struct cw_simulator *simulator, uint32_t bridge,
 int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a, uint32_t bridge_b,
                               const struct cw_link_config *link, bool mesh);
 
+/* The queues of a bridge's ports share a buffer of so many bytes; 0: no limit but their own. What finds no room is dropped
+ * by the link that it is for (dropped_queue). */
+void cw_simulator_bridge_buffer(struct cw_simulator *simulator, uint32_t bridge, uint64_t bytes);
+
 /* All multicast packets and reports of bridge_b leave it by this trunk too, as those of a switch do towards a querier. If
  * it snoops, packets of groups without a member here leave by nothing else. */
 void cw_simulator_trunk_router(struct cw_simulator *simulator, uint32_t trunk);
@@ -220,6 +224,9 @@ struct cw_link *cw_simulator_link_trunk(struct cw_simulator *simulator, uint32_t
 
 /* Cuts a node off, or heals it: both its links. Its NIC sees its link go down, or come up. */
 void cw_simulator_partition(struct cw_simulator *simulator, uint32_t node, bool cut);
+
+/* A bridge forgets the groups that it has learnt from reports, as switches do that restart. */
+void cw_simulator_groups_forget(struct cw_simulator *simulator, uint32_t bridge);
 
 /* Stopped: not turned, packets fill its ring. */
 void cw_simulator_stop(struct cw_simulator *simulator, uint32_t node);

@@ -53,8 +53,9 @@ struct sim_bridge {
     int32_t *peers;          /* [port_count]: the bridge at the other end, -1: a node */
     uint32_t port_count;
     uint32_t port_used;
-    bool gateway;  /* has mesh trunks */
-    uint32_t tree; /* bridges joined by plain trunks have the same */
+    uint64_t buffer_bytes; /* of all queues together; 0: no limit */
+    bool gateway;          /* has mesh trunks */
+    uint32_t tree;         /* bridges joined by plain trunks have the same */
 };
 
 struct sim_trunk {

@@ -263,6 +263,18 @@ int cw_simulator_bridges_join(struct cw_simulator *simulator, uint32_t bridge_a,
     return (int)simulator->trunk_count++;
 }
 
+void cw_simulator_bridge_buffer(struct cw_simulator *simulator, uint32_t bridge, uint64_t bytes)
+{
+    simulator->bridges[bridge].buffer_bytes = bytes;
+}
+
+void cw_simulator_groups_forget(struct cw_simulator *simulator, uint32_t bridge)
+{
+    for (uint32_t port = 0; port < simulator->bridges[bridge].port_count; port++) {
+        cw_bridge_port_forget(simulator->bridges[bridge].bridge, port);
+    }
+}
+
 void cw_simulator_trunk_router(struct cw_simulator *simulator, uint32_t trunk)
 {
     const struct sim_wire *wire = &simulator->trunks[trunk].wires[0];

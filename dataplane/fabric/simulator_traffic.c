@@ -128,6 +128,19 @@ uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, st
 
 /* ---- arrivals ---- */
 
+/* Whether the bridge's shared buffer has room for one more frame. */
+static bool buffer_has_room(const struct cw_simulator *simulator, const struct sim_bridge *bridge, uint32_t length)
+{
+    uint64_t bytes = length;
+
+    for (uint32_t port = 0; port < bridge->port_used && bytes <= bridge->buffer_bytes; port++) {
+        const struct sim_wire *wire = bridge->wires[port];
+
+        bytes += wire ? cw_link_queue_bytes(&wire->link, simulator->now_ns) : 0;
+    }
+    return bytes <= bridge->buffer_bytes;
+}
+
 static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire *wire, struct sim_packet *packet)
 {
     struct sim_bridge *bridge = &simulator->bridges[wire->bridge];
@@ -137,7 +150,9 @@ static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire 
     for (uint32_t i = 0; i < count; i++) {
         struct sim_wire *out = bridge->wires[simulator->ports[i]];
 
-        if (out) { /* a port that nothing is connected to swallows what is flooded */
+        if (out && bridge->buffer_bytes > 0 && !buffer_has_room(simulator, bridge, packet->length)) {
+            cw_link_refuse(&out->link, packet->length);
+        } else if (out) { /* a port that nothing is connected to swallows what is flooded */
             sim_wire_send(simulator, out, packet, simulator->now_ns);
         }
     }
@@ -200,6 +215,8 @@ static bool node_arrive(struct cw_simulator *simulator, struct sim_node *node, s
 static void wire_arrive(struct cw_simulator *simulator, struct sim_wire *wire, struct sim_packet *packet)
 {
     simulator->counters.packet_events++;
+    wire->link.counters.arrived++;
+    wire->link.counters.arrived_bytes += packet->length;
     if (!wire->node) {
         bridge_arrive(simulator, wire, packet);
         sim_packet_drop(simulator, packet);

@@ -23,9 +23,13 @@ static void hops_apply(struct cw_endpoint *endpoint)
     uint8_t mac[6];
     endpoint->resolve_changes = cw_resolve_changes(endpoint->resolve);
     for (uint32_t peer = 0; peer < endpoint->flows.fresh; peer++) {
-        struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-        if (flow != NULL && cw_resolve_find(endpoint->resolve, &flow->address.ip, mac) &&
-            memcmp(flow->address.mac, mac, sizeof(mac)) != 0) {
+        struct cw_address *added = &endpoint->flow_keys[peer].address;
+        if (!cw_resolve_find(endpoint->resolve, &added->ip, mac)) {
+            continue;
+        }
+        memcpy(added->mac, mac, sizeof(mac));
+        struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
+        if (flow->address.udp_port != 0 && memcmp(flow->address.mac, mac, sizeof(mac)) != 0) {
             cw_way_address(flow, mac);
         }
     }

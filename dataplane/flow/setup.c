@@ -181,8 +181,9 @@ struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setu
     if (flow == NULL && may_add) {
         struct cw_address address = {.ip = hello->sender_ip, .udp_port = hello->sender_port};
         memcpy(address.mac, hello->sender_mac, 6);
-        flow = cw_flow_add(endpoint, &address, stream);
-        if (flow != NULL) {
+        uint32_t index;
+        if (cw_flow_add(endpoint, &address, stream, &index) == CW_OK) {
+            flow = cw_endpoint_flow(endpoint, index);
             flow->mac_learned = true;
         }
     }

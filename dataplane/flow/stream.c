@@ -89,10 +89,11 @@ struct cw_flow *cw_stream_add(struct cw_endpoint *endpoint, const struct cw_flow
     }
     struct cw_address address = first->address;
     address.udp_port = (uint16_t)(address.udp_port + stream);
-    struct cw_flow *flow = cw_flow_add(endpoint, &address, stream);
-    if (flow == NULL) {
+    uint32_t index;
+    if (cw_flow_add(endpoint, &address, stream, &index) != CW_OK) {
         return NULL;
     }
+    struct cw_flow *flow = cw_endpoint_flow(endpoint, index);
     flow->encrypt = first->encrypt;
     flow->shaping.shaper = (uint8_t)how.traffic.shaper;
     way_set(flow, how.next_hop);

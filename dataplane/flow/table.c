@@ -18,15 +18,19 @@ static uint32_t bucket_of(const struct cw_endpoint *endpoint, const struct cw_ip
 
 struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port)
 {
-    struct cw_flow *flow = endpoint->flow_buckets[bucket_of(endpoint, ip, udp_port)];
-    while (flow != NULL && (!cw_ip_is_equal(&flow->address.ip, ip) || flow->address.udp_port != udp_port)) {
-        flow = flow->bucket_next;
+    uint32_t at = endpoint->flow_buckets[bucket_of(endpoint, ip, udp_port)];
+    while (at != 0) {
+        const struct cw_flow_key *key = &endpoint->flow_keys[at - 1];
+        if (cw_ip_is_equal(&key->address.ip, ip) && key->address.udp_port == udp_port) {
+            return cw_endpoint_flow(endpoint, at - 1);
+        }
+        at = key->next;
     }
-    return flow;
+    return NULL;
 }
 
-/* True if nobody would miss the flow: a request from an unknown address made it, and what asked has not proved
- * itself. */
+/* Whether the flow can be given to another address: a request from an unknown address made it, and the sender has not
+ * proved that it belongs to the job. */
 static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     bool idle = (flow->state == CW_PEER_CLOSED || flow->state == CW_PEER_FAILED) && flow->sender.open_count == 0;
@@ -34,13 +38,13 @@ static bool reclaimable(const struct cw_endpoint *endpoint, const struct cw_flow
            endpoint->now_ns - flow->session.started_ns >= CW_STRANGER_NS;
 }
 
-static void remove_from_bucket(struct cw_endpoint *endpoint, struct cw_flow *flow)
+static void remove_from_bucket(struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
-    struct cw_flow **link = &endpoint->flow_buckets[bucket_of(endpoint, &flow->address.ip, flow->address.udp_port)];
-    while (*link != flow) {
-        link = &(*link)->bucket_next;
+    uint32_t *at = &endpoint->flow_buckets[bucket_of(endpoint, &flow->address.ip, flow->address.udp_port)];
+    while (*at != flow->index + 1) {
+        at = &endpoint->flow_keys[*at - 1].next;
     }
-    *link = flow->bucket_next;
+    *at = endpoint->flow_keys[flow->index].next;
 }
 
 /* Takes a flow out of the table for another address. Looks at a few at a time: requests come as fast as packets. */
@@ -66,17 +70,12 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
     return NULL;
 }
 
-struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream)
+void cw_flow_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t index)
 {
-    struct cw_flow *flow = cw_pool_take(&endpoint->flows);
-    flow = flow == NULL ? reclaim(endpoint) : flow;
-    if (flow == NULL) {
-        return NULL;
-    }
-    memset(flow, 0, sizeof(*flow));
-    flow->index = cw_pool_index(&endpoint->flows, flow);
-    flow->address = *address;
-    flow->stream = (uint16_t)stream;
+    const struct cw_flow_key *key = &endpoint->flow_keys[index];
+    flow->index = index;
+    flow->address = key->address;
+    flow->stream = key->stream;
     flow->state = CW_PEER_CLOSED;
     flow->session.started_ns = endpoint->now_ns;
     flow->encrypt = endpoint->config.encryption == CW_ENCRYPTION_REQUIRED;
@@ -85,9 +84,23 @@ struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_addres
     flow->timers.report_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
     flow->shaping.shaper = CW_SHAPER_NONE;
-    memcpy(flow->next_hop, address->mac, sizeof(flow->next_hop));
+    memcpy(flow->next_hop, key->address.mac, sizeof(flow->next_hop));
+}
+
+int cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream, uint32_t *index)
+{
+    struct cw_flow *flow = cw_pool_take(&endpoint->flows);
+    if (flow == NULL) {
+        flow = reclaim(endpoint);
+        if (flow == NULL) {
+            return CW_ERROR_LIMIT;
+        }
+        memset(flow, 0, sizeof(*flow));
+    }
     uint32_t bucket = bucket_of(endpoint, &address->ip, address->udp_port);
-    flow->bucket_next = endpoint->flow_buckets[bucket];
-    endpoint->flow_buckets[bucket] = flow;
-    return flow;
+    *index = cw_pool_index(&endpoint->flows, flow);
+    endpoint->flow_keys[*index] =
+        (struct cw_flow_key){.address = *address, .next = endpoint->flow_buckets[bucket], .stream = (uint16_t)stream};
+    endpoint->flow_buckets[bucket] = *index + 1;
+    return CW_OK;
 }

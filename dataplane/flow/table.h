@@ -4,9 +4,9 @@
 #include "dataplane/state/endpoint.h"
 
 /* A flow for an address that has none; `stream`: from our UDP port that much further on. When the table is full, one is
- * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. NULL: there
- * is none. */
-struct cw_flow *cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream);
+ * reclaimed that a set-up request made, nobody was told of, and whose asker has not proved itself in time. CW_OK;
+ * CW_ERROR_LIMIT: there is none. The flow itself begins when somebody needs it (cw_endpoint_flow). */
+int cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream, uint32_t *index);
 struct cw_flow *cw_flow_find(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port);
 
 /* Our UDP port towards the peer. */

@@ -114,8 +114,8 @@ int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_car
 enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank);
 /* Whether the rank is, or was, on this host: it does not change when the rank fails. */
 bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank);
-/* Whether two ranks are, or were, on the same host, whichever. */
-bool cw_paths_are_together(const struct cw_paths *paths, uint32_t one, uint32_t other);
+/* An order of the ranks' hosts; 0: two ranks are, or were, on the same host. */
+int cw_paths_hosts_compare(const struct cw_paths *paths, uint32_t one, uint32_t other);
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 

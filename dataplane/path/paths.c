@@ -132,9 +132,9 @@ bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank)
     return memcmp(paths->peers[rank].card.host, paths->config.host, sizeof(paths->config.host)) == 0;
 }
 
-bool cw_paths_are_together(const struct cw_paths *paths, uint32_t one, uint32_t other)
+int cw_paths_hosts_compare(const struct cw_paths *paths, uint32_t one, uint32_t other)
 {
-    return memcmp(paths->peers[one].card.host, paths->peers[other].card.host, sizeof(paths->config.host)) == 0;
+    return memcmp(paths->peers[one].card.host, paths->peers[other].card.host, sizeof(paths->config.host));
 }
 
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes)

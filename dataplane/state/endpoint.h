@@ -44,6 +44,13 @@ struct cw_integrity {
     uint64_t ask_ns;       /* no trial is asked for before */
 };
 
+/* A peer that nothing was sent to, and nothing came from, has this and no more: jobs of thousands of ranks add all. */
+struct cw_flow_key {
+    struct cw_address address; /* as added */
+    uint32_t next;             /* of the same bucket: index + 1; 0: the last one */
+    uint16_t stream;
+};
+
 struct cw_endpoint {
     struct cw_endpoint_config config;
     struct cw_port *port;
@@ -83,7 +90,8 @@ struct cw_endpoint {
 
     /* flows */
     struct cw_pool flows;
-    struct cw_flow **flow_buckets; /* by address */
+    struct cw_flow_key *flow_keys; /* [flows.count] */
+    uint32_t *flow_buckets;        /* by address: index of a flow + 1; 0: none */
     uint32_t flow_bucket_mask;
     struct cw_pool bandwidths;
     struct cw_pool credit_stores;
@@ -145,8 +153,16 @@ static inline struct cw_compress_flow *cw_compress_of(const struct cw_endpoint *
     return &endpoint->compress->flows[flow->index];
 }
 
-/* The flow of a peer number, or NULL. */
+/* Begins the flow of that number; its memory is all zero. */
+void cw_flow_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t index);
+
+/* The flow of a peer number, or NULL. Flows that are reached otherwise may not have begun: they are all zero, and thus
+ * closed. */
 static inline struct cw_flow *cw_endpoint_flow(const struct cw_endpoint *endpoint, uint32_t peer)
 {
-    return peer < endpoint->flows.fresh ? cw_pool_at(&endpoint->flows, peer) : NULL;
+    struct cw_flow *flow = peer < endpoint->flows.fresh ? cw_pool_at(&endpoint->flows, peer) : NULL;
+    if (flow != NULL && flow->address.udp_port == 0) {
+        cw_flow_begin(endpoint, flow, peer);
+    }
+    return flow;
 }

@@ -261,14 +261,13 @@ struct cw_flow {
     bool was_up;      /* the application has been told of it */
     bool encrypt;     /* no session with this peer but a sealed one: as told, or once there was one */
     struct cw_peer_event events[4];
-    uint16_t stream; /* added to our UDP port */
-    struct cw_address address;
-    uint32_t get_count; /* own gets that are not answered */
+    uint16_t stream;           /* added to our UDP port */
+    struct cw_address address; /* udp_port 0: not begun (struct cw_flow_key) */
+    uint32_t get_count;        /* own gets that are not answered */
     struct cw_flow *event_next;
     struct cw_way way;
-    uint8_t next_hop[6];         /* its MAC address: the relay's or the peer's */
-    uint16_t hello_count;        /* requests for a session that nobody has answered */
-    struct cw_flow *bucket_next; /* by address */
+    uint8_t next_hop[6];  /* its MAC address: the relay's or the peer's */
+    uint16_t hello_count; /* requests for a session that nobody has answered */
     struct cw_session session;
     struct cw_sender sender;
     struct cw_receiver receiver;

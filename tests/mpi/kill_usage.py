@@ -1,11 +1,12 @@
 """kill -9 of a random rank at a random moment: the job ends with an error, and nothing stays behind.
 
-usage: kill_usage.py CAUSEWAY BUSY [WIRE]     BUSY: errors/busy.c; WIRE: also on emulated hosts
+usage: kill_usage.py CAUSEWAY BUSY     BUSY: errors/busy.c
 
     CW_TEST_KILLS     how many, default 100
     CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
-The moment is a number of lines that the ranks have printed: before MPI_Init, in it, or in the midst of any call.
+The moment is a number of lines that the ranks have printed: before MPI_Init, in it, or in the midst of any call. Every third
+round is simulated: the moment is a virtual time, at which all ranks of a host are killed, and the network has faults.
 """
 
 import os
@@ -43,18 +44,21 @@ def round_run(seed):
     """What is wrong with one kill, or None."""
     chance = random.Random(seed)
     ranks = chance.randrange(2, 6)
-    emulate = ["--emulate", "2,memif"] if wire and seed % 5 == 0 else []
+    host = chance.randrange(2)
+    network = f"hosts=2,cpu=0,loss=1%,reorder=1%,seed={seed},kill={host}@{chance.choice([0, 10, 500, 20000])}us" if seed % 3 == 0 else ""
+    simulate = ["--simulate", network] if network else []
     token = f"{os.getpid()}-{seed}"
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = dict(os.environ, TMPDIR=folder)
         environment[TOKEN] = token
-        command = [causeway, "run", "-n", str(ranks), *emulate, "--timeout", JOB_HANG, busy, str(seed)]
+        command = [causeway, "run", "-n", str(ranks), *simulate, "--timeout", JOB_HANG, busy, str(seed)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as job:
-            victim = victim_find(job.stdout, chance, ranks)
-            if victim is None:
+            victim = None if network else victim_find(job.stdout, chance, ranks)
+            if victim is None and not network:
                 return f"ended before the kill: {job.communicate()[1]}"
             try:
-                os.kill(victim, signal.SIGKILL)
+                if victim is not None:
+                    os.kill(victim, signal.SIGKILL)
                 errors = job.communicate(timeout=HANG_S)[1]
             except ProcessLookupError:
                 return f"ended before the kill: {job.communicate()[1]}"
@@ -67,6 +71,8 @@ def round_run(seed):
             return f"processes stay behind: {left}"
         if os.listdir(folder):
             return f"files stay behind: {os.listdir(folder)}"
+        if network and "SIGKILL" not in errors:
+            return f"{network}: no line says who was killed: {errors}"
         if job.returncode in (0, EXIT_TIMEOUT):
             return f"exit code {job.returncode}: {errors}"
     return None
@@ -83,5 +89,4 @@ def main():
 
 
 causeway, busy = sys.argv[1:3]
-wire = len(sys.argv) > 3
 sys.exit(main())

@@ -4,12 +4,14 @@
 usage: simulate_usage.py CAUSEWAY PROGRAM TOPOLOGY [sealed]      PROGRAM: errors/simulated.c; TOPOLOGY: two clusters;
                                                                  sealed: this build can seal the sessions between them
 """
+import csv
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
-from expectation import HANG_S, exit_code, expect
+from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 causeway, program, topology = map(os.path.abspath, sys.argv[1:4])
 CLUSTERS = {} if sys.argv[4:] == ["sealed"] else {"CAUSEWAY_ENCRYPT": "off"}
@@ -105,6 +107,40 @@ expect(code == 0 and "sum 6," in out, f"who waits for ever sees the link come ba
 code, out, errors = run(4, "cpu=0,kill=2@300us")
 expect(code == 137 and "rank 2" in errors and "SIGKILL" in errors, f"a host whose process is killed: {code} {errors}")
 
+# A host that computes slowly, a switch that forgets groups, and one whose ports share a buffer: the results are right.
+quick, slow = (times(run(2, f"cpu=5us{more}")[1])[0] for more in ("", ",slow=1@10"))
+expect(slow >= quick + 40, f"calls of one host take 10 times as long: {quick}, {slow} us")
+plain, small = (run(6, f"cpu=0,rate=1Gbps{more}", program, "incast", variables={"CAUSEWAY_ALGORITHM": "gather=flat"}) for more in ("", ",shared=64KB"))
+expect(small[0] == 0 and digest(small[2]) != digest(plain[2]), f"a small shared buffer: {small}")
+
+
+def links(path, network, *arguments, variables=None):
+    """The frames that were delivered by (name, direction), and the times of the samples."""
+    code, out, errors = run(6, f"{network},cpu=0,stats={path},stats-interval=100us", *arguments, variables=variables)
+    expect(code == 0, f"{network}: {code} {out} {errors}")
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    sums = {}
+    for row in rows:
+        link = row["name"], row["direction"]
+        sums[link] = sums.get(link, 0) + int(row["delivered_frames"])
+    return sums, [int(row["time_ns"]) for row in rows]
+
+
+# Links over time: the sums of the rows are the packets of the run; `causeway draw` reads them.
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "links.csv")
+    sums, stamps = links(path, "hosts=3")
+    expect(set(sums) == {(f"h{i}", direction) for i in range(3) for direction in ("up", "down")}, f"two rows for each host: {sums}")
+    expect(sums["h0", "up"] > 5000 and sums["h2", "down"] > 5000, f"the long message is on the links of its hosts: {sums}")
+    expect(stamps == sorted(stamps) and all(stamp % 100000 == 0 for stamp in stamps[:-len(sums)]), f"equal intervals: {stamps}")
+    links(path, f"topology={topology}", variables=CLUSTERS)
+    drawn = subprocess.run([causeway, "draw", path, "-o", os.path.join(folder, "x.svg")], capture_output=True, text=True)
+    expect(drawn.returncode == 0 and "queue up to" in drawn.stdout, f"a picture of the long link: {drawn}")
+    # switches that forget who wants a multicast flood it, also to a host outside of the group
+    outside = [links(path, "rate=10Gbps" + more, program, "half", variables={"CAUSEWAY_ALGORITHM": "bcast=multicast"})[0]["h5", "down"] for more in ("", ",forget=2ms")]
+    expect(outside[1] > outside[0] + 500, f"multicasts at a host outside of the group, before and after switches forget: {outside}")
+
 # --seeds: all seeds run, or the command that repeats the first that fails.
 code, out, errors = run(3, "cpu=0,loss=1%,seed=5", options=("--seeds", "3"))
 expect(code == 0 and out.count("sum 3,") == 3, f"three seeds: {out}{errors}")
@@ -139,9 +175,11 @@ for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--net", "l
     expect(code == 2 and errors.count("\n") == 1, f"{options} with --simulate: exit code 2 and a line: {code} {errors}")
 code, out, errors = run(2, "cpu=0", "true")
 expect(code == 0 and "0 of 2 ranks have called MPI_Init" in errors, f"a program without MPI: {errors}")
-done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "13", program, "watches"], capture_output=True, text=True,
-                      env=environment, timeout=HANG_S)
-expect(done.returncode == 124 and "rank 0 has run for 10 s without an MPI call" in done.stderr, f"a rank that waits for memory: {done.stderr}")
+with subprocess.Popen([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", JOB_HANG, program, "watches"], stderr=subprocess.PIPE, text=True, env=environment) as job:
+    errors = next((line for line in job.stderr if "without an MPI call" in line), "")
+    job.terminate()
+    job.stderr.read()
+expect("rank 0 has run for 10 s without an MPI call" in errors and job.returncode not in (0, 124), f"a rank that waits for memory: {job.returncode} {errors}")
 done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "3", program, "polls"], capture_output=True, text=True,
                       env=environment, timeout=HANG_S)
 expect(done.returncode == 124, f"a program that polls for ever ends by --timeout: {done.returncode} {done.stderr}")

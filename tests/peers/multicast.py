@@ -30,9 +30,9 @@ def measured(text, name):
     found = {}
     for line in text.splitlines():
         words = line.split()
-        if len(words) == 7 and words[1].isdigit():
+        if len(words) == 8 and words[1].isdigit():
             way = f"{name} {words[0]}" if words[0] != "-" else name
-            found[way, int(words[1])] = [float(word) for word in words[2:]]
+            found[way, int(words[1])] = [float(word) for word in words[2:7]]
     return found
 
 
@@ -49,7 +49,7 @@ def commands(options, folder):
             print(f"without {library}: there is no mpicc.{library}", file=sys.stderr)
             continue
         program = os.path.join(folder, library)
-        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "bench", "mcast", "measure.c"), "-o", program], check=True)
+        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "bench", "collective_measure.c"), "-o", program], check=True)
         made[library] = [causeway, "run", "-n", "1", "--emulate", network, os.path.join(HERE, "veth_tcp.sh"), library, program, *asked, "-",
                          ":", "-n", str(options.hosts - 1), "true"]
     return made

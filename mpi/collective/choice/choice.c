@@ -9,6 +9,7 @@
 #include "mpi/collective/choice/choice_contents.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/state/collectives.h"
+#include "mpi/group/hosts.h"
 #include "mpi/runtime/info.h"
 #include "mpi/state/process.h"
 
@@ -113,14 +114,10 @@ static uint64_t class_count(uint32_t class)
 /* Whether no two ranks are on the same host. */
 static bool are_apart(const struct mpi_comm *comm)
 {
-    for (int rank = 1; rank < comm->size; rank++) {
-        for (int before = 0; before < rank; before++) {
-            if (cw_paths_are_together(mpi_process.paths, comm->group->ranks[before], comm->group->ranks[rank])) {
-                return false;
-            }
-        }
-    }
-    return true;
+    int *lists = malloc(2 * (size_t)comm->size * sizeof(*lists));
+    bool apart = lists != NULL && mpi_hosts_number(comm, lists, lists + comm->size) == comm->size;
+    free(lists);
+    return apart;
 }
 
 /* The longest single message that goes without a handshake: between ranks of different hosts where a handshake costs

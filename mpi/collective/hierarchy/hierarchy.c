@@ -12,6 +12,7 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/group/communicator.h"
+#include "mpi/group/hosts.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
@@ -50,36 +51,23 @@ void mpi_hierarchy_introduce(void)
 
 /* ---- inner communicators ---- */
 
-/* The host of each rank, numbered as they come; how many there are. */
-static int hosts_number(const struct mpi_comm *comm, int *host_of, int *firsts)
+/* The ranks of each host, one host after the other; how many each has, or 0 if they differ. `starts` has room for one number
+ * for each host. */
+static int hosts_list(const int *host_of, int ranks, int hosts, int *by_host, int *starts)
 {
-    int count = 0;
-    for (int rank = 0; rank < comm->size; rank++) {
-        host_of[rank] = 0;
-        while (host_of[rank] < count &&
-               !cw_paths_are_together(mpi_process.paths, comm->group->ranks[firsts[host_of[rank]]],
-                                      comm->group->ranks[rank])) {
-            host_of[rank]++;
-        }
-        if (host_of[rank] == count) {
-            firsts[count++] = rank;
-        }
+    int per_host = ranks / hosts;
+    memset(starts, 0, (size_t)hosts * sizeof(*starts));
+    for (int rank = 0; rank < ranks; rank++) {
+        starts[host_of[rank]]++;
     }
-    return count;
-}
-
-/* The ranks of each host, one host after the other; how many each has, or 0 if they differ. */
-static int hosts_list(const int *host_of, int ranks, int hosts, int *by_host)
-{
-    int count = 0, per_host = ranks / hosts;
-    for (int host = 0; host < hosts; host++) {
-        int first = count;
-        for (int rank = 0; rank < ranks; rank++) {
-            if (host_of[rank] == host) {
-                by_host[count++] = rank;
-            }
-        }
-        per_host = count - first == per_host ? per_host : 0;
+    for (int host = 0, start = 0; host < hosts; host++) {
+        int count = starts[host];
+        per_host = count == per_host ? per_host : 0;
+        starts[host] = start;
+        start += count;
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        by_host[starts[host_of[rank]]++] = rank;
     }
     return per_host;
 }
@@ -124,10 +112,10 @@ static struct mpi_hierarchy *hierarchy_make(const struct mpi_comm *comm)
     }
     bool good = hierarchy != NULL && lists != NULL && hierarchy->host_of != NULL && hierarchy->by_host != NULL;
     if (good) {
-        int hosts = hosts_number(comm, hierarchy->host_of, lists);
+        int hosts = mpi_hosts_number(comm, hierarchy->host_of, lists);
         good = hosts > 1 && hosts < comm->size && hierarchy_fill(hierarchy, comm, lists, hosts, lists + comm->size);
         hierarchy->hosts = hosts;
-        hierarchy->per_host = hosts_list(hierarchy->host_of, comm->size, hosts, hierarchy->by_host);
+        hierarchy->per_host = good ? hosts_list(hierarchy->host_of, comm->size, hosts, hierarchy->by_host, lists) : 0;
     }
     free(lists);
     if (!good) {

@@ -1,60 +1,22 @@
-/* The link between two clusters goes down while all use it: `severed KIND WHEN CAUSEWAY`, for severed_usage.py. Rank 0
- * has the emulator do it, when some transfers are through.
+/* The link between two clusters goes down while all use it: `severed KIND WHEN SECONDS`, for severed_usage.py. The simulator
+ * takes it down, SECONDS after the start.
  *
- * KIND bcast, allreduce, point; WHEN returns (after a second; all goes on), gone (errors are fatal), reported (errors
- * are returned, and those of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error
- * and ends; the other waits for it alone). */
-#include <pthread.h>
-#include <stdatomic.h>
+ * KIND bcast, allreduce, point; WHEN returns (all goes on), gone (errors are fatal), reported (errors are returned, and those
+ * of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error and ends; the other waits
+ * for it alone). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <mpi.h>
 
-enum { NUMBERS = 1 << 18, ROUNDS = 12, ROUNDS_BEFORE = 3, CLUSTER_ROUNDS = 20 };
+enum { NUMBERS = 1 << 18, ROUNDS = 12, CLUSTER_ROUNDS = 20 };
 
 static int rank, size;
 static int numbers[NUMBERS], sums[NUMBERS];
-static atomic_int rounds;
-static _Atomic double down_at;
-static const char *causeway, *when;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void tell(const char *what)
-{
-    char command[600];
-    const char *emulate = getenv("CAUSEWAY_EMULATE"); /* its last part is the emulator's socket */
-    snprintf(command, sizeof(command), "%.300s switch --memif %.200s --tell 'link sea %s'", causeway,
-             strrchr(emulate, ',') + 1, what);
-    if (system(command) != 0) {
-        fprintf(stderr, "the emulator does not answer: %s\n", command);
-        exit(1);
-    }
-}
-
-static void *sever(void *argument)
-{
-    while (atomic_load(&rounds) < ROUNDS_BEFORE) {
-        usleep(1000);
-    }
-    tell("down");
-    atomic_store(&down_at, now());
-    if (strcmp(when, "returns") == 0) {
-        sleep(1);
-        tell("up");
-    }
-    return argument;
-}
+static double down_s; /* when the link goes down */
+static const char *when;
 
 /* A number that depends on round, place and rank. */
 static int number_of(int round, int place, int from)
@@ -117,7 +79,7 @@ static void error_tell(int code)
     MPI_Error_string(code, text, &length);
     printf("rank %d: class %s: %s\n", rank, class == MPI_ERR_PROC_ABORTED ? "MPI_ERR_PROC_ABORTED" : "other", text);
     if (rank == 0) {
-        printf("rank 0: error %.2f s after the link went down\n", now() - atomic_load(&down_at));
+        printf("rank 0: error %.2f s after the link went down\n", MPI_Wtime() - down_s);
     }
 }
 
@@ -189,13 +151,12 @@ static void waits_end(int partner, MPI_Comm cluster)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
     MPI_Comm cluster;
     if (argc != 4) {
         return 2;
     }
     when = argv[2];
-    causeway = argv[3];
+    down_s = atof(argv[3]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -205,9 +166,6 @@ int main(int argc, char **argv)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(cluster, MPI_ERRORS_RETURN);
     }
-    if (rank == 0 && pthread_create(&thread, NULL, sever, NULL) != 0) {
-        return 1;
-    }
     int code = MPI_SUCCESS;
     if (is_given_up && rank % (size / 2) != 0) {
         waits_end(rank - rank % (size / 2), cluster);
@@ -216,7 +174,6 @@ int main(int argc, char **argv)
     }
     for (int round = 0; code == MPI_SUCCESS && (strcmp(when, "returns") != 0 || round < ROUNDS); round++) {
         code = transfer(argv[1], round);
-        atomic_fetch_add(&rounds, 1);
     }
     if (code != MPI_SUCCESS) {
         error_tell(code);
@@ -228,9 +185,6 @@ int main(int argc, char **argv)
         }
     } else {
         printf("rank %d: all came\n", rank);
-    }
-    if (rank == 0) {
-        pthread_join(thread, NULL);
     }
     MPI_Finalize();
     return 0;

@@ -1,15 +1,14 @@
-/* The last rank falls silent, or computes, while the others need it: `silent KIND SECONDS`, for silent_usage.py. It is
- * stopped by a signal: alive for its launcher, and silent for everybody else. KIND held: it exchanges numbers with the
- * others, so that somebody else can hold it meanwhile. */
-#include <glob.h>
+/* The last rank falls silent, or computes, while the others need it: `silent KIND`, for silent_usage.py. The simulator stops
+ * its host half a second after the start. KIND held: on the real clock, it exchanges numbers with the others, so that a
+ * debugger can hold it. */
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <mpi.h>
+
+enum { COMPUTE_S = 300 };
 
 /* The last rank says that it is there; then all exchange numbers until rank 0's standard input ends. */
 static void exchange_long(int rank, int size)
@@ -26,34 +25,6 @@ static void exchange_long(int rank, int size)
     }
 }
 
-static int is_stopped(const char *path)
-{
-    char state = 0;
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1) {
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    fclose(file);
-    return state == 'T';
-}
-
-/* Waits until all threads of a process of this machine are stopped. */
-static void await_stop(int process)
-{
-    char pattern[64];
-    glob_t threads;
-    int running = 1;
-    snprintf(pattern, sizeof pattern, "/proc/%d/task/*/stat", process);
-    while (running > 0) {
-        usleep(1000);
-        running = glob(pattern, 0, NULL, &threads) != 0;
-        for (size_t i = 0; i < threads.gl_pathc; i++) {
-            running += !is_stopped(threads.gl_pathv[i]);
-        }
-        globfree(&threads);
-    }
-}
-
 int main(int argc, char **argv)
 {
     int rank, size, number = 0;
@@ -67,14 +38,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(kind, "held") == 0) {
         exchange_long(rank, size);
-    } else if (rank == size - 1 && strcmp(kind, "compute") != 0) {
-        if (strcmp(kind, "beside") == 0) {
-            number = (int)getpid();
-            MPI_Send(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
-        }
-        raise(SIGSTOP);
     } else if (rank == size - 1) {
-        sleep(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+        sleep(strcmp(kind, "compute") == 0 ? COMPUTE_S : 1); /* it is stopped meanwhile */
         MPI_Send(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     } else if (strcmp(kind, "bcast") == 0) {
         for (;;) {
@@ -88,9 +53,7 @@ int main(int argc, char **argv)
         MPI_Recv(&number, 1, MPI_INT, rank == 0 ? MPI_ANY_SOURCE : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (strcmp(kind, "beside") == 0) { /* a send shows that it is silent, and nobody waits for it */
         if (rank == 0) {
-            /* it must not acknowledge the message before it stops */
-            MPI_Recv(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            await_stop(number);
+            sleep(1); /* it must not acknowledge the message before it stops */
             MPI_Send(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
         }
         MPI_Recv(&number, 1, MPI_INT, rank == 0 ? 1 : 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

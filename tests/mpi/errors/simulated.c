@@ -9,6 +9,8 @@
  *   arguments  rank 0 prints its further arguments
  *   watches    rank 0 waits for memory to change, without an MPI call
  *   forks      each rank has a child that sleeps; then as exchange
+ *   incast     all ranks send 1 MB to rank 0 at the same time, which verifies it
+ *   half       broadcasts among the first half of the ranks
  *   threads    prints the level of thread support */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +67,42 @@ static double elapsed_s(const struct timespec *begin, const struct timespec *now
 }
 
 /* A program that waits for a time by looking at the clock, and computes in between. */
+static void incast(void)
+{
+    char *data = malloc(BYTES), *all = malloc((size_t)size * BYTES);
+    memset(data, rank, BYTES);
+    MPI_Gather(data, BYTES, MPI_BYTE, all, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    for (size_t i = 0; rank == 0 && i < (size_t)size * BYTES; i++) {
+        if (all[i] != (char)(i / BYTES)) {
+            fprintf(stderr, "wrong byte %zu\n", i);
+            MPI_Abort(MPI_COMM_WORLD, 4);
+        }
+    }
+    free(data);
+    free(all);
+}
+
+static void half_bcasts(void)
+{
+    char *data = calloc(1, BYTES);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2 ? 0 : MPI_UNDEFINED, rank, &half);
+    for (int round = 1; round <= ROUNDS && half != MPI_COMM_NULL; round++) {
+        memset(data, rank == 0 ? round : 0, BYTES);
+        MPI_Bcast(data, BYTES, MPI_BYTE, 0, half);
+        for (int i = 0; i < BYTES; i++) {
+            if (data[i] != round) {
+                fprintf(stderr, "rank %d: wrong byte %d\n", rank, i);
+                MPI_Abort(MPI_COMM_WORLD, 4);
+            }
+        }
+    }
+    if (half != MPI_COMM_NULL) {
+        MPI_Comm_free(&half);
+    }
+    free(data);
+}
+
 static void watches_clock(void)
 {
     struct timespec begin, now;
@@ -144,6 +182,10 @@ int main(int argc, char **argv)
         while (rank == 0 && word == 0) {
         }
         MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(mode, "incast") == 0) {
+        incast();
+    } else if (strcmp(mode, "half") == 0) {
+        half_bcasts();
     } else if (strcmp(mode, "threads") == 0) {
         printf("%s\n", provided == MPI_THREAD_FUNNELED ? "funneled" : "another level");
     }

@@ -162,10 +162,10 @@ static void the_longest_queue_is_noted(void **state)
     for (int i = 0; i < 5; i++) {
         (void)offer(&world, 0, 0);
     }
-    assert_int_equal(world.lines[0].queue_max_bytes, 5000);
-    world.lines[0].queue_max_bytes = 0;
+    assert_int_equal(cw_link_queue_bytes_recent(&world.lines[0].link, 40000), 5000);
     (void)offer(&world, 0, 40000);
-    assert_int_equal(world.lines[0].queue_max_bytes, 1000);
+    assert_int_equal(cw_link_queue_bytes_recent(&world.lines[0].link, 40000), 1000);
+    assert_int_equal(cw_link_queue_bytes_recent(&world.lines[0].link, 40000), 1000); /* it is still there */
     world_close(&world);
 }
 

@@ -391,6 +391,40 @@ static void test_tree_of_bridges_learns(void **state)
     world_close(&world);
 }
 
+/* Two ports are sent more than their links carry. */
+static void test_shared_buffer(void **state)
+{
+    enum { HOSTS = 8, FRAMES = 400, BUFFER = 20000 };
+    struct cw_simulator_node_config config = node_config();
+    struct world world;
+    uint64_t most = 0, dropped = 0, arrived = 0;
+
+    config.down.rate_bps = config.up.rate_bps / 10;
+    world_open(&world, 1, HOSTS, &config);
+    cw_simulator_bridge_buffer(world.simulator, 0, BUFFER);
+    for (uint32_t i = 2; i < HOSTS; i++) {
+        send(&world, i, i % 2, FRAMES);
+    }
+    while (cw_simulator_now(world.simulator) < 10 * MS && cw_simulator_step(world.simulator)) {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct cw_link *link = cw_simulator_link_down(world.simulator, i);
+            bytes += cw_link_queue_bytes(link, cw_simulator_now(world.simulator));
+        }
+        most = bytes > most ? bytes : most;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct cw_link_counters *counters = &cw_simulator_link_down(world.simulator, i)->counters;
+        assert_int_equal(counters->offered, counters->arrived + counters->dropped_queue);
+        dropped += counters->dropped_queue;
+        arrived += counters->arrived;
+    }
+    assert_int_equal(arrived + dropped, (HOSTS - 2) * FRAMES);
+    assert_in_range(most, BUFFER - LENGTH, BUFFER + config.down.overhead_bytes); /* both ports together */
+    assert_true(dropped > 0);
+    world_close(&world);
+}
+
 /* ---- taps, limits ---- */
 
 struct tap_log {
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_clusters),
         cmocka_unit_test(test_switches),
         cmocka_unit_test(test_tree_of_bridges_learns),
+        cmocka_unit_test(test_shared_buffer),
         cmocka_unit_test(test_tap),
         cmocka_unit_test(test_bad_configurations),
         cmocka_unit_test(test_memory_of_a_node),
