@@ -596,7 +596,7 @@ const char *cw_counter_name(enum cw_counter counter);
 struct cw_memory_info {
     uint64_t endpoint_bytes;    /* reserved at start-up, all tables together; touched only as used */
     uint64_t touched_bytes;     /* of these, so far: never falls */
-    uint64_t peer_bytes;        /* an idle peer */
+    uint64_t peer_bytes;        /* an idle peer; one without any traffic so far takes 32 bytes */
     uint64_t active_flow_bytes; /* what a peer with packets in flight takes at least, beyond peer_bytes */
     uint64_t packets_per_chunk;
 };

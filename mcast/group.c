@@ -100,8 +100,7 @@ static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_grou
         return CW_ERROR_UNSUPPORTED;
     }
     for (uint32_t member = 0; member < config->member_count; member++) {
-        struct cw_wire_receiver receiver;
-        if (member != config->self && !cw_extension_peer(mcast->endpoint, config->peers[member], &receiver)) {
+        if (member != config->self && !cw_extension_knows(mcast->endpoint, config->peers[member])) {
             return CW_ERROR_ARGUMENT;
         }
     }

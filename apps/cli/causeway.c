@@ -29,6 +29,7 @@ static const struct command commands[] = {
     {"node", node_main, "own a NIC of this host and share it among the ranks of all jobs and users"},
 #endif
     {"offload", offload_main, "list the offloads of a NIC: the state of each, and the reason"},
+    {"paper", paper_main, "rebuild tables and figures of the papers behind Causeway, on simulated networks"},
     {"plan", plan_main, "build, check, price, run and draw the schedules of collectives"},
     {"plogp", plogp_main, "measure this machine for MPI: the speed of its paths and algorithms"},
     {"run", run_main, "start an MPI program, or any other program, as one job on one or several hosts"},

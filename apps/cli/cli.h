@@ -34,6 +34,7 @@ int node_main(int argc, char **argv);
 int offload_main(int argc, char **argv);
 int draw_main(int argc, char **argv);
 int gateway_main(int argc, char **argv);
+int paper_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
 int plogp_main(int argc, char **argv);
 int run_main(int argc, char **argv);

@@ -296,9 +296,8 @@ static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;
     const struct cw_pool *pools[] = {
-        &endpoint->flows,  &endpoint->seals,      &endpoint->bandwidths,        &endpoint->sent_chunks,
-        &endpoint->blocks, &endpoint->operations, &endpoint->reassemblies.pool, &endpoint->credit_stores,
-        &endpoint->lates,
+        &endpoint->seals,      &endpoint->bandwidths,        &endpoint->sent_chunks,   &endpoint->blocks,
+        &endpoint->operations, &endpoint->reassemblies.pool, &endpoint->credit_stores, &endpoint->lates,
     };
     uint64_t bytes = sizeof(*endpoint) + config->event_count_max * sizeof(struct cw_event) +
                      config->pool_slot_count * sizeof(struct cw_slot) +
@@ -306,6 +305,10 @@ static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
                      endpoint->regions.count * sizeof(struct cw_region);
     for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
         bytes += (uint64_t)pools[i]->fresh * pools[i]->object_bytes;
+    }
+    for (uint32_t i = 0; i < endpoint->flows.fresh; i++) {
+        const struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
+        bytes += sizeof(struct cw_flow_key) + (flow->address.udp_port != 0 ? endpoint->flows.object_bytes : 0);
     }
     return bytes;
 }
@@ -315,11 +318,12 @@ struct cw_memory_info cw_endpoint_memory(const struct cw_endpoint *endpoint)
     const struct cw_endpoint_config *config = &endpoint->config;
     return (struct cw_memory_info){
         .touched_bytes = touched_bytes(endpoint),
-        .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) + cw_pool_bytes(&endpoint->seals) +
-                          cw_pool_bytes(&endpoint->bandwidths) + cw_pool_bytes(&endpoint->credit_stores) +
-                          cw_pool_bytes(&endpoint->lates) + cw_pool_bytes(&endpoint->sent_chunks) +
-                          cw_pool_bytes(&endpoint->blocks) + cw_pool_bytes(&endpoint->operations) +
-                          cw_pool_bytes(&endpoint->reassemblies.pool) +
+        .endpoint_bytes = sizeof(*endpoint) + cw_pool_bytes(&endpoint->flows) +
+                          (uint64_t)endpoint->flows.count * sizeof(struct cw_flow_key) +
+                          cw_pool_bytes(&endpoint->seals) + cw_pool_bytes(&endpoint->bandwidths) +
+                          cw_pool_bytes(&endpoint->credit_stores) + cw_pool_bytes(&endpoint->lates) +
+                          cw_pool_bytes(&endpoint->sent_chunks) + cw_pool_bytes(&endpoint->blocks) +
+                          cw_pool_bytes(&endpoint->operations) + cw_pool_bytes(&endpoint->reassemblies.pool) +
                           (uint64_t)config->event_count_max * sizeof(struct cw_event) +
                           (uint64_t)config->pool_slot_count * (config->pool_slot_bytes + sizeof(struct cw_slot)) +
                           (uint64_t)endpoint->regions.count * sizeof(struct cw_region),

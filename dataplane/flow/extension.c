@@ -162,6 +162,11 @@ bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct
     return true;
 }
 
+bool cw_extension_knows(const struct cw_endpoint *endpoint, uint32_t peer)
+{
+    return peer < endpoint->flows.fresh;
+}
+
 static struct cw_ip group_of(const struct cw_endpoint *endpoint, uint32_t ipv4)
 {
     return cw_wire_group(ipv4, !cw_ip_is_v4(&endpoint->config.address.ip));

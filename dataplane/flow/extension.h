@@ -84,6 +84,8 @@ uint64_t cw_extension_random(struct cw_endpoint *endpoint);
 
 /* A peer as the receiver of packets, until the next packet from there; false: no such peer. */
 bool cw_extension_peer(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_wire_receiver *receiver);
+/* Whether there is such a peer. */
+bool cw_extension_knows(const struct cw_endpoint *endpoint, uint32_t peer);
 /* By what the packets of a group travel. */
 enum cw_extension_carrier {
     CW_CARRIER_PORT = 0,

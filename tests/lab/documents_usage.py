@@ -41,7 +41,7 @@ NOT_RUN = [
     (r"CAUSEWAY_MESSAGES=", ELSEWHERE + "bench_codec_usage"),
     (r"memif build/apps/kernels/dsm", ELSEWHERE + "kernel_dsm_memif_4"),
     (r"mpi_arguments", ELSEWHERE + "arguments_1, arguments_2"),
-    (r"mpi_levels|^for p in on", ELSEWHERE + "levels_usage, pairs; half a minute"),
+    (r"levels_measure|^for p in on", ELSEWHERE + "levels_usage, pairs; half a minute"),
     (r"^clang-format", "FILE stands for a source"),
 ]
 

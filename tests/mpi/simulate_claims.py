@@ -3,7 +3,7 @@
 times are virtual: they are the same on each machine and under any load.
 
 usage: simulate_claims.py multicast|phases|clusters|choice CAUSEWAY COLLECTIVE NEIGHBOUR LEVELS
-           collective_measure, neighbour_measure, mpi_levels
+           collective_measure, neighbour_measure, levels_measure
 """
 import json
 import os

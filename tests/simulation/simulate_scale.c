@@ -1,4 +1,4 @@
-/* A thousand endpoints, each with flows to 32 others; what a flow costs. */
+/* A thousand endpoints, each with flows to 32 others; the memory of a flow, and of peers without any traffic. */
 #include "tests/simulation/simulation.h"
 
 enum { HOSTS = 1000, FLOWS = 32, PUTS_A_FLOW = 6, PUT_BYTES = 3000, STRIDE = 31 };
@@ -83,9 +83,48 @@ static void a_thousand_endpoints(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+static uint64_t touched_bytes(const struct sim_hosts *hosts)
+{
+    return cw_endpoint_memory(hosts->list[0].endpoint).touched_bytes;
+}
+
+static void peers_without_traffic_take_little(void **state)
+{
+    enum { PEERS = 10000, USED = 7 };
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    uint32_t peers[PEERS];
+    sim_hosts_config_init(&config, 2);
+    config.endpoint.peer_count_max = PEERS + 2;
+    config.endpoint.reassembly_count_max = 2 * PEERS + 4;
+    simulation_hosts(&hosts, &config);
+    struct cw_endpoint *endpoint = hosts.list[0].endpoint;
+    uint64_t before = touched_bytes(&hosts);
+    for (uint32_t i = 0; i < PEERS; i++) {
+        struct cw_address address = {.udp_port = CW_UDP_PORT, .mac = {2, 0, 1, 0, (uint8_t)(i >> 8), (uint8_t)i}};
+        char text[CW_IP_TEXT_BYTES];
+        snprintf(text, sizeof(text), "10.200.%u.%u", i >> 8, i & 255);
+        assert_true(cw_ip_read(text, &address.ip));
+        assert_int_equal(cw_peer_add(endpoint, &address, &peers[i]), CW_OK);
+    }
+    assert_int_equal(touched_bytes(&hosts) - before, PEERS * 32);
+    for (uint32_t i = 0; i < USED; i++) {
+        assert_int_equal(cw_peer_connect(endpoint, peers[i * 1000]), CW_OK);
+    }
+    assert_int_equal(touched_bytes(&hosts) - before, PEERS * 32 + USED * cw_endpoint_memory(endpoint).peer_bytes);
+    for (uint32_t i = 0; i < PEERS; i++) { /* each number is still its address */
+        struct cw_peer_info info;
+        assert_int_equal(cw_peer_query(endpoint, peers[i], &info), CW_OK);
+        assert_int_equal(info.address.mac[4] << 8 | info.address.mac[5], i);
+        assert_int_equal(info.state, i % 1000 == 0 && i / 1000 < USED ? CW_PEER_CONNECTING : CW_PEER_CLOSED);
+    }
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peers_without_traffic_take_little),
         cmocka_unit_test(a_thousand_endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* What knowing the counts beforehand is worth: MPI_Alltoallv by pairs, and the three levels of compiled communication
  * (mpi/COMPILED.md), side by side; the shape of Tables 2 and 3 of CC-MPI.
  *
- * usage: levels [--json] [--rounds N] [--algorithm NAME] [--random]
+ * usage: levels_measure [--json] [--rounds N] [--algorithm NAME] [--random]
  *   --algorithm   as in CAUSEWAY_ALGORITHM behind `alltoallv=`; default: all-to-all-based
  *   --random      two thirds of the messages 64 KiB, some 16 KiB, a quarter 100 bytes, instead of messages of one size from 2 to 64 KiB
  *

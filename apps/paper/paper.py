@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""usage: causeway paper list
+       causeway paper PAPER TABLE [OPTION...]
+       causeway paper all -o DIRECTORY [OPTION...]
+
+Rebuilds tables and figures of the papers behind Causeway, by MPI programs on simulated networks. An example: causeway paper
+cc-mpi table 1. A table has the paper's number, ours, and ours as a multiple of the paper's. Then come the paper's claims, and
+whether they hold.
+
+list prints each table and figure with its claim, and its last result and duration here. all writes one HTML page, one text
+file, and a CSV file for each table.
+
+options:
+  --quick                      fewer and smaller sizes
+  --commands                   print the command of each number
+  -o DIRECTORY                 where `all` writes
+  -h, --help                   print this help
+"""
+import csv
+import html
+import importlib
+import json
+import os
+import sys
+import time
+
+from runner import Failed, Runner, progress
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# The order is that of the papers.
+PAPERS = {
+    "cc-mpi": ("cc_mpi", "CC-MPI: a compiled communication capable MPI prototype for Ethernet switched clusters (PPoPP 2003)"),
+}
+
+
+def tables_find():
+    """{"cc-mpi table 1": module}"""
+    tables = {}
+    for paper, (folder, _) in PAPERS.items():
+        names = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, folder)) if name.startswith(("table_", "figure_")) and name.endswith(".py"))
+        names.sort(key=lambda name: (name.split("_")[0] != "table", int(name.split("_")[1])))
+        for name in names:
+            tables[f"{paper} {name.replace('_', ' ')}"] = importlib.import_module(f"{folder}.{name}")
+    return tables
+
+
+# ---- the last results ----
+
+
+def results_path():
+    return os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "causeway", "papers.json")
+
+
+def results_read():
+    try:
+        with open(results_path()) as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def results_note(name, quick, seconds, verdict):
+    results = results_read()
+    results[name + (" --quick" if quick else "")] = {"seconds": round(seconds, 1), "verdict": verdict}
+    try:
+        os.makedirs(os.path.dirname(results_path()), exist_ok=True)
+        with open(results_path(), "w") as file:
+            json.dump(results, file, indent=1)
+    except OSError:
+        pass  # the list has no last result then
+
+
+# ---- one table ----
+
+
+class Result:
+    def __init__(self, name, module, runner):
+        start = time.monotonic()
+        self.name, self.module, self.runner = name, module, runner
+        self.cells = module.cells(runner.quick)
+        self.values = runner.measure(self.cells, lambda share: progress(f"{name}: {100 * share:.0f} %, {time.monotonic() - start:.0f} s"))
+        progress("")
+        self.papers = {(cell.row, cell.column): cell.paper for cell in self.cells}
+        self.claims = [claim for claim in module.CLAIMS if claim.faster in self.values and claim.slower in self.values]
+        self.seconds = time.monotonic() - start
+
+    def rows(self):
+        for cell in self.cells:
+            ours = self.values[cell.row, cell.column]
+            yield cell, ours, ours / cell.paper if cell.paper else None
+
+    def claim_ratios(self, claim):
+        """The paper's factor, and ours."""
+        paper = claim.ratio
+        if paper is None and self.papers[claim.faster] and self.papers[claim.slower]:
+            paper = self.papers[claim.slower] / self.papers[claim.faster]
+        return paper, self.values[claim.slower] / self.values[claim.faster]
+
+    def verdict(self):
+        held = sum(self.claim_ratios(claim)[1] > 1 for claim in self.claims)
+        return f"{held} of {len(self.claims)} claims hold"
+
+    def text(self, commands):
+        unit = self.module.UNIT
+        lines = [f"{self.name}: {self.module.TITLE}", f"source: {self.module.SOURCE}", f"claim: {self.module.CLAIM}", ""]
+        widths = max(len(cell.row) for cell in self.cells) + 2, max(len(cell.column) for cell in self.cells) + 2
+        lines.append(f"{'':{widths[0]}}{'':{widths[1]}}{'paper/' + unit:>12}{'ours/' + unit:>12}{'ours/paper':>12}")
+        before = None
+        for cell, ours, ratio in self.rows():
+            paper = "-" if cell.paper is None else f"{cell.paper:g}"
+            row = cell.row if cell.row != before else ""
+            lines.append(f"{row:{widths[0]}}{cell.column:{widths[1]}}{paper:>12}{ours:>12.4g}{'-' if ratio is None else f'{ratio:.2f}':>12}")
+            before = cell.row
+        for claim in self.claims:
+            paper, ours = self.claim_ratios(claim)
+            says = "" if paper is None else f"paper {paper:.2f} times, "
+            lines.append(f"{'holds' if ours > 1 else 'does not hold'}: {claim.text}: {says}ours {ours:.2f} times")
+        lines += ["why they differ: " + self.module.DIFFERENCE]
+        if commands:
+            lines += ["", "commands:"] + [self.runner.command_text(job) for job in dict.fromkeys(cell.job for cell in self.cells)]
+        return "\n".join(lines) + "\n"
+
+    def csv_write(self, path):
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["row", "column", f"paper_{self.module.UNIT}", f"ours_{self.module.UNIT}", "command"])
+            for cell, ours, _ in self.rows():
+                writer.writerow([cell.row, cell.column, "" if cell.paper is None else cell.paper, f"{ours:.6g}", self.runner.command_text(cell.job)])
+
+
+# ---- commands ----
+
+
+def list_print(tables):
+    results = results_read()
+    for name, module in tables.items():
+        last = results.get(name) or results.get(name + " --quick")
+        print(f"{name:<20} {module.TITLE}")
+        print(f"{'':<20} claim: {module.CLAIM}")
+        print(f"{'':<20} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<20} not run yet")
+
+
+def one_run(name, module, runner):
+    result = Result(name, module, runner)
+    results_note(name, runner.quick, result.seconds, result.verdict())
+    return result
+
+
+def all_run(tables, runner, folder):
+    os.makedirs(folder, exist_ok=True)
+    start, texts, results = time.monotonic(), [], results_read()
+    for number, (name, module) in enumerate(tables.items()):
+        left = sum(results.get(later + (" --quick" if runner.quick else ""), {}).get("seconds", 60) for later in list(tables)[number:])
+        print(f"{number + 1} of {len(tables)}: {name}, {time.monotonic() - start:.0f} s, about {left:.0f} s left", flush=True)
+        result = one_run(name, module, runner)
+        texts.append(result.text(True))
+        result.csv_write(os.path.join(folder, name.replace(" ", "_") + ".csv"))
+    with open(os.path.join(folder, "papers.txt"), "w") as file:
+        file.write("\n".join(texts))
+    with open(os.path.join(folder, "papers.html"), "w") as file:
+        file.write("<!DOCTYPE html><meta charset=utf-8><title>Causeway: the papers rebuilt</title>\n")
+        file.writelines(f"<pre>{html.escape(text)}</pre>\n" for text in texts)
+    print(f"{folder}: papers.html, papers.txt, and {len(tables)} CSV files")
+
+
+def usage_fail(what):
+    print(f"causeway paper: {what}: `causeway paper --help` has the usage", file=sys.stderr)
+    return 2
+
+
+def main():
+    causeway, *words = sys.argv[1:]
+    quick, commands = "--quick" in words, "--commands" in words
+    words = [word for word in words if word not in ("--quick", "--commands")]
+    if "--help" in words or "-h" in words:
+        print(__doc__, end="")
+        return 0
+    tables = tables_find()
+    runner = Runner(causeway, quick)
+    name = " ".join(words)
+    try:
+        if words == ["list"]:
+            list_print(tables)
+        elif len(words) == 3 and words[:2] == ["all", "-o"]:
+            all_run(tables, runner, words[2])
+        elif name in tables:
+            print(one_run(name, tables[name], runner).text(commands), end="")
+        elif not words:
+            return usage_fail("nothing is asked for")
+        else:
+            return usage_fail(f"'{name}' is no table or figure (`causeway paper list`)")
+    except Failed as failure:
+        progress("")
+        print(f"causeway paper: {failure}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"causeway paper: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 3
+    return 0
+
+
+sys.exit(main())
