@@ -73,6 +73,8 @@ def round_run(seed):
             return f"files stay behind: {os.listdir(folder)}"
         if network and "SIGKILL" not in errors:
             return f"{network}: no line says who was killed: {errors}"
+        if "MPI_ERR_NOT_SAME" in errors:
+            return f"the calls are the same: {errors}"
         if job.returncode in (0, EXIT_TIMEOUT):
             return f"exit code {job.returncode}: {errors}"
     return None

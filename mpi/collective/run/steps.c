@@ -129,7 +129,8 @@ static void failure_note(struct mpi_collective *collective)
 {
     const struct mpi_run *run = collective->run;
     char text[400] = "a rank has ended, or is taken for dead";
-    if (run->exchange.failure != CW_ERROR_PEER_FAILED) {
+    int failure = run->exchange.failure;
+    if (failure == CW_ERROR_PATH_MTU || mpi_error_of_status(failure) != MPI_ERR_PROC_ABORTED) {
         cw_execution_describe(run->execution, text, sizeof(text));
     }
     free(collective->why);
@@ -156,7 +157,7 @@ int mpi_step_poll(struct mpi_collective *collective)
     if (status == CW_ERROR_ARGUMENT) {
         failure_note(collective);
         mpi_exchange_mismatch_tell(&run->exchange, -1);
-    } else if (status == CW_ERROR_PEER_FAILED) {
+    } else if (mpi_error_of_status(status) == MPI_ERR_PROC_ABORTED) {
         failure_note(collective);
         mpi_exchange_lost_tell(&run->exchange);
     } else if (status != CW_OK) {
