@@ -62,6 +62,13 @@ enum cw_encryption {
     CW_ENCRYPTION_REQUIRED = 2, /* all */
 };
 
+/* How an endpoint finds out how much it may have in flight to a peer of the same LAN. */
+enum cw_congestion_control {
+    CW_CONGESTION_DELAY = 0, /* by round trips: queues stay short */
+    CW_CONGESTION_LOSS =
+        1, /* as the TCP of 2003: queues grow until packets are lost; 200 ms time-outs. For comparisons */
+};
+
 struct cw_endpoint_config {
     struct cw_address address; /* mac all zero: the port's own */
     uint8_t job_key[16];       /* 128 bits that all processes of the job share and nobody else has */
@@ -87,7 +94,8 @@ struct cw_endpoint_config {
     uint32_t sent_chunk_count;     /* records of packets in flight: 64 a chunk, all peers together */
     uint32_t window_block_count;   /* 1 KiB blocks that keep track of packets that arrived out of order */
     uint32_t congestion_window_max_bytes; /* per peer */
-    uint64_t failure_timeout_ns;          /* so long a peer that owes an answer may not show that it hears us */
+    enum cw_congestion_control congestion;
+    uint64_t failure_timeout_ns; /* so long a peer that owes an answer may not show that it hears us */
     /* Asked about a peer that has been silent for half of that time, and from then on: true, and its time begins anew.
      * By the thread that turns the endpoint, which must not be called. NULL: no peer has an excuse. */
     bool (*is_excused)(void *context, uint32_t peer);

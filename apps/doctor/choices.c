@@ -108,6 +108,7 @@ void doctor_choices(struct doctor *doctor)
     tell_variable(doctor, "CAUSEWAY_PORTS", "UDP ports that ranks may use between hosts");
     tell_variable(doctor, "CAUSEWAY_INTEGRITY",
                   "end-to-end: compute CRCs even if NICs, kernels or memory make them unnecessary");
+    tell_variable(doctor, "CAUSEWAY_CONGESTION", "loss: congestion control as in the TCP of 2003, to compare with");
     tell_variable(doctor, "CAUSEWAY_COMPRESSION",
                   "compression in flight: auto (if it shortens delivery), off, on, or a codec");
     tell_variable(doctor, "CAUSEWAY_MULTICAST", "off: collectives do not use multicast groups");

@@ -33,12 +33,16 @@ PAPERS = {
 }
 
 
+KINDS = ("table", "figure", "equation")
+
+
 def tables_find():
     """{"cc-mpi table 1": module}"""
     tables = {}
     for paper, (folder, _) in PAPERS.items():
-        names = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, folder)) if name.startswith(("table_", "figure_")) and name.endswith(".py"))
-        names.sort(key=lambda name: (name.split("_")[0] != "table", int(name.split("_")[1])))
+        words = [name[:-3].split("_") for name in os.listdir(os.path.join(HERE, folder)) if name.endswith(".py")]
+        found = [(KINDS.index(word[0]), int(word[1])) for word in words if word[0] in KINDS]
+        names = [f"{KINDS[kind]}_{number}" for kind, number in sorted(found)]
         for name in names:
             tables[f"{paper} {name.replace('_', ' ')}"] = importlib.import_module(f"{folder}.{name}")
     return tables
@@ -54,9 +58,11 @@ def results_path():
 def results_read():
     try:
         with open(results_path()) as file:
-            return json.load(file)
+            results = json.load(file)
     except (OSError, ValueError):
         return {}
+    is_valid = isinstance(results, dict) and all(isinstance(each, dict) and {"seconds", "verdict"} <= each.keys() for each in results.values())
+    return results if is_valid else {}
 
 
 def results_note(name, quick, seconds, verdict):
@@ -78,54 +84,56 @@ class Result:
         start = time.monotonic()
         self.name, self.module, self.runner = name, module, runner
         self.cells = module.cells(runner.quick)
-        self.values = runner.measure(self.cells, lambda share: progress(f"{name}: {100 * share:.0f} %, {time.monotonic() - start:.0f} s"))
+        found = runner.measure(self.cells, lambda share: progress(f"{name}: {100 * share:.0f} %, {time.monotonic() - start:.0f} s"))
         progress("")
-        self.papers = {(cell.row, cell.column): cell.paper for cell in self.cells}
-        self.claims = [claim for claim in module.CLAIMS if claim.faster in self.values and claim.slower in self.values]
+        self.papers = {place: paper for place, (paper, _) in found.items()}
+        self.values = {place: ours for place, (_, ours) in found.items()}
+        self.source = getattr(module, "VALUES", "paper")  # what the first column of numbers has: the paper, or its equation
+        self.claims = [claim for claim in module.CLAIMS if all(place in self.values for place in claim.cells())]
         self.seconds = time.monotonic() - start
 
     def rows(self):
         for cell in self.cells:
-            ours = self.values[cell.row, cell.column]
-            yield cell, ours, ours / cell.paper if cell.paper else None
+            paper, ours = self.papers[cell.row, cell.column], self.values[cell.row, cell.column]
+            yield cell, paper, ours, ours / paper if paper else None
 
-    def claim_ratios(self, claim):
-        """The paper's factor, and ours."""
-        paper = claim.ratio
-        if paper is None and self.papers[claim.faster] and self.papers[claim.slower]:
-            paper = self.papers[claim.slower] / self.papers[claim.faster]
-        return paper, self.values[claim.slower] / self.values[claim.faster]
+    def checks(self):
+        """(claim, whether it holds, factors in words)"""
+        for claim in self.claims:
+            yield claim, *claim.check(self.papers, self.values)
 
     def verdict(self):
-        held = sum(self.claim_ratios(claim)[1] > 1 for claim in self.claims)
+        held = sum(holds for _, holds, _ in self.checks())
         return f"{held} of {len(self.claims)} claims hold"
+
+    def commands(self):
+        return [self.runner.command_text(job) for job in dict.fromkeys(job for cell in self.cells for job in cell.jobs_all())]
 
     def text(self, commands):
         unit = self.module.UNIT
         lines = [f"{self.name}: {self.module.TITLE}", f"source: {self.module.SOURCE}", f"claim: {self.module.CLAIM}", ""]
         widths = max(len(cell.row) for cell in self.cells) + 2, max(len(cell.column) for cell in self.cells) + 2
-        lines.append(f"{'':{widths[0]}}{'':{widths[1]}}{'paper/' + unit:>12}{'ours/' + unit:>12}{'ours/paper':>12}")
+        lines.append(f"{'':{widths[0]}}{'':{widths[1]}}{f'{self.source}/{unit}':>12}{f'ours/{unit}':>12}{f'ours/{self.source}':>12}")
         before = None
-        for cell, ours, ratio in self.rows():
-            paper = "-" if cell.paper is None else f"{cell.paper:g}"
+        for cell, paper, ours, ratio in self.rows():
+            paper = "-" if paper is None else f"{paper:.5g}"
             row = cell.row if cell.row != before else ""
             lines.append(f"{row:{widths[0]}}{cell.column:{widths[1]}}{paper:>12}{ours:>12.4g}{'-' if ratio is None else f'{ratio:.2f}':>12}")
             before = cell.row
-        for claim in self.claims:
-            paper, ours = self.claim_ratios(claim)
-            says = "" if paper is None else f"paper {paper:.2f} times, "
-            lines.append(f"{'holds' if ours > 1 else 'does not hold'}: {claim.text}: {says}ours {ours:.2f} times")
+        for claim, holds, factors in self.checks():
+            lines.append(f"{'holds' if holds else 'does not hold'}: {claim.text}: {factors}")
         lines += ["why they differ: " + self.module.DIFFERENCE]
         if commands:
-            lines += ["", "commands:"] + [self.runner.command_text(job) for job in dict.fromkeys(cell.job for cell in self.cells)]
+            lines += ["", "commands:"] + self.commands()
         return "\n".join(lines) + "\n"
 
     def csv_write(self, path):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["row", "column", f"paper_{self.module.UNIT}", f"ours_{self.module.UNIT}", "command"])
-            for cell, ours, _ in self.rows():
-                writer.writerow([cell.row, cell.column, "" if cell.paper is None else cell.paper, f"{ours:.6g}", self.runner.command_text(cell.job)])
+            for cell, paper, ours, _ in self.rows():
+                commands = "; ".join(map(self.runner.command_text, cell.jobs()))
+                writer.writerow([cell.row, cell.column, "" if paper is None else f"{paper:.6g}", f"{ours:.6g}", commands])
 
 
 # ---- commands ----
@@ -138,12 +146,23 @@ def list_print(tables):
         print(f"{name:<20} {module.TITLE}")
         print(f"{'':<20} claim: {module.CLAIM}")
         print(f"{'':<20} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<20} not run yet")
+    for paper, (folder, _) in PAPERS.items():
+        for name, reason in importlib.import_module(f"{folder}.network").NOT_REBUILT.items():
+            print(f"{paper} {name}: not rebuilt: {reason}")
 
 
 def one_run(name, module, runner):
     result = Result(name, module, runner)
     results_note(name, runner.quick, result.seconds, result.verdict())
     return result
+
+
+def texts_write(texts, folder):
+    with open(os.path.join(folder, "papers.txt"), "w") as file:
+        file.write("\n".join(texts))
+    with open(os.path.join(folder, "papers.html"), "w") as file:
+        file.write("<!DOCTYPE html><meta charset=utf-8><title>Causeway: the papers rebuilt</title>\n")
+        file.writelines(f"<pre>{html.escape(text)}</pre>\n" for text in texts)
 
 
 def all_run(tables, runner, folder):
@@ -155,11 +174,7 @@ def all_run(tables, runner, folder):
         result = one_run(name, module, runner)
         texts.append(result.text(True))
         result.csv_write(os.path.join(folder, name.replace(" ", "_") + ".csv"))
-    with open(os.path.join(folder, "papers.txt"), "w") as file:
-        file.write("\n".join(texts))
-    with open(os.path.join(folder, "papers.html"), "w") as file:
-        file.write("<!DOCTYPE html><meta charset=utf-8><title>Causeway: the papers rebuilt</title>\n")
-        file.writelines(f"<pre>{html.escape(text)}</pre>\n" for text in texts)
+        texts_write(texts, folder)  # after each one: a later one may fail
     print(f"{folder}: papers.html, papers.txt, and {len(tables)} CSV files")
 
 
@@ -193,6 +208,12 @@ def main():
         progress("")
         print(f"causeway paper: {failure}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        progress("")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes at its end
+        return 3
     except OSError as error:
         print(f"causeway paper: {error.filename}: {error.strerror}", file=sys.stderr)
         return 3

@@ -1,7 +1,9 @@
 """Runs MPI programs on simulated networks and collects what they print.
 
-A Job is one command. A Cell is one number of a table: the paper's value, and a Job with a function that reads ours from its
-output. Jobs that several cells name run once. All jobs run with cpu=0 and a seed, so that results can be repeated.
+A Job is one command. A Cell is one number of a table: the paper's value, and one Job or several with a function that reads
+ours from their outputs. Where the paper gives an equation, its value is a Model: the function that computes it from the
+outputs of other Jobs, such as measured parameters. Jobs that several cells name run once. All jobs run with cpu=0 and a seed,
+so that results can be repeated.
 """
 import os
 import re
@@ -12,7 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, Union
 
 HANG_S = 1800  # ends a job that hangs; no job takes a tenth of it
 
@@ -27,12 +29,27 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Model:
+    """The paper's value by an equation."""
+
+    jobs: tuple
+    read: Callable[..., float]  # from the standard output of each job
+
+
+@dataclass(frozen=True)
 class Cell:
     row: str
     column: str
-    paper: Optional[float]  # None: the paper has no number, or only a picture
-    job: Job
-    read: Callable[[str], float]  # from the job's standard output
+    paper: Union[None, float, Model]  # None: the paper has no number, or only a picture
+    job: Union[Job, tuple]
+    read: Callable[..., float]  # from the standard output of the job, or of each job
+
+    def jobs(self):
+        return self.job if isinstance(self.job, tuple) else (self.job,)
+
+    def jobs_all(self):
+        """With those of the model."""
+        return self.jobs() + (self.paper.jobs if isinstance(self.paper, Model) else ())
 
 
 @dataclass(frozen=True)
@@ -44,9 +61,46 @@ class Claim:
     slower: tuple
     ratio: Optional[float] = None  # the paper's slower / faster, where it cannot be taken from the cells
 
+    def cells(self):
+        return [self.faster, self.slower]
+
+    def check(self, papers, ours):
+        """Whether it holds, and the factors in words."""
+        paper = self.ratio
+        if paper is None and papers[self.faster] and papers[self.slower]:
+            paper = papers[self.slower] / papers[self.faster]
+        factor = ours[self.slower] / ours[self.faster]
+        says = "" if paper is None else f"paper {paper:.2f} times, "
+        return factor > 1, f"{says}ours {factor:.2f} times"
+
+
+@dataclass(frozen=True)
+class Within:
+    """That ours is between two multiples of the paper's value, in each of some cells."""
+
+    text: str
+    places: tuple  # (row, column)...
+    lowest: float
+    highest: float
+
+    def cells(self):
+        return list(self.places)
+
+    def check(self, papers, ours):
+        factors = [ours[place] / papers[place] for place in self.places]
+        return self.lowest <= min(factors) and max(factors) <= self.highest, f"{min(factors):.2f} to {max(factors):.2f} times"
+
 
 class Failed(Exception):
     pass
+
+
+def path_shown(word):
+    """A path from here, so that it can be typed again."""
+    if not word.startswith("/"):
+        return word
+    path = os.path.relpath(word)
+    return path if "/" in path else f"./{path}"
 
 
 class Runner:
@@ -56,7 +110,10 @@ class Runner:
         self.outputs = {}
         self.seconds = {}
         self.lock = threading.Lock()
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
+        self.running = set()
+        self.has_failed = False
+        self.dropped = sorted(name for name in os.environ if name.startswith("CAUSEWAY_"))
+        self.environment = {name: value for name, value in os.environ.items() if name not in self.dropped}
 
     def program(self, name):
         """Programs stand beside the command, in the build tree or as installed."""
@@ -73,7 +130,8 @@ class Runner:
 
     def command_text(self, job):
         settings = "".join(f"{name}={shlex.quote(value)} " for name, value in job.environment)
-        return settings + shlex.join(os.path.relpath(word) if word.startswith("/") else word for word in self.command(job))
+        unset = "env " + "".join(f"-u {name} " for name in self.dropped) if self.dropped else ""
+        return unset + settings + shlex.join(path_shown(word) for word in self.command(job))
 
     def run(self, job):
         """The standard output of a job, which runs once."""
@@ -81,24 +139,56 @@ class Runner:
             if job in self.outputs:
                 return self.outputs[job]
         start = time.monotonic()
-        try:
-            done = subprocess.run(self.command(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment), timeout=HANG_S)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"{self.command_text(job)}: does not end") from None
-        if done.returncode != 0:
-            raise Failed(f"{self.command_text(job)}: exit code {done.returncode}: {done.stderr.strip()[-500:]}")
+        out, code, errors = self.finish(job)
+        if code != 0:
+            raise Failed(f"{self.command_text(job)}: {'does not end' if code is None else f'exit code {code}'}: {errors.strip()[-500:]}")
         with self.lock:
-            self.outputs[job] = done.stdout
+            self.outputs[job] = out
             self.seconds[job] = time.monotonic() - start
-        return done.stdout
+        return out
+
+    def finish(self, job):
+        """Output, exit code (None: it hangs), and errors. A job that has not begun when another one has failed does not begin."""
+        with self.lock:
+            if self.has_failed:
+                raise Failed("another job has failed")
+            process = subprocess.Popen(self.command(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment))
+            self.running.add(process)
+        try:
+            out, errors = process.communicate(timeout=HANG_S)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            out, errors = process.communicate()
+            code = None
+        with self.lock:
+            self.running.discard(process)
+        return out, code, errors
+
+    def end(self):
+        """Ends all jobs that run."""
+        with self.lock:
+            self.has_failed = True
+            for process in self.running:
+                process.terminate()
 
     def measure(self, cells, tell):
-        """{(row, column): ours}. `tell` is called with the share that is done."""
-        jobs = list(dict.fromkeys(cell.job for cell in cells))
-        with ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
-            for number, _ in enumerate(pool.map(self.run, jobs), 1):
-                tell(number / len(jobs))
-        return {(cell.row, cell.column): cell.read(self.outputs[cell.job]) for cell in cells}
+        """{(row, column): (the paper's value, ours)}. `tell` is called with the share that is done."""
+        jobs = list(dict.fromkeys(job for cell in cells for job in cell.jobs_all()))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            try:
+                for number, _ in enumerate(pool.map(self.run, jobs), 1):
+                    tell(number / len(jobs))
+            except BaseException:
+                self.end()
+                raise
+        return {(cell.row, cell.column): (self.paper_value(cell), self.read(cell, cell.jobs())) for cell in cells}
+
+    def read(self, what, jobs):
+        return what.read(*(self.outputs[job] for job in jobs))
+
+    def paper_value(self, cell):
+        return self.read(cell.paper, cell.paper.jobs) if isinstance(cell.paper, Model) else cell.paper
 
 
 def progress(text):

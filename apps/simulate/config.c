@@ -1,6 +1,7 @@
 #include "apps/simulate/simulate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,11 @@ static bool slow_parse(struct simulate_config *config, char *text)
         !(factor >= 0.001 && factor <= 1000)) {
         return false;
     }
+    for (uint32_t i = 0; i < config->slow_count; i++) {
+        if (config->slow[i].host == host) {
+            return false; /* once for each host */
+        }
+    }
     config->slow[config->slow_count++] = (struct simulate_slow){.host = (uint32_t)host, .factor = factor};
     return true;
 }
@@ -132,6 +138,12 @@ static bool topology_parse(const char *text, struct simulate_config *config)
     int length =
         snprintf(config->topology, sizeof(config->topology), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", text);
     return is_whole && text[0] != '\0' && length < (int)sizeof(config->topology);
+}
+
+static bool path_parse(const char *text, char path[SIMULATE_PATH_BYTES])
+{
+    int length = snprintf(path, SIMULATE_PATH_BYTES, "%s", text);
+    return length > 0 && length < SIMULATE_PATH_BYTES;
 }
 
 static bool word_parse(const char *name, char *value, struct simulate_config *config)
@@ -182,8 +194,8 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
     return strcmp(name, "multicast") == 0  ? multicast_parse(value, &config->multicast)
            : strcmp(name, "cpu") == 0      ? cpu_parse(value, config)
            : strcmp(name, "topology") == 0 ? topology_parse(value, config)
-           : strcmp(name, "pcap") == 0     ? snprintf(config->capture, sizeof(config->capture), "%s", value) > 0
-           : strcmp(name, "stats") == 0    ? snprintf(config->statistics, sizeof(config->statistics), "%s", value) > 0
+           : strcmp(name, "pcap") == 0     ? path_parse(value, config->capture)
+           : strcmp(name, "stats") == 0    ? path_parse(value, config->statistics)
            : strcmp(name, "slow") == 0     ? slow_parse(config, value)
            : strcmp(name, "forget") == 0   ? forget_parse(config, value)
            : strcmp(name, "faults") == 0   ? (config->is_random = strcmp(value, "random") == 0)
@@ -361,6 +373,12 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
                 cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "host %u is slow, and there are %u hosts, from 0",
                               config->slow[i].host, config->hosts);
         }
+    }
+    uint64_t frame_bytes = config->mtu_bytes + 14 + CW_ETHERNET_OVERHEAD_BYTES;
+    if (status == CW_OK && config->shared_bytes > 0 && config->shared_bytes < frame_bytes) {
+        status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                               "shared=: a packet takes %" PRIu64 " bytes, and the buffer has %" PRIu64, frame_bytes,
+                               config->shared_bytes);
     }
     if (status == CW_OK && config->statistics_interval_ns == 0) {
         status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "stats-interval=: at least 1ns");

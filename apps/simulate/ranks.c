@@ -49,7 +49,8 @@ static void page_fill(const struct simulate_world *world, uint32_t rank)
     page->seed = cw_random_derive(config->seed, rank);
     page->cpu_scale = (uint64_t)(factor * config->cpu * (1 << 20));
     page->call_ns = (uint64_t)(factor * (double)config->call_ns);
-    page->poll_ns = (uint64_t)(factor * (double)(config->poll_ns > 0 ? config->poll_ns : 1));
+    page->poll_ns = (uint64_t)(factor * (double)config->poll_ns);
+    page->poll_ns = page->poll_ns > 0 ? page->poll_ns : 1; /* loops of calls that look end */
     page->copy_scale = config->memory_rate_bps == 0 ? 0 : (8000000000ull << 20) / config->memory_rate_bps;
 }
 

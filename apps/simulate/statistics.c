@@ -75,8 +75,11 @@ static void sample_take(struct simulate_statistics *statistics, uint64_t time_ns
 
 void simulate_statistics_until(struct simulate_statistics *statistics, uint64_t time_ns)
 {
-    for (; statistics->due_ns <= time_ns; statistics->due_ns += statistics->interval_ns) {
+    while (statistics->due_ns <= time_ns) {
         sample_take(statistics, statistics->due_ns, false);
+        /* nothing happens before `time_ns`: after a sample without traffic, only the last one of them is of use */
+        uint64_t more = statistics->is_quiet ? (time_ns - statistics->due_ns) / statistics->interval_ns : 0;
+        statistics->due_ns += (more > 1 ? more : 1) * statistics->interval_ns;
     }
 }
 

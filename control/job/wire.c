@@ -86,6 +86,23 @@ bool cw_wire_may_seal(void)
     return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
 }
 
+/* CAUSEWAY_CONGESTION: delay or loss. False: neither. */
+static bool congestion_read(enum cw_congestion_control *congestion, char *error, size_t error_bytes)
+{
+    const char *text = getenv("CAUSEWAY_CONGESTION");
+    bool by_loss = text != NULL && strcmp(text, "loss") == 0;
+    *congestion = by_loss ? CW_CONGESTION_LOSS : CW_CONGESTION_DELAY;
+    if (!by_loss && text != NULL && text[0] != 0 && strcmp(text, "delay") != 0) {
+        (void)cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "CAUSEWAY_CONGESTION=%s: wanted is delay (queues stay short) or loss (as the TCP of 2003, to "
+            "compare with)",
+            text);
+        return false;
+    }
+    return true;
+}
+
 /* CAUSEWAY_INTEGRITY: end-to-end: processes verify payloads, whatever NICs, kernels and memory do. False: neither that
  * nor auto. */
 static bool integrity_read(bool *end_to_end, char *error, size_t error_bytes)
@@ -117,7 +134,8 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     } else if (getrandom(&config->seed, sizeof(config->seed), 0) != (ssize_t)sizeof(config->seed)) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the kernel gives no random numbers");
     }
-    if (!integrity_read(&config->end_to_end, error, error_bytes)) {
+    if (!congestion_read(&config->congestion, error, error_bytes) ||
+        !integrity_read(&config->end_to_end, error, error_bytes)) {
         return CW_ERROR_ARGUMENT;
     }
     config->address = wire->address;

@@ -7,8 +7,8 @@
  * smallest of a round tells a standing queue from a peer that was descheduled for a moment. The smallest round trip is
  * a small packet's; what a full one takes longer on each line of its way is no queue, and at 100 Mb/s more than all
  * else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is
- * heavy; random loss is only repaired. A flow across the wide area is controlled by bandwidth.c, which sets the same
- * window. */
+ * heavy; random loss is only repaired. With CW_CONGESTION_LOSS it is the only signal. A flow across the wide area is
+ * controlled by bandwidth.c, which sets the same window. */
 #include "dataplane/congestion/congestion.h"
 
 #include "dataplane/congestion/bandwidth.h"
@@ -52,7 +52,8 @@ static uint64_t target_ns(const struct cw_endpoint *endpoint, const struct cw_fl
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    uint64_t first = (uint64_t)CW_CONGESTION_WINDOW_FIRST * full_frame_bytes(flow);
+    bool by_loss = endpoint->config.congestion == CW_CONGESTION_LOSS;
+    uint64_t first = (uint64_t)(by_loss ? 2 : CW_CONGESTION_WINDOW_FIRST) * full_frame_bytes(flow);
     uint64_t most = endpoint->config.congestion_window_max_bytes;
     first = first < most ? first : most;
     uint64_t least = 2ull * full_frame_bytes(flow);
@@ -61,7 +62,21 @@ void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow
         .round_end = flow->sender.sent.next,
         .round_trip_ns = UINT64_MAX,
         .slow_start = true,
+        .by_loss = by_loss,
+        .threshold_bytes = UINT64_MAX,
     };
+}
+
+void cw_congestion_timeout(struct cw_flow *flow)
+{
+    struct cw_congestion *congestion = &flow->congestion;
+    uint64_t least = 2ull * full_frame_bytes(flow);
+    if (!congestion->by_loss || flow->sender.sent.base == flow->sender.sent.next) {
+        return;
+    }
+    congestion->threshold_bytes = congestion->window_bytes / 2 > least ? congestion->window_bytes / 2 : least;
+    congestion->window_bytes = least;
+    congestion->slow_start = true;
 }
 
 bool cw_congestion_open(struct cw_flow *flow)
@@ -114,6 +129,27 @@ static uint64_t next_window(struct cw_congestion *congestion, uint64_t frame_byt
     return window + frame_bytes / 2 + (trip_ns < half_way_ns ? window / 16 : 0);
 }
 
+/* The same as the TCP of 2003 has it (RFC 2581, RFC 3517), by the round: twice as much in slow start, one frame more
+ * afterwards, half upon loss. */
+static uint64_t next_window_by_loss(struct cw_congestion *congestion, uint64_t frame_bytes)
+{
+    uint64_t window = congestion->window_bytes;
+    if (congestion->round_lost > 0) {
+        congestion->slow_start = false;
+        congestion->threshold_bytes = window / 2;
+        return window / 2;
+    }
+    if (!congestion->limited) {
+        return window;
+    }
+    uint64_t next = congestion->slow_start ? 2 * window : window + frame_bytes;
+    if (congestion->slow_start && next >= congestion->threshold_bytes) {
+        congestion->slow_start = false;
+        return congestion->threshold_bytes > window ? congestion->threshold_bytes : window;
+    }
+    return next;
+}
+
 /* True if the round that is over showed once more that the path is long, and that was enough. */
 static bool path_is_long(struct cw_flow *flow)
 {
@@ -139,12 +175,14 @@ void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (flow->sender.sent.base < congestion->round_end) {
         return;
     }
-    if (path_is_long(flow)) {
+    if (!congestion->by_loss && path_is_long(flow)) {
         cw_bandwidth_take_over(endpoint, flow);
         return;
     }
     uint64_t frame_bytes = full_frame_bytes(flow);
-    uint64_t window = next_window(congestion, frame_bytes, target_ns(endpoint, flow), flow->round_trip.min_ns);
+    uint64_t window = congestion->by_loss
+                          ? next_window_by_loss(congestion, frame_bytes)
+                          : next_window(congestion, frame_bytes, target_ns(endpoint, flow), flow->round_trip.min_ns);
     uint64_t most = endpoint->config.congestion_window_max_bytes;
     window = window > most ? most : window;
     congestion->window_bytes = window > 2 * frame_bytes ? window : 2 * frame_bytes;

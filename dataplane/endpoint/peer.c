@@ -147,9 +147,14 @@ static enum cw_cover cover_of(const struct cw_endpoint *endpoint, const struct c
 
 int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_peer_info *info)
 {
-    const struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-    if (flow == NULL) {
+    if (peer >= endpoint->flows.fresh) {
         return CW_ERROR_ARGUMENT;
+    }
+    const struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
+    if (flow->address.udp_port == 0) { /* not begun, and it does not begin by being looked at */
+        const struct cw_flow_key *key = &endpoint->flow_keys[peer];
+        *info = (struct cw_peer_info){.address = key->address, .stream = key->stream, .state = CW_PEER_CLOSED};
+        return CW_OK;
     }
     uint64_t blocks = cw_window_block_count(&flow->receiver.packets) + cw_window_block_count(&flow->receiver.puts);
     *info = (struct cw_peer_info){

@@ -61,10 +61,19 @@ void cw_link_init(struct cw_link *link, const struct cw_link_config *config, uin
     config_apply(link, config);
 }
 
+static uint64_t queue_bytes_recent(const struct cw_link *link)
+{
+    uint64_t bytes = link->config.rate_bps == 0 ? 0 : line_bytes(link->queue_ns_recent, link->config.rate_bps);
+
+    return bytes > link->queue_bytes_recent ? bytes : link->queue_bytes_recent;
+}
+
 void cw_link_configure(struct cw_link *link, const struct cw_link_config *config)
 {
     link->queue_bytes_max_before = cw_link_queue_bytes_max(link);
     link->queue_ns_max = 0;
+    link->queue_bytes_recent = queue_bytes_recent(link);
+    link->queue_ns_recent = 0;
     link->free_remainder = 0; /* it was a share of the old rate */
     config_apply(link, config);
 }
@@ -189,8 +198,9 @@ uint64_t cw_link_queue_bytes_max(const struct cw_link *link)
 
 uint64_t cw_link_queue_bytes_recent(struct cw_link *link, uint64_t now_ns)
 {
-    uint64_t bytes = link->config.rate_bps == 0 ? 0 : line_bytes(link->queue_ns_recent, link->config.rate_bps);
+    uint64_t bytes = queue_bytes_recent(link);
 
+    link->queue_bytes_recent = 0;
     link->queue_ns_recent = link->free_ns > now_ns ? link->free_ns - now_ns : 0;
     return bytes;
 }

@@ -86,7 +86,8 @@ struct cw_link {
     uint64_t free_remainder;         /* ... plus this / rate_bps nanoseconds */
     uint64_t queue_limit_ns;         /* the queue limit as time on the line */
     uint64_t queue_ns_max;           /* longest queue seen, as time on the line at the rate of then */
-    uint64_t queue_ns_recent;        /* the same, since cw_link_queue_bytes_recent */
+    uint64_t queue_ns_recent;        /* the same, since cw_link_queue_bytes_recent ... */
+    uint64_t queue_bytes_recent;     /* ... and under earlier configurations */
     uint64_t queue_bytes_max_before; /* longest queue under earlier configurations */
     struct cw_random random;
     struct cw_link_counters counters;
@@ -113,7 +114,7 @@ uint64_t cw_link_queue_bytes(const struct cw_link *link, uint64_t now_ns);
 /* The most that cw_link_queue_bytes ever was, right after an offer. */
 uint64_t cw_link_queue_bytes_max(const struct cw_link *link);
 
-/* The most that cw_link_queue_bytes was since the last call, at the rate of now. */
+/* The most that cw_link_queue_bytes was since the last call. */
 uint64_t cw_link_queue_bytes_recent(struct cw_link *link, uint64_t now_ns);
 
 /* Counts a frame that is dropped before the link, since a buffer that it shares with others is full. */

@@ -128,17 +128,17 @@ uint64_t sim_wire_send(struct cw_simulator *simulator, struct sim_wire *wire, st
 
 /* ---- arrivals ---- */
 
-/* Whether the bridge's shared buffer has room for one more frame. */
-static bool buffer_has_room(const struct cw_simulator *simulator, const struct sim_bridge *bridge, uint32_t length)
+/* Bytes in the queues of all ports of a bridge, if they share a buffer. */
+static uint64_t buffer_used(const struct cw_simulator *simulator, const struct sim_bridge *bridge)
 {
-    uint64_t bytes = length;
+    uint64_t bytes = 0;
 
-    for (uint32_t port = 0; port < bridge->port_used && bytes <= bridge->buffer_bytes; port++) {
+    for (uint32_t port = 0; port < bridge->port_used && bridge->buffer_bytes > 0; port++) {
         const struct sim_wire *wire = bridge->wires[port];
 
         bytes += wire ? cw_link_queue_bytes(&wire->link, simulator->now_ns) : 0;
     }
-    return bytes <= bridge->buffer_bytes;
+    return bytes;
 }
 
 static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire *wire, struct sim_packet *packet)
@@ -146,15 +146,21 @@ static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire 
     struct sim_bridge *bridge = &simulator->bridges[wire->bridge];
     uint32_t count = cw_bridge_forward(bridge->bridge, simulator->now_ns, wire->bridge_port, packet->frame,
                                        packet->length, simulator->ports);
+    uint64_t used = buffer_used(simulator, bridge);
 
     for (uint32_t i = 0; i < count; i++) {
         struct sim_wire *out = bridge->wires[simulator->ports[i]];
 
-        if (out && bridge->buffer_bytes > 0 && !buffer_has_room(simulator, bridge, packet->length)) {
-            cw_link_refuse(&out->link, packet->length);
-        } else if (out) { /* a port that nothing is connected to swallows what is flooded */
-            sim_wire_send(simulator, out, packet, simulator->now_ns);
+        if (!out) {
+            continue; /* a port that nothing is connected to swallows what is flooded */
         }
+        if (bridge->buffer_bytes > 0 && !out->link.down && used + packet->length > bridge->buffer_bytes) {
+            cw_link_refuse(&out->link, packet->length);
+            continue;
+        }
+        used -= cw_link_queue_bytes(&out->link, simulator->now_ns);
+        sim_wire_send(simulator, out, packet, simulator->now_ns);
+        used += cw_link_queue_bytes(&out->link, simulator->now_ns);
     }
 }
 

@@ -169,6 +169,9 @@ struct cw_flow *cw_setup_flow(struct cw_endpoint *endpoint, const struct cw_setu
 {
     const struct cw_wire_hello *hello = &setup->hello;
     uint32_t stream = cw_setup_stream(endpoint, hello);
+    if (hello->sender_port == 0) {
+        return NULL;
+    }
     struct cw_flow *flow = cw_flow_find(endpoint, &hello->sender_ip, hello->sender_port);
     if (flow != NULL && flow->stream != stream) {
         return NULL;

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "dataplane/congestion/congestion.h"
 #include "dataplane/flow/ack_send.h"
 #include "dataplane/flow/acknowledge.h"
 #include "dataplane/flow/integrity.h"
@@ -14,6 +15,8 @@
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/message.h"
 #include "dataplane/state/wake.h"
+
+#define TIMEOUT_BY_LOSS_NS 200000000ull /* CW_CONGESTION_LOSS: of Linux 2.4's TCP */
 
 enum {
     DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
@@ -33,7 +36,8 @@ uint64_t cw_timers_timeout(const struct cw_flow *flow)
     const struct cw_round_trip *trip = &flow->round_trip;
     uint64_t spread_ns = 4 * trip->variance_ns;
     uint64_t least = least_ns[flow->session.peer_waiting & CW_WIRE_WAITING_MASK];
-    return trip->smoothed_ns + CW_ACK_DELAY_NS + (spread_ns > least ? spread_ns : least);
+    uint64_t timeout_ns = trip->smoothed_ns + CW_ACK_DELAY_NS + (spread_ns > least ? spread_ns : least);
+    return flow->congestion.by_loss && timeout_ns < TIMEOUT_BY_LOSS_NS ? TIMEOUT_BY_LOSS_NS : timeout_ns;
 }
 
 /* Asks after the time-out. Who waits for nothing yet begins to: what leaves from now on has to be shown to arrive. */
@@ -143,6 +147,7 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
         cw_count(endpoint, CW_COUNTER_PROBES_OUT, 1);
         timers->vain_probes++;
     }
+    cw_congestion_timeout(flow);
     timers->probes++;
     if (timers->probes >= DETOUR_PROBES) {
         cw_way_detour(endpoint, flow);

@@ -164,13 +164,15 @@ struct cw_late {
 
 struct cw_congestion {
     uint64_t window_bytes;
-    uint64_t round_end;     /* a round is over when this packet number is acknowledged */
-    uint64_t round_trip_ns; /* smallest seen in this round */
-    uint32_t round_sent;    /* packets; with bandwidth control perhaps of several rounds */
+    uint64_t threshold_bytes; /* by loss: slow start ends here */
+    uint64_t round_end;       /* a round is over when this packet number is acknowledged */
+    uint64_t round_trip_ns;   /* smallest seen in this round */
+    uint32_t round_sent;      /* packets; with bandwidth control perhaps of several rounds */
     uint32_t round_lost;
     uint32_t peer_busy_ns; /* as the peer says: see cw_endpoint_busy */
     uint8_t rounds_long;   /* that the window held up while no round trip was short */
     bool slow_start;
+    bool by_loss; /* CW_CONGESTION_LOSS */
     bool limited; /* the window, not the application, held packets back in this round */
 };
 

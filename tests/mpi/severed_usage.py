@@ -32,6 +32,8 @@ def returns(way):
         done = run(kind, "returns", f"{DOWN_S}s+1s", **WAYS[way])
         expect(done.returncode == 0 and done.stdout.count("all came") == 4 and done.stderr.count("\n") == 1,
                f"{kind}, {way}: goes on when the link returns: {done.returncode}: {done.stdout[-500:]} {done.stderr[-2000:]}")
+        end = re.search(r"simulated ([0-9.]+) s", done.stderr)
+        expect(end and float(end.group(1)) > DOWN_S + 1, f"{kind}, {way}: the link went down before the end: {done.stderr[-2000:]}")
 
 
 def gone(way):

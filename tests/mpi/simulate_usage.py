@@ -134,12 +134,22 @@ with tempfile.TemporaryDirectory() as folder:
     expect(set(sums) == {(f"h{i}", direction) for i in range(3) for direction in ("up", "down")}, f"two rows for each host: {sums}")
     expect(sums["h0", "up"] > 5000 and sums["h2", "down"] > 5000, f"the long message is on the links of its hosts: {sums}")
     expect(stamps == sorted(stamps) and all(stamp % 100000 == 0 for stamp in stamps[:-len(sums)]), f"equal intervals: {stamps}")
+    # five senders to one: with the congestion control of TCP the port's buffer overflows
+    drops = {}
+    for congestion in ("delay", "loss"):
+        links(path, "rate=1Gbps,shared=64KB", program, "incast", variables={"CAUSEWAY_ALGORITHM": "gather=flat", "CAUSEWAY_CONGESTION": congestion})
+        with open(path) as file:
+            drops[congestion] = sum(int(row["queue_frames"]) for row in csv.DictReader(file))
+    expect(drops["loss"] > 50 and drops["loss"] != drops["delay"], f"packets that find no room in the switch: {drops}")
     links(path, f"topology={topology}", variables=CLUSTERS)
     drawn = subprocess.run([causeway, "draw", path, "-o", os.path.join(folder, "x.svg")], capture_output=True, text=True)
     expect(drawn.returncode == 0 and "queue up to" in drawn.stdout, f"a picture of the long link: {drawn}")
     # switches that forget who wants a multicast flood it, also to a host outside of the group
     outside = [links(path, "rate=10Gbps" + more, program, "half", variables={"CAUSEWAY_ALGORITHM": "bcast=multicast"})[0]["h5", "down"] for more in ("", ",forget=2ms")]
     expect(outside[1] > outside[0] + 500, f"multicasts at a host outside of the group, before and after switches forget: {outside}")
+
+code, out, errors = run(2, "cpu=0", variables={"CAUSEWAY_CONGESTION": "red"})
+expect(code != 0 and "CAUSEWAY_CONGESTION=red: wanted is delay" in errors, f"a congestion control that is none: {code} {errors}")
 
 # --seeds: all seeds run, or the command that repeats the first that fails.
 code, out, errors = run(3, "cpu=0,loss=1%,seed=5", options=("--seeds", "3"))

@@ -252,9 +252,66 @@ static void traffic_both_ways_fills_the_line(void **state)
     }
 }
 
+/* A sender of 1 Gb/s and a receiver of 100 Mb/s, with a buffer of 64 KB between. */
+static void hosts_of_2003(struct sim_hosts *hosts, enum cw_congestion_control congestion)
+{
+    struct sim_hosts_config config;
+    sim_hosts_config_init(&config, 2);
+    config.memory_bytes = 8 << 20;
+    config.node.up.rate_bps = 1000000000;
+    config.node.down.rate_bps = 100000000;
+    config.node.down.queue_limit_bytes = 64000;
+    config.endpoint.congestion = congestion;
+    simulation_hosts(hosts, &config);
+}
+
+static void by_loss_the_buffer_is_filled(void **state)
+{
+    for (enum cw_congestion_control congestion = CW_CONGESTION_DELAY; congestion <= CW_CONGESTION_LOSS; congestion++) {
+        struct sim_hosts hosts;
+        hosts_of_2003(&hosts, congestion);
+        uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, 16, 60000 * SIMULATION_MS);
+        const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
+        double share = 16.0 * PUT_BYTES * 8 * 1e9 / (double)took_ns / 100e6;
+        printf("by %s: %.3f of the link, queue up to %lu bytes, %lu dropped\n",
+               congestion == CW_CONGESTION_LOSS ? "loss" : "delay", share, (unsigned long)cw_link_queue_bytes_max(link),
+               (unsigned long)link->counters.dropped_queue);
+        assert_int_equal(hosts.list[0].completed, 16);
+        assert_true(share > 0.8);
+        assert_true((cw_link_queue_bytes_max(link) > 60000) == (congestion == CW_CONGESTION_LOSS));
+        assert_true((link->counters.dropped_queue > 0) == (congestion == CW_CONGESTION_LOSS));
+        sim_hosts_destroy(&hosts);
+    }
+}
+
+/* All packets under way are lost: a sender by loss notices after 200 ms, and begins with two packets again. */
+static void by_loss_a_time_out_is_long(void **state)
+{
+    for (enum cw_congestion_control congestion = CW_CONGESTION_DELAY; congestion <= CW_CONGESTION_LOSS; congestion++) {
+        struct sim_hosts hosts;
+        struct cw_peer_info info;
+        hosts_of_2003(&hosts, congestion);
+        (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, 2, 10000 * SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, true);
+        struct sim_stream stream;
+        sim_stream_start(&hosts, &stream, 0, 1, 8192, 1);
+        sim_hosts_run(&hosts, 5 * SIMULATION_MS);
+        cw_simulator_partition(hosts.simulator, 1, false);
+        uint64_t took_ns = sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[0].completed, 3);
+        printf("by %s: %.1f ms\n", congestion == CW_CONGESTION_LOSS ? "loss" : "delay", (double)took_ns / 1e6);
+        assert_true((took_ns > 150 * SIMULATION_MS) == (congestion == CW_CONGESTION_LOSS));
+        assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &info), CW_OK);
+        assert_true(info.congestion_window_bytes < 20000 || congestion == CW_CONGESTION_DELAY);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_loss_the_buffer_is_filled),
+        cmocka_unit_test(by_loss_a_time_out_is_long),
         cmocka_unit_test(acknowledgements_are_few_where_they_wake_somebody),
         cmocka_unit_test(loss_costs_what_is_lost),
         cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),

@@ -1,5 +1,5 @@
 """Figure 12: MPI_Alltoall on 16 nodes."""
-from cc_mpi.network import ITS_NAME, LINKS
+from cc_mpi.network import ITS_NAME, LINKS, TCP
 from runner import Cell, Claim, Job, collective
 
 TITLE = "MPI_Alltoall on 16 nodes"
@@ -18,6 +18,6 @@ def cells(quick):
     found = []
     for size in (1024, 65536) if quick else (1024, 2048, 4096, 8192, 16384, 65536):
         for column, algorithm in COLUMNS:
-            job = Job(16, LINKS, "collective_measure", ("--alone", "alltoall", size, 3, algorithm))
+            job = Job(16, LINKS, "collective_measure", ("--alone", "alltoall", size, 3, algorithm), TCP)
             found.append(Cell(f"{size} B", column, None, job, collective(algorithm, size)))
     return found

@@ -1,3 +1,9 @@
-"""The network of the paper: PCs with 100 Mb/s Ethernet on small switches (section 5)."""
-LINKS = "rate=100Mbps,delay=100us"
+"""The network of the paper: PCs with 100 Mb/s Ethernet on small switches (section 5).
+
+The paper does not give the buffers of its switches. Those of the time had some 64 to 512 KB for all ports together.
+"""
+LINKS = "rate=100Mbps,delay=100us,shared=128KB"
+TCP = (("CAUSEWAY_CONGESTION", "loss"),)  # senders of LAM/MPI and MPICH: slow start, losses, time-outs of 200 ms
 ITS_NAME = "Karwande, Yuan and Lowenthal, PPoPP 2003"
+NOT_REBUILT = {
+}

@@ -111,11 +111,25 @@ static uint64_t class_count(uint32_t class)
     return class == 0 ? 0 : 1ull << (class - 1);
 }
 
-/* Whether no two ranks are on the same host. */
+static bool has_neighbour(const struct mpi_comm *comm, int rank)
+{
+    int before = 0;
+    while (before < rank &&
+           cw_paths_hosts_compare(mpi_process.paths, comm->group->ranks[before], comm->group->ranks[rank]) != 0) {
+        before++;
+    }
+    return before < rank;
+}
+
+/* Whether no two ranks are on the same host. All ranks have to agree: without memory, all pairs are compared. */
 static bool are_apart(const struct mpi_comm *comm)
 {
     int *lists = malloc(2 * (size_t)comm->size * sizeof(*lists));
-    bool apart = lists != NULL && mpi_hosts_number(comm, lists, lists + comm->size) == comm->size;
+    int hosts = lists == NULL ? 0 : mpi_hosts_number(comm, lists, lists + comm->size);
+    bool apart = hosts == 0 || hosts == comm->size;
+    for (int rank = 1; rank < comm->size && hosts == 0 && apart; rank++) {
+        apart = !has_neighbour(comm, rank);
+    }
     free(lists);
     return apart;
 }
