@@ -2,7 +2,10 @@
  * what it has found as the text of a file of measured parameters (collectives/choose/measured.h) to its standard
  * output, behind a line "noise NUMBER".
  *
- *   plogp_measure PATH BUDGET_MS measure|verify|concurrency SIZES
+ *   plogp_measure PATH BUDGET_MS measure|verify|concurrency|parameters SIZES
+ *
+ * `parameters` measures no algorithms. It serves simulated networks: causeway run -n 2 --simulate cpu=0
+ * libexec/causeway/plogp_measure wire 500 parameters 8
  *
  * All functions are called by all ranks together. */
 #pragma once
