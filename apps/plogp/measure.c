@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "control/settings/settings.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 #define NS_PER_MS 1000000ull
@@ -114,7 +113,7 @@ int main(int argc, char **argv)
         plogp_fail("`causeway plogp` starts this program, with at least two ranks");
     }
     uint64_t budget_ns = strtoull(argv[2], NULL, 10) * NS_PER_MS;
-    uint64_t now_ns = cw_clock_ns();
+    uint64_t now_ns = plogp_now_ns();
     measure.path = cw_measured_path_find(argv[1]);
     measure.deadline_ns = now_ns + budget_ns;
     measure.is_verification = strcmp(argv[3], "verify") == 0;

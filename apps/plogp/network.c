@@ -6,7 +6,6 @@
 
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/measure.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {
@@ -41,7 +40,7 @@ struct pair {
 
 static double stream_once(const struct pair *pair)
 {
-    uint64_t start_ns = cw_clock_ns();
+    uint64_t start_ns = plogp_now_ns();
     for (int i = 0; i < STREAM_MESSAGES; i++) {
         if (pair->asks) {
             MPI_Send(NULL, 0, MPI_BYTE, pair->peer, TAG_DATA, MPI_COMM_WORLD);
@@ -54,7 +53,7 @@ static double stream_once(const struct pair *pair)
     } else {
         MPI_Send(NULL, 0, MPI_BYTE, pair->peer, TAG_BACK, MPI_COMM_WORLD);
     }
-    return (double)(cw_clock_ns() - start_ns) / STREAM_MESSAGES;
+    return (double)(plogp_now_ns() - start_ns) / STREAM_MESSAGES;
 }
 
 /* Both of the pair have to do as much: who asks tells how much. */
@@ -97,16 +96,16 @@ static double stream_gap(struct pair *pair, uint64_t share_ns)
 static double trip_once(const struct pair *pair, uint64_t bytes, double *send_ns)
 {
     MPI_Request request;
-    uint64_t start_ns = cw_clock_ns();
+    uint64_t start_ns = plogp_now_ns();
     if (!pair->asks) {
         MPI_Recv(pair->data, (int)bytes, MPI_BYTE, pair->peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(NULL, 0, MPI_BYTE, pair->peer, TAG_BACK, MPI_COMM_WORLD);
         return 0;
     }
     MPI_Isend(pair->data, (int)bytes, MPI_BYTE, pair->peer, TAG_DATA, MPI_COMM_WORLD, &request);
-    *send_ns = (double)(cw_clock_ns() - start_ns);
+    *send_ns = (double)(plogp_now_ns() - start_ns);
     MPI_Recv(NULL, 0, MPI_BYTE, pair->peer, TAG_BACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    uint64_t end_ns = cw_clock_ns();
+    uint64_t end_ns = plogp_now_ns();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     return (double)(end_ns - start_ns);
 }
@@ -120,12 +119,12 @@ static double receive_once(const struct pair *pair, uint64_t bytes, double trip_
         return 0;
     }
     MPI_Send(NULL, 0, MPI_BYTE, pair->peer, TAG_GO, MPI_COMM_WORLD);
-    uint64_t until_ns = cw_clock_ns() + (uint64_t)(2 * trip_ns);
-    while (cw_clock_ns() < until_ns) {
+    uint64_t until_ns = plogp_now_ns() + (uint64_t)(2 * trip_ns);
+    while (plogp_now_ns() < until_ns) {
     }
-    uint64_t start_ns = cw_clock_ns();
+    uint64_t start_ns = plogp_now_ns();
     MPI_Recv(pair->data, (int)bytes, MPI_BYTE, pair->peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return (double)(cw_clock_ns() - start_ns);
+    return (double)(plogp_now_ns() - start_ns);
 }
 
 /* Each trip beside an empty one: whatever slows the machine down for a while is in both, and not in their
@@ -170,7 +169,7 @@ static void path_measure(struct pair *pair, uint64_t budget_ns, struct cw_plogp 
     static const uint64_t grid[] = {0, 64, 1024, 8192, 8193, 65536, 524288, LARGEST_BYTES};
     struct plogp_sample samples[POINTS_MAX];
     uint32_t count = 0;
-    uint64_t until_ns = cw_clock_ns() + budget_ns;
+    uint64_t until_ns = plogp_now_ns() + budget_ns;
     uint64_t share_ns = budget_ns / 16;
     double gap_ns = stream_gap(pair, share_ns);
     for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++) {
@@ -179,7 +178,7 @@ static void path_measure(struct pair *pair, uint64_t budget_ns, struct cw_plogp 
         count = sample_insert(samples, count, &sample);
     }
     for (;;) {
-        uint64_t next = count < POINTS_MAX && cw_clock_ns() < until_ns ? plogp_next_size(samples, count) : 0;
+        uint64_t next = count < POINTS_MAX && plogp_now_ns() < until_ns ? plogp_next_size(samples, count) : 0;
         struct plogp_sample sample = {.bytes = (uint64_t)tell(pair, (int)next)};
         if (sample.bytes == 0) {
             break;
@@ -198,14 +197,14 @@ static double copy_measure(uint8_t *data, bool reduces)
 {
     double times[COPY_ROUNDS];
     for (int i = 0; i < COPY_ROUNDS; i++) {
-        uint64_t start_ns = cw_clock_ns();
+        uint64_t start_ns = plogp_now_ns();
         if (reduces) {
             MPI_Reduce_local(data, data + COPY_BYTES, COPY_BYTES / sizeof(double), MPI_DOUBLE, MPI_SUM);
         } else {
             memcpy(data + COPY_BYTES, data, COPY_BYTES);
             __asm__ volatile("" ::: "memory");
         }
-        times[i] = (double)(cw_clock_ns() - start_ns) / COPY_BYTES;
+        times[i] = (double)(plogp_now_ns() - start_ns) / COPY_BYTES;
     }
     return cw_statistics_median(times, COPY_ROUNDS);
 }
@@ -218,7 +217,7 @@ static double ring_once(const struct plogp_measure *measure, uint8_t *data, uint
 {
     MPI_Request requests[2 * PUTS_MAX];
     MPI_Barrier(measure->sync);
-    uint64_t start_ns = cw_clock_ns();
+    uint64_t start_ns = plogp_now_ns();
     for (int i = 0; i < puts; i++) {
         int from = (measure->rank - i - 1 + measure->size) % measure->size;
         int to = (measure->rank + i + 1) % measure->size;
@@ -226,7 +225,7 @@ static double ring_once(const struct plogp_measure *measure, uint8_t *data, uint
         MPI_Isend(data, (int)bytes, MPI_BYTE, to, i, MPI_COMM_WORLD, &requests[2 * i + 1]);
     }
     MPI_Waitall(2 * wait, requests, MPI_STATUSES_IGNORE);
-    double time_ns = (double)(cw_clock_ns() - start_ns);
+    double time_ns = (double)(plogp_now_ns() - start_ns);
     MPI_Waitall(2 * (puts - wait), requests + 2 * wait, MPI_STATUSES_IGNORE);
     return time_ns;
 }

@@ -15,7 +15,6 @@
 #include "apps/plogp/arithmetic.h"
 #include "apps/plogp/measure.h"
 #include "collectives/choose/override.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {
@@ -135,9 +134,9 @@ struct trial {
 static double call_time(const struct plogp_measure *measure, const struct call *call, MPI_Comm comm)
 {
     MPI_Barrier(measure->sync);
-    uint64_t start_ns = cw_clock_ns();
+    uint64_t start_ns = plogp_now_ns();
     call_make(call, comm);
-    return (double)(cw_clock_ns() - start_ns);
+    return (double)(plogp_now_ns() - start_ns);
 }
 
 /* So many rounds of those that are left; rank 0 gets the slowest rank's times. */
@@ -210,9 +209,9 @@ static void rounds_run(const struct plogp_measure *measure, const struct plogp_q
                        const struct call *call, struct trial *trial, int rounds, uint64_t end_ns)
 {
     while (rounds > 0) {
-        uint64_t start_ns = cw_clock_ns();
+        uint64_t start_ns = plogp_now_ns();
         block_run(measure, call, trial, rounds);
-        uint64_t now_ns = cw_clock_ns();
+        uint64_t now_ns = plogp_now_ns();
         uint64_t next[2] = {0, 0};
         if (measure->rank == 0) {
             double round_ns = (double)(now_ns - start_ns) / rounds + 1;
@@ -277,7 +276,7 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
 {
     static struct trial trial;
     struct call call;
-    uint64_t end_ns = cw_clock_ns() + budget_ns;
+    uint64_t end_ns = plogp_now_ns() + budget_ns;
     memset(&trial, 0, sizeof(trial));
     trial.count = question->contender_count;
     trial.alive = (1ull << trial.count) - 1;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "apps/plogp/measure.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 static const enum cw_collective collectives[] = {
@@ -71,7 +70,7 @@ static void question_keep(struct plogp_measure *measure, const struct plogp_ques
 static bool question_ask(struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes, uint32_t left)
 {
     static struct plogp_question question;
-    uint64_t now_ns = cw_clock_ns();
+    uint64_t now_ns = plogp_now_ns();
     uint64_t budget_ns = measure->deadline_ns > now_ns ? (measure->deadline_ns - now_ns) / left : 0;
     question = (struct plogp_question){.collective = collective, .bytes = collective == CW_BARRIER ? 0 : bytes};
     if (measure->rank == 0 && (budget_ns > 0 || measure->is_verification)) {
