@@ -30,6 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # The order is that of the papers.
 PAPERS = {
     "cc-mpi": ("cc_mpi", "CC-MPI: a compiled communication capable MPI prototype for Ethernet switched clusters (PPoPP 2003)"),
+    "plogp-models": ("plogp_models", "Performance characterisation of intra-cluster collective communications (2004)"),
+    "long-fast": ("long_fast", "Efficient MPI collective operations for clusters in long-and-fast networks (Cluster 2006)"),
 }
 
 
@@ -100,7 +102,7 @@ class Result:
     def checks(self):
         """(claim, whether it holds, factors in words)"""
         for claim in self.claims:
-            yield claim, *claim.check(self.papers, self.values)
+            yield claim, *claim.check(self.papers, self.values, self.source)
 
     def verdict(self):
         held = sum(holds for _, holds, _ in self.checks())
@@ -130,7 +132,7 @@ class Result:
     def csv_write(self, path):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["row", "column", f"paper_{self.module.UNIT}", f"ours_{self.module.UNIT}", "command"])
+            writer.writerow(["row", "column", f"{self.source}_{self.module.UNIT}", f"ours_{self.module.UNIT}", "command"])
             for cell, paper, ours, _ in self.rows():
                 commands = "; ".join(map(self.runner.command_text, cell.jobs()))
                 writer.writerow([cell.row, cell.column, "" if paper is None else f"{paper:.6g}", f"{ours:.6g}", commands])
@@ -143,9 +145,9 @@ def list_print(tables):
     results = results_read()
     for name, module in tables.items():
         last = results.get(name) or results.get(name + " --quick")
-        print(f"{name:<20} {module.TITLE}")
-        print(f"{'':<20} claim: {module.CLAIM}")
-        print(f"{'':<20} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<20} not run yet")
+        print(f"{name:<24} {module.TITLE}")
+        print(f"{'':<24} claim: {module.CLAIM}")
+        print(f"{'':<24} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<24} not run yet")
     for paper, (folder, _) in PAPERS.items():
         for name, reason in importlib.import_module(f"{folder}.network").NOT_REBUILT.items():
             print(f"{paper} {name}: not rebuilt: {reason}")

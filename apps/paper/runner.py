@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ class Job:
     program: str  # its file name
     arguments: tuple
     environment: tuple = ()  # (name, value)...
+    has_links: bool = False  # its output ends with the statistics of all links (stats=, docs/simulation.md)
 
 
 @dataclass(frozen=True)
@@ -54,24 +56,43 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """That one cell is smaller than another one."""
+    """That one cell is smaller than another one, or greater where cells are throughputs."""
 
     text: str
     faster: tuple  # (row, column)
     slower: tuple
-    ratio: Optional[float] = None  # the paper's slower / faster, where it cannot be taken from the cells
+    ratio: Optional[float] = None  # how many times the paper has, where it cannot be taken from the cells
+    is_throughput: bool = False
 
     def cells(self):
         return [self.faster, self.slower]
 
-    def check(self, papers, ours):
-        """Whether it holds, and the factors in words."""
-        paper = self.ratio
-        if paper is None and papers[self.faster] and papers[self.slower]:
-            paper = papers[self.slower] / papers[self.faster]
-        factor = ours[self.slower] / ours[self.faster]
-        says = "" if paper is None else f"paper {paper:.2f} times, "
-        return factor > 1, f"{says}ours {factor:.2f} times"
+    def factor(self, values):
+        small, great = (self.slower, self.faster) if self.is_throughput else (self.faster, self.slower)
+        return values[great] / values[small] if values[great] and values[small] else None
+
+    def check(self, papers, ours, source):
+        """Whether it holds, and the factors in words. `source` names the first column of numbers."""
+        paper, source = (self.factor(papers), source) if self.ratio is None else (self.ratio, "paper")
+        says = "" if paper is None else f"{source} {paper:.2f} times, "
+        return self.factor(ours) > 1, f"{says}ours {self.factor(ours):.2f} times"
+
+
+@dataclass(frozen=True)
+class Alike:
+    """That two cells differ by a factor of at most `most`."""
+
+    text: str
+    first: tuple  # (row, column)
+    second: tuple
+    most: float
+
+    def cells(self):
+        return [self.first, self.second]
+
+    def check(self, papers, ours, source):
+        factor = ours[self.first] / ours[self.second]
+        return 1 / self.most <= factor <= self.most, f"ours {factor:.2f} times"
 
 
 @dataclass(frozen=True)
@@ -86,7 +107,7 @@ class Within:
     def cells(self):
         return list(self.places)
 
-    def check(self, papers, ours):
+    def check(self, papers, ours, source):
         factors = [ours[place] / papers[place] for place in self.places]
         return self.lowest <= min(factors) and max(factors) <= self.highest, f"{min(factors):.2f} to {max(factors):.2f} times"
 
@@ -101,6 +122,11 @@ def path_shown(word):
         return word
     path = os.path.relpath(word)
     return path if "/" in path else f"./{path}"
+
+
+def network_shown(word):
+    """The same for the topology file of a network."""
+    return re.sub(r"(?<=topology=)/[^,]+", lambda found: path_shown(found.group()), word)
 
 
 class Runner:
@@ -124,14 +150,15 @@ class Runner:
                 return path
         raise Failed(f"the program {name} is missing: build it with ninja")
 
-    def command(self, job):
+    def command(self, job, links="links.csv"):
         network = f"cpu=0,{job.network}" if job.network else "cpu=0"
+        network += f",stats={links}" if job.has_links else ""
         return [self.causeway, "run", "-n", str(job.ranks), "--simulate", network, self.program(job.program), *map(str, job.arguments)]
 
     def command_text(self, job):
         settings = "".join(f"{name}={shlex.quote(value)} " for name, value in job.environment)
         unset = "env " + "".join(f"-u {name} " for name in self.dropped) if self.dropped else ""
-        return unset + settings + shlex.join(path_shown(word) for word in self.command(job))
+        return unset + settings + shlex.join(path_shown(network_shown(word)) for word in self.command(job))
 
     def run(self, job):
         """The standard output of a job, which runs once."""
@@ -139,7 +166,12 @@ class Runner:
             if job in self.outputs:
                 return self.outputs[job]
         start = time.monotonic()
-        out, code, errors = self.finish(job)
+        with tempfile.TemporaryDirectory() as folder:
+            links = os.path.join(folder, "links.csv")
+            out, code, errors = self.finish(job, self.command(job, links))
+            if job.has_links and code == 0:
+                with open(links) as file:
+                    out += file.read()
         if code != 0:
             raise Failed(f"{self.command_text(job)}: {'does not end' if code is None else f'exit code {code}'}: {errors.strip()[-500:]}")
         with self.lock:
@@ -147,12 +179,12 @@ class Runner:
             self.seconds[job] = time.monotonic() - start
         return out
 
-    def finish(self, job):
+    def finish(self, job, command):
         """Output, exit code (None: it hangs), and errors. A job that has not begun when another one has failed does not begin."""
         with self.lock:
             if self.has_failed:
                 raise Failed("another job has failed")
-            process = subprocess.Popen(self.command(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment))
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment))
             self.running.add(process)
         try:
             out, errors = process.communicate(timeout=HANG_S)

@@ -1,0 +1,51 @@
+"""What Figures 6 and 7 share: throughput of MPI_Bcast and MPI_Allreduce by algorithm and size."""
+from long_fast.network import RANKS, TCP
+from runner import Cell, Job, collective
+
+BYTES_PER_MB = 1e6
+SENDERS = (1, 2, 4, 8, 16)
+SIZES = (1 << 20, 4 << 20, 8 << 20)
+BCAST = "bcast, van de Geijn"
+BCAST_ORIGINAL = "bcast, original van de Geijn"
+FARFIRST = "bcast, farfirst"
+ALLREDUCE = "allreduce, Rabenseifner"
+ALLREDUCE_ORIGINAL = "allreduce, original Rabenseifner"
+TWO_TIER = "allreduce, two-tier"
+
+
+def with_senders(row, senders):
+    return f"{row}, n={senders}"
+
+
+def rows(senders):
+    """(row, collective, algorithm). Two of one collective follow each other: they share a job."""
+    bcasts = [(with_senders(BCAST, n), "bcast", f"clusters-van-de-geijn:senders={n}") for n in senders]
+    allreduces = [(with_senders(ALLREDUCE, n), "allreduce", f"clusters-rabenseifner:senders={n}") for n in senders]
+    bcasts += [(FARFIRST, "bcast", "clusters-farfirst"), (BCAST_ORIGINAL, "bcast", "van-de-geijn")]
+    allreduces += [(TWO_TIER, "allreduce", "clusters-two-tier"), (ALLREDUCE_ORIGINAL, "allreduce", "rabenseifner")]
+    return bcasts + allreduces
+
+
+def size_name(size):
+    return f"{size >> 20} MB"
+
+
+def measure_job(network, what, sizes, algorithms, ranks=RANKS, environment=TCP, has_links=False):
+    sizes = ",".join(map(str, sizes))
+    return Job(ranks, network, "collective_measure", ("--alone", what, sizes, 1, *algorithms), environment, has_links)
+
+
+def throughput(what, algorithm, size):
+    """In MB/s: M * nprocs / T for broadcasts, M * nprocs^2 / T for all-reduces (sections 3.4 and 3.5)."""
+    times = RANKS if what == "bcast" else RANKS**2
+    milliseconds = collective(algorithm, size)
+    return lambda output: size * times / BYTES_PER_MB / (milliseconds(output) / 1000)
+
+
+def throughput_cells(network, quick):
+    sizes = (SIZES[1],) if quick else SIZES
+    found = []
+    for row, what, algorithm in rows((1, 8, 16) if quick else SENDERS):
+        job = measure_job(network, what, sizes, (algorithm,))
+        found += [Cell(row, size_name(size), None, job, throughput(what, algorithm, size)) for size in sizes]
+    return found
