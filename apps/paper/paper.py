@@ -91,7 +91,7 @@ class Result:
         self.papers = {place: paper for place, (paper, _) in found.items()}
         self.values = {place: ours for place, (_, ours) in found.items()}
         self.source = getattr(module, "VALUES", "paper")  # what the first column of numbers has: the paper, or its equation
-        self.claims = [claim for claim in module.CLAIMS if all(place in self.values for place in claim.cells())]
+        self.claims = [claim for claim in module.CLAIMS if claim.is_measured(self.values)]
         self.seconds = time.monotonic() - start
 
     def rows(self):

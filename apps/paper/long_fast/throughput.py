@@ -13,14 +13,22 @@ ALLREDUCE_ORIGINAL = "allreduce, original Rabenseifner"
 TWO_TIER = "allreduce, two-tier"
 
 
+def senders_of(quick):
+    return (1, 8, 16) if quick else SENDERS
+
+
+def sizes_of(quick):
+    return SIZES[1:2] if quick else SIZES
+
+
 def with_senders(row, senders):
     return f"{row}, n={senders}"
 
 
-def rows(senders):
-    """(row, collective, algorithm). Two of one collective follow each other: they share a job."""
-    bcasts = [(with_senders(BCAST, n), "bcast", f"clusters-van-de-geijn:senders={n}") for n in senders]
-    allreduces = [(with_senders(ALLREDUCE, n), "allreduce", f"clusters-rabenseifner:senders={n}") for n in senders]
+def rows(quick):
+    """(row, collective, algorithm)"""
+    bcasts = [(with_senders(BCAST, n), "bcast", f"clusters-van-de-geijn:senders={n}") for n in senders_of(quick)]
+    allreduces = [(with_senders(ALLREDUCE, n), "allreduce", f"clusters-rabenseifner:senders={n}") for n in ((1, 8) if quick else SENDERS)]
     bcasts += [(FARFIRST, "bcast", "clusters-farfirst"), (BCAST_ORIGINAL, "bcast", "van-de-geijn")]
     allreduces += [(TWO_TIER, "allreduce", "clusters-two-tier"), (ALLREDUCE_ORIGINAL, "allreduce", "rabenseifner")]
     return bcasts + allreduces
@@ -30,9 +38,9 @@ def size_name(size):
     return f"{size >> 20} MB"
 
 
-def measure_job(network, what, sizes, algorithms, ranks=RANKS, environment=TCP, has_links=False):
+def measure_job(network, what, sizes, algorithm, ranks=RANKS, environment=TCP, has_links=False):
     sizes = ",".join(map(str, sizes))
-    return Job(ranks, network, "collective_measure", ("--alone", what, sizes, 1, *algorithms), environment, has_links)
+    return Job(ranks, network, "collective_measure", ("--alone", what, sizes, 1, algorithm), environment, has_links)
 
 
 def throughput(what, algorithm, size):
@@ -42,10 +50,10 @@ def throughput(what, algorithm, size):
     return lambda output: size * times / BYTES_PER_MB / (milliseconds(output) / 1000)
 
 
-def throughput_cells(network, quick):
-    sizes = (SIZES[1],) if quick else SIZES
+def throughput_cells(network, quick, has_links=False):
+    sizes = sizes_of(quick)
     found = []
-    for row, what, algorithm in rows((1, 8, 16) if quick else SENDERS):
-        job = measure_job(network, what, sizes, (algorithm,))
+    for row, what, algorithm in rows(quick):
+        job = measure_job(network, what, sizes, algorithm, has_links=has_links)
         found += [Cell(row, size_name(size), None, job, throughput(what, algorithm, size)) for size in sizes]
     return found
