@@ -30,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # The order is that of the papers.
 PAPERS = {
     "cc-mpi": ("cc_mpi", "CC-MPI: a compiled communication capable MPI prototype for Ethernet switched clusters (PPoPP 2003)"),
+    "all-gather": ("all_gather", "Optimizing all-to-all collective communication by exploiting concurrency in modern networks (SC'05)"),
 }
 
 

@@ -91,6 +91,22 @@ class Within:
         return self.lowest <= min(factors) and max(factors) <= self.highest, f"{min(factors):.2f} to {max(factors):.2f} times"
 
 
+@dataclass(frozen=True)
+class AtMost:
+    """That ours is at most a number in each of some cells."""
+
+    text: str
+    places: tuple  # (row, column)...
+    most: float
+
+    def cells(self):
+        return list(self.places)
+
+    def check(self, papers, ours):
+        values = [ours[place] for place in self.places]
+        return max(values) <= self.most, f"{min(values):.3g} to {max(values):.3g}"
+
+
 class Failed(Exception):
     pass
 
