@@ -31,6 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAPERS = {
     "cc-mpi": ("cc_mpi", "CC-MPI: a compiled communication capable MPI prototype for Ethernet switched clusters (PPoPP 2003)"),
     "all-gather": ("all_gather", "Optimizing all-to-all collective communication by exploiting concurrency in modern networks (SC'05)"),
+    "cmpi": ("cmpi", "Runtime compression of MPI messages to improve the performance and scalability of parallel applications (SC'04)"),
 }
 
 

@@ -26,6 +26,8 @@ class Job:
     program: str  # its file name
     arguments: tuple
     environment: tuple = ()  # (name, value)...
+    preload: str = ""  # the file name of a library in front of the MPI library
+    explains: bool = False  # the output has what the ranks explain about their choices, too (CAUSEWAY_EXPLAIN=all)
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,13 @@ class Runner:
         network = f"cpu=0,{job.network}" if job.network else "cpu=0"
         return [self.causeway, "run", "-n", str(job.ranks), "--simulate", network, self.program(job.program), *map(str, job.arguments)]
 
+    def settings(self, job):
+        """The environment variables of a job."""
+        preload = (("LD_PRELOAD", os.path.abspath(self.program(job.preload))),) if job.preload else ()
+        return job.environment + preload + ((("CAUSEWAY_EXPLAIN", "all"),) if job.explains else ())
+
     def command_text(self, job):
-        settings = "".join(f"{name}={shlex.quote(value)} " for name, value in job.environment)
+        settings = "".join(f"{name}={shlex.quote(path_shown(value))} " for name, value in self.settings(job))
         unset = "env " + "".join(f"-u {name} " for name in self.dropped) if self.dropped else ""
         return unset + settings + shlex.join(path_shown(word) for word in self.command(job))
 
@@ -159,7 +166,7 @@ class Runner:
         if code != 0:
             raise Failed(f"{self.command_text(job)}: {'does not end' if code is None else f'exit code {code}'}: {errors.strip()[-500:]}")
         with self.lock:
-            self.outputs[job] = out
+            self.outputs[job] = out + errors if job.explains else out
             self.seconds[job] = time.monotonic() - start
         return out
 
@@ -168,7 +175,7 @@ class Runner:
         with self.lock:
             if self.has_failed:
                 raise Failed("another job has failed")
-            process = subprocess.Popen(self.command(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment))
+            process = subprocess.Popen(self.command(job), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(self.settings(job)))
             self.running.add(process)
         try:
             out, errors = process.communicate(timeout=HANG_S)

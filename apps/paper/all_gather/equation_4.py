@@ -1,5 +1,5 @@
 """Equation 4: what concurrent exchange saves."""
-from all_gather.exchange import NEW, PAIRWISE, all_gather, new_time, pairwise_time, parameters_both
+from all_gather.exchange import NEW, PAIRWISE, SIZES, all_gather, new_time, pairwise_time, parameters_both
 from all_gather.network import ITS_NAME
 from runner import Cell, Model, Within, collective
 
@@ -21,6 +21,6 @@ def cells(quick):
     found = []
     for ranks in RANKS[: 2 if quick else None]:
         model = Model((parameters_both(),), lambda output, ranks=ranks: pairwise_time(output, ranks, SIZE) - new_time(output, ranks, SIZE))
-        job = all_gather(ranks, (SIZE,), (PAIRWISE, NEW))
+        job = all_gather(ranks, SIZES, (PAIRWISE, NEW))
         found.append(Cell(f"{ranks} processes", f"{SIZE} B", model, job, lambda output: collective(PAIRWISE, SIZE)(output) - collective(NEW, SIZE)(output)))
     return found

@@ -11,8 +11,13 @@ PAIRWISE, NEW, SPLIT = "recursive-doubling", "concurrent:concurrency=2", "concur
 PARAMETER_SIZES = [256 << power for power in range(12)]
 
 
+def falling(sizes):
+    """Long messages first: they open the windows of the senders, which begin small."""
+    return ",".join(map(str, sorted(sizes, reverse=True)))
+
+
 def all_gather(ranks, sizes, algorithms, network=INFINIBAND):
-    return Job(ranks, network, "collective_measure", ("--alone", "allgather", ",".join(map(str, sizes)), 1, *algorithms), CREDITS)
+    return Job(ranks, network, "collective_measure", ("--alone", "allgather", falling(sizes), 1, *algorithms), CREDITS)
 
 
 def steps(ranks):
@@ -26,7 +31,7 @@ def parameters_both(network=INFINIBAND):
 
 def parameters_one(network=INFINIBAND):
     """The job that measures t(m)."""
-    return Job(2, network, "collective_measure", ("--alone", "bcast", ",".join(map(str, PARAMETER_SIZES)), 1, "binomial"), CREDITS)
+    return Job(2, network, "collective_measure", ("--alone", "bcast", falling(PARAMETER_SIZES), 1, "binomial"), CREDITS)
 
 
 def time_both(output, size):
@@ -63,3 +68,8 @@ def new_method(size):
 
 def ranks_of(quick):
     return (8,) if quick else (8, 32)
+
+
+def places(ranks):
+    """The cells of an equation."""
+    return tuple((f"{ranks} processes", f"{size} B") for size in SIZES)
