@@ -2,7 +2,7 @@
  * what it has found as the text of a file of measured parameters (collectives/choose/measured.h) to its standard
  * output, behind a line "noise NUMBER".
  *
- *   plogp_measure PATH BUDGET_MS measure|verify|concurrency SIZES
+ *   plogp_measure PATH BUDGET_MS measure|verify SIZES
  *
  * All functions are called by all ranks together. */
 #pragma once
@@ -39,9 +39,6 @@ _Noreturn void plogp_fail(const char *what);
 
 /* pLogP parameters, copies, reductions, concurrency, overhead, contention. */
 void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns);
-
-/* What several puts at once take, of each size. */
-void plogp_measure_concurrency(struct plogp_measure *measure, uint64_t budget_ns);
 
 /* All collectives, sizes and algorithms. */
 void plogp_measure_tests(struct plogp_measure *measure);
