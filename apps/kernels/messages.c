@@ -1,7 +1,7 @@
-/* Messages: records what a program sends, for `causeway bench codec`: loaded in front of the MPI library (LD_PRELOAD),
- * it writes the doubles of each message of the first rank, of 1 KiB and more, one behind the other, to the file that
- * CAUSEWAY_MESSAGES names, until that has 16 MiB. Messages by MPI_Send, MPI_Isend, MPI_Sendrecv and started
- * MPI_Send_init; for programs of one thread. With CAUSEWAY_MESSAGES_COUNT=1, rank 0 prints in MPI_Finalize
+/* Messages: records what a program sends, for `causeway bench codec`. It is loaded in front of the MPI library (LD_PRELOAD).
+ * The first rank writes the doubles of its messages of 1 KiB and more to the file that CAUSEWAY_MESSAGES names, one
+ * message behind the other, up to 16 MiB. Messages are those by MPI_Send, MPI_Isend, MPI_Sendrecv and started
+ * MPI_Send_init, in programs of one thread. With CAUSEWAY_MESSAGES_COUNT=1, rank 0 prints in MPI_Finalize
  *
  *   messages: COUNT of BYTES on average, to PEERS per rank
  *
@@ -18,7 +18,7 @@ enum { BYTES_LEAST = 1024, BYTES_MAX = 16 << 20, PERSISTENT_MAX = 256, RANKS_MAX
 static FILE *file;
 static size_t recorded_bytes;
 
-/* Requests of MPI_Send_init; those that have been freed have no message. */
+/* Requests of MPI_Send_init. MPI_REQUEST_NULL: freed. */
 static struct {
     MPI_Request request;
     const void *data;
@@ -27,7 +27,7 @@ static struct {
 } persistent[PERSISTENT_MAX];
 static int persistent_count;
 
-/* What this rank has sent. */
+/* Sent by this rank. */
 static struct {
     double messages;
     double bytes;

@@ -36,6 +36,7 @@ PAPERS = {
 
 
 KINDS = ("table", "figure", "equation")
+NAME_WIDTH = 22
 
 
 def tables_find():
@@ -145,9 +146,9 @@ def list_print(tables):
     results = results_read()
     for name, module in tables.items():
         last = results.get(name) or results.get(name + " --quick")
-        print(f"{name:<20} {module.TITLE}")
-        print(f"{'':<20} claim: {module.CLAIM}")
-        print(f"{'':<20} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<20} not run yet")
+        print(f"{name:<{NAME_WIDTH}} {module.TITLE}")
+        print(f"{'':<{NAME_WIDTH}} claim: {module.CLAIM}")
+        print(f"{'':<{NAME_WIDTH}} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<{NAME_WIDTH}} not run yet")
     for paper, (folder, _) in PAPERS.items():
         for name, reason in importlib.import_module(f"{folder}.network").NOT_REBUILT.items():
             print(f"{paper} {name}: not rebuilt: {reason}")

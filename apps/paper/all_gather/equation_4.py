@@ -10,7 +10,7 @@ UNIT = "ms"
 VALUES = "model"
 DIFFERENCE = (
     "The last step's bytes do not vanish: they come in the steps before, as second messages. What is saved is latency, and not the time of "
-    "the link. So the share of the closed form that is really saved falls with the number of processes, and 4,096 bytes save nothing from 32 processes on (Figure 7)."
+    "the link. So the share of the closed form that is really saved falls with the number of processes, and 4,096 bytes save nothing on 32 processes (ours of Equations 2 and 3)."
 )
 SIZE = 512
 RANKS = (4, 8, 16, 32)
