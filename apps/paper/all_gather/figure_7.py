@@ -8,7 +8,7 @@ CLAIM = "it is faster for all sizes and numbers of processes, by 7 to 58 %, and 
 SOURCE = f"{ITS_NAME}, Figure 7 and section 4.2"
 UNIT = "%"
 DIFFERENCE = (
-    "Short messages are faster, since fewer latencies follow each other. Long ones are not: all algorithms bring the same bytes over the link of each process, and a single message fills it here "
+    "Short messages are faster, since fewer latencies follow each other. Long ones are not: all algorithms bring the same bytes over the link of each process, and a single message fills it "
     "(Figure 5: two puts of 256 KB take 1.9 times as long as one). The last step of 32 KB on 128 processes has messages of 2 MB. The paper's gain for these must come from elsewhere, such as the handshakes and copies of its MPI_Allgather, which take no time here."
 )
 COLUMN = "of pairwise exchange"

@@ -1,9 +1,10 @@
 """What Figures 6 to 8 share: the time of the new method as a percentage of another algorithm's.
 
-The new method is concurrent exchange with index 2, or with message splitting where that is faster. 128 processes have some
-of the sizes only: the simulation of all of them takes minutes.
+The new method is concurrent exchange with index 2, or with message splitting where that is faster. 128 processes have short
+sizes only, and on InfiniBand the one whose number the paper prints: the simulation of all of them takes minutes.
 """
 from all_gather.exchange import NEW, PAIRWISE, SPLIT, all_gather, new_method
+from all_gather.network import INFINIBAND
 from runner import Cell, collective
 
 SIZES = (512, 1024, 2048, 4096, 8192, 32768)
@@ -13,17 +14,24 @@ QUICK_RANKS, QUICK_SIZES = (4, 8, 16), SIZES[:5]
 COLLECTED = "gather-bcast"  # of Elan-4's MPI_Allgather
 
 
-def sizes_of(ranks, quick):
+def sizes_of(ranks, quick, network):
     if quick:
         return QUICK_SIZES
-    return (*SIZES[:2], SIZES[3], LARGEST) if ranks == 128 else SIZES
+    if ranks == RANKS[-1]:
+        return (*SIZES[:2], SIZES[3]) + ((LARGEST,) if network == INFINIBAND else ())
+    return SIZES
+
+
+def is_alone(ranks, size):
+    """Whether it has a job of its own, without the algorithm for short messages."""
+    return ranks == RANKS[-1] and size == LARGEST
 
 
 def sizes_job(network, ranks, size, quick):
     """Short sizes of one number of processes share a job."""
-    if ranks == 128 and size == LARGEST:
+    if is_alone(ranks, size):
         return all_gather(ranks, (LARGEST,), (PAIRWISE, SPLIT), network)
-    sizes = [each for each in sizes_of(ranks, quick) if each != LARGEST or ranks != 128]
+    sizes = [each for each in sizes_of(ranks, quick, network) if not is_alone(ranks, each)]
     return all_gather(ranks, sizes, (PAIRWISE, NEW, SPLIT), network)
 
 
@@ -38,9 +46,8 @@ def split_percentage(size):
 def pairwise_cells(network, column, papers, quick):
     found = []
     for ranks in QUICK_RANKS if quick else RANKS:
-        for size in sizes_of(ranks, quick):
-            is_alone = ranks == 128 and size == LARGEST
-            read = split_percentage(size) if is_alone else new_percentage(size, PAIRWISE)
+        for size in sizes_of(ranks, quick, network):
+            read = split_percentage(size) if is_alone(ranks, size) else new_percentage(size, PAIRWISE)
             found.append(Cell(f"{size} B, {ranks} processes", column, papers.get((size, ranks)), sizes_job(network, ranks, size, quick), read))
     return found
 
@@ -49,8 +56,9 @@ def collected_cells(network, column, quick):
     """Against gather and broadcast, for up to 32 processes: more take minutes."""
     found = []
     for ranks in QUICK_RANKS if quick else RANKS[:4]:
-        job = all_gather(ranks, sizes_of(ranks, quick), (COLLECTED,), network)
-        for size in sizes_of(ranks, quick):
+        sizes = sizes_of(ranks, quick, network)
+        job = all_gather(ranks, sizes, (COLLECTED,), network)
+        for size in sizes:
             jobs = (sizes_job(network, ranks, size, quick), job)
             found.append(Cell(f"{size} B, {ranks} processes", column, None, jobs, collected_percentage(size)))
     return found
