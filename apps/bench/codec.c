@@ -19,12 +19,10 @@ struct options {
     uint64_t bytes;
     uint64_t chunk_bytes;
     uint64_t rounds;
-    uint64_t message_bytes;
     const char *field;
     const char *element;
     const char *plot;
     bool chunks;
-    bool table1;
     bool json;
 };
 
@@ -228,8 +226,7 @@ static const char usage[] =
 int bench_codec(int argc, char **argv)
 {
     static struct codec_fields fields;
-    struct options given = {
-        .bytes = 1 << 20, .chunk_bytes = 1400, .rounds = 5, .message_bytes = 64 << 10, .element = "double"};
+    struct options given = {.bytes = 1 << 20, .chunk_bytes = 1400, .rounds = 5, .element = "double"};
     const struct app_option options[] = {
         OPTION_BYTES("bytes", "of each field (1M)", &given.bytes, 4096, FIELD_BYTES_MAX),
         OPTION_TEXT("field", "NAME", "only this one, or all (all; with files: none)", &given.field),
@@ -237,12 +234,6 @@ int bench_codec(int argc, char **argv)
         OPTION_BYTES("chunk", "what a packet has room for (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
         OPTION_COUNT("rounds", "codecs in turn; medians are told (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_FLAG("chunks", "also rates by the size of chunks: what it costs that they stand alone", &given.chunks),
-        OPTION_FLAG(
-            "table1",
-            "instead of all this: the cycles that are left for a byte (Table 1 of the paper), those that codecs "
-            "take here, and latencies by its equations",
-            &given.table1),
-        OPTION_BYTES("size", "of the message whose latency --table1 tells (64K)", &given.message_bytes, 64, 1ull << 40),
         OPTION_TEXT("plot", "FILE", "a picture of it, .svg or .png: rates, and links for which codecs pay",
                     &given.plot),
         OPTION_JSON(" a line", &given.json),
@@ -253,15 +244,8 @@ int bench_codec(int argc, char **argv)
     if (first < 0) {
         return code;
     }
-    if (given.table1 && (first < argc || given.plot != NULL || given.chunks)) {
-        app_error("--table1 takes no files, and has no picture", first < argc ? argv[first] : NULL, "leave them out");
-        return APP_EXIT_USAGE;
-    }
     if (given.plot != NULL && gnuplot_check(given.plot) != APP_EXIT_SUCCESS) {
         return APP_EXIT_USAGE;
-    }
-    if (given.table1) {
-        return codec_table1((uint32_t)given.chunk_bytes, given.rounds, given.bytes, given.message_bytes, given.json);
     }
     code = fields_gather(&fields, &given, argc - first, argv + first);
     code = code == APP_EXIT_SUCCESS ? fields_run(&fields, &given) : code;

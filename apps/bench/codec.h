@@ -75,9 +75,6 @@ double codec_break_even_bps(const struct codec_figures *figures);
 /* "310 Mb/s", "2.50 Gb/s". */
 void codec_rate_text(double rate_bps, char *text, size_t size);
 
-/* Table 1 and equations (1) to (3) of the paper for this processor. One of enum app_exit. */
-int codec_table1(uint32_t chunk_bytes, uint64_t rounds, uint64_t field_bytes, uint64_t message_bytes, bool json);
-
 /* A picture of figures[field][method]. One of enum app_exit, after reporting. */
 int codec_plot(const char *path, const struct codec_fields *fields,
                const struct codec_figures (*figures)[CODEC_METHODS]);

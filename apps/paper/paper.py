@@ -31,11 +31,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAPERS = {
     "cc-mpi": ("cc_mpi", "CC-MPI: a compiled communication capable MPI prototype for Ethernet switched clusters (PPoPP 2003)"),
     "plogp-models": ("plogp_models", "Performance characterisation of intra-cluster collective communications (2004)"),
+    "all-gather": ("all_gather", "Optimizing all-to-all collective communication by exploiting concurrency in modern networks (SC'05)"),
+    "cmpi": ("cmpi", "Runtime compression of MPI messages to improve the performance and scalability of parallel applications (SC'04)"),
     "long-fast": ("long_fast", "Efficient MPI collective operations for clusters in long-and-fast networks (Cluster 2006)"),
 }
 
 
 KINDS = ("table", "figure", "equation")
+NAME_WIDTH = 24
 
 
 def tables_find():
@@ -145,9 +148,9 @@ def list_print(tables):
     results = results_read()
     for name, module in tables.items():
         last = results.get(name) or results.get(name + " --quick")
-        print(f"{name:<24} {module.TITLE}")
-        print(f"{'':<24} claim: {module.CLAIM}")
-        print(f"{'':<24} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<24} not run yet")
+        print(f"{name:<{NAME_WIDTH}} {module.TITLE}")
+        print(f"{'':<{NAME_WIDTH}} claim: {module.CLAIM}")
+        print(f"{'':<{NAME_WIDTH}} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<{NAME_WIDTH}} not run yet")
     for paper, (folder, _) in PAPERS.items():
         for name, reason in importlib.import_module(f"{folder}.network").NOT_REBUILT.items():
             print(f"{paper} {name}: not rebuilt: {reason}")

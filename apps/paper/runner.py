@@ -29,6 +29,8 @@ class Job:
     arguments: tuple
     environment: tuple = ()  # (name, value)...
     has_links: bool = False  # its output ends with the statistics of all links (stats=, docs/simulation.md)
+    preload: str = ""  # the file name of a library in front of the MPI library
+    explains: bool = False  # the output has what the ranks explain about their choices, too (CAUSEWAY_EXPLAIN=all)
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,22 @@ class Within:
         return self.lowest <= min(factors) and max(factors) <= self.highest, f"{min(factors):.2f} to {max(factors):.2f} times"
 
 
+@dataclass(frozen=True)
+class AtMost:
+    """That ours is at most a number in each of some cells."""
+
+    text: str
+    places: tuple  # (row, column)...
+    most: float
+
+    def is_measured(self, values):
+        return any(place in values for place in self.places)
+
+    def check(self, papers, ours, source):
+        values = [ours[place] for place in self.places if place in ours]
+        return max(values) <= self.most, f"{min(values):.3g} to {max(values):.3g}"
+
+
 class Failed(Exception):
     pass
 
@@ -156,8 +174,13 @@ class Runner:
         network += f",stats={links},stats-interval={LINKS_INTERVAL}" if job.has_links else ""
         return [self.causeway, "run", "-n", str(job.ranks), "--simulate", network, self.program(job.program), *map(str, job.arguments)]
 
+    def settings(self, job):
+        """The environment variables of a job."""
+        preload = (("LD_PRELOAD", os.path.abspath(self.program(job.preload))),) if job.preload else ()
+        return job.environment + preload + ((("CAUSEWAY_EXPLAIN", "all"),) if job.explains else ())
+
     def command_text(self, job):
-        settings = "".join(f"{name}={shlex.quote(value)} " for name, value in job.environment)
+        settings = "".join(f"{name}={shlex.quote(path_shown(value))} " for name, value in self.settings(job))
         unset = "env " + "".join(f"-u {name} " for name in self.dropped) if self.dropped else ""
         return unset + settings + shlex.join(path_shown(network_shown(word)) for word in self.command(job))
 
@@ -176,7 +199,7 @@ class Runner:
         if code != 0:
             raise Failed(f"{self.command_text(job)}: {'does not end' if code is None else f'exit code {code}'}: {errors.strip()[-500:]}")
         with self.lock:
-            self.outputs[job] = out
+            self.outputs[job] = out + errors if job.explains else out
             self.seconds[job] = time.monotonic() - start
         return out
 
@@ -185,7 +208,7 @@ class Runner:
         with self.lock:
             if self.has_failed:
                 raise Failed("another job has failed")
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(job.environment))
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment | dict(self.settings(job)))
             self.running.add(process)
         try:
             out, errors = process.communicate(timeout=HANG_S)

@@ -10,8 +10,7 @@
 
 enum { ARGUMENTS = 20, GRACE_S = 120 };
 
-static const char *const mode_names[] = {
-    [PLOGP_MEASURE] = "measure", [PLOGP_VERIFY] = "verify", [PLOGP_CONCURRENCY] = "concurrency"};
+static const char *const mode_names[] = {[PLOGP_MEASURE] = "measure", [PLOGP_VERIFY] = "verify"};
 
 int plogp_job_run(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks, enum plogp_mode mode,
                   const char *known, struct cw_measured **result, double *noise)

@@ -126,15 +126,11 @@ int main(int argc, char **argv)
     if (measure.rank == 0) {
         known_read(&measure);
     }
-    if (strcmp(argv[3], "concurrency") == 0) {
-        plogp_measure_concurrency(&measure, budget_ns);
-    } else {
-        if (!measure.is_verification) {
-            plogp_measure_network(&measure, budget_ns / 5);
-        }
-        if (strcmp(argv[3], "parameters") != 0) {
-            plogp_measure_tests(&measure);
-        }
+    if (!measure.is_verification) {
+        plogp_measure_network(&measure, budget_ns / 5);
+    }
+    if (strcmp(argv[3], "parameters") != 0) {
+        plogp_measure_tests(&measure);
     }
     if (measure.rank == 0) {
         result_print(&measure);

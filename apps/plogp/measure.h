@@ -2,7 +2,7 @@
  * what it has found as the text of a file of measured parameters (collectives/choose/measured.h) to its standard
  * output, behind a line "noise NUMBER".
  *
- *   plogp_measure PATH BUDGET_MS measure|verify|concurrency|parameters SIZES
+ *   plogp_measure PATH BUDGET_MS measure|verify|parameters SIZES
  *
  * `parameters` measures no algorithms. It serves simulated networks: causeway run -n 2 --simulate cpu=0
  * libexec/causeway/plogp_measure wire 500 parameters 8
@@ -48,9 +48,6 @@ _Noreturn void plogp_fail(const char *what);
 
 /* pLogP parameters, copies, reductions, concurrency, overhead, contention. */
 void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns);
-
-/* What several puts at once take, of each size. */
-void plogp_measure_concurrency(struct plogp_measure *measure, uint64_t budget_ns);
 
 /* All collectives, sizes and algorithms. */
 void plogp_measure_tests(struct plogp_measure *measure);

@@ -307,26 +307,3 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns)
         plogp_fail("no memory");
     }
 }
-
-void plogp_measure_concurrency(struct plogp_measure *measure, uint64_t budget_ns)
-{
-    static struct cw_measured_network row;
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < measure->size_count; i++) {
-        largest = measure->sizes[i] > largest ? measure->sizes[i] : largest;
-    }
-    uint8_t *data = calloc(PUTS_MAX + 1, largest);
-    if (data == NULL) {
-        plogp_fail("no memory for so many puts of this size");
-    }
-    row.path = measure->path;
-    row.ranks = (uint32_t)measure->size;
-    (void)cw_measured_network(NULL, row.path, row.ranks, &row.network); /* of no matter here */
-    /* three kinds of rings, for two and for four puts */
-    concurrency_measure(measure, data, measure->sizes, measure->size_count, budget_ns / 6 / measure->size_count, &row);
-    row.network.ports = plogp_ports(row.concurrent, row.concurrent_count);
-    if (measure->rank == 0 && cw_measured_add_network(measure->result, &row) != CW_OK) {
-        plogp_fail("no memory");
-    }
-    free(data);
-}

@@ -19,8 +19,7 @@ static const char usage[] =
     "       causeway plogp --hosts LIST [--path wire|rdma] [--launcher COMMAND] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
     "[--json]\n"
-    "       causeway plogp --concurrency [-n RANKS] [--path ... | --hosts LIST] [--time TIME] [--sizes LIST] [--plot "
-    "FILE.svg] [--json]\n\n"
+    "\n"
     "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
     "how\n"
     "long each algorithm of each collective takes, and writes a small file that MPI chooses its algorithms by. Of a "
@@ -32,15 +31,12 @@ static const char usage[] =
     "on "
     "average,\n"
     "and nowhere more than half as long again, is the claim. The exit code does not depend on it.\n"
-    "--concurrency only shows how much at once the network bears: what one put takes, two and four to different ranks, "
-    "and\n"
-    "the first of these. Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_NET and "
+    "Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_NET and "
     "CAUSEWAY_RDMA "
     "say.";
 
 static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384, 32768, 131072, 262144, 1048576},
                                              .count = 9};
-static const struct app_list concurrent_sizes = {.values = {8, 1024, 4096, 16384, 65536, 262144, 1048576}, .count = 7};
 static const struct app_list verified_sizes = {/* half of them were not tested */
                                                .values = {8, 128, 1024, 8192, 65536, 262144, 1048576},
                                                .count = 7};
@@ -131,10 +127,7 @@ static void ranks_up_to(struct plogp_options *options, uint32_t most)
 static void sizes_finish(struct plogp_options *options, const struct app_list *asked)
 {
     static char plain[APP_LIST_MAX * 24];
-    const struct app_list *sizes = asked->count > 0       ? asked
-                                   : options->verify      ? &verified_sizes
-                                   : options->concurrency ? &concurrent_sizes
-                                                          : &tested_sizes;
+    const struct app_list *sizes = asked->count > 0 ? asked : options->verify ? &verified_sizes : &tested_sizes;
     for (size_t i = 0, used = 0; i < sizes->count; i++) {
         used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes->values[i]);
     }
@@ -169,12 +162,6 @@ static bool hosts_suffice(const struct plogp_options *options)
             return false;
         }
     }
-    for (uint32_t i = 0; options->concurrency && i < options->rank_count; i++) {
-        if (options->ranks[i] < PLOGP_CONCURRENCY_RANKS_MIN) {
-            app_error("too few ranks", "--concurrency", "two puts at once want three ranks at least");
-            return false;
-        }
-    }
     return true;
 }
 
@@ -199,9 +186,7 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
     for (size_t i = 0; i < ranks->count; i++) {
         ranks_add(options, ranks->values[i]);
     }
-    if (ranks->count == 0 && options->concurrency) {
-        ranks_add(options, most);
-    } else if (ranks->count == 0) {
+    if (ranks->count == 0) {
         ranks_up_to(options, (uint32_t)most);
     }
     sizes_finish(options, sizes);
@@ -214,7 +199,7 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
         return false;
     }
     cw_settings_plogp(&options->place);
-    if (options->file == NULL && !options->concurrency && options->place.path[0] == '\0') {
+    if (options->file == NULL && options->place.path[0] == '\0') {
         app_error("there is no place for the file", "HOME is not set", "name one: -o FILE");
         return false;
     }
@@ -370,11 +355,8 @@ int plogp_main(int argc, char **argv)
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
         OPTION_TEXT("hosts", "LIST", "measures between these hosts, each with one rank", &options.hosts),
         OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
-        OPTION_FLAG("concurrency", "what several puts at once take; nothing is written", &options.concurrency),
         OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),
-        OPTION_TEXT("plot", "FILE",
-                    "--verify: predicted against measured; --concurrency: its table; as .svg or .png, by gnuplot",
-                    &options.plot),
+        OPTION_TEXT("plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", &options.plot),
         OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
         OPTION_JSON(" a line", &options.report.json),
         {0},
@@ -387,12 +369,8 @@ int plogp_main(int argc, char **argv)
     if (!options_finish(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
-    if (options.plot != NULL && !options.verify && !options.concurrency) {
-        app_error("--plot is for --verify and --concurrency", options.plot, "it draws what they measure");
-        return APP_EXIT_USAGE;
-    }
-    if (options.verify && options.concurrency) {
-        app_error("one at a time", "--verify --concurrency", NULL);
+    if (options.plot != NULL && !options.verify) {
+        app_error("--plot is for --verify", options.plot, "it draws what that measures");
         return APP_EXIT_USAGE;
     }
     if (options.launcher != NULL && options.hosts == NULL) {
@@ -403,7 +381,5 @@ int plogp_main(int argc, char **argv)
         return APP_EXIT_USAGE; /* before measuring, which takes a while */
     }
     app_progress_begin("plogp", options.report.json);
-    return options.verify        ? plogp_verify(&options)
-           : options.concurrency ? plogp_concurrency(&options)
-                                 : measure_all(&options);
+    return options.verify ? plogp_verify(&options) : measure_all(&options);
 }

@@ -9,11 +9,10 @@
 enum {
     PLOGP_RANKS_MAX = 16,     /* numbers of ranks to measure */
     PLOGP_JOB_RANKS_MAX = 63, /* of one job: what emulated hosts have ports for */
-    PLOGP_CONCURRENCY_RANKS_MIN = 3,
 };
 
 /* What plogp_measure is to do. */
-enum plogp_mode { PLOGP_MEASURE, PLOGP_VERIFY, PLOGP_CONCURRENCY };
+enum plogp_mode { PLOGP_MEASURE, PLOGP_VERIFY };
 
 struct plogp_options {
     const char *path;     /* "shared", "memif", "all" */
@@ -26,7 +25,6 @@ struct plogp_options {
     uint32_t rank_count;
     uint64_t time_ns;
     bool verify;
-    bool concurrency;
     bool noisy; /* what is noise is written, too */
     struct app_report report;
     struct cw_settings_place place;
@@ -49,9 +47,6 @@ bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_p
 
 /* Reads a file of measured parameters; an exit code, the reason told. */
 int plogp_file_read(const char *path, struct cw_measured **measured);
-
-/* Measures what several puts at once take, and draws it if that is asked for. An exit code. */
-int plogp_concurrency(const struct plogp_options *options);
 
 /* Measures all algorithms and compares what would have been chosen with the best. An exit code. */
 int plogp_verify(const struct plogp_options *options);

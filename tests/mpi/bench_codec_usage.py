@@ -48,13 +48,6 @@ with tempfile.TemporaryDirectory() as folder:
     expect(means["bench"] == "codec-means" and means["fields"] == 6, f"means over the fields of doubles: {means}")
     expect(abs(means["lorenzo_to_dfcm"] * means["dfcm"] / means["lorenzo"] - 1) < 1e-4, f"means agree: {means}")
 
-    table = lines("--table1", *QUICK, "--size", "1M")
-    paper = [[row[f"cycles_{rate}"] for rate in ("1_2", "1_5", "2_0", "4_0")] for row in table if row["bench"] == "codec-table1"][:2]
-    expect(paper[0] == [4, 8, 12, 18] and all(abs(a - b) < 1e-4 for a, b in zip(*paper)), f"the paper's row, and its formula: {paper}")
-    for row in table:
-        if row["bench"] == "codec-latency":
-            expect(row["gains"] == (row["packed_ns"] < row["plain_ns"]) and abs(row["plain_ns"] - row["packed_ns"] - row["saved_ns"]) < 1e-4 * row["packed_ns"], f"(3) is (1) - (2): {row}")
-
     text = run(*QUICK).stdout
     expect("pays below" in text and "geometric means" in text, f"a table for people: {text}")
     if shutil.which("gnuplot"):
@@ -86,7 +79,6 @@ with tempfile.TemporaryDirectory() as folder:
     refused(["--element", "quad"], "int8")
     refused(["--chunk", "10"], "--chunk")
     refused(["--chunk", "1M"], "--chunk")
-    refused(["--table1", numbers], "--table1")
     refused(["--plot", os.path.join(folder, "x.gif")], "x.gif")
 
 sys.exit(exit_code())

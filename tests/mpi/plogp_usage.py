@@ -79,14 +79,6 @@ with tempfile.TemporaryDirectory() as folder:
         process.kill()
         process.wait()
 
-    # several puts at once: a row for each size and number of puts, then the index; nothing is written
-    result = run(["plogp", "--concurrency", "-n", "5", "--path", "shared", "--sizes", "8,65536", "--time", "1s", "--json", "-o", noise + "2"])
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    expect([(line["size_bytes"], line["puts"]) for line in lines[:-1]] == [(8, 2), (65536, 2), (8, 4), (65536, 4)], f"{result.stdout}{result.stderr}")
-    expect(all(line["one_ns"] > 0 and line["all_ns"] > 0 and line["first_ns"] > 0 for line in lines[:-1]) and lines[-1]["concurrency_index"] in (1, 2, 4),
-           f"times and an index: {lines}")
-    expect(not os.path.exists(noise + "2"), "nothing is written")
-
     # ranks with different files, and words: rank 0's count
     odd = os.path.join(folder, "odd.json")
     with open(odd, "w", encoding="utf-8") as file:
@@ -138,8 +130,8 @@ with tempfile.TemporaryDirectory() as folder:
         expect(result.returncode != 0, f"named, it ends the job: {damage}")
 
     for arguments in (["--ranks", "1"], ["--ranks", "x"], ["--path", "carrier-pigeon"], ["--sizes", "64,8"], ["--plot", "x.svg"], ["-n", "64"],
-                      ["--concurrency", "-n", "2"], ["--concurrency", "--verify"], ["--hosts", "a"], ["--hosts", "a:2,b"], ["--hosts", "a,b,a"], ["--hosts", "a,"], ["--hosts", "a,b", "--path", "shared"], ["--hosts", "a,b", "-n", "3"],
-                      ["--launcher", "ssh"], ["--concurrency", "--plot", "x.pdf"]):
+                      ["--hosts", "a"], ["--hosts", "a:2,b"], ["--hosts", "a,b,a"], ["--hosts", "a,"], ["--hosts", "a,b", "--path", "shared"], ["--hosts", "a,b", "-n", "3"],
+                      ["--launcher", "ssh"], ["--verify", "--plot", "x.pdf"]):
         result = run(["plogp", "-o", measured] + arguments)
         expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"{arguments} is wrong usage: {result.stderr}")
 
