@@ -79,7 +79,7 @@ enum {
 #define CW_ACK_DELAY_NS               10000ull  /* an acknowledgement waits this long for company or for data */
 #define CW_ACK_STREAM_NS              100000ull /* in a stream of full packets on a slow line */
 #define CW_ACK_CARRIER_NS             4000ull /* on a line where a frame takes so long, one waits for data the other way */
-#define CW_ACK_CARRIER_MAX_NS         1000000ull /* and no longer than this */
+#define CW_ACK_CARRIER_MAX_NS         2000000ull /* and no longer than this */
 #define CW_ACK_MESSAGE_NS             400000ull  /* of messages, where each packet wakes somebody */
 #define CW_CREDIT_FAR_NS              500000ull  /* the least round trip of a path that is long to message credit */
 #define CW_BUSY_MAX_NS                50000u /* a longer turn is no batch of packets but a loop that was descheduled */
@@ -101,6 +101,8 @@ enum {
 #define CW_ARRIVAL_SLACK_NS           1000000ull     /* of a NIC's clock against ours: more is a lie */
 #define CW_DEPARTURE_AHEAD_NS         50000ull       /* so long before its time a frame may wait in a NIC */
 #define CW_ROUND_TRIP_MIN_WINDOW_NS   10000000000ull /* the smallest round trip is forgotten after this */
+#define CW_LINE_SLOW_BPS              3000000000ull  /* up to this rate a port's frames are let out one by one */
+#define CW_LINE_AHEAD_NS              200000ull      /* and so much of them may wait in the NIC */
 #define CW_CATCH_UP_MAX_NS            1000000ull     /* of a shaper: queues far away cannot take a greater burst */
 #define CW_BACK_MIN_WINDOW_NS         1000000000ull  /* and the shortest way back after this: clocks drift apart */
 #define CW_BACK_QUEUE_MAX_NS \

@@ -1,9 +1,12 @@
 /* What knowing the counts beforehand is worth: MPI_Alltoallv by pairs, and the three levels of compiled communication
  * (mpi/COMPILED.md), side by side; the shape of Tables 2 and 3 of CC-MPI.
  *
- * usage: levels_measure [--json] [--rounds N] [--algorithm NAME] [--random]
+ * usage: levels_measure [--json] [--rounds N] [--algorithm NAME] [--random | --patterns N]
  *   --algorithm   as in CAUSEWAY_ALGORITHM behind `alltoallv=`; default: all-to-all-based
- *   --random      two thirds of the messages 64 KiB, some 16 KiB, a quarter 100 bytes, instead of messages of one size from 2 to 64 KiB
+ *   --random      two thirds of the messages 64 KiB, some 16 KiB, a quarter 100 bytes, instead of messages of one size
+ *                 from 2 to 64 KiB
+ *   --patterns    N such patterns at level 3, next to the bound: the bytes of the busiest rank, times what a byte of a
+ *                 long message takes while two ranks exchange such messages
  *
  * Each round times a batch of every contender, of which the slowest rank counts, in an order that shifts from round to
  * round; medians are told. */
@@ -15,11 +18,12 @@
 
 #include "dataplane/statistics.h"
 
-enum { CONTENDERS = 4, BATCH = 4, SIZES = 6, RANDOM = 0, ROUNDS_MAX = 10001 };
+enum { CONTENDERS = 4, BATCH = 4, SIZES = 6, RANDOM = 0, ROUNDS_MAX = 10001, LONG_BYTES = 4 << 20 };
+#define RATIO_WANTED 1.05
 
 static const char *const names[CONTENDERS] = {"pairs", "level 1", "level 2", "level 3"};
 
-static int rank, ranks, rounds = 41, is_json, is_random;
+static int rank, ranks, rounds = 41, is_json, is_random, patterns, pattern;
 static MPI_Info info;
 static MPI_Comm by_pairs;
 
@@ -30,7 +34,9 @@ static MPIX_Alltoallv_phases kept;
 
 static int bytes_of(int size, int from, int to)
 {
-    unsigned drawn = ((unsigned)from * 2654435761u ^ (unsigned)to * 2246822519u) * 3266489917u >> 8;
+    unsigned drawn =
+        ((unsigned)from * 2654435761u ^ (unsigned)to * 2246822519u ^ (unsigned)pattern * 668265263u) * 3266489917u;
+    drawn = (drawn ^ drawn >> 15) * 2246822519u >> 8;
     return size != RANDOM ? size : drawn % 240 < 160 ? 65536 : drawn % 240 < 180 ? 16384 : 100;
 }
 
@@ -81,16 +87,16 @@ static void contender_run(int contender)
 }
 
 /* A batch, in microseconds a call; exits if anything has not come. */
-static double batch_time(int contender)
+static double batch_time(int contender, int calls)
 {
     double took, slowest;
     memset(in, 0, (size_t)receive_places[ranks - 1] + (size_t)expected[ranks - 1]);
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; i < calls; i++) {
         contender_run(contender);
     }
-    took = (MPI_Wtime() - start) * 1e6 / BATCH;
+    took = (MPI_Wtime() - start) * 1e6 / calls;
     MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (int from = 0; from < ranks; from++) {
         if (expected[from] > 0 && in[receive_places[from] + expected[from] - 1] != from + 1) {
@@ -108,7 +114,7 @@ static void size_measure(int size, int is_first)
     for (int round = -1; round < rounds; round++) { /* the first one makes what later ones find */
         for (int i = 0; i < CONTENDERS; i++) {
             int contender = (i + round + 1) % CONTENDERS;
-            double took = batch_time(contender);
+            double took = batch_time(contender, BATCH);
             times[contender][round < 0 ? 0 : round] = took;
         }
     }
@@ -129,9 +135,76 @@ static void size_measure(int size, int is_first)
     fflush(stdout);
 }
 
+/* ---- patterns ---- */
+
+/* Microseconds that `bytes` take between this rank and its neighbour, in both directions; the slowest pair's. */
+static double exchange_time(int bytes, char *to, char *from)
+{
+    double took = 0, slowest;
+    for (int i = 0; i < 2; i++) { /* the first one opens windows */
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        if ((rank ^ 1) < ranks) {
+            MPI_Sendrecv(from, bytes, MPI_BYTE, rank ^ 1, 0, to, bytes, MPI_BYTE, rank ^ 1, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+        }
+        took = (MPI_Wtime() - start) * 1e6;
+    }
+    MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
+static double byte_time(void)
+{
+    char *to = calloc(LONG_BYTES, 1), *from = calloc(LONG_BYTES, 1);
+    if (to == NULL || from == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    double difference = exchange_time(LONG_BYTES, to, from) - exchange_time(LONG_BYTES / 4, to, from);
+    free(to), free(from);
+    return difference / (LONG_BYTES / 4 * 3);
+}
+
+static double busiest_bytes(void)
+{
+    double most = 0;
+    for (int of = 0; of < ranks; of++) {
+        double sent = 0, received = 0;
+        for (int other = 0; other < ranks; other++) {
+            sent += matrix[of * ranks + other];
+            received += matrix[other * ranks + of];
+        }
+        most = sent > most ? sent : most;
+        most = received > most ? received : most;
+    }
+    return most;
+}
+
+static void patterns_measure(void)
+{
+    static double ratios[ROUNDS_MAX];
+    double byte_us = byte_time(), largest = 0;
+    int within = 0;
+    for (pattern = 1; pattern <= patterns; pattern++) {
+        pattern_make(RANDOM);
+        (void)batch_time(CONTENDERS - 1, 1);
+        double ratio = batch_time(CONTENDERS - 1, 1) / (busiest_bytes() * byte_us);
+        MPIX_Alltoallv_phases_free(&kept);
+        ratios[pattern - 1] = ratio;
+        largest = ratio > largest ? ratio : largest;
+        within += ratio <= RATIO_WANTED;
+    }
+    if (rank == 0) {
+        double median = cw_statistics_median(ratios, (size_t)patterns);
+        printf(is_json ? "{\"ranks\": %d, \"patterns\": %d, \"median\": %.4f, \"largest\": %.4f, \"within\": %d}\n"
+                       : "%d ranks, %d patterns: %.4f times the bound (median), %.4f (largest), %d within 1.05\n",
+               ranks, patterns, median, largest, within);
+    }
+}
+
 static void usage_exit(void)
 {
-    fprintf(stderr, "usage: levels [--json] [--rounds N] [--algorithm NAME] [--random]\n");
+    fprintf(stderr, "usage: levels [--json] [--rounds N] [--algorithm NAME] [--random | --patterns N]\n");
     MPI_Finalize();
     exit(2);
 }
@@ -144,6 +217,8 @@ static void arguments_read(int argc, char **argv)
             is_json = 1;
         } else if (strcmp(argv[i], "--random") == 0) {
             is_random = 1;
+        } else if (strcmp(argv[i], "--patterns") == 0 && i + 1 < argc) {
+            patterns = atoi(argv[++i]);
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
             rounds = atoi(argv[++i]);
         } else if (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc) {
@@ -152,7 +227,7 @@ static void arguments_read(int argc, char **argv)
             usage_exit();
         }
     }
-    if (rounds < 1 || rounds > ROUNDS_MAX) {
+    if (rounds < 1 || rounds > ROUNDS_MAX || patterns < 0 || patterns > ROUNDS_MAX) {
         usage_exit();
     }
     MPI_Info_create(&info);
@@ -175,6 +250,21 @@ static void buffers_make(void)
     }
 }
 
+static void sizes_measure(void)
+{
+    if (rank == 0 && is_json) {
+        printf("{\"ranks\": %d, \"unit\": \"us\", \"rows\": [", ranks);
+    } else if (rank == 0) {
+        printf("%9s %12s %12s %12s %12s   us, %d ranks\n", "bytes", names[0], names[1], names[2], names[3], ranks);
+    }
+    for (int i = 0; i < (is_random ? 1 : SIZES); i++) {
+        size_measure(is_random ? RANDOM : 2048 << i, i == 0);
+    }
+    if (rank == 0 && is_json) {
+        printf("]}\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -187,16 +277,10 @@ int main(int argc, char **argv)
     MPI_Info_set(pairs, "causeway_algorithm", "alltoallv=pairs");
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, pairs, &by_pairs);
     MPI_Info_free(&pairs);
-    if (rank == 0 && is_json) {
-        printf("{\"ranks\": %d, \"unit\": \"us\", \"rows\": [", ranks);
-    } else if (rank == 0) {
-        printf("%9s %12s %12s %12s %12s   us, %d ranks\n", "bytes", names[0], names[1], names[2], names[3], ranks);
-    }
-    for (int i = 0; i < (is_random ? 1 : SIZES); i++) {
-        size_measure(is_random ? RANDOM : 2048 << i, i == 0);
-    }
-    if (rank == 0 && is_json) {
-        printf("]}\n");
+    if (patterns > 0) {
+        patterns_measure();
+    } else {
+        sizes_measure();
     }
     MPI_Info_free(&info);
     MPI_Comm_free(&by_pairs);

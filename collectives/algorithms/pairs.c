@@ -7,12 +7,11 @@ void cw_pair_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t b
                  cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, emit->rank, to) + offset), bytes);
 }
 
-void cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes)
+uint32_t cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes)
 {
     const struct cw_problem *problem = emit->problem;
-    cw_emit_receive(emit, from,
-                    cw_place(CW_BUFFER_RECEIVE, cw_problem_pair_receive_offset(problem, from, emit->rank) + offset),
-                    bytes);
+    uint64_t place = cw_problem_pair_receive_offset(problem, from, emit->rank) + offset;
+    return cw_emit_receive(emit, from, cw_place(CW_BUFFER_RECEIVE, place), bytes);
 }
 
 void cw_pair_copy_own(struct cw_emit *emit)

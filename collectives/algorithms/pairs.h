@@ -5,7 +5,7 @@
 
 /* `bytes` from byte `offset` on of what this rank has for `to`, or gets from `from`. */
 void cw_pair_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t bytes);
-void cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes);
+uint32_t cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes);
 
 /* What a rank has for itself. */
 void cw_pair_copy_own(struct cw_emit *emit);

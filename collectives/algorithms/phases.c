@@ -1,6 +1,7 @@
 /* All-to-all in phases: those of Karwande, Yuan and Lowenthal 2003, Figure 2, for the same counts everywhere, and those
  * that a scheduler finds for a count matrix (phases/count_matrix.h). Phases are kept apart by barriers, or from rank to
- * rank: a receiver says that it is ready for a message when those of earlier phases have come. */
+ * rank: a receiver says that it is ready for a message when those of all phases but the one before have come. So the
+ * next message is on its way when the last byte of one arrives. */
 #include <stdlib.h>
 
 #include "collectives/algorithms/pairs.h"
@@ -111,23 +112,49 @@ static int prepare(const struct cw_problem *problem, const struct cw_parameters 
     return CW_OK;
 }
 
-static void promise(struct cw_emit *emit, bool barriers)
+/* How the phases of one rank are kept apart. */
+struct order {
+    struct cw_emit *emit;
+    bool barriers;
+    uint32_t latest; /* complete when the messages of all phases so far have come */
+    uint32_t before; /* ... of all but the one that is being written; CW_NO_OP: nothing to wait for */
+    uint32_t ready;  /* ... of all but that one and the one before it */
+};
+
+static struct order order_begin(struct cw_emit *emit, bool barriers)
 {
     emit->schedule.promise.fan_in = 1;
     emit->schedule.promise.fan_out = 1;
-    emit->schedule.promise.phases_apart = 1;
+    emit->schedule.promise.phases_apart = barriers ? 1 : 2;
     if (!barriers) {
         emit->parameters.eager_max_bytes = 0; /* the receiver's clear-to-send keeps the phases apart */
+        cw_emit_in_turn(emit, true);
+    }
+    return (struct order){emit, barriers, CW_NO_OP, CW_NO_OP, CW_NO_OP};
+}
+
+/* Clear-to-sends come before messages, which they would wait behind. */
+static void order_receive(struct order *order, uint32_t from, uint64_t offset, uint64_t bytes)
+{
+    if (!order->barriers) {
+        cw_emit_after(order->emit, order->ready);
+    }
+    uint32_t come = cw_pair_receive(order->emit, from, offset, bytes);
+    if (!order->barriers && come != CW_NO_OP) {
+        cw_emit_after(order->emit, order->latest);
+        cw_emit_after(order->emit, come);
+        order->latest = cw_emit_gate(order->emit);
     }
 }
 
-static void phase_end(struct cw_emit *emit, bool barriers)
+static void order_phase_end(struct order *order)
 {
-    if (barriers) {
-        cw_emit_barrier(emit);
-    } else {
-        cw_emit_fence(emit);
+    if (order->barriers) {
+        cw_emit_barrier(order->emit);
+        return;
     }
+    order->ready = order->before;
+    order->before = order->latest;
 }
 
 /* Phase i: rank j sends to j + i + 1. */
@@ -136,38 +163,37 @@ static void build_rotation(struct cw_emit *emit, const struct cw_recipe *recipe)
     const struct cw_problem *problem = emit->problem;
     uint32_t ranks = problem->ranks;
     uint32_t rank = emit->rank;
-    bool barriers = (recipe->variant & BARRIERS) != 0;
-    promise(emit, barriers);
+    struct order order = order_begin(emit, (recipe->variant & BARRIERS) != 0);
     cw_pair_copy_own(emit);
     for (uint32_t i = 1; i < ranks; i++) {
         uint32_t to = (rank + i) % ranks;
         uint32_t from = (rank + ranks - i) % ranks;
         cw_emit_phase(emit, i - 1);
+        order_receive(&order, from, 0, cw_problem_pair_bytes(problem, from, rank));
         cw_pair_send(emit, to, 0, cw_problem_pair_bytes(problem, rank, to));
-        cw_pair_receive(emit, from, 0, cw_problem_pair_bytes(problem, from, rank));
         if (i + 1 < ranks) {
-            phase_end(emit, barriers);
+            order_phase_end(&order);
         }
     }
 }
 
 /* This rank's parts in one phase; *out and *in go on from phase to phase. */
-static void phase_emit(struct cw_emit *emit, const struct shared *shared, uint32_t phase, uint32_t *out, uint32_t *in)
+static void phase_emit(struct order *order, const struct shared *shared, uint32_t phase, uint32_t *out, uint32_t *in)
 {
-    uint32_t rank = emit->rank;
-    for (; *out < shared->out.first[rank + 1]; (*out)++) {
-        const struct cw_phase_message *part = &shared->phases.messages[shared->out.parts[*out]];
-        if (part->phase != phase) {
-            break;
-        }
-        cw_pair_send(emit, part->to, part->offset, part->bytes);
-    }
+    uint32_t rank = order->emit->rank;
     for (; *in < shared->in.first[rank + 1]; (*in)++) {
         const struct cw_phase_message *part = &shared->phases.messages[shared->in.parts[*in]];
         if (part->phase != phase) {
             break;
         }
-        cw_pair_receive(emit, part->from, part->offset, part->bytes);
+        order_receive(order, part->from, part->offset, part->bytes);
+    }
+    for (; *out < shared->out.first[rank + 1]; (*out)++) {
+        const struct cw_phase_message *part = &shared->phases.messages[shared->out.parts[*out]];
+        if (part->phase != phase) {
+            break;
+        }
+        cw_pair_send(order->emit, part->to, part->offset, part->bytes);
     }
 }
 
@@ -192,7 +218,7 @@ static void build_count_matrix(struct cw_emit *emit, const struct cw_recipe *rec
     uint32_t phase_count = shared->phases.phase_count;
     uint32_t out = shared->out.first[emit->rank];
     uint32_t in = shared->in.first[emit->rank];
-    promise(emit, barriers);
+    struct order order = order_begin(emit, barriers);
     if (shared->phases.last_is_mixed) {
         emit->schedule.promise.fan_in = emit->schedule.promise.fan_out = 0;
     }
@@ -203,10 +229,10 @@ static void build_count_matrix(struct cw_emit *emit, const struct cw_recipe *rec
     uint32_t phase = barriers ? 0 : phase_next(emit, shared, out, in);
     while (phase < phase_count) {
         cw_emit_phase(emit, phase);
-        phase_emit(emit, shared, phase, &out, &in);
+        phase_emit(&order, shared, phase, &out, &in);
         phase = barriers ? phase + 1 : phase_next(emit, shared, out, in);
         if (phase < phase_count) {
-            phase_end(emit, barriers);
+            order_phase_end(&order);
         }
     }
 }

@@ -131,14 +131,14 @@ static int judge_fan_in(struct promises *promises)
     return CW_OK;
 }
 
-/* Messages [first, last) of the list belong to one phase, [before, first) to the one before. */
-static int judge_phase(struct promises *promises, uint32_t before, uint32_t first, uint32_t last)
+/* Messages [first, last) of the list belong to one phase, [before, until) to the one that has to be over. */
+static int judge_phase(struct promises *promises, uint32_t before, uint32_t until, uint32_t first, uint32_t last)
 {
     struct check *check = promises->check;
     for (uint32_t i = first; i < last; i++) {
         const struct check_message *later = &check->messages[(uint32_t)promises->by_target[i]];
         check_reach_from(check, check_start(later->put));
-        for (uint32_t k = first; k-- > before;) {
+        for (uint32_t k = until; k-- > before;) {
             const struct check_message *earlier = &check->messages[(uint32_t)promises->by_target[k]];
             if (!check_reach(check, check_end(earlier->wait))) {
                 return check_fail(check, CW_CHECK_PHASES, later->put, UINT64_MAX,
@@ -150,23 +150,28 @@ static int judge_phase(struct promises *promises, uint32_t before, uint32_t firs
     return CW_OK;
 }
 
-/* It is enough to look one phase back: that one has come after those before it. */
+/* With `apart` phases between, it is enough to look at the last `apart` ones that have to be over: those before them had
+ * come when they began. */
 static int judge_phases(struct promises *promises)
 {
+    uint32_t apart = promises->promise->phases_apart;
     for (uint32_t rank = 0; rank < promises->check->ranks; rank++) {
         uint32_t end = promises->target_first[rank + 1];
-        uint32_t before = promises->target_first[rank];
-        uint32_t first = before;
-        while (first < end) {
+        uint32_t starts[2 * CW_PHASES_APART_MAX]; /* of the last phases, the latest first */
+        for (uint32_t i = 0; i < 2 * CW_PHASES_APART_MAX; i++) {
+            starts[i] = promises->target_first[rank];
+        }
+        for (uint32_t first = starts[0]; first < end;) {
             uint32_t last = first + 1;
             while (last < end && promises->by_target[last] >> 32 == promises->by_target[first] >> 32) {
                 last++;
             }
-            int status = judge_phase(promises, before, first, last);
+            memmove(starts + 1, starts, sizeof(starts) - sizeof(starts[0]));
+            starts[0] = first;
+            int status = judge_phase(promises, starts[2 * apart - 1], starts[apart - 1], first, last);
             if (status != CW_OK) {
                 return status;
             }
-            before = first;
             first = last;
         }
     }

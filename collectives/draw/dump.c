@@ -77,7 +77,8 @@ static void promise_dump(const struct cw_promise *promise, FILE *stream)
         fprintf(stream, "promise: at most %u messages out of a rank per phase\n", promise->fan_out);
     }
     if (promise->phases_apart != 0) {
-        fputs("promise: messages of different phases do not meet at a rank\n", stream);
+        fprintf(stream, "promise: messages of %s do not meet at a rank\n",
+                promise->phases_apart == 1 ? "different phases" : "phases that do not follow one another");
     }
     if (promise->wan_senders != 0) {
         fprintf(stream, "promise: at most %u ranks of a cluster send to others at the same time\n",

@@ -1,5 +1,6 @@
-/* Which op starts next: the first ready one of the array, but within a body one after the other, so that the iterations
- * of several puts (to the children of a node, say) advance together. */
+/* Which op starts next: signals first, which would wait behind the data of puts; then the first ready one of the array, but
+ * within a body one after the other, so that the iterations of several puts (to the children of a node, say) advance
+ * together. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,15 @@ bool execution_ready_create(struct cw_execution *execution)
         return execution->ready_list != NULL;
     }
     do {
-        bits = words_of(bits);
-        uint64_t *words = calloc(bits + 1ul, sizeof(*words));
-        if (words == NULL) {
-            return false;
-        }
         assert(execution->ready_levels < EXECUTION_READY_LEVELS);
-        execution->ready_words[execution->ready_levels++] = words;
+        bits = words_of(bits);
+        uint32_t level = execution->ready_levels++;
+        for (uint32_t i = 0; i < EXECUTION_READY_SETS; i++) {
+            execution->ready[i].words[level] = calloc(bits + 1ul, sizeof(uint64_t));
+            if (execution->ready[i].words[level] == NULL) {
+                return false;
+            }
+        }
     } while (bits > 1);
     return true;
 }
@@ -33,8 +36,10 @@ bool execution_ready_create(struct cw_execution *execution)
 void execution_ready_destroy(struct cw_execution *execution)
 {
     free(execution->ready_list);
-    for (uint32_t level = 0; level < execution->ready_levels; level++) {
-        free(execution->ready_words[level]);
+    for (uint32_t i = 0; i < EXECUTION_READY_SETS; i++) {
+        for (uint32_t level = 0; level < execution->ready_levels; level++) {
+            free(execution->ready[i].words[level]);
+        }
     }
 }
 
@@ -43,9 +48,21 @@ void execution_ready_clear(struct cw_execution *execution)
     uint32_t bits = execution->schedule->op_count;
     for (uint32_t level = 0; level < execution->ready_levels; level++) {
         bits = words_of(bits);
-        memset(execution->ready_words[level], 0, bits * sizeof(uint64_t));
+        for (uint32_t i = 0; i < EXECUTION_READY_SETS; i++) {
+            memset(execution->ready[i].words[level], 0, bits * sizeof(uint64_t));
+        }
+    }
+    for (uint32_t i = 0; i < EXECUTION_READY_SETS; i++) {
+        execution->ready[i].count = 0;
     }
     execution->ready_count = 0;
+}
+
+static struct ready_set *set_of(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    bool is_signal = op->kind == CW_OP_PUT && op->bytes == 0 && op->last_bytes == 0;
+    return &execution->ready[is_signal ? 0 : 1];
 }
 
 void execution_ready_add(struct cw_execution *execution, uint32_t index)
@@ -54,9 +71,11 @@ void execution_ready_add(struct cw_execution *execution, uint32_t index)
         execution->ready_list[execution->ready_count++] = index;
         return;
     }
+    struct ready_set *set = set_of(execution, index);
+    set->count++;
     execution->ready_count++;
     for (uint32_t level = 0; level < execution->ready_levels; level++) {
-        uint64_t *word = &execution->ready_words[level][index / 64];
+        uint64_t *word = &set->words[level][index / 64];
         uint64_t before = *word;
         *word |= 1ull << (index % 64);
         if (before != 0) {
@@ -66,11 +85,12 @@ void execution_ready_add(struct cw_execution *execution, uint32_t index)
     }
 }
 
-static void bit_clear(struct cw_execution *execution, uint32_t index)
+static void bit_clear(struct cw_execution *execution, struct ready_set *set, uint32_t index)
 {
+    set->count--;
     execution->ready_count--;
     for (uint32_t level = 0; level < execution->ready_levels; level++) {
-        uint64_t *word = &execution->ready_words[level][index / 64];
+        uint64_t *word = &set->words[level][index / 64];
         *word &= ~(1ull << (index % 64));
         if (*word != 0) {
             return;
@@ -80,23 +100,23 @@ static void bit_clear(struct cw_execution *execution, uint32_t index)
 }
 
 /* The first bit that is set in the words of `level` and below it, under bit `index` of that level. */
-static uint32_t descend(const struct cw_execution *execution, uint32_t level, uint32_t index)
+static uint32_t descend(const struct ready_set *set, uint32_t level, uint32_t index)
 {
     while (level > 0) {
         level--;
-        index = index * 64 + (uint32_t)__builtin_ctzll(execution->ready_words[level][index]);
+        index = index * 64 + (uint32_t)__builtin_ctzll(set->words[level][index]);
     }
     return index;
 }
 
 /* The first ready op from `from` on, or EXECUTION_NO_OP. */
-static uint32_t ready_next(const struct cw_execution *execution, uint32_t from)
+static uint32_t ready_next(const struct cw_execution *execution, const struct ready_set *set, uint32_t from)
 {
     uint32_t limit = execution->schedule->op_count;
     for (uint32_t level = 0; level < execution->ready_levels && from < limit; level++) {
-        uint64_t word = execution->ready_words[level][from / 64] & (UINT64_MAX << (from % 64));
+        uint64_t word = set->words[level][from / 64] & (UINT64_MAX << (from % 64));
         if (word != 0) {
-            return descend(execution, level, from / 64 * 64 + (uint32_t)__builtin_ctzll(word));
+            return descend(set, level, from / 64 * 64 + (uint32_t)__builtin_ctzll(word));
         }
         from = from / 64 + 1;
         limit = words_of(limit);
@@ -116,16 +136,17 @@ uint32_t execution_ready_take(struct cw_execution *execution)
         execution->ready_list[chosen] = execution->ready_list[--execution->ready_count];
         return index;
     }
-    uint32_t index = ready_next(execution, 0);
+    struct ready_set *set = &execution->ready[execution->ready[0].count > 0 ? 0 : 1];
+    uint32_t index = ready_next(execution, set, 0);
     assert(index != EXECUTION_NO_OP);
     uint32_t repeat = execution->progress.layouts[index].repeat;
     if (repeat != EXECUTION_NO_OP) {
         uint32_t body_end = repeat + execution->schedule->ops[repeat].body_count + 1;
         struct cw_progress_state *state = &execution->progress.states[repeat];
-        uint32_t later = state->cursor > index ? ready_next(execution, state->cursor) : index;
+        uint32_t later = state->cursor > index ? ready_next(execution, set, state->cursor) : index;
         index = later < body_end ? later : index;
         state->cursor = index + 1;
     }
-    bit_clear(execution, index);
+    bit_clear(execution, set, index);
     return index;
 }

@@ -14,7 +14,8 @@
 
 enum {
     EXECUTION_NO_OP = UINT32_MAX,
-    EXECUTION_READY_LEVELS = 4,  /* 64^4 = CW_OPS_MAX */
+    EXECUTION_READY_LEVELS = 4, /* 64^4 = CW_OPS_MAX */
+    EXECUTION_READY_SETS = 2,
     EXECUTION_STARTS_MAX = 4096, /* ops started in one poll */
     EXECUTION_REFUSALS_MAX = 8,  /* puts answered with CW_ERROR_AGAIN in one poll before it stops trying */
     EXECUTION_FAILURE_BYTES = 160,
@@ -51,16 +52,21 @@ struct execution_barrier {
     bool refused;     /* its next put is in the line of refused ones */
 };
 
+struct ready_set {
+    uint64_t *words[EXECUTION_READY_LEVELS]; /* level 0: a bit per op; above: a bit per word that is not 0 */
+    uint32_t count;
+};
+
 struct cw_execution {
     struct cw_execution_request request;
     const struct cw_schedule *schedule;
     struct cw_progress progress; /* `cursor` of a repeat: where to look first for the next ready op of its body */
     struct wait_layout *waits;   /* by op */
 
-    uint64_t *ready_words[EXECUTION_READY_LEVELS]; /* level 0: a bit per op; above: a bit per word that is not 0 */
+    struct ready_set ready[EXECUTION_READY_SETS]; /* signals; all other ops */
     uint32_t ready_levels;
     uint32_t *ready_list; /* instead, if `pick` chooses */
-    uint32_t ready_count;
+    uint32_t ready_count; /* of both */
 
     uint32_t *refused; /* ring of ops whose put or reduction was refused */
     uint32_t refused_first;

@@ -306,7 +306,7 @@ static void get_schedule(struct reader *reader, struct cw_schedule *schedule)
     schedule->scratch_bytes = get_limited(reader, CW_BUFFER_BYTES_MAX, "too much scratch memory");
     schedule->promise.fan_in = (uint32_t)get_limited(reader, UINT32_MAX, "promise out of range");
     schedule->promise.fan_out = (uint32_t)get_limited(reader, UINT32_MAX, "promise out of range");
-    schedule->promise.phases_apart = (uint32_t)get_limited(reader, 1, "promise out of range");
+    schedule->promise.phases_apart = (uint32_t)get_limited(reader, CW_PHASES_APART_MAX, "promise out of range");
     schedule->promise.wan_senders = (uint32_t)get_limited(reader, UINT32_MAX, "promise out of range");
     schedule->promise.wan_bytes = get_number(reader) - 1;
     schedule->ops = list_make(reader, schedule->op_count, sizeof(*schedule->ops));

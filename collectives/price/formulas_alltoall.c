@@ -86,11 +86,11 @@ static double phased_barriers(struct terms *terms)
     return pairwise(terms) + (terms->ranks - 2) * formula_barrier(terms);
 }
 
-/* The receiver's clear-to-send, the message, and its FIN. */
+/* The receiver's clear-to-send is on its way while the message before is. */
 static double phased(struct terms *terms)
 {
     bool exchanges = formula_exchanges(terms, terms->bytes) && formula_exchanges(terms, 0);
-    unless(terms, exchanges, CW_FORMULA_LOWER_BOUND);
+    unless(terms, exchanges, CW_FORMULA_NONE);
     return (terms->ranks - 1) * (hop(terms, 0) + hop(terms, terms->bytes) + latency(terms));
 }
 
@@ -159,7 +159,7 @@ static const struct formula_row rows[] = {
          0),
      clusters_heads, FORMULA_CLUSTERS | FORMULA_HANDSHAKES},
     {ROW("phased-barriers", "(P-1) (g(m) + L) + (P-2) barrier", DERIVED, EXACT, EXCHANGES, 0), phased_barriers, 0},
-    {ROW("phased", "(P-1) (g(0) + g(m) + 3 L)", DERIVED, EXACT, EXCHANGES, 0), phased, FORMULA_HANDSHAKES},
+    {ROW("phased", "(P-1) (g(0) + g(m) + 3 L)", DERIVED, UPPER_BOUND, EXCHANGES, 0), phased, FORMULA_HANDSHAKES},
 };
 
 const struct formula_family formulas_alltoall = {rows, sizeof(rows) / sizeof(rows[0])};

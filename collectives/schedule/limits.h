@@ -7,6 +7,7 @@ enum {
     CW_OPS_MAX = 1 << 24,          /* of one rank */
     CW_DEPENDENCIES_MAX = 1 << 26, /* of one rank */
     CW_PHASES_MAX = 65535,
+    CW_PHASES_APART_MAX = 2,
     CW_BACK_MAX = 63,      /* iterations that a dependency may reach back */
     CW_REPEAT_WINDOW = 64, /* an op's iteration i starts only when its iteration i - 64 has completed */
     CW_REPEAT_COUNT_MAX = 1 << 17,

@@ -132,7 +132,8 @@ struct cw_group_range {
 struct cw_promise {
     uint32_t fan_in;  /* messages into one rank per phase, at most; 0: nothing promised */
     uint32_t fan_out; /* messages out of one rank per phase, at most (a multicast is one); 0: nothing promised */
-    /* 1: a message of phase p > 0 into a rank starts only after those of smaller phases have arrived there */
+    /* n > 0: a message into a rank starts only after those of all smaller phases but the n - 1 before it have arrived
+     * there; of phases with messages into this rank. 0: nothing promised */
     uint32_t phases_apart;
     /* ranks of one cluster that have messages to other clusters under way at the same time, at most; 0: nothing
      * promised */

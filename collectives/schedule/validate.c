@@ -54,8 +54,8 @@ static int validate_counts(const struct validation *validation)
         (schedule->member_count > 0 && schedule->members == NULL)) {
         return validation_refuse(validation, "a list is missing");
     }
-    if (schedule->promise.phases_apart > 1) {
-        return validation_refuse(validation, "phases_apart is %u, which is neither 0 nor 1",
+    if (schedule->promise.phases_apart > CW_PHASES_APART_MAX) {
+        return validation_refuse(validation, "phases_apart is %u, which is more than 2",
                                  schedule->promise.phases_apart);
     }
     return CW_OK;

@@ -283,7 +283,7 @@ void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
     *flow->bandwidth = (struct cw_bandwidth){
         .known_bps = known_bps, .phase_since_ns = endpoint->now_ns, .looked_ns = endpoint->now_ns, .share = UNIT};
     if (known_bps != 0) {
-        flow->timers.rate_bps = flow->shaping.shaper == CW_SHAPER_NONE ? known_bps : 0;
+        flow->timers.rate_bps = cw_shaper_is_set(&flow->shaping) ? 0 : known_bps;
         steer_known(endpoint, flow, false);
     } else {
         steer(endpoint, flow);

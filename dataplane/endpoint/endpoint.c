@@ -10,6 +10,7 @@
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
+#include "dataplane/flow/shaper.h"
 #include "dataplane/put/get.h"
 #include "dataplane/put/message.h"
 #include "dataplane/put/operation.h"
@@ -220,6 +221,7 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     memset(created, 0, sizeof(*created));
     created->config = *config;
     created->port = port;
+    cw_shaper_line(created);
     created->now_ns = now_ns;
     static const uint8_t none[6] = {0};
     if (memcmp(config->address.mac, none, 6) == 0) {

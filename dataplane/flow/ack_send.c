@@ -81,20 +81,20 @@ static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flo
 }
 
 /* Time that an acknowledgement waits for outgoing data that carry it, because on a slow line a separate packet takes the time
- * of data. 0: it does not wait, since no data leave soon, or they would not carry all of it. With traffic in both directions
- * data leave with each frame, or, on a long path, in bursts. A used-up window does not matter: the peer's next data open
- * it. */
+ * of data. 0: it does not wait, since no data leave soon, or they would not carry all of it. With traffic in both
+ * directions data leave with each frame, or when the flow has its turn on the line, or, on a long path, in bursts. A
+ * used-up window does not matter: the peer's next data open it. */
 static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     const struct cw_sender *sender = &flow->sender;
-    if (sender->queue_bulk.first == NULL || sender->stopped || flow->shaping.shaper != CW_SHAPER_NONE ||
+    if (sender->queue_bulk.first == NULL || sender->stopped || cw_shaper_is_set(&flow->shaping) ||
         sender->sent.next - sender->sent.base >= flow->session.packet_window || !is_carried(&flow->receiver)) {
         return 0;
     }
     uint64_t one_ns = frame_ns(endpoint, flow), wait_ns = CW_ACK_CARRIER_FRAMES * one_ns;
     uint64_t burst_ns = flow->round_trip.smoothed_ns / 8;
     wait_ns = wait_ns > burst_ns ? wait_ns : burst_ns;
-    wait_ns = wait_ns < CW_ACK_CARRIER_MAX_NS ? wait_ns : CW_ACK_CARRIER_MAX_NS;
+    wait_ns = wait_ns < CW_ACK_CARRIER_MAX_NS && !flow->shaping.waits ? wait_ns : CW_ACK_CARRIER_MAX_NS;
     bool is_paced_later = flow->timers.rate_bps != 0 && flow->timers.pace_next_ns > endpoint->now_ns + wait_ns;
     return one_ns >= CW_ACK_CARRIER_NS && !is_paced_later ? wait_ns : 0;
 }

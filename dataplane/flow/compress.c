@@ -9,8 +9,7 @@ static uint64_t rate_given(const struct cw_endpoint *endpoint, const struct cw_f
     if (flow->bandwidth != NULL && flow->bandwidth->known_bps > 0) {
         return flow->bandwidth->known_bps;
     }
-    return flow->shaping.shaper != CW_SHAPER_NONE ? endpoint->shapers[flow->shaping.shaper].rate_bps
-                                                  : flow->timers.rate_bps;
+    return cw_shaper_is_set(&flow->shaping) ? endpoint->shapers[flow->shaping.shaper].rate_bps : flow->timers.rate_bps;
 }
 
 static struct cw_compress_path path_of(const struct cw_endpoint *endpoint, const struct cw_flow *flow)

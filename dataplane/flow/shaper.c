@@ -20,19 +20,26 @@ static struct cw_flow *flow_of(struct cw_shaping *shaping)
 }
 
 /* So long before its time a frame may be handed to the port, which lets it out then. */
-static inline uint64_t ahead_ns(const struct cw_endpoint *endpoint)
+static inline uint64_t departure_ahead_ns(const struct cw_endpoint *endpoint)
 {
     return endpoint->offloads_out ? endpoint->port->info.departure_ahead_ns : 0;
 }
 
+/* When a frame may be handed to the port. */
+static inline uint64_t opens_ns(const struct cw_endpoint *endpoint, const struct cw_shaper *shaper)
+{
+    uint64_t early_ns = shaper->ahead_ns > 0 ? shaper->ahead_ns : departure_ahead_ns(endpoint);
+    return shaper->next_ns > early_ns ? shaper->next_ns - early_ns : 0;
+}
+
 static inline bool is_open(const struct cw_endpoint *endpoint, const struct cw_shaper *shaper)
 {
-    return shaper->rate_bps == 0 || endpoint->now_ns + ahead_ns(endpoint) >= shaper->next_ns;
+    return shaper->rate_bps == 0 || endpoint->now_ns >= opens_ns(endpoint, shaper);
 }
 
 uint64_t cw_shaper_departure(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
 {
-    bool is_shaped = shaping->shaper != CW_SHAPER_NONE && ahead_ns(endpoint) > 0;
+    bool is_shaped = cw_shaper_is_set(shaping) && departure_ahead_ns(endpoint) > 0;
     const struct cw_shaper *shaper = is_shaped ? &endpoint->shapers[shaping->shaper] : NULL;
     bool is_later = is_shaped && shaper->rate_bps > 0 && shaper->next_ns > endpoint->now_ns;
     return is_later ? shaper->next_ns : endpoint->now_ns;
@@ -41,11 +48,11 @@ uint64_t cw_shaper_departure(const struct cw_endpoint *endpoint, const struct cw
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns)
 {
     struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
-    if (shaper == NULL || is_open(endpoint, shaper)) {
-        return false;
+    if (!cw_shaper_is_set(&flow->shaping) || is_open(endpoint, shaper)) {
+        return false; /* on the line, acknowledgements go first */
     }
     shaper->late = true;
-    *until_ns = shaper->next_ns - ahead_ns(endpoint);
+    *until_ns = opens_ns(endpoint, shaper);
     return true;
 }
 
@@ -101,7 +108,7 @@ static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
         shaper->late = false;
     } else if (!cw_wheel_waiting(&shaper->timer)) {
         cw_wheel_insert(&endpoint->wheel, &shaper->timer,
-                        port_full ? endpoint->now_ns + PORT_RETRY_NS : shaper->next_ns - ahead_ns(endpoint));
+                        port_full ? endpoint->now_ns + PORT_RETRY_NS : opens_ns(endpoint, shaper));
     }
 }
 
@@ -116,7 +123,7 @@ void cw_shaper_relay(struct cw_endpoint *endpoint, struct cw_shaping *shaping)
 bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
-    if (shaper == NULL) {
+    if (shaper == NULL || (flow->bandwidth != NULL && !cw_shaper_is_set(&flow->shaping))) {
         return true;
     }
     bool open = is_open(endpoint, shaper);
@@ -181,6 +188,15 @@ void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 /* ---- calls ---- */
 
+void cw_shaper_line(struct cw_endpoint *endpoint)
+{
+    uint64_t rate_bps = endpoint->port->info.rate_bps;
+    if (rate_bps != 0 && rate_bps <= CW_LINE_SLOW_BPS) {
+        endpoint->shapers[CW_SHAPER_LINE] =
+            (struct cw_shaper){.rate_bps = rate_bps, .catch_up_ns = CW_CATCH_UP_MAX_NS, .ahead_ns = CW_LINE_AHEAD_NS};
+    }
+}
+
 int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_bps, uint64_t catch_up_ns)
 {
     if (shaper >= CW_SHAPERS_MAX || rate_bps > CW_RATE_MAX_BPS || catch_up_ns > CW_CATCH_UP_MAX_NS) {
@@ -209,9 +225,10 @@ int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw
     if (flow == NULL || !cw_traffic_is_valid(traffic)) {
         return CW_ERROR_ARGUMENT;
     }
-    if (flow->shaping.shaper != traffic->shaper) {
+    if (flow->shaping.shaper != traffic->shaper) { /* also where the line's stays */
         cw_shaper_forget(endpoint, flow);
-        flow->shaping.shaper = (uint8_t)traffic->shaper;
+        flow->shaping.shaper =
+            traffic->shaper == CW_SHAPER_NONE ? cw_shaper_default(endpoint) : (uint8_t)traffic->shaper;
     }
     int status = cw_bandwidth_set(endpoint, flow, traffic);
     flow->timers.pace_next_ns = endpoint->now_ns;

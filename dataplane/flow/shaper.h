@@ -12,6 +12,17 @@
 
 #include "dataplane/state/endpoint.h"
 
+/* The line shaper of an endpoint: on a slow line, all flows without another shaper take turns at its port's rate. Else
+ * whole windows would wait in the NIC, and acknowledgements and short messages to other peers behind them. Flows across a
+ * wide area, which have their own pace, do not wait for it; multicasts do not count. Sets it by the port's rate. */
+void cw_shaper_line(struct cw_endpoint *endpoint);
+
+/* The shaper of a flow for which no other is set. */
+static inline uint8_t cw_shaper_default(const struct cw_endpoint *endpoint)
+{
+    return (uint8_t)(endpoint->shapers[CW_SHAPER_LINE].rate_bps != 0 ? (uint32_t)CW_SHAPER_LINE : CW_SHAPER_NONE);
+}
+
 /* Whether a packet that is no data has to wait; *until_ns: until then. */
 bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, uint64_t *until_ns);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/flow/compress.h"
+#include "dataplane/flow/shaper.h"
 
 enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
 
@@ -83,7 +84,7 @@ void cw_flow_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow, uin
     flow->timers.probe_ns = UINT64_MAX;
     flow->timers.report_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
-    flow->shaping.shaper = CW_SHAPER_NONE;
+    flow->shaping.shaper = cw_shaper_default(endpoint);
     memcpy(flow->next_hop, key->address.mac, sizeof(flow->next_hop));
 }
 

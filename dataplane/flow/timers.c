@@ -248,7 +248,7 @@ uint32_t cw_timers_turn(struct cw_endpoint *endpoint)
     while (count < 4 * CW_BURST && (entry = cw_wheel_expire(&endpoint->wheel, endpoint->now_ns)) != NULL) {
         count++;
         if ((const uint8_t *)entry >= (const uint8_t *)endpoint->shapers &&
-            (const uint8_t *)entry < (const uint8_t *)(endpoint->shapers + CW_SHAPERS_MAX)) {
+            (const uint8_t *)entry < (const uint8_t *)(endpoint->shapers + CW_SHAPER_LINE + 1)) {
             cw_shaper_turn(endpoint, (struct cw_shaper *)entry); /* its first member */
             continue;
         }

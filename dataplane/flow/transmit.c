@@ -444,8 +444,11 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
             flow->timers.paced = false;
             return false;
         }
-        if ((flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow)) || !cw_shaper_pass(endpoint, flow)) {
-            flow->congestion.limited = true;
+        bool is_paced = flow->timers.rate_bps != 0 && !cw_timers_pace(endpoint, flow);
+        if (is_paced || !cw_shaper_pass(endpoint, flow)) {
+            /* on the line, a window that is hardly used need not grow */
+            flow->congestion.limited |= is_paced || flow->shaping.shaper != CW_SHAPER_LINE ||
+                                        2 * flow->sender.in_flight_bytes >= flow->congestion.window_bytes;
             return false;
         }
         /* what a full receiver drops is lost again and again, until the oldest operation has come, or credit for it:

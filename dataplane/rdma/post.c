@@ -40,7 +40,7 @@ bool rdma_takes(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operat
 {
     const struct rdma *rdma = (const struct rdma *)base;
     struct rdma_flow *own = rdma_flow_of(flow);
-    if (flow->bandwidth != NULL || flow->timers.rate_bps != 0 || flow->shaping.shaper != CW_SHAPER_NONE) {
+    if (flow->bandwidth != NULL || flow->timers.rate_bps != 0 || cw_shaper_is_set(&flow->shaping)) {
         return false; /* paced: a device lets out what it has */
     }
     switch (kind) {

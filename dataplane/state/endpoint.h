@@ -96,12 +96,12 @@ struct cw_endpoint {
     struct cw_pool bandwidths;
     struct cw_pool credit_stores;
     struct cw_pool lates;
-    struct cw_shaper shapers[CW_SHAPERS_MAX];
-    struct cw_stream streams[CW_STREAMS_MAX]; /* what new ones are like ... */
-    bool stream_is_set[CW_STREAMS_MAX];       /* ... if it was said */
-    struct cw_relay *relay;                   /* NULL: nothing is passed on */
-    struct cw_pool seals;                     /* one for each session, and one for that which takes another's place */
-    uint32_t reclaim_next;                    /* where to look for a flow to reclaim */
+    struct cw_shaper shapers[CW_SHAPERS_MAX + 1]; /* the last: CW_SHAPER_LINE */
+    struct cw_stream streams[CW_STREAMS_MAX];     /* what new ones are like ... */
+    bool stream_is_set[CW_STREAMS_MAX];           /* ... if it was said */
+    struct cw_relay *relay;                       /* NULL: nothing is passed on */
+    struct cw_pool seals;  /* one for each session, and one for that which takes another's place */
+    uint32_t reclaim_next; /* where to look for a flow to reclaim */
     struct cw_wheel wheel;
     struct cw_flow *active_first; /* may send, in turn */
     struct cw_flow *active_last;

@@ -224,16 +224,25 @@ struct cw_way {
 
 /* Who may wait for a shaper: a flow, or a relay's queue of frames. */
 struct cw_shaping {
-    uint8_t shaper; /* of the endpoint's; CW_SHAPER_NONE */
+    uint8_t shaper; /* of the endpoint's; CW_SHAPER_LINE; CW_SHAPER_NONE */
     bool waits;     /* in the shaper's queue */
     bool relays;    /* a struct cw_relay_queue, not a flow */
     struct cw_shaping *next;
 };
 
+enum { CW_SHAPER_LINE = CW_SHAPERS_MAX }; /* flow/shaper.h */
+
+/* Whether cw_peer_traffic has set a shaper. */
+static inline bool cw_shaper_is_set(const struct cw_shaping *shaping)
+{
+    return shaping->shaper < CW_SHAPERS_MAX;
+}
+
 struct cw_shaper {
     struct cw_wheel_entry timer; /* in the wheel while somebody waits and nobody has the turn */
     uint64_t rate_bps;           /* 0: not in use */
     uint64_t catch_up_ns;
+    uint64_t ahead_ns;        /* so long before its time a frame may leave: what may wait in the NIC */
     uint64_t next_ns;         /* when the next frame may leave ... */
     uint64_t next_remainder;  /* ... plus this / rate_bps nanoseconds */
     bool late;                /* a frame had to wait for its time: a late turn may make up for it */

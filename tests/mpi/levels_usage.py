@@ -30,6 +30,9 @@ def main():
     sizes = [2048 << i for i in range(6)]
     expect_rows([], sizes)
     expect_rows(["--random", "--algorithm", "greedy:threshold=1024"], [0], ranks=3)
+    done = run(["--json", "--patterns", "3", "--algorithm", "rotated"])
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["patterns"] == 3 and 0 < told["median"] <= told["largest"] and 0 <= told["within"] <= 3, done
     if "wire" in sys.argv[3:]:
         expect_rows([], sizes, emulated=True)
     done = run(["--rounds", "1"], ranks=2)
