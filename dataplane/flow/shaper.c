@@ -191,7 +191,8 @@ void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
 void cw_shaper_line(struct cw_endpoint *endpoint)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
-    if (rate_bps != 0 && rate_bps <= CW_LINE_SLOW_BPS) {
+    bool is_by_delay = endpoint->config.congestion == CW_CONGESTION_DELAY; /* the TCP of 2003 knew nothing like it */
+    if (is_by_delay && rate_bps != 0 && rate_bps <= CW_LINE_SLOW_BPS) {
         endpoint->shapers[CW_SHAPER_LINE] =
             (struct cw_shaper){.rate_bps = rate_bps, .catch_up_ns = CW_CATCH_UP_MAX_NS, .ahead_ns = CW_LINE_AHEAD_NS};
     }
