@@ -13,7 +13,7 @@ seconds = number_after(r"ranks, ([\d.]+) s,")
 
 def run(program, ranks, compression, network=FAST_ETHERNET, seed=1):
     environment = (("CAUSEWAY_COMPRESSION", compression), ("CAUSEWAY_MESSAGES_COUNT", "1"))
-    return Job(ranks, f"{network},seed={seed}", KERNELS[program], ("S",), environment, "messages.so", True)
+    return Job(ranks, f"{network},seed={seed}", KERNELS[program], ("S",), environment, preload="messages.so", explains=True)
 
 
 def runs(program, ranks, compression, quick):

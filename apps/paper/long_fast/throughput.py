@@ -40,7 +40,7 @@ def size_name(size):
 
 def measure_job(network, what, sizes, algorithm, ranks=RANKS, environment=TCP, has_links=False):
     sizes = ",".join(map(str, sizes))
-    return Job(ranks, network, "collective_measure", ("--alone", what, sizes, 1, algorithm), environment, has_links)
+    return Job(ranks, network, "collective_measure", ("--alone", what, sizes, 1, algorithm), environment, has_links=has_links)
 
 
 def throughput(what, algorithm, size):
