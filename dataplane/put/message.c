@@ -75,11 +75,13 @@ static uint32_t slots_at_hand_max(const struct cw_credit *credit)
     return credit->is_far ? CW_CREDIT_FAR_MAX : CW_CREDIT_MAX;
 }
 
-/* A sender that runs short on a long path makes room for more slots, if there is any. */
+/* A sender that runs short on a long path makes room for more slots, if there is any: where it wants more than a batch, or
+ * those that it was lent before do not suffice. */
 static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
-    if (credit->is_far || flow->sender.queue_credit_count <= CW_CREDIT_BATCH || flow->round_trip.smoothed_ns == 0 ||
+    uint32_t enough = credit->was_lent ? 0 : CW_CREDIT_BATCH;
+    if (credit->is_far || flow->sender.queue_credit_count <= enough || flow->round_trip.smoothed_ns == 0 ||
         flow->round_trip.min_ns < CW_CREDIT_FAR_NS) {
         return;
     }
@@ -530,6 +532,7 @@ bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
     memcpy(slots_at_hand(credit) + credit->count, slots, count * sizeof(slots[0]));
     credit->count = (uint16_t)(credit->count + count);
+    credit->was_lent = true;
     credit->wanted = credit->wanted > count ? (uint16_t)(credit->wanted - count) : 0;
     cw_messages_pump(endpoint, flow);
     return true;

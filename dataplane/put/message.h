@@ -5,9 +5,9 @@
  * give back (RECALL) when others wait, and gets the unused ones back (RETURN). A slot that the application releases is
  * lent to the same sender again unless others wait.
  *
- * CW_CREDIT_MAX slots keep a LAN busy, but no long path: there a sender asks for as many as it has messages waiting, up
- * to CW_CREDIT_FAR_MAX, and is lent as many again from then on (as receivers' windows grow by what comes in a round
- * trip, Fisk and Feng 2001). What is lent beyond CW_CREDIT_MAX leaves half of the pool free, so memory is bounded as
+ * CW_CREDIT_MAX slots keep a LAN busy, but no long path: there a sender that runs short asks for as many as it has
+ * messages waiting and CW_CREDIT_FAR_ASK at least, up to CW_CREDIT_FAR_MAX, and is lent as many again from then on (as
+ * receivers' windows grow by what comes in a round trip, Fisk and Feng 2001). What is lent beyond CW_CREDIT_MAX leaves half of the pool free, so memory is bounded as
  * before and nobody else waits for it; a RECALL ends it.
  *
  * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the

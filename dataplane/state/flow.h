@@ -208,6 +208,7 @@ struct cw_credit {
     uint16_t owed;   /* asked by the peer or to be lent again, not yet granted */
     uint16_t far;  /* slots that the peer needs to keep a long path busy, as its questions have shown; 0: a short one */
     bool is_far;   /* we have room for more slots than a short path needs */
+    bool was_lent; /* the peer has lent us some */
     bool recalled; /* the peer was asked to give slots back */
     bool give_back; /* the peer wants unused slots back */
     bool waiting;   /* in the endpoint's list of flows with `owed` */

@@ -143,6 +143,58 @@ static void long_paths_are_lent_more(void **state)
     sim_hosts_destroy(&hosts);
 }
 
+/* Two that exchange bursts of messages: each sends its next burst when the other's one has come. */
+struct exchanger {
+    uint32_t peer;
+    uint32_t burst; /* messages */
+    uint64_t sent;
+};
+
+static void exchange(struct sim_host *host, void *context, uint64_t now_ns)
+{
+    struct exchanger *exchanger = context;
+    (void)now_ns;
+    while (exchanger->sent < (host->arrived_messages / exchanger->burst + 1) * exchanger->burst) {
+        struct cw_message message = {.peer = exchanger->peer,
+                                     .source = {.contiguous = {.data = host->memory, .bytes = 1000}},
+                                     .flags = CW_SIGNAL};
+        assert_int_equal(cw_message_send(host->endpoint, &message), CW_OK);
+        exchanger->sent++;
+    }
+}
+
+/* As two ranks do in the steps of a collective across clusters. However many messages a burst has: once they have
+ * seen that the slots they were lent do not suffice, no burst waits for slots to be lent again. */
+static void bursts_on_long_paths_find_slots(void **state)
+{
+    static const uint32_t bursts[] = {1, CW_CREDIT_BATCH - 1, CW_CREDIT_BATCH, CW_CREDIT_BATCH + 1, CW_CREDIT_MAX, 40};
+    enum { LEARNING = 12, STEPS = 50 };
+    for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+        struct sim_hosts_config config;
+        sim_hosts_config_init(&config, 2);
+        config.endpoint.pool_slot_count = 1024;
+        config.node.up.delay_ns = config.node.down.delay_ns = 5 * SIMULATION_MS;
+        uint64_t one_way_ns = config.node.up.delay_ns + config.node.down.delay_ns;
+        struct sim_hosts hosts;
+        simulation_hosts(&hosts, &config);
+        struct exchanger exchangers[2];
+        for (uint32_t host = 0; host < 2; host++) {
+            exchangers[host] = (struct exchanger){.peer = sim_hosts_peer(&hosts, host, 1 - host), .burst = bursts[i]};
+            sim_host_begin(&hosts.list[host], exchange, &exchangers[host]);
+        }
+        uint64_t learned_ns = 0;
+        while (hosts.list[1].arrived_messages < (uint64_t)STEPS * bursts[i] && cw_simulator_step(hosts.simulator)) {
+            if (learned_ns == 0 && hosts.list[1].arrived_messages >= (uint64_t)LEARNING * bursts[i]) {
+                learned_ns = sim_hosts_now(&hosts);
+            }
+        }
+        double ways = (double)(sim_hosts_now(&hosts) - learned_ns) / (double)one_way_ns / (STEPS - LEARNING);
+        printf("bursts of %d messages: %.3f times the way a burst\n", (int)bursts[i], ways);
+        assert_true(ways < 1.02);
+        sim_hosts_destroy(&hosts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +202,7 @@ int main(void)
         cmocka_unit_test(few_slots_serve_many_senders),
         cmocka_unit_test(few_slots_serve_senders_far_away),
         cmocka_unit_test(long_paths_are_lent_more),
+        cmocka_unit_test(bursts_on_long_paths_find_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
