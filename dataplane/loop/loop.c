@@ -36,7 +36,7 @@ void cw_loop_config_init(struct cw_loop_config *config)
 
 enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struct cw_port_info *info)
 {
-    if (config->spin || config->stands_by || cw_virtual_is_on()) { /* a simulated rank is woken at no cost */
+    if (config->spin || config->stands_by) {
         return CW_WAITING_SPIN;
     }
     return info->wait == CW_PORT_WAIT_TIMED ? CW_WAITING_NAP : CW_WAITING_SLEEP;
