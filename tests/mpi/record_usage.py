@@ -86,7 +86,8 @@ def kernel(folder, hosts):
     start = ["run", "--timeout", JOB_HANG, "-n", "4", *hosts]
     result = run(start + ["--record", trace, integer_sort, "S"], CAUSEWAY_ALGORITHM="alltoallv=all-to-all-based")
     expect(result.returncode == 0 and "verified" in result.stdout, f"it is recorded: {result}")
-    rows = [row for row in compiled(trace, plan) if row.get("call") == "alltoallv"]
+    # --all: whether a plan would be sooner depends on the figures of the machine
+    rows = [row for row in compiled(trace, plan, "--all") if row.get("call") == "alltoallv"]
     expect(rows and all(row["now"] == "counts + all-to-all-based" for row in rows), f"counts were exchanged: {rows}")
     expect(all(row["planned"] for row in rows) and sum(row["calls"] for row in rows) == 10, f"and need not be: {rows}")
     result = run(start + ["--plan", plan, integer_sort, "S"])
