@@ -1,10 +1,12 @@
 /* What knowing the counts beforehand is worth: MPI_Alltoallv by pairs, and the three levels of compiled communication
  * (mpi/COMPILED.md), side by side; the shape of Tables 2 and 3 of CC-MPI.
  *
- * usage: levels_measure [--json] [--rounds N] [--algorithm NAME] [--random | --patterns N]
- *   --algorithm   as in CAUSEWAY_ALGORITHM behind `alltoallv=`; default: all-to-all-based
+ * usage: levels_measure [--json] [--rounds N] [--calls N] [--algorithm NAME] [--size BYTES | --random | --patterns N]
+ *   --rounds      N medians are of (41)
+ *   --calls       N in a batch (4)
+ *   --algorithm   as in CAUSEWAY_ALGORITHM behind `alltoallv=` (all-to-all-based)
+ *   --size        1 to 65536 bytes in each message, instead of each power of two from 2 to 64 KiB in turn
  *   --random      two thirds of the messages 64 KiB, some 16 KiB, a quarter 100 bytes, instead of messages of one size
- *                 from 2 to 64 KiB
  *   --patterns    N such patterns at level 3, next to the bound: the bytes of the busiest rank, times what a byte of a
  *                 long message takes while two ranks exchange such messages
  *
@@ -18,12 +20,12 @@
 
 #include "dataplane/statistics.h"
 
-enum { CONTENDERS = 4, BATCH = 4, SIZES = 6, RANDOM = 0, ROUNDS_MAX = 10001, LONG_BYTES = 4 << 20 };
+enum { CONTENDERS = 4, SIZES = 6, SIZE_MAX_BYTES = 65536, RANDOM = 0, ROUNDS_MAX = 10001, LONG_BYTES = 4 << 20 };
 #define RATIO_WANTED 1.05
 
 static const char *const names[CONTENDERS] = {"pairs", "level 1", "level 2", "level 3"};
 
-static int rank, ranks, rounds = 41, is_json, is_random, patterns, pattern;
+static int rank, ranks, rounds = 41, calls = 4, is_json, only = -1 /* size, or RANDOM */, patterns, pattern;
 static MPI_Info info;
 static MPI_Comm by_pairs;
 
@@ -87,20 +89,21 @@ static void contender_run(int contender)
 }
 
 /* A batch, in microseconds a call; exits if anything has not come. */
-static double batch_time(int contender, int calls)
+static double batch_time(int contender, int count)
 {
     double took, slowest;
     memset(in, 0, (size_t)receive_places[ranks - 1] + (size_t)expected[ranks - 1]);
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
-    for (int i = 0; i < calls; i++) {
+    for (int i = 0; i < count; i++) {
         contender_run(contender);
     }
-    took = (MPI_Wtime() - start) * 1e6 / calls;
+    took = (MPI_Wtime() - start) * 1e6 / count;
     MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (int from = 0; from < ranks; from++) {
         if (expected[from] > 0 && in[receive_places[from] + expected[from] - 1] != from + 1) {
-            fprintf(stderr, "levels: %s: rank %d has not got what rank %d sends it\n", names[contender], rank, from);
+            fprintf(stderr, "levels_measure: %s: rank %d has not got what rank %d sends it\n", names[contender], rank,
+                    from);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
     }
@@ -114,7 +117,7 @@ static void size_measure(int size, int is_first)
     for (int round = -1; round < rounds; round++) { /* the first one makes what later ones find */
         for (int i = 0; i < CONTENDERS; i++) {
             int contender = (i + round + 1) % CONTENDERS;
-            double took = batch_time(contender, BATCH);
+            double took = batch_time(contender, calls);
             times[contender][round < 0 ? 0 : round] = took;
         }
     }
@@ -204,9 +207,19 @@ static void patterns_measure(void)
 
 static void usage_exit(void)
 {
-    fprintf(stderr, "usage: levels [--json] [--rounds N] [--algorithm NAME] [--random | --patterns N]\n");
+    fprintf(stderr, "usage: levels_measure [--json] [--rounds N] [--calls N] [--algorithm NAME]\n"
+                    "           [--size BYTES | --random | --patterns N]\n");
     MPI_Finalize();
     exit(2);
+}
+
+static int number_read(const char *text, int most)
+{
+    int number = atoi(text);
+    if (number < 1 || number > most) {
+        usage_exit();
+    }
+    return number;
 }
 
 static void arguments_read(int argc, char **argv)
@@ -216,19 +229,20 @@ static void arguments_read(int argc, char **argv)
         if (strcmp(argv[i], "--json") == 0) {
             is_json = 1;
         } else if (strcmp(argv[i], "--random") == 0) {
-            is_random = 1;
+            only = RANDOM;
+        } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
+            only = number_read(argv[++i], SIZE_MAX_BYTES);
         } else if (strcmp(argv[i], "--patterns") == 0 && i + 1 < argc) {
-            patterns = atoi(argv[++i]);
+            patterns = number_read(argv[++i], ROUNDS_MAX);
+        } else if (strcmp(argv[i], "--calls") == 0 && i + 1 < argc) {
+            calls = number_read(argv[++i], ROUNDS_MAX);
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
-            rounds = atoi(argv[++i]);
+            rounds = number_read(argv[++i], ROUNDS_MAX);
         } else if (strcmp(argv[i], "--algorithm") == 0 && i + 1 < argc) {
             snprintf(words, sizeof(words), "alltoallv=%s", argv[++i]);
         } else {
             usage_exit();
         }
-    }
-    if (rounds < 1 || rounds > ROUNDS_MAX || patterns < 0 || patterns > ROUNDS_MAX) {
-        usage_exit();
     }
     MPI_Info_create(&info);
     MPI_Info_set(info, "causeway_algorithm", words);
@@ -257,8 +271,8 @@ static void sizes_measure(void)
     } else if (rank == 0) {
         printf("%9s %12s %12s %12s %12s   us, %d ranks\n", "bytes", names[0], names[1], names[2], names[3], ranks);
     }
-    for (int i = 0; i < (is_random ? 1 : SIZES); i++) {
-        size_measure(is_random ? RANDOM : 2048 << i, i == 0);
+    for (int i = 0; i < (only >= 0 ? 1 : SIZES); i++) {
+        size_measure(only >= 0 ? only : 2048 << i, i == 0);
     }
     if (rank == 0 && is_json) {
         printf("]}\n");

@@ -30,6 +30,7 @@ def main():
     sizes = [2048 << i for i in range(6)]
     expect_rows([], sizes)
     expect_rows(["--random", "--algorithm", "greedy:threshold=1024"], [0], ranks=3)
+    expect_rows(["--size", "3000", "--calls", "1"], [3000], ranks=2)
     done = run(["--json", "--patterns", "3", "--algorithm", "rotated"])
     told = json.loads(done.stdout)
     assert done.returncode == 0 and told["patterns"] == 3 and 0 < told["median"] <= told["largest"] and 0 <= told["within"] <= 3, done
@@ -37,7 +38,7 @@ def main():
         expect_rows([], sizes, emulated=True)
     done = run(["--rounds", "1"], ranks=2)
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 7, done
-    for arguments in (["--rounds", "0"], ["--size", "1"], ["--algorithm"]):
+    for arguments in (["--rounds", "0"], ["--calls", "x"], ["--size", "0"], ["--size", "65537"], ["--patterns", "-1"], ["--sizes", "1"], ["--algorithm"]):
         done = run(arguments, ranks=1)
         assert done.returncode == 2 and "usage:" in done.stderr, done
 

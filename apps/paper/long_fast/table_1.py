@@ -46,7 +46,7 @@ CLAIMS = [Within(f"{row}: cost / 1.5 to cost * 1.5", places(row, SIZES[1:]), 0.6
 def cells(quick):
     found = []
     sizes = (SIZES[1],) if quick else SIZES
-    for row, what, algorithm, which, senders, stages in ROWS[:6] if quick else ROWS:
+    for row, what, algorithm, which, senders, stages in (ROWS[1], ROWS[2], ROWS[5]) if quick else ROWS:
         network, ranks = NETWORKS[which]
         job = measure_job(network, what, sizes, algorithm, ranks, UNSEALED)
         for size in sizes:
