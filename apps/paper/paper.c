@@ -1,30 +1,8 @@
-/* causeway paper: starts paper.py, which stands beside the command as measuring programs do. */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
+/* causeway paper: starts paper.py. */
 #include "apps/cli/cli.h"
-#include "apps/cli/job.h"
-
-enum { ARGUMENTS_MAX = 32 };
+#include "apps/cli/script.h"
 
 int paper_main(int argc, char **argv)
 {
-    char script[600], self[600], interpreter[] = "python3";
-    char *arguments[ARGUMENTS_MAX + 4] = {interpreter, script, self};
-    if (argc > ARGUMENTS_MAX) {
-        app_error("too many arguments", "paper", "`causeway paper --help` has the usage");
-        return APP_EXIT_USAGE;
-    }
-    if (!app_job_program("paper/paper.py", script, sizeof(script))) {
-        return APP_EXIT_MACHINE;
-    }
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[length > 0 ? length : 0] = '\0';
-    for (int i = 1; i < argc; i++) {
-        arguments[2 + i] = argv[i];
-    }
-    execvp(interpreter, arguments);
-    app_error("python3 cannot be started", strerror(errno), "apt-get install python3");
-    return APP_EXIT_MACHINE;
+    return app_script_become("paper/paper.py", argc, argv);
 }

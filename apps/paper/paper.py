@@ -24,6 +24,7 @@ import os
 import sys
 import time
 
+from picture import dot_plot
 from runner import Failed, Runner, progress
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -132,6 +133,10 @@ class Result:
             lines += ["", "commands:"] + self.commands()
         return "\n".join(lines) + "\n"
 
+    def picture(self):
+        entries = [(f"{cell.row}, {cell.column}", paper, ours) for cell, paper, ours, _ in self.rows()]
+        return dot_plot(entries, self.module.UNIT, self.source)
+
     def csv_write(self, path):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -162,24 +167,25 @@ def one_run(name, module, runner):
     return result
 
 
-def texts_write(texts, folder):
+def pages_write(results, folder):
+    texts = [result.text(True) for result in results]
     with open(os.path.join(folder, "papers.txt"), "w") as file:
         file.write("\n".join(texts))
     with open(os.path.join(folder, "papers.html"), "w") as file:
         file.write("<!DOCTYPE html><meta charset=utf-8><title>Causeway: the papers rebuilt</title>\n")
-        file.writelines(f"<pre>{html.escape(text)}</pre>\n" for text in texts)
+        for result, text in zip(results, texts):
+            file.write(f"<h2>{html.escape(result.name)}</h2>\n{result.picture()}<pre>{html.escape(text)}</pre>\n")
 
 
 def all_run(tables, runner, folder):
     os.makedirs(folder, exist_ok=True)
-    start, texts, results = time.monotonic(), [], results_read()
+    start, done, results = time.monotonic(), [], results_read()
     for number, (name, module) in enumerate(tables.items()):
         left = sum(results.get(later + (" --quick" if runner.quick else ""), {}).get("seconds", 60) for later in list(tables)[number:])
         print(f"{number + 1} of {len(tables)}: {name}, {time.monotonic() - start:.0f} s, about {left:.0f} s left", flush=True)
-        result = one_run(name, module, runner)
-        texts.append(result.text(True))
-        result.csv_write(os.path.join(folder, name.replace(" ", "_") + ".csv"))
-        texts_write(texts, folder)  # after each one: a later one may fail
+        done.append(one_run(name, module, runner))
+        done[-1].csv_write(os.path.join(folder, name.replace(" ", "_") + ".csv"))
+        pages_write(done, folder)  # after each one: a later one may fail
     print(f"{folder}: papers.html, papers.txt, and {len(tables)} CSV files")
 
 

@@ -182,7 +182,10 @@ def bad_input(folder):
         refused(draw(arguments, folder), 2, words, f"draw {arguments}")
     with open(path("kept.svg"), "w") as file:
         file.write("old")
-    refused(draw(["good.csv", "-o", "kept.svg"], folder, PATH="/nowhere"), 3, ["gnuplot-nox"], "no gnuplot")
+    os.mkdir(path("bin"))
+    os.symlink(sys.executable, path("bin/python3"))
+    refused(draw(["good.csv", "-o", "kept.svg"], folder, PATH=path("bin")), 3, ["gnuplot-nox"], "no gnuplot")
+    refused(draw(["good.csv", "-o", "kept.svg"], folder, PATH="/nowhere"), 3, ["python3"], "no python3")
     with open(path("kept.svg")) as file:
         expect(file.read() == "old", "a picture that is there stays if none can be drawn")
 

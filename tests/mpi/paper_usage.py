@@ -2,6 +2,7 @@
 """paper_usage.py CAUSEWAY: `causeway paper` rebuilds all tables in their quick form; files, claims, bad input."""
 import csv
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,9 @@ with tempfile.TemporaryDirectory() as cache:
     with open(os.path.join(folder, "papers.txt")) as file:
         text = file.read()
     expect(all(f"{name}: " in text for name in names) and text.count("why they differ: ") == len(names), f"the text: {text}")
+    with open(os.path.join(folder, "papers.html")) as file:
+        page = file.read()
+    expect(page.count("<svg ") == page.count("</svg>") == len(names) and not re.search('="(nan|inf)', page), "a picture of each table")
     code, out, errors = run("list", cache=cache)
     expect(out.count(" claims hold") == len(names), f"the last results: {out}")
     for wrong, words in ((["cc-mpi", "table", "77"], "no table or figure"), ([], "nothing is asked for"), (["all"], "no table or figure")):
