@@ -22,7 +22,7 @@ CASES = [
     (["plan", "ch"], ["check", "choose"]),
     (["plan", "draw", "--m"], ["--matrix"]),
     (["bench", "mcast", "--collective", "sc"], ["scatter", "scatterv"]),
-    (["bench", "put", "--fabric", "=", "s"], ["switch", "sim"]),
+    (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet", "veth-af_xdp"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--plot", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),

@@ -4,7 +4,7 @@
     apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev
     sudo tests/peers/multicast.py [--build build] [--hosts 8] [--collective bcast] [--sizes 1,1024,10240,1048576] [--rounds 5] [--runs 50] [--network veth]
 
-One source for all (apps/bench/collective_measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
+One source for all (apps/measure/collective_measure.c, which says what its figures mean), in turn: medians of the rounds. A ratio above 1: multicast is ahead.
 """
 import argparse
 import os
@@ -49,7 +49,7 @@ def commands(options, folder):
             print(f"without {library}: there is no mpicc.{library}", file=sys.stderr)
             continue
         program = os.path.join(folder, library)
-        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "bench", "collective_measure.c"), "-o", program], check=True)
+        subprocess.run([compiler, "-O2", "-w", "-I", ROOT, os.path.join(ROOT, "apps", "measure", "collective_measure.c"), "-o", program], check=True)
         made[library] = [causeway, "run", "-n", "1", "--emulate", network, os.path.join(HERE, "veth_tcp.sh"), library, program, *asked, "-",
                          ":", "-n", str(options.hosts - 1), "true"]
     return made

@@ -1,7 +1,6 @@
-/* What congestion control and pacing promise, held as numbers in virtual time. The commands that print them: causeway
- * bench incast, causeway bench pace, causeway bench put --fabric sim --loss 1%. */
-#include "apps/sim/claims.h"
+/* What congestion control and pacing promise, held as numbers in virtual time. */
 #include "dataplane/port/port.h"
+#include "tests/simulation/claims_world.h"
 #include "tests/simulation/simulation.h"
 
 static void incast_uses_the_port_and_is_fair(uint64_t seed)

@@ -15,9 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/bench/bench.h"
-
-struct bench_group;
+#include "apps/bench/processes/put.h"
 
 /* How the other host takes part. */
 struct bench_mirror {

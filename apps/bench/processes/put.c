@@ -348,7 +348,7 @@ static int rdma_check(const struct bench_put_options *options)
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, "--rdma");
 }
 
-int bench_put_real(const struct bench_put_options *options)
+int bench_put_run(const struct bench_put_options *options)
 {
     enum bench_fabric_kind kind = BENCH_FABRIC_DEVICES;
     struct bench_mirror mirror = {.host = options->host, .launcher = options->launcher};

@@ -7,7 +7,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/bench/bench.h"
 #include "apps/bench/processes/group.h"
+
+/* Of the command line. */
+struct bench_put_options {
+    const char *fabric;
+    const char *devices[2]; /* of the initiating side, of the other one; NULL: a fabric is made */
+    const char *host;       /* that has the other side; NULL: this one */
+    const char *launcher;   /* what starts it there */
+    const char *rdma;       /* a device beside the port; NULL: none */
+    bool is_member;         /* this is the other side, on its host */
+    struct app_list sizes;
+    uint64_t mtu_bytes;
+    uint64_t rounds;
+    uint64_t duration_ns;
+    uint64_t core[2];
+    struct app_report report;
+    bool no_raw;
+    bool no_testpmd;
+};
+
+/* Over a port, with a peer process. One of enum app_exit. */
+int bench_put_run(const struct bench_put_options *options);
 
 enum { BENCH_PUT_SAMPLES_MAX = 1 << 20 };
 

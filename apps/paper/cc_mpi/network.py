@@ -11,5 +11,5 @@ NOT_REBUILT = {
     "figure 3": "an example of two schedules, without measurements",
     "figure 4": "the text of an algorithm, which is collectives/phases/greedy.c",
     "figure 5": "a drawing of the machines",
-    "figure 6": "the text of a measuring loop, which is apps/bench/collective_measure.c",
+    "figure 6": "the text of a measuring loop, which is apps/measure/collective_measure.c",
 }

@@ -1,5 +1,5 @@
-/* Sim claims: what congestion control and pacing promise, measured in virtual time. Used by `causeway bench incast` and
- * `bench pace`, and by the tests that hold the numbers. */
+/* Claims world: what congestion control and pacing promise, measured in virtual time by the tests that hold the
+ * numbers. */
 #pragma once
 
 #include <stddef.h>

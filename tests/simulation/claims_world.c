@@ -1,4 +1,4 @@
-#include "apps/sim/claims.h"
+#include "tests/simulation/claims_world.h"
 
 #include <math.h>
 #include <stdio.h>
