@@ -19,7 +19,7 @@
 #include "dataplane/state/rdma.h"
 
 enum {
-    PORT_RETRY_NS = 1000,  /* a full port is offered packets again after this */
+    PORT_RETRY_NS = 1000,  /* a full port is offered packets again after this, and not before a frame has left */
     FETCH_SKIPS = 64,      /* turns without a look at a port that costs a call of the kernel ... */
     FETCH_SKIPS_CHEAP = 4, /* ... at any other ... */
     FETCH_LOOKS = 16,      /* ... and where so many looks in a row have found nothing: */
@@ -194,17 +194,28 @@ bool cw_endpoint_idle(const struct cw_endpoint *endpoint)
            endpoint->rdma_order == UINT64_MAX;
 }
 
+static uint64_t port_retry_ns(const struct cw_endpoint *endpoint)
+{
+    const struct cw_port_info *info = &endpoint->port->info;
+    uint64_t frame_bits = 8ull * (info->mtu_bytes + CW_ETHERNET_OVERHEAD_BYTES);
+    uint64_t frame_ns = info->rate_bps == 0 ? 0 : frame_bits * 1000000000ull / info->rate_bps;
+    return endpoint->now_ns + (frame_ns > PORT_RETRY_NS ? frame_ns : PORT_RETRY_NS);
+}
+
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
 {
     uint64_t rdma_ns = endpoint->rdma != NULL ? endpoint->rdma->ops->deadline(endpoint->rdma) : UINT64_MAX;
     if (endpoint->port_full) {
-        uint64_t retry_ns = endpoint->now_ns + PORT_RETRY_NS;
+        uint64_t retry_ns = port_retry_ns(endpoint);
         return rdma_ns < retry_ns ? rdma_ns : retry_ns;
     }
     bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
                  endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
                  endpoint->stop_count > 0 || endpoint->rdma_order != UINT64_MAX;
     if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
+        if (endpoint->is_out_of_buffers) {
+            return port_retry_ns(endpoint);
+        }
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }
     uint64_t next_ns = cw_wheel_next(&endpoint->wheel);

@@ -163,6 +163,7 @@ struct cw_transmit *cw_stage(struct cw_endpoint *endpoint)
     }
     if (endpoint->spare_count == 0) {
         endpoint->spare_count = cw_port_reserve(endpoint->port, endpoint->spare, RESERVE_AT_ONCE);
+        endpoint->is_out_of_buffers = endpoint->spare_count == 0;
         if (endpoint->spare_count == 0) {
             return NULL;
         }

@@ -64,11 +64,12 @@ struct cw_endpoint {
     uint16_t packet_flags;      /* how we wait, in every packet */
     struct cw_aead *aead;       /* seals sessions; NULL: nothing does */
     uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];
-    uint64_t setup_count; /* nonces drawn for set-up */
-    uint64_t seal_serial; /* seals made */
-    bool port_full;       /* the port did not take all of `staged` */
-    bool offloads_out;    /* the port may do something to packets that leave */
-    bool offloads_in;     /* ... and says something of those that come */
+    uint64_t setup_count;   /* nonces drawn for set-up */
+    uint64_t seal_serial;   /* seals made */
+    bool port_full;         /* the port did not take all of `staged` */
+    bool is_out_of_buffers; /* the port had no buffer for the last packet: those it has are to be sent */
+    bool offloads_out;      /* the port may do something to packets that leave */
+    bool offloads_in;       /* ... and says something of those that come */
 
     /* packets taken from the port and not yet looked at */
     struct cw_received fetched[CW_BURST];

@@ -113,6 +113,12 @@ expect(slow >= quick + 40, f"calls of one host take 10 times as long: {quick}, {
 plain, small = (run(6, f"cpu=0,rate=1Gbps{more}", program, "incast", variables={"CAUSEWAY_ALGORITHM": "gather=flat"}) for more in ("", ",shared=64KB"))
 expect(small[0] == 0 and digest(small[2]) != digest(plain[2]), f"a small shared buffer: {small}")
 
+# A rank whose port has no room sleeps until a frame has left, so that simulations are resumed about as often as packets move.
+pairs = os.path.join(os.path.dirname(causeway), "apps/kernels/pairs")
+code, out, errors = run(4, "cpu=0,rate=100Mbps,delay=100us", pairs, "--bytes", "1048576", "--messages", "3", variables={"CAUSEWAY_CONGESTION": "loss"})
+found = re.search(r"(\d+) packets sent.* (\d+) resumed ranks", errors)
+expect(code == 0 and found is not None and int(found.group(2)) < 4 * int(found.group(1)), f"resumed ranks and packets: {code} {out} {errors}")
+
 
 def links(path, network, *arguments, variables=None):
     """The frames that were delivered by (name, direction), and the times of the samples."""
