@@ -10,6 +10,13 @@
 #include "collectives/algorithms/registry.h"
 
 enum {
+    FORWARDED,
+    TWO_TIER, /* one holder in each cluster instead of all */
+    HEADS,
+    CHAINED,
+};
+
+enum {
     PHASE_REDUCE,
     PHASE_CROSSING,
     PHASE_RESULT,
@@ -19,7 +26,7 @@ enum {
 /* This rank's part in one all-reduce. */
 struct clusters {
     struct cw_emit *emit;
-    bool leaders; /* one holder per cluster instead of all */
+    uint32_t variant;
     uint64_t bytes;
     uint32_t own; /* cluster */
     struct cw_holders holders;
@@ -34,7 +41,12 @@ struct clusters {
 static struct cw_holders holders_of(const struct clusters *clusters, uint32_t cluster)
 {
     struct cw_team team = cw_team_cluster(clusters->emit, cluster);
-    uint32_t stride = clusters->leaders ? cw_span_all(team.size) : 1;
+    uint32_t senders = clusters->emit->parameters.senders, stride = 1, all = cw_span_all(team.size);
+    if (clusters->variant == TWO_TIER) {
+        stride = all;
+    } else if (clusters->variant == HEADS && senders > 0 && senders < all) {
+        stride = all >> cw_log2_floor(senders);
+    }
     return cw_holders_make(clusters->emit, &team, stride, clusters->bytes);
 }
 
@@ -44,7 +56,9 @@ static struct cw_crossing crossing_from(const struct clusters *clusters, uint32_
         .from = holders_of(clusters, cluster),
         .source = source,
         .relay = clusters->relay,
-        .senders = clusters->leaders ? 0 : clusters->emit->parameters.senders,
+        .senders =
+            clusters->variant == FORWARDED || clusters->variant == CHAINED ? clusters->emit->parameters.senders : 0,
+        .chained = clusters->variant == CHAINED,
     };
 }
 
@@ -65,7 +79,7 @@ static void scratch_take(struct clusters *clusters)
         clusters->slot_bytes = first > clusters->slot_bytes ? first : clusters->slot_bytes;
     }
     clusters->landing = cw_emit_scratch(emit, clusters->slot_bytes * (count - 1));
-    bool forwards = !clusters->leaders && emit->parameters.senders > 0;
+    bool forwards = clusters->variant == FORWARDED && emit->parameters.senders > 0;
     clusters->relay = cw_emit_scratch(emit, forwards ? clusters->bytes : 0);
     clusters->partial = cw_emit_scratch(emit, clusters->bytes);
     uint32_t me = cw_holders_me(&clusters->holders);
@@ -170,14 +184,34 @@ static void descend(const struct clusters *clusters, uint32_t hub)
     cw_crossing_end(emit, &out);
 }
 
+/* Holders get the blocks of the members between them and the next holder. */
+static void merge(const struct clusters *clusters)
+{
+    const struct cw_holders *holders = &clusters->holders;
+    uint32_t me = holders->team.me, head = me - me % holders->stride;
+    uint32_t first = head == me ? me + 1 : me, end = head == me ? me + holders->stride : me + 1;
+    for (uint32_t member = first; member < end && member < holders->team.size; member++) {
+        struct cw_place block = cw_place_add(clusters->partial, cw_blocks_offset(&holders->blocks, member));
+        uint64_t bytes = cw_blocks_bytes(&holders->blocks, member);
+        if (head == me) {
+            cw_emit_receive(clusters->emit, cw_team_rank(&holders->team, member), block, bytes);
+        } else {
+            cw_emit_send(clusters->emit, cw_team_rank(&holders->team, head), block, block, bytes);
+        }
+    }
+}
+
 static void inside_first(const struct clusters *clusters)
 {
     const struct cw_team *team = &clusters->holders.team;
     struct cw_place own = cw_place(CW_BUFFER_SEND, 0);
-    if (clusters->leaders) {
+    if (clusters->variant == TWO_TIER) {
         cw_reduce_rabenseifner(clusters->emit, team, 0, own, clusters->partial, clusters->bytes);
-    } else {
-        cw_reduce_ring(clusters->emit, team, &clusters->holders.blocks, own, clusters->partial);
+        return;
+    }
+    cw_reduce_ring(clusters->emit, team, &clusters->holders.blocks, own, clusters->partial);
+    if (clusters->holders.stride > 1) {
+        merge(clusters);
     }
 }
 
@@ -190,14 +224,16 @@ static void inside_last(const struct clusters *clusters)
         .team = *team,
         .blocks = clusters->holders.blocks,
         .root = 0,
-        .span_max = 1,
+        .span_max = clusters->holders.stride,
+        .span_min = 1,
         .complete = team->size,
         .base = receive,
     };
     cw_emit_phase(clusters->emit, PHASE_INSIDE);
-    if (clusters->leaders) {
+    if (clusters->variant == TWO_TIER) {
         cw_bcast_van_de_geijn(clusters->emit, &whole);
     } else {
+        cw_scatter_in_place(clusters->emit, &parts);
         cw_allgather_ring(clusters->emit, &parts);
     }
 }
@@ -207,14 +243,14 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
     const struct cw_problem *problem = emit->problem;
     struct clusters clusters = {
         .emit = emit,
-        .leaders = recipe->variant != 0,
+        .variant = recipe->variant,
         .bytes = problem->count * problem->element_bytes,
         .own = cw_problem_cluster(problem, emit->rank),
     };
     bool with[CW_CLUSTERS_MAX] = {false};
     clusters.holders = holders_of(&clusters, clusters.own);
     emit->schedule.promise.wan_bytes = clusters.bytes;
-    emit->schedule.promise.wan_senders = clusters.leaders ? 1 : emit->parameters.senders;
+    emit->schedule.promise.wan_senders = clusters.variant == TWO_TIER ? 1 : emit->parameters.senders;
     scratch_take(&clusters);
     cw_emit_in_turn(emit, true); /* no stage takes anything from the one before, on which others wait */
     inside_first(&clusters);
@@ -240,11 +276,18 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
 const struct cw_recipe cw_recipes_clusters_allreduce[] = {
     {ALLREDUCE("clusters-two-tier", 0, "reduce to one rank of each cluster, exchange among these, broadcast in each",
                "3.2"),
-     build_clusters, 1, NULL},
+     build_clusters, TWO_TIER, NULL},
     {ALLREDUCE("clusters-rabenseifner", CW_TAKES_SENDERS,
                "reduce-scatter in each cluster, exchange by n senders that others hand their parts to, all-gather",
                "2.3"),
-     build_clusters, 0, NULL},
+     build_clusters, FORWARDED, NULL},
+    {ALLREDUCE("clusters-heads", CW_TAKES_SENDERS,
+               "reduce-scatter in each cluster, parts merged at 2^i ranks, which exchange; then scatter, all-gather",
+               "2.4"),
+     build_clusters, HEADS, NULL},
+    {ALLREDUCE("clusters-chained", CW_TAKES_SENDERS,
+               "reduce-scatter in each cluster, exchange by n ranks, then by the next n, and so on; all-gather", "2.4"),
+     build_clusters, CHAINED, NULL},
 };
 const uint32_t cw_recipes_clusters_allreduce_count =
     sizeof(cw_recipes_clusters_allreduce) / sizeof(cw_recipes_clusters_allreduce[0]);

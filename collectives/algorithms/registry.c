@@ -12,7 +12,7 @@ static const struct {
 } families[] = {
     {cw_recipes_bcast, &cw_recipes_bcast_count},
     {cw_recipes_clusters_bcast, &cw_recipes_clusters_bcast_count},
-    {cw_recipes_overlapped, &cw_recipes_overlapped_count},
+    {cw_recipes_overlapped_bcast, &cw_recipes_overlapped_bcast_count},
     {cw_recipes_scatter, &cw_recipes_scatter_count},
     {cw_recipes_gather, &cw_recipes_gather_count},
     {cw_recipes_allgather, &cw_recipes_allgather_count},
@@ -22,6 +22,7 @@ static const struct {
     {cw_recipes_phases, &cw_recipes_phases_count},
     {cw_recipes_reduce, &cw_recipes_reduce_count},
     {cw_recipes_clusters_allreduce, &cw_recipes_clusters_allreduce_count},
+    {cw_recipes_overlapped_allreduce, &cw_recipes_overlapped_allreduce_count},
     {cw_recipes_reduce_scatter, &cw_recipes_reduce_scatter_count},
     {cw_recipes_scan, &cw_recipes_scan_count},
     {cw_recipes_barrier, &cw_recipes_barrier_count},

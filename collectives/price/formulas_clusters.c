@@ -64,6 +64,19 @@ static double bcast_overlapped(struct terms *terms)
     return (whole < crossing ? whole : crossing) + wan(terms)->latency_ns;
 }
 
+/* What comes back across L is passed on n - 1 times in a cluster of n ranks, by chains that share this evenly. */
+static double allreduce_overlapped(struct terms *terms)
+{
+    bool one = terms->network->ports == 1;
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < terms->problem->cluster_count; i++) {
+        uint32_t size = terms->problem->cluster_first[i + 1] - terms->problem->cluster_first[i];
+        largest = size > largest ? size : largest;
+    }
+    unless(terms, one, CW_FORMULA_NONE);
+    return (largest - 1.0) / largest * (gap(terms, terms->bytes) - gap(terms, 0)) + wan(terms)->latency_ns;
+}
+
 static double allreduce_two_tier(struct terms *terms)
 {
     needs_long_messages(terms);
@@ -103,6 +116,12 @@ static const struct formula_row rows[] = {
     {ROW(CW_ALLREDUCE, "clusters-rabenseifner", "L + M/(n B) + M/B + M/B", TABLE_1 ", and the reductions", FITTED, LONG,
          1.5),
      allreduce_rabenseifner, FORMULA_CLUSTERS},
+    {ROW(CW_ALLREDUCE, "clusters-chained", "L + M/(n B) + M/B + M/B", TABLE_1 ", and the reductions", FITTED, LONG,
+         1.5),
+     allreduce_rabenseifner, FORMULA_CLUSTERS},
+    {ROW(CW_ALLREDUCE, "clusters-overlapped", "(n-1)/n M/B + L",
+         "of n ranks of a cluster, each passes on all parts of the result but one", LOWER_BOUND, "one port", 0),
+     allreduce_overlapped, FORMULA_CLUSTERS | FORMULA_HANDSHAKES},
 };
 
 const struct formula_family formulas_clusters = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -144,6 +144,8 @@ def clusters_send_in_parallel(folder):
             # data cannot cross sooner; a request before each long message, and the start of a session, take round trips of 20 ms
             expect(0.98 < ratio < (1.35 if name == slow else 1.2), f"{what} {name}: {ratio}")
         expect(times[slow, size] > 1.5 * times[f"{fast}:senders=8", size], f"{what}: senders in parallel are worth it: {times}")
+        overlapped = measure(2 * ranks, network, what, [size], 2, "clusters-overlapped")["clusters-overlapped", size]
+        expect(overlapped < 0.95 * times[f"{fast}:senders=8", size], f"{what}: stages that overlap are sooner: {overlapped}, {times}")
 
 
 def heads_of_clusters_save_packets(folder):
@@ -158,7 +160,7 @@ def the_chosen_one_is_as_good_as_its_rivals(folder):
     """What MPI chooses by itself across clusters, and the algorithms that could be better."""
     rivals = {
         "bcast": ["clusters-van-de-geijn:senders=4", "clusters-heads:senders=4", "clusters-overlapped:senders=4", "van-de-geijn", "segmented-binary"],
-        "allreduce": ["clusters-rabenseifner:senders=4", "clusters-two-tier", "rabenseifner", "recursive-doubling"],
+        "allreduce": ["clusters-rabenseifner:senders=4", "clusters-overlapped", "clusters-two-tier", "rabenseifner", "recursive-doubling"],
         "allgather": ["ring", "bruck", "gather-bcast", "recursive-doubling", "concurrent"],
         "alltoall": ["rotated", "pairwise", "bruck", "clusters-heads:senders=2"],
     }

@@ -293,23 +293,45 @@ static void allreduce_across_clusters(void **state)
     }
 }
 
+/* The least time of the segments, and whether no time is below the formula's bound. */
+static double overlapped(const struct setting *setting, enum cw_collective collective, uint64_t *best_segment)
+{
+    double bound = table_value(setting, collective, "clusters-overlapped"), best = INFINITY;
+    for (uint64_t segment = 4096; segment <= 65536; segment *= 2) {
+        double time = crossed(setting, collective, "clusters-overlapped", segment);
+        assert_true(time >= bound);
+        *best_segment = time < best ? segment : *best_segment;
+        best = time < best ? time : best;
+    }
+    return best;
+}
+
 static void overlapped_broadcast_comes_near_its_bound(void **state)
 {
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         const struct setting *setting = &settings[i];
         double bound = table_value(setting, CW_BCAST, "clusters-overlapped");
-        double best = INFINITY;
-        uint64_t best_segment = 0;
-        for (uint64_t segment = 4096; segment <= 65536; segment *= 2) {
-            double time = crossed(setting, CW_BCAST, "clusters-overlapped", segment);
-            assert_true(time >= bound);
-            best_segment = time < best ? segment : best_segment;
-            best = time < best ? time : best;
-        }
+        uint64_t segment = 0;
+        double best = overlapped(setting, CW_BCAST, &segment);
         SHOW("overlapped broadcast, 2 x %u ranks, %llu bytes, %s: %.1f ms with segments of %llu, %.3f of M/B + L\n",
              setting->ranks, (unsigned long long)setting->bytes, setting->eager_max_bytes == 0 ? "asked for" : "eager",
-             best / 1e6, (unsigned long long)best_segment, best / bound);
+             best / 1e6, (unsigned long long)segment, best / bound);
         assert_true(best <= 1.06 * bound);
+    }
+}
+
+/* As the best of three stages one after the other, which all ranks send across: 2M/B + M/nB + L. */
+static void overlapped_allreduce_comes_near_the_stages(void **state)
+{
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        const struct setting *setting = &settings[i];
+        double stages = crossed(setting, CW_ALLREDUCE, "clusters-rabenseifner", 0);
+        uint64_t segment = 0;
+        double best = overlapped(setting, CW_ALLREDUCE, &segment);
+        SHOW("overlapped all-reduce, 2 x %u ranks, %llu bytes, %s: %.1f ms with segments of %llu, %.3f of the stages\n",
+             setting->ranks, (unsigned long long)setting->bytes, setting->eager_max_bytes == 0 ? "asked for" : "eager",
+             best / 1e6, (unsigned long long)segment, best / stages);
+        assert_true(best <= stages);
     }
 }
 
@@ -324,6 +346,7 @@ int main(void)
         cmocka_unit_test(broadcast_across_clusters),
         cmocka_unit_test(allreduce_across_clusters),
         cmocka_unit_test(overlapped_broadcast_comes_near_its_bound),
+        cmocka_unit_test(overlapped_allreduce_comes_near_the_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,21 +5,10 @@
  * part to its head only, the head passes it down a chain of the cluster's other ranks, and across to a head in each
  * other cluster, which passes it down a chain there. So the root sends the message once, every rank receives it once
  * and passes on about as much, and no stage waits for the one before: the time tends to M/B + L, where scatter,
- * crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1).
- *
- * Every chain ends with another part's head, which has the crossing to pay for; so no rank passes on more than the
- * message. */
+ * crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1). */
+#include "collectives/algorithms/chains.h"
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/registry.h"
-
-/* One part's way through one cluster: nodes 0 .. count-1 of a chain, which are members of the team. */
-struct chain {
-    struct cw_team team;
-    uint32_t count; /* of nodes: all members, in the root's cluster without the root */
-    uint32_t skip;  /* 1 in the root's cluster: index 0 is the root */
-    uint32_t first; /* node 0 is member skip + first: the part's head */
-    uint32_t next;  /* so many members on is the next part's head, which is the last node; 0: there is no other part */
-};
 
 static struct cw_team team_of(const struct cw_emit *emit, uint32_t cluster)
 {
@@ -29,51 +18,18 @@ static struct cw_team team_of(const struct cw_emit *emit, uint32_t cluster)
                                                               : team;
 }
 
-/* Heads are spread evenly over a cluster. */
-static uint32_t head_of(uint32_t count, uint32_t part, uint32_t parts)
+/* In the root's cluster, index 0 is the root. */
+static struct cw_chain chain_of(const struct cw_emit *emit, uint32_t cluster, uint32_t part, uint32_t parts)
 {
-    return (uint32_t)((uint64_t)part * count / parts);
-}
-
-static struct chain chain_of(const struct cw_emit *emit, uint32_t cluster, uint32_t part, uint32_t parts)
-{
-    struct chain chain = {.team = team_of(emit, cluster)};
-    chain.skip = cw_problem_cluster(emit->problem, emit->problem->root) == cluster ? 1 : 0;
-    chain.count = chain.team.size - chain.skip;
-    if (chain.count > 0) {
-        chain.first = head_of(chain.count, part, parts);
-        chain.next = (head_of(chain.count, (part + 1) % parts, parts) + chain.count - chain.first) % chain.count;
-    }
-    return chain;
-}
-
-static uint32_t chain_rank(const struct chain *chain, uint32_t node)
-{
-    uint32_t offset = node;
-    if (chain->next > 0 && node > 0) {
-        offset = node + 1 == chain->count ? chain->next : node < chain->next ? node : node + 1;
-    }
-    return cw_team_rank(&chain->team, chain->skip + (chain->first + offset) % chain->count);
-}
-
-/* The node of this rank; count if it is none. */
-static uint32_t chain_me(const struct chain *chain)
-{
-    uint32_t me = chain->team.me;
-    if (me >= chain->team.size || me < chain->skip) {
-        return chain->count;
-    }
-    uint32_t offset = (me - chain->skip + chain->count - chain->first) % chain->count;
-    if (chain->next == 0 || offset < chain->next) {
-        return offset;
-    }
-    return offset == chain->next ? chain->count - 1 : offset - 1;
+    struct cw_team team = team_of(emit, cluster);
+    uint32_t skip = cw_problem_cluster(emit->problem, emit->problem->root) == cluster ? 1 : 0;
+    return cw_chain_make(&team, skip, part, parts);
 }
 
 /* Who sends a part out of a cluster: its head there, or the root if it is alone. */
-static uint32_t head_rank(const struct cw_emit *emit, const struct chain *chain)
+static uint32_t head_rank(const struct cw_emit *emit, const struct cw_chain *chain)
 {
-    return chain->count > 0 ? chain_rank(chain, 0) : emit->problem->root;
+    return chain->count > 0 ? cw_chain_rank(chain, 0) : emit->problem->root;
 }
 
 struct pipeline {
@@ -96,34 +52,34 @@ static uint32_t pipeline_peers(struct pipeline *pipeline)
     const struct cw_problem *problem = emit->problem;
     uint32_t own = cw_problem_cluster(problem, emit->rank);
     uint32_t root = cw_problem_cluster(problem, problem->root);
-    struct chain chain = chain_of(emit, own, pipeline->part, pipeline->parts);
-    uint32_t me = chain_me(&chain);
+    struct cw_chain chain = chain_of(emit, own, pipeline->part, pipeline->parts);
+    uint32_t me = cw_chain_me(&chain);
     bool is_root = emit->rank == problem->root;
     bool crosses = is_root ? chain.count == 0 : me == 0;
     uint32_t source = CW_NO_OP;
     for (uint32_t i = 1; i < problem->cluster_count && crosses; i++) {
         uint32_t cluster = (root + i) % problem->cluster_count;
         if (cluster != root && cluster != own && cw_cluster_parent(problem, root, cluster) == own) {
-            struct chain there = chain_of(emit, cluster, pipeline->part, pipeline->parts);
-            pipeline->peers[pipeline->peer_count++] = chain_rank(&there, 0);
+            struct cw_chain there = chain_of(emit, cluster, pipeline->part, pipeline->parts);
+            pipeline->peers[pipeline->peer_count++] = cw_chain_rank(&there, 0);
         }
     }
     if (is_root) {
         if (chain.count > 0) {
-            pipeline->peers[pipeline->peer_count++] = chain_rank(&chain, 0);
+            pipeline->peers[pipeline->peer_count++] = cw_chain_rank(&chain, 0);
         }
         return source;
     }
     if (me > 0) {
-        source = chain_rank(&chain, me - 1);
+        source = cw_chain_rank(&chain, me - 1);
     } else if (own == root) {
         source = problem->root;
     } else {
-        struct chain there = chain_of(emit, cw_cluster_parent(problem, root, own), pipeline->part, pipeline->parts);
+        struct cw_chain there = chain_of(emit, cw_cluster_parent(problem, root, own), pipeline->part, pipeline->parts);
         source = head_rank(emit, &there);
     }
     if (me + 1 < chain.count) {
-        pipeline->peers[pipeline->peer_count++] = chain_rank(&chain, me + 1);
+        pipeline->peers[pipeline->peer_count++] = cw_chain_rank(&chain, me + 1);
     }
     return source;
 }
@@ -187,7 +143,7 @@ static void build_overlapped(struct cw_emit *emit, const struct cw_recipe *recip
     }
 }
 
-const struct cw_recipe cw_recipes_overlapped[] = {
+const struct cw_recipe cw_recipes_overlapped_bcast[] = {
     {{CW_BCAST, "clusters-overlapped", CW_TAKES_SENDERS | CW_TAKES_SEGMENT, CW_NEEDS_CLUSTERS,
       "scatter, crossing and all-gather in one pipeline of segments",
       "after Matsuda, Kudoh, Kodama, Takano and Ishikawa 2006, and a chain per part"},
@@ -195,4 +151,5 @@ const struct cw_recipe cw_recipes_overlapped[] = {
      0,
      NULL},
 };
-const uint32_t cw_recipes_overlapped_count = sizeof(cw_recipes_overlapped) / sizeof(cw_recipes_overlapped[0]);
+const uint32_t cw_recipes_overlapped_bcast_count =
+    sizeof(cw_recipes_overlapped_bcast) / sizeof(cw_recipes_overlapped_bcast[0]);
