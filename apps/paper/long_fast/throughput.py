@@ -50,6 +50,15 @@ def throughput(what, algorithm, size):
     return lambda output: size * times / BYTES_PER_MB / (milliseconds(output) / 1000)
 
 
+def size_cells(network, size, names):
+    """Of some rows, for one more size."""
+    return [
+        Cell(row, size_name(size), None, measure_job(network, what, (size,), algorithm), throughput(what, algorithm, size))
+        for row, what, algorithm in rows(False)
+        if row in names
+    ]
+
+
 def throughput_cells(network, quick, has_links=False):
     sizes = sizes_of(quick)
     found = []
