@@ -152,7 +152,8 @@ class Result:
 def list_print(tables):
     results = results_read()
     for name, module in tables.items():
-        last = results.get(name) or results.get(name + " --quick")
+        full = results.get(name)
+        last = full or results.get(name + " --quick")
         print(f"{name:<{NAME_WIDTH}} {module.TITLE}")
         print(f"{'':<{NAME_WIDTH}} claim: {module.CLAIM}")
         print(f"{'':<{NAME_WIDTH}} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<{NAME_WIDTH}} not run yet")
@@ -198,6 +199,9 @@ def main():
     causeway, *words = sys.argv[1:]
     quick, commands = "--quick" in words, "--commands" in words
     words = [word for word in words if word not in ("--quick", "--commands")]
+    unknown = [word for word in words if word.startswith("-") and word not in ("-h", "--help", "-o")]
+    if unknown:
+        return usage_fail(f"unknown option '{unknown[0]}'")
     if "--help" in words or "-h" in words:
         print(__doc__, end="")
         return 0

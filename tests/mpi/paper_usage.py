@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as cache:
     expect(page.count("<svg ") == page.count("</svg>") == len(names) and not re.search('="(nan|inf)', page), "a picture of each table")
     code, out, errors = run("list", cache=cache)
     expect(out.count(" claims hold") == len(names), f"the last results: {out}")
-    for wrong, words in ((["cc-mpi", "table", "77"], "no table or figure"), ([], "nothing is asked for"), (["all"], "no table or figure")):
+    for wrong, words in ((["cc-mpi", "table", "77"], "no table or figure"), ([], "nothing is asked for"), (["all"], "no table or figure"), (["cc-mpi", "table", "1", "--fast"], "unknown option '--fast'")):
         code, out, errors = run(*wrong, cache=cache)
         expect(code == 2 and words in errors and errors.count("\n") == 1, f"{wrong}: exit code 2 and a line: {code} {errors}")
     code, out, errors = run("all", "-o", "/proc/no", cache=cache)
