@@ -156,7 +156,7 @@ def list_print(tables):
         last = full or results.get(name + " --quick")
         print(f"{name:<{NAME_WIDTH}} {module.TITLE}")
         print(f"{'':<{NAME_WIDTH}} claim: {module.CLAIM}")
-        print(f"{'':<{NAME_WIDTH}} last: {last['seconds']} s, {last['verdict']}" if last else f"{'':<{NAME_WIDTH}} not run yet")
+        print(f"{'':<{NAME_WIDTH}} last{'' if full else ', --quick'}: {last['seconds']} s, {last['verdict']}" if last else f"{'':<{NAME_WIDTH}} not run yet")
     for paper, (folder, _) in PAPERS.items():
         for name, reason in importlib.import_module(f"{folder}.network").NOT_REBUILT.items():
             print(f"{paper} {name}: not rebuilt: {reason}")
