@@ -26,7 +26,7 @@ import sys
 from gnuplot import path_check, picture_make
 from links import runs_read
 from panels import Picture
-from table import Refused, Table
+from table import Refused, Table, file_write
 
 RUNS_MAX, TIMES_MAX, LABEL_MAX = 4, 64, 255
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
@@ -101,17 +101,14 @@ def times_read(path):
 
 
 def data_write(runs, path):
-    try:
-        with open(path, "w") as file:
-            file.write("run,name,direction,host,from_ns,to_ns,bytes,rate_bps,queue_max_bytes,queue_limit_bytes,queue_frames\n")
-            for run in runs:
-                for i, each in enumerate(run.total.bins):
-                    begin = run.begin_ns + i * run.total.width_ns
-                    head, times = f"{run.label},{run.total.name},{run.total.direction}", f"{begin},{begin + run.total.width_ns}"
-                    file.write(f"{head},,{times},{each.bytes},{each.rate},{each.queue},{each.limit},{each.dropped}\n")
-                    file.writelines(f"{head},{host.host},{times},{host.bytes_at(i)},,,,\n" for host in run.hosts)
-    except OSError as error:
-        raise Refused("the data cannot be written there", path, error.strerror) from error
+    lines = ["run,name,direction,host,from_ns,to_ns,bytes,rate_bps,queue_max_bytes,queue_limit_bytes,queue_frames\n"]
+    for run in runs:
+        for i, each in enumerate(run.total.bins):
+            begin = run.begin_ns + i * run.total.width_ns
+            head, times = f"{run.label},{run.total.name},{run.total.direction}", f"{begin},{begin + run.total.width_ns}"
+            lines.append(f"{head},,{times},{each.bytes},{each.rate},{each.queue},{each.limit},{each.dropped}\n")
+            lines += [f"{head},{host.host},{times},{host.bytes_at(i)},,,,\n" for host in run.hosts]
+    file_write("the data", path, "".join(lines).encode())
 
 
 def main():

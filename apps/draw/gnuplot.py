@@ -1,7 +1,7 @@
 """Runs gnuplot on a script, and writes the picture where it is wanted only if gnuplot has made it."""
 import subprocess
 
-from table import Refused
+from table import Refused, file_write
 
 ENDINGS = (".svg", ".png")
 
@@ -29,8 +29,4 @@ def picture_make(path, width, height, lines):
         raise Refused("gnuplot is missing", path, "apt-get install gnuplot-nox", code=3) from error
     if done.returncode != 0:
         raise Refused("gnuplot has failed", path, "its own words, if there are any, are above", code=1)
-    try:
-        with open(path, "wb") as file:
-            file.write(done.stdout)
-    except OSError as error:
-        raise Refused("the picture cannot be written there", path, error.strerror) from error
+    file_write("the picture", path, done.stdout)

@@ -10,6 +10,19 @@ class Refused(Exception):
         self.code = code
 
 
+def file_write(what, path, content):
+    """`content` is bytes. A path that cannot be opened is bad input; a disk that is full is not."""
+    try:
+        file = open(path, "wb")
+    except OSError as error:
+        raise Refused(f"{what} cannot be written there", path, error.strerror) from error
+    try:
+        with file:
+            file.write(content)
+    except OSError as error:
+        raise Refused(f"{what} cannot be written", path, error.strerror, code=3) from error
+
+
 class Table:
     """The named columns of a CSV file, line by line."""
 

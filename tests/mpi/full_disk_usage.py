@@ -41,6 +41,8 @@ with tempfile.TemporaryDirectory() as folder:
         clusters = ["run", "--timeout", JOB_HANG, "-n", "6", "--emulate", f"topology={topology},memif,stats={stats}"]
         expect(run(clusters + [program, "S"]).returncode == 0, "statistics are written")
         fails(["draw", stats, "--data", "/dev/full", "-o", os.path.join(folder, "x.svg")], 3, "/dev/full")
+        os.symlink("/dev/full", os.path.join(folder, "full.svg"))
+        fails(["draw", stats, "-o", os.path.join(folder, "full.svg")], 3, "full.svg")
 
     with open("/dev/full", "w", encoding="utf-8") as full:
         for arguments in (["plan", "list"], ["doctor", "--json"], ["plan", "dump", plan], ["sim", "--seeds", "1", "--json"]):
