@@ -1,6 +1,6 @@
 /* Commands that are Python scripts. They stand beside the command, as measuring programs do (app_job_program). */
 #pragma once
 
-/* Continues as `script`, a path such as "paper/paper.py": its arguments are the path of this command, then those of argv
- * behind the first. Returns only on failure, with an exit code, after reporting. */
+/* Continues as `script`, a path such as "paper/paper.py". Its arguments are the path of this command, then those of
+ * argv but the first. Returns only on failure: an exit code, after reporting. */
 int app_script_become(const char *script, int argc, char **argv);

@@ -30,7 +30,7 @@ struct exchange {
 
 static uint32_t size_of(const struct exchange *exchange, uint32_t cluster)
 {
-    return exchange->problem->cluster_first[cluster + 1] - exchange->problem->cluster_first[cluster];
+    return cw_problem_cluster_size(exchange->problem, cluster);
 }
 
 static uint32_t heads_of(const struct exchange *exchange, uint32_t cluster)

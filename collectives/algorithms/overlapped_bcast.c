@@ -112,7 +112,7 @@ static uint32_t part_count(const struct cw_emit *emit)
 {
     const struct cw_problem *problem = emit->problem;
     uint32_t root = cw_problem_cluster(problem, problem->root);
-    uint32_t others = problem->cluster_first[root + 1] - problem->cluster_first[root] - 1;
+    uint32_t others = cw_problem_cluster_size(problem, root) - 1;
     uint32_t parts = others > 0 ? others : 1;
     uint32_t senders = emit->parameters.senders;
     return senders > 0 && senders < parts ? senders : parts;

@@ -13,7 +13,7 @@ struct cw_team cw_team_cluster(const struct cw_emit *emit, uint32_t cluster)
     uint32_t first = problem->cluster_first[cluster];
     struct cw_team team = {
         .members = &problem->cluster_members[first],
-        .size = problem->cluster_first[cluster + 1] - first,
+        .size = cw_problem_cluster_size(problem, cluster),
     };
     team.me = cw_team_index(&team, emit->rank);
     return team;

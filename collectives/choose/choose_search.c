@@ -186,16 +186,6 @@ static int search_concurrency(struct search *search)
     return status;
 }
 
-static uint32_t largest_cluster(const struct cw_problem *problem)
-{
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < problem->cluster_count; i++) {
-        uint32_t ranks = problem->cluster_first[i + 1] - problem->cluster_first[i];
-        largest = ranks > largest ? ranks : largest;
-    }
-    return largest;
-}
-
 /* How many ranks that send at the rate of their ports fill a link. */
 static double senders_carried(const struct cw_network *network)
 {
@@ -215,7 +205,7 @@ static int search_limit(struct search *search, uint32_t senders)
 /* 1, 2, 4, ..., what the link carries, and no limit, which is what more than a cluster has would be. */
 static int search_senders(struct search *search)
 {
-    uint32_t largest = largest_cluster(search->request->problem);
+    uint32_t largest = cw_problem_cluster_largest(search->request->problem);
     double carries = senders_carried(search->request->network);
     uint32_t carried = carries >= largest ? 0 : carries > 1 ? (uint32_t)carries : 1;
     int status = CW_OK;

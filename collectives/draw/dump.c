@@ -62,7 +62,7 @@ static void problem_dump(const struct cw_problem *problem, FILE *stream)
     if (problem->cluster_count > 1) {
         fprintf(stream, "clusters:");
         for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {
-            fprintf(stream, " %u", problem->cluster_first[cluster + 1] - problem->cluster_first[cluster]);
+            fprintf(stream, " %u", cw_problem_cluster_size(problem, cluster));
         }
         fputs(" ranks\n", stream);
     }

@@ -98,7 +98,7 @@ static double phased(struct terms *terms)
 
 static uint32_t cluster_size(const struct terms *terms, uint32_t cluster)
 {
-    return terms->problem->cluster_first[cluster + 1] - terms->problem->cluster_first[cluster];
+    return cw_problem_cluster_size(terms->problem, cluster);
 }
 
 /* For the largest cluster and the heads of the smallest: rows come to a head, cross while the word that their place is

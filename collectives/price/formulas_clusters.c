@@ -22,12 +22,7 @@ static void needs_long_messages(struct terms *terms)
 /* The senders there can be: as asked, by the size of the smaller cluster, and by what the link carries. */
 static double senders(const struct terms *terms)
 {
-    const struct cw_problem *problem = terms->problem;
-    uint32_t most = problem->ranks;
-    for (uint32_t i = 0; i < problem->cluster_count; i++) {
-        uint32_t size = problem->cluster_first[i + 1] - problem->cluster_first[i];
-        most = size < most ? size : most;
-    }
+    uint32_t most = cw_problem_cluster_smallest(terms->problem);
     most = terms->senders > 0 && terms->senders < most ? terms->senders : most;
     double rate = (double)terms->bytes / cw_plogp_gap(wan(terms), terms->bytes);
     double carried = terms->network->wan_bytes_per_ns > 0 ? terms->network->wan_bytes_per_ns / rate : most;
@@ -68,11 +63,7 @@ static double bcast_overlapped(struct terms *terms)
 static double allreduce_overlapped(struct terms *terms)
 {
     bool one = terms->network->ports == 1;
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < terms->problem->cluster_count; i++) {
-        uint32_t size = terms->problem->cluster_first[i + 1] - terms->problem->cluster_first[i];
-        largest = size > largest ? size : largest;
-    }
+    uint32_t largest = cw_problem_cluster_largest(terms->problem);
     unless(terms, one, CW_FORMULA_NONE);
     return (largest - 1.0) / largest * (gap(terms, terms->bytes) - gap(terms, 0)) + wan(terms)->latency_ns;
 }

@@ -354,3 +354,23 @@ uint64_t cw_problem_buffer_bytes(const struct cw_problem *problem, uint32_t rank
            : buffer == CW_BUFFER_RECEIVE ? receive_bytes(problem, rank)
                                          : 0;
 }
+
+uint32_t cw_problem_cluster_largest(const struct cw_problem *problem)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < problem->cluster_count; i++) {
+        uint32_t size = cw_problem_cluster_size(problem, i);
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
+uint32_t cw_problem_cluster_smallest(const struct cw_problem *problem)
+{
+    uint32_t smallest = problem->ranks;
+    for (uint32_t i = 0; i < problem->cluster_count; i++) {
+        uint32_t size = cw_problem_cluster_size(problem, i);
+        smallest = size < smallest ? size : smallest;
+    }
+    return smallest;
+}

@@ -137,3 +137,12 @@ static inline uint32_t cw_problem_cluster(const struct cw_problem *problem, uint
 {
     return problem->cluster_of != NULL ? problem->cluster_of[rank] : 0;
 }
+
+/* Ranks of a cluster, where there are clusters; of the one with most, and of the one with fewest. */
+static inline uint32_t cw_problem_cluster_size(const struct cw_problem *problem, uint32_t cluster)
+{
+    return problem->cluster_first[cluster + 1] - problem->cluster_first[cluster];
+}
+
+uint32_t cw_problem_cluster_largest(const struct cw_problem *problem);
+uint32_t cw_problem_cluster_smallest(const struct cw_problem *problem);

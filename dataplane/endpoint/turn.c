@@ -205,17 +205,15 @@ static uint64_t port_retry_ns(const struct cw_endpoint *endpoint)
 uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
 {
     uint64_t rdma_ns = endpoint->rdma != NULL ? endpoint->rdma->ops->deadline(endpoint->rdma) : UINT64_MAX;
-    if (endpoint->port_full) {
+    bool has_packets = endpoint->active_first != NULL || endpoint->report_first != NULL;
+    if (endpoint->port_full || (has_packets && endpoint->is_out_of_buffers)) {
         uint64_t retry_ns = port_retry_ns(endpoint);
         return rdma_ns < retry_ns ? rdma_ns : retry_ns;
     }
     bool stuck = endpoint->reassemblies.ready_first != NULL || endpoint->undelivered.first != NULL ||
                  endpoint->event_first != NULL || endpoint->messages.waiting_first != NULL ||
                  endpoint->stop_count > 0 || endpoint->rdma_order != UINT64_MAX;
-    if (endpoint->active_first != NULL || endpoint->report_first != NULL) {
-        if (endpoint->is_out_of_buffers) {
-            return port_retry_ns(endpoint);
-        }
+    if (has_packets) {
         return stuck ? endpoint->now_ns + PORT_RETRY_NS : 0;
     }
     uint64_t next_ns = cw_wheel_next(&endpoint->wheel);

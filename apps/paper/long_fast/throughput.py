@@ -52,17 +52,16 @@ def throughput(what, algorithm, size):
 
 def size_cells(network, size, names):
     """Of some rows, for one more size."""
-    return [
-        Cell(row, size_name(size), None, measure_job(network, what, (size,), algorithm), throughput(what, algorithm, size))
-        for row, what, algorithm in rows(False)
-        if row in names
-    ]
+    return cells_of(network, [row for row in rows(False) if row[0] in names], (size,))
 
 
 def throughput_cells(network, quick, has_links=False):
-    sizes = sizes_of(quick)
+    return cells_of(network, rows(quick), sizes_of(quick), has_links)
+
+
+def cells_of(network, rows_wanted, sizes, has_links=False):
     found = []
-    for row, what, algorithm in rows(quick):
+    for row, what, algorithm in rows_wanted:
         job = measure_job(network, what, sizes, algorithm, has_links=has_links)
         found += [Cell(row, size_name(size), None, job, throughput(what, algorithm, size)) for size in sizes]
     return found
