@@ -23,7 +23,7 @@ static void port_flush(struct node_dataplane *dataplane)
 
 static void lease_give(struct node_lease *lease, const uint8_t *frame, uint32_t length)
 {
-    if (!cw_cable_send(lease->cable, frame, length)) {
+    if (!cw_cable_send(lease->cable, &(struct cw_received){.data = frame, .length = length})) {
         lease->counters.dropped++;
         return;
     }

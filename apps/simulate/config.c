@@ -14,6 +14,7 @@
 #include "dataplane/base/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
+#include "dataplane/port/offload/offload.h"
 #include "dataplane/status.h"
 
 /* A host's link, if the text says nothing of it: 100 Gb/s, 2 us from host to host. */
@@ -30,6 +31,8 @@
 #define FAULT_BEGIN_MAX_NS    20000000
 #define FAULT_DURATION_MAX_NS 2000000000
 #define FAULT_STREAM          (1 << 21)
+#define NIC_STREAM            (1 << 22)
+#define NIC_SLOW_NS           5000
 
 #define POSSIBLE                                                                                                    \
     "possible are hosts=N or topology=FILE; rate=100Gbps, delay=2us, mtu=1500, buffer=1MB (of a switch port), "     \
@@ -37,7 +40,9 @@
     "loss=0.1%%, corrupt=0.1%%, duplicate=0.1%%, reorder=0.1%%, multicast=snoop|flood|drop; seed=N; cpu=FACTOR or " \
     "cpu=TIME (of each MPI call), poll=100ns, memory=300ns, copy=80Gbps; down=HOST|LINK@TIME[+TIME], "              \
     "stop=HOST@TIME[+TIME], "                                                                                       \
-    "kill=HOST@TIME, slow=HOST@FACTOR, forget=TIME (switches: groups), faults=random; pcap=FILE, "                  \
+    "kill=HOST@TIME, slow=HOST@FACTOR, forget=TIME (switches: groups), faults=random; rdma=on, rdma-break=0.1%%, "  \
+    "rdma-cut=HOST@TIME[+TIME], rdma-fail=HOST@TIME; "                                                              \
+    "nic=honest|slow|lying|lying-later|mute|random[:OFFLOAD][@HOST]; pcap=FILE, "                                   \
     "stats=FILE, stats-interval=1ms (of links)"
 
 static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_t *count)
@@ -50,7 +55,8 @@ static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind
 {
     char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;
     uint64_t host, begin_ns, duration_ns = 0;
-    if (at == NULL || (plus != NULL && kind == SIMULATE_KILL) || config->fault_count == SIMULATE_FAULTS_MAX) {
+    bool is_for_good = kind == SIMULATE_KILL || kind == SIMULATE_RDMA_FAIL;
+    if (at == NULL || (plus != NULL && is_for_good) || config->fault_count == SIMULATE_FAULTS_MAX) {
         return false;
     }
     *at++ = '\0';
@@ -93,6 +99,88 @@ static bool slow_parse(struct simulate_config *config, char *text)
     }
     config->slow[config->slow_count++] = (struct simulate_slow){.host = (uint32_t)host, .factor = factor};
     return true;
+}
+
+/* Offloads that a simulated NIC can have. */
+static const enum cw_port_offload OFFLOADS[] = {CW_OFFLOAD_CHECKSUM_OUT, CW_OFFLOAD_CHECKSUM_IN, CW_OFFLOAD_STEER,
+                                                CW_OFFLOAD_ARRIVAL, CW_OFFLOAD_DEPARTURE};
+enum { OFFLOAD_COUNT = sizeof(OFFLOADS) / sizeof(OFFLOADS[0]) };
+
+static bool offload_find(const char *name, uint32_t *offload)
+{
+    for (uint32_t i = 0; i < OFFLOAD_COUNT; i++) {
+        if (strcmp(name, cw_offload_name(OFFLOADS[i])) == 0) {
+            *offload = OFFLOADS[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "honest", "lying:arrival-time", "random@3", "mute:udp-checksum-in@0" */
+static bool nic_parse(struct simulate_config *config, char *text)
+{
+    static const struct {
+        const char *name;
+        uint32_t state;
+    } states[] = {
+        {"honest", CW_SIMULATOR_OFFLOAD_HONEST}, {"slow", CW_SIMULATOR_OFFLOAD_SLOW},
+        {"lying", CW_SIMULATOR_OFFLOAD_LYING},   {"lying-later", CW_SIMULATOR_OFFLOAD_LYING_LATER},
+        {"mute", CW_SIMULATOR_OFFLOAD_MUTE},     {"random", SIMULATE_OFFLOAD_RANDOM},
+    };
+    struct simulate_offload offload = {.host = UINT32_MAX, .offload = CW_PORT_OFFLOADS};
+    char *at = strchr(text, '@'), *colon;
+    uint64_t host;
+    if (at != NULL) {
+        *at++ = '\0';
+        if (!count_parse(at, 0, UINT32_MAX - 1, &host)) {
+            return false;
+        }
+        offload.host = (uint32_t)host;
+    }
+    colon = strchr(text, ':');
+    if (colon != NULL) {
+        *colon++ = '\0';
+        if (!offload_find(colon, &offload.offload)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        if (strcmp(text, states[i].name) == 0 && config->offload_count < SIMULATE_OFFLOADS_MAX) {
+            offload.state = states[i].state;
+            config->offloads[config->offload_count++] = offload;
+            return true;
+        }
+    }
+    return false;
+}
+
+void simulate_config_nic(const struct simulate_config *config, uint32_t host, struct cw_simulator_nic *nic)
+{
+    struct cw_random random;
+    cw_random_seed(&random, cw_random_derive(config->seed, NIC_STREAM + host));
+    *nic = (struct cw_simulator_nic){.slow_ns = NIC_SLOW_NS};
+    for (uint32_t i = 0; i < config->offload_count; i++) {
+        const struct simulate_offload *option = &config->offloads[i];
+        for (uint32_t k = 0; k < OFFLOAD_COUNT && (option->host == UINT32_MAX || option->host == host); k++) {
+            if (option->offload == CW_PORT_OFFLOADS || option->offload == OFFLOADS[k]) {
+                bool is_drawn = option->state == SIMULATE_OFFLOAD_RANDOM;
+                nic->offloads[OFFLOADS[k]] =
+                    (uint8_t)(is_drawn ? cw_random_below(&random, CW_SIMULATOR_OFFLOAD_MUTE + 1) : option->state);
+            }
+        }
+    }
+}
+
+uint32_t simulate_config_offloads(const struct simulate_config *config, uint32_t host)
+{
+    struct cw_simulator_nic nic;
+    uint32_t offloads = 0;
+    simulate_config_nic(config, host, &nic);
+    for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
+        offloads |= nic.offloads[i] != CW_SIMULATOR_OFFLOAD_ABSENT ? 1u << i : 0;
+    }
+    return offloads;
 }
 
 static bool forget_parse(struct simulate_config *config, const char *text)
@@ -152,10 +240,8 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
         const char *name;
         double *share;
     } shares[] = {
-        {"loss", &config->link.loss},
-        {"corrupt", &config->link.corrupt},
-        {"duplicate", &config->link.duplicate},
-        {"reorder", &config->link.reorder},
+        {"loss", &config->link.loss},       {"corrupt", &config->link.corrupt},  {"duplicate", &config->link.duplicate},
+        {"reorder", &config->link.reorder}, {"rdma-break", &config->rdma_break},
     };
     const struct {
         const char *name;
@@ -191,18 +277,22 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
         config->hosts = (uint32_t)count;
         return true;
     }
-    return strcmp(name, "multicast") == 0  ? multicast_parse(value, &config->multicast)
-           : strcmp(name, "cpu") == 0      ? cpu_parse(value, config)
-           : strcmp(name, "topology") == 0 ? topology_parse(value, config)
-           : strcmp(name, "pcap") == 0     ? path_parse(value, config->capture)
-           : strcmp(name, "stats") == 0    ? path_parse(value, config->statistics)
-           : strcmp(name, "slow") == 0     ? slow_parse(config, value)
-           : strcmp(name, "forget") == 0   ? forget_parse(config, value)
-           : strcmp(name, "faults") == 0   ? (config->is_random = strcmp(value, "random") == 0)
-           : strcmp(name, "down") == 0     ? fault_parse(config, SIMULATE_LINK_DOWN, value)
-           : strcmp(name, "stop") == 0     ? fault_parse(config, SIMULATE_STOP, value)
-           : strcmp(name, "kill") == 0     ? fault_parse(config, SIMULATE_KILL, value)
-                                           : false;
+    return strcmp(name, "multicast") == 0   ? multicast_parse(value, &config->multicast)
+           : strcmp(name, "cpu") == 0       ? cpu_parse(value, config)
+           : strcmp(name, "topology") == 0  ? topology_parse(value, config)
+           : strcmp(name, "pcap") == 0      ? path_parse(value, config->capture)
+           : strcmp(name, "stats") == 0     ? path_parse(value, config->statistics)
+           : strcmp(name, "slow") == 0      ? slow_parse(config, value)
+           : strcmp(name, "forget") == 0    ? forget_parse(config, value)
+           : strcmp(name, "faults") == 0    ? (config->is_random = strcmp(value, "random") == 0)
+           : strcmp(name, "down") == 0      ? fault_parse(config, SIMULATE_LINK_DOWN, value)
+           : strcmp(name, "nic") == 0       ? nic_parse(config, value)
+           : strcmp(name, "rdma") == 0      ? (config->has_rdma = strcmp(value, "on") == 0)
+           : strcmp(name, "rdma-cut") == 0  ? fault_parse(config, SIMULATE_RDMA_CUT, value)
+           : strcmp(name, "rdma-fail") == 0 ? fault_parse(config, SIMULATE_RDMA_FAIL, value)
+           : strcmp(name, "stop") == 0      ? fault_parse(config, SIMULATE_STOP, value)
+           : strcmp(name, "kill") == 0      ? fault_parse(config, SIMULATE_KILL, value)
+                                            : false;
 }
 
 bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
@@ -286,6 +376,19 @@ static void faults_draw(struct simulate_config *config)
             .end_ns = UINT64_MAX,
         };
     }
+    if (config->has_rdma) {
+        config->rdma_break =
+            cw_random_below(&random, 2) == 0 ? config->rdma_break : cw_random_fraction(&random) * SHARE_MAX;
+        for (uint64_t of = cw_random_below(&random, 3); of > 0 && config->fault_count < SIMULATE_FAULTS_MAX; of--) {
+            uint64_t begin_ns = cw_random_below(&random, FAULT_BEGIN_MAX_NS);
+            config->faults[config->fault_count++] = (struct simulate_fault){
+                .kind = cw_random_below(&random, 2) == 0 ? SIMULATE_RDMA_CUT : SIMULATE_RDMA_FAIL,
+                .host = (uint32_t)cw_random_below(&random, config->hosts),
+                .begin_ns = begin_ns,
+                .end_ns = begin_ns + cw_random_below(&random, FAULT_DURATION_MAX_NS),
+            };
+        }
+    }
     config->shared_bytes =
         cw_random_below(&random, 4) == 0 ? cw_random_between(&random, 64 << 10, 512 << 10) : config->shared_bytes;
     if (cw_random_below(&random, 4) == 0 && config->fault_count < SIMULATE_FAULTS_MAX) {
@@ -345,6 +448,32 @@ static int file_check(const char *option, const char *path, char *error, size_t 
     return CW_OK;
 }
 
+static bool is_of_rdma(const struct simulate_fault *fault)
+{
+    return fault->kind == SIMULATE_RDMA_CUT || fault->kind == SIMULATE_RDMA_FAIL;
+}
+
+/* Devices reach each other on lines of one rate and delay. */
+static int rdma_check(const struct simulate_config *config, char *error, size_t error_bytes)
+{
+    bool has_faults = config->rdma_break > 0;
+    for (uint32_t i = 0; i < config->fault_count; i++) {
+        has_faults = has_faults || is_of_rdma(&config->faults[i]);
+    }
+    if (has_faults && !config->has_rdma) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "rdma-break=, rdma-cut= and rdma-fail= are faults of RDMA devices: add rdma=on");
+    }
+    if (config->has_rdma && config->topology[0] != '\0') {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "rdma=on and topology=: simulated RDMA devices are on one network: give hosts= instead");
+    }
+    if (config->has_rdma && config->link.rate_bps == 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "rdma=on: a device's line has a rate: rate=");
+    }
+    return CW_OK;
+}
+
 int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes)
 {
     const char *reason;
@@ -367,6 +496,12 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
                               config->faults[i].host, config->hosts);
         }
     }
+    for (uint32_t i = 0; i < config->offload_count && status == CW_OK; i++) {
+        if (config->offloads[i].host != UINT32_MAX && config->offloads[i].host >= config->hosts) {
+            status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "nic=...@%u: there are %u hosts, from 0",
+                                   config->offloads[i].host, config->hosts);
+        }
+    }
     for (uint32_t i = 0; i < config->slow_count && status == CW_OK; i++) {
         if (config->slow[i].host >= config->hosts) {
             status =
@@ -374,6 +509,7 @@ int simulate_config_complete(struct simulate_config *config, char *error, size_t
                               config->slow[i].host, config->hosts);
         }
     }
+    status = status == CW_OK ? rdma_check(config, error, error_bytes) : status;
     uint64_t frame_bytes = config->mtu_bytes + 14 + CW_ETHERNET_OVERHEAD_BYTES;
     if (status == CW_OK && config->shared_bytes > 0 && config->shared_bytes < frame_bytes) {
         status = cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,

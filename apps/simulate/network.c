@@ -114,6 +114,7 @@ static int ranks_add(struct builder *builder, uint32_t host)
     node.receive_ring_packets = RECEIVE_RING_PACKETS;
     node.group_count_max = CW_CABLE_GROUPS_MAX;
     node.processing_delay_ns = 0;
+    simulate_config_nic(builder->config, host, &node.nic);
     for (uint32_t rank = builder->host_first[host]; rank < builder->host_first[host + 1]; rank++) {
         const uint8_t mac[6] = CW_VIRTUAL_MAC(rank);
         memcpy(node.mac, mac, sizeof(node.mac));

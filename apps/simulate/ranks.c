@@ -51,6 +51,7 @@ static void page_fill(const struct simulate_world *world, uint32_t rank)
     page->call_ns = (uint64_t)(factor * (double)config->call_ns);
     page->poll_ns = (uint64_t)(factor * (double)config->poll_ns);
     page->poll_ns = page->poll_ns > 0 ? page->poll_ns : 1; /* loops of calls that look end */
+    page->offloads = simulate_config_offloads(config, host);
     page->copy_scale = config->memory_rate_bps == 0 ? 0 : (8000000000ull << 20) / config->memory_rate_bps;
 }
 
@@ -170,6 +171,7 @@ static void rank_end(struct simulate_rank *rank)
     world->ended_count++;
     rank->is_awaited = rank->is_released = false;
     rank->state = SIMULATE_RANK_ENDED;
+    simulate_device_end(rank);
     cw_simulator_crash(world->simulator, rank->rank);
     gather_check(world);
 }
@@ -229,6 +231,9 @@ static bool rank_resume(struct simulate_rank *rank, uint64_t now_ns)
     rank->is_woken = rank->has_arrivals = false;
     rank->has_run = true;
     world->resume_count++;
+    if (page->state == CW_VIRTUAL_WAITS) {
+        simulate_device_seen(rank);
+    }
     cw_cable_flush(rank->cable);
     /* pairs with the acquire of the rank */
     atomic_store_explicit(&page->turn, CW_VIRTUAL_RANK, memory_order_release);
@@ -259,6 +264,8 @@ static void frames_send(struct simulate_rank *rank)
         for (uint32_t i = 0; i < given; i++) {
             memcpy(packets[i].data, frames[i].data, frames[i].length);
             packets[i].length = frames[i].length;
+            packets[i].checksum = frames[i].checksum;
+            packets[i].departure_ns = frames[i].departure_ns;
         }
         taken = given > 0 ? cw_port_transmit(rank->port, packets, given) : 0;
         cw_port_cancel(rank->port, packets + taken, given - taken);
@@ -299,6 +306,25 @@ static void groups_change(struct simulate_rank *rank)
     rank->group_count = count;
 }
 
+/* What the endpoint says to its NIC, before frames are sent or received. */
+static void nic_tell(struct simulate_rank *rank)
+{
+    struct cw_port_claim claim;
+    uint32_t doubts;
+    if (rank->page->offloads == 0) {
+        return;
+    }
+    cw_cable_nic(rank->cable, &claim, &doubts);
+    cw_port_claim(rank->port, &claim);
+    for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
+        if (((doubts & ~rank->doubts) >> i & 1) != 0) {
+            cw_port_doubt(rank->port, (enum cw_port_offload)i);
+        }
+    }
+    rank->doubts = doubts;
+    cw_cable_link(rank->cable, rank->port->info.link_changes);
+}
+
 /* Into the memory of the process, which finds them when it is resumed. */
 static void frames_receive(struct simulate_rank *rank)
 {
@@ -306,7 +332,7 @@ static void frames_receive(struct simulate_rank *rank)
     uint32_t count;
     while ((count = cw_port_receive(rank->port, packets, CW_PORT_BURST_MAX)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            rank->world->overflow_count += !cw_cable_send(rank->cable, packets[i].data, packets[i].length);
+            rank->world->overflow_count += !cw_cable_send(rank->cable, &packets[i]);
         }
         cw_port_release(rank->port, packets, count);
         rank->has_arrivals = true;
@@ -340,6 +366,7 @@ static void wishes_grant(struct simulate_rank *rank, uint64_t now_ns)
     struct simulate_world *world = rank->world;
     struct cw_virtual_page *page = rank->page;
     rank->has_run = false;
+    simulate_device_serve(rank);
     groups_change(rank);
     wakes_schedule(rank, now_ns);
     if (page->moved != rank->moved) {
@@ -377,12 +404,14 @@ static uint64_t rank_turn(void *context, uint64_t now_ns)
         if (rank->has_run && page->now_ns > now_ns) {
             return page->now_ns; /* nothing happens before */
         }
+        nic_tell(rank);
         frames_send(rank);
         if (rank->has_run) {
             wishes_grant(rank, now_ns);
         }
         if (rank->state != SIMULATE_RANK_ENDED) {
             frames_receive(rank);
+            rank->has_arrivals = simulate_device_complete(rank) || rank->has_arrivals;
         }
         bool is_over = page->deadline_ns <= now_ns ||
                        (page->state != CW_VIRTUAL_COMPUTES && (rank->has_arrivals || rank->is_woken));

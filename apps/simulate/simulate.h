@@ -9,6 +9,7 @@
  *    network.c   hosts, switches and links
  *    capture.c   packets, for Wireshark
  *    statistics.c  links over time
+ *    devices.c   RDMA devices of the hosts
  *    ranks.c     processes: they join, run, leave, and end
  *    world.c     virtual time, from the first event to the last; the report
  *
@@ -26,6 +27,7 @@
 #include "control/topology/topology.h"
 #include "dataplane/base/virtual.h"
 #include "dataplane/fabric/simulator.h"
+#include "dataplane/fabric/verbs_sim.h"
 #include "dataplane/port/cable.h"
 
 enum {
@@ -34,10 +36,17 @@ enum {
     SIMULATE_FAULTS_MAX = 64,
 };
 
-enum simulate_fault_kind { SIMULATE_LINK_DOWN, SIMULATE_STOP, SIMULATE_KILL, SIMULATE_FORGET };
+enum simulate_fault_kind {
+    SIMULATE_LINK_DOWN,
+    SIMULATE_STOP,
+    SIMULATE_KILL,
+    SIMULATE_FORGET,
+    SIMULATE_RDMA_CUT,
+    SIMULATE_RDMA_FAIL,
+};
 
-/* A host whose link is down, or that is stopped, from `begin_ns` to `end_ns`; a link of the topology that is down so long; a
- * host whose processes are killed at `begin_ns`; or
+/* A host whose link is down, that is stopped, or whose RDMA device reaches nobody, from `begin_ns` to `end_ns`; a link of the
+ * topology that is down so long; a host whose processes are killed, or whose RDMA device fails for good, at `begin_ns`; or
  * all switches, which forget groups at `begin_ns`. */
 struct simulate_fault {
     enum simulate_fault_kind kind;
@@ -52,6 +61,14 @@ struct simulate_slow {
     uint32_t host;
     double factor;
 };
+
+/* How an offload of a host's NIC works, or each one. */
+struct simulate_offload {
+    uint32_t host;    /* UINT32_MAX: all */
+    uint32_t offload; /* enum cw_port_offload; CW_PORT_OFFLOADS: each one */
+    uint32_t state;   /* enum cw_simulator_offload; SIMULATE_OFFLOAD_RANDOM: drawn from the seed */
+};
+enum { SIMULATE_OFFLOAD_RANDOM = UINT32_MAX, SIMULATE_OFFLOADS_MAX = 64 };
 
 struct simulate_config {
     uint32_t ranks;
@@ -73,6 +90,10 @@ struct simulate_config {
     uint32_t fault_count;
     struct simulate_slow slow[SIMULATE_FAULTS_MAX];
     uint32_t slow_count;
+    struct simulate_offload offloads[SIMULATE_OFFLOADS_MAX]; /* later ones count more */
+    uint32_t offload_count;
+    bool has_rdma;                        /* each host has an RDMA device */
+    double rdma_break;                    /* share of its work requests with which a queue pair breaks */
     char network_word[64];                /* an option that a topology file replaces; "": none was given */
     char capture[SIMULATE_PATH_BYTES];    /* a file for all packets; "": none */
     char statistics[SIMULATE_PATH_BYTES]; /* a file for the links over time; "": none */
@@ -88,6 +109,11 @@ bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_con
 /* Completes the hosts from the topology, draws faults, and checks all of it, before a rank starts. CW_OK, or errors of
  * cw_topology_load and CW_ERROR_ARGUMENT with a line in `error`. */
 int simulate_config_complete(struct simulate_config *config, char *error, size_t error_bytes);
+
+/* The NIC of a host, as its options and the seed have it. */
+void simulate_config_nic(const struct simulate_config *config, uint32_t host, struct cw_simulator_nic *nic);
+/* The offloads that it has, a bit each. */
+uint32_t simulate_config_offloads(const struct simulate_config *config, uint32_t host);
 
 /* ---- network.c ---- */
 
@@ -114,6 +140,7 @@ void simulate_network_destroy(struct simulate_network *network);
 /* ---- ranks.c ---- */
 
 struct simulate_world;
+struct simulate_device;
 
 enum simulate_rank_state {
     SIMULATE_RANK_RUNS,    /* its process waits, and has a place in virtual time */
@@ -129,7 +156,8 @@ struct simulate_rank {
     int process;
     struct cw_virtual_page *page;
     struct cw_cable *cable;
-    struct cw_port *port; /* of its node */
+    struct cw_port *port;           /* of its node */
+    struct simulate_device *device; /* NULL: it has none */
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
@@ -138,6 +166,7 @@ struct simulate_rank {
     bool is_awaited;    /* it gathers, and is counted in the world's gather_count */
     bool is_stopped;    /* by a fault */
     bool is_released;   /* all have gathered, and it is not outside yet */
+    uint32_t doubts;    /* offloads that its endpoint has put away */
     bool has_arrivals;  /* frames in its memory that came since it was resumed */
     bool is_woken;
     uint64_t moved;
@@ -148,6 +177,7 @@ struct simulate_world {
     struct simulate_network network;
     struct cw_simulator *simulator;         /* the network's */
     struct simulate_statistics *statistics; /* NULL: none are wanted */
+    struct cw_verbs_net *verbs;             /* NULL: there are no RDMA devices */
     struct simulate_rank *ranks;
     uint8_t *pages;
     int pages_memory; /* a memfd */
@@ -181,6 +211,23 @@ bool simulate_ranks_return(struct simulate_world *world);
 /* Finds ranks whose processes have ended. */
 void simulate_ranks_watch(struct simulate_world *world);
 void simulate_ranks_close(struct simulate_world *world);
+
+/* ---- devices.c ---- */
+
+/* Bytes of memory that a rank and the simulator share for a device. */
+size_t simulate_device_bytes(void);
+/* Makes the devices of all ranks; `memory` is behind world->pages, in the same memfd. CW_OK, CW_ERROR_MEMORY with a line in
+ * `error`; simulate_devices_destroy is due in any case. */
+int simulate_devices_create(struct simulate_world *world, uint8_t *memory, char *error, size_t error_bytes);
+/* Carries out what the rank has asked of its device. A rank without a device is allowed, here and below. */
+void simulate_device_serve(struct simulate_rank *rank);
+/* Shows the rank what has completed. Whether something has since simulate_device_seen. */
+bool simulate_device_complete(struct simulate_rank *rank);
+/* The rank's wait ends: it will look at its completions. */
+void simulate_device_seen(struct simulate_rank *rank);
+/* The rank has ended. */
+void simulate_device_end(struct simulate_rank *rank);
+void simulate_devices_destroy(struct simulate_world *world);
 
 /* ---- world.c ---- */
 

@@ -31,7 +31,8 @@ bool simulate_is_over(const struct simulate_world *world)
 static bool world_create(struct simulate_world *world, const struct simulate_config *config, char *error,
                          size_t error_bytes)
 {
-    size_t bytes = (size_t)config->ranks * CW_VIRTUAL_PAGE_BYTES;
+    size_t page_bytes = (size_t)config->ranks * CW_VIRTUAL_PAGE_BYTES;
+    size_t bytes = page_bytes + (config->has_rdma ? config->ranks * simulate_device_bytes() : 0);
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -59,6 +60,9 @@ static bool world_create(struct simulate_world *world, const struct simulate_con
         return false;
     }
     world->simulator = world->network.simulator;
+    if (config->has_rdma && simulate_devices_create(world, world->pages + page_bytes, error, error_bytes) != CW_OK) {
+        return false;
+    }
     return config->statistics[0] == '\0' ||
            simulate_statistics_open(config, &world->network, &world->statistics, error, error_bytes) == CW_OK;
 }
@@ -91,6 +95,11 @@ static void fault_run(void *context)
         world->ranks[rank].is_stopped = event->fault->kind == SIMULATE_STOP && event->begins;
         if (event->fault->kind == SIMULATE_LINK_DOWN) {
             cw_simulator_partition(world->simulator, rank, event->begins);
+        } else if (event->fault->kind == SIMULATE_RDMA_CUT) {
+            cw_verbs_net_cut(world->verbs, rank, event->begins);
+        } else if (event->fault->kind == SIMULATE_RDMA_FAIL) {
+            cw_verbs_net_fail(world->verbs, rank);
+            cw_port_wake(world->ranks[rank].port);
         } else if (event->fault->kind == SIMULATE_KILL) {
             simulate_rank_kill(&world->ranks[rank]);
         } else if (event->begins) {
@@ -103,7 +112,7 @@ static void fault_run(void *context)
 
 static bool has_end(const struct simulate_fault *fault)
 {
-    return fault->kind == SIMULATE_LINK_DOWN || fault->kind == SIMULATE_STOP;
+    return fault->kind == SIMULATE_LINK_DOWN || fault->kind == SIMULATE_STOP || fault->kind == SIMULATE_RDMA_CUT;
 }
 
 static void faults_schedule(struct simulate_world *world, struct fault_event events[2 * SIMULATE_FAULTS_MAX])
@@ -286,6 +295,7 @@ int simulate_serve(const struct simulate_config *config, int listener)
         app_error("the links could not be written", config->statistics, strerror(errno));
     }
     simulate_ranks_close(&world);
+    simulate_devices_destroy(&world);
     simulate_network_destroy(&world.network);
     free(world.ranks);
     free(events);

@@ -118,7 +118,7 @@ uint32_t sim_hosts_node(const struct sim_hosts_config *config, const struct cw_i
 static int device_attach(struct sim_host *host, char *error, size_t error_bytes)
 {
     struct cw_verbs_device *device;
-    int status = cw_verbs_sim_open(host->hosts->verbs, host->node, host->port, &device);
+    int status = cw_verbs_sim_open(host->hosts->verbs, host->node, host->port, NULL, &device);
     if (status != CW_OK) {
         snprintf(error, error_bytes, "node %u has no RDMA device: %s", host->node, cw_status_text(status));
         return status;

@@ -243,6 +243,7 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
     if (status == CW_OK && emulated >= 0) {
         struct cw_wire_request request = {.own = NULL, .may_seal = !is_simulated || cw_wire_may_seal()};
         status = wire_open(job, &request, config, report);
+        job->all_have_rdma = job->wire.has_rdma; /* simulated hosts: all, or none */
     } else if (status == CW_OK && job->info.size > 1) {
         const char *node;
         status = job_nic_is_named()         ? job_nic_offer(job, offer, report)

@@ -259,7 +259,9 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     struct wire_emulation emulation;
     *wire = (struct cw_wire){.failure_timeout_ns = request->bound_ns > 0 ? request->bound_ns : NEVER_NS};
     int status = emulation_read(request->size, &emulation, error, error_bytes);
-    status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status;
+    if (status == CW_OK && request->own != NULL) {
+        status = wire_rdma_find(request, wire, error, error_bytes);
+    }
     loops_count(request, wire);
     if (status == CW_OK && request->key == NULL) {
         status = cw_error_text(
@@ -276,6 +278,7 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
         }
         status = emulation.is_simulated ? wire_simulated_open(request->rank, &emulation, wire, error, error_bytes)
                                         : wire_port_open(request->rank, &emulation, wire, error, error_bytes);
+        status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status; /* a simulated host's */
     } else if (status == CW_OK) {
         status = request->way == CW_WAY_UDP ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
                  : request->way == CW_WAY_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "control/net/rdma.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/rdma/rdma.h"
+#include "dataplane/verbs/verbs_virtual.h"
 
 static int wish_read(struct cw_net_rdma *rdma, char *error, size_t error_bytes)
 {
@@ -33,12 +35,16 @@ int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, 
 {
     struct cw_net_rdma rdma;
     char wrong[CW_VERBS_ERROR_BYTES];
-    if (request->own == NULL) { /* emulated hosts have none */
+    if (request->own == NULL && !cw_virtual_is_on()) { /* emulated hosts have none */
         return CW_OK;
     }
     int status = wish_read(&rdma, error, error_bytes);
     if (status != CW_OK || rdma.is_off) {
         return status;
+    }
+    if (request->own == NULL) {
+        wire->has_rdma = cw_verbs_virtual_is_there();
+        return CW_OK;
     }
     status = cw_net_rdma_find(&rdma, &request->own->ip, &wire->rdma, wrong, sizeof(wrong));
     wire->has_rdma = status == CW_OK;
@@ -62,14 +68,16 @@ int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endp
     char wrong[CW_VERBS_ERROR_BYTES];
     memcpy(config.gid, wire->rdma.gid, sizeof(config.gid));
     memcpy(config.ip, endpoint->address.ip.bytes, sizeof(config.ip));
-    int status = cw_verbs_open(&config, &device, wrong, sizeof(wrong));
+    int status = cw_virtual_is_on() ? cw_verbs_virtual_open(&device, wrong, sizeof(wrong))
+                                    : cw_verbs_open(&config, &device, wrong, sizeof(wrong));
     status = status == CW_OK ? cw_rdma_attach(wire->endpoint, device, wrong, sizeof(wrong)) : status;
     if (status == CW_OK) {
+        wire->rdma = device->info.port;
         return CW_OK;
     }
     wire->has_rdma = false;
-    if (wire->rdma_is_named) {
-        return cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
+    if (wire->rdma_is_named || cw_virtual_is_on()) {
+        return cw_error_text(error, error_bytes, status, "%s%s", wire->rdma_is_named ? "CAUSEWAY_RDMA: " : "", wrong);
     }
     snprintf(wire->without_rdma, sizeof(wire->without_rdma), "%s", wrong); /* packets do */
     return CW_OK;

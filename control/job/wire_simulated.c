@@ -34,6 +34,7 @@ int wire_simulated_open(uint32_t rank, const struct wire_emulation *emulation, s
                              "the simulator at %s is not reached: %s (it ends with `causeway run --simulate`)",
                              emulation->socket, strerror(failed));
     }
+    cw_cable_offloads(wire->port, cw_virtual_page->offloads);
     cw_cable_connect(wire->port, -1);
     return CW_OK;
 }

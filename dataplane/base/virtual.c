@@ -24,6 +24,7 @@ struct cw_virtual_page *cw_virtual_page;
 static struct {
     int socket;      /* to the simulator; it is closed when the simulator ends */
     uint64_t cpu_ns; /* CPU time of the thread up to which virtual time has passed */
+    void *device;    /* memory of the rank's RDMA device; NULL: none */
     bool has_acted;  /* it has sent a frame or woken a rank since it was resumed */
     struct cw_random random;
     void (*gathered)(void *context); /* called once; NULL: none */
@@ -161,6 +162,18 @@ static int pages_receive(void)
     return pages;
 }
 
+/* 0, or an errno. */
+static int device_map(const struct cw_virtual_page *page, int pages)
+{
+    if (page->device_bytes == 0) {
+        return 0;
+    }
+    void *device =
+        mmap(NULL, page->device_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pages, (off_t)page->device_offset);
+    own.device = device != MAP_FAILED ? device : NULL;
+    return device != MAP_FAILED ? 0 : errno;
+}
+
 int cw_virtual_join(const char *path, uint32_t rank, int memory)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -181,7 +194,7 @@ int cw_virtual_join(const char *path, uint32_t rank, int memory)
     }
     void *page = mmap(NULL, CW_VIRTUAL_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pages,
                       (off_t)rank * CW_VIRTUAL_PAGE_BYTES);
-    failed = page == MAP_FAILED ? errno : 0;
+    failed = page == MAP_FAILED ? errno : device_map(page, pages);
     close(pages);
     if (failed != 0) {
         close(own.socket);
@@ -221,6 +234,11 @@ void cw_virtual_leave(void)
         turn_give(CW_VIRTUAL_LEFT, CW_VIRTUAL_NEVER);
         cw_virtual_page = NULL; /* the page stays mapped: it is the clock */
     }
+}
+
+void *cw_virtual_device(void)
+{
+    return cw_virtual_is_on() ? own.device : NULL;
 }
 
 /* ---- time ---- */
@@ -287,6 +305,13 @@ void cw_virtual_send(void)
         spend(computed_ns);
     }
     own.has_acted = true;
+}
+
+void cw_virtual_call(void)
+{
+    cw_virtual_send();
+    turn_give(CW_VIRTUAL_COMPUTES, cw_virtual_page->now_ns);
+    turn_await();
 }
 
 void cw_virtual_wake(uint32_t rank)

@@ -70,10 +70,13 @@ struct cw_virtual_page {
     /* of the simulator, constant */
     _Alignas(64) uint64_t seed; /* of the rank's random numbers */
     uint32_t rank;
-    uint64_t cpu_scale;  /* virtual time per CPU time, times 2^20; 0: computation takes no time */
-    uint64_t call_ns;    /* time of each MPI call */
-    uint64_t poll_ns;    /* time of a call that looks for messages, or at the clock, without waiting */
-    uint64_t copy_scale; /* nanoseconds per byte that is copied between ranks of a host, times 2^20 */
+    uint64_t cpu_scale;     /* virtual time per CPU time, times 2^20; 0: computation takes no time */
+    uint64_t call_ns;       /* time of each MPI call */
+    uint64_t poll_ns;       /* time of a call that looks for messages, or at the clock, without waiting */
+    uint64_t copy_scale;    /* nanoseconds per byte that is copied between ranks of a host, times 2^20 */
+    uint32_t offloads;      /* of the rank's NIC, a bit of each enum cw_port_offload */
+    uint64_t device_offset; /* of the memory of the rank's RDMA device (verbs/verbs_virtual.h), in the same memfd ... */
+    uint64_t device_bytes;  /* ... and its size; 0: the rank has no such device */
 };
 
 _Static_assert(sizeof(struct cw_virtual_page) <= CW_VIRTUAL_PAGE_BYTES, "a page each");
@@ -101,6 +104,11 @@ struct cw_virtual_hello {
 int cw_virtual_join(const char *path, uint32_t rank, int memory);
 /* The rank continues in real time; its clock stands still. */
 void cw_virtual_leave(void);
+
+/* The memory that the rank shares with the simulator for its RDMA device; NULL: it has none. */
+void *cw_virtual_device(void);
+/* Gives the simulator the turn, and has it back without time passing: it has carried out what that memory asks for. */
+void cw_virtual_call(void);
 
 /* Waits for at most `timeout_ns`; a frame or a wake-up ends the wait. Time that the rank has computed passes first. */
 void cw_virtual_wait(uint64_t timeout_ns);

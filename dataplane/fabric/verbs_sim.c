@@ -85,15 +85,46 @@ void sim_schedule(struct cw_verbs_net *net)
     (void)status;
 }
 
+static uint64_t line_ns(const struct sim_device *device, uint64_t bytes)
+{
+    return (bytes + 64) * 8 * 1000000000ull / device->net->config.rate_bps;
+}
+
 uint64_t sim_line_take(struct sim_device *device, uint64_t bytes)
 {
+    struct sim_line *line = device->line;
     uint64_t now_ns = sim_now(device->net);
-    uint64_t start_ns = device->free_ns > now_ns ? device->free_ns : now_ns;
-    device->free_ns = start_ns + (bytes + 64) * 8 * 1000000000ull / device->net->config.rate_bps;
-    return device->free_ns;
+    line->out_free_ns = (line->out_free_ns > now_ns ? line->out_free_ns : now_ns) + line_ns(device, bytes);
+    return line->out_free_ns;
+}
+
+uint64_t sim_line_take_in(struct sim_device *device, uint64_t bytes)
+{
+    struct sim_line *line = device->line;
+    uint64_t now_ns = sim_now(device->net), next_ns = line->in_free_ns + line_ns(device, bytes);
+    line->in_free_ns = next_ns > now_ns ? next_ns : now_ns;
+    return line->in_free_ns;
 }
 
 /* ---- memory ---- */
+
+void sim_copy_from(const struct sim_device *device, void *to, const void *there, uint64_t bytes)
+{
+    if (device->process.copy_from != NULL) {
+        device->process.copy_from(device->process.context, to, there, bytes);
+    } else {
+        memcpy(to, there, bytes);
+    }
+}
+
+void sim_copy_to(const struct sim_device *device, void *there, const void *from, uint64_t bytes)
+{
+    if (device->process.copy_to != NULL) {
+        device->process.copy_to(device->process.context, there, from, bytes);
+    } else {
+        memcpy(there, from, bytes);
+    }
+}
 
 struct sim_memory *sim_memory_find(struct sim_device *device, uint32_t key)
 {
@@ -121,8 +152,10 @@ static int device_memory_register(struct cw_verbs_device *base, void *memory, ui
 
 static void device_memory_unregister(struct cw_verbs_device *base, struct cw_verbs_memory *registered)
 {
-    (void)base;
-    *(struct sim_memory *)registered->handle = (struct sim_memory){0};
+    struct sim_memory *memory = sim_memory_find((struct sim_device *)base, registered->local_key);
+    if (memory != NULL) {
+        *memory = (struct sim_memory){0};
+    }
 }
 
 /* ---- devices ---- */
@@ -172,9 +205,11 @@ static const struct cw_verbs_ops sim_ops = {
     .close = device_close,
 };
 
-int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *port, struct cw_verbs_device **opened)
+int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *port,
+                      const struct cw_verbs_sim_process *process, struct cw_verbs_device **opened)
 {
-    if (node >= cw_simulator_node_count(net->simulator)) {
+    uint32_t nodes = cw_simulator_node_count(net->simulator), line = process != NULL ? process->line : node;
+    if (node >= nodes || line >= nodes) {
         return CW_ERROR_ARGUMENT;
     }
     struct sim_device *device = calloc(1, sizeof(*device));
@@ -201,6 +236,8 @@ int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *p
     device->net = net;
     device->node = node;
     device->port = port;
+    device->process = process != NULL ? *process : (struct cw_verbs_sim_process){0};
+    device->line = &net->lines[line];
     device->buffers = buffers;
     net->devices[node] = device;
     net->failures[node] = false;
@@ -239,9 +276,11 @@ int cw_verbs_net_create(struct cw_simulator *simulator, const struct cw_verbs_ne
     net->devices = calloc(nodes, sizeof(struct sim_device *));
     net->cuts = calloc(nodes, sizeof(*net->cuts));
     net->failures = calloc(nodes, sizeof(*net->failures));
+    net->lines = calloc(nodes, sizeof(*net->lines));
     bool has_heap = cw_heap_init(&net->heap, nodes * nodes * 4);
     bool has_datagrams = cw_heap_init(&net->datagrams, DATAGRAMS_MAX);
-    if (net->devices == NULL || net->cuts == NULL || net->failures == NULL || !has_heap || !has_datagrams) {
+    if (net->devices == NULL || net->cuts == NULL || net->failures == NULL || net->lines == NULL || !has_heap ||
+        !has_datagrams) {
         cw_verbs_net_destroy(net);
         return CW_ERROR_MEMORY;
     }
@@ -262,6 +301,7 @@ void cw_verbs_net_destroy(struct cw_verbs_net *net)
     free(net->devices);
     free(net->cuts);
     free(net->failures);
+    free(net->lines);
     free(net);
 }
 

@@ -53,8 +53,19 @@ int cw_verbs_net_create(struct cw_simulator *simulator, const struct cw_verbs_ne
                         struct cw_verbs_net **net);
 void cw_verbs_net_destroy(struct cw_verbs_net *net);
 
-/* A device of a node, which is turned when something completes. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
-int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *port, struct cw_verbs_device **device);
+/* Where the memory of a device's user is, if it is another process: functions that copy from and to there, and the device
+ * whose line this one shares. */
+struct cw_verbs_sim_process {
+    void (*copy_from)(void *context, void *to, const void *there, uint64_t bytes);
+    void (*copy_to)(void *context, void *there, const void *from, uint64_t bytes);
+    void *context;
+    uint32_t line; /* number of a node */
+};
+
+/* A device of a node, which is turned when something completes. `process` NULL: it is this one, and the line its own.
+ * CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
+int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *port,
+                      const struct cw_verbs_sim_process *process, struct cw_verbs_device **device);
 
 /* Cuts a node's device off, or heals it; its port goes on. */
 void cw_verbs_net_cut(struct cw_verbs_net *net, uint32_t node, bool cut);

@@ -85,7 +85,7 @@ bool sim_datagram_post(struct cw_verbs_device *base, uint32_t group, const struc
         }
         struct sim_datagram *copy = datagram_make(sent->bytes);
         memcpy(copy->address, address, 16);
-        memcpy(copy->data, data, sent->bytes);
+        sim_copy_from(device, copy->data, data, sent->bytes);
         datagram_go(member, left_ns + net->config.delay_ns + cw_random_below(&net->random, net->config.jitter_ns + 1),
                     copy);
     }
@@ -118,8 +118,10 @@ static void arrive(struct sim_device *device, const struct sim_datagram *datagra
     device->datagram_first = (device->datagram_first + 1) % CW_VERBS_DATAGRAMS_IN;
     device->datagram_count--;
     assert(CW_VERBS_DATAGRAM_HEAD + datagram->bytes <= buffer->bytes);
-    memset(buffer->data, 0xa5, CW_VERBS_DATAGRAM_HEAD); /* nothing that means anything */
-    memcpy((uint8_t *)buffer->data + CW_VERBS_DATAGRAM_HEAD, datagram->data, datagram->bytes);
+    uint8_t head[CW_VERBS_DATAGRAM_HEAD];
+    memset(head, 0xa5, sizeof(head)); /* nothing that means anything */
+    sim_copy_to(device, buffer->data, head, sizeof(head));
+    sim_copy_to(device, (uint8_t *)buffer->data + CW_VERBS_DATAGRAM_HEAD, datagram->data, datagram->bytes);
     const struct cw_verbs_completion completion = {.id = buffer->id, .bytes = CW_VERBS_DATAGRAM_HEAD + datagram->bytes};
     sim_complete(device, CW_VERBS_DATAGRAMS, &completion);
 }

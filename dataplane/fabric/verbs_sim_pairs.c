@@ -4,6 +4,8 @@
 
 #include "dataplane/fabric/verbs_sim_private.h"
 
+enum { COPY_BYTES = 65536 }; /* at a time, between processes */
+
 static struct sim_work *work_at(struct sim_pair *pair, uint32_t number)
 {
     return &pair->work[number % pair->device->net->config.work_max];
@@ -74,29 +76,36 @@ static bool pieces_right(struct sim_device *device, const struct cw_verbs_work *
     return true;
 }
 
-/* Copies the pieces of a work request to, or from, one place. */
-static void pieces_copy(const struct sim_work *work, uint8_t *place, bool to_pieces)
+/* Copies the pieces of a work request from one place of this process to the memory of the device's user. */
+static void pieces_fill(const struct sim_device *device, const struct sim_work *work, const uint8_t *place)
 {
     for (uint32_t i = 0; i < work->work.piece_count; i++) {
         const struct cw_verbs_piece *piece = &work->work.pieces[i];
-        if (piece->bytes == 0) {
-            continue;
+        if (piece->bytes > 0) {
+            sim_copy_to(device, (void *)(uintptr_t)piece->data, place, piece->bytes);
+            place += piece->bytes;
         }
-        if (to_pieces) {
-            memcpy((void *)(uintptr_t)piece->data, place, piece->bytes);
-        } else {
-            memcpy(place, piece->data, piece->bytes);
-        }
-        place += piece->bytes;
     }
 }
 
-static void pieces_write(const struct sim_work *work, uint8_t *place)
+/* Copies the pieces of a work request of `from` to a place in the memory of the user of `to`. */
+static void pieces_write(const struct sim_device *from, const struct sim_work *work, const struct sim_device *to,
+                         uint8_t *place)
 {
     if (work->data != NULL) {
-        memcpy(place, work->data, work->bytes);
-    } else {
-        pieces_copy(work, place, false);
+        sim_copy_to(to, place, work->data, work->bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < work->work.piece_count; i++) {
+        const struct cw_verbs_piece *piece = &work->work.pieces[i];
+        const uint8_t *data = piece->data;
+        for (uint32_t done = 0, bytes; done < piece->bytes; done += bytes) {
+            uint8_t copy[COPY_BYTES];
+            bytes = piece->bytes - done < COPY_BYTES ? piece->bytes - done : COPY_BYTES;
+            sim_copy_from(from, copy, data + done, bytes);
+            sim_copy_to(to, place + done, copy, bytes);
+        }
+        place += piece->bytes;
     }
 }
 
@@ -134,7 +143,7 @@ static struct sim_pair *peer_of(const struct sim_pair *pair)
 }
 
 /* Carries work out at the peer. False: its receive queue is empty. */
-static bool apply(struct sim_pair *peer, struct sim_work *work)
+static bool apply(const struct sim_device *source, struct sim_pair *peer, struct sim_work *work)
 {
     struct sim_device *target = peer->device;
     enum cw_verbs_opcode opcode = work->work.opcode;
@@ -154,7 +163,9 @@ static bool apply(struct sim_pair *peer, struct sim_work *work)
     if (opcode == CW_VERBS_OP_READ) {
         work->data = malloc(work->bytes + 1);
         assert(work->data != NULL);
-        memcpy(work->data, place != NULL ? place : work->data, work->bytes);
+        if (place != NULL) {
+            sim_copy_from(target, work->data, place, work->bytes);
+        }
         return true;
     }
     struct cw_verbs_completion completion = {.pair = peer->own.number,
@@ -173,7 +184,7 @@ static bool apply(struct sim_pair *peer, struct sim_work *work)
         target->buffer_count--;
     }
     if (work->bytes > 0) {
-        pieces_write(work, place);
+        pieces_write(source, work, target, place);
     }
     if (takes_buffer) {
         sim_complete(target, CW_VERBS_RECEIVED, &completion);
@@ -192,11 +203,19 @@ static void arrive(struct sim_pair *pair)
         work->arrival_ns = now_ns + net->config.retry_ns;
         return;
     }
+    uint64_t in_bytes = work->work.opcode == CW_VERBS_OP_READ ? 0 : work->bytes;
+    if (peer != NULL && !work->is_in) {
+        work->is_in = true;
+        work->arrival_ns = sim_line_take_in(peer->device, in_bytes);
+        if (work->arrival_ns > now_ns) {
+            return;
+        }
+    }
     bool fails_before = peer == NULL || cw_random_chance(&net->random, net->config.break_before);
     if (fails_before) {
         work->status = CW_VERBS_UNREACHED;
         net->counters.broken += peer != NULL;
-    } else if (!apply(peer, work)) {
+    } else if (!apply(pair->device, peer, work)) {
         net->counters.waited++;
         work->arrival_ns = now_ns + WAIT_NS;
         return;
@@ -211,8 +230,8 @@ static void arrive(struct sim_pair *pair)
     } else {
         pair_fail(peer);
     }
-    uint64_t back_bytes = work->work.opcode == CW_VERBS_OP_READ ? work->bytes : 0;
-    work->answer_ns = now_ns + net->config.delay_ns + back_bytes * 8 * 1000000000ull / net->config.rate_bps;
+    bool is_read = work->work.opcode == CW_VERBS_OP_READ && work->status == CW_VERBS_OK;
+    work->answer_ns = (is_read ? sim_line_take(peer->device, work->bytes) : now_ns) + net->config.delay_ns;
     pair->applied++;
     if (work->status != CW_VERBS_OK) {
         pair->is_failing = true;
@@ -227,7 +246,7 @@ static void answer(struct sim_pair *pair)
     struct sim_work *work = work_at(pair, pair->answered++);
     enum cw_verbs_status status = work->status;
     if (status == CW_VERBS_OK && work->work.opcode == CW_VERBS_OP_READ) {
-        pieces_copy(work, work->data, true);
+        pieces_fill(pair->device, work, work->data);
     }
     work_complete(pair, work, status);
     if (status != CW_VERBS_OK) {
@@ -243,6 +262,21 @@ void sim_pair_run(struct sim_pair *pair, uint64_t now_ns)
         arrive(pair);
     }
     pair_schedule(pair);
+}
+
+/* The pieces of inline work, which the caller has in this process. */
+static uint8_t *inline_copy(const struct sim_work *work)
+{
+    uint8_t *copy = malloc(work->bytes), *place = copy;
+    assert(copy != NULL);
+    for (uint32_t i = 0; i < work->work.piece_count; i++) {
+        const struct cw_verbs_piece *piece = &work->work.pieces[i];
+        if (piece->bytes > 0) {
+            memcpy(place, piece->data, piece->bytes);
+            place += piece->bytes;
+        }
+    }
+    return copy;
 }
 
 uint32_t sim_pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *list, uint32_t count)
@@ -268,10 +302,7 @@ uint32_t sim_pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *l
             net->counters.wrong++;
         }
         if (list[taken].is_inline && work->bytes > 0) {
-            uint8_t *copy = malloc(work->bytes);
-            assert(copy != NULL);
-            pieces_copy(work, copy, false);
-            work->data = copy;
+            work->data = inline_copy(work);
         }
         uint64_t out_bytes = list[taken].opcode == CW_VERBS_OP_READ ? 0 : work->bytes;
         uint64_t arrival_ns = sim_line_take(pair->device, out_bytes) + net->config.delay_ns +

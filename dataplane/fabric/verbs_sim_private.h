@@ -25,6 +25,7 @@ struct sim_work {
     uint64_t arrival_ns;
     uint64_t answer_ns;
     uint32_t tries;
+    bool is_in; /* it has taken the peer's line */
     enum cw_verbs_status status;
     uint8_t *data; /* inline bytes, or what a read has found; NULL: none */
 };
@@ -64,12 +65,19 @@ struct sim_group {
     uint64_t joined_ns; /* when the network has answered: from then on it hears, and is heard */
 };
 
+/* Until when a device's line is taken, in each direction. */
+struct sim_line {
+    uint64_t out_free_ns;
+    uint64_t in_free_ns;
+};
+
 struct sim_device {
     struct cw_verbs_device base;
     struct cw_verbs_net *net;
     uint32_t node;
     struct cw_port *port;
-    uint64_t free_ns; /* its line */
+    struct cw_verbs_sim_process process; /* no functions: this one */
+    struct sim_line *line;
     struct sim_memory memories[MEMORIES_MAX];
     struct sim_pair *pairs[PAIRS_MAX]; /* by number; 0 is none */
     struct cw_verbs_buffer *buffers;   /* of the shared receive queue, a ring */
@@ -97,6 +105,7 @@ struct cw_verbs_net {
     struct sim_device **devices; /* by node */
     bool *cuts;
     bool *failures;           /* devices that do nothing any more */
+    struct sim_line *lines;   /* by node */
     struct cw_heap heap;      /* pairs, by what happens next */
     struct cw_heap datagrams; /* by their arrival */
     uint64_t sequence;
@@ -122,6 +131,11 @@ void sim_schedule(struct cw_verbs_net *net);
 struct sim_memory *sim_memory_find(struct sim_device *device, uint32_t key);
 /* When `bytes` that a device sends now have left, which takes its line for them and what is around them. */
 uint64_t sim_line_take(struct sim_device *device, uint64_t bytes);
+/* The same at the receiver, where their last bit could come now. */
+uint64_t sim_line_take_in(struct sim_device *device, uint64_t bytes);
+/* Copies from, or to, the memory of the device's user. */
+void sim_copy_from(const struct sim_device *device, void *to, const void *there, uint64_t bytes);
+void sim_copy_to(const struct sim_device *device, void *there, const void *from, uint64_t bytes);
 
 /* ---- verbs_sim_pairs.c ---- */
 

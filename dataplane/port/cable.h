@@ -34,7 +34,7 @@
 #include "dataplane/port/port.h"
 
 enum {
-    CW_CABLE_VERSION = 1,
+    CW_CABLE_VERSION = 2,
     CW_CABLE_FRAMES_DEFAULT = 1024, /* in each direction */
     CW_CABLE_FRAMES_MAX =
         4096, /* bounds what the server maps, and how long a client that gives pages back can stall it */
@@ -63,6 +63,8 @@ int cw_cable_memory(const struct cw_port *port);
 void cw_cable_connect(struct cw_port *port, int bell);
 /* No server does; the link is down. */
 void cw_cable_disconnect(struct cw_port *port);
+/* The server's NIC does these offloads (a bit of each enum cw_port_offload), before an endpoint has the port. */
+void cw_cable_offloads(struct cw_port *port, uint32_t offloads);
 
 /* ---- the server's end ---- */
 
@@ -71,6 +73,8 @@ struct cw_cable;
 struct cw_cable_frame {
     const uint8_t *data; /* may change at any time: copy it, then look at it */
     uint32_t length;     /* 1 .. 14 + MTU */
+    bool checksum;       /* as struct cw_transmit has them */
+    uint64_t departure_ns;
 };
 
 /* Maps a client's memory; the descriptor stays the caller's. It must be a memfd of small pages that can neither shrink nor
@@ -82,8 +86,9 @@ void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
 /* Its frames in order, at most `count_max`; they stay valid until they were consumed and that was shown. */
 uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max);
 void cw_cable_consume(struct cw_cable *cable, uint32_t count);
-/* Copies a frame into an empty buffer of the client's. False: it has none, or the frame is longer than they are. */
-bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length);
+/* Copies a frame into an empty buffer of the client's, with what the NIC says of it. False: there is no such buffer, or the
+ * frame is longer than they are. */
+bool cw_cable_send(struct cw_cable *cable, const struct cw_received *packet);
 /* Shows the client what was sent and consumed since, and wakes it if it sleeps. */
 void cw_cable_flush(struct cw_cable *cable);
 /* Says that the server is about to sleep. True: the client has sent something by now. */
@@ -94,3 +99,7 @@ bool cw_cable_is_broken(const struct cw_cable *cable);
 /* The multicast MAC addresses that the client wants let in. Returns how many, and sets *version, which changes with
  * them; UINT32_MAX: they have not changed since `*version`, or are changing just now. */
 uint32_t cw_cable_groups(const struct cw_cable *cable, uint32_t *version, uint8_t groups[CW_CABLE_GROUPS_MAX][6]);
+/* What the endpoint of a client that does not run just now claims, and the offloads that it has put away, a bit each. */
+void cw_cable_nic(const struct cw_cable *cable, struct cw_port_claim *claim, uint32_t *doubts);
+/* The link of the NIC has gone down or come up so often. */
+void cw_cable_link(struct cw_cable *cable, uint32_t changes);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dataplane/base/virtual.h"
+#include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -20,7 +21,7 @@ struct cable_port {
     struct cable_shared *shared;
     size_t bytes;
     struct cable_out *out;
-    const uint32_t *in;
+    const struct cable_in *in;
     uint32_t *empty;
     uint8_t *sending; /* the buffers to send from */
     uint8_t *receiving;
@@ -39,6 +40,7 @@ struct cable_port {
     _Atomic uint32_t is_connected;
     _Atomic uint32_t is_woken;
     uint32_t group_joins[CW_CABLE_GROUPS_MAX];
+    uint32_t offloads; /* of the server's NIC that are not put away, a bit each */
 };
 
 static struct cable_port *cable_of(struct cw_port *port)
@@ -57,8 +59,13 @@ static uint32_t cable_receive(struct cw_port *base, struct cw_received *packets,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = port->in_taken++ & port->mask;
         uint8_t *data = port->receiving + (size_t)port->filled[slot] * port->buffer_bytes;
-        packets[i] = (struct cw_received){.data = data, .length = port->in[slot], .handle = data};
+        packets[i] = (struct cw_received){.data = data,
+                                          .length = port->in[slot].length,
+                                          .checksum = (uint8_t)port->in[slot].checksum,
+                                          .handle = data,
+                                          .arrival_ns = port->in[slot].arrival_ns};
     }
+    base->info.link_changes = atomic_load_explicit(&port->shared->link_changes, memory_order_relaxed);
     return count;
 }
 
@@ -121,7 +128,10 @@ static uint32_t cable_transmit(struct cw_port *base, struct cw_transmit *packets
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = port->out_written++ & port->mask;
         port->sent[slot] = place_of(port, &packets[i]);
-        port->out[slot] = (struct cable_out){.place = port->sent[slot], .length = packets[i].length};
+        port->out[slot] = (struct cable_out){.place = port->sent[slot],
+                                             .length = packets[i].length,
+                                             .departure_ns = packets[i].departure_ns,
+                                             .checksum = packets[i].checksum};
     }
     /* pairs with the acquire in cw_cable_receive: the frames and their slots */
     atomic_store_explicit(&shared->out_written, port->out_written, memory_order_release);
@@ -195,6 +205,36 @@ static int cable_leave(struct cw_port *base, const uint8_t mac[6])
         groups_change(port, at, port->shared->groups[last], last);
     }
     return CW_OK;
+}
+
+/* ---- offloads ---- */
+
+static void cable_claim(struct cw_port *base, const struct cw_port_claim *claim)
+{
+    cable_of(base)->shared->claim = *claim;
+}
+
+static void info_tell(struct cw_port_info *info, uint32_t offloads)
+{
+    info->checksum_out = (offloads >> CW_OFFLOAD_CHECKSUM_OUT & 1) != 0;
+    info->checksum_in = (offloads >> CW_OFFLOAD_CHECKSUM_IN & 1) != 0;
+    info->steers = (offloads >> CW_OFFLOAD_STEER & 1) != 0;
+    info->arrivals = (offloads >> CW_OFFLOAD_ARRIVAL & 1) != 0;
+    info->departure_ahead_ns = (offloads >> CW_OFFLOAD_DEPARTURE & 1) != 0 ? CW_DEPARTURE_AHEAD_NS : 0;
+}
+
+static void cable_doubt(struct cw_port *base, enum cw_port_offload offload)
+{
+    struct cable_port *port = cable_of(base);
+    port->shared->doubts |= 1u << offload;
+    port->offloads &= ~(1u << offload);
+    info_tell(&base->info, port->offloads);
+}
+
+void cw_cable_offloads(struct cw_port *port, uint32_t offloads)
+{
+    cable_of(port)->offloads = offloads;
+    info_tell(&port->info, offloads);
 }
 
 /* ---- the rest ---- */
@@ -278,6 +318,8 @@ static const struct cw_port_ops cable_ops = {
     .sleep = cable_sleep,
     .wake = cable_wake,
     .close = cable_close,
+    .claim = cable_claim,
+    .doubt = cable_doubt,
 };
 
 /* 0, or an errno. Pages are there from the start: one that the machine has no memory for would end the server, too. */
@@ -306,7 +348,7 @@ static void memory_lay_out(struct cable_port *port, const struct cw_cable_config
     uint8_t *memory = (uint8_t *)port->shared;
     port->mask = frames - 1;
     port->out = (struct cable_out *)(void *)(memory + layout.out);
-    port->in = (const uint32_t *)(void *)(memory + layout.in);
+    port->in = (const struct cable_in *)(void *)(memory + layout.in);
     port->empty = (uint32_t *)(void *)(memory + layout.empty);
     port->sending = memory + layout.buffers;
     port->receiving = port->sending + (size_t)frames * port->buffer_bytes;

@@ -13,6 +13,14 @@ enum { CABLE_LINE = 64, CABLE_FRAME_HEAD = 14, CABLE_PAGE = 4096 };
 struct cable_out {
     uint32_t place; /* of the buffer, among those that the client sends from */
     uint32_t length;
+    uint64_t departure_ns; /* struct cw_transmit */
+    uint64_t checksum;
+};
+
+struct cable_in {
+    uint32_t length;
+    uint32_t checksum; /* struct cw_received */
+    uint64_t arrival_ns;
 };
 
 struct cable_shared {
@@ -35,6 +43,11 @@ struct cable_shared {
     _Alignas(CABLE_LINE) _Atomic uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    /* of the client, for a server with offloads */
+    struct cw_port_claim claim;
+    uint32_t doubts; /* offloads put away, a bit each */
+    /* of that server */
+    _Atomic uint32_t link_changes;
 };
 
 static_assert(sizeof(struct cable_shared) < CABLE_PAGE, "the rings follow on the next page");
@@ -42,7 +55,7 @@ static_assert(sizeof(struct cable_shared) < CABLE_PAGE, "the rings follow on the
 /* Where the rings and buffers lie; the same at both ends. */
 struct cable_layout {
     size_t out;     /* struct cable_out[frames] */
-    size_t in;      /* uint32_t[frames] */
+    size_t in;      /* struct cable_in[frames] */
     size_t empty;   /* uint32_t[frames] */
     size_t buffers; /* those to send from, then those to receive into */
     size_t bytes;
@@ -57,7 +70,7 @@ static inline struct cable_layout cable_layout(uint32_t frames, uint32_t buffer_
 {
     struct cable_layout layout = {.out = CABLE_PAGE};
     layout.in = layout.out + frames * sizeof(struct cable_out);
-    layout.empty = layout.in + frames * sizeof(uint32_t);
+    layout.empty = layout.in + frames * sizeof(struct cable_in);
     layout.buffers = (layout.empty + frames * sizeof(uint32_t) + CABLE_PAGE - 1) & ~(size_t)(CABLE_PAGE - 1);
     layout.bytes = layout.buffers + 2 * (size_t)frames * buffer_bytes;
     return layout;

@@ -21,7 +21,7 @@ struct cw_cable {
     struct cable_shared *shared;
     size_t bytes;
     const struct cable_out *out;
-    uint32_t *in;
+    struct cable_in *in;
     const uint32_t *empty;
     const uint8_t *sending;
     uint8_t *receiving;
@@ -88,7 +88,7 @@ int cw_cable_open(int memory, uint32_t mtu_bytes, struct cw_cable **cable, char 
     made->shared = mapped;
     made->bytes = bytes;
     made->out = (const struct cable_out *)(void *)(at + layout.out);
-    made->in = (uint32_t *)(void *)(at + layout.in);
+    made->in = (struct cable_in *)(void *)(at + layout.in);
     made->empty = (const uint32_t *)(void *)(at + layout.empty);
     made->sending = at + layout.buffers;
     made->receiving = at + layout.buffers + (size_t)head.frames * head.buffer_bytes;
@@ -131,8 +131,10 @@ uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames,
             cable->is_broken = true;
             return i;
         }
-        frames[i] =
-            (struct cw_cable_frame){.data = cable->sending + (size_t)place * cable->buffer_bytes, .length = length};
+        frames[i] = (struct cw_cable_frame){.data = cable->sending + (size_t)place * cable->buffer_bytes,
+                                            .length = length,
+                                            .checksum = slot->checksum != 0,
+                                            .departure_ns = slot->departure_ns};
     }
     return count;
 }
@@ -142,9 +144,10 @@ void cw_cable_consume(struct cw_cable *cable, uint32_t count)
     cable->out_consumed += count;
 }
 
-bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length)
+bool cw_cable_send(struct cw_cable *cable, const struct cw_received *packet)
 {
-    if (length > cable->frame_bytes_max || ahead(cable, &cable->shared->empty_written, cable->in_written) == 0) {
+    if (packet->length > cable->frame_bytes_max ||
+        ahead(cable, &cable->shared->empty_written, cable->in_written) == 0) {
         return false;
     }
     uint32_t slot = cable->in_written & (cable->frames - 1);
@@ -153,8 +156,9 @@ bool cw_cable_send(struct cw_cable *cable, const uint8_t *data, uint32_t length)
         cable->is_broken = true;
         return false;
     }
-    memcpy(cable->receiving + (size_t)place * cable->buffer_bytes, data, length);
-    cable->in[slot] = length;
+    memcpy(cable->receiving + (size_t)place * cable->buffer_bytes, packet->data, packet->length);
+    cable->in[slot] =
+        (struct cable_in){.length = packet->length, .checksum = packet->checksum, .arrival_ns = packet->arrival_ns};
     cable->in_written++;
     return true;
 }
@@ -214,4 +218,15 @@ uint32_t cw_cable_groups(const struct cw_cable *cable, uint32_t *version, uint8_
     }
     *version = before;
     return count;
+}
+
+void cw_cable_nic(const struct cw_cable *cable, struct cw_port_claim *claim, uint32_t *doubts)
+{
+    *claim = cable->shared->claim;
+    *doubts = cable->shared->doubts;
+}
+
+void cw_cable_link(struct cw_cable *cable, uint32_t changes)
+{
+    atomic_store_explicit(&cable->shared->link_changes, changes, memory_order_relaxed);
 }

@@ -6,9 +6,9 @@ usage: simulate_random.py CAUSEWAY MIX          MIX: mix.c
     CW_TEST_SEEDS   number of seeds, default 24
     CW_TEST_SEED    first seed, default 1
 
-Each seed draws the number of ranks (2 to 16) and of hosts, the calls (mix.c), and the faults (`faults=random` of
-`causeway run --simulate`): loss, corruption, duplication and reordering of packets, small switch buffers, links that go
-down, hosts that stop for a while or for ever. A failing seed is printed with the command that repeats it.
+Each seed draws the number of ranks (2 to 16) and of hosts, the calls (mix.c), whether the hosts have RDMA devices, and the
+faults (`faults=random` of `causeway run --simulate`): loss, corruption, duplication and reordering of packets, small switch
+buffers, links that go down, hosts that stop for a while or for ever, NICs that lie, RDMA devices that fail. A failing seed is printed with the command that repeats it.
 """
 import collections
 import os
@@ -29,7 +29,9 @@ def run(seed):
     draw = random.Random(seed)
     ranks = draw.randint(2, 16)
     hosts = draw.randint(1, ranks)
-    command = [causeway, "run", "-n", str(ranks), "--simulate", f"hosts={hosts},cpu=0,faults=random,seed={seed}", mix]
+    rdma = ",rdma=on" if draw.random() < 0.5 else ""
+    network = f"hosts={hosts},cpu=0,faults=random,seed={seed}{rdma}"
+    command = [causeway, "run", "-n", str(ranks), "--simulate", network, mix]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=HANG_S)
         return seed, command, done.returncode, done.stdout, done.stderr

@@ -58,6 +58,11 @@ static void frame_check(const uint8_t *data, uint32_t length, uint32_t number)
     assert_memory_equal(data, expected, length);
 }
 
+static bool give(struct cw_cable *server, const uint8_t *data, uint32_t length)
+{
+    return cw_cable_send(server, &(struct cw_received){.data = data, .length = length});
+}
+
 /* ---- both ways ---- */
 
 struct world {
@@ -102,7 +107,7 @@ static void server_give(struct world *world)
     uint8_t data[FRAME_MAX];
     for (uint64_t i = cw_random_below(&world->random, 9); i > 0; i--) {
         uint32_t length = frame_write(data, world->given);
-        if (!cw_cable_send(world->server, data, length)) {
+        if (!give(world->server, data, length)) {
             break;
         }
         world->given++;
@@ -177,7 +182,7 @@ static void *server_echo(void *context)
         }
         memcpy(copy, frame.data, frame.length);
         cw_cable_consume(world->server, 1);
-        assert_true(cw_cable_send(world->server, copy, frame.length));
+        assert_true(give(world->server, copy, frame.length));
         cw_cable_flush(world->server);
         count++;
     }
@@ -283,8 +288,8 @@ static void test_nonsense(void **state)
             }
             data[0] = (uint8_t)sum;
             cw_cable_consume(server, count);
-            (void)cw_cable_send(server, data, i % 2 == 0 ? FRAME_MAX : 60);
-            assert_false(cw_cable_send(server, data, FRAME_MAX + 1));
+            (void)give(server, data, i % 2 == 0 ? FRAME_MAX : 60);
+            assert_false(give(server, data, FRAME_MAX + 1));
             cw_cable_flush(server);
             (void)cw_cable_groups(server, &version, groups);
             (void)cw_cable_arm(server);
