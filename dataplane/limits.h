@@ -47,6 +47,8 @@ enum {
     CW_ACK_EVERY = 16,            /* packets that one acknowledgement waits for at most */
     CW_ACK_EVERY_ASLEEP = 64,     /* ... where it costs a call of the kernel */
     CW_ACK_STREAM_FRAMES = 4,     /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
+    CW_ACK_STREAMS = 3,           /* streams that share a slow line: an acknowledgement waits longer ... */
+    CW_ACK_STREAMS_MAX = 64,      /* ... by so many times at most */
     CW_ACK_CARRIER_FRAMES = 3,    /* that one waits for data the other way, which carry it */
     CW_ACK_RUNS_MAX = 340,        /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */
     CW_OPERATIONS_RESERVED = 64,  /* of operation_count_max: for grants, answers to gets and the like */

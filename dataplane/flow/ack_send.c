@@ -42,7 +42,8 @@ static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
 }
 
 /* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of a
- * stream was acknowledged, which took a twelfth of the line in the other direction. */
+ * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its line with others are further
+ * apart: so is its acknowledgement. Senders by loss expect what TCP does. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
@@ -57,6 +58,10 @@ static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     }
     uint64_t frame_bytes = endpoint->overhead_bytes + flow->session.payload_bytes_agreed;
     uint64_t frames_ns = line_ns(rate_bps, CW_ACK_STREAM_FRAMES * frame_bytes);
+    if (flow->receiver.streams >= CW_ACK_STREAMS && rate_bps <= CW_LINE_SLOW_BPS && !flow->congestion.by_loss) {
+        uint64_t shared_ns = frames_ns * flow->receiver.streams;
+        return shared_ns < CW_ACK_CARRIER_MAX_NS ? shared_ns : CW_ACK_CARRIER_MAX_NS;
+    }
     frames_ns = frames_ns < CW_ACK_STREAM_NS ? frames_ns : CW_ACK_STREAM_NS;
     return frames_ns > CW_ACK_DELAY_NS ? frames_ns : CW_ACK_DELAY_NS;
 }
@@ -99,9 +104,20 @@ static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_f
     return one_ns >= CW_ACK_CARRIER_NS && !is_paced_later ? wait_ns : 0;
 }
 
+/* Finds how many streams share the line: as many packets came since the last one of this stream. */
+static void streams_count(struct cw_endpoint *endpoint, struct cw_receiver *receiver)
+{
+    uint16_t packets = (uint16_t)(++endpoint->stream_packets - receiver->stream_packets);
+    receiver->stream_packets = endpoint->stream_packets;
+    receiver->streams = packets < CW_ACK_STREAMS_MAX ? packets : CW_ACK_STREAMS_MAX;
+}
+
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)
 {
     struct cw_receiver *receiver = &flow->receiver;
+    if (haste == CW_ACK_STREAM) {
+        streams_count(endpoint, receiver);
+    }
     uint32_t most = is_costly(endpoint) ? CW_ACK_EVERY_ASLEEP : CW_ACK_EVERY;
     uint64_t waits_ns = haste == CW_ACK_NOW ? 0 : carrier_ns(endpoint, flow);
     bool is_due = haste == CW_ACK_NOW || receiver->unreported >= most || (haste == CW_ACK_ASKED && waits_ns == 0);

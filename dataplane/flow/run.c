@@ -273,7 +273,7 @@ void cw_run_account(const struct cw_run *run, struct cw_endpoint *endpoint, stru
         return;
     }
     receiver->packets.base = receiver->packets.end += run->count;
-    receiver->unreported += run->count;
+    receiver->unreported = (uint16_t)(receiver->unreported + run->count);
     if (run->echo != receiver->echo) {
         receiver->echo = run->echo;
         receiver->echo_arrival_ns = endpoint->now_ns;

@@ -125,14 +125,16 @@ struct cw_receiver {
     uint32_t echo; /* latest timestamp received */
     uint32_t duplicates;
     uint64_t focus;      /* lowest packet number that came below the highest since the last report; UINT64_MAX: none */
-    uint32_t unreported; /* data packets since the last report */
-    uint32_t reassemblies; /* records of puts that are not done */
+    uint16_t unreported; /* data packets since the last report */
+    uint16_t stream_packets; /* of the endpoint, when the last packet of this stream came */
+    uint32_t reassemblies;   /* records of puts that are not done */
     uint8_t reports;
     bool report_now;
     bool report_from_base; /* a probe asks for the whole picture */
     bool has_echo;
     bool told_to_stop;
     bool in_report_list;
+    uint16_t streams; /* that share the line, at most CW_ACK_STREAMS_MAX */
     struct cw_flow *report_next;
 };
 

@@ -310,6 +310,36 @@ static void by_loss_a_time_out_is_long(void **state)
     }
 }
 
+/* Eight streams into one line of 100 Mb/s: packets of each stream are a millisecond apart. Each one was acknowledged by
+ * itself, which took a twelfth of the other direction. */
+static void streams_that_share_a_slow_line_are_acknowledged_seldom(void **state)
+{
+    enum { SENDERS = 8, BYTES = 64 << 10, PLACES = 4, WARM_MS = 100, LONG_MS = 500 };
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    struct sim_stream streams[SENDERS];
+    sim_hosts_config_init(&config, 1 + SENDERS);
+    config.node.up.rate_bps = config.node.down.rate_bps = 100000000;
+    config.memory_bytes = (SENDERS * PLACES) * BYTES;
+    simulation_hosts(&hosts, &config);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        hosts.list[i].port->info.rate_bps = hosts.list[SENDERS].port->info.rate_bps = 100000000;
+        sim_stream_start(&hosts, &streams[i], 1 + i, 0, BYTES, UINT64_MAX);
+        streams[i].under_way_max = PLACES;
+    }
+    sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
+    uint64_t acknowledgements = simulation_counted(&hosts, 0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    uint64_t bytes = cw_simulator_link_down(hosts.simulator, 0)->counters.delivered_bytes;
+    sim_hosts_run(&hosts, LONG_MS * SIMULATION_MS);
+    acknowledgements = simulation_counted(&hosts, 0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) - acknowledgements;
+    bytes = cw_simulator_link_down(hosts.simulator, 0)->counters.delivered_bytes - bytes;
+    double packets = (double)bytes / 1514, share = (double)bytes * 8 / (100e6 * LONG_MS / 1e3);
+    printf("%.3f of the line, %.2f acknowledgements a packet\n", share, (double)acknowledgements / packets);
+    assert_true(share > 0.95);
+    assert_true((double)acknowledgements < 0.8 * packets);
+    sim_hosts_destroy(&hosts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +349,7 @@ int main(void)
         cmocka_unit_test(loss_costs_what_is_lost),
         cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),
         cmocka_unit_test(slots_are_acknowledged_by_messages),
+        cmocka_unit_test(streams_that_share_a_slow_line_are_acknowledged_seldom),
         cmocka_unit_test(traffic_both_ways_fills_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
