@@ -8,7 +8,6 @@
 
 #include "apps/bench/codec.h"
 #include "apps/cli/cli.h"
-#include "apps/draw/gnuplot.h"
 #include "dataplane/status.h"
 
 enum { FIELD_BYTES_MAX = 64 << 20, NAME_WIDTH = 9, METHOD_WIDTH = 11, CHUNK_SIZES = 6 };
@@ -21,7 +20,7 @@ struct options {
     uint64_t rounds;
     const char *field;
     const char *element;
-    const char *plot;
+    const char *data;
     bool chunks;
     bool json;
 };
@@ -35,8 +34,9 @@ static int name_width(const struct codec_fields *fields)
     return (int)width;
 }
 
-static void figures_report(struct app_report *report, const struct codec_field *field, int width, uint32_t method,
-                           const struct codec_figures *figures)
+/* `table` has the same as CSV, if its file is not NULL. */
+static void figures_report(struct app_report *report, struct app_report *table, const struct codec_field *field,
+                           int width, uint32_t method, const struct codec_figures *figures)
 {
     char text[32] = "-";
     double break_even_bps = codec_break_even_bps(figures);
@@ -60,6 +60,9 @@ static void figures_report(struct app_report *report, const struct codec_field *
         app_when(gains, app_number("break_even_bps", NULL, 0, 1, break_even_bps)),
     };
     APP_REPORT(report, cells);
+    if (table->csv != NULL) {
+        APP_REPORT(table, cells);
+    }
 }
 
 /* What the rates of a field are in chunks of each size. One of enum app_exit. */
@@ -132,9 +135,11 @@ static void means_report(const struct codec_fields *fields, const struct codec_f
 }
 
 static int fields_measure(struct codec_bench *bench, const struct codec_fields *fields, const struct options *options,
-                          struct codec_figures (*figures)[CODEC_METHODS])
+                          FILE *data)
 {
+    static struct codec_figures figures[CODEC_FIELDS_MAX][CODEC_METHODS];
     struct app_report report = {.json = options->json}, sizes = {.json = options->json};
+    struct app_report table = {.form = APP_REPORT_CSV, .csv = data};
     int width = name_width(fields);
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct codec_field *field = &fields->fields[i];
@@ -145,7 +150,7 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
         }
         for (uint32_t j = 0; j < CODEC_METHODS; j++) {
             if (figures[i][j].is_there) {
-                figures_report(&report, field, width, j, &figures[i][j]);
+                figures_report(&report, &table, field, width, j, &figures[i][j]);
             }
         }
     }
@@ -162,19 +167,20 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
 
 static int fields_run(const struct codec_fields *fields, const struct options *options)
 {
-    static struct codec_figures figures[CODEC_FIELDS_MAX][CODEC_METHODS];
     uint64_t bytes_max = 0;
+    FILE *data;
+    if (!app_csv_open("the table", options->data, "", &data)) {
+        return APP_EXIT_USAGE;
+    }
     for (uint32_t i = 0; i < fields->count; i++) {
         bytes_max = fields->fields[i].bytes > bytes_max ? fields->fields[i].bytes : bytes_max;
     }
     struct codec_bench *bench = codec_bench_create(bytes_max);
-    if (bench == NULL) {
-        return app_error_status(CW_ERROR_MEMORY, "no memory for the fields", NULL);
-    }
-    int code = fields_measure(bench, fields, options, figures);
+    int code = bench != NULL ? fields_measure(bench, fields, options, data)
+                             : app_error_status(CW_ERROR_MEMORY, "no memory for the fields", NULL);
     codec_bench_destroy(bench);
-    if (code == APP_EXIT_SUCCESS && options->plot != NULL) {
-        code = codec_plot(options->plot, fields, figures);
+    if (!app_csv_close("the table", options->data, data) && code == APP_EXIT_SUCCESS) {
+        code = APP_EXIT_MACHINE;
     }
     return code;
 }
@@ -234,8 +240,8 @@ int bench_codec(int argc, char **argv)
         OPTION_BYTES("chunk", "what a packet has room for (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
         OPTION_COUNT("rounds", "codecs in turn; medians are told (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_FLAG("chunks", "also rates by the size of chunks: what it costs that they stand alone", &given.chunks),
-        OPTION_TEXT("plot", "FILE", "a picture of it, .svg or .png: rates, and links for which codecs pay",
-                    &given.plot),
+        OPTION_TEXT("data", "FILE", "also as CSV, which `causeway draw` draws: rates, and links for which codecs pay",
+                    &given.data),
         OPTION_JSON(" a line", &given.json),
         {0},
     };
@@ -243,9 +249,6 @@ int bench_codec(int argc, char **argv)
     int first = app_options_parse(usage, options, CODEC_FIELDS_MAX, argc, argv, &code);
     if (first < 0) {
         return code;
-    }
-    if (given.plot != NULL && gnuplot_check(given.plot) != APP_EXIT_SUCCESS) {
-        return APP_EXIT_USAGE;
     }
     code = fields_gather(&fields, &given, argc - first, argv + first);
     code = code == APP_EXIT_SUCCESS ? fields_run(&fields, &given) : code;

@@ -1,7 +1,7 @@
 /* Bench codec: what the files of `causeway bench codec` share.
  *
  * Order of calls: codec_fields_make and codec_fields_read gather the data; a bench for the longest of it measures each
- * by each method; codec_plot draws what came of it. */
+ * by each method. */
 #pragma once
 
 #include <stdbool.h>
@@ -74,7 +74,3 @@ double codec_break_even_bps(const struct codec_figures *figures);
 
 /* "310 Mb/s", "2.50 Gb/s". */
 void codec_rate_text(double rate_bps, char *text, size_t size);
-
-/* A picture of figures[field][method]. One of enum app_exit, after reporting. */
-int codec_plot(const char *path, const struct codec_fields *fields,
-               const struct codec_figures (*figures)[CODEC_METHODS]);

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""usage: causeway draw [STATISTICS.csv...] -o PICTURE.svg|.png [OPTION...]
+"""usage: causeway draw [TABLE.csv...] -o PICTURE.svg|.png [OPTION...]
 
 Draws what `causeway switch --stats FILE` writes, or `causeway run --simulate stats=FILE`, or --emulate
 topology=FILE,memif,stats=FILE: the throughput of a link over time by the hosts that send across it, the link's rate, the queue
 in front of it, its limit, and when frames were dropped. Several files (up to 4) are drawn beside one another, on the same
 scales. With --times, also or alone: predicted and measured times. Throughput is what has come to the link's end, in bytes as
 they are on the line: 24 for Ethernet more than a frame has.
+
+Tables of `causeway plogp --verify --data FILE` and `causeway bench codec --data FILE` are known by their first line, and are
+drawn alone: predicted against measured times, and the rates of codecs with the links for which they pay.
 
 options:
   -o, --output FILE            the picture, .svg or .png
@@ -23,6 +26,7 @@ import os
 import re
 import sys
 
+from charts import CODECS, POINTS, codecs_draw, points_draw
 from gnuplot import path_check, picture_make
 from links import runs_read
 from panels import Picture
@@ -31,6 +35,8 @@ from table import Refused, Table, file_write
 RUNS_MAX, TIMES_MAX, LABEL_MAX = 4, 64, 255
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 TIME_LEAST_NS = {"--bin": 1000, "--from": 0, "--to": 0}
+# Tables that are drawn alone, by their columns.
+ALONE = {POINTS: points_draw, CODECS: codecs_draw}
 TEXTS = ("--output", "--link", "--direction", "--times", "--data")
 
 
@@ -86,7 +92,27 @@ def arguments_check(files, options, labels):
         raise Refused("a label without a file", labels[len(files)], "--label is for the files in their order")
     if 0 < options.get("--to", 0) <= options.get("--from", 0):
         raise Refused("there is no time between --from and --to", "--to", "it must be the later one")
-    path_check(options["--output"])
+
+
+def columns_alone(path):
+    """The columns by which a table is drawn alone; None: it is not. A pipe, which can be read once, is not."""
+    try:
+        with open(path if os.path.isfile(path) else os.devnull, encoding="utf-8", errors="replace") as file:
+            head = file.readline().rstrip("\r\n").split(",")
+    except OSError:
+        return None  # Table reports the reason
+    return next((columns for columns in ALONE if set(columns) <= set(head)), None)
+
+
+def alone_draw(files, columns, options, labels):
+    path, *others = files + [option for option in options if option != "--output"]
+    if others:
+        raise Refused("this table is drawn alone, without options", path, f"leave {others[0]} out")
+    table = Table(path, columns, "")
+    try:
+        ALONE[columns](table, (labels + [os.path.basename(path)])[0], options["--output"])
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise Refused(f"line {table.number} has a value that cannot be drawn", path, "is it damaged?") from error
 
 
 def times_read(path):
@@ -118,6 +144,11 @@ def main():
         return 0
     files, options, labels = arguments_read(words)
     arguments_check(files, options, labels)
+    columns = columns_alone(files[0]) if files else None
+    if columns is not None:
+        alone_draw(files, columns, options, labels)
+        return 0
+    path_check(options["--output"])
     labels += [os.path.basename(path) for path in files[len(labels) :]]
     runs = runs_read(files, labels, options.get("--link"), options.get("--direction"), options.get("--bin", 0), options.get("--from", 0), options.get("--to", 0)) if files else []
     picture = Picture(runs, times_read(options["--times"]) if "--times" in options else [])

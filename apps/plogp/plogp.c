@@ -1,7 +1,6 @@
 /* causeway plogp: measures what collectives are chosen by. */
 #include "apps/plogp/plogp.h"
 #include "apps/cli/progress.h"
-#include "apps/draw/gnuplot.h"
 #include "apps/plogp/noise.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 static const char usage[] =
     "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --hosts LIST [--path wire|rdma] [--launcher COMMAND] [--time TIME] [-o FILE] [--json]\n"
-    "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--plot FILE.svg] "
+    "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--data FILE] "
     "[--json]\n"
     "\n"
     "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
@@ -356,7 +355,8 @@ int plogp_main(int argc, char **argv)
         OPTION_TEXT("hosts", "LIST", "measures between these hosts, each with one rank", &options.hosts),
         OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
         OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),
-        OPTION_TEXT("plot", "FILE", "--verify: predicted against measured, as .svg or .png, by gnuplot", &options.plot),
+        OPTION_TEXT("data", "FILE", "--verify: predicted and measured times, as CSV that `causeway draw` draws",
+                    &options.data),
         OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
         OPTION_JSON(" a line", &options.report.json),
         {0},
@@ -369,16 +369,13 @@ int plogp_main(int argc, char **argv)
     if (!options_finish(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
-    if (options.plot != NULL && !options.verify) {
-        app_error("--plot is for --verify", options.plot, "it draws what that measures");
+    if (options.data != NULL && !options.verify) {
+        app_error("--data is for --verify", options.data, "it has what that measures");
         return APP_EXIT_USAGE;
     }
     if (options.launcher != NULL && options.hosts == NULL) {
         app_error("--launcher is for --hosts", options.launcher, NULL);
         return APP_EXIT_USAGE;
-    }
-    if (options.plot != NULL && gnuplot_check(options.plot) != APP_EXIT_SUCCESS) {
-        return APP_EXIT_USAGE; /* before measuring, which takes a while */
     }
     app_progress_begin("plogp", options.report.json);
     return options.verify ? plogp_verify(&options) : measure_all(&options);

@@ -20,7 +20,7 @@ struct plogp_options {
     const char *launcher; /* what starts ranks there; NULL: as `causeway run` */
     const char *file;     /* NULL: where MPI looks for it */
     const char *sizes;
-    const char *plot;
+    const char *data;
     uint32_t ranks[PLOGP_RANKS_MAX];
     uint32_t rank_count;
     uint64_t time_ns;
@@ -50,9 +50,3 @@ int plogp_file_read(const char *path, struct cw_measured **measured);
 
 /* Measures all algorithms and compares what would have been chosen with the best. An exit code. */
 int plogp_verify(const struct plogp_options *options);
-
-/* Draws what the model predicts against what was measured, as SVG, by gnuplot. An exit code, the reason told. */
-int plogp_plot(const char *file, const struct cw_measured *known, const struct cw_measured *times);
-
-/* The problem that a test is about; NULL: reported. */
-struct cw_problem *plogp_problem(const struct cw_measured_test *test);

@@ -31,7 +31,8 @@ struct cell {
     enum cw_measured_origin origin;
 };
 
-struct cw_problem *plogp_problem(const struct cw_measured_test *test)
+/* The problem that a test is about; NULL: reported. */
+static struct cw_problem *problem_of(const struct cw_measured_test *test)
 {
     struct cw_problem *problem;
     char error[200];
@@ -108,7 +109,7 @@ static bool cell_take(const struct cw_measured *known, const struct cw_measured 
 {
     const struct cw_measured_test *test = &times->tests[first];
     *cell = (struct cell){.first = test, .best = test};
-    struct cw_problem *problem = plogp_problem(test);
+    struct cw_problem *problem = problem_of(test);
     if (problem == NULL) {
         return false;
     }
@@ -201,9 +202,50 @@ static int times_measure(const struct plogp_options *options, const char *known,
     return code;
 }
 
+/* The model's time for the test's algorithm; 0: it has none. */
+static double predict(const struct cw_measured *known, const struct cw_measured_test *test)
+{
+    static struct cw_choice choice;
+    struct cw_network network;
+    double time_ns = 0;
+    struct cw_problem *problem = problem_of(test);
+    if (problem == NULL) {
+        return 0;
+    }
+    struct cw_choose_request request = {.problem = problem, .network = &network, .eager_max_bytes = PLOGP_EAGER_BYTES};
+    (void)cw_measured_network(known, test->path, test->ranks, &network);
+    int status = cw_choose(&request, &choice);
+    for (uint32_t i = 0; status == CW_OK && i < choice.count; i++) {
+        if (strcmp(choice.candidates[i].algorithm->name, test->algorithm) == 0) {
+            time_ns = choice.candidates[i].time_ns;
+        }
+    }
+    cw_problem_destroy(problem);
+    return time_ns;
+}
+
+/* A line for each test that the model has a time for. */
+static void data_write(FILE *file, const struct cw_measured *known, const struct cw_measured *times)
+{
+    for (uint32_t i = 0; i < times->test_count; i++) {
+        const struct cw_measured_test *test = &times->tests[i];
+        double predicted_ns = predict(known, test);
+        if (predicted_ns > 0) {
+            fprintf(file, "%s,%s,%s,%" PRIu32 ",%" PRIu64 ",%.10g,%.10g\n", cw_collective_name(test->collective),
+                    test->algorithm, cw_measured_path_name(test->path), test->ranks, test->bytes, test->time_ns,
+                    predicted_ns);
+        }
+    }
+}
+
 int plogp_verify(const struct plogp_options *options)
 {
     struct cw_measured *known = NULL;
+    FILE *data;
+    if (!app_csv_open("the table", options->data, "collective,algorithm,path,ranks,bytes,measured_ns,predicted_ns\n",
+                      &data)) {
+        return APP_EXIT_USAGE; /* before measuring, which takes a while */
+    }
     int code = plogp_file_read(options->file, &known);
     struct cw_measured *times = cw_measured_create();
     if (code == APP_EXIT_SUCCESS && times == NULL) {
@@ -216,8 +258,11 @@ int plogp_verify(const struct plogp_options *options)
     if (code == APP_EXIT_SUCCESS) {
         code = cells_report(options, known, times);
     }
-    if (code == APP_EXIT_SUCCESS && options->plot != NULL) {
-        code = plogp_plot(options->plot, known, times);
+    if (code == APP_EXIT_SUCCESS && data != NULL) {
+        data_write(data, known, times);
+    }
+    if (!app_csv_close("the table", options->data, data) && code == APP_EXIT_SUCCESS) {
+        code = APP_EXIT_MACHINE;
     }
     cw_measured_destroy(known);
     cw_measured_destroy(times);

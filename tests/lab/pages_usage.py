@@ -24,7 +24,7 @@ CASES = [
     (["bench", "mcast", "--collective", "sc"], ["scatter", "scatterv"]),
     (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet", "veth-af_xdp"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
-    (["plogp", "--plot", "x"], None),
+    (["plogp", "--data", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),
     (["run", "-n", "2", "--rec"], ["--record"]),
     (["run", "-n", "2", ""], None),

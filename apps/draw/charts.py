@@ -1,0 +1,55 @@
+"""Charts of measurements, by gnuplot: times that a model predicts against those measured, and codecs."""
+from gnuplot import picture_make, text
+from panels import COLOURS
+from table import Refused
+
+POINTS = ("collective", "algorithm", "measured_ns", "predicted_ns")
+CODECS = ("field", "codec", "rate", "break_even_bps")
+ACROSS, NAME_MAX = 3, 14
+
+
+def some(table, found):
+    if not found:
+        raise Refused("there is nothing behind the first line", table.path, "let the command that wrote it finish")
+
+
+def points_draw(table, _title, output):
+    """A panel for each collective, a kind of point for each algorithm; on the line they agree."""
+    panels = {}
+    for collective, algorithm, *times in table.rows():
+        measured, predicted = (table.positive(*pair) / 1e3 for pair in zip(POINTS[2:], times))
+        panels.setdefault(collective, {}).setdefault(algorithm, []).append(f"{measured:.6g} {predicted:.6g}")
+    some(table, panels)
+    down = -(-len(panels) // ACROSS)
+    lines = ["set logscale xy", "set key outside right", "set xlabel 'measured, us'", "set ylabel 'predicted, us'"]
+    lines += ["set xrange [0.1:1e5]", "set yrange [0.1:1e5]", "set xtics 0.1,100", f"set multiplot layout {down},{ACROSS}"]
+    for collective, algorithms in panels.items():
+        for i, points in enumerate(algorithms.values()):
+            lines += [f"$d{i} << EOD", *points, "EOD"]
+        plots = [f", $d{i} title {text(algorithm)} with points" for i, algorithm in enumerate(algorithms)]
+        lines += [f"set title {text(collective)}", "plot x notitle with lines lc 'gray'" + "".join(plots)]
+    picture_make(output, 500 * ACROSS, 400 * down, lines + ["unset multiplot"])
+
+
+def codecs_draw(table, _title, output):
+    """A group of bars for each field: rates above, below the links for which codecs pay."""
+    fields, codecs = {}, {}
+    for field, codec, rate, pays in table.rows():
+        rate, gbps = table.positive("rate", rate), table.positive("break_even_bps", pays) / 1e9 if pays else "NaN"
+        codecs.setdefault(codec, []).append((fields.setdefault(field, len(fields)), rate, gbps))
+    some(table, fields)
+    lines, width = [], 0.8 / len(codecs)
+    for i, bars in enumerate(codecs.values()):
+        places = (f"{field + width * (i - (len(codecs) - 1) / 2):.4f} {rate} {gbps}" for field, rate, gbps in bars)
+        lines += [f"$d{i} << EOD", *places, "EOD"]
+    names = ", ".join(f"{text(field.rpartition('/')[2][-NAME_MAX:])} {i}" for field, i in fields.items())
+    lines += [f"set xtics scale 0 ({names})", f"set xrange [-0.6:{len(fields) - 0.4}]", f"set boxwidth {width * 0.94:.4f}", "set grid ytics"]
+    lines += ["set logscale y", "set format y '%g'", "set key outside bottom center horizontal", "set lmargin 9", "set multiplot layout 2,1"]
+    for column, title, axis, span in (
+        (2, "rates (bars of zeros go on)", "bytes before / bytes sent", "0.9:100"),
+        (3, "links for which a codec pays: those slower than", "Gb/s", "0.01:200"),
+    ):
+        look = "with boxes fillstyle solid linecolor rgb"
+        plots = [f"$d{i} using 1:{column} {look} '{COLOURS[i % len(COLOURS)]}' title {text(codec)}" for i, codec in enumerate(codecs)]
+        lines += [f"set title '{title}'", f"set ylabel '{axis}'", f"set yrange [{span}]", "plot " + ", ".join(plots)]
+    picture_make(output, max(95 * len(fields) + 150, 700), 900, lines + ["unset multiplot"])
