@@ -3,7 +3,7 @@
  * Purpose
  *   A collective is planned before it runs: a problem (who has what, who wants what) and an algorithm give each rank a
  *   schedule, an array of typed ops with what each waits for. Schedules are checked, priced, chosen, executed, kept and
- *   drawn by the code below; none of it does I/O.
+ *   listed by the code below; none of it does I/O.
  *
  * Invariants
  *   - The meaning of an op is that of schedule.h, whoever looks at it.
@@ -14,7 +14,7 @@
  *   cw_problem_create
  *   cw_choose or cw_chooser_ask, or cw_algorithm_find                       which algorithm, with which parameters
  *   cw_schedule_build for one rank, or cw_plan_build for all, or cw_plan_decode from a file
- *   cw_check, cw_price_interpret, cw_draw_timeline                          of plans, as far as wanted
+ *   cw_check, cw_price_interpret                                            of plans, as far as wanted
  *   cw_execution_create over a transport, { cw_execution_poll }*, cw_execution_reset or cw_execution_destroy
  *   cw_schedule_dispose or cw_plan_destroy; cw_problem_destroy unless a plan owns it */
 #pragma once
@@ -24,14 +24,13 @@
 #include "collectives/choose/choose.h"
 #include "collectives/choose/measured.h"
 #include "collectives/choose/override.h"
-#include "collectives/draw/draw.h"
-#include "collectives/draw/dump.h"
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport.h"
 #include "collectives/execute/transport_memory.h"
 #include "collectives/file/plan_file.h"
 #include "collectives/price/network.h"
 #include "collectives/price/price.h"
+#include "collectives/schedule/dump.h"
 #include "collectives/schedule/limits.h"
 #include "collectives/schedule/plan.h"
 #include "collectives/schedule/problem.h"

@@ -1,5 +1,5 @@
-"""CSV files of `causeway draw`: statistics of links (apps/links/rows.h), and times. Bad input is refused with the file, the
-line and the column. A last line that does not end is left out: the file may be growing, or its writer was killed."""
+"""CSV files of `causeway draw`: statistics of links (apps/links/rows.h), times, and other tables. Bad input is refused with
+the file, the line and the column. A last line that does not end is left out: the file may be growing, or its writer was killed."""
 
 
 class Refused(Exception):
@@ -11,9 +11,9 @@ class Refused(Exception):
 
 
 def file_write(what, path, content):
-    """`content` is bytes. A path that cannot be opened is bad input; a disk that is full is not."""
+    """`content` is bytes, "-" standard output. A path that cannot be opened is bad input; a disk that is full is not."""
     try:
-        file = open(path, "wb")
+        file = open(1 if path == "-" else path, "wb", closefd=path != "-")
     except OSError as error:
         raise Refused(f"{what} cannot be written there", path, error.strerror) from error
     try:

@@ -5,7 +5,7 @@
 #include "apps/plan/plan.h"
 #include "collectives/check/check.h"
 #include "collectives/choose/override.h"
-#include "collectives/draw/dump.h"
+#include "collectives/schedule/dump.h"
 #include "dataplane/status.h"
 
 /* ---- build ---- */

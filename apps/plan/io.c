@@ -147,6 +147,16 @@ struct cw_plan *plan_read_checked(const char *path, int *exit_code)
     return NULL;
 }
 
+struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *code)
+{
+    if (first == argc) {
+        app_error("nothing to do", "the plan file is missing", "causeway plan build makes one");
+        *code = APP_EXIT_USAGE;
+        return NULL;
+    }
+    return plan_read_checked(argv[first], code);
+}
+
 int plan_write(const struct cw_plan *plan, const char *path)
 {
     void *bytes;

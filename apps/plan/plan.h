@@ -77,6 +77,9 @@ struct cw_plan *plan_read(const char *path, int *exit_code);
 /* The same, of a plan that passes the checker: for whatever does more with it than look at it. */
 struct cw_plan *plan_read_checked(const char *path, int *exit_code);
 
+/* The same, of the only operand, argv[first]. */
+struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *exit_code);
+
 /* One of enum app_exit. "-" is standard output. */
 int plan_write(const struct cw_plan *plan, const char *path);
 

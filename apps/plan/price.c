@@ -1,24 +1,11 @@
-/* causeway plan price, choose, draw: what a plan takes on a network. */
-#include <errno.h>
+/* causeway plan price, choose: what a plan takes on a network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/plan/plan.h"
 #include "collectives/choose/choose.h"
-#include "collectives/draw/draw.h"
 #include "dataplane/status.h"
-
-/* The plan file that is the only operand; NULL: reported. */
-static struct cw_plan *operand_read(int first, int argc, char **argv, int *code)
-{
-    if (first == argc) {
-        app_error("nothing to do", "the plan file is missing", "causeway plan build makes one");
-        *code = APP_EXIT_USAGE;
-        return NULL;
-    }
-    return plan_read_checked(argv[first], code);
-}
 
 /* ---- price ---- */
 
@@ -92,7 +79,7 @@ int plan_price_main(int argc, char **argv)
     if (!plan_network_take(name, &network)) {
         return APP_EXIT_USAGE;
     }
-    struct cw_plan *plan = operand_read(first, argc, argv, &code);
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, &code);
     if (plan == NULL) {
         return code;
     }
@@ -231,105 +218,5 @@ int plan_choose_main(int argc, char **argv)
         code = output != NULL ? best_write(problem, &choice.candidates[0], output) : APP_EXIT_SUCCESS;
     }
     cw_problem_destroy(problem);
-    return code;
-}
-
-/* ---- draw ---- */
-
-static const char draw_usage[] =
-    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n\n"
-    "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
-    "ranks idle. A plan of more than some hundred messages is drawn as bands: how high one is says how much of that\n"
-    "time is used, and its colour, with several clusters, which one is at the other end.\n"
-    "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
-
-static int draw_to(const struct cw_plan *plan, const struct cw_network *network, bool matrix, FILE *stream)
-{
-    struct cw_price price;
-    struct cw_trace trace;
-    if (matrix) {
-        return cw_draw_matrix(plan, stream);
-    }
-    int status = cw_price_interpret(plan, network, &price, &trace);
-    if (status == CW_OK) {
-        status = cw_draw_timeline(plan, &trace, &price, stream);
-        cw_trace_dispose(&trace);
-    }
-    return status;
-}
-
-/* Whole, or not at all: what was in the file before stays if there is nothing to draw. */
-static int picture_write(const struct cw_plan *plan, const struct cw_network *network, bool matrix, const char *output)
-{
-    char *picture = NULL;
-    size_t length = 0;
-    FILE *memory = open_memstream(&picture, &length);
-    int status = memory != NULL ? draw_to(plan, network, matrix, memory) : CW_ERROR_MEMORY;
-    if (memory != NULL && fclose(memory) != 0 && status == CW_OK) {
-        status = CW_ERROR_MEMORY;
-    }
-    if (status == CW_ERROR_UNSUPPORTED) {
-        free(picture);
-        app_error("only an all-to-all has a matrix", cw_collective_name(plan->problem->collective),
-                  "draw it without --matrix");
-        return APP_EXIT_USAGE;
-    }
-    if (status == CW_ERROR_LIMIT && matrix) {
-        free(picture);
-        app_error("a matrix of more than 400 ranks would have cells too small to be seen", plan->algorithm,
-                  "draw it without --matrix, or build it for fewer ranks");
-        return APP_EXIT_USAGE;
-    }
-    if (status != CW_OK) {
-        free(picture);
-        return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?", plan->algorithm);
-    }
-    FILE *stream = strcmp(output, "-") == 0 ? stdout : fopen(output, "wb");
-    bool written = stream != NULL && fwrite(picture, 1, length, stream) == length && fflush(stream) == 0;
-    if (stream != NULL && stream != stdout) {
-        written = fclose(stream) == 0 && written;
-    }
-    free(picture);
-    if (!written) {
-        app_error("the picture cannot be written", output, strerror(errno));
-        return APP_EXIT_MACHINE;
-    }
-    return APP_EXIT_SUCCESS;
-}
-
-int plan_draw_main(int argc, char **argv)
-{
-    const char *name = NULL;
-    const char *output = NULL;
-    bool matrix = false;
-    int code;
-    const struct app_option rows[] = {
-        {"network", "NAME", "`causeway plan networks` names them; @FILE: your own (gigabit)", APP_OPTION_TEXT, &name, 0,
-         0, NULL},
-        {"output", "FILE", "the picture to write; - for standard output", APP_OPTION_TEXT, &output, 0, 0, NULL},
-        {"matrix", NULL, "an all-to-all's phases", APP_OPTION_FLAG, &matrix, 0, 0, NULL},
-        {0},
-    };
-    struct cw_network network;
-    int first = app_options_parse(draw_usage, rows, 1, argc, argv, &code);
-    if (first < 0) {
-        return code;
-    }
-    if (output == NULL) {
-        app_error("nowhere to draw", "-o FILE is missing", "-o x.svg, or -o - for standard output");
-        return APP_EXIT_USAGE;
-    }
-    if (matrix && name != NULL) {
-        app_error("a matrix does not depend on the network", "--matrix --network", "leave one of them out");
-        return APP_EXIT_USAGE;
-    }
-    if (!plan_network_take(name != NULL ? name : "gigabit", &network)) {
-        return APP_EXIT_USAGE;
-    }
-    struct cw_plan *plan = operand_read(first, argc, argv, &code);
-    if (plan != NULL) {
-        code = picture_write(plan, &network, matrix, output);
-        cw_plan_destroy(plan);
-    }
     return code;
 }

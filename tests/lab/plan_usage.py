@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """plan_usage.py CAUSEWAY DAMAGE: `causeway plan` builds, checks, prices, runs and draws plans; it refuses what is wrong in one line.
 DAMAGE is tests/schedules/damage.c."""
+import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import HANG_S, exit_code, expect
 
 causeway, damage = map(os.path.abspath, sys.argv[1:3])
 MUTATIONS, SITES, SITES_APART = 18, 12, 5
+PICTURE_BYTES_MAX = 500000
 
 
 def plan(words):
@@ -44,15 +47,58 @@ def the_whole_way():
     build("bcast --algorithm segmented-chain --ranks 16 --root 3 --size 100003")
     for words, prints in (("check x.plan", "passed"), ("check x.plan --json", '"passed":true'), ("dump x.plan --rank 4", "repeat 13 times"),
                           ("price x.plan --network gigabit", "closed form"), ("run x.plan --seeds 3", "every byte right"),
-                          ("draw x.plan -o x.svg", ""), ("choose --collective allreduce --ranks 12 --size 1M -o best.plan", " 1. "), ("check best.plan", "passed"),
+                          ("choose --collective allreduce --ranks 12 --size 1M -o best.plan", " 1. "), ("check best.plan", "passed"),
                           ("networks --json", '"latency_ns"')):
         passes(words, prints)
-    with open("x.svg", encoding="utf-8") as file:
-        expect(file.read().endswith("</svg>\n"), "the picture is complete")
-    build("alltoall --algorithm greedy --ranks 3 --counts 0,5,6,7,0,1K,9,10,0", "a.plan")
-    passes("draw a.plan --matrix -o -", "phase 1")
     build("bcast --algorithm clusters-heads --clusters 4,3 --senders 2 --ranks 7 --size 1000", "c.plan")
     passes("check c.plan", "passed")
+
+
+def picture_of(words, *options):
+    """The texts of a plan's picture, and those that are seen where the mouse is."""
+    build(words, "p.plan")
+    passes(" ".join(["draw p.plan -o x.svg", *options]))
+    with open("x.svg", encoding="utf-8") as file:
+        picture = file.read()
+    expect(len(picture) <= PICTURE_BYTES_MAX and '"nan' not in picture and '"inf' not in picture, f"{words}: {len(picture)} bytes, all numbers are finite")
+    elements = list(xml.etree.ElementTree.fromstring(picture).iter())
+    text_of = lambda kind: [element for element in elements if element.tag.endswith("}" + kind)]
+    return text_of("text"), [element.text for element in text_of("title")]
+
+
+def timelines_show_each_message():
+    texts, titles = picture_of("bcast --algorithm binomial --ranks 16 --size 65536 --eager all")
+    expect(sum(": 64 KiB, phase 0, op " in title for title in titles) == 15 * 3, f"each message is sent, received, and a line: {titles}")
+    expect({title.split(":")[0] for title in titles if "KiB" in title} >= {"0 to 8", "14 to 15"}, "the binomial tree is there")
+    expect(sum("is done at" in title for title in titles) == 16 and sum(element.text.startswith("rank ") for element in texts) == 16, "each rank has a row and its end")
+    price = json.loads(plan("price p.plan --json").stdout)
+    marked = [element.text for element in texts if "bold" in element.attrib.get("font-weight", "") and "font-size" not in element.attrib]
+    time = f"{price['time_ns'] / 1e6:.3g} ms"
+    expect(marked == [f"rank {price['last_rank']}", time] and time in texts[0].text, f"the last rank is marked, with its time: {marked} {price}")
+    _, titles = picture_of("allreduce --algorithm rabenseifner --ranks 4 --size 64K --element 8", "--network wan")
+    expect(any("reduce of" in title for title in titles) and any("signal" in title for title in titles), f"combining, and messages without data: {titles}")
+    for words in ("bcast --algorithm flat --ranks 3 --size 0", "bcast --algorithm flat --ranks 1 --size 9", "barrier --algorithm tree --ranks 5", "alltoall --algorithm bruck --ranks 5 --size 20000"):
+        picture_of(words)
+    passes("draw p.plan -o -", "</svg>\n")
+
+
+def large_plans_are_bands():
+    """Thousands of segments: some hundred kilobytes, and all parts are counted. Across clusters: in the clusters' colours."""
+    _, titles = picture_of(f"bcast --algorithm segmented-chain --ranks 12 --size {8192 * 4000} --eager all")
+    parts = lambda words: [int(title.split(" in ")[1].split()[0]) for title in titles if title.startswith(words)]
+    expect(sum(parts("rank 5 receives ")) == 4000 == sum(parts("rank 0 sends ")) and not parts("rank 11 sends "), f"all parts are there: {titles}")
+    for algorithm in ("clusters-overlapped", "van-de-geijn"):
+        texts, titles = picture_of(f"bcast --algorithm {algorithm} --ranks 32 --clusters 16,16 --size 32M --eager all")
+        expect([element.text for element in texts if element.text.startswith(("cluster ", "phase "))] == ["cluster 0", "cluster 1"], f"{algorithm}: the clusters are named")
+        expect(any(title.endswith("to cluster 1") for title in titles) and any(title.endswith("from cluster 0") for title in titles), f"{algorithm}: they are the colours: {titles}")
+
+
+def matrices_have_phases():
+    texts, titles = picture_of("alltoall --algorithm greedy --ranks 3 --counts 9,100,200,300,9,0,7,0,9", "--matrix")
+    expect(sorted(titles) == ["0 to 1: 100 B in phase 1", "0 to 2: 200 B in phase 0", "1 to 0: 300 B in phase 0", "2 to 0: 7 B in phase 1"], f"a cell for each message: {titles}")
+    expect({"phase 0: 2 messages, longest 300 B", "phase 1: 2 messages, longest 100 B"} <= {element.text for element in texts}, "the phases are listed")
+    texts, titles = picture_of("alltoall --algorithm direct --ranks 1 --size 9", "--matrix")
+    expect(not titles and "1 ranks" in texts[0].text, "one rank has no message")
 
 
 def files_that_are_no_plans():
@@ -99,6 +145,13 @@ def options_that_do_not_fit():
     build("alltoall --algorithm direct --ranks 2 --size 8")
     refused("run x.plan --eager-buffers many", "--eager-buffers")
     refused("draw x.plan --matrix --network wan -o x.svg", "--matrix")
+    build("bcast --algorithm flat --ranks 3 --size 8")
+    refused("draw x.plan --matrix -o x.svg", "only an all-to-all", "bcast")
+    build("alltoall --algorithm direct --ranks 401 --size 1")
+    refused("draw x.plan --matrix -o x.svg", "more than 400 ranks")
+    refused("draw x.plan", "-o FILE is missing")
+    result = plan("draw x.plan -o x.png")
+    expect(result.returncode == 2 and ".svg" in result.stdout and result.stdout.count("\n") == 1, f"there are no plans as .png: {result.stdout}")
 
 
 def networks_with_unknown_keys():
@@ -150,7 +203,7 @@ def what_is_printed():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for test in (the_whole_way, files_that_are_no_plans, counts_are_read_strictly, options_that_do_not_fit, networks_with_unknown_keys, more_than_memory_holds,
+    for test in (the_whole_way, timelines_show_each_message, large_plans_are_bands, matrices_have_phases, files_that_are_no_plans, counts_are_read_strictly, options_that_do_not_fit, networks_with_unknown_keys, more_than_memory_holds,
                  wrong_plans_with_right_checksums, what_is_printed):
         test()
     os.chdir("/")

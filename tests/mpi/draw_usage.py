@@ -169,11 +169,16 @@ def bad_input(folder):
     write(path("no_times.csv"), [["name", "predicted_ns", "measured_ns"]])
     write(path("codecs.csv"), [["field", "codec", "rate", "break_even_bps"], ["smooth", "lz4", "none", ""]])
     write(path("no_points.csv"), [["collective", "algorithm", "measured_ns", "predicted_ns"]])
+    write(path("cells.csv"), [["sender", "receiver", "phase", "bytes"], ["0", "1", "x", "5"]])
+    events = [["kind", "rank", "cluster", "peer", "op", "iteration", "phase", "bytes", "start_ns", "sent_ns", "end_ns"], ["last", "0", "0", "", "", "", "", "", "", "", "9"]]
+    write(path("no_ranks.csv"), events[:1])
+    write(path("events.csv"), events + [["copy", "0", "", "", "0", "0", "0", "many", "1", "", "2"]])
     out = ["-o", "x.svg"]
     for name, words in {"nowhere.csv": ["No such file"], "empty.csv": ["empty", "--stats"], "head.csv": ["nothing behind the first line"], "column.csv": ["rate_bps", "--stats"],
                         "other.csv": ["time_ns", "--stats"], "cell.csv": ["line 3", "delivered_bytes", "many"], "short.csv": ["line 3", "5 cells", "17"],
                         "back.csv": ["before the line above", "time_ns"], "still.csv": ["nothing has come over sea"], "hosts.csv": ["--link"],
-                        "codecs.csv": ["line 2", "rate", "none"], "no_points.csv": ["nothing behind the first line"]}.items():
+                        "codecs.csv": ["line 2", "rate", "none"], "no_points.csv": ["nothing behind the first line"], "cells.csv": ["line 2"], "no_ranks.csv": ["no rank"],
+                        "events.csv": ["line 3"]}.items():
         refused(draw([name] + out, folder), 2, [name] + words, name)
     for name, words in {"times.csv": ["line 2", "measured_ns", "-3"], "no_times.csv": ["nothing"], "good.csv": ["predicted_ns"]}.items():
         refused(draw(["--times", name] + out, folder), 2, [name] + words, f"--times {name}")
@@ -181,7 +186,7 @@ def bad_input(folder):
                              (["good.csv", "--direction", "up"] + out, ["up"]), (["good.csv", "--bin", "1us"] + out, ["--bin"]), (["good.csv", "--from", "1h"] + out, ["--from"]),
                              (["good.csv", "--from", "2s", "--to", "1s"] + out, ["--to"]), (["good.csv", "--label", "a", "--label", "b"] + out, ["b", "--label"]),
                              (["good.csv", "--label", "a,b"] + out, ["a,b"]), (5 * ["good.csv"] + out, ["good.csv"]), (["good.csv", "-o", "no/such/x.svg"], ["no/such/x.svg"]),
-                             (["codecs.csv", "--bin", "1ms"] + out, ["alone", "--bin"]), (["codecs.csv", "good.csv"] + out, ["alone", "good.csv"]),
+                             (["events.csv", "--bin", "1ms"] + out, ["alone", "--bin"]), (["events.csv", "good.csv"] + out, ["alone", "good.csv"]),
                              (["good.csv", "--data", "no/such/d.csv"] + out, ["no/such/d.csv"])]:
         refused(draw(arguments, folder), 2, words, f"draw {arguments}")
     with open(path("kept.svg"), "w") as file:

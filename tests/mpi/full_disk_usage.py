@@ -27,7 +27,8 @@ with tempfile.TemporaryDirectory() as folder:
     expect(run(build + [plan]).returncode == 0, "a plan is written")
     expect(run(record + [trace, program, "S"]).returncode == 0, "a trace is written")
     fails(build + ["/dev/full"], 3, "/dev/full")
-    fails(["plan", "draw", plan, "-o", "/dev/full"], 3, "/dev/full")
+    os.symlink("/dev/full", os.path.join(folder, "full.svg"))
+    fails(["plan", "draw", plan, "-o", os.path.join(folder, "full.svg")], 3, "full.svg")
     fails(["plan", "compile", trace, "--all", "-o", "/dev/full"], 3, "/dev/full")
     fails(["plogp", "--ranks", "2", "--path", "shared", "--sizes", "8,64", "--time", "200ms", "--noisy", "-o", "/dev/full"], 3, "/dev/full")
     # a trace takes the place of a file: a device must not become one
@@ -41,7 +42,6 @@ with tempfile.TemporaryDirectory() as folder:
         clusters = ["run", "--timeout", JOB_HANG, "-n", "6", "--emulate", f"topology={topology},memif,stats={stats}"]
         expect(run(clusters + [program, "S"]).returncode == 0, "statistics are written")
         fails(["draw", stats, "--data", "/dev/full", "-o", os.path.join(folder, "x.svg")], 3, "/dev/full")
-        os.symlink("/dev/full", os.path.join(folder, "full.svg"))
         fails(["draw", stats, "-o", os.path.join(folder, "full.svg")], 3, "full.svg")
 
     with open("/dev/full", "w", encoding="utf-8") as full:

@@ -1,4 +1,4 @@
-#include "collectives/draw/dump.h"
+#include "collectives/schedule/dump.h"
 
 #include <string.h>
 

@@ -1,0 +1,158 @@
+/* causeway plan draw: writes what a plan does as a table, and becomes `causeway draw`, which draws it. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "apps/cli/script.h"
+#include "apps/plan/plan.h"
+#include "collectives/price/price.h"
+#include "dataplane/status.h"
+
+enum { MATRIX_RANKS_MAX = 400 }; /* more have cells too small to be seen */
+
+static const char usage[] =
+    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n\n"
+    "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
+    "ranks idle. A plan of more than some hundred messages is drawn as bands: how high one is says how much of that\n"
+    "time is used, and its colour, with several clusters, which one is at the other end.\n"
+    "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
+
+/* A line for each put with data. Lines of 0 bytes name each rank, as some have nothing to send. */
+static void matrix_write(const struct cw_plan *plan, FILE *table)
+{
+    fputs("sender,receiver,phase,bytes\n", table);
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
+        const struct cw_schedule *schedule = &plan->schedules[rank];
+        fprintf(table, "%u,%u,0,0\n", rank, rank);
+        for (uint32_t i = 0; i < schedule->op_count; i++) {
+            const struct cw_op *op = &schedule->ops[i];
+            if (op->kind == CW_OP_PUT && op->bytes > 0) {
+                fprintf(table, "%u,%u,%u,%llu\n", rank, op->peer, op->phase,
+                        (unsigned long long)(op->bytes * (op->iterations - 1) + op->last_bytes));
+            }
+        }
+    }
+}
+
+/* A line for each rank, with the end of its last op; then one for each message, copy and combining. */
+static void trace_write(const struct cw_plan *plan, const struct cw_price *price, const struct cw_trace *trace,
+                        FILE *table)
+{
+    const struct cw_trace_event *event = trace->events, *end = event + trace->event_count;
+    fputs("kind,rank,cluster,peer,op,iteration,phase,bytes,start_ns,sent_ns,end_ns\n", table);
+    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
+        double done_ns = 0;
+        for (; event < end && event->rank == rank; event++) {
+            done_ns = fmax(done_ns, event->end_ns);
+        }
+        fprintf(table, "%s,%u,%u,,,,,,,,%.9g\n", rank == price->last_rank ? "last" : "rank", rank,
+                cw_problem_cluster(plan->problem, rank), done_ns);
+    }
+    for (uint64_t i = 0; i < trace->message_count; i++) {
+        const struct cw_trace_message *message = &trace->messages[i];
+        fprintf(table, "message,%u,,%u,%u,%u,%u,%llu,%.9g,%.9g,%.9g\n", message->source, message->target, message->op,
+                message->iteration, plan->schedules[message->source].ops[message->op].phase,
+                (unsigned long long)message->bytes, message->start_ns, message->sent_ns, message->arrived_ns);
+    }
+    for (event = trace->events; event < end; event++) {
+        const struct cw_op *op = &plan->schedules[event->rank].ops[event->op];
+        if ((op->kind == CW_OP_COPY || op->kind == CW_OP_REDUCE) && event->end_ns > event->start_ns) {
+            fprintf(table, "%s,%u,,,%u,%u,%u,%llu,%.9g,,%.9g\n", cw_op_kind_name(op->kind), event->rank, event->op,
+                    event->iteration, op->phase, (unsigned long long)(cw_op_bytes(op, event->iteration) * op->blocks),
+                    event->start_ns, event->end_ns);
+        }
+    }
+}
+
+/* `network` NULL: the matrix. One of enum app_exit. */
+static int table_write(const struct cw_plan *plan, const struct cw_network *network, FILE *table)
+{
+    struct cw_price price;
+    struct cw_trace trace;
+    if (network == NULL && plan->problem->collective != CW_ALLTOALL) {
+        app_error("only an all-to-all has a matrix", cw_collective_name(plan->problem->collective),
+                  "draw it without --matrix");
+        return APP_EXIT_USAGE;
+    }
+    if (network == NULL && plan->problem->ranks > MATRIX_RANKS_MAX) {
+        app_error("a matrix of more than 400 ranks would have cells too small to be seen", plan->algorithm,
+                  "draw it without --matrix, or build it for fewer ranks");
+        return APP_EXIT_USAGE;
+    }
+    if (network == NULL) {
+        matrix_write(plan, table);
+    } else {
+        int status = cw_price_interpret(plan, network, &price, &trace);
+        if (status != CW_OK) {
+            return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?",
+                                    plan->algorithm);
+        }
+        trace_write(plan, &price, &trace, table);
+        cw_trace_dispose(&trace);
+    }
+    if (fflush(table) != 0) {
+        app_error("no memory for what is drawn", plan->algorithm, strerror(errno));
+        return APP_EXIT_MACHINE;
+    }
+    return APP_EXIT_SUCCESS;
+}
+
+/* Returns only on failure: one of enum app_exit. */
+static int plan_draw(struct cw_plan *plan, const struct cw_network *network, const char *output)
+{
+    char path[40], title[100], name[] = "draw", label[] = "--label", option[] = "--output";
+    int descriptor = memfd_create("causeway-plan", 0); /* open also in the script */
+    FILE *table = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (table == NULL) {
+        app_error("no memory for what is drawn", plan->algorithm, strerror(errno));
+        return APP_EXIT_MACHINE;
+    }
+    int code = table_write(plan, network, table);
+    if (code == APP_EXIT_SUCCESS) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
+        snprintf(title, sizeof(title), "%s %s", cw_collective_name(plan->problem->collective), plan->algorithm);
+        char *arguments[] = {name, path, label, title, option, (char *)output};
+        code = app_script_become("draw/draw.py", sizeof(arguments) / sizeof(arguments[0]), arguments);
+    }
+    fclose(table);
+    return code;
+}
+
+int plan_draw_main(int argc, char **argv)
+{
+    const char *name = NULL;
+    const char *output = NULL;
+    bool matrix = false;
+    int code;
+    const struct app_option rows[] = {
+        OPTION_TEXT("network", "NAME", "`causeway plan networks` names them; @FILE: your own (gigabit)", &name),
+        OPTION_TEXT("output", "FILE", "the picture to write, .svg; - for standard output", &output),
+        OPTION_FLAG("matrix", "an all-to-all's phases", &matrix),
+        {0},
+    };
+    struct cw_network network;
+    int first = app_options_parse(usage, rows, 1, argc, argv, &code);
+    if (first < 0) {
+        return code;
+    }
+    if (output == NULL) {
+        app_error("nowhere to draw", "-o FILE is missing", "-o x.svg, or -o - for standard output");
+        return APP_EXIT_USAGE;
+    }
+    if (matrix && name != NULL) {
+        app_error("a matrix does not depend on the network", "--matrix --network", "leave one of them out");
+        return APP_EXIT_USAGE;
+    }
+    if (!plan_network_take(name != NULL ? name : "gigabit", &network)) {
+        return APP_EXIT_USAGE;
+    }
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, &code);
+    if (plan != NULL) {
+        code = plan_draw(plan, matrix ? NULL : &network, output);
+        cw_plan_destroy(plan);
+    }
+    return code;
+}
