@@ -42,8 +42,8 @@ static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
 }
 
 /* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of a
- * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its line with others are further
- * apart: so is its acknowledgement. Senders by loss expect what TCP does. */
+ * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its line
+ * with others are further apart, and so are its acknowledgements. Senders by loss expect what TCP does. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
