@@ -138,7 +138,9 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
     }
     *question = (struct question){
         .measured = request->measured,
-        .path = (joint->comm_flags & CW_RECORDING_WIRE) != 0 ? CW_MEASURED_WIRE : CW_MEASURED_SHARED,
+        .path = (joint->comm_flags & CW_RECORDING_RDMA) != 0   ? CW_MEASURED_RDMA
+                : (joint->comm_flags & CW_RECORDING_WIRE) != 0 ? CW_MEASURED_WIRE
+                                                               : CW_MEASURED_SHARED,
         .request =
             {
                 .eager_max_bytes = recording->eager_max_bytes,

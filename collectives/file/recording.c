@@ -8,7 +8,7 @@
 
 static const struct cw_pack_kind kind = {"CWTRACE\n", "trace", CW_RECORDING_VERSION};
 
-enum { FORM_FLAGS = 127, COMM_FLAGS = 3 };
+enum { FORM_FLAGS = 127, COMM_FLAGS = 7 };
 
 int cw_recording_encode(const struct cw_recording *head, const uint8_t *const *parts, const uint64_t *lengths,
                         void **bytes, size_t *length)

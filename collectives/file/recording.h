@@ -37,6 +37,7 @@ enum {
 enum cw_recording_comm_flags {
     CW_RECORDING_WIRE = 1,       /* its ranks are on several hosts */
     CW_RECORDING_MULTICASTS = 2, /* and can multicast */
+    CW_RECORDING_RDMA = 4,       /* and queue pairs carry what they say to each other */
 };
 
 struct cw_recording_comm {

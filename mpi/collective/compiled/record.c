@@ -9,6 +9,7 @@
 #include "collectives/file/recording.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
+#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
@@ -56,14 +57,12 @@ static uint32_t row_fill(const struct mpi_buffer *descriptor, uint64_t *row)
 
 static uint32_t comm_flags(const struct mpi_comm *comm)
 {
-    uint32_t flags = mpi_clusters_can_multicast(comm) ? CW_RECORDING_MULTICASTS : 0;
-    for (int rank = 0; rank < comm->size; rank++) {
-        uint32_t world = comm->group->ranks[rank];
-        if (world != mpi_process.rank && !cw_paths_is_here(mpi_process.paths, world)) {
-            return flags | CW_RECORDING_WIRE;
-        }
-    }
-    return flags;
+    static const uint32_t of_path[] = {
+        [CW_MEASURED_SHARED] = 0,
+        [CW_MEASURED_WIRE] = CW_RECORDING_WIRE,
+        [CW_MEASURED_RDMA] = CW_RECORDING_WIRE | CW_RECORDING_RDMA,
+    };
+    return of_path[mpi_choice_path(comm)] | (mpi_clusters_can_multicast(comm) ? CW_RECORDING_MULTICASTS : 0);
 }
 
 /* Its index in the recording. */

@@ -87,6 +87,25 @@ static void only_what_is_sooner_is_planned(void **state)
     cw_compile_dispose(&compiled);
 }
 
+/* Shared memory, queue pairs and packets have figures of their own: an algorithm gains more or less by them. */
+static void plans_are_priced_by_what_carries_them(void **state)
+{
+    static const uint32_t flags[] = {0, CW_RECORDING_WIRE | CW_RECORDING_RDMA, CW_RECORDING_WIRE};
+    double gains[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        struct sample sample;
+        sample_create(&sample, flags[i]);
+        sample_bcast(&sample, 100000, "flat");
+        sample_bcast(&sample, 100000, "flat");
+        struct cw_compiled compiled = compile(sample_recording(&sample), true, 2, 20);
+        const struct cw_compile_row *row = row_of(&compiled, CW_BCAST, 100000);
+        gains[i] = row->now_ns / row->then_ns;
+        cw_compile_dispose(&compiled);
+    }
+    assert_true(gains[0] > 1 && gains[1] > 1 && gains[2] > 1);
+    assert_true(gains[0] != gains[1] && gains[1] != gains[2]);
+}
+
 static void ways_of_one_problem_are_one_plan(void **state)
 {
     struct sample sample;
@@ -204,6 +223,7 @@ int main(void)
         cmocka_unit_test(rows_become_a_matrix),
         cmocka_unit_test(what_does_not_fit_together_is_left),
         cmocka_unit_test(only_what_is_sooner_is_planned),
+        cmocka_unit_test(plans_are_priced_by_what_carries_them),
         cmocka_unit_test(ways_of_one_problem_are_one_plan),
         cmocka_unit_test(the_budget_goes_to_the_groups_used_most),
         cmocka_unit_test(other_runs_are_told_apart),
