@@ -435,6 +435,14 @@ static MPI_Comm comm_make(const char *words)
     }
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
     MPI_Info_free(&info);
+    MPI_Comm_get_info(comm, &info); /* hints that are used */
+    char used[WORD_BYTES];
+    int is_used, bytes = sizeof(used);
+    MPI_Info_get_string(info, "causeway_algorithm", &bytes, used, &is_used);
+    MPI_Info_free(&info);
+    if (words[0] != '\0' && !is_used) {
+        fail("no such algorithm, or not with these parameters", words);
+    }
     return comm;
 }
 

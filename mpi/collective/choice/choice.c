@@ -271,6 +271,13 @@ static const char *name_overriding(const struct mpi_comm *comm, uint32_t call, s
     return from->of[call].name;
 }
 
+bool mpi_choice_understands(const char *hint)
+{
+    struct cw_override room;
+    char reason[600];
+    return cw_override_parse(hint, other_is_known, &room, reason, sizeof(reason)) == CW_OK;
+}
+
 static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
 {
     double time_ns = 0;

@@ -81,6 +81,8 @@ enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const stru
 
 /* What kind of path messages of the communicator take; the same at all ranks. */
 enum cw_measured_path mpi_choice_path(const struct mpi_comm *comm);
+/* Whether the hint "causeway_algorithm" names algorithms that there are. */
+bool mpi_choice_understands(const char *hint);
 
 /* What is known of messages between hosts and within one, for as many ranks as the communicator has, measured or
  * built-in: the same at all ranks. */

@@ -74,6 +74,7 @@ static void duplicates_with_hints(void)
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
     MPI_Info_set(info, "no_library_has_it", "true");
+    MPI_Info_set(info, "causeway_algorithm", "bcast=no_algorithm_is_it");
     EXPECT_EQUAL(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy), MPI_SUCCESS);
     MPI_Info_free(&info);
     EXPECT_EQUAL(MPI_Comm_get_info(copy, &found), MPI_SUCCESS);
@@ -81,6 +82,9 @@ static void duplicates_with_hints(void)
     EXPECT(!flag || strcmp(value, "true") == 0 || strcmp(value, "false") == 0);
     length = sizeof(value);
     MPI_Info_get_string(found, "no_library_has_it", &length, value, &flag);
+    EXPECT(!flag);
+    length = sizeof(value);
+    MPI_Info_get_string(found, "causeway_algorithm", &length, value, &flag); /* a hint that is not used */
     EXPECT(!flag);
     length = sizeof(value);
     MPI_Info_get_string(found, "causeway_path", &length, value, &flag); /* another library has none */
