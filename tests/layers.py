@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A folder uses only what stands below it: `layers.py ROOT` prints every include that breaks the table in
-ARCHITECTURE.md, "Folders", and every folder that the table leaves out, and fails.
+ARCHITECTURE.md, "Folders", every folder that the table leaves out, and every use of the environment outside of
+control/settings/setting.c, and fails.
 
 A row names folders, or single headers, in its first cell. Those that share a row may use each other.
 """
@@ -10,6 +11,8 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 ROW = re.compile(r"^\|((?: `[\w./]+`,?)+) \|", re.M)
+ENVIRONMENT = re.compile(r"^[^/*\n]*\b((?:secure_)?getenv|setenv|unsetenv|putenv|clearenv)\(", re.M)
+ENVIRONMENT_USERS = ("control/settings/setting.c", "apps/kernels/messages.c")  # the latter is no part of Causeway: it is preloaded
 FREE = ("tests/", "build")  # tests use everything
 
 
@@ -45,6 +48,8 @@ def main():
             continue
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
+        for match in ENVIRONMENT.finditer(text) if path not in ENVIRONMENT_USERS else []:
+            wrong.append(f"{path}:{text.count(chr(10), 0, match.start(1)) + 1}: {match.group(1)}: only control/settings/setting.c uses the environment")
         for match in INCLUDE.finditer(text):
             used = match.group(1)
             if os.path.exists(os.path.join(root, used)) and (row_of(rows, used) is None or row_of(rows, used) < row):

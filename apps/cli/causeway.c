@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apps/cli/cli.h"
+#include "control/settings/setting.h"
 
 struct command {
     const char *name;
@@ -103,6 +104,12 @@ static int help_main(int argc, char **argv)
     return command->run(2, (char *[]){argv[1], help_option, NULL});
 }
 
+static void unknown_tell(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "causeway: %s\n", line);
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
@@ -125,6 +132,11 @@ int main(int argc, char **argv)
     }
     if (command->run != help_main) {
         app_command_set(command->name);
+    }
+    if (strcmp(command->name, "doctor") != 0 &&
+        strcmp(command->name, "agent") != 0) { /* one reports more, one has no user */
+        cw_settings_check(unknown_tell, NULL);
+        cw_settings_export();
     }
     int code = command->run(argc - 1, argv + 1);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == APP_EXIT_SUCCESS) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "control/settings/setting.h"
 
 #define FOLDER_PREFIX "causeway-run-"
 /* Between making a folder and locking it, its owner may be interrupted for a moment. */
@@ -23,7 +24,7 @@ enum { AGE_MIN_S = 60 };
 
 int run_folder_name(char folder[RUN_FOLDER_BYTES])
 {
-    const char *base = getenv("TMPDIR");
+    const char *base = cw_environment("TMPDIR");
     char absolute[PATH_MAX]; /* DPDK takes no other for a socket's folder */
     uint32_t number = 0;
     base = base == NULL || base[0] == '\0' ? "/tmp" : base;

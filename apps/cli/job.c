@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "control/settings/setting.h"
 
 /* In the build tree and where it is installed. */
 bool app_job_program(const char *program, char *path, size_t bytes)
@@ -34,14 +35,14 @@ bool app_job_program(const char *program, char *path, size_t bytes)
 /* In the child: becomes the launcher. What the user has set for programs is not for this one. */
 static _Noreturn void launcher_exec(char *const *arguments, const char *plogp, int parent, int output)
 {
-    static const char *const names[] = {"CAUSEWAY_ALGORITHM", "CAUSEWAY_EXPLAIN", "CAUSEWAY_HOST",
-                                        "CAUSEWAY_COPY",      "CAUSEWAY_PLAN",    "CAUSEWAY_RECORD"};
+    static const enum cw_setting settings[] = {CW_SETTING_ALGORITHM, CW_SETTING_EXPLAIN, CW_SETTING_HOST,
+                                               CW_SETTING_COPY,      CW_SETTING_PLAN,    CW_SETTING_RECORD};
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        unsetenv(names[i]);
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+        cw_setting_clear(settings[i]);
     }
     if (plogp != NULL) {
-        setenv("CAUSEWAY_PLOGP", plogp, 1);
+        (void)cw_setting_give(CW_SETTING_PLOGP, plogp);
     }
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);

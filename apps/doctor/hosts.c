@@ -9,6 +9,7 @@
 #include "apps/doctor/doctor.h"
 #include "control/launch/launch.h"
 #include "control/net/way.h"
+#include "control/settings/setting.h"
 
 enum { LINE_BYTES = 512, PATH_BYTES = 512 };
 
@@ -86,7 +87,7 @@ static bool failure_tell(struct doctor *doctor, const struct way *way, char *tex
 static bool way_try(struct doctor *doctor, const struct way *way, char *list, char *self, int *exit_code)
 {
     char net[LINE_BYTES];
-    const char *what = getenv("CAUSEWAY_NET");
+    const char *what = cw_setting(CW_SETTING_NET);
     if (what != NULL) {
         (void)cw_way_read(what, &what);
     }

@@ -8,6 +8,7 @@
 #include "apps/cli/cli.h"
 #include "control/job/wire.h"
 #include "control/net/way.h"
+#include "control/settings/setting.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
@@ -31,7 +32,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
                              text, CW_DEVICE_WORDS);
     }
     way = way == CW_WAY_NONE ? CW_WAY_AF_PACKET : way;
-    setenv("CAUSEWAY_NET", text, 1);
+    (void)cw_setting_give(CW_SETTING_NET, text);
     int status = cw_net_offer_make(&offer, error, error_bytes);
     if (status == CW_OK && offer.count == 0) {
         status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address (`ip address`)");

@@ -14,6 +14,7 @@
 #include "apps/node/status.h"
 #include "control/lease/lease.h"
 #include "control/net/net.h"
+#include "control/settings/setting.h"
 #include "control/settings/units.h"
 #include "dataplane/status.h"
 
@@ -101,7 +102,7 @@ static int ports_read(struct options *options)
     char error[ERROR_BYTES];
     uint16_t first = 0, last = 0;
     if (options->ports != NULL) {
-        setenv("CAUSEWAY_PORTS", options->ports, 1);
+        (void)cw_setting_give(CW_SETTING_PORTS, options->ports);
     }
     int status = cw_net_ports(&first, &last, error, sizeof(error));
     if (status != CW_OK) {

@@ -7,6 +7,7 @@
 #include "apps/plan/plan.h"
 #include "collectives/compile/compile.h"
 #include "control/groups/groups.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 
@@ -246,7 +247,7 @@ static int compile(const struct options *options, const struct cw_recording *con
 int plan_compile_main(int argc, char **argv)
 {
     struct options options = {.calls_least = 2, .filters = CW_GROUPS_FILTERS};
-    const char *filters = getenv("CAUSEWAY_MULTICAST_FILTERS");
+    const char *filters = cw_setting(CW_SETTING_MULTICAST_FILTERS);
     const struct cw_recording *recordings[TRACES_MAX];
     uint32_t count = 0;
     int code;

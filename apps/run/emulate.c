@@ -13,6 +13,7 @@
 #include "control/detect/detect.h"
 #include "control/job/key.h"
 #include "control/job/wire.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "control/settings/units.h"
 #include "control/topology/clusters.h"
@@ -266,7 +267,7 @@ static int environment_set(const char *emulate)
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    setenv("CAUSEWAY_EMULATE", emulate, 1);
+    (void)cw_setting_give(CW_SETTING_EMULATE, emulate);
     return 0;
 }
 
@@ -299,8 +300,8 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
         return code;
     }
     snprintf(emulate, sizeof(emulate), "%u,memif,%s/s", wish->hosts, emulation->net.folder);
-    if (wish->topology[0] != '\0' && cw_detect_word(getenv("CAUSEWAY_TOPOLOGY")) == NULL) {
-        setenv("CAUSEWAY_TOPOLOGY", wish->topology, 1);
+    if (wish->topology[0] != '\0' && cw_detect_word(cw_setting(CW_SETTING_TOPOLOGY)) == NULL) {
+        (void)cw_setting_give(CW_SETTING_TOPOLOGY, wish->topology);
     }
     return environment_set(emulate);
 }
@@ -316,7 +317,7 @@ static void networks_tell(const struct run_veth *veth)
                              cw_process_number(), veth->networks[i]);
         used += (size_t)added;
     }
-    setenv("CAUSEWAY_NETWORKS", text, 1);
+    (void)cw_setting_give(CW_SETTING_NETWORKS, text);
 }
 
 static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks, const sigset_t *handled)

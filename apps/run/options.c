@@ -11,6 +11,7 @@
 #include "control/launch/binding.h"
 #include "control/net/net.h"
 #include "control/net/rdma.h"
+#include "control/settings/setting.h"
 #include "control/settings/units.h"
 #include "dataplane/status.h"
 
@@ -52,7 +53,7 @@ static bool dedicated_take(const char *text, int *exit_code)
     if (cw_dedicate_read(text, &wish, todo, sizeof(todo)) != CW_OK) {
         return refuse(exit_code, "--dedicated", text, todo);
     }
-    setenv("CAUSEWAY_DEDICATED", text, 1);
+    (void)cw_setting_give(CW_SETTING_DEDICATED, text);
     return true;
 }
 
@@ -63,7 +64,7 @@ static bool rdma_take(const char *text, int *exit_code)
     if (cw_net_rdma_read(text, &rdma, todo, sizeof(todo)) != CW_OK) {
         return refuse(exit_code, "--rdma", text, todo);
     }
-    setenv("CAUSEWAY_RDMA", text, 1);
+    (void)cw_setting_give(CW_SETTING_RDMA, text);
     return true;
 }
 
@@ -89,7 +90,7 @@ static bool ports_take(const char *text, int *exit_code)
 {
     uint16_t first, last;
     char error[128];
-    setenv("CAUSEWAY_PORTS", text, 1);
+    (void)cw_setting_give(CW_SETTING_PORTS, text);
     return (text[0] != '\0' && cw_net_ports(&first, &last, error, sizeof(error)) == CW_OK) ||
            refuse(exit_code, "--ports", text, "FIRST-LAST is wanted, UDP ports of 1 to 65535");
 }
@@ -171,7 +172,7 @@ static bool genv_take(struct run_options *options, struct cw_launch_program *pro
                       int *exit_code)
 {
     (void)program;
-    if (setenv(given->values[0], given->values[1], 1) != 0) {
+    if (!cw_environment_give(given->values[0], given->values[1])) {
         return refuse(exit_code, given->name, given->values[0], "the name of a variable is wanted, and its value");
     }
     return export_add(options, given->values[0], exit_code);
@@ -183,7 +184,7 @@ static bool export_take(struct run_options *options, struct cw_launch_program *p
 {
     char *value = strchr(given->values[0], '=');
     if (value == NULL) {
-        if (getenv(given->values[0]) == NULL) {
+        if (cw_environment(given->values[0]) == NULL) {
             fprintf(stderr, "causeway run: %s %s: there is no such variable here, so ranks have none\n", given->name,
                     given->values[0]);
         }
@@ -244,7 +245,9 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         return (app_parse_count(value, &options->seeds) && options->seeds > 0) ||
                refuse(exit_code, "--seeds", value, "a number of seeds is wanted");
     case 'x':
-        setenv("CAUSEWAY_EXPLAIN", "1", 0);
+        if (cw_setting(CW_SETTING_EXPLAIN) == NULL) {
+            (void)cw_setting_give(CW_SETTING_EXPLAIN, "1");
+        }
         return true;
     case 'r':
         return run_plan_record(value, exit_code);
@@ -274,10 +277,10 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 'M':
         return mapping_take(options, value, exit_code);
     case 'N':
-        setenv("CAUSEWAY_NET", value, 1);
+        (void)cw_setting_give(CW_SETTING_NET, value);
         return true;
     case 'o':
-        setenv("CAUSEWAY_NODE", value, 1);
+        (void)cw_setting_give(CW_SETTING_NODE, value);
         return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
     case 'D':
         return dedicated_take(value, exit_code);
@@ -286,10 +289,10 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 'O':
         return ports_take(value, exit_code);
     case 'E':
-        setenv("CAUSEWAY_EAL", value, 1);
+        (void)cw_setting_give(CW_SETTING_EAL, value);
         return true;
     case 'T':
-        setenv("CAUSEWAY_TELEMETRY", "on", 1);
+        (void)cw_setting_give(CW_SETTING_TELEMETRY, "on");
         return true;
     case 'P':
         return per_host_take(options, value, exit_code);
@@ -431,8 +434,8 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
     for (size_t i = 0; i < options->launch.program_count; i++) {
         ranks += options->programs[i].count;
     }
-    const char *node = getenv("CAUSEWAY_NODE");
-    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || getenv("CAUSEWAY_NET") != NULL)) {
+    const char *node = cw_setting(CW_SETTING_NODE);
+    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || cw_setting(CW_SETTING_NET) != NULL)) {
         app_error(options->emulate != NULL ? "--node and --emulate" : "--node and --net", node,
                   "the hosts' dataplanes (CAUSEWAY_NODE) are the way between hosts: leave the other one out");
         *exit_code = APP_EXIT_USAGE;
@@ -443,7 +446,7 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    const char *net = getenv("CAUSEWAY_NET"), *topology = getenv("CAUSEWAY_TOPOLOGY");
+    const char *net = cw_setting(CW_SETTING_NET), *topology = cw_setting(CW_SETTING_TOPOLOGY);
     const char *other = options->simulate == NULL                             ? NULL
                         : options->emulate != NULL                            ? "--emulate"
                         : options->hosts != NULL || options->hostfile != NULL ? "--hosts"

@@ -10,18 +10,19 @@
 
 #include "apps/cli/cli.h"
 #include "collectives/file/bundle.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
 
 enum { BUNDLE_FILE_MAX = 1 << 30 };
 
 /* Tells the ranks, which may run in another folder. False: the name is too long. */
-static bool name_tell(const char *variable, const char *path)
+static bool name_tell(enum cw_setting setting, const char *path)
 {
     char folder[PATH_MAX] = "", whole[CW_SETTINGS_PATH_BYTES];
     bool is_whole = path[0] == '/' || getcwd(folder, sizeof(folder)) != NULL;
     int length = snprintf(whole, sizeof(whole), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", path);
-    return is_whole && length < (int)sizeof(whole) && setenv(variable, whole, 1) == 0;
+    return is_whole && length < (int)sizeof(whole) && cw_setting_give(setting, whole);
 }
 
 /* Of the file that is to become the trace, before the job. */
@@ -48,7 +49,7 @@ bool run_plan_record(const char *path, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    if (!name_tell("CAUSEWAY_RECORD", path)) {
+    if (!name_tell(CW_SETTING_RECORD, path)) {
         app_error("the name of the trace is too long", path, "a shorter one is wanted");
         *exit_code = APP_EXIT_USAGE;
         return false;
@@ -61,7 +62,7 @@ bool run_plan_record(const char *path, int *exit_code)
 int run_plan_recorded(void)
 {
     struct stat now;
-    const char *path = getenv("CAUSEWAY_RECORD");
+    const char *path = cw_setting(CW_SETTING_RECORD);
     if (is_recording && path != NULL && (stat(path, &now) != 0 || now.st_ino == trace_before.st_ino)) {
         app_error("nothing was recorded", path,
                   "the program has to come to its MPI_Finalize, and the trace to fit on the disk");
@@ -93,7 +94,7 @@ int run_plan_take(const char *path, uint32_t ranks)
         app_error(error, path, "record and compile it with as many");
         return APP_EXIT_USAGE;
     }
-    if (!name_tell("CAUSEWAY_PLAN", path)) {
+    if (!name_tell(CW_SETTING_PLAN, path)) {
         app_error("the name of the plan is too long", path, "a shorter one is wanted");
         return APP_EXIT_USAGE;
     }

@@ -10,6 +10,7 @@
 #include "apps/run/plan.h"
 #include "apps/run/simulate.h"
 #include "apps/run/wan.h"
+#include "control/settings/setting.h"
 
 static void emulation_orphaned(void *caller)
 {
@@ -69,7 +70,7 @@ static char **words_copy(int argc, char **argv)
 
 static int job_run(struct run_options *options, uint32_t ranks, int argc, char **words)
 {
-    if (options->seeds > 0 && getenv(RUN_SIMULATION_SEED) == NULL) {
+    if (options->seeds > 0 && cw_setting(CW_SETTING_SIMULATION_SEED) == NULL) {
         return run_simulation_seeds(options->seeds, options->simulate, ranks, argc, words);
     }
     return options->simulate != NULL  ? run_simulated(options, ranks)

@@ -19,6 +19,7 @@
 #include "apps/cli/job.h"
 #include "apps/simulate/simulate.h"
 #include "control/job/key.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
@@ -54,13 +55,13 @@ static int socket_open(struct run_simulation *simulation)
 static bool preload_set(void)
 {
     char path[CW_SETTINGS_PATH_BYTES], *all = NULL;
-    const char *before = getenv("LD_PRELOAD");
+    const char *before = cw_environment("LD_PRELOAD");
     if (!app_job_program("simulated_clock.so", path, sizeof(path)) ||
         asprintf(&all, "%s%s%s", path, before != NULL && before[0] != '\0' ? ":" : "", before != NULL ? before : "") <
             0) {
         return false;
     }
-    setenv("LD_PRELOAD", all, 1);
+    (void)cw_environment_give("LD_PRELOAD", all);
     free(all);
     return true;
 }
@@ -79,14 +80,14 @@ static int environment_set(const struct run_simulation *simulation, const struct
     }
     snprintf(emulate, sizeof(emulate), "%u,simulated,%u,%" PRIu64 ",%s/s", config->hosts, config->mtu_bytes,
              config->link.rate_bps, simulation->folder);
-    setenv("CAUSEWAY_EMULATE", emulate, 1);
+    (void)cw_setting_give(CW_SETTING_EMULATE, emulate);
     snprintf(seed, sizeof(seed), "%" PRIu64, config->seed);
-    setenv("CAUSEWAY_SEED", seed, 1); /* for programs that draw their own numbers */
+    (void)cw_setting_give(CW_SETTING_SEED, seed); /* for programs that draw their own numbers */
     if (!preload_set()) {
         return APP_EXIT_MACHINE;
     }
     if (config->topology[0] != '\0') {
-        setenv("CAUSEWAY_TOPOLOGY", config->topology, 1);
+        (void)cw_setting_give(CW_SETTING_TOPOLOGY, config->topology);
     }
     return 0;
 }
@@ -144,15 +145,15 @@ static _Noreturn void simulator_run(const struct simulate_config *config, int li
 /* The seed of a repetition (run_simulation_seeds), in the place of the command's. */
 static bool seed_set(struct simulate_config *config)
 {
-    const char *seed = getenv(RUN_SIMULATION_SEED);
+    const char *seed = cw_setting(CW_SETTING_SIMULATION_SEED);
     bool is_right = seed == NULL || app_parse_count(seed, &config->seed);
-    unsetenv(RUN_SIMULATION_SEED);
+    cw_setting_clear(CW_SETTING_SIMULATION_SEED);
     return is_right;
 }
 
 int run_simulation_start(struct run_simulation *simulation, const char *text, uint32_t ranks)
 {
-    char error[4 * SIMULATE_ERROR_BYTES] = RUN_SIMULATION_SEED ": a number is wanted; unset it";
+    char error[4 * SIMULATE_ERROR_BYTES] = "CAUSEWAY_SIMULATION_SEED: a number is wanted; unset it";
     struct simulate_config *config = malloc(sizeof(*config));
     *simulation = (struct run_simulation){.process = 0};
     if (config == NULL) {
@@ -240,10 +241,10 @@ int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int a
     memcpy(arguments + 2, words + 1, (size_t)(argc - 1) * sizeof(*words));
     for (uint64_t i = 0; i < seeds && code == 0; i++, seed += code == 0) {
         snprintf(number, sizeof(number), "%" PRIu64, seed);
-        setenv(RUN_SIMULATION_SEED, number, 1);
+        (void)cw_setting_give(CW_SETTING_SIMULATION_SEED, number);
         code = seed_run(arguments);
     }
-    unsetenv(RUN_SIMULATION_SEED);
+    cw_setting_clear(CW_SETTING_SIMULATION_SEED);
     if (code != 0) {
         repeat_print(text, seed, code, argc, words);
     }

@@ -17,8 +17,6 @@ struct run_simulation {
 /* Starts the simulator that `text` describes (apps/simulate/simulate.h), and sets the environment of the ranks. 0, or the
  * exit code of the command, with the reason reported; run_simulation_stop is due in both cases. */
 int run_simulation_start(struct run_simulation *simulation, const char *text, uint32_t ranks);
-/* The seed of one repetition, from the command that repeats to the one that it starts. */
-#define RUN_SIMULATION_SEED "CAUSEWAY_SIMULATION_SEED"
 
 /* Runs the command `words` again and again, with seeds from that of `text` on. Stops at the first that fails, and reports
  * the command that repeats it. The exit code of that one, or 0. */

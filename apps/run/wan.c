@@ -9,6 +9,7 @@
 #include "apps/cli/cli.h"
 #include "control/detect/detect.h"
 #include "control/job/wan_choice.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "control/topology/clusters.h"
 #include "dataplane/status.h"
@@ -60,14 +61,15 @@ static int topology_check(const char *path, const char *emulate)
 
 int run_wan_check(const char *emulate)
 {
-    const char *path = getenv("CAUSEWAY_TOPOLOGY");
+    const char *path = cw_setting(CW_SETTING_TOPOLOGY);
     struct cw_wan_choice choice = {.relays = 0};
     bool brings_own = emulate != NULL && strncmp(emulate, "topology=", strlen("topology=")) == 0;
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
-        const char *word = getenv(cw_wan_variables[i].name);
+        const char *word = cw_setting(cw_wan_variables[i].setting);
         if (!cw_wan_take(i, word, &choice)) {
             char wanted[120];
-            snprintf(wanted, sizeof(wanted), "%s is %s", cw_wan_variables[i].name, cw_wan_variables[i].wanted);
+            snprintf(wanted, sizeof(wanted), "%s is %s", cw_setting_name(cw_wan_variables[i].setting),
+                     cw_wan_variables[i].wanted);
             app_error("bad value", word, wanted);
             return APP_EXIT_USAGE;
         }

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "control/bootstrap/pmi1_line.h"
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 static bool is_set(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = cw_environment(name);
     return value != NULL && value[0] != 0;
 }
 
@@ -21,7 +22,7 @@ static bool is_set(const char *name)
 static bool pmi_is_open(void)
 {
     long descriptor = -1;
-    return !is_set("PMI_FD") || !cw_pmi1_number_read(getenv("PMI_FD"), 0, INT32_MAX, &descriptor) ||
+    return !is_set("PMI_FD") || !cw_pmi1_number_read(cw_environment("PMI_FD"), 0, INT32_MAX, &descriptor) ||
            fcntl((int)descriptor, F_GETFD) >= 0;
 }
 
@@ -33,20 +34,20 @@ static bool has_pmix(void)
 static uint32_t size_read(const char *name)
 {
     long size = 0;
-    return is_set(name) && cw_pmi1_number_read(getenv(name), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
+    return is_set(name) && cw_pmi1_number_read(cw_environment(name), 1, INT32_MAX, &size) ? (uint32_t)size : 0;
 }
 
 /* PMIx has no variable for it, but Slurm and Open MPI have; 0: neither. One may have started the other. */
 static uint32_t size_beside_pmix(void)
 {
-    bool is_slurm = strncmp(getenv("PMIX_NAMESPACE"), "slurm.", 6) == 0;
+    bool is_slurm = strncmp(cw_environment("PMIX_NAMESPACE"), "slurm.", 6) == 0;
     return size_read(is_slurm ? "SLURM_STEP_NUM_TASKS" : "OMPI_COMM_WORLD_SIZE");
 }
 
 /* PMI goes before PMIx: `causeway run` and Hydra in a job of Slurm's leave the variables of srun. */
 static int launcher_open(struct cw_bootstrap *bootstrap)
 {
-    const char *slurm = getenv("SLURM_MPI_TYPE");
+    const char *slurm = cw_environment("SLURM_MPI_TYPE");
     int status = CW_ERROR_NOT_FOUND;
     if ((is_set("PMI_FD") || is_set("PMI_PORT")) && (!has_pmix() || pmi_is_open())) {
         if (is_set("PMI_FD") && slurm != NULL && strcmp(slurm, "pmi2") == 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/bootstrap/private.h"
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -103,7 +104,7 @@ static int marks_check(struct cw_bootstrap *bootstrap)
 {
     for (size_t i = 0; i < sizeof(launcher_marks) / sizeof(launcher_marks[0]); i++) {
         const struct launcher_mark *mark = &launcher_marks[i];
-        const char *word = getenv(mark->variable);
+        const char *word = cw_environment(mark->variable);
         uint64_t number = word != NULL ? strtoull(word, NULL, 10) : 0;
         char count[24] = "RANKS";
         if (number <= (mark->is_rank ? 0 : 1) || number > UINT32_MAX) {

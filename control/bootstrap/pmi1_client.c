@@ -10,6 +10,7 @@
 
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/private.h"
+#include "control/settings/setting.h"
 #include "dataplane/status.h"
 
 enum {
@@ -180,7 +181,7 @@ static int port_open(struct cw_bootstrap *bootstrap)
     long id = 0;
     int status = bootstrap_pmi_number(bootstrap, "PMI_ID", 0, BOOTSTRAP_RANKS_MAX, &id);
     if (status == CW_OK) {
-        status = port_connect(bootstrap, getenv("PMI_PORT"));
+        status = port_connect(bootstrap, cw_environment("PMI_PORT"));
     }
     return status == CW_OK ? port_introduce(bootstrap, id) : status;
 }
@@ -425,7 +426,7 @@ int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap)
     if (pmi == NULL) {
         return FAIL(bootstrap, CW_ERROR_MEMORY, "no memory for the connection to the launcher");
     }
-    const char *inherited = getenv("PMI_FD");
+    const char *inherited = cw_environment("PMI_FD");
     pmi->descriptor = -1;
     bootstrap->client = &client;
     bootstrap->state = pmi;

@@ -7,6 +7,7 @@
 
 #include "control/bootstrap/pmi2_line.h"
 #include "control/bootstrap/private.h"
+#include "control/settings/setting.h"
 #include "dataplane/status.h"
 
 enum {
@@ -134,7 +135,7 @@ static int introduce(struct cw_bootstrap *bootstrap)
 {
     struct pmi2 *pmi = bootstrap->state;
     struct cw_bootstrap_info *info = &bootstrap->info;
-    const char *job = getenv("PMI_JOBID");
+    const char *job = cw_environment("PMI_JOBID");
     char rank_text[24];
     long rank = 0;
     long size = 0;

@@ -12,6 +12,7 @@
 
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/private.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
@@ -67,7 +68,7 @@ static bool is_agent(int process)
 /* The agent that all ranks of this host descend from; 0: there is none, or another launcher's. */
 static int agent_of(void)
 {
-    const char *text = getenv(CW_COPY_VARIABLE);
+    const char *text = cw_setting(CW_SETTING_WORKER);
     long number = 0;
     bool is_known = text != NULL && cw_pmi1_number_read(text, 2, INT_MAX, &number) && is_agent((int)number);
     return is_known ? (int)number : 0;
@@ -124,7 +125,7 @@ bool bootstrap_pmi_is_cut(int descriptor)
 
 int bootstrap_pmi_number(struct cw_bootstrap *bootstrap, const char *name, long low, long high, long *number)
 {
-    const char *text = getenv(name);
+    const char *text = cw_environment(name);
     if (text == NULL || !cw_pmi1_number_read(text, low, high, number)) {
         return FAIL(bootstrap, CW_ERROR_UNSUPPORTED,
                     "%s is %s%.40s, but PMI_FD or PMI_PORT is set: start by a launcher, or unset the PMI_ variables",

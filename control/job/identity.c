@@ -11,6 +11,7 @@
 
 #include <sodium.h>
 
+#include "control/settings/setting.h"
 #include "dataplane/base/machine.h"
 #include "dataplane/base/process.h"
 #include "dataplane/base/virtual.h"
@@ -42,7 +43,7 @@ int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], ui
         int emulated;
     } machine;
     struct stat status;
-    const char *word = getenv("CAUSEWAY_HOST");
+    const char *word = cw_setting(CW_SETTING_HOST);
     memset(&machine, 0, sizeof(machine));
     int failed = boot_read(machine.boot, report);
     if (failed != CW_OK) {
@@ -130,7 +131,7 @@ static struct cw_dedicate_place place_find(const struct cw_job *job, bool are_al
 
 int job_dedicate(struct cw_job *job, bool are_all_here, const struct job_report *report)
 {
-    const char *told = getenv("CAUSEWAY_DEDICATED_CORE");
+    const char *told = cw_setting(CW_SETTING_DEDICATED_CORE);
     struct cw_dedicate_wish wish;
     char wrong[2 * CW_DEDICATE_TEXT_BYTES];
     if (told != NULL && told[0] != 0) {
@@ -140,7 +141,7 @@ int job_dedicate(struct cw_job *job, bool are_all_here, const struct job_report 
                           "CAUSEWAY_DEDICATED_CORE is '%.60s': `causeway run` sets it; set CAUSEWAY_DEDICATED instead",
                           told);
     }
-    if (cw_dedicate_read(getenv("CAUSEWAY_DEDICATED"), &wish, wrong, sizeof(wrong)) != CW_OK) {
+    if (cw_dedicate_read(cw_setting(CW_SETTING_DEDICATED), &wish, wrong, sizeof(wrong)) != CW_OK) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_DEDICATED: %s", wrong);
     }
     struct cw_dedicate_place place = place_find(job, are_all_here);

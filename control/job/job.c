@@ -9,6 +9,7 @@
 
 #include <sodium.h>
 
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
 #include "dataplane/base/virtual.h"
@@ -196,11 +197,12 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
 
 static int config_make(struct cw_job *job, struct cw_paths_config *config, const struct job_report *report)
 {
-    const char *copy = getenv("CAUSEWAY_COPY"), *origin;
+    const char *copy = cw_setting(CW_SETTING_COPY), *origin;
     *config = (struct cw_paths_config){
         .rank = job->info.rank,
         .rank_count = job->info.size,
         .copy_twice = copy != NULL && strcmp(copy, "twice") == 0,
+        .ancestor = cw_setting(CW_SETTING_WORKER),
         .handler = job->handler.path,
         .watcher = &job->watcher,
     };
@@ -213,7 +215,7 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
     if (!cw_settings_failure_timeout(&config->stopped_timeout_ns, &origin)) {
         return FAIL(report, CW_ERROR_ARGUMENT,
                     "CAUSEWAY_FAILURE_TIMEOUT is '%.40s': seconds are wanted, 1 or more, or 0 for never",
-                    getenv("CAUSEWAY_FAILURE_TIMEOUT"));
+                    cw_setting(CW_SETTING_FAILURE_TIMEOUT));
     }
     if (getrandom(&config->nonce, sizeof(config->nonce), 0) != sizeof(config->nonce)) {
         return FAIL(report, CW_ERROR_SYSTEM, "the kernel gives no random numbers: %s", strerror(errno));

@@ -12,11 +12,9 @@
 #include <unistd.h>
 
 #include "control/settings/inherited.h"
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
-
-#define BY_HAND    "CAUSEWAY_JOB_KEY"
-#define DESCRIPTOR "CAUSEWAY_JOB_KEY_FD"
 
 int cw_job_key_make(uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes)
 {
@@ -38,7 +36,8 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
         close(made);
     }
     snprintf(number, sizeof(number), "%d", kept);
-    if (done && setenv(DESCRIPTOR, number, 1) == 0 && unsetenv(BY_HAND) == 0) {
+    if (done && cw_setting_give(CW_SETTING_JOB_KEY_FD, number)) {
+        cw_setting_clear(CW_SETTING_JOB_KEY);
         return CW_OK;
     }
     if (kept >= 0) {
@@ -50,43 +49,43 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
 
 void cw_job_key_forget(void)
 {
-    const char *text = getenv(DESCRIPTOR);
+    const char *text = cw_setting(CW_SETTING_JOB_KEY_FD);
     if (text != NULL) {
         close(atoi(text));
-        unsetenv(DESCRIPTOR);
+        cw_setting_clear(CW_SETTING_JOB_KEY_FD);
     }
 }
 
 /* Also from where /proc/PID/environ reads. */
-static void variable_remove(const char *name)
+static void variable_remove(enum cw_setting setting)
 {
-    char *value = getenv(name);
+    char *value = cw_environment(cw_setting_name(setting));
     if (value != NULL) {
         sodium_memzero(value, strlen(value));
-        unsetenv(name);
+        cw_setting_clear(setting);
     }
 }
 
 int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes)
 {
-    const char *text = getenv(BY_HAND);
+    const char *text = cw_setting(CW_SETTING_JOB_KEY);
     bool by_hand = text != NULL && text[0] != '\0';
     uint8_t taken[CW_JOB_KEY_BYTES];
     size_t count = 0;
     bool makes_sense = !by_hand || (sodium_hex2bin(taken, sizeof(taken), text, strlen(text), NULL, &count, NULL) == 0 &&
                                     count == sizeof(taken));
-    int descriptor = cw_inherited_find(DESCRIPTOR, CW_JOB_KEY_BYTES);
+    int descriptor = cw_inherited_find(CW_SETTING_JOB_KEY_FD, CW_JOB_KEY_BYTES);
     bool has = by_hand;
     if (descriptor >= 0) {
         /* not read: all ranks share one position */
         has = by_hand || pread(descriptor, taken, sizeof(taken), 0) == (ssize_t)sizeof(taken);
         close(descriptor);
     }
-    variable_remove(BY_HAND);
-    variable_remove(DESCRIPTOR);
+    variable_remove(CW_SETTING_JOB_KEY);
+    variable_remove(CW_SETTING_JOB_KEY_FD);
     if (!makes_sense) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             BY_HAND " is not 32 hexadecimal digits, the same on all ranks");
+                             "CAUSEWAY_JOB_KEY is not 32 hexadecimal digits, the same on all ranks");
     }
     if (has) {
         memcpy(key, taken, sizeof(taken));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/flow/extension.h"
 #include "dataplane/limits.h"
@@ -19,13 +20,13 @@
 
 bool job_nic_is_named(void)
 {
-    const char *text = getenv("CAUSEWAY_NET");
+    const char *text = cw_setting(CW_SETTING_NET);
     return text != NULL && cw_device_is_named(text);
 }
 
 int job_nic_offer(struct cw_job *job, struct cw_net_offer *offer, const struct job_report *report)
 {
-    const char *text = getenv("CAUSEWAY_NET");
+    const char *text = cw_setting(CW_SETTING_NET);
     struct cw_device device;
     int status = cw_device_read(text, job->info.rank, -1, &device, report->text, report->bytes);
     if (status != CW_OK) {
@@ -92,7 +93,7 @@ int job_nic_choose(struct cw_job *job, const struct job_card *cards, struct cw_n
         devices += is_here && cards[rank].offer.way == CW_WAY_DEVICE;
     }
     struct cw_device *device = &job->device;
-    int status = cw_device_read(getenv("CAUSEWAY_NET"), job->info.rank, local, device, error, error_bytes);
+    int status = cw_device_read(cw_setting(CW_SETTING_NET), job->info.rank, local, device, error, error_bytes);
     status = status == CW_OK ? sharing_check(job, cards, error, error_bytes) : status;
     if (status != CW_OK) {
         return status;

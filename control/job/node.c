@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "control/lease/lease.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 
 #define ASK_NS  1500000000ull
@@ -13,7 +14,7 @@
 
 bool job_node_is_named(const char **socket)
 {
-    const char *text = getenv("CAUSEWAY_NET");
+    const char *text = cw_setting(CW_SETTING_NET);
     *socket = NULL;
     return text != NULL && cw_way_read(text, socket) == CW_WAY_NODE;
 }

@@ -5,17 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/settings/setting.h"
 #include "control/topology/clusters.h"
 
 enum { PACING, RELAYS, ENCRYPT };
 
 const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES] = {
-    [PACING] = {"CAUSEWAY_PACING", "on, off or found",
-                "sending to other clusters: at the rate of the links, unpaced, or at a measured rate"},
-    [RELAYS] = {"CAUSEWAY_RELAYS", "off, found or a number from 1 to 32",
-                "number of ranks of a cluster that relay packets to other clusters"},
-    [ENCRYPT] = {"CAUSEWAY_ENCRYPT", "wide, all or off",
-                 "packets to encrypt with AES-GCM: to other clusters, all, or none"},
+    [PACING] = {CW_SETTING_PACING, "on, off or found"},
+    [RELAYS] = {CW_SETTING_RELAYS, "off, found or a number from 1 to 32"},
+    [ENCRYPT] = {CW_SETTING_ENCRYPT, "wide, all or off"},
 };
 static_assert(CW_CLUSTERS_RELAYS_MAX == 32, "the text of CAUSEWAY_RELAYS has this limit");
 
@@ -88,7 +86,7 @@ void cw_wan_words(char words[CW_WAN_WORDS_BYTES])
     bool is_any = false;
     size_t used = 0;
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
-        const char *word = getenv(cw_wan_variables[i].name);
+        const char *word = cw_setting(cw_wan_variables[i].setting);
         word = word == NULL ? "" : word;
         is_any = is_any || word[0] != '\0';
         for (size_t at = 0; at < CW_WAN_WORD_BYTES - 2 && word[at] != '\0';
@@ -108,8 +106,8 @@ bool cw_wan_parse(const char *words, struct cw_wan_choice *choice, char *error, 
         size_t length = strcspn(words, ";");
         snprintf(word, sizeof(word), "%.*s", (int)length, words);
         if (!cw_wan_take(i, word, choice)) {
-            snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_wan_variables[i].name, word,
-                     cw_wan_variables[i].wanted);
+            snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_setting_name(cw_wan_variables[i].setting),
+                     word, cw_wan_variables[i].wanted);
             return false;
         }
         words += length + (words[length] == ';');

@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/settings/setting.h"
+
 enum cw_pacing { CW_PACING_ON = 0, CW_PACING_OFF = 1, CW_PACING_FOUND = 2 };
 enum cw_wan_encryption { CW_WAN_ENCRYPT_WIDE = 0, CW_WAN_ENCRYPT_ALL = 1, CW_WAN_ENCRYPT_OFF = 2 };
 
@@ -34,9 +36,8 @@ struct cw_wan_choice {
 enum { CW_WAN_VARIABLES = 3, CW_WAN_WORD_BYTES = 48, CW_WAN_WORDS_BYTES = CW_WAN_VARIABLES * CW_WAN_WORD_BYTES };
 
 struct cw_wan_variable {
-    const char *name;
+    enum cw_setting setting;
     const char *wanted; /* "on, off or found" */
-    const char *what;   /* its meaning, for the settings of `causeway doctor` */
 };
 extern const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES];
 

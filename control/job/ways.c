@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -91,7 +92,7 @@ static int way_choose(struct cw_job *job, const struct offers *offers, struct cw
     request->interface = interface;
     request->has_devices = job->has_devices;
     request->no_groups = job->way_kind != CW_WAY_UDP && is_divided(offers, &own->ip);
-    const char *what = getenv("CAUSEWAY_NET");
+    const char *what = cw_setting(CW_SETTING_NET);
     if (what != NULL) {
         (void)cw_way_read(what, &what);
     }

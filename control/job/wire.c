@@ -10,6 +10,7 @@
 
 #include "control/job/key.h"
 #include "control/lease/lease.h"
+#include "control/settings/setting.h"
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/virtual.h"
@@ -28,7 +29,7 @@ enum {
 
 static int emulation_read(uint32_t size, struct wire_emulation *emulation, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_EMULATE");
+    const char *text = cw_setting(CW_SETTING_EMULATE);
     *emulation = (struct wire_emulation){0};
     if (text == NULL || text[0] == 0) {
         return CW_OK;
@@ -65,7 +66,7 @@ int cw_wire_host(uint32_t rank, uint32_t size, int *host, char *error, size_t er
 
 bool cw_wire_is_simulated(void)
 {
-    const char *text = getenv("CAUSEWAY_EMULATE");
+    const char *text = cw_setting(CW_SETTING_EMULATE);
     return text != NULL && strstr(text, ",simulated,") != NULL;
 }
 
@@ -74,14 +75,14 @@ static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of
 /* A UDP port each: relays, and measuring by them, are for jobs of several clusters. */
 static uint32_t streams_wanted(bool is_emulated)
 {
-    const char *topology = getenv("CAUSEWAY_TOPOLOGY");
+    const char *topology = cw_setting(CW_SETTING_TOPOLOGY);
     bool may_have_clusters = is_emulated && !cw_wire_is_simulated(); /* measured by the ranks */
     return may_have_clusters || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
 }
 
 bool cw_wire_may_seal(void)
 {
-    const char *encrypt = getenv("CAUSEWAY_ENCRYPT"), *topology = getenv("CAUSEWAY_TOPOLOGY");
+    const char *encrypt = cw_setting(CW_SETTING_ENCRYPT), *topology = cw_setting(CW_SETTING_TOPOLOGY);
     bool is_off = encrypt != NULL && strcmp(encrypt, "off") == 0, is_asked = encrypt != NULL && encrypt[0] != 0;
     return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
 }
@@ -89,7 +90,7 @@ bool cw_wire_may_seal(void)
 /* CAUSEWAY_CONGESTION: delay or loss. False: neither. */
 static bool congestion_read(enum cw_congestion_control *congestion, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_CONGESTION");
+    const char *text = cw_setting(CW_SETTING_CONGESTION);
     bool by_loss = text != NULL && strcmp(text, "loss") == 0;
     *congestion = by_loss ? CW_CONGESTION_LOSS : CW_CONGESTION_DELAY;
     if (!by_loss && text != NULL && text[0] != 0 && strcmp(text, "delay") != 0) {
@@ -107,7 +108,7 @@ static bool congestion_read(enum cw_congestion_control *congestion, char *error,
  * nor auto. */
 static bool integrity_read(bool *end_to_end, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_INTEGRITY");
+    const char *text = cw_setting(CW_SETTING_INTEGRITY);
     bool is_auto = text == NULL || text[0] == 0 || strcmp(text, "auto") == 0;
     *end_to_end = !is_auto;
     if (!is_auto && strcmp(text, "end-to-end") != 0) {

@@ -3,6 +3,7 @@
 
 #include "control/job/wire.h"
 #include "control/settings/compression.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 
@@ -13,13 +14,12 @@ static int endpoint_compress(struct cw_endpoint *endpoint, void *context)
 
 int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_t error_bytes)
 {
-    static const char name[] = "CAUSEWAY_COMPRESSION";
-    const char *text = getenv(name);
+    const char *text = cw_setting(CW_SETTING_COMPRESSION);
     struct cw_compression compression;
     /* auto compares measured times of codecs. They would differ from run to run where computation takes no time. */
     const char *otherwise = cw_virtual_is_on() && cw_virtual_page->cpu_scale == 0 ? "off" : "auto";
-    int status = cw_compression_read(name, text == NULL || text[0] == 0 ? otherwise : text, crowding, &compression,
-                                     error, error_bytes);
+    int status = cw_compression_read(cw_setting_name(CW_SETTING_COMPRESSION), text == NULL ? otherwise : text, crowding,
+                                     &compression, error, error_bytes);
     if (status != CW_OK || compression.mode == CW_COMPRESSION_OFF) {
         return status;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/groups/groups.h"
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 
 enum {
@@ -25,7 +26,7 @@ static uint32_t base_of(const uint8_t job_key[16])
 
 static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_MULTICAST_FILTERS");
+    const char *text = cw_setting(CW_SETTING_MULTICAST_FILTERS);
     char *end = NULL;
     unsigned long value = text == NULL || text[0] == 0 ? CW_GROUPS_FILTERS : strtoul(text, &end, 10);
     if ((end != NULL && *end != 0) || value < CW_GROUPS_FILTERS_LEAST || value > CW_GROUPS_ADDRESSES) {
@@ -40,9 +41,9 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
 int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,
                         char *error, size_t error_bytes)
 {
-    const char *word = getenv("CAUSEWAY_MULTICAST");
+    const char *word = cw_setting(CW_SETTING_MULTICAST);
     struct cw_mcast_config config;
-    const char *encrypt = getenv("CAUSEWAY_ENCRYPT");
+    const char *encrypt = cw_setting(CW_SETTING_ENCRYPT);
     bool seals_all = encrypt != NULL && strcmp(encrypt, "all") == 0; /* which multicast cannot be: it is signed only */
     if (seals_all || (word != NULL && strcmp(word, "off") == 0)) {
         return CW_OK;

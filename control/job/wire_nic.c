@@ -6,6 +6,7 @@
 
 #include "control/job/wire_private.h"
 #include "control/net/device.h"
+#include "control/settings/setting.h"
 #include "dataplane/flow/owned.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
@@ -22,7 +23,7 @@ enum {
 /* The words of CAUSEWAY_EAL, in a copy of it that they point into. */
 static int eal_read(struct cw_wire_nic *nic, struct cw_eal_config *config, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_EAL"), *telemetry = getenv("CAUSEWAY_TELEMETRY");
+    const char *text = cw_setting(CW_SETTING_EAL), *telemetry = cw_setting(CW_SETTING_TELEMETRY);
     char *place = NULL;
     config->argument_count = 0;
     config->arguments = nic->eal_words;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/net/rdma.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/rdma/rdma.h"
@@ -14,7 +15,7 @@
 static int wish_read(struct cw_net_rdma *rdma, char *error, size_t error_bytes)
 {
     char wrong[CW_VERBS_ERROR_BYTES];
-    int status = cw_net_rdma_read(getenv("CAUSEWAY_RDMA"), rdma, wrong, sizeof(wrong));
+    int status = cw_net_rdma_read(cw_setting(CW_SETTING_RDMA), rdma, wrong, sizeof(wrong));
     return status == CW_OK ? CW_OK : cw_error_text(error, error_bytes, status, "CAUSEWAY_RDMA: %s", wrong);
 }
 

@@ -17,6 +17,7 @@
 #include "control/job/key.h"
 #include "control/launch/private.h"
 #include "control/launch/tree.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
@@ -171,7 +172,7 @@ static bool environment_take(struct agent *agent)
         char *value = strchr(*at, '=');
         if (value != NULL) {
             *value = 0;
-            bool done = setenv(*at, value + 1, 1) == 0;
+            bool done = cw_environment_give(*at, value + 1);
             *value = '=';
             if (!done) {
                 return false;

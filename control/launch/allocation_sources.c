@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/settings/setting.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
@@ -47,7 +48,7 @@ int cw_launch_hosts_file(struct cw_launch_allocation *allocation, const char *pa
 
 static const char *variable(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = cw_environment(name);
     return value != NULL && value[0] != 0 ? value : NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control/launch/binding.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
 #include "dataplane/status.h"
@@ -338,14 +339,14 @@ static bool limits_allow(struct launch_crew *crew)
 bool launch_crew_start(struct launch_crew *crew)
 {
     char error[TEXT_BYTES];
-    const char *nic = getenv("CAUSEWAY_NODE");
+    const char *nic = cw_setting(CW_SETTING_NODE);
     if (!limits_allow(crew)) {
         return false;
     }
     const struct launch_binding_wish wish = {.word = crew->config.work->binding,
                                              .by_numa = crew->config.work->by_numa,
-                                             .dedicated = getenv("CAUSEWAY_DEDICATED"),
-                                             .net = nic != NULL && nic[0] != 0 ? nic : getenv("CAUSEWAY_NET"),
+                                             .dedicated = cw_setting(CW_SETTING_DEDICATED),
+                                             .net = nic != NULL && nic[0] != 0 ? nic : cw_setting(CW_SETTING_NET),
                                              .count = crew->count};
     if (!launch_binding_make(&wish, &crew->binding, error, sizeof(error))) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_USAGE, "%s", error);

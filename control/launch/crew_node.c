@@ -16,6 +16,7 @@
 
 #include "control/launch/crew.h"
 #include "control/lease/lease.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
@@ -53,7 +54,7 @@ static void ended_fail(struct launch_crew *crew)
     siginfo_t info = {.si_pid = 0};
     (void)waitid(P_PID, (id_t)crew->node.process, &info, WEXITED | WNOHANG | WNOWAIT);
     launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "the host's dataplane (causeway node --net %.80s) %s %d",
-                     getenv("CAUSEWAY_NODE"),
+                     cw_setting(CW_SETTING_NODE),
                      info.si_code == CLD_EXITED ? "has ended with exit code" : "was ended by signal", info.si_status);
 }
 
@@ -83,7 +84,7 @@ static bool node_await(struct launch_crew *crew)
             launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE,
                              "the host's dataplane does not answer within %d s (try it alone: causeway node --net "
                              "%.80s)",
-                             (int)(READY_NS / 1000000000), getenv("CAUSEWAY_NODE"));
+                             (int)(READY_NS / 1000000000), cw_setting(CW_SETTING_NODE));
             return false;
         }
         if (crew->config.still != NULL && now_ns >= still_ns) {
@@ -151,12 +152,12 @@ static bool folder_make(struct launch_node *node, const char *place)
 bool launch_crew_node_start(struct launch_crew *crew)
 {
     struct launch_node *node = &crew->node;
-    const char *nic = getenv("CAUSEWAY_NODE");
+    const char *nic = cw_setting(CW_SETTING_NODE);
     char variable[LAUNCH_NODE_PATH_BYTES + 8];
     if (nic == NULL || nic[0] == 0) {
         return true;
     }
-    if (!folder_make(node, getenv("XDG_RUNTIME_DIR")) && !folder_make(node, "/tmp")) {
+    if (!folder_make(node, cw_environment("XDG_RUNTIME_DIR")) && !folder_make(node, "/tmp")) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "no folder for the host's dataplane: %s", strerror(errno));
         return false;
     }
@@ -175,7 +176,7 @@ bool launch_crew_node_start(struct launch_crew *crew)
     }
     launch_watch(crew->config.set, node->handle, EPOLLIN, LAUNCH_NODE, 0);
     snprintf(variable, sizeof(variable), "node:%s/node", node->folder);
-    setenv("CAUSEWAY_NET", variable, 1);
+    (void)cw_setting_give(CW_SETTING_NET, variable);
     return true;
 }
 

@@ -1,5 +1,4 @@
 #include "control/launch/crew.h"
-#include "dataplane/shm/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/process.h"
@@ -325,8 +325,8 @@ static bool member_start(struct launch_crew *crew, struct launch_member *member,
     snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
     snprintf(own[1], VARIABLE_BYTES, "PMI_RANK=%" PRIu32, member->rank);
     snprintf(own[2], VARIABLE_BYTES, "PMI_SIZE=%" PRIu32, work->rank_count);
-    snprintf(own[4], VARIABLE_BYTES, CW_COPY_VARIABLE "=%d", getpid());
-    snprintf(own[3], VARIABLE_BYTES, CW_WATCH_VARIABLE "=%d",
+    snprintf(own[4], VARIABLE_BYTES, "%s=%d", cw_setting_name(CW_SETTING_WORKER), getpid());
+    snprintf(own[3], VARIABLE_BYTES, "%s=%d", cw_setting_name(CW_SETTING_WATCH_FD),
              child.watch); /* also where there is none: not somebody else's */
     dedicated_write(crew, member, own[5]);
     child.environment = environment_make(member->program, own);

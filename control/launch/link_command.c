@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control/job/key.h"
+#include "control/settings/setting.h"
 
 /* What the agent's host runs: this command by the same name, or whatever PATH has there. To be freed. */
 static char *remote_command(const struct launch_work *work)
@@ -34,7 +35,7 @@ static void step_forget(void)
                                         "SLURM_STDINMODE",  "SLURM_STDOUTMODE",   "SLURM_STDERRMODE",
                                         "SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        unsetenv(names[i]);
+        cw_environment_clear(names[i]);
     }
 }
 

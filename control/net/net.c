@@ -17,6 +17,7 @@
 
 #include "control/net/address.h"
 #include "control/net/way.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/machine.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
@@ -36,7 +37,7 @@ struct wish {
 static int wish_read(struct wish *wish, char *error, size_t error_bytes)
 {
     char base[TEXT_BYTES];
-    const char *text = getenv("CAUSEWAY_NET");
+    const char *text = cw_setting(CW_SETTING_NET);
     *wish = (struct wish){.bits = UINT32_MAX};
     wish->way = text == NULL ? CW_WAY_NONE : cw_way_read(text, &text);
     wish->text = text == NULL || text[0] == 0 ? NULL : text;
@@ -462,7 +463,7 @@ bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t o
 
 int cw_net_ports(uint16_t *first, uint16_t *last, char *error, size_t error_bytes)
 {
-    const char *text = getenv("CAUSEWAY_PORTS");
+    const char *text = cw_setting(CW_SETTING_PORTS);
     unsigned int low = 0, high = 0;
     int length = 0;
     if (text != NULL && text[0] != 0 &&

@@ -7,9 +7,9 @@
 
 enum { DIGITS_MAX = 9 };
 
-int cw_inherited_find(const char *variable, size_t bytes)
+int cw_inherited_find(enum cw_setting variable, size_t bytes)
 {
-    const char *word = getenv(variable);
+    const char *word = cw_setting(variable);
     struct stat status;
     char *end;
     if (word == NULL || *word < '0' || *word > '9' || strlen(word) > DIGITS_MAX) {

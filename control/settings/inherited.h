@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "control/settings/setting.h"
+
 /* The descriptor that the variable names; -1: it names none, or one that is no memfd of `bytes`, and so somebody
  * else's. Stays open. */
-int cw_inherited_find(const char *variable, size_t bytes);
+int cw_inherited_find(enum cw_setting variable, size_t bytes);

@@ -1,4 +1,5 @@
 #include "control/settings/settings.h"
+#include "control/settings/setting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,27 +27,26 @@ static bool place_set(struct cw_settings_place *place, const char *origin, const
 
 void cw_settings_plogp(struct cw_settings_place *place)
 {
-    const char *named = getenv("CAUSEWAY_PLOGP");
+    const char *named = cw_setting(CW_SETTING_PLOGP);
     *place = (struct cw_settings_place){.origin = "default"};
     if (named != NULL && strcmp(named, "none") == 0) {
         place->origin = "CAUSEWAY_PLOGP";
     } else if (place_set(place, "CAUSEWAY_PLOGP", named, "")) {
         place->is_wanted = true;
-    } else if (!place_set(place, "XDG_CONFIG_HOME", getenv("XDG_CONFIG_HOME"), "/causeway/plogp.json")) {
-        (void)place_set(place, "HOME", getenv("HOME"), "/.config/causeway/plogp.json");
+    } else if (!place_set(place, "XDG_CONFIG_HOME", cw_environment("XDG_CONFIG_HOME"), "/causeway/plogp.json")) {
+        (void)place_set(place, "HOME", cw_environment("HOME"), "/.config/causeway/plogp.json");
     }
 }
 
 /* A number of seconds, 0 or at least `least_s`. */
-static bool seconds_read(const char *name, double least_s, uint64_t *bound_ns, const char **origin)
+static bool seconds_read(enum cw_setting setting, double least_s, uint64_t *bound_ns, const char **origin)
 {
-    const char *word = getenv(name);
+    const char *word = cw_setting(setting);
     char *end = NULL;
-    *origin = "default";
-    if (word == NULL || word[0] == '\0') {
+    *origin = cw_setting_origin(setting);
+    if (word == NULL) {
         return true;
     }
-    *origin = "environment";
     double seconds = strtod(word, &end);
     if (end == word || *end != '\0' || !(seconds == 0 || (seconds >= least_s && seconds <= 1e8))) {
         return false;
@@ -58,13 +58,13 @@ static bool seconds_read(const char *name, double least_s, uint64_t *bound_ns, c
 bool cw_settings_watchdog(uint64_t *bound_ns, const char **origin)
 {
     *bound_ns = CW_SETTINGS_WATCHDOG_DEFAULT_S * UINT64_C(1000000000);
-    return seconds_read("CAUSEWAY_WATCHDOG", 0, bound_ns, origin);
+    return seconds_read(CW_SETTING_WATCHDOG, 0, bound_ns, origin);
 }
 
 bool cw_settings_failure_timeout(uint64_t *bound_ns, const char **origin)
 {
     *bound_ns = CW_DEFAULT_FAILURE_TIMEOUT_NS;
-    return seconds_read("CAUSEWAY_FAILURE_TIMEOUT", 1, bound_ns, origin);
+    return seconds_read(CW_SETTING_FAILURE_TIMEOUT, 1, bound_ns, origin);
 }
 
 static char *file_read(FILE *file, size_t most, size_t *length, int failure)

@@ -135,7 +135,7 @@ void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_
 
 struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count)
 {
-    int descriptor = cw_inherited_find(CW_WATCH_VARIABLE, shared_bytes(rank_count));
+    int descriptor = cw_inherited_find(CW_SETTING_WATCH_FD, shared_bytes(rank_count));
     struct cw_watch *watch = descriptor < 0 ? NULL : watch_map(descriptor, rank, rank_count);
     if (watch == NULL) {
         return NULL;

@@ -27,8 +27,6 @@ enum {
     CW_WATCH_TEXT_BYTES = 640,
 };
 
-#define CW_WATCH_VARIABLE "CAUSEWAY_WATCH_FD"
-
 /* What a rank waits for. */
 struct cw_watch_answer {
     uint64_t place; /* the collective call that it is in: all ranks have the same number for the same one; 0: none */

@@ -82,8 +82,9 @@ struct cw_paths_config {
     uint32_t rank;
     uint32_t rank_count;
     uint8_t host[16];
-    uint64_t nonce;  /* random */
-    bool copy_twice; /* never a single copy, as where the kernel forbids it */
+    uint64_t nonce;       /* random */
+    bool copy_twice;      /* never a single copy, as where the kernel forbids it */
+    const char *ancestor; /* as cw_copy_allow has it */
     struct cw_set
         set; /* the endpoints for other hosts; count 0: none. Loops stay the caller's, and outlive the paths */
     struct cw_address address; /* of the first of them */

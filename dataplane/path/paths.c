@@ -44,7 +44,7 @@ int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **path
                              cw_errno_remedy(ENOMEM));
     }
     made->config = *config;
-    cw_copy_allow();
+    cw_copy_allow(config->ancestor);
     uint32_t senders = config->rank_count < CW_INBOX_SLOTS_MAX ? config->rank_count : CW_INBOX_SLOTS_MAX;
     int status = cw_inbox_create(senders, config->nonce, &made->inbox, error, error_bytes);
     status = status == CW_OK ? endpoint_take(made, error, error_bytes) : status;

@@ -39,10 +39,10 @@ pid_t cw_copy_tracer(int scope, const char *told, pid_t parent)
     return parent > 1 ? parent : 0; /* all descend from the first process */
 }
 
-void cw_copy_allow(void)
+void cw_copy_allow(const char *told)
 {
     int scope = cw_process_file_number("/proc/sys/kernel/yama/ptrace_scope", "", -1);
-    pid_t tracer = cw_copy_tracer(scope, getenv(CW_COPY_VARIABLE), getppid());
+    pid_t tracer = cw_copy_tracer(scope, told, getppid());
     if (tracer > 0) {
         (void)prctl(PR_SET_PTRACER, (unsigned long)tracer, 0, 0, 0); /* else cw_copy_probe finds out */
     }

@@ -11,16 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* By this variable a launcher tells its ranks the process that all of them on this host descend from. */
-#define CW_COPY_VARIABLE "CAUSEWAY_WORKER"
-
-/* Where Yama lets only its ancestors copy from and to this process, lets the other ranks: descendants of the launcher's
- * process, or of the parent, if no launcher has told. Ranks that have no such ancestor in common move bytes through
+/* Where Yama lets only its ancestors copy from and to this process, lets the other ranks: descendants of the process
+ * whose number is `told`, or of the parent if that is NULL. Ranks that have no such ancestor in common move bytes through
  * rings. Once, at start-up. */
-void cw_copy_allow(void);
+void cw_copy_allow(const char *told);
 
 /* The process whose descendants are to be let in; 0: nobody is. `scope` is Yama's (ptrace_scope; below 0: there is no
- * Yama), `told` the text of CW_COPY_VARIABLE or NULL, `parent` the process's. */
+ * Yama), `told` as above, `parent` the process's. */
 pid_t cw_copy_tracer(int scope, const char *told, pid_t parent);
 
 /* Whether `value` can be read at `address` of process `pid`. */

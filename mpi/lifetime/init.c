@@ -6,6 +6,7 @@
 
 #include "control/groups/groups.h"
 #include "control/job/dedicate.h"
+#include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "dataplane/base/process.h"
 #include "dataplane/base/virtual.h"
@@ -196,6 +197,12 @@ static void undedicated_tell(void)
     }
 }
 
+static void unknown_tell(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "causeway: MPI_Init: %s\n", line);
+}
+
 static int job_start(void)
 {
     char error[1024] = "";
@@ -220,6 +227,9 @@ static int job_start(void)
     }
     mpi_process.rank = info.rank;
     mpi_process.size = info.size;
+    if (info.rank == 0 && cw_setting(CW_SETTING_WORKER) == NULL) { /* else the launcher has looked */
+        cw_settings_check(unknown_tell, NULL);
+    }
     mpi_process.paths = cw_job_paths(mpi_process.job);
     eager_limits();
     mpi_process.crowding = cw_job_crowding(mpi_process.job);
@@ -227,7 +237,7 @@ static int job_start(void)
     if (!mpi_waiting_start(info.rank, info.size, &waiting_parts)) {
         fprintf(stderr,
                 "causeway: MPI_Init: CAUSEWAY_WATCHDOG is '%.40s': a number of seconds is wanted, or 0 for never\n",
-                getenv("CAUSEWAY_WATCHDOG"));
+                cw_setting(CW_SETTING_WATCHDOG));
         mpi_process_abort(MPI_ERR_OTHER);
     }
     if (cw_job_attend(mpi_process.job, &control, &mpi_process.control, error, sizeof(error)) != CW_OK) {

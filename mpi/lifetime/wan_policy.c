@@ -1,4 +1,5 @@
 #include "mpi/lifetime/wan_policy.h"
+#include "control/settings/setting.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -56,7 +57,7 @@ static void note_mix(uint8_t note[CW_JOB_NOTE_BYTES])
 int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
     size_t text_bytes;
-    char *text = text_read(getenv("CAUSEWAY_TOPOLOGY"), &text_bytes);
+    char *text = text_read(cw_setting(CW_SETTING_TOPOLOGY), &text_bytes);
     char words[CW_WAN_WORDS_BYTES];
     cw_wan_words(words);
     int status = mpi_common_make(&common, words, text, text_bytes);

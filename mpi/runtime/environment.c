@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/virtual.h"
 #include "mpi/runtime/error.h"
@@ -47,7 +48,7 @@ int mpi_get_library_version(char *version, int *resultlen)
 
 int mpi_get_processor_name(char *name, int *resultlen)
 {
-    const char *emulated = getenv("CAUSEWAY_HOST");
+    const char *emulated = cw_setting(CW_SETTING_HOST);
     char host[MPI_MAX_PROCESSOR_NAME];
     if (gethostname(host, sizeof(host)) != 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_OTHER, "the host has no name");

@@ -1,4 +1,5 @@
 #include "mpi/runtime/explain.h"
+#include "control/settings/setting.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -163,7 +164,7 @@ void mpi_explain_paths(void)
     if (rdma[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", mpi_process.rank, rdma);
     }
-    const char *setting = getenv("CAUSEWAY_COMPRESSION");
+    const char *setting = cw_setting(CW_SETTING_COMPRESSION);
     if (setting != NULL && setting[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: compression: %s, by CAUSEWAY_COMPRESSION\n", mpi_process.rank, setting);
     }
@@ -212,6 +213,6 @@ void mpi_explain_text(const char *text)
 
 bool mpi_explain_is_wanted(void)
 {
-    const char *wanted = getenv("CAUSEWAY_EXPLAIN");
+    const char *wanted = cw_setting(CW_SETTING_EXPLAIN);
     return wanted != NULL && strcmp(wanted, "0") != 0 && (mpi_process.rank == 0 || strcmp(wanted, "all") == 0);
 }

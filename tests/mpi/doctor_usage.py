@@ -2,9 +2,11 @@
 """doctor_usage.py CAUSEWAY FUNCTIONS: `causeway doctor --mpi` counts every function of the ABI, in the chapter it is of; what needs other hosts says so without them;
 devices are opened, or refused with a remedy."""
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 
 from expectation import exit_code, expect
 
@@ -59,4 +61,21 @@ else:
            f"a device: {told}")
     expect(found["localhost"][0] == "note", f"hosts beside devices: {told}")
     expect(net("net_null0")[0] == 0, "a device that a rank can have")
+
+# Settings: of the environment, of a file, and by default, each with its origin; misspelt ones with the nearest name.
+with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
+    file.write("# ours\nRDMA=off\nWATCHDGO=3\n")
+    file.flush()
+    variables = os.environ | {"CAUSEWAY_SETTINGS": file.name, "CAUSEWAY_PACING": "off", "CAUSEWAY_RELAY": "2"}
+    doctor = subprocess.run([causeway, "doctor", "--json"], capture_output=True, text=True, env=variables)
+    told = [json.loads(line) for line in doctor.stdout.splitlines()]
+    settings = {each["what"]: (each["value"], each["origin"]) for each in told if each["topic"] == "setting"}
+    expect(settings.get("CAUSEWAY_RDMA") == ("off", file.name), f"a setting of a file: {settings}")
+    expect(settings.get("CAUSEWAY_PACING") == ("off", "environment"), f"... of the environment: {settings}")
+    expect(settings.get("CAUSEWAY_WATCHDOG") == ("60 s", "default"), f"... by default: {settings}")
+    wrong = [each["value"] for each in told if each["what"] == "settings"]
+    expect(len(wrong) == 2 and "CAUSEWAY_RELAYS is meant" in wrong[0] and "WATCHDOG is meant" in wrong[1], f"names that are no settings: {wrong}")
+    job = subprocess.run([causeway, "run", "-n", "2", "sh", "-c", "echo $CAUSEWAY_RDMA"], capture_output=True, text=True, env=variables)
+    expect(job.returncode == 0 and job.stdout.split() == ["off", "off"], f"ranks have the settings of the file: {job}")
+    expect("CAUSEWAY_RELAYS is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
 sys.exit(exit_code())

@@ -14,6 +14,7 @@
 
 #include "apps/cli/cli.h"
 #include "control/job/wire.h"
+#include "control/settings/setting.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
@@ -28,7 +29,7 @@ enum {
 
 static int create_folder(struct bench_fabric *fabric)
 {
-    const char *place = getenv("TMPDIR");
+    const char *place = cw_environment("TMPDIR");
     /* a socket's path is short: a long TMPDIR has no room */
     place = place == NULL || strlen(place) > FOLDER_PLACE_BYTES_MAX ? "/tmp" : place;
     snprintf(fabric->folder, sizeof(fabric->folder), "%s/causeway-bench-XXXXXX", place);

@@ -1,4 +1,5 @@
 #include "mpi/collective/choice/choice_contents.h"
+#include "control/settings/setting.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -69,7 +70,7 @@ int mpi_choice_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
     memset(note, 0, CW_JOB_NOTE_BYTES);
     cw_settings_plogp(&from);
     char *text = text_read(&from, &text_bytes);
-    int status = mpi_common_make(&common, getenv("CAUSEWAY_ALGORITHM"), text, text_bytes);
+    int status = mpi_common_make(&common, cw_setting(CW_SETTING_ALGORITHM), text, text_bytes);
     free(text);
     if (text_bytes > 0) {
         snprintf(place, sizeof(place), "%s (%s)", from.path, from.origin);

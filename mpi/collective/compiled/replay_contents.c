@@ -1,4 +1,5 @@
 #include "mpi/collective/compiled/replay_contents.h"
+#include "control/settings/setting.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -22,15 +23,15 @@ static char record_path[CW_SETTINGS_PATH_BYTES]; /* "": nothing is recorded */
 static char failure[FAILURE_BYTES];              /* of rank 0 only it counts */
 
 /* What the environment says, short enough to be kept. */
-static const char *variable_take(const char *name, char *to)
+static const char *name_take(enum cw_setting setting, char *to)
 {
-    const char *value = getenv(name);
+    const char *value = cw_setting(setting);
     to[0] = '\0';
-    if (value == NULL || value[0] == '\0') {
+    if (value == NULL) {
         return NULL;
     }
     if (strlen(value) >= CW_SETTINGS_PATH_BYTES) {
-        snprintf(failure, sizeof(failure), "%s: the name is too long", name);
+        snprintf(failure, sizeof(failure), "%s: the name is too long", cw_setting_name(setting));
         return NULL;
     }
     strcpy(to, value);
@@ -41,8 +42,8 @@ int mpi_replay_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
     crypto_generichash_state state;
     failure[0] = '\0';
-    const char *path = variable_take("CAUSEWAY_PLAN", place);
-    (void)variable_take("CAUSEWAY_RECORD", record_path);
+    const char *path = name_take(CW_SETTING_PLAN, place);
+    (void)name_take(CW_SETTING_RECORD, record_path);
     if (path != NULL) {
         contents = cw_settings_read(path, BUNDLE_FILE_MAX, &contents_bytes);
         if (contents == NULL) {

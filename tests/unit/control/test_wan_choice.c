@@ -12,9 +12,9 @@ static void set(const char *pacing, const char *relays, const char *encrypt)
     const char *words[] = {pacing, relays, encrypt};
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
         if (words[i] == NULL) {
-            unsetenv(cw_wan_variables[i].name);
+            unsetenv(cw_setting_name(cw_wan_variables[i].setting));
         } else {
-            setenv(cw_wan_variables[i].name, words[i], 1);
+            setenv(cw_setting_name(cw_wan_variables[i].setting), words[i], 1);
         }
     }
 }
@@ -77,7 +77,7 @@ static void nonsense_is_refused(void **state)
         set(bad[i][0], bad[i][1], bad[i][2]);
         uint32_t which = bad[i][0] != NULL ? 0 : bad[i][1] != NULL ? 1 : 2;
         assert_false(read_back(&choice, error));
-        assert_non_null(strstr(error, cw_wan_variables[which].name));
+        assert_non_null(strstr(error, cw_setting_name(cw_wan_variables[which].setting)));
         assert_non_null(strstr(error, cw_wan_variables[which].wanted));
         assert_true(strchr(bad[i][which], ';') != NULL || strstr(error, bad[i][which]) != NULL);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/settings/setting.h"
 #include "control/watch/watch.h"
 #include "tests/test.h"
 
@@ -19,7 +20,7 @@ static void a_rank_answers_once_per_question(void **state)
     struct cw_watch *launcher = cw_watch_create(RANKS);
     assert_non_null(launcher);
     snprintf(number, sizeof(number), "%d", dup(cw_watch_descriptor(launcher)));
-    setenv(CW_WATCH_VARIABLE, number, 1);
+    setenv(cw_setting_name(CW_SETTING_WATCH_FD), number, 1);
     assert_null(cw_watch_open(0, RANKS + 1)); /* another job's */
     assert_null(cw_watch_open(RANKS, RANKS));
     struct cw_watch *rank = cw_watch_open(2, RANKS);
@@ -57,10 +58,10 @@ static void foreign_descriptors_are_left_alone(void **state)
 {
     static const char *const words[] = {"", "x", "-1", "0x3", "99999", "99999999999", "1 ", "1"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        setenv(CW_WATCH_VARIABLE, words[i], 1);
+        setenv(cw_setting_name(CW_SETTING_WATCH_FD), words[i], 1);
         assert_null(cw_watch_open(0, RANKS));
     }
-    unsetenv(CW_WATCH_VARIABLE);
+    unsetenv(cw_setting_name(CW_SETTING_WATCH_FD));
     assert_null(cw_watch_open(0, RANKS));
 }
 

@@ -360,7 +360,7 @@ static void memory_of_another_process_is_copied(void **state)
     int go[2];
     char byte;
     assert_int_equal(pipe(go), 0);
-    cw_copy_allow();
+    cw_copy_allow(NULL);
     pid_t child = fork();
     if (child == 0) {
         close(go[1]);

@@ -1,0 +1,241 @@
+#include "control/settings/setting.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/settings/settings.h"
+
+extern char **environ;
+
+enum { NAME_BYTES = 64, FILE_BYTES_MAX = 1 << 20, NEAR = 3 /* changed letters of a misspelt name */ };
+
+static const struct {
+    const char *name;
+    enum cw_setting_kind kind;
+    const char *standard;
+    const char *meaning;
+} rows[CW_SETTINGS] = {
+#define X(name, kind, standard, meaning) {"CAUSEWAY_" #name, CW_SETTING_##kind, standard, meaning},
+    CW_SETTING_LIST(X)
+#undef X
+};
+
+/* A process has one environment, and this goes with it. */
+static struct {
+    pthread_once_t once;
+    char path[CW_SETTINGS_PATH_BYTES];
+    char *text; /* of the file; NULL: none */
+    const char *of_file[CW_SETTINGS];
+    bool is_given[CW_SETTINGS];
+} own = {.once = PTHREAD_ONCE_INIT};
+
+/* ---- the file ---- */
+
+static void path_find(void)
+{
+    const char *named = getenv(rows[CW_SETTING_SETTINGS].name);
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int length = 0;
+    if (named != NULL && named[0] != '\0') {
+        length = snprintf(own.path, sizeof(own.path), "%s", strcmp(named, "none") == 0 ? "" : named);
+    } else if (config != NULL && config[0] != '\0') {
+        length = snprintf(own.path, sizeof(own.path), "%s/causeway/settings", config);
+    } else if (home != NULL && home[0] != '\0') {
+        length = snprintf(own.path, sizeof(own.path), "%s/.config/causeway/settings", home);
+    }
+    own.path[0] = length >= (int)sizeof(own.path) ? '\0' : own.path[0];
+}
+
+/* The setting of a name, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
+static enum cw_setting find(const char *name, size_t length)
+{
+    static const char head[] = "CAUSEWAY_";
+    bool has_head = length >= strlen(head) && strncmp(name, head, strlen(head)) == 0;
+    const char *tail = has_head ? name + strlen(head) : name;
+    size_t tail_length = has_head ? length - strlen(head) : length;
+    uint32_t at = 0;
+    while (at < CW_SETTINGS && (strlen(rows[at].name) - strlen(head) != tail_length ||
+                                strncmp(rows[at].name + strlen(head), tail, tail_length) != 0)) {
+        at++;
+    }
+    return (enum cw_setting)at;
+}
+
+/* The next line that says something, of a text that is cut into lines; NULL: the end. */
+static char *line_next(char **rest)
+{
+    char *line;
+    do {
+        line = strsep(rest, "\n");
+        line = line != NULL ? line + strspn(line, " \t\r") : NULL;
+    } while (line != NULL && (line[0] == '\0' || line[0] == '#'));
+    return line;
+}
+
+static void file_take(void)
+{
+    size_t length;
+    path_find();
+    own.text = own.path[0] != '\0' ? cw_settings_read(own.path, FILE_BYTES_MAX, &length) : NULL;
+    char *rest = own.text;
+    for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
+        char *value = strchr(line, '=');
+        enum cw_setting setting = value != NULL ? find(line, (size_t)(value - line)) : CW_SETTINGS;
+        if (setting < CW_SETTINGS && rows[setting].kind != CW_SETTING_LAUNCHER && setting != CW_SETTING_SETTINGS) {
+            value[1 + strcspn(value + 1, "\r")] = '\0';
+            own.of_file[setting] = value + 1;
+        }
+    }
+}
+
+/* ---- values ---- */
+
+static const char *of_environment(enum cw_setting setting)
+{
+    const char *value = getenv(rows[setting].name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static const char *of_file(enum cw_setting setting)
+{
+    (void)pthread_once(&own.once, file_take);
+    const char *value = own.of_file[setting];
+    return value != NULL && value[0] != '\0' && !own.is_given[setting] ? value : NULL;
+}
+
+const char *cw_setting(enum cw_setting setting)
+{
+    const char *value = of_environment(setting);
+    return value != NULL ? value : of_file(setting);
+}
+
+const char *cw_setting_origin(enum cw_setting setting)
+{
+    return of_environment(setting) != NULL ? own.is_given[setting] ? "command line" : "environment"
+           : of_file(setting) != NULL      ? own.path
+                                           : "default";
+}
+
+const char *cw_setting_name(enum cw_setting setting)
+{
+    return rows[setting].name;
+}
+
+const char *cw_setting_meaning(enum cw_setting setting)
+{
+    return rows[setting].meaning;
+}
+
+const char *cw_setting_default(enum cw_setting setting)
+{
+    return rows[setting].standard;
+}
+
+enum cw_setting_kind cw_setting_kind(enum cw_setting setting)
+{
+    return rows[setting].kind;
+}
+
+bool cw_setting_give(enum cw_setting setting, const char *value)
+{
+    own.is_given[setting] = true;
+    return setenv(rows[setting].name, value, 1) == 0;
+}
+
+void cw_setting_clear(enum cw_setting setting)
+{
+    own.is_given[setting] = true;
+    unsetenv(rows[setting].name);
+}
+
+void cw_settings_export(void)
+{
+    for (uint32_t i = 0; i < CW_SETTINGS; i++) {
+        if (of_environment((enum cw_setting)i) == NULL && of_file((enum cw_setting)i) != NULL) {
+            (void)setenv(rows[i].name, own.of_file[i], 1);
+        }
+    }
+    (void)setenv(rows[CW_SETTING_SETTINGS].name, "none", 1);
+}
+
+/* ---- names that are none ---- */
+
+/* Letters that are to be changed, put in or left out to make one word of the other (Levenshtein), below NAME_BYTES. */
+static uint32_t distance(const char *from, size_t length, const char *to)
+{
+    uint32_t row[NAME_BYTES] = {0};
+    size_t width = strlen(to) < NAME_BYTES - 1 ? strlen(to) : NAME_BYTES - 1;
+    for (uint32_t k = 0; k <= width; k++) {
+        row[k] = k;
+    }
+    for (uint32_t i = 1; i <= length; i++) {
+        uint32_t corner = row[0];
+        row[0] = i;
+        for (uint32_t k = 1; k <= width; k++) {
+            uint32_t changed = corner + (from[i - 1] != to[k - 1]);
+            uint32_t shorter = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+            corner = row[k];
+            row[k] = changed < shorter ? changed : shorter;
+        }
+    }
+    return row[width];
+}
+
+static void complain_about(const char *name, size_t length, const char *where,
+                           void (*complain)(void *context, const char *line), void *context)
+{
+    char line[CW_SETTINGS_PATH_BYTES + 4 * NAME_BYTES];
+    uint32_t best = UINT32_MAX, at = 0;
+    length = length < NAME_BYTES ? length : NAME_BYTES;
+    for (uint32_t i = 0; i < CW_SETTINGS; i++) {
+        const char *other = strncmp(name, "CAUSEWAY_", 9) == 0 ? rows[i].name : rows[i].name + 9;
+        uint32_t far = rows[i].kind == CW_SETTING_LAUNCHER ? UINT32_MAX : distance(name, length, other);
+        at = far < best ? i : at;
+        best = far < best ? far : best;
+    }
+    snprintf(line, sizeof(line), "%s: '%.*s' is no setting%s%s%s", where, (int)length, name,
+             best <= NEAR ? ": " : " (`causeway doctor` lists all)", best <= NEAR ? rows[at].name : "",
+             best <= NEAR ? " is meant?" : "");
+    complain(context, line);
+}
+
+void cw_settings_check(void (*complain)(void *context, const char *line), void *context)
+{
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        size_t length = strcspn(*at, "=");
+        if (strncmp(*at, "CAUSEWAY_", 9) == 0 && find(*at, length) == CW_SETTINGS) {
+            complain_about(*at, length, "environment", complain, context);
+        }
+    }
+    size_t bytes;
+    path_find();
+    char *text = own.path[0] != '\0' ? cw_settings_read(own.path, FILE_BYTES_MAX, &bytes) : NULL, *rest = text;
+    for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
+        size_t length = strcspn(line, "=");
+        enum cw_setting setting = line[length] == '=' ? find(line, length) : CW_SETTINGS;
+        if (setting == CW_SETTINGS || rows[setting].kind == CW_SETTING_LAUNCHER || setting == CW_SETTING_SETTINGS) {
+            complain_about(line, length, own.path, complain, context);
+        }
+    }
+    free(text);
+}
+
+/* ---- others' variables ---- */
+
+char *cw_environment(const char *name)
+{
+    return getenv(name);
+}
+
+bool cw_environment_give(const char *name, const char *value)
+{
+    enum cw_setting setting = strncmp(name, "CAUSEWAY_", 9) == 0 ? find(name, strlen(name)) : CW_SETTINGS;
+    return setting < CW_SETTINGS ? cw_setting_give(setting, value) : setenv(name, value, 1) == 0;
+}
+
+void cw_environment_clear(const char *name)
+{
+    unsetenv(name);
+}
