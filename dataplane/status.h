@@ -6,6 +6,9 @@
 extern "C" {
 #endif
 
+/* Room for a line that says why a call has failed, with its final 0. Longer ones are cut. */
+enum { CW_ERROR_TEXT_BYTES = 512 };
+
 enum cw_status {
     CW_OK = 0,
     CW_ERROR_ARGUMENT = -1,        /* an argument is outside the range its description gives */

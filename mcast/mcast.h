@@ -29,7 +29,11 @@
 #pragma once
 
 #include "dataplane/dataplane.h"
-#include "mcast/limits.h"
+#include "mcast/mcast_limits.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct cw_mcast;
 struct cw_mcast_group;
@@ -183,3 +187,7 @@ struct cw_mcast_stream_info {
     uint32_t laggard; /* member that has had the least; UINT32_MAX: none */
 };
 struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group);
+
+#ifdef __cplusplus
+}
+#endif

@@ -21,7 +21,7 @@ static void swap(int socket, void *data, size_t bytes) /* ours for theirs */
 int main(void)
 {
     static char text[] = "bytes that nobody asked for", memory[sizeof(text)];
-    char folder[] = "/tmp/put-XXXXXX", port[64], card[CW_CARD_BYTES], error[200] = "";
+    char folder[] = "/tmp/put-XXXXXX", port[64], card[CW_CARD_BYTES], error[CW_ERROR_TEXT_BYTES] = "";
     int control[2]; /* by which they get to know each other */
     check(mkdtemp(folder) != NULL && socketpair(AF_UNIX, SOCK_STREAM, 0, control) == 0, "no folder or no socket");
     bool is_parent = fork() != 0;

@@ -47,27 +47,35 @@ struct port_words {
     char device[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     char bell[PATH_BYTES + 8];
-    bool is_client; /* of a memif: its server may come later */
+    bool is_client;      /* of a memif: its server may come later */
+    uint32_t bell_place; /* of a client, among the doorbells */
 };
 
+/* "SOCKET,role=server", "SOCKET,role=client", or "SOCKET,port=N": a client of a switch with many ports. */
 static int memif_words(const char *text, struct port_words *words, char *error, size_t error_bytes)
 {
     uint8_t mac[5];
+    unsigned port = 0;
+    int end = 0;
     size_t length = strcspn(text, ",");
-    const char *role = text + length;
-    words->is_client = strcmp(role, ",role=client") == 0;
-    if (length == 0 || length >= PATH_BYTES || (!words->is_client && strcmp(role, ",role=server") != 0)) {
-        snprintf(error, error_bytes,
-                 "port memif:%s: wanted is memif:SOCKET,role=server or role=client, with a path of at most %d bytes",
-                 text, PATH_BYTES - 1);
+    const char *how = text + length;
+    bool is_port = sscanf(how, ",port=%5u%n", &port, &end) == 1 && how[end] == '\0';
+    words->is_client = is_port || strcmp(how, ",role=client") == 0;
+    if (length == 0 || length >= PATH_BYTES || (!words->is_client && strcmp(how, ",role=server") != 0)) {
+        snprintf(
+            error, error_bytes,
+            "port memif:%s: wanted is memif:SOCKET,role=server, role=client, or port=N of a switch, with a path of "
+            "at most %d bytes",
+            text, PATH_BYTES - 1);
         return CW_ERROR_ARGUMENT;
     }
     /* DPDK's generator was seeded when the process started: after a fork it draws the same address in both. */
     int status = random_fill(mac, sizeof(mac), error, error_bytes);
+    words->bell_place = 1 + port;
     snprintf(words->device, sizeof(words->device), "net_memif0");
     snprintf(words->arguments, sizeof(words->arguments),
-             "%s,id=0,socket=%.*s,socket-abstract=no,mac=02:%02x:%02x:%02x:%02x:%02x", role + 1, (int)length, text,
-             mac[0], mac[1], mac[2], mac[3], mac[4]);
+             "role=%s,id=%u,socket=%.*s,socket-abstract=no,mac=02:%02x:%02x:%02x:%02x:%02x",
+             words->is_client ? "client" : "server", port, (int)length, text, mac[0], mac[1], mac[2], mac[3], mac[4]);
     snprintf(words->bell, sizeof(words->bell), "%.*s.bell", (int)length, text);
     return status;
 }
@@ -117,6 +125,7 @@ static int udp_open(struct cw_host *host, const struct cw_host_config *config, c
     const struct cw_port_udp_config udp = {.ip = ip,
                                            .udp_port = (uint16_t)udp_port,
                                            .stream_count = config->endpoint.stream_count,
+                                           .group_port = CW_UDP_PORT,
                                            .mtu_bytes = config->mtu_bytes};
     int status = cw_port_udp_open(&udp, &host->port, error, error_bytes);
     if (status != CW_OK) {
@@ -146,7 +155,7 @@ static int port_open(struct cw_host *host, const struct cw_host_config *config, 
     ethdev.device_arguments = words.arguments[0] != 0 ? words.arguments : NULL;
     ethdev.mtu_bytes = config->mtu_bytes;
     ethdev.doorbell_path = words.bell[0] != 0 ? words.bell : NULL;
-    ethdev.doorbell_own = words.is_client ? 1 : 0;
+    ethdev.doorbell_own = words.is_client ? words.bell_place : 0;
     ethdev.doorbell_peer = words.is_client ? 0 : 1;
     uint64_t until_ns = cw_clock_ns() + config->link_timeout_ns;
     do {

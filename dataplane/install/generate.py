@@ -13,7 +13,7 @@ FUNCTION = re.compile(r"^(?!static)[\w *]*?\b(cw_\w+)\([^;{]*\);", re.M)
 def main():
     command, first, out, *sources = sys.argv[1:]
     if command == "header":
-        text = re.sub(r'#include "dataplane/(?:\w+/)*(\w+\.h)"', r"#include <causeway/\1>", open(first).read())
+        text = re.sub(r'#include "(?:dataplane|mcast)/(?:\w+/)*(\w+\.h)"', r"#include <causeway/\1>", open(first).read())
     elif command == "symbols":
         code = [re.sub(r"/\*.*?\*/", "", open(source).read(), flags=re.S) for source in sources]
         names = sorted({name for text in code for name in FUNCTION.findall(text)})

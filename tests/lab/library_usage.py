@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The library as programs outside of this tree meet it: installed, it compiles and runs the example in C and in C++, shows its own symbols and nothing else, and refuses what is wrong in one line.
+"""The library as programs outside of this tree meet it: installed, it compiles and runs the examples in C and in C++, shows its own symbols and nothing else, and refuses what is wrong in one line.
 
-usage: library_usage.py BUILD EXAMPLE SANITIZERS COMPILER...     SANITIZERS: as -fsanitize takes them, or none
+usage: library_usage.py BUILD EXAMPLES SANITIZERS COMPILER...     EXAMPLES: a folder; SANITIZERS: as -fsanitize takes them, or none
 """
 import os
 import re
@@ -13,8 +13,9 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import HANG_S, exit_code, expect
 
-build, example, sanitizers, *compilers = sys.argv[1:]
-LINES_MAX = 60
+build, examples, sanitizers, *compilers = sys.argv[1:]
+LINES_MAX = {"put": 60, "multicast": 150}
+MESSAGES = 1000
 
 
 def run(command, **how):
@@ -33,18 +34,41 @@ def words_of(libraries, folder):
     return run(["pkg-config", "--cflags", "--libs", "causeway"], env=environment).stdout.split()
 
 
-def example_run(compiler, folder, libraries):
+def example_make(name, compiler, folder, libraries):
+    """Its program; None: it does not compile."""
     language = "c++" if "++" in compiler else "c"
-    program = os.path.join(folder, "put")
+    program = os.path.join(folder, name)
     sanitize = [] if sanitizers == "none" else [f"-fsanitize={sanitizers}"]
-    made = run([compiler, "-Wall", "-Wextra", "-Werror", *sanitize, "-x", language, example, *words_of(libraries, folder), "-o", program])
-    expect(made.returncode == 0, f"{compiler} compiles the example: {made.stdout}")
-    if made.returncode == 0:
-        there = set(os.listdir("/tmp"))
-        done = run([program], env=dict(os.environ, LD_LIBRARY_PATH=libraries))
-        expect(done.returncode == 0 and re.fullmatch(r"\d+ bytes: .+\n", done.stdout), f"{compiler}: one line tells what came: {done.returncode} {done.stdout}")
-        left = [name for name in set(os.listdir("/tmp")) - there if name.startswith("put-")]
-        expect(not left, f"{compiler}: nothing stays behind: {left}")
+    source = os.path.join(examples, name + ".c")
+    made = run([compiler, "-Wall", "-Wextra", "-Werror", *sanitize, "-x", language, source, *words_of(libraries, folder), "-o", program])
+    expect(made.returncode == 0, f"{compiler} compiles {name}: {made.stdout}")
+    return program if made.returncode == 0 else None
+
+
+def put_run(program, compiler, environment):
+    there = set(os.listdir("/tmp"))
+    done = run([program], env=environment)
+    expect(done.returncode == 0 and re.fullmatch(r"\d+ bytes: .+\n", done.stdout), f"{compiler}: one line tells what came: {done.returncode} {done.stdout}")
+    left = [name for name in set(os.listdir("/tmp")) - there if name.startswith("put-")]
+    expect(not left, f"{compiler}: nothing stays behind: {left}")
+
+
+def multicast_run(program, compiler, environment, ports=()):
+    """Three processes, over sockets or over ports of a switch."""
+    done = run([program, *ports], env=environment)
+    expected = [f"member 0: all have {MESSAGES} messages"] + [f"member {i}: {MESSAGES} messages, each once and in order" for i in (1, 2)]
+    expect(done.returncode == 0 and sorted(done.stdout.splitlines()) == expected, f"{compiler} {ports}: all messages come: {done.returncode} {done.stdout}")
+
+
+def multicast_run_with_loss(program, compiler, environment, folder):
+    """Where a switch between them loses a twentieth of all packets."""
+    socket = os.path.join(folder, "switch")
+    with subprocess.Popen([os.path.join(build, "causeway"), "switch", "--memif", socket, "--ports", "3", "--loss", "5%"], stdout=subprocess.PIPE, text=True) as switch:
+        if switch.stdout.readline().startswith("ready"):
+            multicast_run(program, compiler, environment, [f"memif:{socket},port={i}" for i in range(3)])
+        else:
+            expect(False, "the switch starts")
+        switch.terminate()
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -54,8 +78,15 @@ with tempfile.TemporaryDirectory() as folder:
     exported = [line.split()[-1] for line in run(["nm", "-D", "--defined-only", os.path.join(libraries, "libcauseway.so")]).stdout.splitlines()]
     wrong = [name for name in exported if not re.fullmatch(r"cw_\w+@@CAUSEWAY_\d+|CAUSEWAY_\d+", name)]
     expect(not wrong and len(exported) > 40, f"cw_ symbols with a version and no others: {wrong} of {len(exported)}")
-    expect(sum(1 for _ in open(example)) <= LINES_MAX, f"the example has {LINES_MAX} lines at most")
+    for name, most in LINES_MAX.items():
+        expect(sum(1 for _ in open(os.path.join(examples, name + ".c"))) <= most, f"{name}.c has {most} lines at most")
+    environment = dict(os.environ, LD_LIBRARY_PATH=libraries)
     for compiler in filter(shutil.which, compilers):
-        example_run(compiler, folder, libraries)
+        put, multicast = (example_make(name, compiler, folder, libraries) for name in LINES_MAX)
+        if put:
+            put_run(put, compiler, environment)
+        if multicast:
+            multicast_run(multicast, compiler, environment)
+            multicast_run_with_loss(multicast, compiler, environment, folder)
 
 sys.exit(exit_code())
