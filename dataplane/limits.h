@@ -48,6 +48,7 @@ enum {
     CW_ACK_EVERY_ASLEEP = 64,     /* ... where it costs a call of the kernel */
     CW_ACK_STREAM_FRAMES = 4,     /* ... and as long as so many take on the line, CW_ACK_STREAM_NS at most */
     CW_ACK_STREAMS = 3,           /* streams that share a slow line: an acknowledgement waits longer ... */
+    CW_ACK_STREAM_PAUSE = 1024,   /* packets of others, after which a stream begins again */
     CW_ACK_STREAMS_MAX = 64,      /* ... by so many times at most */
     CW_ACK_CARRIER_FRAMES = 3,    /* that one waits for data the other way, which carry it */
     CW_ACK_RUNS_MAX = 340,        /* pairs of (missing, received) that fit an acknowledgement at an MTU of 1500 */

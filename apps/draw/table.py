@@ -60,6 +60,21 @@ class Table:
             self.refuse(name, "no number", cell)
         return int(cell)
 
+    def below(self, name, cell, limit):
+        """A whole number from 0 to `limit` - 1."""
+        if self.count(name, cell) >= limit:
+            self.refuse(name, f"no number below {limit}", cell)
+        return int(cell)
+
+    def time(self, name, cell):
+        try:
+            value = float(cell)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            self.refuse(name, "no time", cell)
+        return value
+
     def positive(self, name, cell):
         try:
             value = float(cell)

@@ -23,7 +23,7 @@ class Timeline:
             if kind not in ("rank", "last"):
                 break
             self.last = len(self.done) if kind == "last" else self.last
-            self.done.append(float(cells[9]))
+            self.done.append(table.time("end_ns", cells[9]))
             self.clusters.append(int(cells[1]))
         if not self.done:
             raise Refused("there is no rank behind the first line", table.path, "`causeway plan draw` draws plans")
@@ -36,8 +36,9 @@ class Timeline:
         """(kind, rank, peer, op, iteration, phase, bytes, start_ns, sent_ns, end_ns) of each message and local op."""
         for kind, *cells in self.table.rows():
             if kind not in ("rank", "last"):
-                peer, sent_ns = (int(cells[2]), float(cells[8])) if kind == "message" else (0, 0.0)
-                yield (kind, int(cells[0]), peer, *map(int, cells[3:7]), float(cells[7]), sent_ns, float(cells[9]))
+                peer, sent_ns = (self.table.below("peer", cells[2], self.ranks), self.table.time("sent_ns", cells[8])) if kind == "message" else (0, 0.0)
+                rank, start_ns, end_ns = self.table.below("rank", cells[0], self.ranks), self.table.time("start_ns", cells[7]), self.table.time("end_ns", cells[9])
+                yield (kind, rank, peer, *map(int, cells[3:7]), start_ns, sent_ns, end_ns)
 
     def x(self, time_ns):
         return LEFT + (WIDTH * time_ns / self.end_ns if self.end_ns > 0 else 0)

@@ -241,12 +241,13 @@ static void data_write(FILE *file, const struct cw_measured *known, const struct
 int plogp_verify(const struct plogp_options *options)
 {
     struct cw_measured *known = NULL;
-    FILE *data;
-    if (!app_csv_open("the table", options->data, "collective,algorithm,path,ranks,bytes,measured_ns,predicted_ns\n",
-                      &data)) {
-        return APP_EXIT_USAGE; /* before measuring, which takes a while */
-    }
+    FILE *data = NULL;
     int code = plogp_file_read(options->file, &known);
+    if (code == APP_EXIT_SUCCESS &&
+        !app_csv_open("the table", options->data, "collective,algorithm,path,ranks,bytes,measured_ns,predicted_ns\n",
+                      &data)) {
+        code = APP_EXIT_USAGE; /* before measuring, which takes a while */
+    }
     struct cw_measured *times = cw_measured_create();
     if (code == APP_EXIT_SUCCESS && times == NULL) {
         code = app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL);

@@ -11,13 +11,14 @@
 #include "dataplane/status.h"
 #include "dataplane/verbs/verbs_virtual.h"
 
-enum { DEVICE_STREAM = 1 << 21 };
+enum { DEVICE_STREAM = 1 << 23 }; /* config.c has others */
 
 struct simulate_device {
     struct cw_verbs_virtual *shared;
     struct cw_verbs_device *device; /* NULL: the rank has not opened it, or has closed it */
     struct cw_verbs_pair **pairs;   /* by number */
     uint32_t pair_count_max;
+    bool has_failed;                /* by a fault, perhaps before it was opened */
     uint32_t seen[CW_VERBS_QUEUES]; /* completions that had come when the rank's last wait ended */
 };
 
@@ -29,7 +30,7 @@ size_t simulate_device_bytes(void)
 
 /* ---- memory of the ranks ---- */
 
-/* A copy fails only if the process has ended, and nobody looks at the bytes then. */
+/* A copy fails if the process has ended, or if it has unmapped memory that it has registered, which is an error of its own. */
 static void copy_from(void *context, void *to, const void *there, uint64_t bytes)
 {
     const struct simulate_rank *rank = context;
@@ -46,7 +47,7 @@ static void copy_to(void *context, void *there, const void *from, uint64_t bytes
 
 static void *there(uint64_t address)
 {
-    return (void *)(uintptr_t)address; /* of a rank: nobody here looks at it */
+    return (void *)(uintptr_t)address; /* of a rank: it means nothing in this process */
 }
 
 /* ---- calls ---- */
@@ -69,10 +70,25 @@ static int device_open(struct simulate_rank *rank)
     if (status != CW_OK) {
         return status;
     }
-    own->shared->info = own->device->info;
     own->pair_count_max = own->device->info.pair_count_max;
     own->pairs = calloc(own->pair_count_max + 1, sizeof(*own->pairs));
-    return own->pairs != NULL ? CW_OK : CW_ERROR_MEMORY;
+    if (own->pairs == NULL) {
+        cw_verbs_close(own->device);
+        own->device = NULL;
+        return CW_ERROR_MEMORY;
+    }
+    own->shared->info = own->device->info;
+    if (own->has_failed) {
+        cw_verbs_net_fail(world->verbs, rank->rank);
+    }
+    return CW_OK;
+}
+
+void simulate_device_fail(struct simulate_rank *rank)
+{
+    rank->device->has_failed = true;
+    cw_verbs_net_fail(rank->world->verbs, rank->rank);
+    cw_port_wake(rank->port);
 }
 
 static void device_close(struct simulate_device *own)
@@ -112,10 +128,12 @@ static int memory_unregister(struct simulate_device *own)
 static int pair_create(struct simulate_device *own)
 {
     struct cw_verbs_pair *pair;
-    int status = cw_verbs_pair_create(own->device, &pair, &own->shared->at);
+    struct cw_verbs_address at;
+    int status = cw_verbs_pair_create(own->device, &pair, &at);
     if (status == CW_OK) {
-        own->shared->number = own->shared->at.number;
-        own->pairs[own->shared->number] = pair;
+        own->pairs[at.number] = pair;
+        own->shared->number = at.number;
+        own->shared->at = at;
     }
     return status;
 }

@@ -5,7 +5,7 @@
  * the simulator of dataplane/fabric/, and a turn of that node is the time for which the rank's process runs. So the
  * simulator alone decides who runs next, and the order of events does not depend on the machine.
  *
- *    config.c    the text behind --simulate
+ *    config.c    the text behind --simulate, which config_complete.c completes and checks
  *    network.c   hosts, switches and links
  *    capture.c   packets, for Wireshark
  *    statistics.c  links over time
@@ -101,7 +101,7 @@ struct simulate_config {
     bool is_random; /* faults are drawn from the seed, by simulate_config_complete */
 };
 
-/* ---- config.c ---- */
+/* ---- config.c, config_complete.c ---- */
 
 /* Parses "hosts=16,rate=100Gbps,...". False: `error` has the wrong option and a list of all options. */
 bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_config *config, char *error,
@@ -122,6 +122,7 @@ struct simulate_link {
     char name[CW_TOPOLOGY_NAME_BYTES];          /* of a host, or of a link between sites */
     char direction[2 * CW_TOPOLOGY_NAME_BYTES]; /* "up", "down", "delft>leiden" */
     struct cw_link *link;
+    uint32_t down_count; /* faults that have it down */
 };
 
 struct simulate_network {
@@ -161,13 +162,13 @@ struct simulate_rank {
     uint32_t groups_version;
     uint32_t group_count;
     uint8_t groups[CW_CABLE_GROUPS_MAX][6];
-    bool lacks_packets; /* frames wait for packets of the network */
-    bool has_run;       /* its wake-ups and its wishes have not been handled yet */
-    bool is_awaited;    /* it gathers, and is counted in the world's gather_count */
-    bool is_stopped;    /* by a fault */
-    bool is_released;   /* all have gathered, and it is not outside yet */
-    uint32_t doubts;    /* offloads that its endpoint has put away */
-    bool has_arrivals;  /* frames in its memory that came since it was resumed */
+    bool lacks_packets;                         /* frames wait for packets of the network */
+    bool has_run;                               /* its wake-ups and its wishes have not been handled yet */
+    bool is_awaited;                            /* it gathers, and is counted in the world's gather_count */
+    uint32_t stop_count, down_count, cut_count; /* faults of each kind that last */
+    bool is_released;                           /* all have gathered, and it is not outside yet */
+    uint32_t doubts;                            /* offloads that its endpoint has put away */
+    bool has_arrivals;                          /* frames in its memory that came since it was resumed */
     bool is_woken;
     uint64_t moved;
 };
@@ -216,8 +217,8 @@ void simulate_ranks_close(struct simulate_world *world);
 
 /* Bytes of memory that a rank and the simulator share for a device. */
 size_t simulate_device_bytes(void);
-/* Makes the devices of all ranks; `memory` is behind world->pages, in the same memfd. CW_OK, CW_ERROR_MEMORY with a line in
- * `error`; simulate_devices_destroy is due in any case. */
+/* Makes the devices of all ranks; `memory` is behind world->pages, in the same memfd. CW_OK; CW_ERROR_MEMORY with a line in
+ * `error`: the process must end. */
 int simulate_devices_create(struct simulate_world *world, uint8_t *memory, char *error, size_t error_bytes);
 /* Carries out what the rank has asked of its device. A rank without a device is allowed, here and below. */
 void simulate_device_serve(struct simulate_rank *rank);
@@ -225,6 +226,8 @@ void simulate_device_serve(struct simulate_rank *rank);
 bool simulate_device_complete(struct simulate_rank *rank);
 /* The rank's wait ends: it will look at its completions. */
 void simulate_device_seen(struct simulate_rank *rank);
+/* The rank's device fails for good. */
+void simulate_device_fail(struct simulate_rank *rank);
 /* The rank has ended. */
 void simulate_device_end(struct simulate_rank *rank);
 void simulate_devices_destroy(struct simulate_world *world);

@@ -75,37 +75,61 @@ struct fault_event {
     bool begins;
 };
 
+/* Counts faults of one kind that last; true: the first one begins, or the last one ends. */
+static bool count_changes(uint32_t *count, bool begins)
+{
+    *count += begins ? 1 : UINT32_MAX;
+    return *count == (begins ? 1 : 0);
+}
+
+static void rank_fault(struct simulate_rank *rank, enum simulate_fault_kind kind, bool begins)
+{
+    struct simulate_world *world = rank->world;
+    switch (kind) {
+    case SIMULATE_LINK_DOWN:
+        if (count_changes(&rank->down_count, begins)) {
+            cw_simulator_partition(world->simulator, rank->rank, begins);
+        }
+        break;
+    case SIMULATE_RDMA_CUT:
+        if (count_changes(&rank->cut_count, begins)) {
+            cw_verbs_net_cut(world->verbs, rank->rank, begins);
+        }
+        break;
+    case SIMULATE_STOP:
+        if (count_changes(&rank->stop_count, begins) && begins) {
+            cw_simulator_stop(world->simulator, rank->rank);
+        } else if (rank->stop_count == 0) {
+            cw_simulator_resume(world->simulator, rank->rank);
+        }
+        break;
+    case SIMULATE_RDMA_FAIL:
+        simulate_device_fail(rank);
+        break;
+    default:
+        simulate_rank_kill(rank);
+        break;
+    }
+}
+
 static void fault_run(void *context)
 {
     const struct fault_event *event = context;
     struct simulate_world *world = event->world;
-    for (uint32_t i = 0; i < world->network.switch_count && event->fault->kind == SIMULATE_FORGET; i++) {
+    const struct simulate_fault *fault = event->fault;
+    for (uint32_t i = 0; i < world->network.switch_count && fault->kind == SIMULATE_FORGET; i++) {
         cw_simulator_groups_forget(world->simulator, i);
     }
-    for (uint32_t i = 0; i < world->network.link_count && event->fault->link[0] != '\0'; i++) {
-        if (strcmp(world->network.links[i].name, event->fault->link) == 0) {
-            world->network.links[i].link->down = event->begins;
+    for (uint32_t i = 0; i < world->network.link_count && fault->link[0] != '\0'; i++) {
+        struct simulate_link *link = &world->network.links[i];
+        if (strcmp(link->name, fault->link) == 0 && count_changes(&link->down_count, event->begins)) {
+            link->link->down = event->begins;
         }
     }
-    bool is_of_host = event->fault->kind != SIMULATE_FORGET && event->fault->link[0] == '\0';
+    bool is_of_host = fault->kind != SIMULATE_FORGET && fault->link[0] == '\0';
     for (uint32_t rank = 0; rank < world->config->ranks && is_of_host; rank++) {
-        if (cw_clusters_block(rank, world->config->ranks, world->config->hosts) != event->fault->host) {
-            continue;
-        }
-        world->ranks[rank].is_stopped = event->fault->kind == SIMULATE_STOP && event->begins;
-        if (event->fault->kind == SIMULATE_LINK_DOWN) {
-            cw_simulator_partition(world->simulator, rank, event->begins);
-        } else if (event->fault->kind == SIMULATE_RDMA_CUT) {
-            cw_verbs_net_cut(world->verbs, rank, event->begins);
-        } else if (event->fault->kind == SIMULATE_RDMA_FAIL) {
-            cw_verbs_net_fail(world->verbs, rank);
-            cw_port_wake(world->ranks[rank].port);
-        } else if (event->fault->kind == SIMULATE_KILL) {
-            simulate_rank_kill(&world->ranks[rank]);
-        } else if (event->begins) {
-            cw_simulator_stop(world->simulator, rank);
-        } else {
-            cw_simulator_resume(world->simulator, rank);
+        if (cw_clusters_block(rank, world->config->ranks, world->config->hosts) == fault->host) {
+            rank_fault(&world->ranks[rank], fault->kind, event->begins);
         }
     }
 }
@@ -151,7 +175,7 @@ static bool is_stuck_by(struct simulate_world *world, uint64_t now_ns)
     }
     for (uint32_t i = 0; i < world->config->ranks && is_stuck; i++) {
         const struct simulate_rank *rank = &world->ranks[i];
-        is_stuck = rank->state != SIMULATE_RANK_RUNS || rank->is_stopped || rank->page->needs_others != 0;
+        is_stuck = rank->state != SIMULATE_RANK_RUNS || rank->stop_count > 0 || rank->page->needs_others != 0;
         world->moved_ns = is_stuck ? world->moved_ns : now_ns;
     }
     return is_stuck;
@@ -163,7 +187,7 @@ static void stuck_note(struct simulate_world *world)
     world->is_stuck = true;
     for (uint32_t i = 0; i < world->config->ranks; i++) {
         struct simulate_rank *rank = &world->ranks[i];
-        if (rank->is_stopped) {
+        if (rank->stop_count > 0) {
             fprintf(stderr, "causeway run: --simulate: rank %" PRIu32 " is stopped, and does not continue\n", i);
         }
         simulate_rank_wake(rank);

@@ -243,9 +243,18 @@ static void arrive(struct sim_pair *pair)
 
 static void answer(struct sim_pair *pair)
 {
-    struct sim_work *work = work_at(pair, pair->answered++);
+    struct sim_work *work = work_at(pair, pair->answered);
     enum cw_verbs_status status = work->status;
-    if (status == CW_VERBS_OK && work->work.opcode == CW_VERBS_OP_READ) {
+    bool is_read = status == CW_VERBS_OK && work->work.opcode == CW_VERBS_OP_READ;
+    if (is_read && !work->is_back) {
+        work->is_back = true;
+        work->answer_ns = sim_line_take_in(pair->device, work->bytes);
+        if (work->answer_ns > sim_now(pair->device->net)) {
+            return;
+        }
+    }
+    pair->answered++;
+    if (is_read) {
         pieces_fill(pair->device, work, work->data);
     }
     work_complete(pair, work, status);

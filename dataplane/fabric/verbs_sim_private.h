@@ -25,7 +25,8 @@ struct sim_work {
     uint64_t arrival_ns;
     uint64_t answer_ns;
     uint32_t tries;
-    bool is_in; /* it has taken the peer's line */
+    bool is_in;   /* it has taken the peer's line */
+    bool is_back; /* what a read has found has taken the own line */
     enum cw_verbs_status status;
     uint8_t *data; /* inline bytes, or what a read has found; NULL: none */
 };

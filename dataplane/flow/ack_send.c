@@ -104,12 +104,13 @@ static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_f
     return one_ns >= CW_ACK_CARRIER_NS && !is_paced_later ? wait_ns : 0;
 }
 
-/* Finds how many streams share the line: as many packets came since the last one of this stream. */
+/* Finds how many streams share the line: as many packets, or runs of packets, came since the last one of this stream. After a
+ * long pause the number is not known. */
 static void streams_count(struct cw_endpoint *endpoint, struct cw_receiver *receiver)
 {
     uint16_t packets = (uint16_t)(++endpoint->stream_packets - receiver->stream_packets);
     receiver->stream_packets = endpoint->stream_packets;
-    receiver->streams = packets < CW_ACK_STREAMS_MAX ? packets : CW_ACK_STREAMS_MAX;
+    receiver->streams = packets > CW_ACK_STREAM_PAUSE ? 1 : packets < CW_ACK_STREAMS_MAX ? packets : CW_ACK_STREAMS_MAX;
 }
 
 void cw_ack_want(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_ack_haste haste)

@@ -107,7 +107,7 @@ struct cw_endpoint {
     struct cw_flow *active_first; /* may send, in turn */
     struct cw_flow *active_last;
     struct cw_flow *report_first; /* owe an acknowledgement now or soon */
-    uint16_t stream_packets;      /* full packets of all streams that have come, modulo 2^16 */
+    uint16_t stream_packets;      /* packets of all streams that have come, a run as one, modulo 2^16 */
     struct cw_flow *event_first;  /* have something to say that found no room */
     uint32_t stop_count;          /* flows that were told to stop */
 

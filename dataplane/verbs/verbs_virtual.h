@@ -7,7 +7,7 @@
  *
  * Invariants
  *  - A ring's `written` is the simulator's, `taken` the rank's; both are handed over with the turn (base/virtual.h).
- *  - The simulator checks each index and count of a call: a program may have written into this memory.
+ *  - The simulator checks the indexes and counts of a call: a program that writes here by mistake gets an error.
  *
  * Thread: the one that has joined the simulation. */
 #pragma once

@@ -122,9 +122,15 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     return MPI_SUCCESS;
 }
 
-/* The hints that the library uses. MPI_Comm_get_info gives back no others (MPI 5.0, 7.4.4), and of these the first only if it
- * is understood. */
+/* The hints that the library uses. MPI_Comm_get_info gives back no others (MPI 5.0, 7.4.4), and these only if their values
+ * are understood. */
 static const char *const supported_hints[] = {"causeway_algorithm", "causeway_compression"};
+
+static bool hint_is_used(size_t hint, const char *value)
+{
+    return strcmp(supported_hints[hint], "causeway_algorithm") == 0 ? mpi_choice_understands(value)
+                                                                    : strcmp(value, "off") == 0;
+}
 
 int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
@@ -136,7 +142,7 @@ int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
     code = mpi_info_give(NULL, info_used);
     for (size_t i = 0; i < sizeof(supported_hints) / sizeof(supported_hints[0]); i++) {
         const char *value = found->info == NULL ? NULL : mpi_info_value(found->info, supported_hints[i]);
-        if (code == MPI_SUCCESS && value != NULL && (i > 0 || mpi_choice_understands(value))) {
+        if (code == MPI_SUCCESS && value != NULL && hint_is_used(i, value)) {
             code = mpi_info_set(*info_used, supported_hints[i], value);
         }
     }
