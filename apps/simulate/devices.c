@@ -178,7 +178,7 @@ static int post(struct simulate_device *own, struct cw_verbs_pair *pair)
 {
     struct cw_verbs_virtual *shared = own->shared;
     struct cw_verbs_work work[CW_VERBS_BURST];
-    struct keys keys;
+    struct keys keys = {0};
     if (shared->count > CW_VERBS_BURST) {
         return CW_ERROR_ARGUMENT;
     }
