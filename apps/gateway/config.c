@@ -33,21 +33,21 @@ static int refuse(const char *option, const char *text, const char *todo)
 /* ---- ports ---- */
 
 static const char *const port_todo =
-    "memif:PATH:ID, memif:PATH:server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
+    "memif:PATH,port=N, memif:PATH,role=server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
 
-/* `rest` is PATH:ID or PATH:server. A client I sleeps on word 1 + I of PATH.bell and rings word 0, as at a switch; the
- * client of a server that is a gateway is number 0. */
+/* `rest` is PATH,port=N, PATH,role=server or PATH,role=client (dataplane/host/host.h). A client N sleeps on word 1 + N of
+ * PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is number 0. */
 static const char *memif_parse(struct gateway_port_config *port, const char *rest, uint32_t number)
 {
-    const char *colon = strrchr(rest, ':');
-    size_t length = colon != NULL ? (size_t)(colon - rest) : 0;
+    size_t length = strcspn(rest, ",");
+    const char *how = rest + length;
     uint64_t id = 0;
-    if (length == 0 || length > PATH_BYTES_MAX || memchr(rest, ',', length) != NULL) {
-        return "PATH of a socket, 1 to 107 bytes without a comma, and ID are wanted, as memif:/tmp/s:4";
-    }
-    bool is_server = strcmp(colon + 1, "server") == 0;
-    if (!is_server && (!app_parse_count(colon + 1, &id) || id >= CW_DOORBELL_WORDS - 1)) {
-        return "behind the last colon the number of the switch's port is wanted, or `server`";
+    bool is_server = strcmp(how, ",role=server") == 0;
+    bool is_client = strcmp(how, ",role=client") == 0 ||
+                     (strncmp(how, ",port=", 6) == 0 && app_parse_count(how + 6, &id) && id < CW_DOORBELL_WORDS - 1);
+    if (length == 0 || length > PATH_BYTES_MAX || (!is_server && !is_client)) {
+        return "wanted is memif:PATH,port=N (the number of a switch's port), or memif:PATH,role=server and "
+               "memif:PATH,role=client between two gateways; PATH has 107 bytes at most";
     }
     snprintf(port->device, sizeof(port->device), "net_memif%u", number);
     snprintf(port->arguments, sizeof(port->arguments), "role=%s,id=%u,socket=%.*s,socket-abstract=no",
@@ -226,8 +226,8 @@ static const char usage[] =
     "over\n"
     "several streams, sealed, at the rate of the long link, and leave by its inner port; losses on the way are "
     "repaired.\n"
-    "PORT: memif:PATH:ID (port ID of the `causeway switch` at PATH), memif:PATH:server (for another gateway's "
-    "memif:PATH:0),\n"
+    "PORT: memif:PATH,port=N (of the `causeway switch` at PATH), memif:PATH,role=server (for another gateway's "
+    "memif:PATH,role=client),\n"
     "af_packet:IFACE, af_xdp:IFACE, or any DPDK device: DEVICE,KEY=VALUE,...\n"
     "Prints `ready: ...`, and `up: ...` and `down: ...` as the other gateway comes and goes; counters at the end and "
     "on SIGUSR1.";

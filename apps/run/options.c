@@ -225,6 +225,38 @@ static bool mapping_take(struct run_options *options, const char *text, int *exi
     return refuse(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
 }
 
+/* Options that are settings of the ranks. */
+static bool setting_take(int option, char *value, int *exit_code)
+{
+    switch (option) {
+    case 'x':
+        if (cw_setting(CW_SETTING_EXPLAIN) == NULL) {
+            (void)cw_setting_give(CW_SETTING_EXPLAIN, "1");
+        }
+        return true;
+    case 'N':
+        (void)cw_setting_give(CW_SETTING_NET, value);
+        return true;
+    case 'o':
+        (void)cw_setting_give(CW_SETTING_NODE, value);
+        return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
+    case 'D':
+        return dedicated_take(value, exit_code);
+    case 'R':
+        return rdma_take(value, exit_code);
+    case 'O':
+        return ports_take(value, exit_code);
+    case 'E':
+        (void)cw_setting_give(CW_SETTING_EAL, value);
+        return true;
+    case 'T':
+        (void)cw_setting_give(CW_SETTING_TELEMETRY, "on");
+        return true;
+    default:
+        return true; /* says what is so anyway */
+    }
+}
+
 static bool simple_take(struct run_options *options, struct cw_launch_program *program, int option, char *value,
                         int *exit_code)
 {
@@ -244,11 +276,6 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
     case 'd':
         return (app_parse_count(value, &options->seeds) && options->seeds > 0) ||
                refuse(exit_code, "--seeds", value, "a number of seeds is wanted");
-    case 'x':
-        if (cw_setting(CW_SETTING_EXPLAIN) == NULL) {
-            (void)cw_setting_give(CW_SETTING_EXPLAIN, "1");
-        }
-        return true;
     case 'r':
         return run_plan_record(value, exit_code);
     case 'p':
@@ -276,24 +303,6 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         return value[0] != '\0' || refuse(exit_code, "--launcher", value, "'ssh', 'srun' or a command is wanted");
     case 'M':
         return mapping_take(options, value, exit_code);
-    case 'N':
-        (void)cw_setting_give(CW_SETTING_NET, value);
-        return true;
-    case 'o':
-        (void)cw_setting_give(CW_SETTING_NODE, value);
-        return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
-    case 'D':
-        return dedicated_take(value, exit_code);
-    case 'R':
-        return rdma_take(value, exit_code);
-    case 'O':
-        return ports_take(value, exit_code);
-    case 'E':
-        (void)cw_setting_give(CW_SETTING_EAL, value);
-        return true;
-    case 'T':
-        (void)cw_setting_give(CW_SETTING_TELEMETRY, "on");
-        return true;
     case 'P':
         return per_host_take(options, value, exit_code);
     case 'V':
@@ -305,7 +314,7 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         *exit_code = APP_EXIT_SUCCESS;
         return false;
     default:
-        return true; /* says what is so anyway */
+        return setting_take(option, value, exit_code);
     }
 }
 

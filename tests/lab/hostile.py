@@ -155,7 +155,7 @@ class Hostile:
         memory = os.memfd_create("hostile", flags)
         with contextlib.suppress(OSError):
             os.ftruncate(memory, HUGE if flags & os.MFD_HUGETLB else size)
-            os.pwrite(memory, struct.pack("<QIIII", 0x31524941505743, 1, self.chance.choice([1, 2, 16, 4096, 8192, 1 << 31]), 1536, 1500), 0)
+            os.pwrite(memory, struct.pack("<QIIII", 0x31524941505743, 2, self.chance.choice([1, 2, 16, 4096, 8192, 1 << 31]), 1536, 1500), 0)
             fcntl.fcntl(memory, fcntl.F_ADD_SEALS, self.chance.choice([FIXED, sum(seal for seal in SEALS if self.chance.randrange(2))]))
         return memory
 
@@ -238,7 +238,7 @@ class Hostile:
     def receive(self):
         """Buffers to receive into, of which some are none."""
         client = self.any_leased().client
-        empty = client.PAGE + 12 * client.frames
+        empty = client.PAGE + 40 * client.frames
         for index in range(client.frames):
             struct.pack_into("<I", client.map, empty + 4 * index, self.chance.choice([index, index, index, self.chance.getrandbits(32)]))
         client.words[OUT_EMPTY // 4] = (client.words[OUT_EMPTY // 4] + self.chance.choice([1, client.frames, client.frames + 1])) & 0xffffffff

@@ -44,14 +44,14 @@ class Client:
 
     def __init__(self, frames=FRAMES):
         self.frames = frames
-        rings = (self.PAGE + 16 * frames + self.PAGE - 1) // self.PAGE * self.PAGE
+        rings = (self.PAGE + 44 * frames + self.PAGE - 1) // self.PAGE * self.PAGE
         self.buffers = rings
         self.bytes = rings + 2 * frames * self.BUFFER
         self.memory = memory_of(self.bytes)
         self.map = mmap.mmap(self.memory, self.bytes)
         # Each word is read or written at once. struct.pack_into writes zeros first, and then byte by byte.
         self.words = memoryview(self.map)[:self.PAGE].cast("I")
-        struct.pack_into("<QIIII", self.map, 0, 0x31524941505743, 1, frames, self.BUFFER, self.MTU)
+        struct.pack_into("<QIIII", self.map, 0, 0x31524941505743, 2, frames, self.BUFFER, self.MTU)
         self.line = connected()
         self.first = None
 
@@ -73,7 +73,7 @@ class Client:
     def send(self, frame, place=0, length=None, at=0):
         """The frame at the place, its slot, and the position behind it."""
         self.map[self.buffers + place * self.BUFFER:self.buffers + place * self.BUFFER + len(frame)] = frame
-        struct.pack_into("<II", self.map, self.PAGE + (at % self.frames) * 8, place, len(frame) if length is None else length)
+        struct.pack_into("<II", self.map, self.PAGE + (at % self.frames) * 24, place, len(frame) if length is None else length)
         self.write(at + 1)
 
     def groups_set(self, groups):

@@ -41,7 +41,7 @@ class Sites:
         for name, ports in ("a", "5"), ("b", "5"), ("w", "2"):
             self.start("switch", "--memif", f"{folder}/{name}", "--ports", ports)
         for site, own, other in ("a", "1", "2"), ("b", "2", "1"):
-            self.start("gateway", "--inner", f"memif:{folder}/{site}:4", "--outer", f"memif:{folder}/w:{int(own) - 1}", "--address", f"10.9.0.{own}",
+            self.start("gateway", "--inner", f"memif:{folder}/{site},port=4", "--outer", f"memif:{folder}/w,port={int(own) - 1}", "--address", f"10.9.0.{own}",
                        "--peer", f"10.9.0.{other}", "--key", key, "--rate", "190Mbps")
         self.script = f"{folder}/rank"
         with open(self.script, "w") as file:

@@ -52,7 +52,7 @@ class Process:
 
 def gateway(folder, site, key, *more):
     own, other = ("1", "2") if site == "a" else ("2", "1")
-    return Process(["gateway", "--inner", f"memif:{folder}/{site}:4", "--outer", f"memif:{folder}/w:{int(own) - 1}", "--address", f"10.9.0.{own}",
+    return Process(["gateway", "--inner", f"memif:{folder}/{site},port=4", "--outer", f"memif:{folder}/w,port={int(own) - 1}", "--address", f"10.9.0.{own}",
                     "--peer", f"10.9.0.{other}", "--key", key, "--rate", "190Mbps"] + list(more))
 
 
@@ -159,9 +159,9 @@ def refusals(folder):
     short = os.path.join(folder, "short")
     with open(short, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write("5a5a")
-    good = {"--inner": f"memif:{folder}/none:1", "--outer": f"memif:{folder}/none:0", "--address": "10.0.0.1", "--peer": "10.0.0.2", "--key": key, "--rate": "1Gbps"}
+    good = {"--inner": f"memif:{folder}/none,port=1", "--outer": f"memif:{folder}/none,port=0", "--address": "10.0.0.1", "--peer": "10.0.0.2", "--key": key, "--rate": "1Gbps"}
     for option, value, code, words in [
-            ("--inner", None, 2, ["--inner"]), ("--inner", "memif:/tmp/x", 2, ["memif:/tmp/x"]), ("--inner", "memif:/tmp/x:99", 2, ["number"]),
+            ("--inner", None, 2, ["--inner"]), ("--inner", "memif:/tmp/x", 2, ["memif:/tmp/x"]), ("--inner", "memif:/tmp/x:4", 2, ["memif:PATH,port=N"]), ("--inner", "memif:/tmp/x,port=99", 2, ["memif:PATH,port=N"]),
             ("--outer", "af_packet:", 2, ["interface"]), ("--address", "10.0.0", 2, ["an IP address is wanted"]), ("--address", None, 2, ["--address"]),
             ("--peer", "10.0.0.1", 2, ["own"]), ("--peer", "10.0.0.2,ff:ff:ff:ff:ff:ff", 2, ["MAC"]), ("--key", None, 2, ["--make-key"]),
             ("--key", loose, 2, ["chmod 600"]), ("--key", short, 2, ["32 hexadecimal"]), ("--key", folder, 2, ["no file"]), ("--key", "/no/where", 2, ["/no/where"]),

@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     modes = modes_while(["switch", "--memif", f"{folder}/s", "--topology", topology], folder)
     expect(sorted(modes) == ["s", "s.bell", "s.ctl"] and set(modes.values()) == {"0o600"}, f"a switch is its user's: {modes}")
     subprocess.run([causeway, "gateway", "--make-key", f"{folder}/key"], check=True, stdout=subprocess.DEVNULL)
-    modes = modes_while(["gateway", "--inner", f"memif:{folder}/a:server", "--outer", f"memif:{folder}/w:server", "--address", "10.9.0.1",
+    modes = modes_while(["gateway", "--inner", f"memif:{folder}/a,role=server", "--outer", f"memif:{folder}/w,role=server", "--address", "10.9.0.1",
                          "--peer", "10.9.0.2", "--key", f"{folder}/key", "--rate", "1Gbps"], folder)
     expect({"a", "w", "key"} <= set(modes) and set(modes.values()) == {"0o600"}, f"a gateway is its user's: {modes}")
 

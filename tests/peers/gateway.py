@@ -43,7 +43,7 @@ class Setting:
             subprocess.run([self.causeway, "gateway", "--make-key", key], check=True, stdout=subprocess.DEVNULL)
         pair = []
         for i, site in enumerate("ab"):
-            pair.append(self.start("gateway", "--inner", f"memif:{self.folder}/{site}:2", "--outer", outer[i], "--address", f"10.9.0.{1 + i}", "--peer",
+            pair.append(self.start("gateway", "--inner", f"memif:{self.folder}/{site},port=2", "--outer", outer[i], "--address", f"10.9.0.{1 + i}", "--peer",
                                    f"10.9.0.{2 - i}", "--key", key, "--rate", rate, "--encrypt", encrypt))
         for process in pair:
             self.await_line(process, "up")
@@ -92,7 +92,7 @@ def main():
         for encrypt in ["no", "yes"]:
             setting.switch("a", "--ports", "3")
             setting.switch("b", "--ports", "3")
-            setting.gateways([f"memif:{folder}/w:server", f"memif:{folder}/w:0"], "10Gbps", encrypt)
+            setting.gateways([f"memif:{folder}/w,role=server", f"memif:{folder}/w,role=client"], "10Gbps", encrypt)
             print_row(f"two, joined by gateways, sealed: {encrypt}", measure(setting, program, "ab", options.seconds))
             setting.end()
         setting.switch("w", "--topology", f"{folder}/wan.json")
@@ -101,7 +101,7 @@ def main():
         for name in "ab":
             setting.switch(name, "--ports", "3")
         setting.switch("w", "--topology", f"{folder}/wan.json")
-        setting.gateways([f"memif:{folder}/w:0", f"memif:{folder}/w:1"], "245Mbps", "yes")
+        setting.gateways([f"memif:{folder}/w,port=0", f"memif:{folder}/w,port=1"], "245Mbps", "yes")
         print_row("... by gateways at 245 Mb/s, sealed", measure(setting, program, "ab", options.seconds))
         setting.end()
 
