@@ -43,6 +43,11 @@ int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, 
     if (status != CW_OK || rdma.is_off) {
         return status;
     }
+    if (request->own == NULL && rdma.name[0] != 0) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_RDMA: simulated hosts have no device '%s': theirs come by rdma=on of --simulate",
+                             rdma.name);
+    }
     if (request->own == NULL) {
         wire->has_rdma = cw_verbs_virtual_is_there();
         return CW_OK;

@@ -56,6 +56,9 @@ expect(code == 0 and number(r"simulated ([0-9.]+) s", text) > 4e6 * 8 / 10e9, f"
 code, text = run(2, "rdma=on", variables={"CAUSEWAY_RDMA": "off"})
 expect(verified(code, text) and "queue pairs" not in text and number(r"(\d+) packets sent", text) > MESSAGES * MESSAGE / 1500, f"CAUSEWAY_RDMA=off: packets: {text}")
 
+code, text = run(2, "rdma=on", variables={"CAUSEWAY_RDMA": "mlx5_0"})
+expect(code != 0 and "no device 'mlx5_0'" in text, f"simulated devices have no names: {code} {text}")
+
 # The same run each time, next to busy processes; another one with another seed.
 FAULTS = "hosts=4,loss=1%,rdma=on,rdma-break=2%,nic=random"
 first = run(6, FAULTS)
