@@ -9,7 +9,13 @@
 
 extern char **environ;
 
-enum { NAME_BYTES = 64, FILE_BYTES_MAX = 1 << 20, NEAR = 3 /* changed letters of a misspelt name */ };
+#define HEAD "CAUSEWAY_" /* of a setting's name in the environment */
+enum {
+    HEAD_BYTES = sizeof(HEAD) - 1,
+    NAME_BYTES = 64,
+    FILE_BYTES_MAX = 1 << 20,
+    NEAR = 3 /* changed letters of a misspelt name */
+};
 
 static const struct {
     const char *name;
@@ -17,7 +23,7 @@ static const struct {
     const char *standard;
     const char *meaning;
 } rows[CW_SETTINGS] = {
-#define X(name, kind, standard, meaning) {"CAUSEWAY_" #name, CW_SETTING_##kind, standard, meaning},
+#define X(name, kind, standard, meaning) {HEAD #name, CW_SETTING_##kind, standard, meaning},
     CW_SETTING_LIST(X)
 #undef X
 };
@@ -31,36 +37,36 @@ static struct {
     bool is_given[CW_SETTINGS];
 } own = {.once = PTHREAD_ONCE_INIT};
 
-/* ---- the file ---- */
-
-static void path_find(void)
+static const char *of_environment(enum cw_setting setting)
 {
-    const char *named = getenv(rows[CW_SETTING_SETTINGS].name);
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    int length = 0;
-    if (named != NULL && named[0] != '\0') {
-        length = snprintf(own.path, sizeof(own.path), "%s", strcmp(named, "none") == 0 ? "" : named);
-    } else if (config != NULL && config[0] != '\0') {
-        length = snprintf(own.path, sizeof(own.path), "%s/causeway/settings", config);
-    } else if (home != NULL && home[0] != '\0') {
-        length = snprintf(own.path, sizeof(own.path), "%s/.config/causeway/settings", home);
-    }
-    own.path[0] = length >= (int)sizeof(own.path) ? '\0' : own.path[0];
+    const char *value = getenv(rows[setting].name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
 }
+
+/* ---- the file ---- */
 
 /* The setting of a name, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
 static enum cw_setting find(const char *name, size_t length)
 {
-    static const char head[] = "CAUSEWAY_";
-    bool has_head = length >= strlen(head) && strncmp(name, head, strlen(head)) == 0;
-    const char *tail = has_head ? name + strlen(head) : name;
-    size_t tail_length = has_head ? length - strlen(head) : length;
+    bool has_head = length >= HEAD_BYTES && strncmp(name, HEAD, HEAD_BYTES) == 0;
+    const char *tail = has_head ? name + HEAD_BYTES : name;
+    size_t tail_length = has_head ? length - HEAD_BYTES : length;
     uint32_t at = 0;
-    while (at < CW_SETTINGS && (strlen(rows[at].name) - strlen(head) != tail_length ||
-                                strncmp(rows[at].name + strlen(head), tail, tail_length) != 0)) {
+    while (at < CW_SETTINGS && (strlen(rows[at].name) - HEAD_BYTES != tail_length ||
+                                strncmp(rows[at].name + HEAD_BYTES, tail, tail_length) != 0)) {
         at++;
     }
     return (enum cw_setting)at;
+}
+
+/* The setting that a line of a file gives a value; CW_SETTINGS: none, or one that no file may have. */
+static enum cw_setting of_line(const char *line)
+{
+    size_t length = strcspn(line, "=");
+    enum cw_setting setting = line[length] == '=' ? find(line, length) : CW_SETTINGS;
+    bool is_allowed =
+        setting < CW_SETTINGS && rows[setting].kind != CW_SETTING_LAUNCHER && setting != CW_SETTING_SETTINGS;
+    return is_allowed ? setting : CW_SETTINGS;
 }
 
 /* The next line that says something, of a text that is cut into lines; NULL: the end. */
@@ -74,29 +80,32 @@ static char *line_next(char **rest)
     return line;
 }
 
+/* The text of the file, to be freed; NULL: there is none. */
+static char *file_read(void)
+{
+    struct cw_settings_place place;
+    size_t length;
+    enum cw_setting self = CW_SETTING_SETTINGS;
+    cw_settings_place_find(of_environment(self), rows[self].name, "settings", &place);
+    strcpy(own.path, place.path);
+    return place.path[0] != '\0' ? cw_settings_read(place.path, FILE_BYTES_MAX, &length) : NULL;
+}
+
 static void file_take(void)
 {
-    size_t length;
-    path_find();
-    own.text = own.path[0] != '\0' ? cw_settings_read(own.path, FILE_BYTES_MAX, &length) : NULL;
+    own.text = file_read();
     char *rest = own.text;
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        char *value = strchr(line, '=');
-        enum cw_setting setting = value != NULL ? find(line, (size_t)(value - line)) : CW_SETTINGS;
-        if (setting < CW_SETTINGS && rows[setting].kind != CW_SETTING_LAUNCHER && setting != CW_SETTING_SETTINGS) {
-            value[1 + strcspn(value + 1, "\r")] = '\0';
-            own.of_file[setting] = value + 1;
+        enum cw_setting setting = of_line(line);
+        if (setting < CW_SETTINGS) {
+            char *value = strchr(line, '=') + 1;
+            value[strcspn(value, "\r")] = '\0';
+            own.of_file[setting] = value;
         }
     }
 }
 
 /* ---- values ---- */
-
-static const char *of_environment(enum cw_setting setting)
-{
-    const char *value = getenv(rows[setting].name);
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
 
 static const char *of_file(enum cw_setting setting)
 {
@@ -190,7 +199,7 @@ static void complain_about(const char *name, size_t length, const char *where,
     uint32_t best = UINT32_MAX, at = 0;
     length = length < NAME_BYTES ? length : NAME_BYTES;
     for (uint32_t i = 0; i < CW_SETTINGS; i++) {
-        const char *other = strncmp(name, "CAUSEWAY_", 9) == 0 ? rows[i].name : rows[i].name + 9;
+        const char *other = strncmp(name, HEAD, HEAD_BYTES) == 0 ? rows[i].name : rows[i].name + HEAD_BYTES;
         uint32_t far = rows[i].kind == CW_SETTING_LAUNCHER ? UINT32_MAX : distance(name, length, other);
         at = far < best ? i : at;
         best = far < best ? far : best;
@@ -205,18 +214,14 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
 {
     for (char **at = environ; at != NULL && *at != NULL; at++) {
         size_t length = strcspn(*at, "=");
-        if (strncmp(*at, "CAUSEWAY_", 9) == 0 && find(*at, length) == CW_SETTINGS) {
+        if (strncmp(*at, HEAD, HEAD_BYTES) == 0 && find(*at, length) == CW_SETTINGS) {
             complain_about(*at, length, "environment", complain, context);
         }
     }
-    size_t bytes;
-    path_find();
-    char *text = own.path[0] != '\0' ? cw_settings_read(own.path, FILE_BYTES_MAX, &bytes) : NULL, *rest = text;
+    char *text = file_read(), *rest = text;
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        size_t length = strcspn(line, "=");
-        enum cw_setting setting = line[length] == '=' ? find(line, length) : CW_SETTINGS;
-        if (setting == CW_SETTINGS || rows[setting].kind == CW_SETTING_LAUNCHER || setting == CW_SETTING_SETTINGS) {
-            complain_about(line, length, own.path, complain, context);
+        if (of_line(line) == CW_SETTINGS) {
+            complain_about(line, strcspn(line, "="), own.path, complain, context);
         }
     }
     free(text);
@@ -231,7 +236,7 @@ char *cw_environment(const char *name)
 
 bool cw_environment_give(const char *name, const char *value)
 {
-    enum cw_setting setting = strncmp(name, "CAUSEWAY_", 9) == 0 ? find(name, strlen(name)) : CW_SETTINGS;
+    enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name)) : CW_SETTINGS;
     return setting < CW_SETTINGS ? cw_setting_give(setting, value) : setenv(name, value, 1) == 0;
 }
 

@@ -1,6 +1,7 @@
 #include "control/settings/settings.h"
 #include "control/settings/setting.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,9 @@
 #include <unistd.h>
 
 #include "dataplane/limits.h"
+
+static_assert(CW_SETTINGS_WATCHDOG_DEFAULT_S == 60 && CW_DEFAULT_FAILURE_TIMEOUT_NS == 10000000000ull,
+              "the table of setting.h says so");
 
 static bool place_set(struct cw_settings_place *place, const char *origin, const char *folder, const char *name)
 {
@@ -25,17 +29,24 @@ static bool place_set(struct cw_settings_place *place, const char *origin, const
     return true;
 }
 
+void cw_settings_place_find(const char *named, const char *origin, const char *name, struct cw_settings_place *place)
+{
+    char config[64], home[64];
+    *place = (struct cw_settings_place){.origin = "default"};
+    snprintf(config, sizeof(config), "/causeway/%s", name);
+    snprintf(home, sizeof(home), "/.config/causeway/%s", name);
+    if (named != NULL && strcmp(named, "none") == 0) {
+        place->origin = origin;
+    } else if (place_set(place, origin, named, "")) {
+        place->is_wanted = true;
+    } else if (!place_set(place, "XDG_CONFIG_HOME", cw_environment("XDG_CONFIG_HOME"), config)) {
+        (void)place_set(place, "HOME", cw_environment("HOME"), home);
+    }
+}
+
 void cw_settings_plogp(struct cw_settings_place *place)
 {
-    const char *named = cw_setting(CW_SETTING_PLOGP);
-    *place = (struct cw_settings_place){.origin = "default"};
-    if (named != NULL && strcmp(named, "none") == 0) {
-        place->origin = "CAUSEWAY_PLOGP";
-    } else if (place_set(place, "CAUSEWAY_PLOGP", named, "")) {
-        place->is_wanted = true;
-    } else if (!place_set(place, "XDG_CONFIG_HOME", cw_environment("XDG_CONFIG_HOME"), "/causeway/plogp.json")) {
-        (void)place_set(place, "HOME", cw_environment("HOME"), "/.config/causeway/plogp.json");
-    }
+    cw_settings_place_find(cw_setting(CW_SETTING_PLOGP), cw_setting_name(CW_SETTING_PLOGP), "plogp.json", place);
 }
 
 /* A number of seconds, 0 or at least `least_s`. */
