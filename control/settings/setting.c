@@ -1,5 +1,6 @@
 #include "control/settings/setting.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,20 +81,23 @@ static char *line_next(char **rest)
     return line;
 }
 
-/* The text of the file, to be freed; NULL: there is none. */
-static char *file_read(void)
+/* The text of the file, to be freed; NULL: there is none. `is_missing`: somebody has named one. */
+static char *file_read(bool *is_missing)
 {
     struct cw_settings_place place;
     size_t length;
     enum cw_setting self = CW_SETTING_SETTINGS;
     cw_settings_place_find(of_environment(self), rows[self].name, "settings", &place);
     strcpy(own.path, place.path);
-    return place.path[0] != '\0' ? cw_settings_read(place.path, FILE_BYTES_MAX, &length) : NULL;
+    char *text = place.path[0] != '\0' ? cw_settings_read(place.path, FILE_BYTES_MAX, &length) : NULL;
+    *is_missing = text == NULL && place.is_wanted;
+    return text;
 }
 
 static void file_take(void)
 {
-    own.text = file_read();
+    bool is_missing;
+    own.text = file_read(&is_missing);
     char *rest = own.text;
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
         enum cw_setting setting = of_line(line);
@@ -218,7 +222,14 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
             complain_about(*at, length, "environment", complain, context);
         }
     }
-    char *text = file_read(), *rest = text;
+    bool is_missing;
+    char *text = file_read(&is_missing), *rest = text;
+    if (is_missing) {
+        char line[CW_SETTINGS_PATH_BYTES + NAME_BYTES];
+        snprintf(line, sizeof(line), "%s: %s cannot be read: %s", rows[CW_SETTING_SETTINGS].name, own.path,
+                 strerror(errno));
+        complain(context, line);
+    }
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
         if (of_line(line) == CW_SETTINGS) {
             complain_about(line, strcspn(line, "="), own.path, complain, context);

@@ -91,7 +91,8 @@ void cw_setting_clear(enum cw_setting setting);
 /* The children have the values of the file, and read no file of their own: processes of one job agree. */
 void cw_settings_export(void);
 
-/* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, and each line of the file that is none. */
+/* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, for each line of the file that is none, and
+ * for a file that was named and cannot be read. */
 void cw_settings_check(void (*complain)(void *context, const char *line), void *context);
 
 /* A variable of others, such as HOME; NULL: not set. */

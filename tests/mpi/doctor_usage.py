@@ -78,4 +78,6 @@ with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     job = subprocess.run([causeway, "run", "-n", "2", "sh", "-c", "echo $CAUSEWAY_RDMA"], capture_output=True, text=True, env=variables)
     expect(job.returncode == 0 and job.stdout.split() == ["off", "off"], f"ranks have the settings of the file: {job}")
     expect("CAUSEWAY_RELAYS is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
+job = subprocess.run([causeway, "run", "-n", "1", "true"], capture_output=True, text=True, env=os.environ | {"CAUSEWAY_SETTINGS": "/no/file"})
+expect(job.returncode == 0 and "CAUSEWAY_SETTINGS: /no/file cannot be read: No such file" in job.stderr, f"a file of settings that is not there: {job}")
 sys.exit(exit_code())
