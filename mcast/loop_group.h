@@ -1,7 +1,8 @@
 /* Loop group: the calls of mcast.h for any thread, by the loop that turns the endpoint (dataplane/loop/loop.h).
  *
- * Each call runs as owner of the endpoint, after what this thread has asked of the loop before. Events of groups come with
- * the others: cw_loop_wait. Arguments, results and errors are those of the function in mcast.h with the same last word.
+ * Each call runs as owner of the endpoint, after what this thread has asked of the loop before. Events of groups come
+ * with the others: cw_loop_wait. Arguments, results and errors are those of the function in mcast.h with the same last
+ * word.
  *
  * Order of calls: those of mcast.h; all between cw_host_open and cw_host_close.
  * Thread: any, but not from within cw_loop_call. */

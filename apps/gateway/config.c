@@ -35,8 +35,8 @@ static int refuse(const char *option, const char *text, const char *todo)
 static const char *const port_todo =
     "memif:PATH,port=N, memif:PATH,role=server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
 
-/* `rest` is PATH,port=N, PATH,role=server or PATH,role=client (dataplane/host/host.h). A client N sleeps on word 1 + N of
- * PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is number 0. */
+/* `rest` is PATH,port=N, PATH,role=server or PATH,role=client (dataplane/host/host.h). A client N sleeps on word 1 + N
+ * of PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is number 0. */
 static const char *memif_parse(struct gateway_port_config *port, const char *rest, uint32_t number)
 {
     size_t length = strcspn(rest, ",");

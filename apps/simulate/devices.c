@@ -30,7 +30,8 @@ size_t simulate_device_bytes(void)
 
 /* ---- memory of the ranks ---- */
 
-/* A copy fails if the process has ended, or if it has unmapped memory that it has registered, which is an error of its own. */
+/* A copy fails if the process has ended, or if it has unmapped memory that it has registered, which is an error of its
+ * own. */
 static void copy_from(void *context, void *to, const void *there, uint64_t bytes)
 {
     const struct simulate_rank *rank = context;

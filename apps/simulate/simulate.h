@@ -45,9 +45,9 @@ enum simulate_fault_kind {
     SIMULATE_RDMA_FAIL,
 };
 
-/* A host whose link is down, that is stopped, or whose RDMA device reaches nobody, from `begin_ns` to `end_ns`; a link of the
- * topology that is down so long; a host whose processes are killed, or whose RDMA device fails for good, at `begin_ns`; or
- * all switches, which forget groups at `begin_ns`. */
+/* A host whose link is down, that is stopped, or whose RDMA device reaches nobody, from `begin_ns` to `end_ns`; a link
+ * of the topology that is down so long; a host whose processes are killed, or whose RDMA device fails for good, at
+ * `begin_ns`; or all switches, which forget groups at `begin_ns`. */
 struct simulate_fault {
     enum simulate_fault_kind kind;
     uint32_t host;
@@ -217,8 +217,8 @@ void simulate_ranks_close(struct simulate_world *world);
 
 /* Bytes of memory that a rank and the simulator share for a device. */
 size_t simulate_device_bytes(void);
-/* Makes the devices of all ranks; `memory` is behind world->pages, in the same memfd. CW_OK; CW_ERROR_MEMORY with a line in
- * `error`: the process must end. */
+/* Makes the devices of all ranks; `memory` is behind world->pages, in the same memfd. CW_OK; CW_ERROR_MEMORY with a
+ * line in `error`: the process must end. */
 int simulate_devices_create(struct simulate_world *world, uint8_t *memory, char *error, size_t error_bytes);
 /* Carries out what the rank has asked of its device. A rank without a device is allowed, here and below. */
 void simulate_device_serve(struct simulate_rank *rank);

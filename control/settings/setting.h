@@ -1,11 +1,11 @@
-/* Setting: everything that a user, a file or the launcher tells Causeway by name, in one table. Nothing else reads or changes
- * the environment.
+/* Setting: everything that a user, a file or the launcher tells Causeway by name, in one table. Nothing else reads or
+ * changes the environment.
  *
  * A setting has the value of, in this order:
  *   command line   an option of `causeway run` and other commands (cw_setting_give)
  *   environment    CAUSEWAY_NAME=VALUE
  *   file           a line NAME=VALUE of $CAUSEWAY_SETTINGS, else $XDG_CONFIG_HOME/causeway/settings, else
- *                  $HOME/.config/causeway/settings; lines that begin with # are comments. CAUSEWAY_SETTINGS=none: no file
+ *                  $HOME/.config/causeway/settings (CAUSEWAY_SETTINGS=none: no file); # begins a comment line
  *   default        the value is NULL, and the reader has a default
  *
  * A launcher calls cw_settings_export, so that all processes of a job have the values of its file.
@@ -91,8 +91,8 @@ void cw_setting_clear(enum cw_setting setting);
 /* The children have the values of the file, and read no file of their own: processes of one job agree. */
 void cw_settings_export(void);
 
-/* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, for each line of the file that is none, and
- * for a file that was named and cannot be read. */
+/* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, for each line of the file that is
+ * none, and for a file that was named and cannot be read. */
 void cw_settings_check(void (*complain)(void *context, const char *line), void *context);
 
 /* A variable of others, such as HOME; NULL: not set. */

@@ -22,8 +22,8 @@ struct cw_settings_place {
     bool is_wanted;                    /* somebody has named it: it must be there */
 };
 
-/* The file that `named` names (NULL: nobody has named one; "none": nowhere), which `origin` says; else `name` in the user's
- * folder of configuration. */
+/* The file that `named` names (NULL: nobody has named one; "none": nowhere), which `origin` says; else `name` in the
+ * user's folder of configuration. */
 void cw_settings_place_find(const char *named, const char *origin, const char *name, struct cw_settings_place *place);
 void cw_settings_plogp(struct cw_settings_place *place);
 

@@ -53,8 +53,8 @@ int cw_verbs_net_create(struct cw_simulator *simulator, const struct cw_verbs_ne
                         struct cw_verbs_net **net);
 void cw_verbs_net_destroy(struct cw_verbs_net *net);
 
-/* Where the memory of a device's user is, if it is another process: functions that copy from and to there, and the device
- * whose line this one shares. */
+/* Where the memory of a device's user is, if it is another process: functions that copy from and to there, and the
+ * device whose line this one shares. */
 struct cw_verbs_sim_process {
     void (*copy_from)(void *context, void *to, const void *there, uint64_t bytes);
     void (*copy_to)(void *context, void *there, const void *from, uint64_t bytes);

@@ -42,8 +42,8 @@ static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
 }
 
 /* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of a
- * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its line
- * with others are further apart, and so are its acknowledgements. Senders by loss expect what TCP does. */
+ * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its
+ * line with others are further apart, and so are its acknowledgements. Senders by loss expect what TCP does. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
@@ -104,8 +104,8 @@ static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_f
     return one_ns >= CW_ACK_CARRIER_NS && !is_paced_later ? wait_ns : 0;
 }
 
-/* Finds how many streams share the line: as many packets, or runs of packets, came since the last one of this stream. After a
- * long pause the number is not known. */
+/* Finds how many streams share the line: as many packets, or runs of packets, came since the last one of this stream.
+ * After a long pause the number is not known. */
 static void streams_count(struct cw_endpoint *endpoint, struct cw_receiver *receiver)
 {
     uint16_t packets = (uint16_t)(++endpoint->stream_packets - receiver->stream_packets);

@@ -33,8 +33,8 @@ struct cw_host;
 struct cw_host_config {
     /* "udp:ADDRESS" or "udp:ADDRESS:PORT", the address "10.0.0.1" or "[fd77::1]": a socket at an address of this host, which the endpoint has, too; no
      * privilege, any network. "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine,
-     * in whatever order they start. "memif:SOCKET,port=2": port 2 of a `causeway switch`. Else a DPDK device as --vdev or -a take it: "net_af_packet0,iface=eth1",
-     * "0000:03:00.0". */
+     * in whatever order they start. "memif:SOCKET,port=2": port 2 of a `causeway switch`. Else a DPDK device as --vdev
+     * or -a take it: "net_af_packet0,iface=eth1", "0000:03:00.0". */
     const char *port;
     uint32_t mtu_bytes;       /* of IP packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
     uint64_t link_timeout_ns; /* how long cw_host_open waits for the other end and cw_host_peer for the link */

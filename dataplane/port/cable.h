@@ -86,8 +86,8 @@ void cw_cable_close(struct cw_cable *cable); /* NULL is allowed */
 /* Its frames in order, at most `count_max`; they stay valid until they were consumed and that was shown. */
 uint32_t cw_cable_receive(struct cw_cable *cable, struct cw_cable_frame *frames, uint32_t count_max);
 void cw_cable_consume(struct cw_cable *cable, uint32_t count);
-/* Copies a frame into an empty buffer of the client's, with what the NIC says of it. False: there is no such buffer, or the
- * frame is longer than they are. */
+/* Copies a frame into an empty buffer of the client's, with what the NIC says of it. False: there is no such buffer, or
+ * the frame is longer than they are. */
 bool cw_cable_send(struct cw_cable *cable, const struct cw_received *packet);
 /* Shows the client what was sent and consumed since, and wakes it if it sleeps. */
 void cw_cable_flush(struct cw_cable *cable);
@@ -99,7 +99,7 @@ bool cw_cable_is_broken(const struct cw_cable *cable);
 /* The multicast MAC addresses that the client wants let in. Returns how many, and sets *version, which changes with
  * them; UINT32_MAX: they have not changed since `*version`, or are changing just now. */
 uint32_t cw_cable_groups(const struct cw_cable *cable, uint32_t *version, uint8_t groups[CW_CABLE_GROUPS_MAX][6]);
-/* What the endpoint of a client that does not run just now claims, and the offloads that it has put away, a bit each. */
+/* What the endpoint of a client claims that does not run just now, and the offloads that it has put away: bits. */
 void cw_cable_nic(const struct cw_cable *cable, struct cw_port_claim *claim, uint32_t *doubts);
 /* The link of the NIC has gone down or come up so often. */
 void cw_cable_link(struct cw_cable *cable, uint32_t changes);

@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 /* Where Yama lets only its ancestors copy from and to this process, lets the other ranks: descendants of the process
- * whose number is `told`, or of the parent if that is NULL. Ranks that have no such ancestor in common move bytes through
- * rings. Once, at start-up. */
+ * whose number is `told`, or of the parent if that is NULL. Ranks that have no such ancestor in common move bytes
+ * through rings. Once, at start-up. */
 void cw_copy_allow(const char *told);
 
 /* The process whose descendants are to be let in; 0: nobody is. `scope` is Yama's (ptrace_scope; below 0: there is no

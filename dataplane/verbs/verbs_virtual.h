@@ -1,9 +1,9 @@
 /* Verbs virtual: the RDMA device of a rank that runs on a simulated network (`causeway run --simulate rdma=on`).
  *
- * The device itself is in the simulator (fabric/verbs_sim.h). This end, in the rank's process, writes each call into memory
- * that both share, and gives the simulator the turn, which carries the call out and writes the answer; no virtual time
- * passes. Completions come in rings, whenever the rank is resumed. The simulator copies from and to the rank's memory
- * (process_vm_readv(2)) while no rank runs.
+ * The device itself is in the simulator (fabric/verbs_sim.h). This end, in the rank's process, writes each call into
+ * memory that both share, and gives the simulator the turn, which carries the call out and writes the answer; no
+ * virtual time passes. Completions come in rings, whenever the rank is resumed. The simulator copies from and to the
+ * rank's memory (process_vm_readv(2)) while no rank runs.
  *
  * Invariants
  *  - A ring's `written` is the simulator's, `taken` the rank's; both are handed over with the turn (base/virtual.h).
@@ -84,8 +84,8 @@ struct cw_verbs_virtual {
     bool has_failed;
 };
 
-/* Opens the device of this rank; once in a process. CW_OK; CW_ERROR_PERMISSION: the simulator may not copy from and to this
- * process; CW_ERROR_NOT_FOUND: the rank has no device; CW_ERROR_MEMORY; each with a line in `error`. */
+/* Opens the device of this rank; once in a process. CW_OK; CW_ERROR_PERMISSION: the simulator may not copy from and to
+ * this process; CW_ERROR_NOT_FOUND: the rank has no device; CW_ERROR_MEMORY; each with a line in `error`. */
 int cw_verbs_virtual_open(struct cw_verbs_device **device, char *error, size_t error_bytes);
 /* Whether this rank has such a device. */
 bool cw_verbs_virtual_is_there(void);

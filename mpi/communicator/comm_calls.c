@@ -122,8 +122,8 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     return MPI_SUCCESS;
 }
 
-/* The hints that the library uses. MPI_Comm_get_info gives back no others (MPI 5.0, 7.4.4), and these only if their values
- * are understood. */
+/* The hints that the library uses. MPI_Comm_get_info gives back no others (MPI 5.0, 7.4.4), and these only if their
+ * values are understood. */
 static const char *const supported_hints[] = {"causeway_algorithm", "causeway_compression"};
 
 static bool hint_is_used(size_t hint, const char *value)
