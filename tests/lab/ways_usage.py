@@ -152,11 +152,14 @@ def two_jobs(lab, net):
 
 
 def snooping(lab):
-    """Switches that bring multicast only to who has asked for it: the kernel has, and answers their queries."""
-    for name, value in (("mcast_snooping", 1), ("mcast_querier", 1), ("mcast_query_interval", 100),
-                        ("mcast_query_response_interval", 50), ("mcast_startup_query_interval", 50),
-                        ("mcast_membership_interval", 300)):
+    """Switches that bring multicast only to who has asked for it: the kernel has, and answers their queries. The bridge asks every
+    5 s under jobs that leave groups, and a group is forgotten after three questions; jobs begin when it knows who listens."""
+    for name, value in (("mcast_query_interval", 100), ("mcast_query_response_interval", 50), ("mcast_startup_query_interval", 50),
+                        ("mcast_membership_interval", 1500), ("mcast_snooping", 1), ("mcast_querier", 1)):
         lab.root("net", "ip", "link", "set", "br0", "type", "bridge", name, str(value))
+    wanted = [f"port p{index} grp ff02::1:ff00:{index + 1} " for index in range(len(lab.names))]
+    known = lambda: subprocess.run([*lab.inside("net"), "bridge", "mdb", "show"], check=True, capture_output=True, text=True).stdout  # noqa: E731
+    expect(wait_until(lambda: all(each in known() for each in wanted)), f"the bridge knows {wanted}: {known()}")
     for hosts in ("h0,h1,h2", "h0:2,h1:2"):
         well(lab, f"--explain --net af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
              r"group of MPI_COMM_WORLD: multicast\n")
