@@ -394,7 +394,8 @@ int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffe
 static int create(struct plan_trial *trial, uint64_t salt)
 {
     const struct cw_problem *problem = trial->plan->problem;
-    struct cw_memory_fabric_request request = {.ranks = problem->ranks};
+    struct cw_memory_fabric_request request = {
+        .ranks = problem->ranks, .problem = problem, .reduce = reduce, .reduce_context = trial};
     char reason[200];
     if (plan_truth_create(&trial->truth, trial->plan, salt, reason, sizeof(reason)) != 0 ||
         plan_buffers_create(&trial->buffers, trial->plan, reason, sizeof(reason)) != 0) {

@@ -21,6 +21,7 @@ enum cw_algorithm_takes {
     CW_TAKES_CONCURRENCY = 4,
     CW_TAKES_SENDERS = 8,
     CW_TAKES_THRESHOLD = 16,
+    CW_TAKES_INNER = 32,
 };
 
 enum cw_algorithm_needs {
@@ -28,6 +29,9 @@ enum cw_algorithm_needs {
     CW_NEEDS_EQUAL = 2,       /* the same count everywhere */
     CW_NEEDS_CLUSTERS = 4,    /* makes sense with at least two clusters only */
     CW_NEEDS_COUNTS = 16,     /* pays with different counts only: with equal ones it finds the phases of `phased` */
+    CW_NEEDS_ONE_HOST = 32,   /* all ranks share memory */
+    CW_NEEDS_HOSTS = 64,      /* several hosts, at least one of which has more than one rank */
+    CW_NEEDS_ALL = 128,       /* barriers among all ranks: it is no level of a hierarchy */
     CW_NEEDS_MULTICAST = 8,   /* a network that multicasts; elsewhere a multicast is as many puts */
 };
 

@@ -50,7 +50,7 @@ static uint32_t ways_of(const struct exchange *exchange, uint32_t one, uint32_t 
 
 static uint32_t rank_of(const struct exchange *exchange, uint32_t cluster, uint32_t index)
 {
-    return exchange->problem->cluster_members[exchange->problem->cluster_first[cluster] + index];
+    return exchange->problem->clusters.members[exchange->problem->clusters.first[cluster] + index];
 }
 
 /* The cluster `distance` after another one. */
@@ -136,13 +136,13 @@ static struct cw_place area_place(const struct exchange *exchange, uint64_t offs
 /* Where the blocks of a cluster begin, in either buffer. */
 static uint64_t cluster_offset(const struct exchange *exchange, uint32_t cluster)
 {
-    return exchange->problem->cluster_first[cluster] * exchange->block;
+    return exchange->problem->clusters.first[cluster] * exchange->block;
 }
 
 static bool is_sorted(const struct cw_problem *problem)
 {
     uint32_t position = 0;
-    while (position < problem->ranks && problem->cluster_members[position] == position) {
+    while (position < problem->ranks && problem->clusters.members[position] == position) {
         position++;
     }
     return position == problem->ranks;
@@ -153,7 +153,7 @@ static bool is_sorted(const struct cw_problem *problem)
 static void sort_blocks(const struct exchange *exchange, struct cw_place by_cluster, struct cw_place by_rank,
                         bool to_ranks)
 {
-    const uint32_t *members = exchange->problem->cluster_members;
+    const uint32_t *members = exchange->problem->clusters.members;
     for (uint32_t first = 0, end; first < exchange->problem->ranks; first = end) {
         end = first + 1;
         while (end < exchange->problem->ranks && members[end] == members[end - 1] + 1) {

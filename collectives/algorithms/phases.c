@@ -244,19 +244,19 @@ static const struct cw_preparation preparation = {prepare, release};
     {                                                                                                 \
         {CW_ALLTOALL, name, takes, needs, summary, source}, build_count_matrix, variant, &preparation \
     }
-#define ROTATED(name, summary, variant)                                           \
-    {                                                                             \
-        {CW_ALLTOALL, name, 0, 0, summary, CC_MPI}, build_rotation, variant, NULL \
+#define ROTATED(name, needs, summary, variant)                                        \
+    {                                                                                 \
+        {CW_ALLTOALL, name, 0, needs, summary, CC_MPI}, build_rotation, variant, NULL \
     }
 
 const struct cw_recipe cw_recipes_phases[] = {
-    ROTATED("phased-barriers", "P - 1 phases without contention, barriers between", ROTATION | BARRIERS),
-    ROTATED("phased", "the same, neighbouring phases kept apart from rank to rank", ROTATION),
-    PHASES("greedy-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS,
+    ROTATED("phased-barriers", CW_NEEDS_ALL, "P - 1 phases without contention, barriers between", ROTATION | BARRIERS),
+    ROTATED("phased", 0, "the same, neighbouring phases kept apart from rank to rank", ROTATION),
+    PHASES("greedy-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS | CW_NEEDS_ALL,
            "phases filled up with the longest messages, barriers between", CC_MPI, GREEDY | BARRIERS),
     PHASES("greedy", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank", CC_MPI,
            GREEDY),
-    PHASES("all-to-all-based-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS,
+    PHASES("all-to-all-based-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS | CW_NEEDS_ALL,
            "phases that begin with the distance of the longest message left, barriers between", CC_MPI,
            ALL_TO_ALL_BASED | BARRIERS),
     PHASES("all-to-all-based", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank",
@@ -266,7 +266,7 @@ const struct cw_recipe cw_recipes_phases[] = {
     PHASES("splitting", 0, CW_NEEDS_COUNTS,
            "messages split so that phases take what the busiest rank takes, and no more", "Gonzalez and Sahni 1976",
            SPLITTING),
-    PHASES("switches", CW_TAKES_SENDERS, CW_NEEDS_CLUSTERS,
+    PHASES("switches", CW_TAKES_SENDERS, CW_NEEDS_CLUSTERS | CW_NEEDS_ALL,
            "at most n messages a phase over each link between clusters", CC_MPI ", Figure 5", SWITCHES | BARRIERS),
 };
 const uint32_t cw_recipes_phases_count = sizeof(cw_recipes_phases) / sizeof(cw_recipes_phases[0]);

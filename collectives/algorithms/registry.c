@@ -26,6 +26,7 @@ static const struct {
     {cw_recipes_reduce_scatter, &cw_recipes_reduce_scatter_count},
     {cw_recipes_scan, &cw_recipes_scan_count},
     {cw_recipes_barrier, &cw_recipes_barrier_count},
+    {cw_recipes_hosts, &cw_recipes_hosts_count},
 };
 
 const struct cw_algorithm *cw_algorithm_at(uint32_t index)
@@ -56,6 +57,16 @@ static int refuse(char *error, size_t error_bytes, const struct cw_algorithm *al
     return CW_ERROR_UNSUPPORTED;
 }
 
+static bool hosts_are_even(const struct cw_problem *problem)
+{
+    for (uint32_t host = 0; host < problem->hosts.count; host++) {
+        if (cw_problem_host_size(problem, host) * problem->hosts.count != problem->ranks) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int cw_algorithm_fits(const struct cw_algorithm *algorithm, const struct cw_problem *problem, char *error,
                       size_t error_bytes)
 {
@@ -70,6 +81,16 @@ int cw_algorithm_fits(const struct cw_algorithm *algorithm, const struct cw_prob
     }
     if ((algorithm->needs & CW_NEEDS_CLUSTERS) != 0 && problem->cluster_count < 2) {
         return refuse(error, error_bytes, algorithm, "needs at least two clusters");
+    }
+    if ((algorithm->needs & CW_NEEDS_ONE_HOST) != 0 && problem->hosts.count != 1) {
+        return refuse(error, error_bytes, algorithm, "needs all ranks on one host");
+    }
+    if ((algorithm->needs & CW_NEEDS_HOSTS) != 0 &&
+        (problem->hosts.count < 2 || problem->hosts.count == problem->ranks)) {
+        return refuse(error, error_bytes, algorithm, "needs several hosts, of which one has several ranks");
+    }
+    if ((algorithm->needs & CW_NEEDS_HOSTS) != 0 && problem->collective == CW_ALLTOALL && !hosts_are_even(problem)) {
+        return refuse(error, error_bytes, algorithm, "needs as many ranks on each host");
     }
     return CW_OK;
 }

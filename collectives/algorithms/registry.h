@@ -53,3 +53,5 @@ extern const struct cw_recipe cw_recipes_scan[];
 extern const uint32_t cw_recipes_scan_count;
 extern const struct cw_recipe cw_recipes_barrier[];
 extern const uint32_t cw_recipes_barrier_count;
+extern const struct cw_recipe cw_recipes_hosts[];
+extern const uint32_t cw_recipes_hosts_count;

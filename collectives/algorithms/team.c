@@ -10,9 +10,9 @@ struct cw_team cw_team_all(const struct cw_emit *emit)
 struct cw_team cw_team_cluster(const struct cw_emit *emit, uint32_t cluster)
 {
     const struct cw_problem *problem = emit->problem;
-    uint32_t first = problem->cluster_first[cluster];
+    uint32_t first = problem->clusters.first[cluster];
     struct cw_team team = {
-        .members = &problem->cluster_members[first],
+        .members = &problem->clusters.members[first],
         .size = cw_problem_cluster_size(problem, cluster),
     };
     team.me = cw_team_index(&team, emit->rank);

@@ -23,8 +23,8 @@ static int check_valid(struct check *check)
 static int check_steps(struct check *check)
 {
     static int (*const steps[])(struct check *) = {
-        check_valid, check_number, check_match,  check_graph,    check_reach_prepare,
-        check_ready, check_races,  check_values, check_promises,
+        check_valid,         check_number, check_hosts, check_match,  check_graph,
+        check_reach_prepare, check_ready,  check_races, check_values, check_promises,
     };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         int status = steps[i](check);

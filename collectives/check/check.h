@@ -18,6 +18,7 @@ enum cw_check_fault {
     CW_CHECK_MISMATCH,         /* put and wait disagree: bytes, place, eager or direct */
     CW_CHECK_OUT_OF_BOUNDS,    /* a direct put outside the target's buffer */
     CW_CHECK_BARRIER,          /* a barrier that not all ranks have */
+    CW_CHECK_HOST,             /* a host op that not all of its ranks have, or have alike */
     CW_CHECK_DEADLOCK,         /* ops that wait for each other, if eager puts find no buffer */
     CW_CHECK_NOT_READY,        /* a direct put whose target may not have entered the collective */
     CW_CHECK_READ_UNDEFINED,   /* reads bytes that nobody has written */

@@ -92,6 +92,23 @@ static int add_into_start(struct check *check, uint32_t op, uint32_t iteration)
     return status == CW_OK ? add_weak_into_start(check, op, iteration) : status;
 }
 
+/* What its result needs, then who else may keep it waiting. */
+static int add_into_host_end(struct check *check, uint32_t instance)
+{
+    struct check_host host = check_host_of(check, instance);
+    for (uint32_t weak = 0; weak < 2; weak++) {
+        for (uint32_t i = 0; i < host.members; i++) {
+            bool needs = cw_host_needs(host.op->collective, host.index, i, host.root);
+            uint32_t start = check_start(check_host_instance(check, &host, i));
+            if (i != host.index && needs == (weak == 0) &&
+                add_edge(check, weak == 0 ? start : start | CHECK_WEAK) != CW_OK) {
+                return CW_ERROR_MEMORY;
+            }
+        }
+    }
+    return CW_OK;
+}
+
 static int add_into_end(struct check *check, uint32_t instance)
 {
     uint32_t number = check->instance_op[instance];
@@ -103,6 +120,8 @@ static int add_into_end(struct check *check, uint32_t instance)
     case CW_OP_PUT:
     case CW_OP_MULTICAST:
         return add_held_back(check, instance);
+    case CW_OP_HOST:
+        return add_into_host_end(check, instance);
     case CW_OP_BARRIER:
         return add_edge(check, check_start(check->barrier_first + op->tag));
     case CW_OP_REPEAT:

@@ -2,6 +2,7 @@
  *
  * Steps of a check, in order; each needs what the ones before it have made
  *   check_number     instances: every (op, iteration) of every rank gets a number
+ *   check_hosts      host ops: all ranks of each agree on it
  *   check_match      messages: every put meets its wait
  *   check_graph      events (start and end of each instance), who comes before whom, and an order of all: no deadlock
  *   check_ready      who is known to have entered where
@@ -75,6 +76,8 @@ struct check {
     uint32_t *op_first_instance; /* op_count + 1 */
     uint32_t *instance_op;       /* CHECK_NONE: a barrier's */
     uint32_t *barrier_instances; /* [number * ranks + rank]: of the op, CHECK_NONE: not there */
+    uint32_t host_count;         /* numbers of host ops */
+    uint32_t *host_instances;    /* as of barriers; NULL: there are none */
 
     struct check_message *messages;
     uint32_t message_count;
@@ -209,6 +212,7 @@ struct check_name check_name(const struct check *check, uint32_t instance);
 /* ---- the steps ---- */
 
 int check_number(struct check *check);
+int check_hosts(struct check *check);
 int check_match(struct check *check);
 int check_graph(struct check *check);
 int check_deadlock(struct check *check, const uint32_t *successors);
@@ -217,6 +221,27 @@ int check_races(struct check *check);
 int check_values(struct check *check);
 int check_promises(struct check *check);
 int check_senders(struct check *check, uint32_t cluster);
+
+/* ---- host ops ---- */
+
+/* A host op, as one of its ranks has it. */
+struct check_host {
+    const struct cw_schedule *schedule;
+    const struct cw_op *op;
+    const struct cw_problem *counts; /* whose counts say how long blocks are; NULL: all are of op->bytes */
+    uint32_t members;
+    uint32_t index; /* of the rank among them */
+    uint32_t root;
+};
+
+struct check_host check_host_of(const struct check *check, uint32_t instance);
+/* The same op of another member. */
+uint32_t check_host_instance(const struct check *check, const struct check_host *host, uint32_t index);
+/* Bytes of blocks [first, first + count) in its buffer, of what it reads (or writes). Block i stands for member i; a buffer
+ * of one block is its own. */
+uint64_t check_host_bytes(const struct check_host *host, uint32_t first, uint32_t count);
+uint64_t check_host_read(const struct check_host *host);
+uint64_t check_host_written(const struct check_host *host);
 
 /* ---- reach ---- */
 

@@ -216,8 +216,8 @@ static int judge_wan_bytes(struct promises *promises)
     }
     for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {
         memset(bytes, 0, problem->cluster_count * sizeof(*bytes));
-        for (uint32_t k = problem->cluster_first[cluster]; k < problem->cluster_first[cluster + 1]; k++) {
-            uint32_t rank = problem->cluster_members[k];
+        for (uint32_t k = problem->clusters.first[cluster]; k < problem->clusters.first[cluster + 1]; k++) {
+            uint32_t rank = problem->clusters.members[k];
             for (uint32_t i = check->rank_first_op[rank]; i < check->rank_first_op[rank + 1]; i++) {
                 int status = check_is_put(check_op(check, i)) ? add_wan_bytes(promises, i, bytes, stamp) : CW_OK;
                 if (status != CW_OK) {

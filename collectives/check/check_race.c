@@ -191,6 +191,24 @@ static int add_local(struct races *races, uint32_t instance)
     return status;
 }
 
+/* A call among the ranks of a host: the others read and write what this rank names, from its start to its end. */
+static int add_host(struct races *races, uint32_t instance)
+{
+    struct check_host host = check_host_of(races->check, instance);
+    struct access access = {.rank = host.schedule->rank,
+                            .buffer = host.op->from.buffer,
+                            .begin = host.op->from.offset,
+                            .bytes = check_host_read(&host),
+                            .start = check_start(instance),
+                            .end = check_end(instance)};
+    int status = add_access(races, &access);
+    access.buffer = host.op->to.buffer;
+    access.begin = host.op->to.offset;
+    access.bytes = check_host_written(&host);
+    access.write = true;
+    return status == CW_OK ? add_access(races, &access) : status;
+}
+
 int check_races(struct check *check)
 {
     struct check_mark mark = check_arena_mark(&check->arena);
@@ -205,6 +223,8 @@ int check_races(struct check *check)
         const struct cw_op *op = check_op(check, check->instance_op[event / 2]);
         if (check_is_put(op)) {
             status = add_put(&races, event / 2);
+        } else if (op->kind == CW_OP_HOST) {
+            status = add_host(&races, event / 2);
         } else if (op->kind == CW_OP_COPY || op->kind == CW_OP_REDUCE ||
                    (op->kind == CW_OP_WAIT && (op->flags & CW_OP_EAGER) != 0)) {
             status = add_local(&races, event / 2);

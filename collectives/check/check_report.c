@@ -16,6 +16,7 @@ const char *cw_check_fault_name(uint32_t fault)
         [CW_CHECK_MISMATCH] = "mismatch",
         [CW_CHECK_OUT_OF_BOUNDS] = "out of bounds",
         [CW_CHECK_BARRIER] = "incomplete barrier",
+        [CW_CHECK_HOST] = "host ops differ",
         [CW_CHECK_DEADLOCK] = "deadlock",
         [CW_CHECK_NOT_READY] = "target not ready",
         [CW_CHECK_READ_UNDEFINED] = "undefined bytes read",
@@ -48,6 +49,8 @@ static void describe(const struct check *check, uint32_t instance, char *text, s
         snprintf(peer, sizeof(peer), " for rank %u", op->peer);
     } else if (op->kind == CW_OP_MULTICAST) {
         snprintf(peer, sizeof(peer), " to group %u", op->peer);
+    } else if (op->kind == CW_OP_HOST) {
+        snprintf(peer, sizeof(peer), " %u, %s", op->tag, cw_collective_name(op->collective));
     } else if (op->kind == CW_OP_BARRIER) {
         snprintf(peer, sizeof(peer), " %u", op->tag);
     }

@@ -57,8 +57,9 @@ static uint32_t collect(struct senders *senders, uint32_t *puts)
     const struct cw_problem *problem = check->problem;
     uint32_t ranks = 0;
     senders->count = 0;
-    for (uint32_t k = problem->cluster_first[senders->cluster]; k < problem->cluster_first[senders->cluster + 1]; k++) {
-        uint32_t rank = problem->cluster_members[k];
+    for (uint32_t k = problem->clusters.first[senders->cluster]; k < problem->clusters.first[senders->cluster + 1];
+         k++) {
+        uint32_t rank = problem->clusters.members[k];
         uint32_t before = senders->count;
         for (uint32_t op = check->rank_first_op[rank]; op < check->rank_first_op[rank + 1]; op++) {
             uint32_t first = check->op_first_instance[op];

@@ -26,6 +26,7 @@ struct values {
     uint32_t run_limit;
     uint32_t run_free;
     uint32_t *message_run; /* by message */
+    uint32_t *host_run;    /* by instance: what a rank has contributed to a host op; NULL: there are none */
 };
 
 static struct check_map *find_map(struct values *values, uint32_t rank, uint32_t buffer)
@@ -134,40 +135,70 @@ static int do_copy(struct values *values, uint32_t instance)
     return CW_OK;
 }
 
-/* A stretch of a reduce in which neither operand changes: [begin, begin + bytes) of `to`; `at` is its distance from the
- * op's begin. */
-static int combine(struct values *values, uint32_t instance, const struct check_piece *to,
-                   const struct check_piece *from, uint64_t at, uint64_t begin, uint64_t bytes, uint32_t *node)
+/* A stretch of a reduction in which neither operand changes: `bytes` from `begin` of what is written; `at` is its distance
+ * from the op's begin. */
+static int combine(struct values *values, uint32_t instance, const struct check_piece *left,
+                   const struct check_piece *right, uint64_t at, uint64_t begin, uint64_t bytes, uint32_t *node)
 {
     struct check *check = values->check;
     const struct cw_op *op = check_op(check, check->instance_op[instance]);
-    uint64_t to_offset = to->offset + (begin - to->begin);
-    uint64_t from_offset = from->offset + (begin - from->begin);
+    uint64_t left_offset = left->offset + (begin - left->begin);
+    uint64_t right_offset = right->offset + (begin - right->begin);
     uint32_t element = check->problem->element_bytes;
     const char *buffer = cw_buffer_name(op->to.buffer);
-    if (to_offset != from_offset) {
+    if (left_offset != right_offset) {
         return check_fail(check, CW_CHECK_WRONG_REDUCTION, instance, begin,
                           "byte %llu of the %s buffer: combines byte %llu of the vector with byte %llu",
-                          (unsigned long long)begin, buffer, (unsigned long long)to_offset,
-                          (unsigned long long)from_offset);
+                          (unsigned long long)begin, buffer, (unsigned long long)left_offset,
+                          (unsigned long long)right_offset);
     }
-    if (at % element != 0 || bytes % element != 0 || to_offset % element != 0) {
+    if (at % element != 0 || bytes % element != 0 || left_offset % element != 0) {
         return check_fail(check, CW_CHECK_WRONG_REDUCTION, instance, begin,
                           "byte %llu of the %s buffer: %llu bytes from byte %llu of the vector are not whole elements",
-                          (unsigned long long)begin, buffer, (unsigned long long)bytes, (unsigned long long)to_offset);
+                          (unsigned long long)begin, buffer, (unsigned long long)bytes,
+                          (unsigned long long)left_offset);
     }
-    bool left = (op->flags & CW_OP_LEFT) != 0;
-    int status = check_nodes_combine(check, &values->nodes, left ? from->a : to->a, left ? to->a : from->a, node);
+    int status = check_nodes_combine(check, &values->nodes, left->a, right->a, node);
     if (status != CHECK_FAULT) {
         return status;
     }
-    const struct check_node *a = &values->nodes.nodes[left ? from->a : to->a];
-    const struct check_node *b = &values->nodes.nodes[left ? to->a : from->a];
+    const struct check_node *a = &values->nodes.nodes[left->a];
+    const struct check_node *b = &values->nodes.nodes[right->a];
     return check_fail(
         check, CW_CHECK_WRONG_REDUCTION, instance, begin,
         "byte %llu of the %s buffer: combines %u operands of ranks %u..%u with %u of ranks %u..%u, which %s",
         (unsigned long long)begin, buffer, a->operands, a->first, a->last - 1, b->operands, b->first, b->last - 1,
         check->problem->ordered ? "do not follow them" : "share one");
+}
+
+/* read[0] = read[left] OP read[1 - left], both of [begin, end). */
+static int combine_all(struct values *values, uint32_t instance, uint64_t begin, uint64_t end, int left)
+{
+    /* A result ends where either operand changes. They go behind what was read[1], and from there into read[0]. */
+    uint32_t one_count = values->read_count[1];
+    int status = CW_OK;
+    for (uint32_t i = 0, j = 0; status == CW_OK && i < one_count && j < values->read_count[0];) {
+        const struct check_piece one = values->read[1][i];
+        const struct check_piece zero = values->read[0][j];
+        uint64_t one_end = i + 1 < one_count ? values->read[1][i + 1].begin : end;
+        uint64_t zero_end = j + 1 < values->read_count[0] ? values->read[0][j + 1].begin : end;
+        uint64_t first = one.begin > zero.begin ? one.begin : zero.begin;
+        uint64_t stop = one_end < zero_end ? one_end : zero_end;
+        struct check_piece result = {.begin = first, .offset = one.offset + (first - one.begin), .b = CHECK_NONE};
+        status = combine(values, instance, left == 1 ? &one : &zero, left == 1 ? &zero : &one, first - begin, first,
+                         stop - first, &result.a);
+        uint32_t count = values->read_count[1];
+        if (status == CW_OK && (count == one_count || !check_goes_on(&values->read[1][count - 1], &result))) {
+            status = add_piece(values, 1, result);
+        }
+        i += one_end == stop ? 1 : 0;
+        j += zero_end == stop ? 1 : 0;
+    }
+    values->read_count[0] = 0;
+    for (uint32_t i = one_count; status == CW_OK && i < values->read_count[1]; i++) {
+        status = add_piece(values, 0, values->read[1][i]);
+    }
+    return status;
 }
 
 static int do_reduce(struct values *values, uint32_t instance)
@@ -188,27 +219,8 @@ static int do_reduce(struct values *values, uint32_t instance)
         status =
             read_bytes(values, instance, op->from.buffer, cw_place_offset(&op->from, iteration), end - begin, begin, 0);
     }
-    /* A result ends where either operand changes. They go behind what was read of `to`, and from there into read[0]. */
-    uint32_t to_count = values->read_count[1];
-    for (uint32_t i = 0, j = 0; status == CW_OK && i < to_count && j < values->read_count[0];) {
-        const struct check_piece to = values->read[1][i];
-        const struct check_piece from = values->read[0][j];
-        uint64_t to_end = i + 1 < to_count ? values->read[1][i + 1].begin : end;
-        uint64_t from_end = j + 1 < values->read_count[0] ? values->read[0][j + 1].begin : end;
-        uint64_t first = to.begin > from.begin ? to.begin : from.begin;
-        uint64_t stop = to_end < from_end ? to_end : from_end;
-        struct check_piece result = {.begin = first, .offset = to.offset + (first - to.begin), .b = CHECK_NONE};
-        status = combine(values, instance, &to, &from, first - begin, first, stop - first, &result.a);
-        uint32_t count = values->read_count[1];
-        if (status == CW_OK && (count == to_count || !check_goes_on(&values->read[1][count - 1], &result))) {
-            status = add_piece(values, 1, result);
-        }
-        i += to_end == stop ? 1 : 0;
-        j += from_end == stop ? 1 : 0;
-    }
-    values->read_count[0] = 0;
-    for (uint32_t i = to_count; status == CW_OK && i < values->read_count[1]; i++) {
-        status = add_piece(values, 0, values->read[1][i]);
+    if (status == CW_OK) {
+        status = combine_all(values, instance, begin, end, (op->flags & CW_OP_LEFT) != 0 ? 0 : 1);
     }
     return status == CW_OK
                ? write_bytes(values, instance, check_rank(check, instance), op->to.buffer, begin, end - begin)
@@ -238,8 +250,8 @@ static int new_run(struct values *values, uint32_t *run)
     return CW_OK;
 }
 
-/* Keeps read[0], which begins at 0, for the wait of a message. */
-static int keep(struct values *values, uint32_t message, uint64_t bytes)
+/* Keeps read[0], which begins at 0, as a chain of runs. */
+static int keep(struct values *values, uint32_t *chain, uint64_t bytes)
 {
     uint32_t next = CHECK_NONE;
     uint64_t end = bytes;
@@ -254,7 +266,7 @@ static int keep(struct values *values, uint32_t message, uint64_t bytes)
         end = piece->begin;
         next = run;
     }
-    values->message_run[message] = next;
+    *chain = next;
     return CW_OK;
 }
 
@@ -275,7 +287,7 @@ static int do_put(struct values *values, uint32_t instance)
     uint32_t fan = check_fan(check, rank, op);
     for (uint32_t i = 0; i < fan && status == CW_OK; i++) {
         uint32_t message = check->instance_message[instance] + i;
-        status = eager ? keep(values, message, bytes)
+        status = eager ? keep(values, &values->message_run[message], bytes)
                        : write_bytes(values, instance, check->messages[message].target, op->to.buffer, begin, bytes);
     }
     return status;
@@ -311,6 +323,81 @@ static int do_wait(struct values *values, uint32_t instance)
     return write_bytes(values, instance, check_rank(check, instance), op->to.buffer, begin, bytes);
 }
 
+/* ---- Calls among the ranks of a host: contributions are read when their ranks start, and combined when they end ---- */
+
+static int host_start(struct values *values, uint32_t instance)
+{
+    struct check_host host = check_host_of(values->check, instance);
+    uint64_t bytes = check_host_read(&host);
+    values->host_run[instance] = CHECK_NONE;
+    if (bytes == 0) {
+        return CW_OK;
+    }
+    int status = read_bytes(values, instance, host.op->from.buffer, host.op->from.offset, bytes, 0, 0);
+    return status == CW_OK ? keep(values, &values->host_run[instance], bytes) : status;
+}
+
+/* Adds bytes [first, first + bytes) of a member's contribution to read[operand], as if they lay at `begin`. */
+static int host_read(struct values *values, uint32_t instance, uint64_t first, uint64_t bytes, uint64_t begin,
+                     int operand)
+{
+    uint64_t at = 0;
+    for (uint32_t run = values->host_run[instance]; run != CHECK_NONE; run = values->runs[run].next) {
+        const struct run *kept = &values->runs[run];
+        uint64_t from = at > first ? at : first;
+        uint64_t end = at + kept->bytes < first + bytes ? at + kept->bytes : first + bytes;
+        if (from < end) {
+            struct check_piece piece = {.begin = begin + (from - first),
+                                        .offset = kept->offset + (from - at),
+                                        .a = kept->node,
+                                        .b = CHECK_NONE};
+            if (add_piece(values, operand, piece) != CW_OK) {
+                return CW_ERROR_MEMORY;
+            }
+        }
+        at += kept->bytes;
+    }
+    return CW_OK;
+}
+
+/* Where the block for this rank lies in a member's contribution, and how long it is. */
+static uint64_t host_block(const struct check *check, const struct check_host *host, uint32_t from, uint64_t *bytes)
+{
+    struct check_host its = check_host_of(check, check_host_instance(check, host, from));
+    uint32_t blocks = cw_host_blocks_read(its.op->collective, its.members, its.index, its.root);
+    *bytes = blocks > 1 ? check_host_bytes(&its, host->index, 1) : check_host_read(&its);
+    return blocks > 1 ? check_host_bytes(&its, 0, host->index) : 0;
+}
+
+static int host_end(struct values *values, uint32_t instance)
+{
+    struct check *check = values->check;
+    struct check_host host = check_host_of(check, instance);
+    uint64_t total = check_host_written(&host), begin = host.op->to.offset, at = begin;
+    bool reduces = cw_collective_reduces((enum cw_collective)host.op->collective);
+    bool is_first = true;
+    int status = CW_OK;
+    values->read_count[0] = 0;
+    for (uint32_t i = 0; total > 0 && i < host.members && status == CW_OK; i++) {
+        uint32_t member = reduces ? host.members - 1 - i : i; /* operands are folded from the last one on */
+        uint64_t bytes;
+        if (!cw_host_needs(host.op->collective, host.index, member, host.root)) {
+            continue;
+        }
+        uint64_t first = host_block(check, &host, member, &bytes);
+        uint32_t its = check_host_instance(check, &host, member);
+        bool combines = reduces && !is_first;
+        values->read_count[1] = 0;
+        status = host_read(values, its, first, bytes, at, combines ? 1 : 0);
+        status = status == CW_OK && combines ? combine_all(values, instance, begin, begin + total, 1) : status;
+        at += reduces ? 0 : bytes;
+        is_first = false;
+    }
+    return status == CW_OK && total > 0
+               ? write_bytes(values, instance, host.schedule->rank, host.op->to.buffer, begin, total)
+               : status;
+}
+
 static int run_event(struct values *values, uint32_t event)
 {
     struct check *check = values->check;
@@ -320,7 +407,9 @@ static int run_event(struct values *values, uint32_t event)
     }
     const struct cw_op *op = check_op(check, check->instance_op[instance]);
     if (check_is_end(event)) {
-        return op->kind == CW_OP_WAIT && (op->flags & CW_OP_EAGER) != 0 ? do_wait(values, instance) : CW_OK;
+        return op->kind == CW_OP_HOST                                     ? host_end(values, instance)
+               : op->kind == CW_OP_WAIT && (op->flags & CW_OP_EAGER) != 0 ? do_wait(values, instance)
+                                                                          : CW_OK;
     }
     switch (op->kind) {
     case CW_OP_PUT:
@@ -330,6 +419,8 @@ static int run_event(struct values *values, uint32_t event)
         return do_copy(values, instance);
     case CW_OP_REDUCE:
         return do_reduce(values, instance);
+    case CW_OP_HOST:
+        return host_start(values, instance);
     default:
         return CW_OK;
     }
@@ -343,9 +434,12 @@ int check_values(struct check *check)
         .receive = check_allocate_zero(&check->arena, check->ranks, sizeof(struct check_map)),
         .scratch = check_allocate_zero(&check->arena, check->ranks, sizeof(struct check_map)),
         .message_run = check_allocate(&check->arena, check->message_count, sizeof(uint32_t)),
+        .host_run =
+            check->host_count > 0 ? check_allocate(&check->arena, check->instance_count, sizeof(uint32_t)) : NULL,
         .run_free = CHECK_NONE,
     };
-    if (values.receive == NULL || values.scratch == NULL || values.message_run == NULL) {
+    if (values.receive == NULL || values.scratch == NULL || values.message_run == NULL ||
+        (check->host_count > 0 && values.host_run == NULL)) {
         return CW_ERROR_MEMORY;
     }
     int status = check->reduces ? check_nodes_init(check, &values.nodes) : CW_OK;

@@ -135,8 +135,8 @@ static struct question question_of(const struct cw_problem *problem)
         uint64_t entries = problem->collective == CW_ALLTOALL ? ranks * ranks : ranks;
         question.lists = XXH3_64bits(problem->counts, entries * sizeof(uint64_t));
     }
-    if (problem->cluster_of != NULL) {
-        question.lists = XXH3_64bits_withSeed(problem->cluster_of, ranks * sizeof(uint32_t), question.lists);
+    if (problem->clusters.of != NULL) {
+        question.lists = XXH3_64bits_withSeed(problem->clusters.of, ranks * sizeof(uint32_t), question.lists);
     }
     if (problem->cluster_via != NULL) {
         size_t clusters = problem->cluster_count;

@@ -80,7 +80,7 @@ static int price_wan(const struct cw_choose_request *request, struct cw_candidat
     struct cw_parameters parameters = candidate->parameters;
     struct cw_formula_value value;
     problem.cluster_count = 1;
-    problem.cluster_of = NULL;
+    problem.clusters.of = NULL;
     problem.cluster_via = NULL;
     network.paths[CW_PATH_LAN] = network.paths[CW_PATH_WAN];
     /* where more have short messages for a rank than it has slots, these wait for one as long ones do for their

@@ -61,6 +61,9 @@ static bool request_valid(const struct cw_execution_request *request)
     }
     for (uint32_t i = 0; i < schedule->op_count; i++) {
         const struct cw_op *op = &schedule->ops[i];
+        if (op->kind == CW_OP_HOST && request->transport->host == NULL) {
+            return false;
+        }
         if (op->kind == CW_OP_REDUCE && (request->reduce == NULL || op->bytes % request->element_bytes != 0 ||
                                          op->last_bytes % request->element_bytes != 0)) {
             return false;

@@ -14,7 +14,7 @@ static uint32_t stuck_op(const struct cw_execution *execution)
         if (execution->progress.states[i].started == execution->progress.states[i].prefix || kind == CW_OP_REPEAT) {
             continue;
         }
-        if (kind == CW_OP_WAIT || kind == CW_OP_BARRIER) {
+        if (kind == CW_OP_WAIT || kind == CW_OP_BARRIER || kind == CW_OP_HOST) {
             return i;
         }
         put = put == EXECUTION_NO_OP ? i : put;
@@ -52,6 +52,9 @@ static void op_describe(const struct cw_execution *execution, uint32_t index, ch
         barrier_describe(execution, op, what, sizeof(what));
     } else if (op->kind == CW_OP_WAIT) {
         snprintf(what, sizeof(what), " for tag %u of rank %u", cw_op_tag(op, state->prefix), op->peer);
+    } else if (op->kind == CW_OP_HOST) {
+        snprintf(what, sizeof(what), ", %s of %u ranks of this host", cw_collective_name(op->collective),
+                 cw_host_members(execution->schedule, op));
     } else if (op->kind == CW_OP_REDUCE) {
         snprintf(what, sizeof(what), ", left to the next call of the program");
     } else {
@@ -110,6 +113,11 @@ uint32_t cw_execution_awaited(const struct cw_execution *execution, uint32_t *ra
         }
         if (op->kind == CW_OP_WAIT || op->kind == CW_OP_PUT) {
             count = rank_add(ranks, count, count_max, op->peer);
+        } else if (op->kind == CW_OP_HOST) {
+            const struct cw_group_range *group = &execution->schedule->groups[op->peer];
+            for (uint32_t k = 0; k < group->count; k++) {
+                count = rank_add(ranks, count, count_max, execution->schedule->members[group->first + k]);
+            }
         } else if (op->kind == CW_OP_BARRIER) {
             uint32_t size = execution->request.ranks;
             for (uint32_t round = 0; round < execution->barrier_rounds; round++) {

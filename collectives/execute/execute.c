@@ -92,6 +92,37 @@ static void put_start(struct cw_execution *execution, uint32_t index)
     }
 }
 
+static void host_start(struct cw_execution *execution, uint32_t index)
+{
+    const struct cw_op *op = &execution->schedule->ops[index];
+    const struct cw_group_range *group = &execution->schedule->groups[op->peer];
+    const struct cw_transport_host host = {
+        .number = op->tag,
+        .others = &execution->schedule->members[group->first],
+        .other_count = group->count,
+        .collective = (enum cw_collective)op->collective,
+        .root = op->root,
+        .is_whole = (op->flags & CW_OP_WHOLE) != 0,
+        .bytes = op->bytes,
+        .from = op->from.buffer != CW_BUFFER_NONE ? execution_at(execution, &op->from, 0) : NULL,
+        .to = op->to.buffer != CW_BUFFER_NONE ? execution_at(execution, &op->to, 0) : NULL,
+        .context = index,
+    };
+    int status = execution->request.transport->host(execution->request.transport->state, &host);
+    if (status == CW_OK || status == CW_TRANSPORT_DONE) {
+        iteration_started(execution, index);
+        if (status == CW_TRANSPORT_DONE) {
+            execution_complete(execution, index, 0);
+        }
+    } else if (status == CW_ERROR_AGAIN) {
+        execution->refusals++;
+        execution_refused_add(execution, index);
+    } else {
+        execution_fail(execution, status, "op %u (host, %s): %s", index, cw_collective_name(op->collective),
+                       cw_status_text(status));
+    }
+}
+
 static void copy_run(struct cw_execution *execution, const struct cw_op *op, uint32_t iteration)
 {
     uint8_t *to = execution_at(execution, &op->to, iteration);
@@ -157,6 +188,9 @@ static void start(struct cw_execution *execution, uint32_t index)
         break;
     case CW_OP_REPEAT:
         iteration_started(execution, index);
+        break;
+    case CW_OP_HOST:
+        host_start(execution, index);
         break;
     default:
         local_start(execution, index);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectives/schedule/problem.h"
 #include "collectives/schedule/schedule.h"
 
 enum cw_transport_event_kind {
@@ -49,6 +50,20 @@ struct cw_transport_put {
     uint64_t context;
 };
 
+/* A call among the ranks of a host (CW_OP_HOST). */
+struct cw_transport_host {
+    uint32_t number;        /* of the schedule's host ops, the same at all of these ranks */
+    const uint32_t *others; /* the other ranks, rising */
+    uint32_t other_count;
+    enum cw_collective collective;
+    uint32_t root;  /* a rank */
+    bool is_whole;  /* the call is the whole problem, whose counts say how long blocks are */
+    uint64_t bytes; /* of a block; whole: 0 */
+    const void *from;
+    void *to;
+    uint64_t context;
+};
+
 enum { CW_TRANSPORT_DONE = 1 };
 
 struct cw_transport {
@@ -58,6 +73,9 @@ struct cw_transport {
     /* Starts a put. CW_OK: events follow; CW_TRANSPORT_DONE: it is complete already; CW_ERROR_AGAIN; any other code
      * ends the execution with it. */
     int (*put)(void *state, const struct cw_transport_put *put);
+    /* Starts a call among the ranks of this host; combines operands by the function that the owner of the transport knows.
+     * Results as of `put`: COMPLETE follows, or it is DONE. NULL: the transport serves no schedules that have any. */
+    int (*host)(void *state, const struct cw_transport_host *host);
     /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for want of a buffer
      * may let it come now. NULL if the transport never holds back. */
     void (*expect)(void *state, uint32_t peer, uint32_t tag);

@@ -10,7 +10,7 @@
 
 /* ---- Putting ---- */
 
-static bool refuses(struct cw_memory_fabric *fabric, struct memory_rank *rank)
+bool memory_refuses(struct cw_memory_fabric *fabric, struct memory_rank *rank)
 {
     rank->refused = rank->refusals < MEMORY_REFUSALS_MAX && memory_chance(fabric, fabric->adversity.refuse);
     rank->refusals = rank->refused ? rank->refusals + 1 : 0;
@@ -89,7 +89,7 @@ static int memory_put(void *state, const struct cw_transport_put *put)
     struct cw_memory_fabric *fabric = rank->fabric;
     assert(rank->entered && put->peer_count > 0 && put->tag < 1u << CW_SCHEDULE_TAG_BITS);
     assert(put->eager || put->bytes > 0);
-    if (refuses(fabric, rank)) {
+    if (memory_refuses(fabric, rank)) {
         return CW_ERROR_AGAIN;
     }
     uint32_t index = memory_put_take(fabric);
@@ -155,7 +155,6 @@ static void memory_release(void *state, uint64_t buffer)
 
 void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint32_t eager_buffers)
 {
-    memory_pools_reset(fabric);
     cw_random_seed(&fabric->random, seed);
     fabric->request.seed = seed;
     fabric->request.eager_buffers = eager_buffers;
@@ -166,8 +165,10 @@ void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint
     memory_adversity_draw(fabric);
     for (uint32_t i = 0; i < fabric->request.ranks; i++) {
         struct memory_rank *rank = &fabric->ranks[i];
+        memory_hosts_reset(fabric, rank);
         *rank = (struct memory_rank){
             .fabric = fabric,
+            .hosts = rank->hosts,
             .transport = rank->transport,
             .sink = rank->sink,
             .rank = i,
@@ -176,6 +177,7 @@ void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint
             .held_last = MEMORY_NONE,
         };
     }
+    memory_pools_reset(fabric);
 }
 
 int cw_memory_fabric_create(const struct cw_memory_fabric_request *request, struct cw_memory_fabric **fabric)
@@ -199,6 +201,7 @@ int cw_memory_fabric_create(const struct cw_memory_fabric_request *request, stru
             .state = &created->ranks[i],
             .serve = memory_serve,
             .put = memory_put,
+            .host = memory_host,
             .expect = memory_expect,
             .release = memory_release,
         };
@@ -214,6 +217,9 @@ void cw_memory_fabric_destroy(struct cw_memory_fabric *fabric)
         return;
     }
     memory_pools_dispose(fabric);
+    for (uint32_t i = 0; fabric->ranks != NULL && i < fabric->request.ranks; i++) {
+        free(fabric->ranks[i].hosts);
+    }
     free(fabric->ranks);
     free(fabric->awake);
     free(fabric);

@@ -9,12 +9,14 @@
  *     (transport_memory_adversity.c).
  *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the
  *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
+ *   - A host op completes at a rank at any time after the ranks that it needs have started theirs, or only when all have;
+ *     contributions are read when their ranks start.
  *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
  * Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
  *   execution, step }*, destroy. */
 #pragma once
 
-#include "collectives/execute/transport.h"
+#include "collectives/execute/execute.h"
 
 struct cw_memory_fabric;
 
@@ -22,6 +24,10 @@ struct cw_memory_fabric_request {
     uint32_t ranks;
     uint64_t seed;
     uint32_t eager_buffers; /* per rank, signals included */
+    /* For plans with host ops: the problem, and how operands are combined. NULL: there are none. */
+    const struct cw_problem *problem;
+    cw_reduce_function reduce;
+    void *reduce_context;
 };
 
 /* CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */

@@ -17,11 +17,20 @@ enum {
     MEMORY_REFUSALS_MAX = 3,   /* in a row */
 };
 
-enum memory_task_kind { TASK_LEAVE, TASK_READ, TASK_LAND, TASK_ARRIVE, TASK_SENT, TASK_COMPLETE, TASK_KINDS };
+enum memory_task_kind {
+    TASK_LEAVE,
+    TASK_READ,
+    TASK_LAND,
+    TASK_ARRIVE,
+    TASK_SENT,
+    TASK_COMPLETE,
+    TASK_HOST,
+    TASK_KINDS
+};
 
 struct memory_task {
     uint64_t priority; /* the smallest is next */
-    uint32_t subject;  /* SENT, COMPLETE: a put; else a message */
+    uint32_t subject;  /* SENT, COMPLETE: a put; HOST: a rank, and `piece` the number; else a message */
     uint16_t kind;
     uint16_t piece;
 };
@@ -72,6 +81,16 @@ struct memory_match {
     bool expected;
 };
 
+/* A rank's part in a host op. */
+struct memory_host {
+    struct cw_transport_host call;
+    struct memory_block *contribution; /* NULL: none */
+    uint64_t bytes;
+    bool started;
+    bool waits_for_all;
+    bool pushed; /* its task */
+};
+
 struct memory_rank {
     struct cw_memory_fabric *fabric;
     struct cw_transport transport;
@@ -83,7 +102,8 @@ struct memory_rank {
     uint32_t held_first;
     uint32_t held_last;
     uint32_t slots_used;
-    uint32_t refusals; /* in a row */
+    uint32_t refusals;         /* in a row */
+    struct memory_host *hosts; /* by number; NULL: none yet */
     bool entered;
     bool has_news; /* an event since it was polled last */
     bool refused;  /* the last put was */
@@ -183,6 +203,16 @@ bool memory_chance(struct cw_memory_fabric *fabric, uint32_t of_256);
 
 #define MEMORY_PRIORITY_LATE  (1ull << 63)
 #define MEMORY_PRIORITY_USUAL (1ull << 62) /* without it: before all others */
+
+/* ---- transport_memory_host.c ---- */
+
+int memory_host(void *state, const struct cw_transport_host *host);
+void memory_host_run(struct cw_memory_fabric *fabric, uint32_t rank, uint32_t number);
+/* Forgets those of a rank. */
+void memory_hosts_reset(struct cw_memory_fabric *fabric, struct memory_rank *rank);
+
+/* Whether a call is to be refused now. */
+bool memory_refuses(struct cw_memory_fabric *fabric, struct memory_rank *rank);
 
 /* ---- transport_memory_step.c ---- */
 

@@ -279,6 +279,9 @@ bool cw_memory_fabric_step(struct cw_memory_fabric *fabric)
     case TASK_ARRIVE:
         arrive_run(fabric, task.subject);
         break;
+    case TASK_HOST:
+        memory_host_run(fabric, task.subject, task.piece);
+        break;
     default:
         put_event_run(fabric, task.subject, task.kind == TASK_COMPLETE);
     }

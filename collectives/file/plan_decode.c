@@ -10,7 +10,7 @@
 #include "dataplane/status.h"
 
 /* A schedule's numbers alone: its counts and promises. */
-enum { SCHEDULE_BYTES_LEAST = 11 };
+enum { SCHEDULE_BYTES_LEAST = 12 };
 
 /* Reads numbers until one is missing or too large; then says what, once, and gives zeros. */
 struct reader {
@@ -118,6 +118,7 @@ struct problem_lists {
     uint64_t *counts;
     uint32_t *cluster_of;
     uint32_t *cluster_via;
+    uint32_t *host_of;
 };
 
 static void get_counts(struct reader *reader, struct cw_problem_request *request, struct problem_lists *lists)
@@ -165,6 +166,18 @@ static void get_clusters(struct reader *reader, struct cw_problem_request *reque
     request->cluster_via = lists->cluster_via;
 }
 
+static void get_hosts(struct reader *reader, struct cw_problem_request *request, struct problem_lists *lists)
+{
+    if (!memory_take(reader, 3ull * request->ranks * sizeof(uint32_t))) { /* the problem has them again, by host */
+        return;
+    }
+    lists->host_of = list_make(reader, request->ranks, sizeof(uint32_t));
+    for (uint32_t i = 0; i < request->ranks && reader->status == CW_OK; i++) {
+        lists->host_of[i] = (uint32_t)get_limited(reader, CW_RANKS_MAX, "a rank is on a host that is not there");
+    }
+    request->host_of = lists->host_of;
+}
+
 static struct cw_problem *get_problem(struct reader *reader)
 {
     struct problem_lists lists = {0};
@@ -184,12 +197,17 @@ static struct cw_problem *get_problem(struct reader *reader)
     if (request.cluster_count > 1) {
         get_clusters(reader, &request, &lists);
     }
+    request.host_count = (uint32_t)get_limited(reader, CW_RANKS_MAX, "too many hosts");
+    if (request.host_count > 1) {
+        get_hosts(reader, &request, &lists);
+    }
     if (reader->status == CW_OK) {
         reader->status = cw_problem_create(&request, &problem, reader->error, reader->error_bytes);
     }
     free(lists.counts);
     free(lists.cluster_of);
     free(lists.cluster_via);
+    free(lists.host_of);
     return problem;
 }
 
@@ -250,7 +268,7 @@ static void get_op(struct reader *reader, struct cw_schedule *schedule, uint32_t
     struct cw_op *op = &schedule->ops[index];
     op->kind = get_byte(reader);
     op->flags = get_byte(reader);
-    if (op->kind < CW_OP_PUT || op->kind > CW_OP_REPEAT) {
+    if (op->kind < CW_OP_PUT || op->kind > CW_OP_HOST) {
         fail(reader, CW_ERROR_ARGUMENT, "an op of unknown kind");
         return;
     }
@@ -260,7 +278,8 @@ static void get_op(struct reader *reader, struct cw_schedule *schedule, uint32_t
     phase += (parts & PLAN_OP_PHASE) != 0 ? get_signed(reader) : 0;
     int64_t peer = 0;
     if ((parts & PLAN_OP_PEER) != 0) {
-        peer = get_signed(reader) + (op->kind == CW_OP_MULTICAST ? 0 : (int64_t)schedule->rank);
+        bool is_group = op->kind == CW_OP_MULTICAST || op->kind == CW_OP_HOST;
+        peer = get_signed(reader) + (is_group ? 0 : (int64_t)schedule->rank);
     }
     if (phase < 0 || phase > CW_PHASES_MAX || peer < 0 || peer > UINT32_MAX) {
         fail(reader, CW_ERROR_ARGUMENT, "phase or peer of an op out of range");
@@ -290,6 +309,10 @@ static void get_op(struct reader *reader, struct cw_schedule *schedule, uint32_t
         op->from_stride = get_number(reader);
         op->to_stride = get_number(reader);
     }
+    if ((parts & PLAN_OP_HOST) != 0) {
+        op->collective = (uint32_t)get_limited(reader, CW_COLLECTIVE_COUNT - 1, "unknown collective");
+        op->root = (uint32_t)get_limited(reader, CW_RANKS_MAX, "root out of range");
+    }
     get_dependencies(reader, schedule, index, taken);
 }
 
@@ -303,6 +326,7 @@ static void get_schedule(struct reader *reader, struct cw_schedule *schedule)
     schedule->member_count =
         (uint32_t)get_count(reader, CW_DEPENDENCIES_MAX, 1, "more group members than the plan can hold");
     schedule->barrier_count = (uint32_t)get_limited(reader, CW_BARRIERS_MAX, "too many barriers");
+    schedule->host_count = (uint32_t)get_limited(reader, CW_HOST_OPS_MAX, "too many host ops");
     schedule->scratch_bytes = get_limited(reader, CW_BUFFER_BYTES_MAX, "too much scratch memory");
     schedule->promise.fan_in = (uint32_t)get_limited(reader, UINT32_MAX, "promise out of range");
     schedule->promise.fan_out = (uint32_t)get_limited(reader, UINT32_MAX, "promise out of range");

@@ -82,11 +82,15 @@ static void put_problem(struct writer *writer, const struct cw_problem *problem)
     }
     put_number(writer, clusters);
     if (clusters > 1) {
-        put_ranks(writer, problem->cluster_of, ranks);
+        put_ranks(writer, problem->clusters.of, ranks);
         put_number(writer, problem->cluster_via != NULL);
         for (uint64_t i = 0; problem->cluster_via != NULL && i < clusters * clusters; i++) {
             put_number(writer, problem->cluster_via[i] == CW_DIRECT ? 0 : problem->cluster_via[i] + 1ull);
         }
+    }
+    put_number(writer, problem->hosts.count);
+    if (problem->hosts.count > 1) {
+        put_ranks(writer, problem->hosts.of, ranks);
     }
 }
 
@@ -115,13 +119,15 @@ static bool has_place(const struct cw_place *place)
 static uint32_t op_parts(const struct cw_op *op, uint32_t phase_before)
 {
     uint32_t parts = op->phase != phase_before ? PLAN_OP_PHASE : 0;
-    bool message = op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST || op->kind == CW_OP_WAIT;
-    parts |= message ? PLAN_OP_PEER : op->tag != 0 ? PLAN_OP_TAG : 0;
+    bool has_peer =
+        op->kind == CW_OP_PUT || op->kind == CW_OP_MULTICAST || op->kind == CW_OP_WAIT || op->kind == CW_OP_HOST;
+    parts |= has_peer ? PLAN_OP_PEER : op->tag != 0 ? PLAN_OP_TAG : 0;
     parts |= op->kind == CW_OP_REPEAT ? PLAN_OP_BODY : op->iterations != 1 ? PLAN_OP_ITERATIONS : 0;
     parts |= has_place(&op->from) ? PLAN_OP_FROM : 0;
     parts |= has_place(&op->to) ? PLAN_OP_TO : 0;
     parts |= op->bytes != 0 ? PLAN_OP_BYTES : 0;
     parts |= op->last_bytes != op->bytes ? PLAN_OP_LAST : 0;
+    parts |= op->kind == CW_OP_HOST ? PLAN_OP_HOST : 0;
     parts |= op->blocks != 1 || op->from_stride != 0 || op->to_stride != 0 ? PLAN_OP_BLOCKS : 0;
     return parts;
 }
@@ -138,7 +144,8 @@ static void put_op(struct writer *writer, const struct cw_schedule *schedule, ui
         put_signed(writer, (int64_t)op->phase - phase_before);
     }
     if ((parts & PLAN_OP_PEER) != 0) {
-        put_signed(writer, (int64_t)op->peer - (op->kind == CW_OP_MULTICAST ? 0 : schedule->rank));
+        bool is_group = op->kind == CW_OP_MULTICAST || op->kind == CW_OP_HOST;
+        put_signed(writer, (int64_t)op->peer - (is_group ? 0 : schedule->rank));
     }
     if ((parts & (PLAN_OP_PEER | PLAN_OP_TAG)) != 0) {
         put_number(writer, op->tag);
@@ -166,6 +173,10 @@ static void put_op(struct writer *writer, const struct cw_schedule *schedule, ui
         put_number(writer, op->from_stride);
         put_number(writer, op->to_stride);
     }
+    if ((parts & PLAN_OP_HOST) != 0) {
+        put_number(writer, op->collective);
+        put_number(writer, op->root);
+    }
     put_number(writer, op->dependency_count);
     for (uint32_t i = 0; i < op->dependency_count; i++) {
         const struct cw_dependency *dependency = &schedule->dependencies[op->dependency_first + i];
@@ -181,6 +192,7 @@ static void put_schedule(struct writer *writer, const struct cw_schedule *schedu
     put_number(writer, schedule->group_count);
     put_number(writer, schedule->member_count);
     put_number(writer, schedule->barrier_count);
+    put_number(writer, schedule->host_count);
     put_number(writer, schedule->scratch_bytes);
     put_number(writer, schedule->promise.fan_in);
     put_number(writer, schedule->promise.fan_out);
@@ -247,7 +259,7 @@ static uint64_t problem_memory_bytes(const struct cw_problem *problem)
     uint64_t clusters = problem->cluster_count;
     uint64_t entries = !problem->has_counts ? 0 : problem->collective == CW_ALLTOALL ? ranks * ranks : ranks;
     uint64_t links = problem->cluster_via != NULL ? clusters * clusters : 0;
-    return 4 * entries * sizeof(uint64_t) + (ranks + 2 * links) * sizeof(uint32_t);
+    return 4 * entries * sizeof(uint64_t) + (4 * ranks + 2 * links) * sizeof(uint32_t);
 }
 
 int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length)

@@ -18,7 +18,7 @@
 
 #include "collectives/schedule/plan.h"
 
-enum { CW_PLAN_VERSION = 4 };
+enum { CW_PLAN_VERSION = 5 };
 
 /* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX,
  * nobody could read it. */

@@ -10,8 +10,8 @@ static const struct cw_plogp *wan(const struct terms *terms)
 /* The paper's model knows two clusters and long messages: latencies and overheads inside them are not in it. */
 static void needs_long_messages(struct terms *terms)
 {
-    uint32_t other = terms->problem->ranks - terms->problem->cluster_first[1];
-    uint32_t size = terms->problem->cluster_first[1];
+    uint32_t other = terms->problem->ranks - terms->problem->clusters.first[1];
+    uint32_t size = terms->problem->clusters.first[1];
     uint32_t largest = size > other ? size : other;
     double inside = 4.0 * largest * (latency(terms) + gap(terms, 0));
     bool holds = terms->problem->cluster_count == 2 && largest >= 4 && terms->ports == 1 &&

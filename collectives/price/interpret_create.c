@@ -166,6 +166,17 @@ static bool tables_create(struct interpreter *interpreter)
         interpreter->barriers == NULL || interpreter->cluster_first == NULL || interpreter->to_serve == NULL) {
         return false;
     }
+    uint32_t host_ops = 0;
+    for (uint32_t rank = 0; rank < interpreter->rank_count; rank++) {
+        uint32_t count = interpreter->ranks[rank].schedule->host_count;
+        host_ops = count > host_ops ? count : host_ops;
+    }
+    if (host_ops > 0) {
+        interpreter->hosts = calloc((size_t)host_ops * interpreter->rank_count, sizeof(*interpreter->hosts));
+        if (interpreter->hosts == NULL) {
+            return false;
+        }
+    }
     memset(interpreter->cluster_first, 0xff, clusters * sizeof(*interpreter->cluster_first));
     if (clusters > 1 && interpreter->network->wan_bytes_per_ns > 0) {
         interpreter->link_free = calloc((size_t)clusters * clusters, sizeof(*interpreter->link_free));
@@ -216,6 +227,7 @@ void interpreter_dispose(struct interpreter *interpreter)
     free(interpreter->link_free);
     free(interpreter->cluster_first);
     free(interpreter->barriers);
+    free(interpreter->hosts);
     free(interpreter->events);
     free(interpreter->ready);
     free(interpreter->to_serve);

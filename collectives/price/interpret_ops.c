@@ -116,17 +116,24 @@ static double barrier_duration(const struct interpreter *interpreter)
     return rounds * round;
 }
 
-static void barrier_start(struct interpreter *interpreter, uint32_t op)
+/* Keeps an op until all that belong to it have started. False: no memory, which sticks. */
+static bool op_gather(struct interpreter *interpreter, struct barrier_state *barrier, uint32_t op)
 {
-    struct barrier_state *barrier = &interpreter->barriers[interpreter->op_list[op]->tag];
     uint32_t note = interpreter_message_take(interpreter);
     if (note == INTERPRET_NONE) {
-        return;
+        return false;
     }
     interpreter->messages[note].op = op;
     interpreter->messages[note].next = barrier->started == 0 ? INTERPRET_NONE : barrier->ops;
     barrier->ops = note;
-    if (++barrier->started == interpreter->rank_count) {
+    barrier->started++;
+    return true;
+}
+
+static void barrier_start(struct interpreter *interpreter, uint32_t op)
+{
+    struct barrier_state *barrier = &interpreter->barriers[interpreter->op_list[op]->tag];
+    if (op_gather(interpreter, barrier, op) && barrier->started == interpreter->rank_count) {
         interpreter_event_add(interpreter, interpreter->now + barrier_duration(interpreter), EVENT_BARRIER,
                               interpreter->op_list[op]->tag, 0);
     }
@@ -137,6 +144,48 @@ void interpreter_barrier_over(struct interpreter *interpreter, uint32_t number)
     for (uint32_t note = interpreter->barriers[number].ops; note != INTERPRET_NONE;) {
         uint32_t next = interpreter->messages[note].next;
         interpreter_complete(interpreter, interpreter->messages[note].op, 0);
+        interpreter_message_give(interpreter, note);
+        note = next;
+    }
+}
+
+/* A call among ranks that share memory, from when the last of them starts: each copies what it contributes to the shared
+ * segment and its result out of it, and combines operands there; two of them tell each other by a cache line. */
+static double host_duration(const struct interpreter *interpreter, const struct cw_schedule *schedule,
+                            const struct cw_op *op)
+{
+    enum { SIGNALS = 2, LINE_NS = 100 };
+    const struct cw_problem *problem = interpreter->plan->problem;
+    const struct cw_network *network = interpreter->network;
+    uint32_t members = cw_host_members(schedule, op);
+    bool is_whole = (op->flags & CW_OP_WHOLE) != 0;
+    double copied = 0, combined = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        uint32_t rank = cw_host_rank(schedule, op, i);
+        uint32_t root = cw_host_index(schedule, op, op->root);
+        double read = is_whole ? (double)cw_problem_buffer_bytes(problem, rank, CW_BUFFER_SEND)
+                               : (double)op->bytes * cw_host_blocks_read(op->collective, members, i, root);
+        double written = is_whole ? (double)cw_problem_buffer_bytes(problem, rank, CW_BUFFER_RECEIVE)
+                                  : (double)op->bytes * cw_host_blocks_written(op->collective, members, i, root);
+        copied = read + written > copied ? read + written : copied;
+        combined += cw_collective_reduces((enum cw_collective)op->collective) ? read : 0;
+    }
+    return SIGNALS * LINE_NS + copied * network->copy_ns_per_byte + combined * network->reduce_ns_per_byte;
+}
+
+static void host_start(struct interpreter *interpreter, uint32_t op)
+{
+    const struct cw_op *what = interpreter->op_list[op];
+    const struct cw_schedule *schedule = interpreter->ranks[interpreter->ops[op].rank].schedule;
+    size_t place = (size_t)what->tag * interpreter->rank_count + cw_host_rank(schedule, what, 0);
+    struct barrier_state *call = &interpreter->hosts[place];
+    if (!op_gather(interpreter, call, op) || call->started < cw_host_members(schedule, what)) {
+        return;
+    }
+    double end = interpreter->now + host_duration(interpreter, schedule, what);
+    for (uint32_t note = call->ops; note != INTERPRET_NONE;) {
+        uint32_t next = interpreter->messages[note].next;
+        interpreter_event_add(interpreter, end, EVENT_LOCAL, interpreter->messages[note].op, 0);
         interpreter_message_give(interpreter, note);
         note = next;
     }
@@ -173,6 +222,9 @@ static void start(struct interpreter *interpreter, uint32_t op)
         break;
     case CW_OP_BARRIER:
         barrier_start(interpreter, op);
+        break;
+    case CW_OP_HOST:
+        host_start(interpreter, op);
         break;
     case CW_OP_REPEAT: /* its body has begun with it */
         break;

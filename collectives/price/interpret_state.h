@@ -109,6 +109,7 @@ struct interpreter {
     double *link_free;       /* [from cluster * clusters + to]; NULL: no limit */
     uint32_t *cluster_first; /* multicast: first message into a cluster, or INTERPRET_NONE */
     struct barrier_state *barriers;
+    struct barrier_state *hosts; /* host ops: [number * ranks + first rank]; NULL: there are none */
 
     struct event *events; /* heap */
     uint64_t event_count;

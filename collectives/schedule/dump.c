@@ -172,6 +172,30 @@ static void local_dump(const struct cw_op *op, FILE *stream)
     bytes_dump(op, stream);
 }
 
+static void host_dump(const struct cw_schedule *schedule, const struct cw_op *op, FILE *stream)
+{
+    fprintf(stream, " %u: %s with", op->tag, cw_collective_name(op->collective));
+    for (uint32_t i = 0; i < schedule->groups[op->peer].count; i++) {
+        fprintf(stream, " %u", schedule->members[schedule->groups[op->peer].first + i]);
+    }
+    if (cw_collective_rooted((enum cw_collective)op->collective)) {
+        fprintf(stream, ", root %u", op->root);
+    }
+    if (op->from.buffer != CW_BUFFER_NONE) {
+        fputs(": ", stream);
+        place_dump(&op->from, stream);
+    }
+    if (op->to.buffer != CW_BUFFER_NONE) {
+        fputs(" -> ", stream);
+        place_dump(&op->to, stream);
+    }
+    if ((op->flags & CW_OP_WHOLE) != 0) {
+        fputs(", the whole call", stream);
+    } else if (op->bytes > 0) {
+        bytes_dump(op, stream);
+    }
+}
+
 static void dependencies_dump(const struct cw_schedule *schedule, const struct cw_op *op, FILE *stream)
 {
     for (uint32_t i = 0; i < op->dependency_count; i++) {
@@ -202,6 +226,9 @@ static void op_dump(const struct cw_schedule *schedule, uint32_t index, bool in_
         break;
     case CW_OP_BARRIER:
         fprintf(stream, " %u", op->tag);
+        break;
+    case CW_OP_HOST:
+        host_dump(schedule, op, stream);
         break;
     case CW_OP_REPEAT:
         fprintf(stream, " %u times the next %u, i = 0 .. %u", op->iterations, op->body_count, op->iterations - 1);

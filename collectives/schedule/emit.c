@@ -30,6 +30,7 @@ void cw_emit_init(struct cw_emit *emit, const struct cw_problem *problem, const 
     emit->fence = CW_NO_OP;
     emit->turn_last = CW_NO_OP;
     emit->repeat = CW_NO_OP;
+    emit->host_last = CW_NO_OP;
 }
 
 /* The list without the room that it has left over from doubling: with many ranks that adds up. */
@@ -111,23 +112,28 @@ struct cw_op *emit_op_last(struct cw_emit *emit)
     return &emit->schedule.ops[emit->schedule.op_count - 1];
 }
 
-void emit_dependency_add(struct cw_emit *emit, uint32_t on, uint16_t flags)
+/* The same whatever is listed already, `back` iterations back. */
+bool emit_dependency_append(struct cw_emit *emit, uint32_t on, uint16_t back, uint16_t flags)
 {
-    uint32_t self = emit->schedule.op_count - 1;
-    if (on == CW_NO_OP || on == self || emit->marks[on] == self) {
-        return;
-    }
     struct cw_schedule *schedule = &emit->schedule;
     struct cw_dependency *dependencies =
         emit_list_grow(emit, schedule->dependencies, schedule->dependency_count, &emit->dependency_capacity,
                        sizeof(*dependencies), CW_DEPENDENCIES_MAX, "more dependencies than a schedule may have");
     if (dependencies == NULL) {
-        return;
+        return false;
     }
     schedule->dependencies = dependencies;
-    emit->marks[on] = self;
-    schedule->dependencies[schedule->dependency_count++] = (struct cw_dependency){on, 0, flags};
+    schedule->dependencies[schedule->dependency_count++] = (struct cw_dependency){on, back, flags};
     emit_op_last(emit)->dependency_count++;
+    return true;
+}
+
+void emit_dependency_add(struct cw_emit *emit, uint32_t on, uint16_t flags)
+{
+    uint32_t self = emit->schedule.op_count - 1;
+    if (on != CW_NO_OP && on != self && emit->marks[on] != self && emit_dependency_append(emit, on, 0, flags)) {
+        emit->marks[on] = self;
+    }
 }
 
 static void hazard_visit(void *context, uint32_t op)

@@ -174,7 +174,7 @@ static bool multicast_goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
     return goes_eagerly(emit, bytes) || bytes <= emit->parameters.multicast_eager_max_bytes;
 }
 
-static uint32_t group_add(struct cw_emit *emit, const uint32_t *members, uint32_t count)
+uint32_t emit_group_add(struct cw_emit *emit, const uint32_t *members, uint32_t count)
 {
     struct cw_schedule *schedule = &emit->schedule;
     struct cw_group_range *groups = emit_list_grow(emit, schedule->groups, schedule->group_count, &emit->group_capacity,
@@ -214,7 +214,7 @@ uint32_t cw_emit_multicast(struct cw_emit *emit, const uint32_t *members, uint32
                            struct cw_place from, struct cw_place to, uint64_t bytes)
 {
     assert(emit->repeat == CW_NO_OP && number < EMIT_NUMBERS_MAX);
-    uint32_t group = group_add(emit, members, count);
+    uint32_t group = emit_group_add(emit, members, count);
     if (emit->status != CW_OK || bytes == 0 || emit->schedule.groups[group].count == 0) {
         emit->after_count = 0;
         return CW_NO_OP;
@@ -279,7 +279,7 @@ uint32_t cw_emit_multicast_signal(struct cw_emit *emit, uint32_t root, uint32_t 
     for (uint32_t i = 0; i < ranks; i++) {
         members[i] = i;
     }
-    uint32_t group = group_add(emit, members, ranks);
+    uint32_t group = emit_group_add(emit, members, ranks);
     free(members);
     struct cw_op *op = ranks > 1 ? emit_op_open(emit, CW_OP_MULTICAST, 0) : NULL;
     if (op == NULL) {

@@ -22,6 +22,8 @@ uint32_t emit_op_close(struct cw_emit *emit);
 struct cw_op *emit_op_last(struct cw_emit *emit);
 
 void emit_dependency_add(struct cw_emit *emit, uint32_t on, uint16_t flags);
+/* The same even if the op depends on that one already. False after a failure. */
+bool emit_dependency_append(struct cw_emit *emit, uint32_t on, uint16_t back, uint16_t flags);
 void emit_after_add(struct cw_emit *emit, uint32_t op, uint32_t flags);
 
 /* The open op touches `place` with all its bytes, in all iterations. */
@@ -29,6 +31,9 @@ void emit_access_op(struct cw_emit *emit, struct cw_place place, bool write);
 
 /* ... touches `bytes` at `place`; not to be remembered unless `record`. */
 void emit_access_bytes(struct cw_emit *emit, struct cw_place place, uint64_t bytes, bool write, bool record);
+
+/* The group of these ranks without this one; an index, of anything after a failure. */
+uint32_t emit_group_add(struct cw_emit *emit, const uint32_t *members, uint32_t count);
 
 /* The next tag from this rank to another, or back. */
 uint32_t emit_tag_out(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind);

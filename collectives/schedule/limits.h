@@ -12,6 +12,7 @@ enum {
     CW_REPEAT_WINDOW = 64, /* an op's iteration i starts only when its iteration i - 64 has completed */
     CW_REPEAT_COUNT_MAX = 1 << 17,
     CW_BARRIERS_MAX = 4096,    /* of one schedule */
+    CW_HOST_OPS_MAX = 64,      /* of one schedule */
     CW_SCHEDULE_TAG_BITS = 20, /* what a notified put carries beside its lane (dataplane/limits.h) */
     CW_LONG_PUT_BYTES =
         16384, /* shorter ones leave an endpoint in one piece even if several flows have something to send */

@@ -65,6 +65,38 @@ int validation_unused(const struct validation *validation, const char *name, con
     return CW_OK;
 }
 
+int validation_host_place(const struct validation *validation, const char *name, const struct cw_place *place,
+                          uint64_t blocks, bool is_written)
+{
+    const struct cw_op *op = &validation->schedule->ops[validation->index];
+    bool is_whole = (op->flags & CW_OP_WHOLE) != 0;
+    if (blocks == 0 || (op->bytes == 0 && !is_whole)) {
+        return validation_unused(validation, name, place);
+    }
+    if (is_whole) {
+        enum cw_buffer buffer = is_written ? CW_BUFFER_RECEIVE : CW_BUFFER_SEND;
+        return place->buffer == buffer && place->offset == 0 && place->step == 0
+                   ? CW_OK
+                   : validation_refuse(validation, "`%s` is not the beginning of the %s buffer", name,
+                                       cw_buffer_name(buffer));
+    }
+    if (is_written && place->buffer == CW_BUFFER_SEND) {
+        return validation_refuse(validation, "`to` is in the send buffer, which is never written");
+    }
+    if (place->buffer != CW_BUFFER_SEND && place->buffer != CW_BUFFER_RECEIVE && place->buffer != CW_BUFFER_SCRATCH) {
+        return validation_refuse(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
+    }
+    uint64_t size = place->buffer == CW_BUFFER_SCRATCH ? validation->schedule->scratch_bytes
+                    : validation->buffer_bytes != NULL ? validation->buffer_bytes[place->buffer]
+                                                       : CW_BUFFER_BYTES_MAX;
+    if (op->bytes > CW_BUFFER_BYTES_MAX / blocks || place->step != 0 || place->offset > size ||
+        blocks * op->bytes > size - place->offset) {
+        return validation_refuse(validation, "`%s` ends beyond the %s buffer, which has %llu bytes", name,
+                                 cw_buffer_name(place->buffer), (unsigned long long)size);
+    }
+    return CW_OK;
+}
+
 /* Whether [0, bytes) and [distance, distance + bytes) share a byte. */
 static bool near(int64_t distance, uint64_t bytes)
 {

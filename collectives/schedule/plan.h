@@ -17,6 +17,7 @@ struct cw_parameters {
     uint32_t degree;          /* d-ary tree */
     uint32_t concurrency;     /* concurrent exchange: the concurrency index C */
     uint32_t senders;         /* clusters: ranks of one cluster that send to others at the same time */
+    const char *inner; /* hierarchical: the algorithm among hosts; NULL: one that always fits. Not kept in files */
 };
 
 #define CW_EAGER_ALL UINT64_MAX

@@ -37,5 +37,6 @@ enum plan_op_parts {
     PLAN_OP_LAST = 64,        /* last_bytes, where it is not bytes */
     PLAN_OP_BLOCKS = 128,     /* blocks, strides */
     PLAN_OP_TAG = 256,        /* a tag without a peer: barriers */
+    PLAN_OP_HOST = 1024,      /* collective, root */
     PLAN_OP_ITERATIONS = 512, /* in a body: as its repeat has them, else 1 */
 };

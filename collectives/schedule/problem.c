@@ -98,6 +98,10 @@ static int request_check(const struct cw_problem_request *request, char *error, 
         return refuse(error, error_bytes, "clusters without members", request->cluster_count,
                       "say for each rank which one it is in");
     }
+    if (request->host_count > request->ranks || (request->host_count > 1 && request->host_of == NULL)) {
+        return refuse(error, error_bytes, "more hosts than ranks, or hosts without ranks", request->host_count,
+                      "say for each rank which host it is on");
+    }
     return CW_OK;
 }
 
@@ -153,43 +157,83 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
     return CW_OK;
 }
 
-static int clusters_take(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
-                         size_t error_bytes)
+/* Names of what ranks are grouped by, for errors. */
+struct group_texts {
+    const char *no_memory; /* with the number of ranks */
+    const char *not_there;
+    const char *hint;
+    const char *empty;
+    const char *empty_hint;
+};
+
+/* `of` NULL: all ranks are in group 0. What was made until a failure is freed with the problem. */
+static int groups_make(struct cw_rank_groups *groups, uint32_t ranks, uint32_t count, const uint32_t *of,
+                       const struct group_texts *texts, char *error, size_t error_bytes)
 {
-    problem->cluster_count = request->cluster_count > 1 ? request->cluster_count : 1;
-    problem->cluster_first = calloc(problem->cluster_count + 1ull, sizeof(uint32_t));
-    problem->cluster_members = malloc(request->ranks * sizeof(uint32_t));
-    problem->cluster_of = problem->cluster_count > 1 ? malloc(request->ranks * sizeof(uint32_t)) : NULL;
-    if (problem->cluster_first == NULL || problem->cluster_members == NULL ||
-        (problem->cluster_count > 1 && problem->cluster_of == NULL)) {
-        snprintf(error, error_bytes, "no memory for the clusters of %u ranks", request->ranks);
+    groups->count = count;
+    groups->first = calloc(count + 1ull, sizeof(uint32_t));
+    groups->members = malloc(ranks * sizeof(uint32_t));
+    groups->of = of != NULL ? malloc(ranks * sizeof(uint32_t)) : NULL;
+    if (groups->first == NULL || groups->members == NULL || (of != NULL && groups->of == NULL)) {
+        snprintf(error, error_bytes, "no memory for the %s of %u ranks", texts->no_memory, ranks);
         return CW_ERROR_MEMORY;
     }
-    uint32_t *first = problem->cluster_first;
-    for (uint32_t rank = 0; rank < request->ranks; rank++) {
-        uint32_t cluster = problem->cluster_of != NULL ? request->cluster_of[rank] : 0;
-        if (cluster >= problem->cluster_count) {
-            return refuse(error, error_bytes, "a rank is in a cluster that is not there", cluster,
-                          "clusters are numbered from 0");
+    uint32_t *first = groups->first;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        uint32_t group = of != NULL ? of[rank] : 0;
+        if (group >= count) {
+            return refuse(error, error_bytes, texts->not_there, group, texts->hint);
         }
-        if (problem->cluster_of != NULL) {
-            problem->cluster_of[rank] = cluster;
+        if (of != NULL) {
+            groups->of[rank] = group;
         }
-        first[cluster + 1]++;
+        first[group + 1]++;
     }
-    for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {
-        if (first[cluster + 1] == 0) {
-            return refuse(error, error_bytes, "a cluster has no rank", cluster, "number the clusters without gaps");
+    for (uint32_t group = 0; group < count; group++) {
+        if (first[group + 1] == 0) {
+            return refuse(error, error_bytes, texts->empty, group, texts->empty_hint);
         }
-        first[cluster + 1] += first[cluster];
+        first[group + 1] += first[group];
     }
     /* fill by counting up first[], then shift it back */
-    for (uint32_t rank = 0; rank < request->ranks; rank++) {
-        problem->cluster_members[first[cw_problem_cluster(problem, rank)]++] = rank;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        groups->members[first[of != NULL ? of[rank] : 0]++] = rank;
     }
-    memmove(&first[1], &first[0], problem->cluster_count * sizeof(uint32_t));
+    memmove(&first[1], &first[0], count * sizeof(uint32_t));
     first[0] = 0;
     return CW_OK;
+}
+
+static int clusters_make(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
+                         size_t error_bytes)
+{
+    static const struct group_texts texts = {
+        "clusters",
+        "a rank is in a cluster that is not there",
+        "clusters are numbered from 0",
+        "a cluster has no rank",
+        "number the clusters without gaps",
+    };
+    uint32_t count = request->cluster_count > 1 ? request->cluster_count : 1;
+    problem->cluster_count = count;
+    return groups_make(&problem->clusters, request->ranks, count, count > 1 ? request->cluster_of : NULL, &texts, error,
+                       error_bytes);
+}
+
+static int hosts_make(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
+                      size_t error_bytes)
+{
+    static const struct group_texts texts = {
+        "hosts",
+        "a rank is on a host that is not there",
+        "hosts are numbered from 0",
+        "a host has no rank",
+        "number the hosts without gaps",
+    };
+    return request->host_count == 0
+               ? CW_OK
+               : groups_make(&problem->hosts, request->ranks, request->host_count,
+                             request->host_count > 1 ? request->host_of : NULL, &texts, error, error_bytes);
 }
 
 /* Traffic between a and b may pass through one other cluster, over two direct legs, in both directions alike. */
@@ -267,7 +311,10 @@ int cw_problem_create(const struct cw_problem_request *request, struct cw_proble
     made->count = request->collective == CW_BARRIER || request->counts != NULL ? 0 : request->count;
     status = counts_take(made, request, error, error_bytes);
     if (status == CW_OK) {
-        status = clusters_take(made, request, error, error_bytes);
+        status = clusters_make(made, request, error, error_bytes);
+    }
+    if (status == CW_OK) {
+        status = hosts_make(made, request, error, error_bytes);
     }
     if (status == CW_OK) {
         status = via_take(made, request, error, error_bytes);
@@ -288,10 +335,13 @@ void cw_problem_destroy(struct cw_problem *problem)
     free(problem->counts);
     free(problem->offsets);
     free(problem->receive_offsets);
-    free(problem->cluster_of);
     free(problem->cluster_via);
-    free(problem->cluster_first);
-    free(problem->cluster_members);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cw_rank_groups *groups = i == 0 ? &problem->clusters : &problem->hosts;
+        free(groups->of);
+        free(groups->first);
+        free(groups->members);
+    }
     free(problem);
 }
 

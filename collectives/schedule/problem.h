@@ -53,6 +53,16 @@ struct cw_problem_request {
     /* [a * cluster_count + b]: the cluster through which traffic from a to b passes, or CW_DIRECT; NULL: all direct.
      * Symmetric; the two legs are direct. */
     const uint32_t *cluster_via;
+    uint32_t host_count;     /* hosts whose ranks share memory; 0: no two ranks do, as far as is known */
+    const uint32_t *host_of; /* per rank, each host at least once; NULL with one host */
+};
+
+/* Ranks in groups: per cluster, per host. */
+struct cw_rank_groups {
+    uint32_t count;
+    uint32_t *of;      /* per rank; NULL: all in group 0 */
+    uint32_t *first;   /* where a group's ranks begin in `members`; count + 1 entries */
+    uint32_t *members; /* ranks by group, rising in each */
 };
 
 struct cw_problem {
@@ -68,10 +78,9 @@ struct cw_problem {
     /* elements before block i; alltoall: in the sender's buffer, [from * (ranks + 1) + to]; NULL without counts */
     uint64_t *offsets;
     uint64_t *receive_offsets; /* alltoall: in the receiver's buffer, [to * (ranks + 1) + from] */
-    uint32_t *cluster_of;      /* NULL: all in cluster 0 */
     uint32_t *cluster_via;     /* NULL: all direct */
-    uint32_t *cluster_first;   /* where a cluster's ranks begin in cluster_members; cluster_count + 1 entries */
-    uint32_t *cluster_members; /* ranks by cluster, rising in each */
+    struct cw_rank_groups clusters;
+    struct cw_rank_groups hosts; /* count 0: not known */
 };
 
 /* Checks a request and makes the problem of it. CW_OK, CW_ERROR_ARGUMENT (the reason in `error`), CW_ERROR_MEMORY. */
@@ -135,13 +144,24 @@ static inline uint32_t cw_problem_via(const struct cw_problem *problem, uint32_t
 
 static inline uint32_t cw_problem_cluster(const struct cw_problem *problem, uint32_t rank)
 {
-    return problem->cluster_of != NULL ? problem->cluster_of[rank] : 0;
+    return problem->clusters.of != NULL ? problem->clusters.of[rank] : 0;
 }
 
 /* Ranks of a cluster, where there are clusters; of the one with most, and of the one with fewest. */
 static inline uint32_t cw_problem_cluster_size(const struct cw_problem *problem, uint32_t cluster)
 {
-    return problem->cluster_first[cluster + 1] - problem->cluster_first[cluster];
+    return problem->clusters.first[cluster + 1] - problem->clusters.first[cluster];
+}
+
+/* Ranks of a host, and the host of a rank, where hosts are known. */
+static inline uint32_t cw_problem_host_size(const struct cw_problem *problem, uint32_t host)
+{
+    return problem->hosts.first[host + 1] - problem->hosts.first[host];
+}
+
+static inline uint32_t cw_problem_host(const struct cw_problem *problem, uint32_t rank)
+{
+    return problem->hosts.of != NULL ? problem->hosts.of[rank] : 0;
 }
 
 uint32_t cw_problem_cluster_largest(const struct cw_problem *problem);

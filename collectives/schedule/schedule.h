@@ -19,6 +19,12 @@
  *   copy       `blocks` blocks of `bytes` (the last one `last_bytes`), `from_stride` and `to_stride` bytes apart
  *   reduce     to = to OP from, element by element; with CW_OP_LEFT to = from OP to
  *   barrier    complete when every rank has started its barrier with the same number
+ *   host       a collective call among this rank and the ranks of group `peer`, all of which share one host's memory:
+ *              `collective`, with `root` (a rank), over blocks of `bytes` in the order of the ranks (problem.h says which
+ *              blocks each buffer has). `from` is what this rank contributes, `to` its result. It starts when this rank
+ *              does, reads the contributions of other ranks when these have started theirs, and is complete when `to`
+ *              holds the result and `from` may be reused; it may wait for all ranks of the group. `tag` numbers the host
+ *              ops of a schedule from 0; all ranks of the group have the same op under the same number.
  *   join       complete when what it depends on is
  *   repeat     runs the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
  *
@@ -31,8 +37,9 @@
  *     same or a later one of the body. From a body to an op outside: back is 0. An op outside that depends on an op in
  *     a body waits for all iterations.
  *   - In a body, iteration i adds i * step to offsets and i * CW_TAG_STEP to tags; the last iteration moves
- *     `last_bytes` instead of `bytes`. Bodies do not nest and hold no barrier and no strided copy. Iteration i of an op
+ *     `last_bytes` instead of `bytes`. Bodies do not nest and hold no barrier, host op or strided copy. Iteration i of an op
  *     starts after its iteration i - 1 has started and its iteration i - CW_REPEAT_WINDOW has completed.
+ *   - Host op n starts after host op n - 1 of the same schedule is complete.
  *   - A put and the wait that matches it have the same tag, and no two puts from one rank to another of one plan have
  *     the same tag.
  *   - A dependency with CW_DEPENDENCY_SENT on a put or multicast is met already when the last byte has left this host.
@@ -75,11 +82,15 @@ enum cw_op_kind {
     CW_OP_BARRIER = 6,
     CW_OP_JOIN = 7,
     CW_OP_REPEAT = 8,
+    CW_OP_HOST = 9,
 };
 
 enum cw_op_flags {
     CW_OP_EAGER = 1, /* put, multicast, wait */
     CW_OP_LEFT = 2,  /* reduce: `from` is the left operand */
+    /* host: the group is all ranks, and the op the whole problem, whose counts say how long each block is; `from` and
+     * `to` are the caller's buffers, and `bytes` is 0 */
+    CW_OP_WHOLE = 4,
 };
 
 /* Two bits of a tag tell what a put is for; the rest counts. Matching uses the whole tag. */
@@ -95,8 +106,8 @@ struct cw_op {
     uint8_t kind;  /* enum cw_op_kind */
     uint8_t flags; /* enum cw_op_flags */
     uint16_t phase;
-    uint32_t peer; /* put: target; wait: source; multicast: index of the group */
-    uint32_t tag;  /* below 2^CW_SCHEDULE_TAG_BITS; barrier: its number, the same on all ranks */
+    uint32_t peer; /* put: target; wait: source; multicast, host: index of the group */
+    uint32_t tag;  /* below 2^CW_SCHEDULE_TAG_BITS; barrier, host: its number, the same on all ranks that take part */
     uint32_t dependency_first;
     uint32_t dependency_count;
     uint32_t body_count; /* repeat: ops that follow and belong to it */
@@ -109,6 +120,8 @@ struct cw_op {
     uint64_t last_bytes; /* of the last iteration, or the last block of a strided copy; else equal to bytes */
     uint64_t from_stride;
     uint64_t to_stride;
+    uint32_t collective; /* host: enum cw_collective */
+    uint32_t root;       /* host: a rank, if the collective has a root */
 };
 
 enum cw_dependency_flags {
@@ -148,6 +161,7 @@ struct cw_schedule {
     uint32_t group_count;
     uint32_t member_count;
     uint32_t barrier_count; /* barriers are numbered from 0 */
+    uint32_t host_count;    /* host ops, which are numbered from 0 */
     uint64_t scratch_bytes;
     struct cw_promise promise;
     struct cw_op *ops;
@@ -186,6 +200,22 @@ static inline uint64_t cw_place_offset(const struct cw_place *place, uint32_t it
 {
     return place->offset + place->step * iteration;
 }
+
+/* Blocks of `bytes` that a host op of `members` ranks reads at one rank, and writes there. `index`: which of the members
+ * the rank is, and `root` which the root. */
+uint32_t cw_host_blocks_read(uint32_t collective, uint32_t members, uint32_t index, uint32_t root);
+uint32_t cw_host_blocks_written(uint32_t collective, uint32_t members, uint32_t index, uint32_t root);
+/* Whether the result of member `to` needs what member `from` contributes; those of barriers need all. */
+bool cw_host_needs(uint32_t collective, uint32_t to, uint32_t from, uint32_t root);
+
+/* The members of a host op of a schedule, and which of them a rank is: that before which `rank` belongs, if it is none. */
+static inline uint32_t cw_host_members(const struct cw_schedule *schedule, const struct cw_op *op)
+{
+    return schedule->groups[op->peer].count + 1;
+}
+uint32_t cw_host_index(const struct cw_schedule *schedule, const struct cw_op *op, uint32_t rank);
+/* The rank of a member. */
+uint32_t cw_host_rank(const struct cw_schedule *schedule, const struct cw_op *op, uint32_t index);
 
 static inline uint32_t cw_op_tag(const struct cw_op *op, uint32_t iteration)
 {

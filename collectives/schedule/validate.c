@@ -40,13 +40,14 @@ static int validate_counts(const struct validation *validation)
     }
     if (schedule->op_count > CW_OPS_MAX || schedule->dependency_count > CW_DEPENDENCIES_MAX ||
         schedule->group_count > CW_OPS_MAX || schedule->member_count > CW_DEPENDENCIES_MAX ||
-        schedule->barrier_count > CW_BARRIERS_MAX || schedule->scratch_bytes > CW_BUFFER_BYTES_MAX) {
+        schedule->barrier_count > CW_BARRIERS_MAX || schedule->host_count > CW_HOST_OPS_MAX ||
+        schedule->scratch_bytes > CW_BUFFER_BYTES_MAX) {
         return validation_refuse(
             validation,
-            "more than a schedule may have: %u ops, %u dependencies, %u groups, %u members, %u barriers, %llu "
-            "scratch bytes",
+            "more than a schedule may have: %u ops, %u dependencies, %u groups, %u members, %u barriers, %u host ops, "
+            "%llu scratch bytes",
             schedule->op_count, schedule->dependency_count, schedule->group_count, schedule->member_count,
-            schedule->barrier_count, (unsigned long long)schedule->scratch_bytes);
+            schedule->barrier_count, schedule->host_count, (unsigned long long)schedule->scratch_bytes);
     }
     if ((schedule->op_count > 0 && schedule->ops == NULL) ||
         (schedule->dependency_count > 0 && schedule->dependencies == NULL) ||
@@ -197,17 +198,22 @@ static int validate_shape(const struct validation *validation)
         [CW_OP_BARRIER] = 0,
         [CW_OP_JOIN] = 0,
         [CW_OP_REPEAT] = 0,
+        [CW_OP_HOST] = CW_OP_WHOLE,
     };
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     bool in_body = validation->repeat != VALIDATION_NO_OP && validation->repeat != validation->index;
-    if (op->kind < CW_OP_PUT || op->kind > CW_OP_REPEAT) {
+    if (op->kind < CW_OP_PUT || op->kind > CW_OP_HOST) {
         return validation_refuse(validation, "kind %u", op->kind);
     }
     if ((op->flags & ~flags_allowed[op->kind]) != 0) {
         return validation_refuse(validation, "flags %u are not for it", op->flags);
     }
-    if (in_body && (op->kind == CW_OP_REPEAT || op->kind == CW_OP_BARRIER || op->blocks != 1)) {
-        return validation_refuse(validation, "a body holds no repeat, no barrier and no strided copy");
+    if (in_body &&
+        (op->kind == CW_OP_REPEAT || op->kind == CW_OP_BARRIER || op->kind == CW_OP_HOST || op->blocks != 1)) {
+        return validation_refuse(validation, "a body holds no repeat, no barrier, no host op and no strided copy");
+    }
+    if (op->kind != CW_OP_HOST && (op->collective != 0 || op->root != 0)) {
+        return validation_refuse(validation, "has no use for a collective, or for a root");
     }
     if (op->blocks < 1 || (op->blocks > 1 && op->kind != CW_OP_COPY)) {
         return validation_refuse(validation, "%u blocks", op->blocks);
@@ -229,6 +235,54 @@ static int validate_shape(const struct validation *validation)
                                  (unsigned long long)op->to_stride);
     }
     return CW_OK;
+}
+
+/* A call among the ranks of this host. */
+static int validate_host(struct validation *validation)
+{
+    const struct cw_schedule *schedule = validation->schedule;
+    const struct cw_op *op = &schedule->ops[validation->index];
+    if (op->peer >= schedule->group_count || schedule->groups[op->peer].count == 0) {
+        return validation_refuse(validation, "group %u does not exist or is empty", op->peer);
+    }
+    uint32_t members = cw_host_members(schedule, op);
+    for (uint32_t i = 1; i + 1 < members; i++) {
+        const uint32_t *others = &schedule->members[schedule->groups[op->peer].first];
+        if (others[i] <= others[i - 1]) {
+            return validation_refuse(validation, "the ranks of group %u do not rise", op->peer);
+        }
+    }
+    if (op->collective >= CW_COLLECTIVE_COUNT) {
+        return validation_refuse(validation, "collective %u", op->collective);
+    }
+    bool is_rooted = cw_collective_rooted((enum cw_collective)op->collective);
+    uint32_t index = cw_host_index(schedule, op, schedule->rank), root = cw_host_index(schedule, op, op->root);
+    if (is_rooted ? root == members || cw_host_rank(schedule, op, root) != op->root : op->root != 0) {
+        return validation_refuse(validation, "root %u is none of its ranks", op->root);
+    }
+    if ((op->flags & CW_OP_WHOLE) != 0 && (members != validation->ranks || op->bytes != 0)) {
+        return validation_refuse(validation, "the whole problem, but of %u of %u ranks or with bytes", members,
+                                 validation->ranks);
+    }
+    if (op->tag != validation->hosts_seen || op->tag >= schedule->host_count) {
+        return validation_refuse(validation, "number %u where %u of %u is due", op->tag, validation->hosts_seen,
+                                 schedule->host_count);
+    }
+    bool is_next = validation->hosts_seen == 0;
+    for (uint32_t i = 0; !is_next && i < op->dependency_count; i++) {
+        is_next = op->dependency_first + i < schedule->dependency_count &&
+                  schedule->dependencies[op->dependency_first + i].op == validation->host_last;
+    }
+    if (!is_next) {
+        return validation_refuse(validation, "does not depend on host op %u before it", op->tag - 1);
+    }
+    validation->hosts_seen++;
+    validation->host_last = validation->index;
+    int status = validation_host_place(validation, "from", &op->from,
+                                       cw_host_blocks_read(op->collective, members, index, root), false);
+    return status != CW_OK ? status
+                           : validation_host_place(validation, "to", &op->to,
+                                                   cw_host_blocks_written(op->collective, members, index, root), true);
 }
 
 static int validate_repeat(struct validation *validation)
@@ -262,6 +316,8 @@ static int validate_op(struct validation *validation)
             return validation_refuse(validation, "moves no bytes");
         }
         return validation_local(validation);
+    case CW_OP_HOST:
+        return validate_host(validation);
     case CW_OP_REPEAT:
         status = validate_repeat(validation);
         return status == CW_OK ? validate_order_op(validation) : status;
@@ -350,6 +406,11 @@ int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, con
         if ((validation.barriers_seen[i / 64] >> (i % 64) & 1) == 0) {
             status = validation_refuse(&validation, "barrier %u is missing", i);
         }
+    }
+    if (status == CW_OK && validation.hosts_seen != schedule->host_count) {
+        validation.index = VALIDATION_NO_OP;
+        status =
+            validation_refuse(&validation, "%u of %u host ops are there", validation.hosts_seen, schedule->host_count);
     }
     return status;
 }

@@ -15,6 +15,8 @@ struct validation {
         repeat; /* whose body it is in; its own index while the repeat itself is looked at, else VALIDATION_NO_OP */
     uint32_t body_end;
     uint64_t barriers_seen[CW_BARRIERS_MAX / 64];
+    uint32_t hosts_seen; /* host ops so far: they come in the order of their numbers */
+    uint32_t host_last;  /* the last of them */
     char *error;
     size_t error_bytes;
 };
@@ -34,6 +36,10 @@ int validation_written(const struct validation *validation, const struct cw_plac
 
 /* A place that it must not have. */
 int validation_unused(const struct validation *validation, const char *name, const struct cw_place *place);
+
+/* A place of `bytes` that a host op reads or writes; none of 0 bytes is to be named. */
+int validation_host_place(const struct validation *validation, const char *name, const struct cw_place *place,
+                          uint64_t blocks, bool is_written);
 
 /* Both places of a copy or reduction. */
 int validation_local(const struct validation *validation);

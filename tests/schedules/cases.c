@@ -23,11 +23,16 @@ struct walk {
     void *context;
 };
 
+static const char *inner_next(enum cw_collective collective, uint64_t number);
+
 static bool walk_visit(struct walk *walk)
 {
     const struct cw_problem_request *request = &walk->one.request;
     const struct cw_parameters *parameters = &walk->one.parameters;
     walk->one.number = walk->passed++;
+    if ((walk->one.algorithm->takes & CW_TAKES_INNER) != 0) {
+        walk->one.parameters.inner = inner_next(request->collective, walk->one.number * 0x9e3779b97f4a7c15ull >> 40);
+    }
     /* mixed, so that what is left out keeps no step with parameters */
     if ((walk->one.number * 0x9e3779b97f4a7c15ull >> 33) % walk->thin != 0) {
         return true;
@@ -220,6 +225,57 @@ static bool walk_roots(struct walk *walk)
     return true;
 }
 
+/* An algorithm among hosts: each in turn, the usual one among them. */
+static const char *inner_next(enum cw_collective collective, uint64_t number)
+{
+    const struct cw_algorithm *algorithm;
+    uint32_t count = 0;
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        count += algorithm->collective == collective && (algorithm->needs & CW_NEEDS_ALL) == 0;
+    }
+    uint64_t wanted = number % (count + 1);
+    for (uint32_t i = 0; wanted < count && (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if (algorithm->collective == collective && (algorithm->needs & CW_NEEDS_ALL) == 0 && wanted-- == 0) {
+            return algorithm->name;
+        }
+    }
+    return NULL;
+}
+
+/* Ranks by host: halves, dealt out like cards, one alone and the others together, each alone but for two; the same with the
+ * hosts in two clusters. */
+static bool walk_hosts(struct walk *walk)
+{
+    struct cw_problem_request *request = &walk->one.request;
+    uint32_t host_of[128], cluster_of[128], ranks = request->ranks;
+    if ((walk->one.algorithm->needs & CW_NEEDS_ONE_HOST) != 0) {
+        request->host_count = 1;
+        return walk_roots(walk);
+    }
+    for (uint32_t layout = 0; layout < 8; layout++) {
+        uint32_t hosts = layout % 4 == 0 ? 2 : layout % 4 == 1 ? 3 : layout % 4 == 2 ? 2 : ranks - 1;
+        bool is_even = layout % 4 < 2 && ranks % hosts == 0;
+        if (hosts < 2 || hosts >= ranks || (request->collective == CW_ALLTOALL && !is_even)) {
+            continue;
+        }
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            host_of[rank] = layout % 4 == 0   ? rank * 2 / ranks
+                            : layout % 4 == 1 ? rank % 3
+                            : layout % 4 == 2 ? (rank == ranks / 2 ? 0 : 1)
+                                              : (rank + 1) % hosts;
+            cluster_of[rank] = host_of[rank] % 2;
+        }
+        request->host_count = hosts;
+        request->host_of = host_of;
+        request->cluster_count = layout < 4 ? 0 : 2;
+        request->cluster_of = layout < 4 ? NULL : cluster_of;
+        if (!walk_roots(walk)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool schedule_cases(const struct cw_algorithm *algorithm, uint32_t ranks, uint32_t thin, schedule_case_visit visit,
                     void *context)
 {
@@ -234,7 +290,9 @@ bool schedule_cases(const struct cw_algorithm *algorithm, uint32_t ranks, uint32
         /* a case takes as long as its ranks are many, and there are five times as many with clusters */
         walk.thin *= (ranks > ALL_ROOTS_MAX ? 8u : 1u) * (clusters ? 5u : 1u);
     }
-    return clusters ? walk_clusters(&walk) : walk_roots(&walk);
+    return (algorithm->needs & (CW_NEEDS_ONE_HOST | CW_NEEDS_HOSTS)) != 0 ? walk_hosts(&walk)
+           : clusters                                                     ? walk_clusters(&walk)
+                                                                          : walk_roots(&walk);
 }
 
 struct cw_plan *schedule_case_build(const struct schedule_case *one)

@@ -116,8 +116,12 @@ static inline struct bench *bench_begin(uint32_t ranks)
     assert_non_null(bench);
     plan_begin_simple(&bench->test, CW_ALLGATHER, ranks, BUFFER_BYTES / ranks);
     plan_scratch(&bench->test, BUFFER_BYTES);
-    bench->script.transport =
-        (struct cw_transport){&bench->script, script_serve, script_put, script_expect, script_keep, script_release};
+    bench->script.transport = (struct cw_transport){.state = &bench->script,
+                                                    .serve = script_serve,
+                                                    .put = script_put,
+                                                    .expect = script_expect,
+                                                    .keep = script_keep,
+                                                    .release = script_release};
     bench->script.refuse_peer = UINT32_MAX;
     return bench;
 }

@@ -239,7 +239,11 @@ static void algorithms_have_formulas(void **state)
     uint32_t with = 0;
     uint32_t all = 0;
     const struct cw_algorithm *algorithm;
-    for (; (algorithm = cw_algorithm_at(all)) != NULL; all++) {
+    for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
+        if ((algorithm->needs & (CW_NEEDS_ONE_HOST | CW_NEEDS_HOSTS)) != 0) {
+            continue; /* shared memory and levels are priced by interpretation */
+        }
+        all++;
         with += cw_formula_find(algorithm->collective, algorithm->name) != NULL ? 1 : 0;
     }
     assert_true(with * 5 >= all * 4);

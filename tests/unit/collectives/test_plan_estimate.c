@@ -30,7 +30,7 @@ static void test_near_what_plans_take(void **state)
 {
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
-        if ((algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_COUNTS)) != 0) {
+        if ((algorithm->needs & (CW_NEEDS_CLUSTERS | CW_NEEDS_COUNTS | CW_NEEDS_ONE_HOST | CW_NEEDS_HOSTS)) != 0) {
             continue;
         }
         struct cw_parameters parameters = cw_parameters_default();

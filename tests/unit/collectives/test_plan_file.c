@@ -283,9 +283,9 @@ enum {
 /* A barrier of one rank with `ops` joins, which is valid if useless: 4 bytes an op, all the same. */
 static uint8_t *joins_make(uint32_t ops, size_t *length)
 {
-    static const uint8_t problem[] = {CW_BARRIER, 1, 0, 1, 0, 0, 0, 1};
+    static const uint8_t problem[] = {CW_BARRIER, 1, 0, 1, 0, 0, 0, 1, 0};
     static const uint8_t how[] = {1, 'x', 0, 0, 0, 0, 0, 0, 0, 0};
-    static const uint8_t lists_and_promises[10] = {0};
+    static const uint8_t lists_and_promises[11] = {0};
     static const uint8_t join[] = {CW_OP_JOIN, 0, 0, 0};
     uint8_t *content = malloc(64 + ops * sizeof(join));
     assert_non_null(content);

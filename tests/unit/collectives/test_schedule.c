@@ -173,7 +173,8 @@ static const struct breakage breakages[] = {
     WRONG("group 1: member 3 is there twice", members[0], 3),
     /* the shape of ops */
     WRONG("op 0 (unknown op): kind 0", ops[0].kind, 0),
-    WRONG("op 0 (unknown op): kind 9", ops[0].kind, 9),
+    WRONG("op 0 (unknown op): kind 10", ops[0].kind, 10),
+    WRONG("op 0 (put): has no use for a collective", ops[0].root, 1),
     WRONG("op 0 (put): flags 2", ops[0].flags, CW_OP_LEFT),
     WRONG("op 0 (put): flags 5", ops[0].flags, CW_OP_EAGER + 4),
     WRONG("op 4 (reduce): flags 1", ops[4].flags, CW_OP_EAGER),
