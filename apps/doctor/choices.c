@@ -70,7 +70,7 @@ static void values_check(struct doctor *doctor)
         }
     }
     const char *words = cw_setting(CW_SETTING_ALGORITHM);
-    if (words != NULL && cw_override_parse(words, NULL, &override, text, sizeof(text)) != CW_OK) {
+    if (words != NULL && cw_override_parse(words, &override, text, sizeof(text)) != CW_OK) {
         complain(doctor, CW_SETTING_ALGORITHM, text);
     }
 }

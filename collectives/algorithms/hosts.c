@@ -1,7 +1,7 @@
 /* Ranks that share a host's memory: calls among them are one op, `host`; with several hosts these are a level below one
  * among the first ranks of the hosts, so that a host's link carries what it must once (`hierarchical`). */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
@@ -52,11 +52,11 @@ static const struct cw_algorithm *inner_find(const struct cw_problem *heads, con
 
 /* The clusters of the heads, numbered without gaps: some cluster may have none. `of` and `names` have room for each head
  * and each cluster. */
-static uint32_t clusters_of_heads(const struct cw_problem *problem, const uint32_t *head, uint32_t *of, uint32_t *names)
+static uint32_t clusters_of_heads(const struct cw_problem *problem, uint32_t *of, uint32_t *names)
 {
     uint32_t count = 0;
     for (uint32_t host = 0; host < problem->hosts.count; host++) {
-        uint32_t cluster = cw_problem_cluster(problem, head[host]), k = 0;
+        uint32_t cluster = cw_problem_cluster(problem, cw_problem_head(problem, host)), k = 0;
         while (k < count && names[k] != cluster) {
             k++;
         }
@@ -67,62 +67,61 @@ static uint32_t clusters_of_heads(const struct cw_problem *problem, const uint32
     return count;
 }
 
-static int heads_make(struct hierarchy *hierarchy, const struct cw_problem *problem, uint32_t *of, uint32_t *names)
+int cw_problem_heads(const struct cw_problem *problem, struct cw_problem **heads, char *error, size_t error_bytes)
 {
     uint32_t hosts = problem->hosts.count, own = cw_problem_host_size(problem, 0);
-    char error[200];
-    struct cw_problem_request request = {
-        .collective = problem->collective,
-        .ranks = hosts,
-        .root = cw_collective_rooted(problem->collective) ? cw_problem_host(problem, problem->root) : 0,
-        .element_bytes = problem->element_bytes,
-        .count = problem->collective == CW_ALLTOALL ? problem->count * own * own : problem->count,
-    };
-    uint32_t clusters = clusters_of_heads(problem, hierarchy->head, of, names);
-    uint32_t *via = problem->cluster_via != NULL ? calloc((size_t)clusters * clusters, sizeof(*via)) : NULL;
-    bool is_direct = via == NULL;
+    uint32_t *of = malloc(2ull * hosts * sizeof(*of)), *names = of + hosts, *via = NULL;
+    if (of == NULL) {
+        snprintf(error, error_bytes, "no memory for the level among hosts");
+        return CW_ERROR_MEMORY;
+    }
+    uint32_t clusters = clusters_of_heads(problem, of, names);
+    bool is_direct = problem->cluster_via == NULL;
+    if (!is_direct) {
+        via = calloc((size_t)clusters * clusters, sizeof(*via));
+        is_direct = via == NULL;
+    }
     for (uint32_t i = 0; via != NULL && i < clusters * clusters; i++) {
         uint32_t through = cw_problem_via(problem, names[i / clusters], names[i % clusters]), k = 0;
         while (through != CW_DIRECT && k < clusters && names[k] != through) {
             k++;
         }
         via[i] = through == CW_DIRECT ? CW_DIRECT : k;
-        is_direct = is_direct || k == clusters; /* a cluster without a head: nothing can be handed on there */
+        is_direct = is_direct || (via[i] != CW_DIRECT && k == clusters); /* nobody there could hand anything on */
     }
-    request.cluster_count = clusters;
-    request.cluster_of = of;
-    request.cluster_via = is_direct ? NULL : via;
-    int status = cw_problem_create(&request, &hierarchy->heads, error, sizeof(error));
+    const struct cw_problem_request request = {
+        .collective = problem->collective,
+        .ranks = hosts,
+        .root = cw_collective_rooted(problem->collective) ? cw_problem_host(problem, problem->root) : 0,
+        .element_bytes = problem->element_bytes,
+        .count = problem->collective == CW_ALLTOALL ? problem->count * own * own : problem->count,
+        .cluster_count = clusters,
+        .cluster_of = of,
+        .cluster_via = is_direct ? NULL : via,
+    };
+    int status = cw_problem_create(&request, heads, error, error_bytes);
     free(via);
+    free(of);
     return status;
 }
 
 static int hierarchy_prepare(const struct cw_problem *problem, const struct cw_parameters *parameters,
                              const struct cw_recipe *recipe, void **shared)
 {
+    char error[200];
     (void)recipe;
-    uint32_t hosts = problem->hosts.count;
     struct hierarchy *hierarchy = calloc(1, sizeof(*hierarchy));
-    uint32_t *lists = malloc(2ull * hosts * sizeof(*lists));
-    if (hierarchy != NULL) {
-        hierarchy->head = malloc(hosts * sizeof(*hierarchy->head));
-    }
-    if (hierarchy == NULL || lists == NULL || hierarchy->head == NULL) {
-        free(lists);
-        if (hierarchy != NULL) {
-            hierarchy_release(hierarchy);
-        }
+    uint32_t *head = malloc(problem->hosts.count * sizeof(*head));
+    if (hierarchy == NULL || head == NULL ||
+        cw_problem_heads(problem, &hierarchy->heads, error, sizeof(error)) != CW_OK) {
+        free(hierarchy);
+        free(head);
         return CW_ERROR_MEMORY;
     }
-    for (uint32_t host = 0; host < hosts; host++) {
-        hierarchy->head[host] = problem->hosts.members[problem->hosts.first[host]];
+    for (uint32_t host = 0; host < problem->hosts.count; host++) {
+        head[host] = cw_problem_head(problem, host);
     }
-    int status = heads_make(hierarchy, problem, lists, lists + hosts);
-    free(lists);
-    if (status != CW_OK) {
-        hierarchy_release(hierarchy);
-        return CW_ERROR_MEMORY;
-    }
+    hierarchy->head = head;
     hierarchy->algorithm = inner_find(hierarchy->heads, parameters);
     *shared = hierarchy;
     return CW_OK;

@@ -30,6 +30,7 @@ const char *cw_measured_origin_name(enum cw_measured_origin origin)
         [CW_BY_TEST] = "tests",
         [CW_BY_NAME] = "override",
         [CW_BY_PLAN] = "plan",
+        [CW_BY_LEVELS] = "shared memory",
     };
     return names[origin];
 }

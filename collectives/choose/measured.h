@@ -151,7 +151,8 @@ enum cw_measured_origin {
     CW_BY_TEST = 2,     /* the soonest in tests */
     CW_BY_NAME = 3,     /* an override names it */
     CW_BY_PLAN = 4,     /* it was chosen before the program ran (bundle.h) */
-    CW_ORIGINS = 5,
+    CW_BY_LEVELS = 5,   /* ranks share hosts, which no model and no test speaks against */
+    CW_ORIGINS = 6,
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 

@@ -69,19 +69,19 @@ static uint32_t call_find(const char *name)
 static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
 {
     return call == CW_OVERRIDE_ALLTOALLV
-               ? algorithm->collective == CW_ALLTOALL && (algorithm->needs & (CW_NEEDS_EQUAL | CW_NEEDS_CLUSTERS)) == 0
+               ? algorithm->collective == CW_ALLTOALL &&
+                     (algorithm->needs & (CW_NEEDS_EQUAL | CW_NEEDS_CLUSTERS | CW_NEEDS_ONE_HOST)) == 0
                : (uint32_t)algorithm->collective == call;
 }
 
-static bool algorithm_is_known(uint32_t call, const char *name, cw_override_known known)
+static bool algorithm_is_known(uint32_t call, const char *name)
 {
     if (call >= CW_COLLECTIVE_COUNT) {
         const struct cw_algorithm *algorithm =
             call == CW_OVERRIDE_ALLTOALLV ? cw_algorithm_find(CW_ALLTOALL, name) : NULL;
         return way_is_known(call, name) || (algorithm != NULL && call_takes(call, algorithm));
     }
-    return cw_algorithm_find((enum cw_collective)call, name) != NULL ||
-           (known != NULL && known((enum cw_collective)call, name));
+    return cw_algorithm_find((enum cw_collective)call, name) != NULL;
 }
 
 static int refuse_collective(const char *name, char *error, size_t error_bytes)
@@ -143,8 +143,7 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
     return CW_OK;
 }
 
-static int word_parse(char *word, cw_override_known known, struct cw_override *override, char *error,
-                      size_t error_bytes)
+static int word_parse(char *word, struct cw_override *override, char *error, size_t error_bytes)
 {
     char *rest = NULL;
     char *name = strchr(word, '=');
@@ -160,7 +159,7 @@ static int word_parse(char *word, cw_override_known known, struct cw_override *o
     if (parameter != NULL) {
         *parameter++ = '\0';
     }
-    if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX || !algorithm_is_known(call, name, known)) {
+    if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX || !algorithm_is_known(call, name)) {
         return refuse_algorithm(call, name, error, error_bytes);
     }
     struct cw_parameters parameters = cw_parameters_default();
@@ -176,8 +175,7 @@ static int word_parse(char *word, cw_override_known known, struct cw_override *o
     return status;
 }
 
-int cw_override_parse(const char *text, cw_override_known known, struct cw_override *override, char *error,
-                      size_t error_bytes)
+int cw_override_parse(const char *text, struct cw_override *override, char *error, size_t error_bytes)
 {
     struct cw_override made;
     memset(&made, 0, sizeof(made));
@@ -189,7 +187,7 @@ int cw_override_parse(const char *text, cw_override_known known, struct cw_overr
         }
         memcpy(word, text, length);
         word[length] = '\0';
-        int status = length == 0 ? CW_OK : word_parse(word, known, &made, error, error_bytes);
+        int status = length == 0 ? CW_OK : word_parse(word, &made, error, error_bytes);
         if (status != CW_OK) {
             return status;
         }

@@ -44,12 +44,8 @@ struct cw_override {
     } of[CW_OVERRIDE_COUNT]; /* by enum cw_collective, or CW_OVERRIDE_ALLTOALLV, CW_OVERRIDE_SCATTERV */
 };
 
-/* Names beside those of the registry, of algorithms that are no schedules; may be NULL. */
-typedef bool (*cw_override_known)(enum cw_collective collective, const char *name);
-
 /* CW_OK; CW_ERROR_ARGUMENT with a line in `error`, which lists what there is. */
-int cw_override_parse(const char *text, cw_override_known known, struct cw_override *override, char *error,
-                      size_t error_bytes);
+int cw_override_parse(const char *text, struct cw_override *override, char *error, size_t error_bytes);
 
 /* The word for one algorithm with its parameters, as above. */
 void cw_override_write(const struct cw_algorithm *algorithm, const struct cw_parameters *parameters, char *text,

@@ -159,6 +159,12 @@ static inline uint32_t cw_problem_host_size(const struct cw_problem *problem, ui
     return problem->hosts.first[host + 1] - problem->hosts.first[host];
 }
 
+/* The first rank of a host, its head. */
+static inline uint32_t cw_problem_head(const struct cw_problem *problem, uint32_t host)
+{
+    return problem->hosts.members[problem->hosts.first[host]];
+}
+
 static inline uint32_t cw_problem_host(const struct cw_problem *problem, uint32_t rank)
 {
     return problem->hosts.of != NULL ? problem->hosts.of[rank] : 0;

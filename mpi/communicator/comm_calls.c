@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "mpi/collective/choice/choice.h"
-#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
@@ -118,7 +117,6 @@ int mpi_comm_set_info(MPI_Comm comm, MPI_Info info)
     mpi_info_free_object(found->info);
     found->info = mpi_info_copy(hints);
     mpi_host_reconsider(found);
-    mpi_hierarchy_reconsider(found);
     return MPI_SUCCESS;
 }
 

@@ -14,7 +14,6 @@
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/refusal.h"
@@ -147,6 +146,7 @@ static void parts_join(struct cw_job_handler *handler)
     mpi_exchange_listen(&handler->path);
     handler->path.down = take_down;
     handler->path.listeners[MPI_SENT_ABANDON].message = take_abandon;
+    mpi_progress_watch_memory(&(struct mpi_progress_memory){.doze = mpi_host_doze, .can_go_on = mpi_host_can_go_on});
     mpi_progress_add(mpi_exchange_turn);
     mpi_progress_add(mpi_point_turn);
 }
@@ -211,8 +211,6 @@ static int job_start(void)
     parts_join(&handler);
     struct cw_control_config control = {.tick = control_tick, .heartbeat = control_heartbeat};
     cw_process_slice_shorten(); /* before there are other threads of ours */
-    mpi_host_introduce();
-    mpi_hierarchy_introduce();
     if (mpi_choice_prepare(note) != CW_OK || mpi_replay_prepare(note) != CW_OK ||
         mpi_wan_policy_prepare(note) != CW_OK) {
         return MPI_ERR_NO_MEM;
@@ -364,7 +362,6 @@ int mpi_finalize(void)
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_multicasts_finish();
     char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;
-    mpi_hierarchy_stop();
     mpi_process.returns_errors = !mpi_errhandler_is_fatal(MPI_COMM_WORLD);
     mpi_comm_stop();
     mpi_match_forget_unknown();

@@ -13,7 +13,7 @@
 /* Sizes of a class differ by less than a factor of two; class 0: no bytes. */
 struct line {
     const char *collective;
-    const char *algorithm;
+    char algorithm[96];
     const char *origin;
     uint32_t ranks;
     uint32_t size_class;
@@ -57,11 +57,8 @@ static struct line *line_find(const struct line *wanted)
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns)
 {
-    struct line wanted = {.collective = collective,
-                          .algorithm = algorithm,
-                          .origin = origin,
-                          .ranks = ranks,
-                          .size_class = class_of(bytes)};
+    struct line wanted = {.collective = collective, .origin = origin, .ranks = ranks, .size_class = class_of(bytes)};
+    snprintf(wanted.algorithm, sizeof(wanted.algorithm), "%s", algorithm);
     struct line *line = line_find(&wanted);
     if (line != NULL) {
         line->calls += calls;

@@ -31,6 +31,7 @@ static uint32_t turn_count;
 bool mpi_progress_is_due;
 bool mpi_progress_is_blind;
 static struct mpi_progress_user *users;
+static struct mpi_progress_memory memory;
 
 uint32_t mpi_progress(void)
 {
@@ -52,6 +53,11 @@ void mpi_progress_add(mpi_progress_turn turn)
 {
     assert(turn_count < MPI_PROGRESS_TURNS_MAX);
     turns[turn_count++] = turn;
+}
+
+void mpi_progress_watch_memory(const struct mpi_progress_memory *watched)
+{
+    memory = *watched;
 }
 
 void mpi_progress_join(struct mpi_progress_user *user)
@@ -104,6 +110,12 @@ static void wait_among_threads(uint64_t waited_ns)
     }
 }
 
+static bool sleep_is_over(void *context)
+{
+    const struct mpi_wait *wait = context;
+    return (wait->doze != NULL && wait->is_over(wait->context)) || memory.can_go_on();
+}
+
 /* Sleeps until something comes; then looks whether those it may wait for are still there. */
 static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
 {
@@ -113,11 +125,13 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
+    memory.doze(true);
     uint64_t sleep_ns = cw_virtual_is_on() ? SLEEP_VIRTUAL_NS : SLEEP_NS;
     sleep_ns = compare_ns > before_ns && compare_ns - before_ns < sleep_ns ? compare_ns - before_ns : sleep_ns;
     bool is_blind = mpi_progress_is_blind || cw_job_is_busy(mpi_process.job);
     sleep_ns = is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
-    cw_paths_wait(mpi_process.paths, sleep_ns, wait->doze != NULL ? wait->is_over : NULL, wait->context);
+    cw_paths_wait(mpi_process.paths, sleep_ns, sleep_is_over, (void *)(uintptr_t)wait);
+    memory.doze(false);
     if (wait->doze != NULL) {
         wait->doze(wait->context, false);
     }

@@ -87,7 +87,7 @@ static void any_words_are_refused_or_sound(void **state)
         for (uint32_t i = 0; i < changes; i++) {
             text[cw_random_below(&random, 60)] = letters[cw_random_below(&random, sizeof(letters))];
         }
-        assert_true(cw_override_parse(text, NULL, &override, error, sizeof(error)) == CW_OK || error[0] != '\0');
+        assert_true(cw_override_parse(text, &override, error, sizeof(error)) == CW_OK || error[0] != '\0');
     }
 }
 

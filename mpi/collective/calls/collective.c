@@ -7,11 +7,11 @@
 #include "collectives/file/recording.h"
 #include "dataplane/base/clock.h"
 #include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/clusters/levels.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/hierarchy/hierarchy.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/describe.h"
@@ -100,6 +100,7 @@ static void collective_destroy(struct mpi_collective *collective)
     mpi_count_matrix_free(collective->count_matrix);
     mpi_agreement_free(collective->agreement);
     mpi_multicast_scatterv_free(collective->scatterv);
+    mpi_host_destroy(collective->own_host);
     mpi_comm_release(collective->comm);
     void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
                             collective->receive_packed};
@@ -121,8 +122,9 @@ void mpi_collectives_abandon(struct mpi_comm *comm)
         mpi_plans_destroy(collectives->plans);
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
-        mpi_hierarchy_destroy(collectives->hierarchy);
+        mpi_levels_free(collectives->levels);
         mpi_multicast_close(collectives->multicast_group);
+        mpi_multicast_close(collectives->heads_group);
         free(collectives);
     }
 }
@@ -144,7 +146,7 @@ static void account(struct mpi_collective *collective, bool by_host)
     mpi_replay_count(collective, is_served, took_ns);
     if (mpi_record_is_on()) {
         mpi_record_call(collective,
-                        by_host    ? MPI_HOST_NAME
+                        by_host    ? "host"
                         : !by_plan ? CW_RECORDING_BY_PAIRS
                                    : collective->algorithm->name,
                         (is_served ? CW_RECORDING_PLANNED : 0u) | (collective->exchanges ? CW_RECORDING_EXCHANGED : 0u),
@@ -255,35 +257,20 @@ static int request_make(struct mpi_collective *collective, struct mpi_request **
     return MPI_SUCCESS;
 }
 
-/* A blocking call by way of the hosts' first ranks. */
-static int hierarchy_block(struct mpi_collective *collective)
-{
-    void *send, *receive;
-    MPI_Comm comm = collective->comm->handle;
-    int code = mpi_buffers_open(collective, collective->send_must_pack, &send, &receive);
-    if (code == MPI_SUCCESS) {
-        code = mpi_hierarchy_run(collective, send, receive);
-    } else {
-        mpi_hierarchy_abandon(collective);
-    }
-    if (code == MPI_SUCCESS) {
-        mpi_buffers_close(collective);
-    }
-    collective_destroy(collective);
-    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", mpi_error_text(code));
-}
-
-/* A blocking call by shared memory. */
+/* A blocking call whose schedule is one host op. It has a number as others have, by which ranks in other calls ask. */
 static int host_block(struct mpi_collective *collective)
 {
     void *send, *receive;
-    MPI_Comm comm = collective->comm->handle;
-    char why[WHY_BYTES];
+    struct mpi_comm *comm = collective->comm;
+    MPI_Comm handle = comm->handle;
+    char why[WHY_BYTES] = "";
+    uint32_t number = comm->collectives->next_number++, kind = mpi_describe_kind(collective, true);
+    comm->collectives->blocking_number = number;
     collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
     int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send,
                                 &receive);
     if (code == MPI_SUCCESS) {
-        code = mpi_host_run(collective, send, receive);
+        code = mpi_host_run(collective, kind, send, receive);
     } else {
         mpi_host_abandon(collective);
     }
@@ -294,9 +281,11 @@ static int host_block(struct mpi_collective *collective)
         }
     } else {
         snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
+        comm->collectives->are_levels_over = true;
     }
+    mpi_exchange_over(comm, number, kind, code != MPI_SUCCESS);
     collective_destroy(collective);
-    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
+    return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(handle, code, "%s", why[0] != 0 ? why : mpi_error_text(code));
 }
 
 int mpi_collective_block(int code, struct mpi_collective *collective)
@@ -309,11 +298,12 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
     collective->planned = mpi_replay_find(collective);
     bool is_whole =
         !mpi_lost(collective->comm, MPI_ANY_SOURCE); /* else the call fails at once, as exchange_lost_find says */
-    if (is_whole && collective->planned == NULL && mpi_host_serves(collective)) {
-        return host_block(collective);
+    if (is_whole) {
+        mpi_host_levels_begin(collective, false);
     }
-    if (is_whole && collective->planned == NULL && mpi_hierarchy_serves(collective)) {
-        return hierarchy_block(collective);
+    if (is_whole && collective->planned == NULL && !mpi_exchange_is_early(collective->comm) &&
+        mpi_host_serves(collective)) {
+        return host_block(collective);
     }
     code = request_make(collective, &request);
     if (code != MPI_SUCCESS) {
@@ -365,6 +355,12 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
     }
     collective->planned = mpi_replay_find(collective);
     collective->mode = CW_RECORDING_PERSISTENT;
+    if (!mpi_lost(collective->comm, MPI_ANY_SOURCE)) {
+        mpi_host_levels_begin(collective, true);
+    }
+    if (mpi_host_has_levels(collective->comm) && mpi_host_fits(collective)) {
+        collective->own_host = mpi_host_own(collective->comm);
+    }
     code = request_make(collective, &made);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
         code = mpi_error(collective->comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");

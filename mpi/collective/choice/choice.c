@@ -8,6 +8,7 @@
 #include "dataplane/status.h"
 #include "mpi/collective/choice/choice_contents.h"
 #include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/clusters/levels.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/group/hosts.h"
 #include "mpi/runtime/info.h"
@@ -23,39 +24,14 @@ struct kept {
     uint32_t size_class;
     bool ordered;
     uint64_t clusters; /* digest of several, else 0 */
+    uint64_t levels;   /* the same of hosts, of a level among these */
     uint64_t single_eager_max_bytes;
     struct mpi_choice choice;
-};
-
-/* Names of algorithms that are no schedules. */
-struct other {
-    enum cw_collective collective;
-    const char *name;
 };
 
 static struct kept *all_kept;
 static struct cw_measured *measured; /* NULL: nothing */
 static struct cw_override override;  /* by the environment */
-static struct other others[MPI_CHOICE_OTHERS_MAX];
-static uint32_t other_count;
-
-void mpi_choice_know(enum cw_collective collective, const char *name)
-{
-    if (other_count < MPI_CHOICE_OTHERS_MAX) {
-        others[other_count++] = (struct other){collective, name};
-    }
-}
-
-static bool other_is_known(enum cw_collective collective, const char *name)
-{
-    for (uint32_t i = 0; i < other_count; i++) {
-        if (others[i].collective == collective && strcmp(others[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int mpi_choice_start(char *error, size_t error_bytes)
 {
     const char *words;
@@ -66,7 +42,7 @@ int mpi_choice_start(char *error, size_t error_bytes)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (cw_override_parse(words, other_is_known, &override, reason, sizeof(reason)) != CW_OK) {
+    if (cw_override_parse(words, &override, reason, sizeof(reason)) != CW_OK) {
         snprintf(error, error_bytes, "CAUSEWAY_ALGORITHM: %s", reason);
         return MPI_ERR_ARG;
     }
@@ -165,6 +141,7 @@ static int choice_ask(const struct cw_problem_request *request, const struct kep
     typical.root = 0;
     typical.count = class_count(kept->size_class);
     typical.counts = NULL;
+    typical.host_count = 0; /* choice_levels has asked for those */
     if (wide == NULL) {
         typical.cluster_count = 0;
         typical.cluster_of = typical.cluster_via = NULL;
@@ -206,8 +183,9 @@ static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *r
     return status;
 }
 
-static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
-                       char *error, size_t error_bytes)
+/* `levels`: the request is of the level among hosts, of those with that digest; 0: it is of all ranks. */
+static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *request, uint64_t levels,
+                       struct mpi_choice *choice, char *error, size_t error_bytes)
 {
     uint32_t class = size_class(request->count);
     enum cw_measured_path path = mpi_choice_path(comm);
@@ -216,7 +194,7 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
     for (struct kept *kept = all_kept; kept != NULL; kept = kept->next) {
         if (kept->collective == request->collective && kept->path == path && kept->ranks == request->ranks &&
             kept->size_class == class && kept->element_bytes == request->element_bytes &&
-            kept->ordered == request->ordered && kept->clusters == digest &&
+            kept->ordered == request->ordered && kept->clusters == digest && kept->levels == levels &&
             kept->single_eager_max_bytes == single_bytes) {
             *choice = kept->choice;
             return CW_OK;
@@ -235,6 +213,7 @@ static int choice_keep(struct mpi_comm *comm, const struct cw_problem_request *r
         .size_class = class,
         .ordered = request->ordered,
         .clusters = digest,
+        .levels = levels,
         .single_eager_max_bytes = single_bytes,
     };
     int status = choice_make(comm, request, made, error, error_bytes);
@@ -263,7 +242,7 @@ static const char *name_overriding(const struct mpi_comm *comm, uint32_t call, s
     char reason[600];
     const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_algorithm");
     const struct cw_override *from = &override;
-    if (hint != NULL && cw_override_parse(hint, other_is_known, room, reason, sizeof(reason)) == CW_OK &&
+    if (hint != NULL && cw_override_parse(hint, room, reason, sizeof(reason)) == CW_OK &&
         room->of[call].name[0] != '\0') {
         from = room;
     }
@@ -275,7 +254,7 @@ bool mpi_choice_understands(const char *hint)
 {
     struct cw_override room;
     char reason[600];
-    return cw_override_parse(hint, other_is_known, &room, reason, sizeof(reason)) == CW_OK;
+    return cw_override_parse(hint, &room, reason, sizeof(reason)) == CW_OK;
 }
 
 static double time_tested(const struct mpi_comm *comm, const struct cw_problem *problem, const char *name)
@@ -323,18 +302,140 @@ static const struct cw_algorithm *algorithm_first(const struct cw_problem *probl
     return NULL;
 }
 
-int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
-                    char *error, size_t error_bytes)
+/* ---- by levels ---- */
+
+enum {
+    COPIES = 4, /* of each byte by the first rank, one after the other: to it, for the hosts, from the hosts, from it */
+    HOPS = 3,   /* within the host: to the first rank, among the hosts, from it */
+};
+
+/* Whether an all-to-all goes by way of the hosts' first ranks: by the work of the busiest core, of its ranks, or of the
+ * first ranks among them. */
+static bool alltoall_pays(const struct mpi_comm *comm, const struct cw_problem *problem)
+{
+    struct cw_network wire, shared;
+    uint32_t ranks = problem->ranks, own = cw_problem_host_size(problem, 0), hosts = problem->hosts.count;
+    if (problem->count == 0 || mpi_clusters_are_several(comm)) {
+        return false; /* nothing has to be sent; there are schedules for clusters */
+    }
+    (void)cw_measured_network(measured, wire_path(), ranks, &wire);
+    (void)cw_measured_network(measured, CW_MEASURED_SHARED, ranks, &shared);
+    double ranks_a_core = mpi_process.crowding, heads_a_core = (double)((mpi_process.crowding + own - 1) / own);
+    double messages = ranks_a_core * (ranks - own) - heads_a_core * (hosts - 1); /* fewer */
+    double bytes = (double)own * ranks * (double)(problem->count * problem->element_bytes);
+    double hop = shared.paths[0].latency_ns + cw_plogp_gap(&shared.paths[0], 0);
+    return messages * cw_plogp_gap(&wire.paths[0], 0) >
+           heads_a_core * COPIES * bytes * shared.copy_ns_per_byte + ranks_a_core * HOPS * hop;
+}
+
+/* The algorithm for the level among hosts, as for as many ranks that are alone on theirs. */
+static int choice_inner(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice, char *error,
+                        size_t error_bytes)
+{
+    struct cw_problem *heads;
+    struct mpi_choice inner;
+    int status = cw_problem_heads(problem, &heads, error, error_bytes);
+    if (status != CW_OK) {
+        return status;
+    }
+    const struct cw_problem_request request = {
+        .collective = heads->collective,
+        .ranks = heads->ranks,
+        .element_bytes = heads->element_bytes,
+        .count = heads->count,
+        .cluster_count = heads->cluster_count,
+        .cluster_of = heads->clusters.of,
+        .cluster_via = heads->cluster_via,
+    };
+    status = choice_keep(comm, &request, comm->collectives->levels->digest, &inner, error, error_bytes);
+    cw_problem_destroy(heads);
+    if (status == CW_OK) {
+        choice->parameters = inner.parameters;
+        choice->parameters.inner = inner.algorithm->name;
+        choice->time_ns = 0; /* the levels within hosts have no formula */
+    }
+    return status;
+}
+
+/* The algorithm of levels that serves a problem of so many hosts. */
+static const struct cw_algorithm *levels_algorithm(enum cw_collective collective, uint32_t hosts)
+{
+    return cw_algorithm_find(collective, hosts == 1 ? "host" : "hierarchical");
+}
+
+/* Whether a call has levels: unless another algorithm is asked for by name, or the fastest in tests. */
+static enum mpi_choice_verdict levels_judge(const struct mpi_comm *comm, const struct cw_problem *problem,
+                                            const struct cw_algorithm *algorithm)
+{
+    struct cw_override room;
+    struct cw_parameters parameters;
+    const char *wanted = name_overriding(comm, call_of(problem->collective, problem->has_counts), &parameters, &room);
+    if (wanted[0] != '\0') {
+        return strcmp(wanted, algorithm->name) == 0 ? MPI_CHOICE_OVERRIDE : MPI_CHOICE_NO;
+    }
+    enum cw_measured_standing standing =
+        measured == NULL ? CW_STANDING_UNKNOWN
+                         : cw_measured_standing(measured, mpi_choice_path(comm), problem, algorithm->name, NULL);
+    return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
+           : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
+                                           : MPI_CHOICE_NO;
+}
+
+enum mpi_choice_verdict mpi_choice_levels(struct mpi_comm *comm, const struct cw_problem_request *request)
 {
     struct cw_problem *problem;
-    const struct cw_problem_request wide = mpi_clusters_request(comm, request);
+    char reason[200];
+    uint32_t hosts = mpi_choice_path(comm) == CW_MEASURED_SHARED ? 1 : 2;
+    const struct cw_algorithm *algorithm = levels_algorithm(request->collective, hosts);
+    if (algorithm == NULL || ((algorithm->needs & CW_NEEDS_COMMUTATIVE) != 0 && request->ordered) ||
+        ((algorithm->needs & CW_NEEDS_EQUAL) != 0 && request->counts != NULL) ||
+        cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
+        return MPI_CHOICE_NO;
+    }
+    enum mpi_choice_verdict verdict = levels_judge(comm, problem, algorithm);
+    cw_problem_destroy(problem);
+    return verdict;
+}
+
+/* False: the call has none. */
+static bool choice_levels(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice,
+                          char *error, size_t error_bytes, int *status)
+{
+    char reason[200];
+    const struct cw_algorithm *algorithm =
+        problem->hosts.count == 0 ? NULL : levels_algorithm(problem->collective, problem->hosts.count);
+    if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
+        return false;
+    }
+    enum mpi_choice_verdict verdict = levels_judge(comm, problem, algorithm);
+    if (verdict == MPI_CHOICE_NO || (verdict == MPI_CHOICE_OPEN && problem->collective == CW_ALLTOALL &&
+                                     problem->hosts.count > 1 && !alltoall_pays(comm, problem))) {
+        return false;
+    }
+    *choice = (struct mpi_choice){
+        .algorithm = algorithm,
+        .parameters = cw_parameters_default(),
+        .time_ns = time_tested(comm, problem, algorithm->name),
+        .origin = verdict == MPI_CHOICE_OVERRIDE ? CW_BY_NAME
+                  : verdict == MPI_CHOICE_TESTED ? CW_BY_TEST
+                                                 : CW_BY_LEVELS,
+    };
+    *status = problem->hosts.count > 1 ? choice_inner(comm, problem, choice, error, error_bytes) : CW_OK;
+    return true;
+}
+
+int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                    struct mpi_choice *choice, char *error, size_t error_bytes)
+{
+    struct cw_problem *problem;
+    const struct cw_problem_request wide = mpi_clusters_request(comm, request, has_levels);
     char reason[200];
     int status = cw_problem_create(&wide, &problem, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
-    if (!choice_override(comm, problem, choice)) {
-        status = choice_keep(comm, &wide, choice, error, error_bytes);
+    if (!choice_levels(comm, problem, choice, error, error_bytes, &status) && !choice_override(comm, problem, choice)) {
+        status = choice_keep(comm, &wide, 0, choice, error, error_bytes);
     }
     if (status == CW_OK && cw_algorithm_fits(choice->algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         choice->algorithm = algorithm_first(problem);
@@ -375,7 +476,7 @@ int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi
     struct cw_override room;
     struct cw_parameters parameters;
     const char *name = "";
-    if (words != NULL && cw_override_parse(words, other_is_known, &room, error, error_bytes) != CW_OK) {
+    if (words != NULL && cw_override_parse(words, &room, error, error_bytes) != CW_OK) {
         return CW_ERROR_ARGUMENT;
     }
     if (words != NULL) {
@@ -397,34 +498,6 @@ int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi
     };
     choice->parameters.eager_max_bytes = mpi_process.eager_max_bytes;
     return CW_OK;
-}
-
-enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
-                                         const char *name)
-{
-    struct cw_override room;
-    struct cw_parameters parameters;
-    struct cw_problem *problem;
-    char reason[200];
-    const char *wanted =
-        name_overriding(comm, call_of(request->collective, request->counts != NULL), &parameters, &room);
-    if (wanted[0] != '\0') {
-        return strcmp(wanted, name) == 0 ? MPI_CHOICE_OVERRIDE : MPI_CHOICE_NO;
-    }
-    if (measured == NULL || cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
-        return MPI_CHOICE_OPEN;
-    }
-    enum cw_measured_standing standing = cw_measured_standing(measured, mpi_choice_path(comm), problem, name, NULL);
-    cw_problem_destroy(problem);
-    return standing == CW_STANDING_UNKNOWN ? MPI_CHOICE_OPEN
-           : standing == CW_STANDING_FIRST ? MPI_CHOICE_TESTED
-                                           : MPI_CHOICE_NO;
-}
-
-void mpi_choice_networks(const struct mpi_comm *comm, struct cw_network *wire, struct cw_network *shared)
-{
-    (void)cw_measured_network(measured, wire_path(), (uint32_t)comm->size, wire);
-    (void)cw_measured_network(measured, CW_MEASURED_SHARED, (uint32_t)comm->size, shared);
 }
 
 const char *mpi_choice_source(void)

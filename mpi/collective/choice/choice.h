@@ -43,10 +43,16 @@ struct mpi_choice {
     enum cw_measured_origin origin;
 };
 
-/* The algorithm for a problem, of those that fit it. CW_OK, or as cw_problem_create and cw_choose with a line in
- * `error`. */
-int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_choice *choice,
-                    char *error, size_t error_bytes);
+/* The algorithm for a problem, of those that fit it; one of levels if the communicator has some and they are to be used.
+ * CW_OK, or as cw_problem_create and cw_choose with a line in `error`. */
+int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                    struct mpi_choice *choice, char *error, size_t error_bytes);
+
+/* Whether calls like this one have levels, as soon as the communicator has: MPI_CHOICE_OVERRIDE if an override names their
+ * algorithm, MPI_CHOICE_TESTED if it is the fastest in tests, MPI_CHOICE_NO if another one was or is, MPI_CHOICE_OPEN if
+ * nobody has asked and it has not been tested. The same at all ranks. */
+enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_OVERRIDE = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
+enum mpi_choice_verdict mpi_choice_levels(struct mpi_comm *comm, const struct cw_problem_request *request);
 
 /* Whether MPI_Alltoallv on this communicator is to be served by a schedule: if one was asked for by name
  * (alltoallv=greedy). Else ranks exchange in pairs: what an exchange of counts would be worth depends on counts that
@@ -64,29 +70,10 @@ const char *mpi_choice_scatterv(const struct mpi_comm *comm);
 int mpi_choice_phases(const struct mpi_comm *comm, const char *words, struct mpi_choice *choice, char *error,
                       size_t error_bytes);
 
-/* ---- for those that carry out calls without a schedule ---- */
-
-enum { MPI_CHOICE_OTHERS_MAX = 32 };
-
-/* Makes a name known that is none of the registry, so that it can be asked for and tested. Before mpi_choice_prepare;
- * `name` is kept. */
-void mpi_choice_know(enum cw_collective collective, const char *name);
-
-/* Whether the call is to be served by the algorithm of that name: MPI_CHOICE_OVERRIDE if an override names it,
- * MPI_CHOICE_TESTED if it is the soonest in tests, MPI_CHOICE_NO if another one was or is, MPI_CHOICE_OPEN if nobody
- * has asked and it has not been tested. The same at all ranks. */
-enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_OVERRIDE = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
-enum mpi_choice_verdict mpi_choice_judge(const struct mpi_comm *comm, const struct cw_problem_request *request,
-                                         const char *name);
-
 /* What kind of path messages of the communicator take; the same at all ranks. */
 enum cw_measured_path mpi_choice_path(const struct mpi_comm *comm);
 /* Whether the hint "causeway_algorithm" names algorithms that there are. */
 bool mpi_choice_understands(const char *hint);
-
-/* What is known of messages between hosts and within one, for as many ranks as the communicator has, measured or
- * built-in: the same at all ranks. */
-void mpi_choice_networks(const struct mpi_comm *comm, struct cw_network *wire, struct cw_network *shared);
 
 /* Where the parameters are from, in a line, for --explain. */
 const char *mpi_choice_source(void);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "mpi/collective/clusters/levels.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/state/process.h"
 
@@ -151,7 +152,8 @@ const struct mpi_clusters *mpi_clusters_of(struct mpi_comm *comm)
     return collectives == NULL ? NULL : collectives->clusters;
 }
 
-struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request)
+struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request,
+                                               bool has_levels)
 {
     struct cw_problem_request made = *request;
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
@@ -159,6 +161,11 @@ struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const stru
         made.cluster_count = clusters->count;
         made.cluster_of = clusters->of;
         made.cluster_via = clusters->via;
+    }
+    const struct mpi_levels *levels = has_levels ? comm->collectives->levels : NULL;
+    if (levels != NULL) {
+        made.host_count = levels->hosts;
+        made.host_of = levels->host_of;
     }
     return made;
 }

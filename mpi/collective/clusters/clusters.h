@@ -41,8 +41,10 @@ uint64_t mpi_clusters_multicast_eager_max(void);
  * its call: less with more ranks. */
 uint64_t mpi_clusters_eager_max(uint32_t ranks);
 
-/* The request with the communicator's clusters, whose lists it points to. */
-struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request);
+/* The request with the communicator's clusters and, if it has levels and they are to be used, its hosts; it points to
+ * their lists. */
+struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request,
+                                               bool has_levels);
 
 /* NULL is allowed. */
 void mpi_clusters_free(struct mpi_clusters *clusters);

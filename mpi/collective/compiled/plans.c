@@ -41,9 +41,13 @@ static void plan_free(struct mpi_plan *plan)
 {
     if (plan->calls > 0) {
         bool is_alltoallv = has_counts(plan) && plan->collective == CW_ALLTOALL;
-        mpi_explain_calls(is_alltoallv ? "alltoallv" : cw_collective_name(plan->collective), plan->algorithm->name,
-                          plan->ranks, block_bytes(plan), cw_measured_origin_name(plan->origin), plan->calls,
-                          plan->predicted_ns, plan->measured_ns);
+        char name[2 * CW_ALGORITHM_NAME_MAX];
+        bool has_inner = plan->parameters.inner != NULL && (plan->algorithm->takes & CW_TAKES_INNER) != 0;
+        snprintf(name, sizeof(name), "%s%s%s", plan->algorithm->name, has_inner ? ", among hosts " : "",
+                 has_inner ? plan->parameters.inner : "");
+        mpi_explain_calls(is_alltoallv ? "alltoallv" : cw_collective_name(plan->collective), name, plan->ranks,
+                          block_bytes(plan), cw_measured_origin_name(plan->origin), plan->calls, plan->predicted_ns,
+                          plan->measured_ns);
     }
     while (plan->idle != NULL) {
         struct mpi_run *run = plan->idle;
@@ -93,12 +97,12 @@ void mpi_plan_drop(struct mpi_plan *plan)
     }
 }
 
-static int plan_build(struct mpi_comm *comm, const struct cw_problem_request *request, const struct mpi_choice *choice,
-                      struct mpi_plan **plan, char *error, size_t error_bytes)
+static int plan_build(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                      const struct mpi_choice *choice, struct mpi_plan **plan, char *error, size_t error_bytes)
 {
     struct cw_problem *problem;
     struct cw_schedule schedule;
-    const struct cw_problem_request wide = mpi_clusters_request(comm, request);
+    const struct cw_problem_request wide = mpi_clusters_request(comm, request, has_levels);
     uint32_t rank = (uint32_t)comm->rank;
     int status = cw_problem_create(&wide, &problem, error, error_bytes);
     if (status != CW_OK) {
@@ -116,17 +120,18 @@ static int plan_build(struct mpi_comm *comm, const struct cw_problem_request *re
     return status;
 }
 
-static int plan_make(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan,
-                     char *error, size_t error_bytes)
+static int plan_make(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                     struct mpi_plan **plan, char *error, size_t error_bytes)
 {
     struct mpi_choice choice;
-    int status = mpi_choice_find(comm, request, &choice, error, error_bytes);
+    int status = mpi_choice_find(comm, request, has_levels, &choice, error, error_bytes);
     if (status == CW_OK) {
-        status = plan_build(comm, request, &choice, plan, error, error_bytes);
+        status = plan_build(comm, request, has_levels, &choice, plan, error, error_bytes);
     }
     if (status == CW_OK) {
         (*plan)->predicted_ns = choice.time_ns;
         (*plan)->origin = choice.origin;
+        (*plan)->has_levels = has_levels;
         counts_digest(request, (*plan)->counts_digest);
     }
     return status;
@@ -148,7 +153,7 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
     };
     choice.parameters.eager_max_bytes = eager ? mpi_process.eager_max_bytes : 0;
     choice.parameters.multicast_eager_max_bytes = eager ? mpi_clusters_multicast_eager_max() : 0;
-    return code_of_status(plan_build(comm, request, &choice, plan, error, sizeof(error)));
+    return code_of_status(plan_build(comm, request, false, &choice, plan, error, sizeof(error)));
 }
 
 /* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to
@@ -182,7 +187,8 @@ int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *re
         struct mpi_choice choice = {.algorithm = usual->algorithm, .parameters = usual->parameters};
         choice.parameters.eager_max_bytes = 0;
         choice.parameters.multicast_eager_max_bytes = 0;
-        int code = code_of_status(plan_build(comm, request, &choice, &usual->throttled, error, sizeof(error)));
+        int code = code_of_status(
+            plan_build(comm, request, usual->has_levels, &choice, &usual->throttled, error, sizeof(error)));
         if (code != MPI_SUCCESS) {
             return code;
         }
@@ -194,9 +200,10 @@ int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *re
     return MPI_SUCCESS;
 }
 
-static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request, const uint64_t digest[2])
+static bool plan_fits(const struct mpi_plan *plan, const struct cw_problem_request *request, bool has_levels,
+                      const uint64_t digest[2])
 {
-    return plan->collective == request->collective && plan->root == request->root &&
+    return plan->has_levels == has_levels && plan->collective == request->collective && plan->root == request->root &&
            plan->element_bytes == request->element_bytes && plan->count == request->count &&
            plan->ordered == request->ordered && plan->counts_digest[0] == digest[0] &&
            plan->counts_digest[1] == digest[1];
@@ -215,8 +222,8 @@ static void plans_trim(struct mpi_collectives *collectives)
     mpi_plan_drop(plan);
 }
 
-int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
-                  size_t error_bytes)
+int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                  struct mpi_plan **plan, char *error, size_t error_bytes)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives == NULL) {
@@ -225,14 +232,14 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
     uint64_t digest[2];
     counts_digest(request, digest);
     struct mpi_plan **link = &collectives->plans;
-    while (*link != NULL && !plan_fits(*link, request, digest)) {
+    while (*link != NULL && !plan_fits(*link, request, has_levels, digest)) {
         link = &(*link)->next;
     }
     struct mpi_plan *found = *link;
     if (found != NULL) {
         *link = found->next;
     } else {
-        int status = plan_make(comm, request, &found, error, error_bytes);
+        int status = plan_make(comm, request, has_levels, &found, error, error_bytes);
         if (status != CW_OK) {
             return code_of_status(status);
         }

@@ -35,6 +35,7 @@ struct mpi_plan {
     struct cw_schedule schedule;
     uint64_t buffer_bytes[4];
     uint32_t runs_open; /* lent */
+    bool has_levels;    /* it may have: the problem named the ranks' hosts */
     bool is_dropped;    /* to be freed with the last run */
     struct mpi_run *idle;
     bool is_throttled;          /* it is one of these: */
@@ -52,10 +53,11 @@ struct mpi_run {
     void *scratch;
 };
 
-/* The plan for a problem; made if there is none yet. MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the
+/* The plan for a problem, with levels if the communicator has some and they are to be used; made if there is none yet.
+ * MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the
  * reason in `error`. */
-int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, struct mpi_plan **plan, char *error,
-                  size_t error_bytes);
+int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
+                  struct mpi_plan **plan, char *error, size_t error_bytes);
 
 /* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then
  * one that has whoever sends without being asked wait until all are ready. Until that run is over, later calls of the

@@ -112,6 +112,9 @@ static bool is_usable(const struct cw_plan *plan)
     }
     for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         const struct cw_schedule *schedule = &plan->schedules[rank];
+        if (schedule->host_count > 0) {
+            return false; /* hosts are known when the job runs */
+        }
         for (uint32_t i = 0; i < schedule->op_count; i++) {
             const struct cw_op *op = &schedule->ops[i];
             uint64_t most = op->kind == CW_OP_MULTICAST ? longest_multicast : longest;

@@ -3,33 +3,32 @@
 
 enum { NAMED_MAX = 4 };
 
-void host_describe(const struct host_call *call, uint32_t owner, struct mpi_said *said)
+void host_describe(const struct mpi_host_call *call, uint32_t owner, struct mpi_said *said)
 {
     const struct mpi_comm *comm = call->of->comm;
-    uint64_t entered = atomic_load_explicit(&call->segment->lines[call->rank].entered, memory_order_relaxed);
+    uint64_t entered = atomic_load_explicit(&call->segment->lines[call->member].entered, memory_order_relaxed);
     uint32_t count = 0;
-    mpi_collective_say(call->of, said);
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+    for (uint32_t member = 0; member < call->members; member++) {
         struct cw_segment_call other;
-        uint64_t round = cw_segment_call_of(call->segment, rank, &other);
+        uint64_t round = cw_segment_call_of(call->segment, member, &other);
         if (round >= entered) {
             continue;
         }
         if (++count <= NAMED_MAX) {
-            mpi_say(said, ", which rank %u has not entered", rank);
+            mpi_say(said, ", which rank %d has not entered", host_rank(call->host, member));
             if (round != 0) {
                 mpi_say(said, " (its last one here by shared memory was %s)",
                         cw_collective_name((enum cw_collective)other.kind));
             }
         }
-        mpi_say_awaited(said, comm, (int)rank);
+        mpi_say_awaited(said, comm, host_rank(call->host, member));
     }
     if (count > NAMED_MAX) {
         mpi_say(said, "; and %u more have not", count - NAMED_MAX);
     }
     if (count == 0 && owner != UINT32_MAX) {
-        mpi_say(said, ", which all ranks have entered; waits for data of rank %u", owner);
-        mpi_say_awaited(said, comm, (int)owner);
+        mpi_say(said, ", which all ranks have entered; waits for data of rank %d", host_rank(call->host, owner));
+        mpi_say_awaited(said, comm, host_rank(call->host, owner));
     } else if (count == 0) {
         mpi_say(said, ", which all ranks have entered");
     }

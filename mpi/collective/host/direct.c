@@ -4,133 +4,114 @@
 
 #include "mpi/collective/host/state.h"
 
-/* A round in which the root says where its buffer is. */
-static int place_open(struct host_call *call, const void *own, uint64_t *round, uint64_t *address)
+static int over(struct mpi_host_call *call)
 {
-    int code = host_round(call, call->rank == call->root, round);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    if (call->rank == call->root) {
-        *address = (uint64_t)(uintptr_t)own;
-        memcpy(host_slot(call, call->rank, *round), address, sizeof(*address));
-        host_publish(call, *round);
-        return MPI_SUCCESS;
-    }
-    code = host_await(call, call->root, *round);
-    if (code == MPI_SUCCESS) {
-        memcpy(address, host_slot(call, call->root, *round), sizeof(*address));
-    }
-    return code;
-}
-
-/* The root waits for all, the others go. */
-static int place_close(struct host_call *call, uint64_t round)
-{
-    int code = host_arrive(call, round);
-    return call->rank == call->root ? host_await_all(call, round) : code;
-}
-
-int host_bcast_direct(struct host_call *call)
-{
-    uint64_t round, address;
-    int code = place_open(call, call->send, &round, &address);
-    if (code == MPI_SUCCESS && call->rank != call->root) {
-        code = host_copy_from(call, call->root, call->receive, address, call->bytes);
-    }
-    return code != MPI_SUCCESS ? code : place_close(call, round);
-}
-
-int host_scatter_direct(struct host_call *call)
-{
-    uint64_t round, address;
-    uint64_t own = call->rank * call->bytes;
-    int code = place_open(call, call->send, &round, &address);
-    if (code == MPI_SUCCESS && call->rank != call->root) {
-        code = host_copy_from(call, call->root, call->receive, address + own, call->bytes);
-    } else if (code == MPI_SUCCESS && call->receive != call->send + own) {
-        memmove(call->receive, call->send + own, call->bytes);
-    }
-    return code != MPI_SUCCESS ? code : place_close(call, round);
-}
-
-int host_gather_direct(struct host_call *call)
-{
-    uint64_t round, address;
-    uint64_t own = call->rank * call->bytes;
-    int code = place_open(call, call->receive, &round, &address);
-    if (code == MPI_SUCCESS && call->rank != call->root) {
-        code = host_copy_to(call, call->root, address + own, call->send, call->bytes);
-    } else if (code == MPI_SUCCESS && call->receive + own != call->send) {
-        memmove(call->receive + own, call->send, call->bytes);
-    }
-    return code != MPI_SUCCESS ? code : place_close(call, round);
-}
-
-/* All say where their data is; `copy` takes what this rank wants from another one. Each begins with its neighbour, so
- * that they do not all read the same memory. */
-static int exchange(struct host_call *call, int (*copy)(struct host_call *call, uint32_t rank, uint64_t address))
-{
-    uint64_t round;
-    uint64_t address = (uint64_t)(uintptr_t)call->send;
-    int code = host_round(call, true, &round);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    memcpy(host_slot(call, call->rank, round), &address, sizeof(address));
-    (void)host_arrive(call, round);
-    code = host_await_all(call, round);
-    for (uint32_t step = 0; step < call->ranks && code == MPI_SUCCESS; step++) {
-        uint32_t rank = (call->rank + step) % call->ranks;
-        memcpy(&address, host_slot(call, rank, round), sizeof(address));
-        code = copy(call, rank, address);
-    }
-    if (code == MPI_SUCCESS) {
-        code = host_round(call, true, &round);
-    }
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    (void)host_arrive(call, round);
-    return host_await_all(call, round);
-}
-
-static int block_copy(struct host_call *call, uint32_t rank, uint8_t *to, uint64_t address, uint64_t bytes)
-{
-    if (rank != call->rank) {
-        return host_copy_from(call, rank, to, address, bytes);
-    }
-    const void *from = (const void *)(uintptr_t)address;
-    if (to != from) {
-        memmove(to, from, bytes);
-    }
+    (void)call;
     return MPI_SUCCESS;
 }
 
-static int allgather_copy(struct host_call *call, uint32_t rank, uint64_t address)
+/* ---- A root says where its buffer is ---- */
+
+/* The root waits for all, the others go. */
+static int place_close(struct mpi_host_call *call)
 {
-    const uint64_t *counts = call->of->counts;
-    uint64_t offset = rank * call->bytes;
-    if (counts != NULL) {
-        offset = 0;
-        for (uint32_t before = 0; before < rank; before++) {
-            offset += counts[before];
-        }
+    int code = host_arrive(call);
+    return call->member == call->root ? host_await_all(call, over) : code;
+}
+
+/* What this member copies, from or to the root. */
+static int place_copy(struct mpi_host_call *call)
+{
+    uint64_t own = call->collective == CW_BCAST ? 0 : call->member * call->bytes;
+    memcpy(&call->address, host_slot(call, call->root, call->round), sizeof(call->address));
+    int code = call->collective == CW_GATHER
+                   ? host_copy_to(call, call->root, call->address + own, call->send, call->bytes)
+                   : host_copy_from(call, call->root, call->receive, call->address + own, call->bytes);
+    return code != MPI_SUCCESS ? code : place_close(call);
+}
+
+static int place_open(struct mpi_host_call *call)
+{
+    uint64_t own = call->member * call->bytes;
+    if (call->member != call->root) {
+        return host_await(call, call->root, place_copy);
     }
-    return block_copy(call, rank, call->receive + offset, address, counts == NULL ? call->bytes : counts[rank]);
+    call->address = (uint64_t)(uintptr_t)(call->collective == CW_GATHER ? call->receive : call->send);
+    memcpy(host_slot(call, call->member, call->round), &call->address, sizeof(call->address));
+    host_publish(call);
+    if (call->collective == CW_SCATTER) {
+        host_move(call->receive, call->send + own, call->bytes);
+    } else if (call->collective == CW_GATHER) {
+        host_move(call->receive + own, call->send, call->bytes);
+    }
+    return place_close(call);
 }
 
-int host_allgather_direct(struct host_call *call)
+int host_bcast_direct(struct mpi_host_call *call)
 {
-    return exchange(call, allgather_copy);
+    return host_round(call, call->member == call->root, place_open);
 }
 
-static int alltoall_copy(struct host_call *call, uint32_t rank, uint64_t address)
+int host_scatter_direct(struct mpi_host_call *call)
 {
-    return block_copy(call, rank, call->receive + rank * call->bytes, address + call->rank * call->bytes, call->bytes);
+    return host_round(call, call->member == call->root, place_open);
 }
 
-int host_alltoall_direct(struct host_call *call)
+int host_gather_direct(struct mpi_host_call *call)
 {
-    return exchange(call, alltoall_copy);
+    return host_round(call, call->member == call->root, place_open);
+}
+
+/* ---- All say where their data is ---- */
+
+/* What this member wants from another one. */
+static int block_copy(struct mpi_host_call *call, uint32_t member, uint64_t address)
+{
+    uint64_t to = 0, bytes = host_block(call, member);
+    for (uint32_t before = 0; before < member; before++) {
+        to += host_block(call, before);
+    }
+    address += call->collective == CW_ALLTOALL ? call->member * call->bytes : 0;
+    if (member != call->member) {
+        return host_copy_from(call, member, call->receive + to, address, bytes);
+    }
+    host_move(call->receive + to, (const void *)(uintptr_t)address, bytes);
+    return MPI_SUCCESS;
+}
+
+static int exchange_close(struct mpi_host_call *call)
+{
+    (void)host_arrive(call);
+    return host_await_all(call, over);
+}
+
+/* Each begins with its neighbour, so that they do not all read the same memory. */
+static int exchange_copy(struct mpi_host_call *call)
+{
+    int code = MPI_SUCCESS;
+    for (uint32_t step = 0; step < call->members && code == MPI_SUCCESS; step++) {
+        uint32_t member = (call->member + step) % call->members;
+        uint64_t address;
+        memcpy(&address, host_slot(call, member, call->round), sizeof(address));
+        code = block_copy(call, member, address);
+    }
+    return code != MPI_SUCCESS ? code : host_round(call, true, exchange_close);
+}
+
+static int exchange_open(struct mpi_host_call *call)
+{
+    uint64_t address = (uint64_t)(uintptr_t)call->send;
+    memcpy(host_slot(call, call->member, call->round), &address, sizeof(address));
+    (void)host_arrive(call);
+    return host_await_all(call, exchange_copy);
+}
+
+int host_allgather_direct(struct mpi_host_call *call)
+{
+    return host_round(call, true, exchange_open);
+}
+
+int host_alltoall_direct(struct mpi_host_call *call)
+{
+    return host_round(call, true, exchange_open);
 }

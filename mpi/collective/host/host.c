@@ -1,5 +1,6 @@
 #include "mpi/collective/host/host.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,13 +12,14 @@
 #include "mpi/state/process.h"
 
 enum {
-    HOST_CALLS_BEFORE = 2, /* on a communicator, before it gets a segment */
+    HOST_SPINS = 200, /* looks before anything else is done meanwhile, where a rank has a core of its own */
+    HOST_YIELDS = 4,  /* ... where it has not: what is waited for is here, and a look at the network costs more */
 };
 
 struct service {
-    int (*copied)(struct host_call *call); /* through the slots */
-    int (*direct)(struct host_call *call); /* long blocks; NULL: never */
-    bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see takes_in_place */
+    mpi_host_stage *copied; /* through the slots */
+    mpi_host_stage *direct; /* long blocks; NULL: never */
+    bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see mpi_host_takes_in_place */
     bool by_block; /* slots are shared by the blocks of all ranks */
 };
 
@@ -35,106 +37,119 @@ static const struct service services[CW_COLLECTIVE_COUNT] = {
     [CW_EXSCAN] = {.copied = host_scan, .in_place = true},
 };
 
-/* Bytes of a block, or the mean of unequal ones. */
-static uint64_t block_bytes(const struct mpi_collective *call)
-{
-    uint64_t count = call->problem.count;
-    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
-        count += call->counts[rank];
-    }
-    return count * call->problem.element_bytes / (call->counts != NULL ? call->problem.ranks : 1);
-}
-
 static uint32_t class_of(uint64_t bytes)
 {
     return bytes == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes);
 }
 
-/* Overridden, or measured; kept per class of sizes. */
-static enum mpi_choice_verdict verdict_on(const struct mpi_collective *call)
-{
-    struct mpi_collectives *collectives = call->comm->collectives;
-    uint8_t *kept =
-        &collectives->host_verdicts[call->counts != NULL][call->problem.collective][class_of(block_bytes(call))];
-    if (*kept == 0) {
-        *kept = (uint8_t)(1 + mpi_choice_judge(call->comm, &call->problem, MPI_HOST_NAME));
-    }
-    return (enum mpi_choice_verdict)(*kept - 1);
-}
+/* ---- A call ---- */
 
-bool mpi_host_serves(struct mpi_collective *call)
+/* Bytes of a block, or the mean of unequal ones. */
+static uint64_t mean_bytes(const struct mpi_collective *of)
 {
-    struct mpi_comm *comm = call->comm;
-    struct mpi_collectives *collectives = comm->collectives;
-    bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
-    if (call->has_rows || call->count_matrix != NULL || is_scatterv || comm->size < 2 ||
-        comm->size > CW_SEGMENT_MEMBERS_MAX || collectives->has_no_host) {
-        return false;
+    uint64_t count = of->problem.count;
+    for (uint32_t rank = 0; of->counts != NULL && rank < of->problem.ranks; rank++) {
+        count += of->counts[rank];
     }
-    const struct service *service = &services[call->problem.collective];
-    uint64_t piece = CW_SEGMENT_LONG_BYTES / (service->by_block ? (uint32_t)comm->size : 1u);
-    enum mpi_choice_verdict verdict = verdict_on(call);
-    if (call->problem.element_bytes > piece || verdict == MPI_CHOICE_NO) {
-        return false;
-    }
-    if (collectives->host == NULL) {
-        if (!host_all_are_here(comm)) {
-            collectives->has_no_host = true;
-            return false;
-        }
-        if (verdict == MPI_CHOICE_OPEN && collectives->calls_before_host < HOST_CALLS_BEFORE) {
-            collectives->calls_before_host++;
-            return false;
-        }
-        collectives->host = host_make(comm);
-        collectives->has_no_host = collectives->host == NULL;
-    }
-    return collectives->host != NULL;
+    return count * of->problem.element_bytes / (of->counts != NULL ? of->problem.ranks : 1);
 }
-
-/* ---- calls ---- */
 
 /* Of everything that must be the same at all ranks. */
-static uint64_t signature_of(const struct mpi_collective *call)
+static uint64_t signature_of(const struct mpi_host_call *call)
 {
-    const struct cw_problem_request *problem = &call->problem;
-    uint64_t hash = host_mix(problem->collective + 1, problem->root);
-    hash = call->comm->collectives->outer == 0 ? hash : host_mix(hash, call->comm->collectives->outer);
-    hash = host_mix(hash, problem->element_bytes << 1 | problem->ordered);
-    if (call->op != NULL && call->op->predefined) {
-        hash = host_mix(hash, (uintptr_t)call->op->handle);
+    const struct mpi_collective *of = call->of;
+    uint64_t hash = host_mix(call->collective + 1, call->root);
+    hash = host_mix(hash, of->problem.element_bytes << 1 | of->problem.ordered);
+    if (of->op != NULL && of->op->predefined) {
+        hash = host_mix(hash, (uintptr_t)of->op->handle);
     }
-    if (call->counts == NULL) {
-        return host_mix(hash, problem->count);
-    }
-    for (uint32_t rank = 0; rank < problem->ranks; rank++) {
-        hash = host_mix(hash, call->counts[rank]);
+    hash = host_mix(hash, call->bytes);
+    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
+        hash = host_mix(hash, call->counts[member]);
     }
     return hash;
 }
 
-static bool goes_direct(const struct mpi_collective *call)
+static bool goes_direct(const struct mpi_host *host, enum cw_collective collective, uint64_t bytes)
 {
-    return services[call->problem.collective].direct != NULL && call->comm->collectives->host->copies_once &&
-           block_bytes(call) >= HOST_DIRECT_MIN_BYTES;
+    return services[collective].direct != NULL && host->copies_once && bytes >= HOST_DIRECT_MIN_BYTES;
 }
 
-/* The longest block fits a short slot, with those that share it. */
-static bool is_short(const struct mpi_collective *call, bool direct)
+/* Makes a call ready to run: collective, root, bytes, counts, send and receive are set. */
+static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const struct mpi_collective *of)
 {
-    uint64_t longest = call->problem.count;
-    for (uint32_t rank = 0; call->counts != NULL && rank < call->problem.ranks; rank++) {
-        longest = call->counts[rank] > longest ? call->counts[rank] : longest;
+    const struct service *service = &services[call->collective];
+    uint64_t longest = call->bytes, mean = call->counts == NULL ? call->bytes : mean_bytes(of);
+    call->host = host;
+    call->segment = &host->segment;
+    call->of = of;
+    call->member = host->segment.member;
+    call->members = host->members;
+    call->element = of->problem.element_bytes;
+    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
+        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
     }
-    uint64_t blocks = services[call->problem.collective].by_block ? call->problem.ranks : 1;
-    return direct || longest <= CW_SEGMENT_SHORT_BYTES / blocks / call->problem.element_bytes;
+    bool direct = goes_direct(host, call->collective, mean);
+    uint64_t room = CW_SEGMENT_SHORT_BYTES / (service->by_block ? call->members : 1) / call->element * call->element;
+    call->is_short = direct || longest <= room;
+    call->slot_bytes = call->is_short ? CW_SEGMENT_SHORT_BYTES : CW_SEGMENT_LONG_BYTES;
+    call->entry = (struct cw_segment_call){
+        .signature = signature_of(call),
+        .bytes = mean_bytes(of),
+        .kind = of->problem.collective,
+        .root = of->problem.root,
+    };
+    call->next = direct ? service->direct : service->copied;
+    cw_segment_enter(call->segment, host->round + 1, &call->entry);
+}
+
+/* ---- Blocking calls that are one host op ---- */
+
+/* Whether the whole call is one host op, and by what; kept per class of sizes. */
+static bool verdict_on(const struct mpi_collective *call, enum cw_measured_origin *origin)
+{
+    struct mpi_collectives *collectives = call->comm->collectives;
+    uint8_t *kept =
+        &collectives->host_verdicts[call->counts != NULL][call->problem.collective][class_of(mean_bytes(call))];
+    if (*kept == 0) {
+        struct mpi_choice choice;
+        char error[200];
+        bool is_host = mpi_choice_find(call->comm, &call->problem, true, &choice, error, sizeof(error)) == CW_OK &&
+                       (choice.algorithm->needs & CW_NEEDS_ONE_HOST) != 0;
+        *kept = (uint8_t)(is_host ? 2 + (int)choice.origin : 1);
+    }
+    *origin = (enum cw_measured_origin)(*kept - 2);
+    return *kept > 1;
+}
+
+bool mpi_host_serves(struct mpi_collective *call)
+{
+    const struct mpi_host *host = call->comm->collectives->host;
+    enum cw_measured_origin origin;
+    return mpi_host_has_levels(call->comm) && host->ranks == NULL && host->parts == NULL && mpi_host_fits(call) &&
+           verdict_on(call, &origin);
+}
+
+bool mpi_host_has_levels(const struct mpi_comm *comm)
+{
+    return comm->collectives->levels != NULL && !comm->collectives->are_levels_over;
+}
+
+bool mpi_host_fits(const struct mpi_collective *call)
+{
+    bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
+    uint64_t piece =
+        CW_SEGMENT_LONG_BYTES / (services[call->problem.collective].by_block ? (uint32_t)call->comm->size : 1u);
+    return !call->has_rows && call->count_matrix == NULL && !is_scatterv && !call->by_pairs && call->scatterv == NULL &&
+           call->problem.element_bytes <= piece;
 }
 
 bool mpi_host_takes_in_place(const struct mpi_collective *call)
 {
     /* alltoall: others read what this rank would already have overwritten */
     return services[call->problem.collective].in_place &&
-           (call->problem.collective != CW_ALLTOALL || !goes_direct(call));
+           (call->problem.collective != CW_ALLTOALL ||
+            !goes_direct(call->comm->collectives->host, CW_ALLTOALL, mean_bytes(call)));
 }
 
 const char *mpi_host_why(const struct mpi_collective *call)
@@ -142,69 +157,285 @@ const char *mpi_host_why(const struct mpi_collective *call)
     return call->comm->collectives->host->why;
 }
 
-static void account(const struct host_call *call, uint64_t bytes, uint64_t took_ns)
+void mpi_host_reconsider(struct mpi_comm *comm)
 {
-    struct host_account *account = &call->host->accounts[call->entry.kind][class_of(bytes)];
+    if (comm->collectives != NULL) {
+        memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
+    }
+}
+
+static void account(const struct mpi_host_call *call, uint64_t took_ns)
+{
+    uint64_t bytes = mean_bytes(call->of);
+    struct host_account *account = &call->host->accounts[call->collective][class_of(bytes)];
     account->calls++;
-    account->verdict = verdict_on(call->of);
+    (void)verdict_on(call->of, &account->origin);
     account->measured_ns += took_ns;
     account->bytes = bytes;
+}
+
+/* For words that tell the others that this rank fails. */
+static struct mpi_host_call failing_call(struct mpi_host *host)
+{
+    return (struct mpi_host_call){
+        .host = host, .segment = &host->segment, .member = host->segment.member, .members = host->members};
 }
 
 void mpi_host_abandon(struct mpi_collective *of)
 {
     struct mpi_host *host = of->comm->collectives->host;
-    struct host_call call = {
-        .host = host, .segment = &host->segment, .rank = (uint32_t)of->comm->rank, .ranks = (uint32_t)of->comm->size};
+    struct mpi_host_call call = failing_call(host);
     snprintf(host->why, sizeof(host->why), "rank %d has no memory for its part", of->comm->rank);
     (void)host_break(&call, MPI_ERR_NO_MEM);
+}
+
+bool mpi_host_kind(const struct mpi_host *host, uint32_t *kind)
+{
+    bool is_under_way = host != NULL && host->blocking != NULL;
+    *kind = is_under_way ? host->blocking_kind : 0;
+    return is_under_way;
 }
 
 bool mpi_host_mismatch(struct mpi_comm *comm, int peer)
 {
     struct mpi_host *host = comm->collectives->host;
-    if (host == NULL || host->call == NULL) {
+    if (host == NULL || host->blocking == NULL) {
         return false;
     }
-    (void)host_differs(host->call, peer);
-    (void)host_break(host->call, MPI_ERR_NOT_SAME);
+    (void)host_differs(host->blocking, peer);
+    (void)host_break(host->blocking, MPI_ERR_NOT_SAME);
     return true;
 }
 
-int mpi_host_run(struct mpi_collective *of, const void *send, void *receive)
+static bool is_over(void *context)
+{
+    struct mpi_host_call *call = context;
+    if (++call->looks % 1024 == 0) {
+        host_doubt(call);
+    }
+    return atomic_load_explicit(call->word, memory_order_acquire) >= call->least || cw_segment_is_broken(call->segment);
+}
+
+static void doze(void *context, bool asleep)
+{
+    struct mpi_host_call *call = context;
+    if (asleep) {
+        host_doubt(call);
+    }
+    cw_segment_doze(call->segment, asleep);
+}
+
+static void describe(void *context, struct mpi_said *said)
+{
+    const struct mpi_host_call *call = context;
+    mpi_collective_say(call->of, said);
+    host_describe(call, call->owner, said);
+}
+
+/* Until what the call awaits has come, or never will. */
+static void word_wait(struct mpi_host_call *call)
+{
+    uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
+    do {
+        if (atomic_load_explicit(call->word, memory_order_acquire) >= call->least) {
+            return;
+        }
+        __builtin_ia32_pause();
+    } while (spins-- > 0);
+    for (uint32_t i = 0; mpi_process.spin_rounds == 0 && i < HOST_YIELDS; i++) {
+        sched_yield();
+        if (atomic_load_explicit(call->word, memory_order_acquire) >= call->least) {
+            return;
+        }
+    }
+    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .describe = describe, .context = call});
+}
+
+int mpi_host_run(struct mpi_collective *of, uint32_t kind, const void *send, void *receive)
 {
     struct mpi_host *host = of->comm->collectives->host;
-    const struct service *service = &services[of->problem.collective];
-    uint64_t bytes = block_bytes(of);
-    bool direct = goes_direct(of);
-    bool short_slots = is_short(of, direct);
-    struct host_call call = {
-        .host = host,
-        .segment = &host->segment,
-        .of = of,
-        .entry = {.signature = signature_of(of),
-                  .bytes = bytes,
-                  .kind = of->problem.collective,
-                  .root = of->problem.root},
-        .rank = (uint32_t)of->comm->rank,
-        .ranks = (uint32_t)of->comm->size,
+    struct mpi_host_call call = {
+        .collective = of->problem.collective,
         .root = of->problem.root,
-        .bytes = of->counts == NULL ? bytes : 0,
-        .is_short = short_slots,
-        .slot_bytes = short_slots ? CW_SEGMENT_SHORT_BYTES : CW_SEGMENT_LONG_BYTES,
+        .bytes = of->counts == NULL ? of->problem.count * of->problem.element_bytes : 0,
+        .counts = of->counts,
         .send = send,
         .receive = receive,
     };
-    if (cw_segment_is_broken(call.segment)) {
-        return host_broken(&call);
+    if (cw_segment_is_broken(&host->segment)) {
+        struct mpi_host_call failing = failing_call(host);
+        return host_broken(&failing);
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
-    cw_segment_enter(call.segment, host->round + 1, &call.entry);
-    host->call = &call;
-    int code = direct ? service->direct(&call) : service->copied(&call);
-    host->call = NULL;
+    int code;
+    call_begin(&call, host, of);
+    host->blocking = &call;
+    host->blocking_kind = kind;
+    while ((code = host_poll(&call)) == MPI_ERR_PENDING) {
+        word_wait(&call);
+    }
+    host->blocking = NULL;
     if (host->accounts != NULL) {
-        account(&call, bytes, cw_clock_ns() - started_ns);
+        account(&call, cw_clock_ns() - started_ns);
     }
     return code != MPI_SUCCESS ? code : call.reduce_error;
+}
+
+/* ---- Host ops of schedules ---- */
+
+/* All that are under way in this process. */
+static struct mpi_host_part *running; /* by next_running */
+
+void mpi_host_part_begin(struct mpi_host_part *part, struct mpi_host *host, const struct mpi_collective *of,
+                         uint32_t ops)
+{
+    struct mpi_host_part **link = &host->parts;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *part = (struct mpi_host_part){.host = host, .of = of, .left = ops};
+    *link = part;
+}
+
+static void part_leave(struct mpi_host_part *part)
+{
+    struct mpi_host_part **link = &part->host->parts;
+    while (*link != NULL && *link != part) {
+        link = &(*link)->next;
+    }
+    if (*link == part) {
+        *link = part->next;
+    }
+}
+
+static void part_doze(struct mpi_host_part *part, bool asleep)
+{
+    if (part->is_dozing != asleep) {
+        part->is_dozing = asleep;
+        cw_segment_doze(part->call.segment, asleep);
+    }
+}
+
+static void running_leave(struct mpi_host_part *part)
+{
+    struct mpi_host_part **link = &running;
+    while (*link != NULL && *link != part) {
+        link = &(*link)->next_running;
+    }
+    if (*link == part) {
+        *link = part->next_running;
+        part_doze(part, false);
+    }
+    part->is_running = false;
+}
+
+void mpi_host_part_end(struct mpi_host_part *part, bool has_failed)
+{
+    if (part->host == NULL) {
+        return;
+    }
+    if (has_failed && !cw_segment_is_broken(&part->host->segment)) {
+        struct mpi_host_call call = failing_call(part->host);
+        snprintf(part->host->why, sizeof(part->host->why), "a call failed at rank %d", part->host->comm->rank);
+        (void)host_break(&call, MPI_ERR_OTHER);
+    }
+    running_leave(part);
+    part_leave(part);
+    part->host = NULL;
+}
+
+/* How the op that was under way has ended: on with the next one, of this schedule or of another. */
+static int part_close(struct mpi_host_part *part, int code)
+{
+    running_leave(part);
+    part->reduce_error = part->call.reduce_error != MPI_SUCCESS ? part->call.reduce_error : part->reduce_error;
+    if (code == MPI_SUCCESS && --part->left == 0) {
+        part_leave(part);
+    }
+    return code;
+}
+
+static int part_run(struct mpi_host_part *part)
+{
+    const struct cw_transport_host *op = &part->op;
+    const struct mpi_host *host = part->host;
+    uint32_t root = 0;
+    while (cw_collective_rooted(op->collective) && (uint32_t)host_rank(host, root) != op->root) {
+        root++;
+    }
+    part->is_asked = false;
+    if (cw_segment_is_broken(&host->segment)) {
+        struct mpi_host_call failing = failing_call(part->host);
+        return host_broken(&failing);
+    }
+    const struct cw_problem_request *problem = &part->of->problem;
+    part->call = (struct mpi_host_call){
+        .collective = op->collective,
+        .root = root,
+        .bytes = !op->is_whole             ? op->bytes
+                 : problem->counts == NULL ? problem->count * problem->element_bytes
+                                           : 0,
+        .counts = op->is_whole ? part->of->counts : NULL,
+        .send = op->from,
+        .receive = op->to,
+    };
+    call_begin(&part->call, part->host, part->of);
+    part->is_running = true;
+    part->next_running = running;
+    running = part;
+    int code = host_poll(&part->call);
+    return code == MPI_ERR_PENDING ? code : part_close(part, code);
+}
+
+int mpi_host_part_start(struct mpi_host_part *part, const struct cw_transport_host *op)
+{
+    part->op = *op;
+    part->is_asked = true;
+    return part->host->parts == part && part->host->blocking == NULL ? part_run(part) : MPI_ERR_PENDING;
+}
+
+int mpi_host_part_poll(struct mpi_host_part *part)
+{
+    if (part->host == NULL || (!part->is_asked && !part->is_running)) {
+        return MPI_ERR_PENDING;
+    }
+    if (part->is_asked) {
+        return part->host->parts == part && part->host->blocking == NULL ? part_run(part) : MPI_ERR_PENDING;
+    }
+    int code = host_poll(&part->call);
+    return code == MPI_ERR_PENDING ? code : part_close(part, code);
+}
+
+bool mpi_host_part_describe(const struct mpi_host_part *part, struct mpi_said *said)
+{
+    if (part->host != NULL && part->is_running && part->call.word != NULL) {
+        host_describe(&part->call, part->call.owner, said);
+        return true;
+    }
+    return false;
+}
+
+const char *mpi_host_part_why(const struct mpi_host_part *part)
+{
+    return part->host->why;
+}
+
+void mpi_host_doze(bool asleep)
+{
+    for (struct mpi_host_part *part = running; part != NULL; part = part->next_running) {
+        if (asleep) {
+            host_doubt(&part->call);
+        }
+        part_doze(part, asleep);
+    }
+}
+
+bool mpi_host_can_go_on(void)
+{
+    for (struct mpi_host_part *part = running; part != NULL; part = part->next_running) {
+        if (part->call.word != NULL && is_over(&part->call)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -4,210 +4,209 @@
 
 #include "mpi/collective/host/state.h"
 
-/* A rank's own part, which may lie where it belongs already. */
-static void move_own(void *to, const void *from, uint64_t bytes)
+void host_move(void *to, const void *from, uint64_t bytes)
 {
     if (to != from && bytes > 0) {
         memmove(to, from, bytes);
     }
 }
 
-int host_barrier(struct host_call *call)
+/* A piece is over: the next one, of vectors or blocks of `bytes`, or the end. */
+static int piece_end(struct mpi_host_call *call, uint64_t some, uint64_t bytes, mpi_host_stage *first)
 {
-    uint64_t round;
-    int code = host_round(call, true, &round);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    (void)host_arrive(call, round);
-    return host_await_all(call, round);
+    call->done += some;
+    return call->done < bytes ? first(call) : MPI_SUCCESS;
 }
 
-int host_bcast(struct host_call *call)
+/* ---- Barrier ---- */
+
+static int over(struct mpi_host_call *call)
 {
-    uint64_t offset = 0;
-    do {
-        uint64_t round;
-        uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
-        int code = host_round(call, call->rank == call->root, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (call->rank == call->root) {
-            memcpy(host_slot(call, call->rank, round), call->send + offset, some);
-            host_publish(call, round);
-        } else {
-            code = host_await(call, call->root, round);
-            if (code != MPI_SUCCESS) {
-                return code;
-            }
-            memcpy(call->receive + offset, host_slot(call, call->root, round), some);
-        }
-        code = host_pass(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        offset += some;
-    } while (offset < call->bytes);
+    (void)call;
     return MPI_SUCCESS;
 }
 
-/* Pieces of all blocks share a slot. */
-static uint64_t share_of(const struct host_call *call)
+static int barrier_arrive(struct mpi_host_call *call)
 {
-    return call->slot_bytes / call->ranks;
+    (void)host_arrive(call);
+    return host_await_all(call, over);
+}
+
+int host_barrier(struct mpi_host_call *call)
+{
+    return host_round(call, true, barrier_arrive);
+}
+
+/* ---- From a root: all of it, or to each its block ---- */
+
+/* What fits a slot; blocks share it. */
+static uint64_t share_of(const struct mpi_host_call *call)
+{
+    return call->collective == CW_BCAST ? call->slot_bytes : call->slot_bytes / call->members;
+}
+
+static uint64_t piece_of(const struct mpi_host_call *call)
+{
+    return host_least(call->bytes - call->done, share_of(call));
 }
 
 /* Writes a piece of each block that this rank sends. */
-static void shares_write(const struct host_call *call, uint64_t round, uint64_t offset, uint64_t some)
+static void shares_write(const struct mpi_host_call *call, uint64_t some)
 {
-    uint8_t *slot = host_slot(call, call->rank, round);
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        if (rank != call->rank) {
-            memcpy(slot + rank * share_of(call), call->send + rank * call->bytes + offset, some);
+    uint8_t *slot = host_slot(call, call->member, call->round);
+    for (uint32_t member = 0; member < call->members; member++) {
+        if (member != call->member) {
+            memcpy(slot + member * share_of(call), call->send + member * call->bytes + call->done, some);
         }
     }
 }
 
-int host_scatter(struct host_call *call)
+static int root_pass(struct mpi_host_call *call)
 {
-    uint64_t offset = 0;
-    do {
-        uint64_t round;
-        uint64_t some = host_least(call->bytes - offset, share_of(call));
-        int code = host_round(call, call->rank == call->root, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (call->rank == call->root) {
-            shares_write(call, round, offset, some);
-            host_publish(call, round);
-            move_own(call->receive + offset, call->send + call->rank * call->bytes + offset, some);
-        } else {
-            code = host_await(call, call->root, round);
-            if (code != MPI_SUCCESS) {
-                return code;
-            }
-            memcpy(call->receive + offset, host_slot(call, call->root, round) + call->rank * share_of(call), some);
-        }
-        code = host_pass(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        offset += some;
-    } while (offset < call->bytes);
-    return MPI_SUCCESS;
+    uint64_t some = piece_of(call);
+    int code = host_pass(call);
+    return code != MPI_SUCCESS
+               ? code
+               : piece_end(call, some, call->bytes, call->collective == CW_BCAST ? host_bcast : host_scatter);
 }
 
-int host_gather(struct host_call *call)
+static int root_read(struct mpi_host_call *call)
 {
-    uint64_t offset = 0;
-    do {
-        uint64_t round;
-        uint64_t some = host_least(call->bytes - offset, call->slot_bytes);
-        int code = host_round(call, true, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (call->rank != call->root) {
-            memcpy(host_slot(call, call->rank, round), call->send + offset, some);
-            code = host_arrive(call, round);
-        } else {
-            (void)host_arrive(call, round);
-            move_own(call->receive + call->rank * call->bytes + offset, call->send + offset, some);
-            code = host_await_all(call, round);
-            for (uint32_t rank = 0; rank < call->ranks && code == MPI_SUCCESS; rank++) {
-                if (rank != call->rank) {
-                    memcpy(call->receive + rank * call->bytes + offset, host_slot(call, rank, round), some);
-                }
-            }
-        }
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        offset += some;
-    } while (offset < call->bytes);
-    return MPI_SUCCESS;
+    uint64_t place = call->collective == CW_BCAST ? 0 : call->member * share_of(call);
+    memcpy(call->receive + call->done, host_slot(call, call->root, call->round) + place, piece_of(call));
+    return root_pass(call);
 }
 
-/* Bytes of a rank's block, which may differ (MPI_Allgatherv). */
-static uint64_t block_bytes(const struct host_call *call, uint32_t rank)
+static int root_move(struct mpi_host_call *call)
 {
-    return call->of->counts == NULL ? call->bytes : call->of->counts[rank];
+    uint64_t some = piece_of(call);
+    if (call->member != call->root) {
+        return host_await(call, call->root, root_read);
+    }
+    if (call->collective == CW_BCAST) {
+        memcpy(host_slot(call, call->member, call->round), call->send + call->done, some);
+    } else {
+        shares_write(call, some);
+    }
+    host_publish(call);
+    if (call->collective == CW_SCATTER) {
+        host_move(call->receive + call->done, call->send + call->member * call->bytes + call->done, some);
+    }
+    return root_pass(call);
 }
 
-static uint64_t longest_block(const struct host_call *call)
+int host_bcast(struct mpi_host_call *call)
+{
+    return host_round(call, call->member == call->root, root_move);
+}
+
+int host_scatter(struct mpi_host_call *call)
+{
+    return host_round(call, call->member == call->root, root_move);
+}
+
+/* ---- To a root ---- */
+
+static uint64_t gather_piece(const struct mpi_host_call *call)
+{
+    return host_least(call->bytes - call->done, call->slot_bytes);
+}
+
+static int gather_read(struct mpi_host_call *call)
+{
+    uint64_t some = gather_piece(call);
+    for (uint32_t member = 0; member < call->members; member++) {
+        if (member != call->member) {
+            memcpy(call->receive + member * call->bytes + call->done, host_slot(call, member, call->round), some);
+        }
+    }
+    return piece_end(call, some, call->bytes, host_gather);
+}
+
+static int gather_write(struct mpi_host_call *call)
+{
+    uint64_t some = gather_piece(call);
+    if (call->member != call->root) {
+        memcpy(host_slot(call, call->member, call->round), call->send + call->done, some);
+        int code = host_arrive(call);
+        return code != MPI_SUCCESS ? code : piece_end(call, some, call->bytes, host_gather);
+    }
+    (void)host_arrive(call);
+    host_move(call->receive + call->member * call->bytes + call->done, call->send + call->done, some);
+    return host_await_all(call, gather_read);
+}
+
+int host_gather(struct mpi_host_call *call)
+{
+    return host_round(call, true, gather_write);
+}
+
+/* ---- From all to all: the same, or to each its block ---- */
+
+static uint64_t longest_block(const struct mpi_host_call *call)
 {
     uint64_t longest = call->bytes;
-    for (uint32_t rank = 0; call->of->counts != NULL && rank < call->ranks; rank++) {
-        longest = call->of->counts[rank] > longest ? call->of->counts[rank] : longest;
+    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
+        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
     }
     return longest;
 }
 
-/* What a block has in the piece that begins at `offset`. */
-static uint64_t piece_bytes(const struct host_call *call, uint32_t rank, uint64_t offset)
+/* What a member's block has in this piece. */
+static uint64_t allgather_piece(const struct mpi_host_call *call, uint32_t member)
 {
-    uint64_t bytes = block_bytes(call, rank);
-    return offset < bytes ? host_least(bytes - offset, call->slot_bytes) : 0;
+    uint64_t bytes = host_block(call, member);
+    return call->done < bytes ? host_least(bytes - call->done, call->slot_bytes) : 0;
 }
 
-int host_allgather(struct host_call *call)
+static int allgather_read(struct mpi_host_call *call)
 {
-    uint64_t longest = longest_block(call);
-    uint64_t offset = 0;
-    do {
-        uint64_t round;
-        uint64_t own = piece_bytes(call, call->rank, offset);
-        int code = host_round(call, true, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
+    uint8_t *to = call->receive + call->done;
+    for (uint32_t member = 0; member < call->members; to += host_block(call, member), member++) {
+        uint64_t some = allgather_piece(call, member);
+        if (member == call->member) {
+            host_move(to, call->send + call->done, some);
+        } else {
+            memcpy(to, host_slot(call, member, call->round), some);
         }
-        memcpy(host_slot(call, call->rank, round), call->send + offset, own);
-        (void)host_arrive(call, round);
-        code = host_await_all(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        uint8_t *to = call->receive + offset;
-        for (uint32_t rank = 0; rank < call->ranks; to += block_bytes(call, rank), rank++) {
-            uint64_t some = piece_bytes(call, rank, offset);
-            if (rank == call->rank) {
-                move_own(to, call->send + offset, some);
-            } else {
-                memcpy(to, host_slot(call, rank, round), some);
-            }
-        }
-        offset += call->slot_bytes;
-    } while (offset < longest);
-    return MPI_SUCCESS;
+    }
+    return piece_end(call, call->slot_bytes, longest_block(call), host_allgather);
 }
 
-int host_alltoall(struct host_call *call)
+static int allgather_write(struct mpi_host_call *call)
 {
-    uint64_t offset = 0;
-    do {
-        uint64_t round;
-        uint64_t some = host_least(call->bytes - offset, share_of(call));
-        int code = host_round(call, true, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
+    memcpy(host_slot(call, call->member, call->round), call->send + call->done, allgather_piece(call, call->member));
+    (void)host_arrive(call);
+    return host_await_all(call, allgather_read);
+}
+
+int host_allgather(struct mpi_host_call *call)
+{
+    return host_round(call, true, allgather_write);
+}
+
+static int alltoall_read(struct mpi_host_call *call)
+{
+    uint64_t some = piece_of(call);
+    for (uint32_t member = 0; member < call->members; member++) {
+        if (member != call->member) {
+            memcpy(call->receive + member * call->bytes + call->done,
+                   host_slot(call, member, call->round) + call->member * share_of(call), some);
         }
-        shares_write(call, round, offset, some);
-        (void)host_arrive(call, round);
-        move_own(call->receive + call->rank * call->bytes + offset, call->send + call->rank * call->bytes + offset,
-                 some);
-        code = host_await_all(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        for (uint32_t rank = 0; rank < call->ranks; rank++) {
-            if (rank != call->rank) {
-                memcpy(call->receive + rank * call->bytes + offset,
-                       host_slot(call, rank, round) + call->rank * share_of(call), some);
-            }
-        }
-        offset += some;
-    } while (offset < call->bytes);
-    return MPI_SUCCESS;
+    }
+    return piece_end(call, some, call->bytes, host_alltoall);
+}
+
+static int alltoall_write(struct mpi_host_call *call)
+{
+    uint64_t own = call->member * call->bytes + call->done;
+    shares_write(call, piece_of(call));
+    (void)host_arrive(call);
+    host_move(call->receive + own, call->send + own, piece_of(call));
+    return host_await_all(call, alltoall_read);
+}
+
+int host_alltoall(struct mpi_host_call *call)
+{
+    return host_round(call, true, alltoall_write);
 }

@@ -1,235 +1,253 @@
 /* Reductions on a segment. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2],
- * c[P-1]))), whoever does it. */
+ * c[P-1]))), whoever does it. Functions of the program run on its own threads only: a stage that combines waits for one. */
 #include <string.h>
 
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/operations/elements.h"
+#include "mpi/runtime/lock.h"
 
-/* Folds `count` elements of the slots of ranks 0 .. `ranks` - 1, from byte `offset` of each slot on, into `to`, which
- * is none of them. */
-static void fold(struct host_call *call, uint32_t ranks, uint64_t round, uint64_t offset, uint64_t count, uint8_t *to)
+/* MPI_ERR_PENDING: `stage` is to be asked again, on another thread. */
+static int later(struct mpi_host_call *call, mpi_host_stage *stage)
 {
-    uint64_t bytes = count * call->of->problem.element_bytes;
+    call->next = stage;
+    return MPI_ERR_PENDING;
+}
+
+static bool may_combine(const struct mpi_host_call *call)
+{
+    return call->of->op->predefined || !mpi_lock_is_control();
+}
+
+static void combine(struct mpi_host_call *call, const void *left, const void *right, void *to, uint64_t bytes)
+{
+    int code =
+        mpi_elements_reduce(call->of->op, call->of->element, left, right, to, (MPI_Count)(bytes / call->element));
+    call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
+}
+
+/* Folds `bytes` of the slots of members 0 .. `members` - 1, from byte `offset` of each slot on, into `to`, which is none of
+ * them. */
+static void fold(struct mpi_host_call *call, uint32_t members, uint64_t round, uint64_t offset, uint64_t bytes,
+                 uint8_t *to)
+{
     if (bytes == 0) {
         return;
     }
-    memcpy(to, host_slot(call, ranks - 1, round) + offset, bytes);
-    for (uint32_t rank = ranks - 1; rank-- > 0;) {
-        int code = mpi_elements_reduce(call->of->op, call->of->element, host_slot(call, rank, round) + offset, to, to,
-                                       (MPI_Count)count);
-        call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
+    memcpy(to, host_slot(call, members - 1, round) + offset, bytes);
+    for (uint32_t member = members - 1; member-- > 0;) {
+        combine(call, host_slot(call, member, round) + offset, to, to, bytes);
     }
 }
 
-/* Elements that fit a slot. */
-static uint64_t slot_elements(const struct host_call *call)
+/* Bytes of whole elements that fit a part of a slot. */
+static uint64_t whole(const struct mpi_host_call *call, uint64_t bytes)
 {
-    return call->slot_bytes / call->of->problem.element_bytes;
+    return bytes / call->element * call->element;
 }
 
-/* A round with a piece of each rank's vector in its slot. */
-static int contribute(struct host_call *call, uint64_t from, uint64_t count, uint64_t *round)
+static uint64_t piece_of(const struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    int code = host_round(call, true, round);
-    if (code == MPI_SUCCESS) {
-        memcpy(host_slot(call, call->rank, *round), call->send + from * element, count * element);
-    }
-    return code;
+    return host_least(call->bytes - call->done, whole(call, call->slot_bytes));
 }
 
-/* Each rank folds a slice of the piece into the common result; returns when all are there, or, if `wait` is false, when
- * the own one is. */
-static int fold_together(struct host_call *call, uint64_t round, uint64_t count, bool wait)
+static int piece_end(struct mpi_host_call *call, mpi_host_stage *first)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint64_t slice = (count + call->ranks - 1) / call->ranks;
-    uint64_t first = host_least(call->rank * slice, count);
-    uint64_t next;
-    (void)host_arrive(call, round);
-    int code = host_await_all(call, round);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    fold(call, call->ranks, round, first * element, host_least(slice, count - first),
-         host_result(call, round) + first * element);
-    code = host_round(call, true, &next);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    code = host_arrive(call, next);
-    return wait ? host_await_all(call, next) : code;
+    call->done += piece_of(call);
+    return call->done < call->bytes ? first(call) : MPI_SUCCESS;
 }
+
+/* A piece of this rank's vector in its slot. */
+static void contribute(struct mpi_host_call *call)
+{
+    call->round_before = call->round;
+    memcpy(host_slot(call, call->member, call->round), call->send + call->done, piece_of(call));
+}
+
+/* ---- Each rank folds a slice of the piece into the common result ---- */
+
+static int together_close(struct mpi_host_call *call);
+
+static int together_fold(struct mpi_host_call *call)
+{
+    uint64_t count = piece_of(call) / call->element, slice = (count + call->members - 1) / call->members;
+    uint64_t first = host_least(call->member * slice, count);
+    if (!may_combine(call)) {
+        return later(call, together_fold);
+    }
+    fold(call, call->members, call->round_before, first * call->element,
+         host_least(slice, count - first) * call->element,
+         host_result(call, call->round_before) + first * call->element);
+    return host_round(call, true, together_close);
+}
+
+static int together(struct mpi_host_call *call)
+{
+    (void)host_arrive(call);
+    return host_await_all(call, together_fold);
+}
+
+/* Read after the arrival at the next round, unlike slots: results are written only when all have arrived in that very
+ * round. */
+static int result_take(struct mpi_host_call *call)
+{
+    memcpy(call->receive + call->done, host_result(call, call->round_before), piece_of(call));
+    return piece_end(call, call->collective == CW_REDUCE ? host_reduce : host_allreduce);
+}
+
+static int together_close(struct mpi_host_call *call)
+{
+    int code = host_arrive(call);
+    if (call->collective == CW_ALLREDUCE || call->member == call->root) {
+        return host_await_all(call, result_take);
+    }
+    return code != MPI_SUCCESS ? code : piece_end(call, host_reduce);
+}
+
+/* ---- All-reduce ---- */
 
 /* Two ranks: each has one operand at hand and reads the other's, so that nobody waits for a result to be made, or
  * copies one. */
-static int fold_both(struct host_call *call, uint64_t round, uint64_t from, uint64_t count)
+static int both_fold(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint8_t *own = call->receive + from * element;
-    if (call->receive != call->send) {
-        memcpy(own, call->send + from * element, count * element);
+    uint8_t *own = call->receive + call->done;
+    const uint8_t *other = host_slot(call, 1 - call->member, call->round);
+    if (!may_combine(call)) {
+        return later(call, both_fold);
     }
-    (void)host_arrive(call, round);
-    int code = host_await_all(call, round);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    const uint8_t *other = host_slot(call, 1 - call->rank, round);
-    code = mpi_elements_reduce(call->of->op, call->of->element, call->rank == 0 ? own : other,
-                               call->rank == 0 ? other : own, own, (MPI_Count)count);
-    call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
-    return MPI_SUCCESS;
+    combine(call, call->member == 0 ? own : other, call->member == 0 ? other : own, own, piece_of(call));
+    return piece_end(call, host_allreduce);
 }
 
 /* The last one to arrive folds all operands, for all. */
-static int fold_last(struct host_call *call, uint64_t round, uint64_t count)
+static int last_fold(struct mpi_host_call *call)
 {
-    if (host_arrive_last(call, round)) {
-        fold(call, call->ranks, round, 0, count, host_result(call, round));
-        host_complete(call, round);
+    if (!may_combine(call)) {
+        return later(call, last_fold);
     }
-    return host_await_all(call, round);
+    if (host_arrive_last(call)) {
+        fold(call, call->members, call->round, 0, piece_of(call), host_result(call, call->round));
+        host_complete(call);
+    }
+    return host_await_all(call, result_take);
 }
 
-int host_allreduce(struct host_call *call)
+static int allreduce_contribute(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint64_t total = call->of->problem.count;
-    uint64_t done = 0;
-    do {
-        uint64_t round;
-        uint64_t count = host_least(total - done, slot_elements(call));
-        int code = contribute(call, done, count, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (call->ranks == 2) {
-            code = fold_both(call, round, done, count);
-        } else {
-            code = count * element > HOST_ALONE_MAX_BYTES ? fold_together(call, round, count, true)
-                                                          : fold_last(call, round, count);
-        }
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (call->ranks > 2) {
-            memcpy(call->receive + done * element, host_result(call, round), count * element);
-        }
-        done += count;
-    } while (done < total);
-    return MPI_SUCCESS;
+    contribute(call);
+    if (call->members == 2) {
+        host_move(call->receive + call->done, call->send + call->done, piece_of(call));
+        (void)host_arrive(call);
+        return host_await_all(call, both_fold);
+    }
+    return piece_of(call) > HOST_ALONE_MAX_BYTES ? together(call) : last_fold(call);
 }
 
-int host_reduce(struct host_call *call)
+int host_allreduce(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint64_t total = call->of->problem.count;
-    uint64_t done = 0;
-    bool is_root = call->rank == call->root;
-    do {
-        uint64_t round;
-        uint64_t count = host_least(total - done, slot_elements(call));
-        int code = contribute(call, done, count, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (count * element > HOST_ALONE_MAX_BYTES) {
-            code = fold_together(call, round, count, is_root);
-            /* read after the arrival at the next round, unlike slots: results are written only when all have arrived in
-             * that very round */
-            if (code == MPI_SUCCESS && is_root) {
-                memcpy(call->receive + done * element, host_result(call, round), count * element);
-            }
-        } else {
-            code = host_arrive(call, round);
-            if (is_root && (code = host_await_all(call, round)) == MPI_SUCCESS) {
-                fold(call, call->ranks, round, 0, count, call->receive + done * element);
-            }
-        }
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        done += count;
-    } while (done < total);
-    return MPI_SUCCESS;
+    return host_round(call, true, allreduce_contribute);
 }
 
-/* Elements of the block that a rank gets. */
-static uint64_t block_elements(const struct host_call *call, uint32_t rank)
+/* ---- Reduce ---- */
+
+static int reduce_fold(struct mpi_host_call *call)
 {
-    return call->of->counts == NULL ? call->of->problem.count : call->of->counts[rank];
+    if (!may_combine(call)) {
+        return later(call, reduce_fold);
+    }
+    fold(call, call->members, call->round, 0, piece_of(call), call->receive + call->done);
+    return piece_end(call, host_reduce);
 }
 
-/* Writes a piece of each rank's block, `share` elements at most, into the own slot. */
-static void shares_write(const struct host_call *call, uint64_t round, uint64_t done, uint64_t share)
+static int reduce_contribute(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint8_t *to = host_slot(call, call->rank, round);
+    contribute(call);
+    if (piece_of(call) > HOST_ALONE_MAX_BYTES) {
+        return together(call);
+    }
+    int code = host_arrive(call);
+    if (call->member == call->root) {
+        return host_await_all(call, reduce_fold);
+    }
+    return code != MPI_SUCCESS ? code : piece_end(call, host_reduce);
+}
+
+int host_reduce(struct mpi_host_call *call)
+{
+    return host_round(call, true, reduce_contribute);
+}
+
+/* ---- Reduce-scatter ---- */
+
+static uint64_t share_of(const struct mpi_host_call *call)
+{
+    return whole(call, call->slot_bytes / call->members);
+}
+
+/* Writes a piece of each member's block, a share at most, into the own slot. */
+static void shares_write(const struct mpi_host_call *call)
+{
+    uint8_t *to = host_slot(call, call->member, call->round);
     const uint8_t *from = call->send;
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        uint64_t block = block_elements(call, rank);
-        if (done < block) {
-            memcpy(to + rank * share * element, from + done * element, host_least(block - done, share) * element);
+    for (uint32_t member = 0; member < call->members; member++) {
+        uint64_t block = host_block(call, member);
+        if (call->done < block) {
+            memcpy(to + member * share_of(call), from + call->done, host_least(block - call->done, share_of(call)));
         }
-        from += block * element;
+        from += block;
     }
 }
 
-int host_reduce_scatter(struct host_call *call)
+static int scatter_fold(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint64_t share = slot_elements(call) / call->ranks;
-    uint64_t own = block_elements(call, call->rank);
-    uint64_t longest = 0;
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        longest = block_elements(call, rank) > longest ? block_elements(call, rank) : longest;
+    uint64_t own = host_block(call, call->member), longest = 0;
+    if (!may_combine(call)) {
+        return later(call, scatter_fold);
     }
-    uint64_t done = 0;
-    do {
-        uint64_t round;
-        int code = host_round(call, true, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        shares_write(call, round, done, share);
-        (void)host_arrive(call, round);
-        code = host_await_all(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (done < own) {
-            fold(call, call->ranks, round, call->rank * share * element, host_least(own - done, share),
-                 call->receive + done * element);
-        }
-        done += share;
-    } while (done < longest);
-    return MPI_SUCCESS;
+    for (uint32_t member = 0; member < call->members; member++) {
+        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
+    }
+    if (call->done < own) {
+        fold(call, call->members, call->round, call->member * share_of(call),
+             host_least(own - call->done, share_of(call)), call->receive + call->done);
+    }
+    call->done += share_of(call);
+    return call->done < longest ? host_reduce_scatter(call) : MPI_SUCCESS;
 }
 
-/* Inclusive: ranks up to the own one; exclusive: before it. */
-int host_scan(struct host_call *call)
+static int scatter_contribute(struct mpi_host_call *call)
 {
-    uint64_t element = call->of->problem.element_bytes;
-    uint64_t total = call->of->problem.count;
-    uint32_t ranks = call->of->problem.collective == CW_SCAN ? call->rank + 1 : call->rank;
-    uint64_t done = 0;
-    do {
-        uint64_t round;
-        uint64_t count = host_least(total - done, slot_elements(call));
-        int code = contribute(call, done, count, &round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        (void)host_arrive(call, round);
-        code = host_await_all(call, round);
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        if (ranks > 0) {
-            fold(call, ranks, round, 0, count, call->receive + done * element);
-        }
-        done += count;
-    } while (done < total);
-    return MPI_SUCCESS;
+    shares_write(call);
+    (void)host_arrive(call);
+    return host_await_all(call, scatter_fold);
+}
+
+int host_reduce_scatter(struct mpi_host_call *call)
+{
+    return host_round(call, true, scatter_contribute);
+}
+
+/* ---- Scans: inclusive: ranks up to the own one; exclusive: before it ---- */
+
+static int scan_fold(struct mpi_host_call *call)
+{
+    uint32_t members = call->collective == CW_SCAN ? call->member + 1 : call->member;
+    if (!may_combine(call)) {
+        return later(call, scan_fold);
+    }
+    if (members > 0) {
+        fold(call, members, call->round, 0, piece_of(call), call->receive + call->done);
+    }
+    return piece_end(call, host_scan);
+}
+
+static int scan_contribute(struct mpi_host_call *call)
+{
+    contribute(call);
+    (void)host_arrive(call);
+    return host_await_all(call, scan_fold);
+}
+
+int host_scan(struct mpi_host_call *call)
+{
+    return host_round(call, true, scan_contribute);
 }

@@ -1,5 +1,4 @@
-/* Rounds on a segment, and how long ranks wait for each other in them. */
-#include <sched.h>
+/* Rounds on a segment: what ranks await in them, and how they notice that it will not come. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,80 +7,73 @@
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
 
-enum {
-    HOST_SPINS = 200, /* looks before anything else is done meanwhile, where a rank has a core of its own */
-    HOST_YIELDS = 4,  /* ... where it has not: what is waited for is here, and a look at the network costs more */
-};
-
 /* Wakes those who sleep, after something that they may wait for. */
-static void wake(const struct host_call *call)
+static void wake(const struct mpi_host_call *call)
 {
     if (!cw_segment_sleepers(call->segment)) {
         return;
     }
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
-        if (rank != call->rank && cw_segment_sleeps(call->segment, rank)) {
-            cw_paths_kick(mpi_process.paths, call->host->comm->group->ranks[rank]);
+    for (uint32_t member = 0; member < call->members; member++) {
+        if (member != call->member && cw_segment_sleeps(call->segment, member)) {
+            cw_paths_kick(mpi_process.paths, call->host->comm->group->ranks[host_rank(call->host, member)]);
         }
     }
 }
 
-int host_break(struct host_call *call, int code)
+int host_break(struct mpi_host_call *call, int code)
 {
     cw_segment_break(call->segment, code, call->host->why);
     wake(call);
     return code;
 }
 
-int host_broken(struct host_call *call)
+int host_broken(struct mpi_host_call *call)
 {
     int code = cw_segment_why(call->segment, call->host->why, sizeof(call->host->why));
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
+/* What this rank is in, for people. */
+static void call_name(const struct mpi_host_call *call, const struct cw_segment_call *entry, uint32_t member,
+                      char *text, size_t text_bytes)
+{
+    snprintf(text, text_bytes, "rank %d in %s (root %u, %llu bytes)", host_rank(call->host, member),
+             cw_collective_name((enum cw_collective)entry->kind), entry->root, (unsigned long long)entry->bytes);
+}
+
 /* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED:
  * somebody has ended; MPI_SUCCESS: neither. */
-static int trouble_find(struct host_call *call)
+int host_trouble(struct mpi_host_call *call)
 {
     struct mpi_host *host = call->host;
     const struct cw_segment *segment = call->segment;
-    uint64_t entered = atomic_load_explicit(&segment->lines[call->rank].entered, memory_order_relaxed);
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+    uint64_t entered = atomic_load_explicit(&segment->lines[call->member].entered, memory_order_relaxed);
+    for (uint32_t member = 0; member < call->members; member++) {
         struct cw_segment_call other;
-        if (cw_segment_call_of(segment, rank, &other) == entered && other.signature != call->entry.signature) {
-            snprintf(host->why, sizeof(host->why),
-                     "rank %u is in %s (root %u, %llu bytes), rank %u in %s (root %u, %llu bytes)", rank,
-                     cw_collective_name((enum cw_collective)other.kind), other.root, (unsigned long long)other.bytes,
-                     call->rank, cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
-                     (unsigned long long)call->entry.bytes);
+        if (cw_segment_call_of(segment, member, &other) == entered && other.signature != call->entry.signature) {
+            char theirs[96], ours[96];
+            call_name(call, &other, member, theirs, sizeof(theirs));
+            call_name(call, &call->entry, call->member, ours, sizeof(ours));
+            char *is = strstr(theirs, " in ");
+            snprintf(host->why, sizeof(host->why), "%.*s is%s, %s", (int)(is - theirs), theirs, is, ours);
             return MPI_ERR_NOT_SAME;
         }
-        if (mpi_lost(host->comm, (int)rank)) {
-            mpi_comm_lost_text(host->comm, (int)rank, host->why, sizeof(host->why));
+        if (mpi_lost(host->comm, host_rank(host, member))) {
+            mpi_comm_lost_text(host->comm, host_rank(host, member), host->why, sizeof(host->why));
             return MPI_ERR_PROC_ABORTED;
         }
     }
     return MPI_SUCCESS;
 }
 
-struct awaited {
-    struct host_call *call;
-    const _Atomic uint64_t *word;
-    uint64_t least;
-    uint32_t owner; /* of the word; UINT32_MAX: all */
-    uint32_t looks;
-};
-
-enum { LOOKS_BEFORE_DOUBT = 1024 };
-
-int host_differs(struct host_call *call, int rank)
+int host_differs(struct mpi_host_call *call, int rank)
 {
     char who[32] = "somebody else";
     if (rank >= 0) {
         snprintf(who, sizeof(who), "rank %d", rank);
     }
     snprintf(call->host->why, sizeof(call->host->why),
-             "rank %u is in %s (root %u, %llu bytes), which %s has not called", call->rank,
+             "rank %d is in %s (root %u, %llu bytes), which %s has not called", host_rank(call->host, call->member),
              cw_collective_name((enum cw_collective)call->entry.kind), call->entry.root,
              (unsigned long long)call->entry.bytes, who);
     return MPI_ERR_NOT_SAME;
@@ -89,153 +81,141 @@ int host_differs(struct host_call *call, int rank)
 
 /* MPI_ERR_NOT_SAME: a rank has not done in this round what this one did, and has gone on: it called something at whose
  * end nobody waits. */
-static int passed_find(struct host_call *call, uint64_t entered, uint64_t round)
+static int passed_find(struct mpi_host_call *call, uint64_t entered, uint64_t round)
 {
-    for (uint32_t rank = 0; rank < call->ranks; rank++) {
+    for (uint32_t member = 0; member < call->members; member++) {
         struct cw_segment_call other;
-        bool has_left = cw_segment_call_of(call->segment, rank, &other) > entered;
+        bool has_left = cw_segment_call_of(call->segment, member, &other) > entered;
         bool is_signed =
-            atomic_load_explicit(cw_segment_published(call->segment, rank, round), memory_order_acquire) >= round;
-        if (is_signed ? cw_segment_published_in(call->segment, rank, round) != call->entry.signature : has_left) {
-            return host_differs(call, (int)rank);
+            atomic_load_explicit(cw_segment_published(call->segment, member, round), memory_order_acquire) >= round;
+        if (is_signed ? cw_segment_published_in(call->segment, member, round) != call->entry.signature : has_left) {
+            return host_differs(call, host_rank(call->host, member));
         }
     }
     return MPI_SUCCESS;
 }
 
+static bool has_come(const struct mpi_host_call *call)
+{
+    /* pairs with cw_segment_publish and cw_segment_complete */
+    return atomic_load_explicit(call->word, memory_order_acquire) >= call->least;
+}
+
 /* An error if nothing that could still come would end this wait. Whoever is in a later call has published all that it
  * will of the present one. */
-static int hopeless_find(const struct awaited *awaited)
+static int hopeless_find(struct mpi_host_call *call)
 {
-    struct host_call *call = awaited->call;
     struct cw_segment_call other;
-    int code = trouble_find(call);
+    int code = host_trouble(call);
     if (code != MPI_SUCCESS) {
         return code;
     }
-    uint64_t own = atomic_load_explicit(&call->segment->lines[call->rank].entered, memory_order_relaxed);
-    if (awaited->owner == UINT32_MAX) {
-        code = awaited->least == call->host->round ? passed_find(call, own, awaited->least) : MPI_SUCCESS;
+    uint64_t own = atomic_load_explicit(&call->segment->lines[call->member].entered, memory_order_relaxed);
+    if (call->owner == UINT32_MAX) {
+        code = call->least == call->host->round ? passed_find(call, own, call->least) : MPI_SUCCESS;
         /* if the round is over by now, what was seen may be of later ones */
-        return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ? MPI_SUCCESS : code;
+        return has_come(call) ? MPI_SUCCESS : code;
     }
-    if (cw_segment_call_of(call->segment, awaited->owner, &other) <= own ||
-        atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least) {
+    if (cw_segment_call_of(call->segment, call->owner, &other) <= own || has_come(call)) {
         return MPI_SUCCESS;
     }
-    return host_differs(call, (int)awaited->owner);
+    return host_differs(call, host_rank(call->host, call->owner));
 }
 
-static void hope_check(const struct awaited *awaited)
+void host_doubt(struct mpi_host_call *call)
 {
-    int code = hopeless_find(awaited);
+    int code = call->word == NULL || has_come(call) ? MPI_SUCCESS : hopeless_find(call);
     if (code != MPI_SUCCESS) {
-        (void)host_break(awaited->call, code);
+        (void)host_break(call, code);
     }
 }
 
-static bool is_over(void *context)
+/* ---- Stages ---- */
+
+static int await_word(struct mpi_host_call *call, const _Atomic uint64_t *word, uint64_t least, uint32_t owner,
+                      mpi_host_stage *then)
 {
-    struct awaited *awaited = context;
-    if (++awaited->looks % LOOKS_BEFORE_DOUBT == 0) {
-        hope_check(awaited);
-    }
-    /* pairs with cw_segment_publish and cw_segment_complete */
-    return atomic_load_explicit(awaited->word, memory_order_acquire) >= awaited->least ||
-           cw_segment_is_broken(awaited->call->segment);
+    call->word = word;
+    call->least = least;
+    call->owner = owner;
+    call->next = then;
+    return HOST_GO_ON;
 }
 
-static void doze(void *context, bool asleep)
+static int round_writable(struct mpi_host_call *call)
 {
-    const struct awaited *awaited = context;
-    if (asleep) {
-        hope_check(awaited);
+    if (!call->writes) {
+        call->next = call->then;
+        return HOST_GO_ON;
     }
-    cw_segment_doze(awaited->call->segment, asleep);
+    return await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(call->round, call->is_short),
+                      UINT32_MAX, call->then);
 }
 
-static void describe(void *context, struct mpi_said *said)
+/* All have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is written only
+ * when nobody looks at the one that was there before. */
+static int round_skip(struct mpi_host_call *call)
 {
-    const struct awaited *awaited = context;
-    host_describe(awaited->call, awaited->owner, said);
+    int code = host_arrive(call);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    call->round = ++call->host->round;
+    return round_writable(call);
 }
 
-/* MPI_SUCCESS, or why the call cannot go on. */
-static int await_word(struct host_call *call, const _Atomic uint64_t *word, uint64_t least, uint32_t owner)
-{
-    uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
-    do {
-        if (atomic_load_explicit(word, memory_order_acquire) >= least) {
-            return MPI_SUCCESS;
-        }
-        __builtin_ia32_pause();
-    } while (spins-- > 0);
-    for (uint32_t i = 0; mpi_process.spin_rounds == 0 && i < HOST_YIELDS; i++) {
-        sched_yield();
-        if (atomic_load_explicit(word, memory_order_acquire) >= least) {
-            return MPI_SUCCESS;
-        }
-    }
-    struct awaited awaited = {.call = call, .word = word, .least = least, .owner = owner};
-    mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .describe = describe, .context = &awaited});
-    if (atomic_load_explicit(word, memory_order_acquire) >= least) {
-        return MPI_SUCCESS;
-    }
-    int code = trouble_find(call);
-    return code != MPI_SUCCESS ? code : host_broken(call);
-}
-
-int host_round(struct host_call *call, bool writes, uint64_t *round)
+int host_round(struct mpi_host_call *call, bool writes, mpi_host_stage *then)
 {
     struct mpi_host *host = call->host;
-    *round = ++host->round;
-    if (cw_segment_may_write(*round, call->is_short) > host->arrived) {
-        /* all have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is
-         * written only when nobody looks at the one that was there before. */
-        int code =
-            await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(*round, true), UINT32_MAX);
-        if (code == MPI_SUCCESS) {
-            code = host_arrive(call, *round);
-        }
-        if (code != MPI_SUCCESS) {
-            return code;
-        }
-        *round = ++host->round;
-    }
-    return writes ? await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(*round, call->is_short),
-                               UINT32_MAX)
-                  : MPI_SUCCESS;
+    call->writes = writes;
+    call->then = then;
+    call->round = ++host->round;
+    return cw_segment_may_write(call->round, call->is_short) > host->arrived
+               ? await_word(call, cw_segment_completed(call->segment), cw_segment_may_write(call->round, true),
+                            UINT32_MAX, round_skip)
+               : round_writable(call);
 }
 
-void host_publish(struct host_call *call, uint64_t round)
+int host_await(struct mpi_host_call *call, uint32_t member, mpi_host_stage *then)
 {
-    cw_segment_publish(call->segment, round, call->entry.signature);
+    return await_word(call, cw_segment_published(call->segment, member, call->round), call->round, member, then);
+}
+
+int host_await_all(struct mpi_host_call *call, mpi_host_stage *then)
+{
+    return await_word(call, cw_segment_completed(call->segment), call->round, UINT32_MAX, then);
+}
+
+void host_publish(struct mpi_host_call *call)
+{
+    cw_segment_publish(call->segment, call->round, call->entry.signature);
     wake(call);
 }
 
-int host_pass(struct host_call *call, uint64_t round)
+int host_pass(struct mpi_host_call *call)
 {
-    if (!cw_segment_may_pass(round)) {
-        return host_arrive(call, round);
+    if (!cw_segment_may_pass(call->round)) {
+        return host_arrive(call);
     }
     call->host->passed = host_mix(call->host->passed, call->entry.signature);
     call->host->passed_last = call->entry;
     return MPI_SUCCESS;
 }
 
-bool host_arrive_last(struct host_call *call, uint64_t round)
+bool host_arrive_last(struct mpi_host_call *call)
 {
     struct mpi_host *host = call->host;
+    uint64_t round = call->round;
     cw_segment_sign(call->segment, round, call->entry.signature);
     enum cw_segment_arrival arrival =
         cw_segment_arrive(call->segment, round, host_mix(host->passed, call->entry.signature));
     if (arrival == CW_SEGMENT_DIFFERENT) {
-        if (trouble_find(call) ==
+        if (host_trouble(call) ==
             MPI_SUCCESS) { /* who differs has gone on to its next call, or did so in one that was passed by */
             const struct cw_segment_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
             snprintf(host->why, sizeof(host->why),
-                     "the calls did not match when rank %u was in %s (root %u, %llu bytes), or shortly before",
-                     call->rank, cw_collective_name((enum cw_collective)last->kind), last->root,
+                     "the calls did not match when rank %d was in %s (root %u, %llu bytes), or shortly before",
+                     host_rank(host, call->member), cw_collective_name((enum cw_collective)last->kind), last->root,
                      (unsigned long long)last->bytes);
         }
         call->is_different = true;
@@ -246,57 +226,76 @@ bool host_arrive_last(struct host_call *call, uint64_t round)
     return arrival == CW_SEGMENT_LAST;
 }
 
-void host_complete(struct host_call *call, uint64_t round)
+void host_complete(struct mpi_host_call *call)
 {
-    cw_segment_complete(call->segment, round);
+    cw_segment_complete(call->segment, call->round);
     wake(call);
 }
 
-int host_arrive(struct host_call *call, uint64_t round)
+int host_arrive(struct mpi_host_call *call)
 {
-    if (host_arrive_last(call, round)) {
-        host_complete(call, round);
+    if (host_arrive_last(call)) {
+        host_complete(call);
     }
     return call->is_different ? MPI_ERR_NOT_SAME : MPI_SUCCESS;
 }
 
-int host_await(struct host_call *call, uint32_t rank, uint64_t round)
+/* The slot that has come is of the same call; an error otherwise. */
+static int slot_check(struct mpi_host_call *call, uint32_t member)
 {
-    int code = await_word(call, cw_segment_published(call->segment, rank, round), round, rank);
-    if (code != MPI_SUCCESS || cw_segment_published_in(call->segment, rank, round) == call->entry.signature) {
-        return code;
+    if (cw_segment_published_in(call->segment, member, call->round) == call->entry.signature) {
+        return MPI_SUCCESS;
     }
-    bool is_notified = trouble_find(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
-    return host_break(call, is_notified ? MPI_ERR_NOT_SAME : host_differs(call, (int)rank));
+    bool is_notified = host_trouble(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
+    return host_break(call, is_notified ? MPI_ERR_NOT_SAME : host_differs(call, host_rank(call->host, member)));
 }
 
-int host_await_all(struct host_call *call, uint64_t round)
+enum { LOOKS_BEFORE_DOUBT = 1024 };
+
+int host_poll(struct mpi_host_call *call)
 {
-    return await_word(call, cw_segment_completed(call->segment), round, UINT32_MAX);
+    int code;
+    do {
+        if (call->word != NULL && !has_come(call)) {
+            if (++call->looks % LOOKS_BEFORE_DOUBT == 0) {
+                host_doubt(call);
+            }
+            if (!cw_segment_is_broken(call->segment)) {
+                return MPI_ERR_PENDING;
+            }
+            code = host_trouble(call);
+            return code != MPI_SUCCESS ? code : host_broken(call);
+        }
+        bool is_slot = call->word != NULL && call->owner != UINT32_MAX;
+        call->word = NULL;
+        code = is_slot ? slot_check(call, call->owner) : MPI_SUCCESS;
+        code = code == MPI_SUCCESS ? call->next(call) : code;
+    } while (code == HOST_GO_ON);
+    return code;
 }
 
 /* A copy that fails leaves the others waiting for nothing. */
-static int copied(struct host_call *call, uint32_t rank, int status)
+static int copied(struct mpi_host_call *call, uint32_t member, int status)
 {
     if (status == CW_OK) {
         return MPI_SUCCESS;
     }
-    snprintf(call->host->why, sizeof(call->host->why), "memory of rank %u cannot be reached: %s", rank,
-             cw_status_text(status));
+    snprintf(call->host->why, sizeof(call->host->why), "memory of rank %d cannot be reached: %s",
+             host_rank(call->host, member), cw_status_text(status));
     return host_break(call, MPI_ERR_OTHER);
 }
 
-int host_copy_from(struct host_call *call, uint32_t rank, void *to, uint64_t address, uint64_t bytes)
+int host_copy_from(struct mpi_host_call *call, uint32_t member, void *to, uint64_t address, uint64_t bytes)
 {
-    uint32_t world = call->host->comm->group->ranks[rank];
-    return copied(call, rank, cw_paths_copy_from(mpi_process.paths, world, to, address, bytes));
+    uint32_t world = call->host->comm->group->ranks[host_rank(call->host, member)];
+    return copied(call, member, cw_paths_copy_from(mpi_process.paths, world, to, address, bytes));
 }
 
-int host_copy_to(struct host_call *call, uint32_t rank, uint64_t address, const void *from, uint64_t bytes)
+int host_copy_to(struct mpi_host_call *call, uint32_t member, uint64_t address, const void *from, uint64_t bytes)
 {
     if (cw_segment_is_broken(call->segment)) {
         return host_broken(call);
     }
-    uint32_t world = call->host->comm->group->ranks[rank];
-    return copied(call, rank, cw_paths_copy_to(mpi_process.paths, world, address, from, bytes));
+    uint32_t world = call->host->comm->group->ranks[host_rank(call->host, member)];
+    return copied(call, member, cw_paths_copy_to(mpi_process.paths, world, address, from, bytes));
 }

@@ -6,6 +6,7 @@
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/host/host.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/state/collectives.h"
@@ -19,6 +20,10 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
     char text[400];
     uint32_t awaited[CW_WATCH_AWAITED_MAX];
     if (collective->run == NULL) {
+        return;
+    }
+    if (mpi_host_part_describe(&collective->run->exchange.host, said)) {
+        mpi_say(said, "; %s", collective->plan->algorithm->name);
         return;
     }
     uint32_t count = cw_execution_awaited(collective->run->execution, awaited, CW_WATCH_AWAITED_MAX);
@@ -80,12 +85,9 @@ static uint32_t size_digest(const struct cw_problem_request *problem)
     return (uint32_t)(hash & ((1u << (MPI_CALL_WORD_BITS - MPI_CALL_ROOT_BITS)) - 1)) << MPI_CALL_ROOT_BITS;
 }
 
-uint32_t mpi_describe_kind(const struct mpi_collective *collective)
+static uint32_t call_kind(const struct mpi_collective *collective)
 {
     const struct mpi_count_matrix *count_matrix = collective->count_matrix;
-    if (collective->comm->collectives->outer != 0) {
-        return collective->comm->collectives->outer - 1;
-    }
     if (collective->agreement != NULL && collective->agreement->is_under_way) {
         return (uint32_t)MPI_CALL_AGREEMENT << MPI_CALL_WORD_BITS;
     }
@@ -105,4 +107,9 @@ uint32_t mpi_describe_kind(const struct mpi_collective *collective)
     }
     uint32_t kind = mpi_multicast_scatterv_is_telling(collective->scatterv) ? MPI_CALL_TELLING : MPI_CALL_SCATTERV;
     return kind << MPI_CALL_WORD_BITS | (collective->problem.root & ((1u << MPI_CALL_WORD_BITS) - 1));
+}
+
+uint32_t mpi_describe_kind(const struct mpi_collective *collective, bool has_levels)
+{
+    return call_kind(collective) | (has_levels ? MPI_CALL_LEVELS : 0);
 }

@@ -7,4 +7,4 @@
 void mpi_describe_collective(const struct mpi_collective *collective, struct mpi_said *said);
 
 /* What this rank tells others about its call (transport/call_kind.h). */
-uint32_t mpi_describe_kind(const struct mpi_collective *collective);
+uint32_t mpi_describe_kind(const struct mpi_collective *collective, bool has_levels);

@@ -9,11 +9,13 @@
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/host/host.h"
 #include "mpi/collective/operations/elements.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
+#include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/multicast.h"
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/point/point.h"
@@ -74,6 +76,22 @@ void mpi_buffers_close(struct mpi_collective *collective)
     }
 }
 
+/* Whether the level among hosts goes by multicast. */
+static bool inner_multicasts(const struct mpi_plan *plan)
+{
+    const struct cw_algorithm *inner = (plan->algorithm->takes & CW_TAKES_INNER) != 0 && plan->parameters.inner != NULL
+                                           ? cw_algorithm_find(plan->collective, plan->parameters.inner)
+                                           : NULL;
+    return inner != NULL && (inner->needs & CW_NEEDS_MULTICAST) != 0;
+}
+
+/* Levels are known alike; a persistent call has them if it has a segment of its own. */
+static bool has_levels(const struct mpi_collective *collective)
+{
+    return mpi_host_has_levels(collective->comm) &&
+           (collective->mode != CW_RECORDING_PERSISTENT || collective->own_host != NULL) && mpi_host_fits(collective);
+}
+
 int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struct mpi_plan *plan, uint32_t number,
                  const void *send, void *receive)
 {
@@ -87,8 +105,11 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
         mpi_multicast_open(comm);
     }
+    if (inner_multicasts(collective->plan)) {
+        mpi_multicast_open_heads(comm);
+    }
     bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
-    collective->run->exchange.ordinal = comm == collective->comm && !is_persistent ? collective->ordinal : 0;
+    collective->run->exchange.is_in_order = comm == collective->comm && !is_persistent;
     collective->reduce_error = MPI_SUCCESS;
     collective->started_ns = cw_clock_ns();
     const struct mpi_type *type = collective->element != NULL     ? collective->element
@@ -96,12 +117,17 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
                                                                   : collective->receive.type;
     collective->run->exchange.type = type;
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
-                            mpi_describe_kind(collective))) {
+                            mpi_describe_kind(collective, plan->has_levels))) {
         mpi_run_give(collective->run, false);
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
-    if (plan->is_throttled && collective->run->exchange.ordinal != 0) {
+    if (plan->schedule.host_count > 0) {
+        mpi_host_part_begin(&collective->run->exchange.host,
+                            collective->own_host != NULL ? collective->own_host : comm->collectives->host, collective,
+                            plan->schedule.host_count);
+    }
+    if (plan->is_throttled && collective->run->exchange.is_in_order) {
         mpi_exchange_throttle(&collective->run->exchange);
     }
     return MPI_SUCCESS;
@@ -113,7 +139,8 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
     void *send = NULL, *receive = NULL;
     int code = MPI_SUCCESS;
     if (plan == NULL) {
-        code = mpi_plan_find(collective->comm, &collective->problem, &plan, error, sizeof(error));
+        code =
+            mpi_plan_find(collective->comm, &collective->problem, has_levels(collective), &plan, error, sizeof(error));
         code = code != MPI_SUCCESS
                    ? code
                    : mpi_plan_throttle(collective->comm, &collective->problem, number + collective->run_count, &plan);
@@ -140,6 +167,7 @@ static void failure_note(struct mpi_collective *collective)
 int mpi_step_poll(struct mpi_collective *collective)
 {
     struct mpi_run *run = collective->run;
+    mpi_exchange_poll_host(&run->exchange);
     cw_paths_hold(mpi_process.paths); /* what a step sends to one rank shares packets */
     int status = cw_execution_poll(run->execution);
     cw_paths_release(mpi_process.paths);
@@ -163,6 +191,12 @@ int mpi_step_poll(struct mpi_collective *collective)
     } else if (status != CW_OK) {
         failure_note(collective);
         mpi_exchange_failed_tell(&run->exchange, status);
+    }
+    int reduce_error = run->exchange.host.reduce_error;
+    collective->reduce_error = reduce_error != MPI_SUCCESS ? reduce_error : collective->reduce_error;
+    mpi_host_part_end(&run->exchange.host, status != CW_OK);
+    if (status != CW_OK && collective->plan->has_levels) {
+        run->exchange.comm->collectives->are_levels_over = true;
     }
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;
@@ -189,7 +223,7 @@ void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_c
 {
     const struct mpi_refusal refusal = {
         .reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_MEMORY};
-    mpi_exchange_refuse(comm, number, collective->run_count, collective->ordinal, &refusal);
+    mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
 }
 
 /* What comes first is numbered as the call, what follows by the next number: agreement, exchange of counts, data. */
@@ -226,7 +260,7 @@ static int count_matrix_start(struct mpi_collective *collective)
     if (count_matrix->phases != NULL || count_matrix->is_known) {
         return data_start(collective);
     }
-    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    int code = mpi_plan_find(collective->comm, &exchange, false, &plan, error, sizeof(error));
     if (code == MPI_SUCCESS) {
         count_matrix->is_exchanging = collective->exchanges = true;
         code = mpi_step_run(collective, collective->comm, plan, exchange_number(collective), count_matrix->own,
@@ -260,7 +294,7 @@ static int agreement_start(struct mpi_collective *collective)
     const struct cw_problem_request exchange = mpi_agreement_exchange(collective);
     struct mpi_plan *plan;
     char error[200];
-    int code = mpi_plan_find(collective->comm, &exchange, &plan, error, sizeof(error));
+    int code = mpi_plan_find(collective->comm, &exchange, false, &plan, error, sizeof(error));
     if (code == MPI_SUCCESS) {
         agreement->is_under_way = true;
         code = mpi_step_run(collective, collective->comm, plan, collective->number,

@@ -19,6 +19,7 @@ struct mpi_after {
     int (*end)(struct mpi_after *after, int code);
 };
 
+struct mpi_host;
 struct mpi_plan;
 struct mpi_request;
 struct mpi_run;
@@ -61,6 +62,8 @@ struct mpi_collective {
     uint64_t started_ns;
     uint64_t begun_ns; /* the call, whatever came before the plan; 0: nobody asks */
     char *why;         /* the ranks' calls do not match; NULL: they do, as far as is known */
+
+    struct mpi_host *own_host; /* of a persistent call; NULL: it has none */
 
     /* by messages between pairs */
     bool by_pairs;

@@ -8,8 +8,8 @@ struct cw_group;
 struct mpi_clusters;
 struct mpi_early;
 struct mpi_exchange;
-struct mpi_hierarchy;
 struct mpi_host;
+struct mpi_levels;
 struct mpi_plan;
 struct mpi_replay;
 
@@ -46,18 +46,14 @@ struct mpi_collectives {
     struct cw_group *multicast_group; /* NULL: not yet, or never (multicast.h) */
     struct mpi_clusters *clusters;    /* NULL: one, or not asked for yet */
     bool knows_clusters;              /* it has been asked for */
-    struct mpi_host *host;            /* NULL: not yet, or never */
-    uint32_t calls_before_host;       /* blocking ones */
-    bool has_no_host;                 /* there never will be one */
-    struct mpi_hierarchy *hierarchy;  /* NULL: not yet, or never */
-    /* a call under way goes by inner communicators: ends it, since another rank's differs; NULL: none does */
-    void (*inner_mismatch)(struct mpi_comm *comm);
-    uint32_t calls_before_hierarchy; /* blocking ones */
-    bool has_no_hierarchy;           /* there never will be any */
-    uint32_t outer; /* of an inner communicator: 1 + mpi_describe_kind of the call that it serves; else 0 */
-    uint8_t hierarchy_verdicts[CW_COLLECTIVE_COUNT][65]; /* as host_verdicts */
-    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT]
-                         [65]; /* 1 + enum mpi_choice_verdict, by class of sizes; 0: not asked yet */
+    struct cw_group *heads_group;     /* the same of the first ranks of its hosts */
+    struct mpi_host *host;            /* the ranks of this host; NULL: not yet, or never */
+    struct mpi_levels *levels;        /* all ranks' hosts, once all have segments; NULL: not yet, or never */
+    bool has_no_levels;               /* there never will be any */
+    bool are_levels_over;             /* a call with levels has failed: later ones go without */
+    uint32_t calls_before_levels;
+    uint32_t blocking_number;                          /* of the last blocking call that was one host op */
+    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT][65]; /* by class of sizes: whether a call is one host op (host.c) */
 };
 
 /* Made with the first use; NULL: no memory. */

@@ -7,7 +7,7 @@
 
 static void kind_text(uint32_t kind, char *text, size_t text_bytes)
 {
-    uint32_t collective = kind >> MPI_CALL_WORD_BITS;
+    uint32_t collective = (kind & ~MPI_CALL_LEVELS) >> MPI_CALL_WORD_BITS;
     uint32_t root = kind & ((1u << MPI_CALL_WORD_BITS) - 1);
     if (collective == MPI_CALL_COUNTS) {
         snprintf(text, text_bytes, "alltoallv, exchanging counts");
@@ -41,6 +41,11 @@ static bool kinds_text(uint32_t theirs, uint32_t ours, int rank, int own, char t
     kind_text(ours, our_text, 64);
     if (strcmp(their_text, our_text) != 0) {
         return true;
+    }
+    if (((theirs ^ ours) & MPI_CALL_LEVELS) != 0) {
+        snprintf(text, text_bytes, "rank %d carries out %s by %s, rank %d does not, since a call before has failed",
+                 rank, our_text, (theirs & MPI_CALL_LEVELS) != 0 ? "shared memory" : "messages alone", own);
+        return false;
     }
     snprintf(text, text_bytes, "rank %d is in %s with another count than rank %d, or with a type of another size", rank,
              our_text, own);

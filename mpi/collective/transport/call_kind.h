@@ -12,6 +12,7 @@ enum {
     MPI_CALL_WORD_BITS = 24, /* below the kind */
     MPI_CALL_ROOT_BITS = 12, /* of these, of plain collectives; the others tell sizes */
 };
+#define MPI_CALL_LEVELS (1u << 31) /* its schedule may have levels: not after a call with them has failed */
 
 /* Kinds behind those of problem.h. */
 enum mpi_call_kind {

@@ -9,14 +9,14 @@
 #include "mpi/collective/transport/refusal.h"
 #include "mpi/collective/transport/transport_state.h"
 
-void mpi_call_log_note(const struct mpi_exchange *exchange)
+void mpi_call_log_note(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t kind, bool has_failed)
 {
-    struct mpi_call_log *log = &exchange->comm->collectives->log;
+    struct mpi_call_log *log = &comm->collectives->log;
     uint32_t at = log->count++ % MPI_CALL_LOG_LENGTH;
-    log->calls[at].number = exchange->number;
-    log->calls[at].run = exchange->run;
-    log->calls[at].kind = exchange->kind;
-    log->calls[at].has_failed = exchange->failure != CW_OK;
+    log->calls[at].number = number;
+    log->calls[at].run = run;
+    log->calls[at].kind = kind;
+    log->calls[at].has_failed = has_failed;
 }
 
 static void exchange_end(const struct mpi_call_log *log, struct mpi_exchange *exchange)
@@ -69,14 +69,14 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
     }
     struct mpi_call_log *log = &comm->collectives->log;
     if (log->calls[at].kind != head->call) { /* a refusal's is none */
-        mpi_multicast_open(comm);
+        mpi_multicast_open_all(comm);
     }
     if (log->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !log->calls[at].has_failed) {
         mpi_call_kind_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
         all_tell(comm->collectives);
         /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
         const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
-        mpi_exchange_refuse(comm, head->number, head->run, 0, &refusal);
+        mpi_exchange_refuse(comm, head->number, head->run, &refusal);
         log->calls[at].has_failed = true;
     }
     return true;

@@ -6,13 +6,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct exchange_head;
 struct mpi_comm;
 struct mpi_exchange;
 
-/* A call is over. */
-void mpi_call_log_note(const struct mpi_exchange *exchange);
+/* A call is over: run `run` of call `number`, of the kind of mpi_describe_kind. */
+void mpi_call_log_note(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t kind, bool has_failed);
 
 /* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then
  * nobody will take it. If its sender was in another call, those under way are told. */

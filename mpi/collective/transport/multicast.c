@@ -8,6 +8,7 @@
 #include "control/job/job.h"
 #include "dataplane/status.h"
 #include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/clusters/levels.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
@@ -22,6 +23,7 @@
 struct mpi_multicast {
     struct mpi_multicast *next;    /* of those that wait */
     struct mpi_comm *comm;         /* held */
+    struct cw_group *group;        /* that its ranks form; NULL: none */
     struct mpi_exchange *exchange; /* whose put is complete with it; NULL: it was when it was copied */
     struct exchange_head head;
     uint64_t context;
@@ -47,20 +49,49 @@ enum { MULTICASTS_AHEAD = 32 };
 struct mpi_multicast *mpi_multicasts_waiting;
 static uint32_t multicasts_open; /* waiting or under way */
 
+/* Contexts are a rank and a number of 32 bits each, of which ranks need 20. */
+#define SCOPE_HEADS (UINT64_C(1) << 61)
+
+/* Opens a group of a communicator's ranks, unless one is lost: it would never open it. */
+static void group_open(const struct mpi_comm *comm, uint64_t scope, const uint32_t *ranks, uint32_t count,
+                       struct cw_group **group)
+{
+    const struct cw_group_request request = {.scope = scope, .ranks = ranks, .count = count};
+    if (*group == NULL && mpi_clusters_can_multicast(comm) && !mpi_lost(comm, MPI_ANY_SOURCE) &&
+        cw_group_open(cw_job_groups(mpi_process.job), &request, group) != CW_OK) {
+        *group = NULL; /* no memory: what it multicasts goes to each by itself */
+    }
+}
+
 void mpi_multicast_open(struct mpi_comm *comm)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives == NULL || collectives->multicast_group != NULL || !mpi_clusters_can_multicast(comm) ||
-        mpi_lost(comm, MPI_ANY_SOURCE)) { /* who is lost would never open it */
+    if (collectives != NULL) {
+        group_open(comm, comm->context, comm->group->ranks, (uint32_t)comm->size, &collectives->multicast_group);
+    }
+}
+
+void mpi_multicast_open_heads(struct mpi_comm *comm)
+{
+    const struct mpi_levels *levels = comm->collectives->levels;
+    if (!mpi_levels_is_head(comm) || comm->collectives->heads_group != NULL || levels->hosts < 2) {
         return;
     }
-    const struct cw_group_request request = {
-        .scope = comm->context,
-        .ranks = comm->group->ranks,
-        .count = (uint32_t)comm->size,
-    };
-    if (cw_group_open(cw_job_groups(mpi_process.job), &request, &collectives->multicast_group) != CW_OK) {
-        collectives->multicast_group = NULL; /* no memory: what it multicasts goes to each by itself */
+    uint32_t *ranks = malloc(levels->hosts * sizeof(*ranks));
+    for (uint32_t host = 0; ranks != NULL && host < levels->hosts; host++) {
+        ranks[host] = comm->group->ranks[levels->heads[host]];
+    }
+    if (ranks != NULL) {
+        group_open(comm, comm->context | SCOPE_HEADS, ranks, levels->hosts, &comm->collectives->heads_group);
+    }
+    free(ranks);
+}
+
+void mpi_multicast_open_all(struct mpi_comm *comm)
+{
+    mpi_multicast_open(comm);
+    if (comm->collectives != NULL && comm->collectives->levels != NULL) {
+        mpi_multicast_open_heads(comm);
     }
 }
 
@@ -71,12 +102,12 @@ void mpi_multicast_close(struct cw_group *group)
     }
 }
 
-/* How a communicator's multicasts travel, in a line; "" if it has no group. */
-static void comm_why(const struct mpi_comm *comm, char *text, size_t text_bytes)
+/* How a group's multicasts travel, in a line; "" if there is none. */
+static void group_why(const struct cw_group *group, char *text, size_t text_bytes)
 {
     text[0] = '\0';
-    if (comm->collectives != NULL && comm->collectives->multicast_group != NULL) {
-        cw_group_why(comm->collectives->multicast_group, text, text_bytes);
+    if (group != NULL) {
+        cw_group_why(group, text, text_bytes);
     }
 }
 
@@ -154,7 +185,7 @@ static int piece_send(struct mpi_multicast *multicast)
         .element = multicast->element,
         .context = (uint64_t)(uintptr_t)multicast,
     };
-    int status = cw_group_send(multicast->comm->collectives->multicast_group, &put);
+    int status = cw_group_send(multicast->group, &put);
     if (status == CW_OK) {
         multicast->position += bytes;
         multicast->under_way++;
@@ -202,9 +233,7 @@ static int peers_send(struct mpi_multicast *multicast)
 /* True: it has moved on. A failure is told by who watches the ranks: the calls that need this end with it. */
 static bool multicast_step(struct mpi_multicast *multicast)
 {
-    struct cw_group *group = multicast->comm->collectives->multicast_group;
-    bool is_whole = multicast->peer_count + 1 == (uint32_t)multicast->comm->size;
-    int status = group == NULL || !is_whole || multicast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
+    int status = multicast->group == NULL || multicast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
     bool has_moved = false;
     while (status == CW_OK && !multicast->is_sent) {
         status = piece_send(multicast);
@@ -238,6 +267,20 @@ static bool peers_live(const struct mpi_comm *comm, const struct cw_transport_pu
     return true;
 }
 
+/* The group that a put's ranks form with this one: all of the communicator, or the first ranks of its hosts. */
+static struct cw_group *group_of(const struct mpi_comm *comm, const struct cw_transport_put *put)
+{
+    const struct mpi_levels *levels = comm->collectives->levels;
+    if (put->peer_count + 1 == (uint32_t)comm->size) {
+        return comm->collectives->multicast_group;
+    }
+    bool are_heads = levels != NULL && put->peer_count + 1 == levels->hosts && mpi_levels_is_head(comm);
+    for (uint32_t i = 0; are_heads && i < put->peer_count; i++) {
+        are_heads = levels->heads[levels->host_of[put->peers[i]]] == put->peers[i];
+    }
+    return are_heads ? comm->collectives->heads_group : NULL;
+}
+
 int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_put *put)
 {
     if (!peers_live(exchange->comm, put)) {
@@ -253,6 +296,7 @@ int mpi_multicast_put(struct mpi_exchange *exchange, const struct cw_transport_p
     }
     *multicast = (struct mpi_multicast){
         .comm = exchange->comm,
+        .group = group_of(exchange->comm, put),
         .exchange = is_copied ? NULL : exchange,
         .context = put->context,
         .offset = put->offset,
@@ -394,12 +438,17 @@ char *mpi_multicast_report(void)
         return NULL;
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
-        char why[CW_GROUPS_WHY_BYTES];
-        comm_why(comm, why, sizeof(why));
+        const struct mpi_collectives *collectives = comm->collectives;
+        char why[CW_GROUPS_WHY_BYTES], heads_why[CW_GROUPS_WHY_BYTES];
+        group_why(collectives == NULL ? NULL : collectives->multicast_group, why, sizeof(why));
+        group_why(collectives == NULL ? NULL : collectives->heads_group, heads_why, sizeof(heads_why));
         if (mpi_clusters_are_several(comm)) {
             fprintf(out, "group of %s: none, since its ranks are in several clusters\n", name_of(comm));
         } else if (why[0] != '\0') {
             fprintf(out, "group of %s: %s\n", name_of(comm), why);
+        }
+        if (heads_why[0] != '\0') {
+            fprintf(out, "group of the hosts of %s: %s\n", name_of(comm), heads_why);
         }
         compression_report(comm, out);
     }

@@ -55,19 +55,14 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     }
 }
 
-static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run, uint32_t ordinal,
+static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
                        const struct mpi_refusal *refusal)
 {
     struct {
         struct exchange_head head;
         struct mpi_refusal refusal;
     } message = {
-        .head = {.context = comm->context,
-                 .number = number,
-                 .run = run,
-                 .tag = ordinal,
-                 .source = comm->rank,
-                 .kind = EXCHANGE_REFUSE},
+        .head = {.context = comm->context, .number = number, .run = run, .source = comm->rank, .kind = EXCHANGE_REFUSE},
         .refusal = *refusal,
     };
     /* a rank that cannot be told is gone, or finds out by its watchdog */
@@ -75,14 +70,13 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
                           sizeof(message), NULL, 0, NULL);
 }
 
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t ordinal,
-                         const struct mpi_refusal *refusal)
+void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
 {
     struct mpi_refusal told = *refusal;
     told.is_to_all = 1;
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            refuse_one(comm, rank, number, run, ordinal, &told);
+            refuse_one(comm, rank, number, run, &told);
         }
     }
 }
@@ -91,17 +85,17 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
-        mpi_exchange_refuse(comm, collectives->next_number++, 0, collectives->call_count, refusal);
-        mpi_multicast_open(comm); /* as whoever hears of it */
+        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_multicast_open_all(comm); /* as whoever hears of it */
     }
 }
 
 static void others_tell(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
 {
-    mpi_multicast_open(exchange->comm);
+    mpi_multicast_open_all(exchange->comm);
     if (!exchange->is_notified) {
         exchange->is_notified = true;
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, exchange->ordinal, refusal);
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, refusal);
     }
 }
 
@@ -139,7 +133,6 @@ static void exchange_ask(const struct mpi_exchange *exchange)
         .context = comm->context,
         .number = exchange->number,
         .run = exchange->run,
-        .tag = exchange->ordinal,
         .source = comm->rank,
         .kind = EXCHANGE_ASK,
         .call = exchange->kind,
@@ -169,22 +162,12 @@ void mpi_exchange_compare(void)
     }
 }
 
-/* Whether this rank carries the call that a message is about out in another way, without exchanges of this
- * communicator. */
-static bool goes_otherwise(const struct mpi_comm *comm, const struct exchange_head *head)
+/* Whether this rank carries the call that a message is about out at once, without an exchange, and it is another one. */
+static bool differs_at_once(const struct mpi_comm *comm, const struct exchange_head *head)
 {
-    return head->number >= comm->collectives->next_number && head->tag == comm->collectives->call_count;
-}
-
-bool mpi_refusal_inner(struct mpi_comm *comm, const struct exchange_head *head)
-{
-    bool is_inner = comm != NULL && comm->collectives != NULL && comm->collectives->inner_mismatch != NULL &&
-                    goes_otherwise(comm, head);
-    if (is_inner) {
-        mpi_multicast_open(comm);
-        comm->collectives->inner_mismatch(comm);
-    }
-    return is_inner;
+    uint32_t kind;
+    return head->number == comm->collectives->blocking_number && head->run == 0 &&
+           mpi_host_kind(comm->collectives->host, &kind) && kind != head->call;
 }
 
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
@@ -193,11 +176,8 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
     if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
         return;
     }
-    if (mpi_refusal_inner(comm, head)) {
-        mpi_exchange_refuse(comm, head->number, head->run, head->tag, &refusal); /* other hosts are in it, too */
-    } else if (mpi_call_log_differs(comm, head) ||
-               (goes_otherwise(comm, head) && mpi_host_mismatch(comm, head->source))) {
-        refuse_one(comm, head->source, head->number, head->run, head->tag, &refusal);
+    if (mpi_call_log_differs(comm, head) || (differs_at_once(comm, head) && mpi_host_mismatch(comm, head->source))) {
+        refuse_one(comm, head->source, head->number, head->run, &refusal);
     }
 }
 
@@ -218,7 +198,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     }
     memcpy(&refusal, data, sizeof(refusal));
     exchange->is_notified = exchange->is_notified || refusal.is_to_all != 0;
-    mpi_multicast_open(exchange->comm);
+    mpi_multicast_open_all(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         mpi_exchange_fail(exchange, refusal_status(&refusal));

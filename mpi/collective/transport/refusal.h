@@ -40,10 +40,8 @@ struct mpi_refusal {
 /* What `rank` refused, and why, for people. */
 void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, size_t text_bytes);
 
-/* Tells all others that are, or will be, in run `run` of call `number`, or carry out the call of this ordinal (0: not
- * known) in another way. */
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t ordinal,
-                         const struct mpi_refusal *refusal);
+/* Tells all others that are, or will be, in run `run` of call `number`. */
+void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal);
 
 /* Instead of starting a communicator's next call, one that always goes by messages: those of the other ranks end with
  * an error, too. */
@@ -62,9 +60,6 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exch
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next
  * time. */
 void mpi_exchange_compare(void);
-/* A question or refusal that is about a call which goes by inner communicators here (hierarchy.h): this rank's ends
- * with an error. False: it is about no such call. */
-bool mpi_refusal_inner(struct mpi_comm *comm, const struct exchange_head *head);
 /* A question about a call that is not under way here. */
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head);
 

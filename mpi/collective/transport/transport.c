@@ -139,7 +139,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
         return exchange->failure;
     }
     const struct mpi_exchange *throttle = exchange->comm->collectives->throttles;
-    if (throttle != NULL && exchange->ordinal != 0 && throttle->number < exchange->number) {
+    if (throttle != NULL && exchange->is_in_order && throttle->number < exchange->number) {
         return CW_ERROR_AGAIN;
     }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
@@ -155,6 +155,40 @@ static int transport_put(void *state, const struct cw_transport_put *put)
                      ? mpi_direct_clear_send(exchange, rank, &head)
                      : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
     return status == CW_OK ? CW_TRANSPORT_DONE : status; /* it has been copied */
+}
+
+/* ---- calls among the ranks of this host ---- */
+
+/* As the dataplane has it; the reason goes to `why`. */
+static int host_status(struct mpi_exchange *exchange, int code)
+{
+    if (exchange->why[0] == '\0') {
+        snprintf(exchange->why, sizeof(exchange->why), "%s", mpi_host_part_why(&exchange->host));
+    }
+    return code == MPI_ERR_NOT_SAME       ? CW_ERROR_ARGUMENT
+           : code == MPI_ERR_PROC_ABORTED ? CW_ERROR_PEER_FAILED
+           : code == MPI_ERR_NO_MEM       ? CW_ERROR_MEMORY
+                                          : CW_ERROR_SYSTEM;
+}
+
+static int transport_host(void *state, const struct cw_transport_host *host)
+{
+    struct mpi_exchange *exchange = state;
+    if (exchange->failure != CW_OK) {
+        return exchange->failure;
+    }
+    int code = mpi_host_part_start(&exchange->host, host);
+    return code == MPI_SUCCESS ? CW_TRANSPORT_DONE : code == MPI_ERR_PENDING ? CW_OK : host_status(exchange, code);
+}
+
+void mpi_exchange_poll_host(struct mpi_exchange *exchange)
+{
+    int code = exchange->failure == CW_OK ? mpi_host_part_poll(&exchange->host) : MPI_ERR_PENDING;
+    if (code == MPI_SUCCESS) {
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, exchange->host.op.context);
+    } else if (code != MPI_ERR_PENDING) {
+        mpi_exchange_fail(exchange, host_status(exchange, code));
+    }
 }
 
 static void transport_serve(void *state, const struct cw_transport_sink *sink)
@@ -427,10 +461,7 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         return;
     }
     if (exchange == NULL && head.kind == EXCHANGE_REFUSE && comm != NULL) {
-        mpi_multicast_open(comm); /* this rank may never come to that call */
-        if (mpi_refusal_inner(comm, &head)) {
-            return;
-        }
+        mpi_multicast_open_all(comm); /* this rank may never come to that call */
     }
     if (comm == NULL && mpi_context_was_freed(head.context)) {
         mpi_kept.dropped++;
@@ -462,6 +493,7 @@ void mpi_exchange_init(struct mpi_exchange *exchange)
         .state = exchange,
         .serve = transport_serve,
         .put = transport_put,
+        .host = transport_host,
         .keep = transport_keep,
         .release = transport_release,
     };
@@ -527,7 +559,7 @@ void mpi_exchange_end(struct mpi_exchange *exchange)
     if (exchange->throttles) {
         exchange_unthrottle(exchange);
     }
-    mpi_call_log_note(exchange);
+    mpi_call_log_note(exchange->comm, exchange->number, exchange->run, exchange->kind, exchange->failure != CW_OK);
     mpi_direct_end(exchange);
     exchange_parts_free(exchange);
     assert(exchange->puts == NULL);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "collectives/execute/transport.h"
+#include "mpi/collective/host/host.h"
 #include "mpi/state/comm.h"
 
 /* One run of one call. */
@@ -29,7 +30,7 @@ struct mpi_exchange {
     struct mpi_exchange *throttle_next; /* of those that throttle later ones */
     bool throttles;                     /* is one of them */
     bool is_notified;                   /* the others know that it has failed */
-    uint32_t ordinal;                   /* struct mpi_collective; 0: of a persistent call, or an inner one */
+    bool is_in_order;                   /* among the communicator's calls: not of a persistent one */
     char why[320];                      /* what is known of the failure; "": nothing, or there is none */
     struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
     uint16_t put_count;                 /* offered ones so far: their numbers */
@@ -37,6 +38,7 @@ struct mpi_exchange {
     uint32_t operations_open;           /* own gets and direct puts under way, offers whose memory is let go of */
     uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
     struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
+    struct mpi_host_part host;          /* its part in calls among the ranks of this host */
     struct mpi_exchange *next;          /* of the communicator */
     const struct cw_execution *execution;
     struct cw_transport transport;
@@ -77,6 +79,9 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
                             const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
                             uint64_t context);
 
+/* Goes on with its host op, if one is under way. */
+void mpi_exchange_poll_host(struct mpi_exchange *exchange);
+
 /* A turn of all that waits for room (progress.h). */
 uint32_t mpi_exchange_turn(void);
 
@@ -89,6 +94,11 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
 void mpi_collective_down(uint32_t rank);
 /* The same of one communicator, by its rank there. */
 void mpi_collective_lost(const struct mpi_comm *comm, int rank);
+
+/* Whether something has come for the communicator's next call. */
+bool mpi_exchange_is_early(const struct mpi_comm *comm);
+/* A call that had no exchange is over: what came early for it, of ranks in other calls, is answered. */
+void mpi_exchange_over(struct mpi_comm *comm, uint32_t number, uint32_t kind, bool has_failed);
 
 /* What came early for communicators that this process has made since; and what is left at the end. */
 void mpi_exchange_adopt(struct mpi_comm *comm);

@@ -5,6 +5,7 @@
 
 #include "dataplane/status.h"
 #include "mpi/collective/state/collectives.h"
+#include "mpi/collective/transport/call_log.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/point/credit.h"
 #include "mpi/point/lost.h"
@@ -44,6 +45,27 @@ void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *com
         mpi_kept_remove_early(sizeof(*early) + early->bytes);
         mpi_collective_message(early->rank, early->data, early->bytes);
         free(early);
+    }
+}
+
+bool mpi_exchange_is_early(const struct mpi_comm *comm)
+{
+    for (const struct mpi_early *early = comm->collectives->early.first; early != NULL; early = early->next) {
+        struct exchange_head head;
+        memcpy(&head, early->data, sizeof(head));
+        if (head.number == comm->collectives->next_number && head.run == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void mpi_exchange_over(struct mpi_comm *comm, uint32_t number, uint32_t kind, bool has_failed)
+{
+    mpi_call_log_note(comm, number, 0, kind, has_failed);
+    if (comm->collectives->early.first != NULL) {
+        const struct mpi_exchange over = {.number = number, .run = 0};
+        exchange_early_take(&comm->collectives->early, comm, &over); /* to the log of calls */
     }
 }
 

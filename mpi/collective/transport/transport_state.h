@@ -26,7 +26,7 @@ struct exchange_head {
     uint64_t context;
     uint32_t number; /* of the call */
     uint32_t run;    /* how often it was started before (persistent ones) */
-    uint32_t tag;    /* ACK: of the put; ASK, REFUSE: the call's ordinal, or 0 */
+    uint32_t tag;    /* ACK: of the put */
     int32_t source;
     uint8_t kind;   /* enum exchange_message */
     uint8_t buffer; /* OFFER, PIECE: enum cw_buffer */
