@@ -88,6 +88,9 @@ void cw_loop_give(struct cw_loop *loop)
 {
     bool is_stuck = false; /* commands wait for room among the events: the next turn tries again */
     for (;;) {
+        if (loop->watch.until_ns != 0) {
+            cw_loop_watch_look(loop);
+        }
         cw_token_give(&loop->token);
         bool has_commands = !is_stuck && !cw_commands_empty(&loop->commands);
         if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_take(&loop->token)) {
@@ -118,6 +121,9 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
                           memory_order_relaxed);
     if (loop->config.mode == CW_LOOP_INLINE) {
         if (cw_token_take(&loop->token)) {
+            if (loop->watch.is_armed) {
+                cw_loop_watch_disarm(loop);
+            }
             (void)cw_loop_turn(loop);
             cw_loop_give(loop);
         } else if (loop->config.fallback != CW_FALLBACK_NONE &&
@@ -363,6 +369,7 @@ void cw_loop_destroy(struct cw_loop *loop)
         link = &(*link)->next;
     }
     *link = loop->next;
+    cw_loop_watch_close(loop);
     cw_backlog_dispose(&loop->backlog);
     cw_commands_dispose(&loop->commands);
     free(loop);

@@ -21,11 +21,15 @@
  *               turns for itself, at the latency of inline, and one that computes loses nothing: its calls are commands
  *               then
  *
+ *   application's event loop   inline without fallback: the application waits for a descriptor among its own
+ *               (cw_loop_descriptor, cw_loop_arm), and turns the endpoint by cw_loop_poll. No thread is needed
+ *
  * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy. */
 #ifndef CW_LOOP_H
 #define CW_LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dataplane/dataplane.h"
@@ -114,6 +118,37 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
 void cw_loop_rest(struct cw_loop *loop, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
 /* Whether an alarm needs its descriptor here. */
 bool cw_loop_needs_descriptor(const struct cw_loop *loop);
+
+/* ---- An event loop of the application: epoll, poll, or a library ----
+ *
+ *     for (;;) {
+ *         while ((count = cw_loop_poll(loop, events, EVENTS)) > 0) { ... }
+ *         timeout_ns = cw_loop_arm(loop);
+ *         the application waits for the descriptor, for its own descriptors, and for timeout_ns at most
+ *     }
+ *
+ * No wake-up is lost: if a packet or a call of another thread comes between the last cw_loop_poll and the wait, the
+ * descriptor is readable, or the time-out is 0. Calls of other threads run at once; if one of them brings an event or
+ * an earlier deadline, the descriptor becomes readable. One thread polls, arms and waits. */
+
+/* A descriptor for poll and epoll: readable after cw_loop_arm as soon as the endpoint needs a turn. It stays the
+ * loop's, which closes it, and it is neither read nor written by the caller. Further calls return the same one.
+ *
+ * Ports "udp:" and DPDK devices with a receive interrupt or an AF_PACKET socket show their packets by the descriptor.
+ * All others ("memif:", devices without an interrupt) show only calls of other threads: cw_loop_arm then returns
+ * CW_LOOP_LOOK_NS at most, so that packets wait no longer for a turn.
+ *
+ * CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT (a thread turns the loop: it must be CW_LOOP_INLINE with
+ * CW_FALLBACK_NONE); CW_ERROR_UNSUPPORTED (an RDMA device is attached); CW_ERROR_LIMIT, CW_ERROR_MEMORY,
+ * CW_ERROR_SYSTEM. */
+int cw_loop_descriptor(struct cw_loop *loop, int *descriptor, char *error, size_t error_bytes);
+
+/* Prepares a wait for the descriptor. Returns the nanoseconds after which a turn is due even if the descriptor is not
+ * readable: 0: at once; UINT64_MAX: none is due. The next cw_loop_poll ends the wait. Never blocks. Only after
+ * cw_loop_descriptor. */
+uint64_t cw_loop_arm(struct cw_loop *loop);
+
+#define CW_LOOP_LOOK_NS 1000000ull
 
 struct cw_loop_counters {
     uint64_t turns;

@@ -12,6 +12,16 @@
 #include "dataplane/loop/token.h"
 #include "dataplane/state/endpoint.h"
 
+/* For an application that waits by itself (loop_descriptor.c). The owner's. */
+struct loop_watch {
+    bool is_open;
+    bool has_port; /* the port has a descriptor in the set */
+    bool is_armed;
+    uint64_t until_ns; /* the time of cw_clock_ns at which the application turns the loop at the latest; 0: not armed */
+    int set;           /* epoll: the bell, and the port's descriptor */
+    int bell;          /* an eventfd */
+};
+
 struct cw_loop {
     struct cw_loop_config config;
     struct cw_endpoint *endpoint;
@@ -33,6 +43,7 @@ struct cw_loop {
     struct cw_yield_policy yield_policy;    /* of the thread that waits */
     struct cw_yield_policy stand_by_policy; /* ... and of the one that stands by */
     uint32_t skipped;                       /* the owner's, as is the next */
+    struct loop_watch watch;
     struct cw_loop_counters counters;
     pthread_t thread;
     bool has_thread;
@@ -76,6 +87,20 @@ static inline void cw_loop_pause(void)
     __builtin_ia32_pause();
 #endif
 }
+
+/* ---- loop_descriptor.c ---- */
+
+/* Makes the descriptor readable. Any thread. */
+void cw_loop_watch_ring(const struct cw_loop *loop);
+
+/* Ends the wait of an application, as owner: it turns the loop now. */
+void cw_loop_watch_disarm(struct cw_loop *loop);
+
+/* Before the owner gives the token back while an application waits: rings if there are events, or a turn is due earlier
+ * than the application knows. */
+void cw_loop_watch_look(struct cw_loop *loop);
+
+void cw_loop_watch_close(struct cw_loop *loop);
 
 /* ---- loop_threads.c ---- */
 

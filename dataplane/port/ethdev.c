@@ -68,6 +68,9 @@ static const struct cw_port_ops ethdev_ops = {
     .close = ethdev_close,
     .claim = ethdev_claim,
     .doubt = ethdev_doubt,
+    .descriptor = ethdev_descriptor,
+    .arm = ethdev_arm,
+    .disarm = ethdev_disarm,
 };
 
 static int config_check(const struct cw_port_ethdev_config *config, struct ethdev_driver *driver, char *error,

@@ -293,3 +293,6 @@ int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_wait_close(struct ethdev_port *port);
 void ethdev_sleep(struct cw_port *port, uint64_t timeout_ns);
 void ethdev_wake(struct cw_port *port);
+int ethdev_descriptor(struct cw_port *port);
+bool ethdev_arm(struct cw_port *port);
+void ethdev_disarm(struct cw_port *port);

@@ -102,19 +102,44 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
+int ethdev_descriptor(struct cw_port *base)
 {
+    const struct ethdev_port *port = ethdev_of(base);
+    return port->epoll_descriptor >= 0 ? port->epoll_descriptor : port->packet_descriptor;
+}
+
+bool ethdev_arm(struct cw_port *base)
+{
+    struct ethdev_port *port = ethdev_of(base);
     if (port->interrupt_switched) {
         rte_eth_dev_rx_intr_enable(port->id, port->queue);
     }
-    if (ethdev_peek(port) == ETHDEV_PEEK_NOTHING &&
-        cw_wake_wait(&port->wake, port->epoll_descriptor, port->port.alarm, timeout_ns) != 0) {
-        struct rte_epoll_event events[2];
-        rte_epoll_wait(port->epoll_descriptor, events, 2, 0);
+    if (port->packet_descriptor >= 0) {
+        int reason; /* an interface that was down leaves an error, which epoll would report for ever */
+        socklen_t bytes = sizeof(reason);
+        (void)getsockopt(port->packet_descriptor, SOL_SOCKET, SO_ERROR, &reason, &bytes);
+    }
+    return ethdev_peek(port) != ETHDEV_PEEK_NOTHING;
+}
+
+void ethdev_disarm(struct cw_port *base)
+{
+    struct ethdev_port *port = ethdev_of(base);
+    struct rte_epoll_event events[2];
+    if (port->epoll_descriptor >= 0) {
+        (void)rte_epoll_wait(port->epoll_descriptor, events, 2, 0); /* quiets the driver's descriptor */
     }
     if (port->interrupt_switched) {
         rte_eth_dev_rx_intr_disable(port->id, port->queue);
     }
+}
+
+static void sleep_interrupt(struct ethdev_port *port, uint64_t timeout_ns)
+{
+    if (!ethdev_arm(&port->port)) {
+        (void)cw_wake_wait(&port->wake, port->epoll_descriptor, port->port.alarm, timeout_ns);
+    }
+    ethdev_disarm(&port->port);
 }
 
 /* The socket is readable while the newest frame of its ring has not been taken. False: it cannot be waited on now, as

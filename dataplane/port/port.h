@@ -155,6 +155,9 @@ struct cw_port_ops {
     void (*close)(struct cw_port *port);
     void (*claim)(struct cw_port *port, const struct cw_port_claim *claim); /* NULL: it filters nothing */
     void (*doubt)(struct cw_port *port, enum cw_port_offload offload);      /* NULL: it has no offloads */
+    int (*descriptor)(struct cw_port *port);                                /* NULL, with the next two: none */
+    bool (*arm)(struct cw_port *port);
+    void (*disarm)(struct cw_port *port);
 };
 
 /* Implementations put this first in their own structure. */
@@ -265,6 +268,25 @@ static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns
 static inline void cw_port_wake(struct cw_port *port)
 {
     port->ops->wake(port);
+}
+
+/* A descriptor for poll and epoll: it is readable while the port is armed and has packets. It stays the port's. -1: the
+ * port has none. */
+static inline int cw_port_descriptor(struct cw_port *port)
+{
+    return port->ops->descriptor != NULL ? port->ops->descriptor(port) : -1;
+}
+
+/* For a caller that waits for the descriptor instead of cw_port_sleep. True: packets have arrived already. The caller
+ * disarms the port before the next receive. Only with a descriptor. */
+static inline bool cw_port_arm(struct cw_port *port)
+{
+    return port->ops->arm(port);
+}
+
+static inline void cw_port_disarm(struct cw_port *port)
+{
+    port->ops->disarm(port);
 }
 
 /* Tells what the endpoint takes: a port may keep other packets out, and need not. */

@@ -236,6 +236,25 @@ static void udp_wake(struct cw_port *port)
     cw_wake_up(&udp_of(port)->wake);
 }
 
+/* The set of all sockets: a group that is joined later brings one more. */
+static int udp_descriptor(struct cw_port *base)
+{
+    struct udp_port *port = udp_of(base);
+    return set_open(port) == 0 ? port->set : -1;
+}
+
+/* A socket is readable while it has packets, armed or not. */
+static bool udp_arm(struct cw_port *base)
+{
+    const struct udp_port *port = udp_of(base);
+    return port->message_at < port->message_count;
+}
+
+static void udp_disarm(struct cw_port *base)
+{
+    (void)base;
+}
+
 static void udp_close(struct cw_port *base)
 {
     struct udp_port *port = udp_of(base);
@@ -280,6 +299,9 @@ static const struct cw_port_ops udp_ops = {
     .sleep = udp_sleep,
     .wake = udp_wake,
     .close = udp_close,
+    .descriptor = udp_descriptor,
+    .arm = udp_arm,
+    .disarm = udp_disarm,
 };
 
 /* ---- open ---- */

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ struct pair_side {
     uint32_t head;
     uint32_t tail;
     bool woken;
+    bool armed;
+    int descriptor;           /* an eventfd, which a packet makes readable if the side is armed */
     _Atomic uint32_t changed; /* counts what might end a sleep */
 };
 
@@ -55,6 +58,18 @@ static void side_change(struct pair_side *side)
 {
     atomic_fetch_add(&side->changed, 1);
     syscall(SYS_futex, &side->changed, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* As side_change, for a packet. */
+static void side_arrive(struct pair_side *side)
+{
+    const uint64_t one = 1;
+    if (side->armed) {
+        ssize_t written = write(side->descriptor, &one, sizeof(one));
+        assert(written == sizeof(one));
+        (void)written;
+    }
+    side_change(side);
 }
 
 static uint32_t pair_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
@@ -121,7 +136,7 @@ static uint32_t pair_transmit(struct cw_port *port, struct cw_transmit *packets,
             continue;
         }
         other->queue[other->head++ % QUEUE] = frame;
-        side_change(other);
+        side_arrive(other);
     }
     pthread_mutex_unlock(&pair->lock);
     return taken;
@@ -202,11 +217,39 @@ static void pair_close(struct cw_port *port)
             while (side->tail != side->head) {
                 free(side->queue[side->tail++ % QUEUE]);
             }
+            close(side->descriptor);
         }
         pthread_mutex_destroy(&pair->lock);
         free(pair);
     }
     free(own);
+}
+
+static int pair_descriptor(struct cw_port *port)
+{
+    return pair_of(port)->pair->sides[pair_of(port)->side].descriptor;
+}
+
+static bool pair_arm(struct cw_port *port)
+{
+    struct pair *pair = pair_of(port)->pair;
+    struct pair_side *side = &pair->sides[pair_of(port)->side];
+    pthread_mutex_lock(&pair->lock);
+    side->armed = true;
+    bool has_packets = side->head != side->tail;
+    pthread_mutex_unlock(&pair->lock);
+    return has_packets;
+}
+
+static void pair_disarm(struct cw_port *port)
+{
+    struct pair *pair = pair_of(port)->pair;
+    struct pair_side *side = &pair->sides[pair_of(port)->side];
+    uint64_t packets;
+    pthread_mutex_lock(&pair->lock);
+    side->armed = false;
+    (void)!read(side->descriptor, &packets, sizeof(packets));
+    pthread_mutex_unlock(&pair->lock);
 }
 
 static const struct cw_port_ops operations = {
@@ -223,6 +266,9 @@ static const struct cw_port_ops operations = {
     .sleep = pair_sleep,
     .wake = pair_wake,
     .close = pair_close,
+    .descriptor = pair_descriptor,
+    .arm = pair_arm,
+    .disarm = pair_disarm,
 };
 
 void pair_port_open(struct cw_port *ports[2])
@@ -248,6 +294,8 @@ void pair_ports_open(struct cw_port **ports, uint32_t count)
         port->port.info.mac[5] = (uint8_t)(1 + i);
         port->pair = pair;
         port->side = i;
+        pair->sides[i].descriptor = eventfd(0, EFD_NONBLOCK);
+        assert(pair->sides[i].descriptor >= 0);
         ports[i] = &port->port;
     }
 }

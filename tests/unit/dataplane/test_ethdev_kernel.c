@@ -8,6 +8,7 @@
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -69,6 +70,31 @@ static void frame_expect(struct cw_port *port, uint32_t length, uint32_t expecte
             return;
         }
     }
+}
+
+/* The descriptor of a port, with which an event loop waits. Frames come from another port, or from a socket of the
+ * kernel. */
+static void descriptor_shows(struct cw_port *to, void (*send)(const void *from, uint32_t number), const void *from)
+{
+    struct pollfd shown = {.fd = cw_port_descriptor(to), .events = POLLIN};
+    CHECK(shown.fd >= 0);
+    for (uint32_t number = 1000; number < 1200; number++) {
+        while (cw_port_arm(to)) { /* frames of the kernel's own */
+            struct cw_received packet;
+            cw_port_disarm(to);
+            CHECK(cw_port_receive(to, &packet, 1) == 1);
+            cw_port_release(to, &packet, 1);
+        }
+        send(from, number);
+        CHECK(poll(&shown, 1, TEST_HANG_S * 1000) == 1 && shown.revents == POLLIN);
+        cw_port_disarm(to);
+        frame_expect(to, 200, number);
+    }
+}
+
+static void port_send(const void *from, uint32_t number)
+{
+    frame_send(*(struct cw_port *const *)from, 200, number);
 }
 
 static void ports_exchange(struct cw_port *a, struct cw_port *b, uint32_t mtu_bytes)
@@ -173,6 +199,9 @@ static void case_af_packet_refused(int descriptor, const void *argument)
     }
     command_run("ip link set cwa up");
     refused_pass(ports[0], ports[1], 0, 8);
+    command_run("ip link set cwa down");
+    command_run("ip link set cwa up");
+    descriptor_shows(ports[0], port_send, &ports[1]);
     cw_port_close(ports[0]);
     cw_port_close(ports[1]);
 }
@@ -437,15 +466,21 @@ static void case_xdp_killed(int descriptor, const void *argument)
     close(kernel);
 }
 
-/* The kernel's end of a tap: one frame at a time, from another thread, so that the port sleeps. */
+/* The kernel's end of a tap. */
+static void tap_send(const void *from, uint32_t number)
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("cwtap"), .sll_halen = 6};
+    uint8_t frame[200];
+    frame_fill(frame, sizeof(frame), number);
+    CHECK(sendto(*(const int *)from, frame, sizeof(frame), 0, (struct sockaddr *)&address, sizeof(address)) ==
+          sizeof(frame));
+}
+
+/* One frame at a time, from another thread, so that the port sleeps. */
 static void *tap_sender(void *context)
 {
-    int raw = *(int *)context;
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("cwtap"), .sll_halen = 6};
     for (uint32_t number = 0; number < 200; number++) {
-        uint8_t frame[200];
-        frame_fill(frame, sizeof(frame), number);
-        CHECK(sendto(raw, frame, sizeof(frame), 0, (struct sockaddr *)&address, sizeof(address)) == sizeof(frame));
+        tap_send(context, number);
         usleep(500);
     }
     return NULL;
@@ -470,6 +505,7 @@ static void case_tap(int descriptor, const void *argument)
         frame_expect(port, 200, number);
     }
     CHECK(pthread_join(sender, NULL) == 0);
+    descriptor_shows(port, tap_send, &raw);
     cw_port_wake(port);
     cw_port_sleep(port, NS_PER_HOUR);
     frame_send(port, 100, 1);
