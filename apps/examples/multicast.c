@@ -111,7 +111,8 @@ int main(int argc, char **argv)
     cw_host_card(host, card);
     gather(self, sockets, card, cards, sizeof(card));
     for (int member = 0; member < MEMBERS; member++) {
-        check(member == self || cw_host_peer(host, cards[member], &peers[member]) == CW_OK, "no link");
+        check(member == self || cw_host_peer(host, cards[member], &peers[member], error, sizeof(error)) == CW_OK,
+              error);
     }
     struct cw_mcast_config multicast;
     struct cw_mcast *mcast;

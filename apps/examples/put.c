@@ -38,7 +38,7 @@ int main(void)
     cw_host_card(host, card);
     swap(control[is_parent], card, sizeof(card));
     swap(control[is_parent], &put.region, sizeof(put.region));
-    check(cw_host_peer(host, card, &put.peer) == CW_OK, "no link");
+    check(cw_host_peer(host, card, &put.peer, error, sizeof(error)) == CW_OK, error);
 
     struct cw_event event;
     if (!is_parent) {

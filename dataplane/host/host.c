@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/host/name.h"
+#include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/port/udp.h"
 
@@ -93,46 +95,41 @@ static int device_words(const char *text, struct port_words *words, char *error,
     return CW_OK;
 }
 
-/* Reads an address as others are told it, "10.0.0.1" or "[fd77::1]", and says where it ends; NULL: it is none. */
-static const char *ip_read(const char *text, struct cw_ip *ip)
-{
-    char address[CW_IP_TEXT_BYTES];
-    bool is_v6 = text[0] == '[';
-    const char *begin = text + is_v6, *end = begin + strcspn(begin, is_v6 ? "]" : ":/");
-    if ((size_t)(end - begin) >= sizeof(address) || (is_v6 && *end != ']')) {
-        return NULL;
-    }
-    snprintf(address, sizeof(address), "%.*s", (int)(end - begin), begin);
-    return cw_ip_read(address, ip) && cw_ip_is_v4(ip) != is_v6 ? end + is_v6 : NULL;
-}
-
-/* ADDRESS[:PORT] */
+/* HOST[:PORT] */
 static int udp_open(struct cw_host *host, const struct cw_host_config *config, const char *text, char *error,
                     size_t error_bytes)
 {
-    struct cw_ip ip;
+    struct cw_name name;
+    struct cw_ip ips[CW_NAME_ADDRESSES_MAX];
+    uint32_t count = 0;
     unsigned udp_port = 0;
     int length = 0;
-    const char *end = ip_read(text, &ip);
+    const char *end = cw_name_read(text, &name);
     bool has_port = end != NULL && sscanf(end, ":%5u%n", &udp_port, &length) == 1;
     if (end == NULL || end[has_port ? length : 0] != 0 || udp_port > UINT16_MAX) {
         snprintf(error, error_bytes,
                  "port udp:%s: wanted is udp:ADDRESS or udp:ADDRESS:PORT, an address of this host, 10.0.0.1 or "
-                 "[fd77::1]",
+                 "[fd77::1], or its name",
                  text);
         return CW_ERROR_ARGUMENT;
     }
-    const struct cw_port_udp_config udp = {.ip = ip,
-                                           .udp_port = (uint16_t)udp_port,
-                                           .stream_count = config->endpoint.stream_count,
-                                           .group_port = CW_UDP_PORT,
-                                           .mtu_bytes = config->mtu_bytes};
-    int status = cw_port_udp_open(&udp, &host->port, error, error_bytes);
+    struct cw_port_udp_config udp = {.udp_port = (uint16_t)udp_port,
+                                     .stream_count = config->endpoint.stream_count,
+                                     .group_port = CW_UDP_PORT,
+                                     .mtu_bytes = config->mtu_bytes};
+    int status = cw_name_resolve(&name, CW_NAME_ANY, ips, &count, error, error_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        udp.ip = ips[i];
+        status = cw_port_udp_open(&udp, &host->port, error, error_bytes);
+        if (status != CW_ERROR_NOT_FOUND && status != CW_ERROR_SYSTEM) { /* else the next address may be this host's */
+            break;
+        }
+    }
     if (status != CW_OK) {
         host->port = NULL;
         return status;
     }
-    host->own = (struct cw_address){.ip = ip, .udp_port = cw_port_udp_number(host->port)};
+    host->own = (struct cw_address){.ip = udp.ip, .udp_port = cw_port_udp_number(host->port)};
     return CW_OK;
 }
 
@@ -276,13 +273,15 @@ int cw_card_read(const char *card, struct cw_address *address)
     unsigned udp_port, mac[6];
     int end = 0;
     struct cw_address read = {.udp_port = 0};
-    const char *at = ip_read(card, &read.ip);
+    struct cw_name name;
+    const char *at = cw_name_read(card, &name);
     int count = at == NULL ? 0
                            : sscanf(at, ":%5u/%2x:%2x:%2x:%2x:%2x:%2x%n", &udp_port, &mac[0], &mac[1], &mac[2], &mac[3],
                                     &mac[4], &mac[5], &end);
     if (count != 7 || at[end] != 0 || udp_port > UINT16_MAX) {
         return CW_ERROR_ARGUMENT;
     }
+    read.ip = name.ip;
     read.udp_port = (uint16_t)udp_port;
     for (int i = 0; i < 6; i++) {
         read.mac[i] = (uint8_t)mac[i];
@@ -297,16 +296,47 @@ int cw_card_read(const char *card, struct cw_address *address)
     return CW_OK;
 }
 
-static int run_card(struct cw_endpoint *endpoint, void *context)
+static int run_address(struct cw_endpoint *endpoint, void *context)
 {
-    struct cw_address own = cw_endpoint_address(endpoint);
-    cw_card_write(&own, context);
+    *(struct cw_address *)context = cw_endpoint_address(endpoint);
     return CW_OK;
 }
 
 void cw_host_card(struct cw_host *host, char card[CW_CARD_BYTES])
 {
-    (void)cw_loop_call(host->loop, run_card, card);
+    struct cw_address own;
+    (void)cw_loop_call(host->loop, run_address, &own);
+    cw_card_write(&own, card);
+}
+
+/* A card; one with a name instead of the address; or HOST:PORT, if the kernel finds the MAC address. */
+static int peer_read(struct cw_host *host, const char *text, struct cw_address *address, char *error,
+                     size_t error_bytes)
+{
+    struct cw_address own;
+    struct cw_name name;
+    struct cw_ip ips[CW_NAME_ADDRESSES_MAX];
+    uint32_t count;
+    char ip[CW_IP_TEXT_BYTES], card[2 * CW_CARD_BYTES];
+    bool has_socket = !cw_ip_is_none(&host->own.ip);
+    const char *rest = cw_name_read(text, &name);
+    if (rest != NULL && strlen(rest) < CW_CARD_BYTES) {
+        (void)cw_loop_call(host->loop, run_address, &own);
+        enum cw_name_family family = cw_ip_is_v4(&own.ip) ? CW_NAME_IPV4 : CW_NAME_IPV6;
+        int status = cw_name_resolve(&name, family, ips, &count, error, error_bytes);
+        if (status != CW_OK) {
+            return status;
+        }
+        bool is_v6 = !cw_ip_is_v4(&ips[0]), needs_mac = has_socket && strchr(rest, '/') == NULL;
+        cw_ip_write(&ips[0], ip);
+        snprintf(card, sizeof(card), "%s%s%s%s%s", is_v6 ? "[" : "", ip, is_v6 ? "]" : "", rest,
+                 needs_mac ? "/00:00:00:00:00:00" : "");
+        if (cw_card_read(card, address) == CW_OK) {
+            return CW_OK;
+        }
+    }
+    return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "peer '%s': wanted is its card, HOST:PORT/MAC%s", text,
+                         has_socket ? ", or HOST:PORT" : "");
 }
 
 struct addition {
@@ -326,19 +356,22 @@ static int run_link_up(struct cw_endpoint *endpoint, void *context)
     return cw_port_link_up(context) ? CW_OK : CW_ERROR_TIMEOUT;
 }
 
-int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer)
+int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer, char *error, size_t error_bytes)
 {
     struct addition of = {.peer = peer};
-    int status = cw_card_read(card, &of.address);
+    int status = peer_read(host, card, &of.address, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     uint64_t until_ns = cw_clock_ns() + host->link_timeout_ns;
     while (cw_loop_call(host->loop, run_link_up, host->port) != CW_OK) {
         if (cw_clock_ns() > until_ns) {
-            return CW_ERROR_TIMEOUT;
+            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "peer %s: the link is down after %g s", card,
+                                 (double)host->link_timeout_ns / 1e9);
         }
         usleep(LOOK_AGAIN_US);
     }
-    return cw_loop_call(host->loop, run_peer_add, &of);
+    status = cw_loop_call(host->loop, run_peer_add, &of);
+    return status == CW_OK ? status
+                           : cw_error_text(error, error_bytes, status, "peer %s: %s", card, cw_status_text(status));
 }

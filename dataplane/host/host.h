@@ -31,8 +31,9 @@ enum {
 struct cw_host;
 
 struct cw_host_config {
-    /* "udp:ADDRESS" or "udp:ADDRESS:PORT", the address "10.0.0.1" or "[fd77::1]": a socket at an address of this host, which the endpoint has, too; no
-     * privilege, any network. "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine,
+    /* "udp:ADDRESS" or "udp:ADDRESS:PORT", the address "10.0.0.1" or "[fd77::1]", or a host name: a socket at an
+     * address of this host, which the endpoint has, too; no privilege, any network. Of a name, the first address that
+     * this host has. "memif:SOCKET,role=server" and "memif:SOCKET,role=client": two processes of one machine,
      * in whatever order they start. "memif:SOCKET,port=2": port 2 of a `causeway switch`. Else a DPDK device as --vdev
      * or -a take it: "net_af_packet0,iface=eth1", "0000:03:00.0". */
     const char *port;
@@ -47,7 +48,8 @@ struct cw_host_config {
 /* Defaults: MTU 1500, ten seconds, those of cw_endpoint_config_init with CW_UDP_PORT, those of cw_loop_config_init. */
 void cw_host_config_init(struct cw_host_config *config);
 
-/* Opens port, endpoint and loop; nothing of `config` is kept. CW_OK, or with one line in `error` the errors of
+/* Opens port, endpoint and loop; nothing of `config` is kept. CW_OK, or with one line in `error`: CW_ERROR_NOT_FOUND (a
+ * host name does not resolve, which may take the resolver's time-out, resolv.conf(5)), and the errors of
  * cw_port_ethdev_open or cw_port_udp_open, cw_endpoint_create and cw_loop_create. Not from two threads at a time. */
 int cw_host_open(const struct cw_host_config *config, struct cw_host **host, char *error, size_t error_bytes);
 
@@ -60,16 +62,21 @@ struct cw_loop *cw_host_loop(struct cw_host *host);
 /* As cw_region_register, from any thread. */
 int cw_host_register(struct cw_host *host, void *memory, uint64_t bytes, uint32_t rights, uint64_t *token);
 
-/* An address as a card, and back: CW_OK or CW_ERROR_ARGUMENT (it is no card). Any thread. */
+/* An address as a card, and back: CW_OK or CW_ERROR_ARGUMENT (it is no card). A card has no names. Any thread. */
 void cw_card_write(const struct cw_address *address, char card[CW_CARD_BYTES]);
 int cw_card_read(const char *card, struct cw_address *address);
 
 /* The own card. Any thread. */
 void cw_host_card(struct cw_host *host, char card[CW_CARD_BYTES]);
 
-/* Adds the host whose card that is, as cw_peer_add, once the link is up. CW_OK; CW_ERROR_ARGUMENT (it is no card);
- * CW_ERROR_LIMIT; CW_ERROR_TIMEOUT (no link). Any thread. */
-int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer);
+/* Adds the host whose card that is, as cw_peer_add, once the link is up. The card may have a host name instead of the
+ * address: "node7:4791/02:...". With a port "udp:", it may end after the UDP port, since the kernel finds the MAC
+ * address: "10.0.0.1:4791", "[fd77::1]:4791", "node7:4791". The calling thread resolves the name while other threads
+ * turn the loop. Of several addresses it takes the first one of the IP version of this host's own address.
+ *
+ * CW_OK, or with one line in `error`: CW_ERROR_ARGUMENT (it is no card); CW_ERROR_NOT_FOUND (the name does not
+ * resolve); CW_ERROR_LIMIT; CW_ERROR_TIMEOUT (no link). Any thread. */
+int cw_host_peer(struct cw_host *host, const char *card, uint32_t *peer, char *error, size_t error_bytes);
 
 #ifdef __cplusplus
 }

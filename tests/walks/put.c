@@ -55,7 +55,7 @@ int main(void)
     cw_host_card(host, card);
     swap(control[is_target], card, sizeof(card));
     swap(control[is_target], &put.region, sizeof(put.region));
-    check(cw_host_peer(host, card, &put.peer) == CW_OK, "no link");
+    check(cw_host_peer(host, card, &put.peer, error, sizeof(error)) == CW_OK, error);
     for (int i = 0; i < WARM_UPS; i++) {
         put_once(host, &put, is_target);
     }
