@@ -30,10 +30,15 @@ SPACES = {"net": "net", "pid": "pid", "mnt": "mount", "uts": "uts", "ipc": "ipc"
 USERS_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
+def has_hosts():
+    """Whether this machine can have hosts."""
+    probe = ["unshare", "--net", "true"]
+    return os.geteuid() == 0 and subprocess.run(probe, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 def skip_without_hosts():
     """Ends a test as skipped on a machine that can have no hosts."""
-    probe = ["unshare", "--net", "true"]
-    if os.geteuid() != 0 or subprocess.run(probe, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    if not has_hosts():
         print("SKIPPED: machine: hosts of a laboratory are namespaces, which need root")
         sys.exit(77)
 

@@ -12,10 +12,14 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import HANG_S, exit_code, expect
+from hosts import Lab, has_hosts
 
 build, examples, sanitizers, *compilers = sys.argv[1:]
-LINES_MAX = {"put": 60, "multicast": 150}
+LINES_MAX = {"put": 60, "multicast": 150, "own_loop": 125, "exchange": 125}
 MESSAGES = 1000
+TICKS = 20 # of own_loop.c
+BYTES = 1000000 # of exchange.c
+LOOPBACK = ["localhost", "127.0.0.1", "::1"]
 
 
 def run(command, **how):
@@ -53,6 +57,34 @@ def put_run(program, compiler, environment):
     expect(not left, f"{compiler}: nothing stays behind: {left}")
 
 
+def own_loop_run(program, compiler, environment, ports=()):
+    """Two processes with event loops of their own."""
+    done = run([program, *ports], env=environment)
+    expected = [f"{name}: {TICKS} ticks, {TICKS} puts" for name in ("child", "parent")]
+    expect(done.returncode == 0 and sorted(done.stdout.splitlines()) == expected, f"{compiler} {ports}: each tick is put: {done.returncode} {done.stdout}")
+
+
+def exchange_run(program, compiler, start, host):
+    """Two programs, which find each other by TCP: `start` starts one of them, `host` is where the first one listens."""
+    files = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    listener = start(0, [program, "listen", "0"], **files)
+    port = listener.stdout.readline().removeprefix("listening at port ").strip()
+    connector = start(1, [program, "connect", host, port], **files)
+    for name, process in (("connector", connector), ("listener", listener)):
+        text = process.communicate(timeout=HANG_S)[0]
+        expect(process.returncode == 0 and re.fullmatch(rf"{BYTES} bytes of \S+ are right\n", text), f"{compiler} {host}: the {name} has all bytes: {process.returncode} {text}")
+
+
+def exchange_run_everywhere(program, compiler, environment, folder):
+    """On this host, and, as root, between two: by names and by addresses, over IPv4 and IPv6."""
+    for host in LOOPBACK:
+        exchange_run(program, compiler, lambda _, command, **files: subprocess.Popen(command, env=environment, **files), host)
+    if has_hosts():
+        with Lab(2, keep=[folder]) as lab:
+            for host in ["h0", lab.address(0), lab.address(0, 6)]:
+                exchange_run(program, compiler, lambda index, command, **files: lab.start(f"h{index}", command, environment={"LD_LIBRARY_PATH": environment["LD_LIBRARY_PATH"]}, **files), host)
+
+
 def multicast_run(program, compiler, environment, ports=()):
     """Three processes, over sockets or over ports of a switch."""
     done = run([program, *ports], env=environment)
@@ -78,15 +110,24 @@ with tempfile.TemporaryDirectory() as folder:
     exported = [line.split()[-1] for line in run(["nm", "-D", "--defined-only", os.path.join(libraries, "libcauseway.so")]).stdout.splitlines()]
     wrong = [name for name in exported if not re.fullmatch(r"cw_\w+@@CAUSEWAY_\d+|CAUSEWAY_\d+", name)]
     expect(not wrong and len(exported) > 40, f"cw_ symbols with a version and no others: {wrong} of {len(exported)}")
+    with open(os.path.join(examples, "../../debian/libcauseway0.symbols"), encoding="ascii") as file:
+        packaged = {line.split("@")[0].strip() for line in file if line.startswith(" ")}
+    expect(packaged == {name.split("@")[0] for name in exported}, f"debian/libcauseway0.symbols has these symbols: {packaged ^ {name.split('@')[0] for name in exported}}")
     for name, most in LINES_MAX.items():
         expect(sum(1 for _ in open(os.path.join(examples, name + ".c"))) <= most, f"{name}.c has {most} lines at most")
     environment = dict(os.environ, LD_LIBRARY_PATH=libraries)
     for compiler in filter(shutil.which, compilers):
-        put, multicast = (example_make(name, compiler, folder, libraries) for name in LINES_MAX)
+        put, multicast, own_loop, exchange = (example_make(name, compiler, folder, libraries) for name in LINES_MAX)
         if put:
             put_run(put, compiler, environment)
         if multicast:
             multicast_run(multicast, compiler, environment)
+            multicast_run(multicast, compiler, environment, ["udp:localhost"] * 3)
             multicast_run_with_loss(multicast, compiler, environment, folder)
+        if own_loop:
+            own_loop_run(own_loop, compiler, environment)
+            own_loop_run(own_loop, compiler, environment, [f"memif:{folder}/own,role={role}" for role in ("server", "client")])
+        if exchange:
+            exchange_run_everywhere(exchange, compiler, environment, folder)
 
 sys.exit(exit_code())
