@@ -125,6 +125,11 @@ static int udp_open(struct cw_host *host, const struct cw_host_config *config, c
             break;
         }
     }
+    if (status == CW_ERROR_NOT_FOUND && count > 0 && name.text[0] != '\0') {
+        (void)cw_error_text(error, error_bytes, status,
+                            "port udp:%s: %s resolves to no address of this host. Fix: give one that ip address shows",
+                            text, name.text);
+    }
     if (status != CW_OK) {
         host->port = NULL;
         return status;

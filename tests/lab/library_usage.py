@@ -72,17 +72,23 @@ def exchange_run(program, compiler, start, host):
     connector = start(1, [program, "connect", host, port], **files)
     for name, process in (("connector", connector), ("listener", listener)):
         text = process.communicate(timeout=HANG_S)[0]
+        if process.returncode != 0:
+            listener.kill()
         expect(process.returncode == 0 and re.fullmatch(rf"{BYTES} bytes of \S+ are right\n", text), f"{compiler} {host}: the {name} has all bytes: {process.returncode} {text}")
 
 
-def exchange_run_everywhere(program, compiler, environment, folder):
+def exchange_run_everywhere(program, own_loop, compiler, environment, folder):
     """On this host, and, as root, between two: by names and by addresses, over IPv4 and IPv6."""
     for host in LOOPBACK:
         exchange_run(program, compiler, lambda _, command, **files: subprocess.Popen(command, env=environment, **files), host)
-    if has_hosts():
-        with Lab(2, keep=[folder]) as lab:
-            for host in ["h0", lab.address(0), lab.address(0, 6)]:
-                exchange_run(program, compiler, lambda index, command, **files: lab.start(f"h{index}", command, environment={"LD_LIBRARY_PATH": environment["LD_LIBRARY_PATH"]}, **files), host)
+    if not has_hosts():
+        return
+    with Lab(2, keep=[folder]) as lab:
+        inside = {"LD_LIBRARY_PATH": environment["LD_LIBRARY_PATH"]}
+        for host in ["h0", lab.address(0), lab.address(0, 6)]:
+            exchange_run(program, compiler, lambda index, command, **files: lab.start(f"h{index}", command, environment=inside, **files), host)
+        code, text, _ = lab.run("h0", [own_loop, "udp:h1", "udp:h1"], HANG_S, environment=inside, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        expect(code == 1 and "h1 resolves to no address of this host. Fix: " in text, f"{compiler}: the name of another host is refused: {code} {text}")
 
 
 def multicast_run(program, compiler, environment, ports=()):
@@ -127,7 +133,7 @@ with tempfile.TemporaryDirectory() as folder:
         if own_loop:
             own_loop_run(own_loop, compiler, environment)
             own_loop_run(own_loop, compiler, environment, [f"memif:{folder}/own,role={role}" for role in ("server", "client")])
-        if exchange:
-            exchange_run_everywhere(exchange, compiler, environment, folder)
+        if exchange and own_loop:
+            exchange_run_everywhere(exchange, own_loop, compiler, environment, folder)
 
 sys.exit(exit_code())
