@@ -58,7 +58,7 @@ uint32_t cw_job_poll(struct cw_job *job)
 static int control_send(void *context, uint32_t rank, const void *data, uint32_t bytes)
 {
     struct cw_job *job = context;
-    return cw_paths_send(job->paths, rank, cw_lane_tag(1, CW_JOB_TAG), data, bytes, NULL, 0);
+    return cw_paths_send(job->paths, rank, cw_lane_tag(1, CW_JOB_TAG), data, bytes, NULL, 0, CW_ELEMENT_BYTES);
 }
 
 static int control_peer(void *context, uint32_t rank, uint32_t *peer)

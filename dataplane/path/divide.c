@@ -143,7 +143,7 @@ static uint64_t part_bytes(uint64_t bytes, uint32_t ways)
 }
 
 int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                    void *to, uint64_t bytes, uint64_t operation)
+                    void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
     const struct path_peer *peer = &paths->peers[rank];
     if ((peer->streams == 0 && peer->loops < 2) || bytes < 2 * PART_BYTES_LEAST ||
@@ -164,7 +164,7 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
     *division = (struct path_division){
         .whole = whole,
         .token = registration->token,
-        .element = paths->element,
+        .element = element,
         .offset = offset,
         .bytes = bytes,
         .part_bytes = part_bytes(bytes, ways),

@@ -142,10 +142,6 @@ void cw_paths_release(struct cw_paths *paths);
 /* The longest message to `rank`; it does not change when the rank fails. */
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank);
 
-/* Says what the bytes of the next call of cw_paths_send, cw_paths_get or cw_paths_put are, and of that alone: a hint to
- * whoever compresses them. */
-void cw_paths_data(struct cw_paths *paths, enum cw_element element);
-
 /* What covers payloads to a rank of another host (CAUSEWAY_INTEGRITY has a say). False: there is no session with it. */
 bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover);
 
@@ -153,11 +149,12 @@ bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
 bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element element,
                           struct cw_compression_report *report);
 
-/* Sends `head` and `data`, one behind the other, as one message. Both may be reused when it returns. CW_OK;
+/* Sends `head` and `data`, one behind the other, as one message. `element`: the type of the data, a hint for compression, as
+ * in the calls below. Both may be reused when it returns. CW_OK;
  * CW_ERROR_AGAIN; CW_ERROR_PEER_FAILED, CW_ERROR_NOT_FOUND, CW_ERROR_PERMISSION, ...: it cannot be reached, see
  * cw_paths_failure; unless its process has ended, `down` follows. */
 int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
-                  const void *data, uint32_t bytes);
+                  const void *data, uint32_t bytes, enum cw_element element);
 
 /* The last reason why something could not be done, in one line. */
 const char *cw_paths_failure(const struct cw_paths *paths);
@@ -181,11 +178,11 @@ enum { CW_PATHS_DONE = 1 };
 /* Gets `bytes` from `offset` of what `rank` has registered. CW_PATHS_DONE: they are there, nothing else comes; CW_OK:
  * the handler's `complete` will tell; CW_ERROR_AGAIN; other codes: failed. */
 int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                 void *to, uint64_t bytes, uint64_t operation);
+                 void *to, uint64_t bytes, enum cw_element element, uint64_t operation);
 /* Puts `bytes` there; the handler of `rank` gets `arrived` with `lane_tag`. The rest as cw_paths_get; `from` may change
  * when it is done. */
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                 const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+                 const void *from, uint64_t bytes, enum cw_element element, uint32_t lane_tag, uint64_t operation);
 
 /* The number of a rank at this process's endpoints, whatever path leads to it. CW_OK; CW_ERROR_UNSUPPORTED: one of the
  * two has no endpoint; others as cw_peer_add. */

@@ -98,10 +98,9 @@ struct cw_paths {
     struct path_division *divisions; /* gets of which parts wait for room at the endpoint */
     uint32_t down_count;             /* peers found dead and not yet reported */
     struct cw_paths_counters counters;
-    uint64_t refusals_seen;  /* when it slept the last time */
-    bool holds;              /* between cw_paths_hold and cw_paths_release */
-    bool has_held;           /* something since cw_paths_hold */
-    enum cw_element element; /* of the next call's bytes */
+    uint64_t refusals_seen; /* when it slept the last time */
+    bool holds;             /* between cw_paths_hold and cw_paths_release */
+    bool has_held;          /* something since cw_paths_hold */
     char failure[CW_PORT_TEXT_BYTES];
 };
 
@@ -153,13 +152,13 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank);
 /* The loop that a lane to a rank keeps to: other ones for other ranks and lanes. */
 struct cw_loop *path_wire_loop(const struct cw_paths *paths, uint32_t rank, uint32_t lane);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
-                   const void *data, uint32_t bytes);
+                   const void *data, uint32_t bytes, enum cw_element element);
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
 int path_wire_deregister(struct cw_paths *paths, uint64_t token);
 int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                  void *to, uint64_t bytes, uint64_t operation);
+                  void *to, uint64_t bytes, enum cw_element element, uint64_t operation);
 int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
+                  const void *from, uint64_t bytes, enum cw_element element, uint32_t lane_tag, uint64_t operation);
 uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
@@ -177,7 +176,7 @@ void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation
 /* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more
  * streams can be had. */
 int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                    void *to, uint64_t bytes, uint64_t operation);
+                    void *to, uint64_t bytes, enum cw_element element, uint64_t operation);
 /* A part has ended. */
 void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status);
 /* Posts what the endpoint had no room for. */

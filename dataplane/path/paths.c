@@ -238,28 +238,14 @@ const char *cw_paths_failure(const struct cw_paths *paths)
     return paths->failure;
 }
 
-void cw_paths_data(struct cw_paths *paths, enum cw_element element)
-{
-    paths->element = element;
-}
-
-/* It was of this call alone. */
-static inline int data_said(struct cw_paths *paths, int status)
-{
-    paths->element = CW_ELEMENT_BYTES;
-    return status;
-}
-
 int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
-                  const void *data, uint32_t bytes)
+                  const void *data, uint32_t bytes, enum cw_element element)
 {
     assert(rank < paths->config.rank_count && head_bytes + bytes <= cw_paths_message_max(paths, rank));
     paths->counters.messages_sent++;
-    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return data_said(paths, path_wire_send(paths, rank, lane_tag, head, head_bytes, data, bytes));
-    }
-    paths->element = CW_ELEMENT_BYTES;
-    return path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
+    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+               ? path_wire_send(paths, rank, lane_tag, head, head_bytes, data, bytes, element)
+               : path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
 }
 
 int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,
@@ -293,23 +279,19 @@ int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_r
 }
 
 int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                 void *to, uint64_t bytes, uint64_t operation)
+                 void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
-    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return data_said(paths, path_wire_get(paths, rank, registration, offset, to, bytes, operation));
-    }
-    paths->element = CW_ELEMENT_BYTES;
-    return path_shared_get(paths, rank, registration, offset, to, bytes, operation);
+    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+               ? path_wire_get(paths, rank, registration, offset, to, bytes, element, operation)
+               : path_shared_get(paths, rank, registration, offset, to, bytes, operation);
 }
 
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                 const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
+                 const void *from, uint64_t bytes, enum cw_element element, uint32_t lane_tag, uint64_t operation)
 {
-    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
-        return data_said(paths, path_wire_put(paths, rank, registration, offset, from, bytes, lane_tag, operation));
-    }
-    paths->element = CW_ELEMENT_BYTES;
-    return path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
+    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+               ? path_wire_put(paths, rank, registration, offset, from, bytes, element, lane_tag, operation)
+               : path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
 }
 
 int cw_paths_process(const struct cw_paths *paths, uint32_t rank)

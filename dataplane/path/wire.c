@@ -170,7 +170,7 @@ static void message_give(struct cw_paths *paths, struct path_wire_operation *mes
 /* What is short enough is copied by the endpoint as it is posted; else it waits in memory of ours until the rank has
  * acknowledged it. */
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
-                   const void *data, uint32_t bytes)
+                   const void *data, uint32_t bytes, enum cw_element element)
 {
     uint8_t inlined[CW_INLINE_MAX];
     bool is_inline = head_bytes + bytes <= CW_INLINE_MAX;
@@ -188,7 +188,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
         .peer = paths->peers[rank].wire_peer,
         .lane_tag = lane_tag,
         .source = {.kind = CW_SOURCE_CONTIGUOUS,
-                   .element = paths->element,
+                   .element = element,
                    .region = is_inline ? 0 : paths->wire->region,
                    .contiguous = {.data = all, .bytes = head_bytes + bytes}},
         .context = (uint64_t)(uintptr_t)kept,
@@ -240,9 +240,9 @@ static int operation_posted(struct cw_paths *paths, struct path_wire_operation *
 }
 
 int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                  void *to, uint64_t bytes, uint64_t operation)
+                  void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
-    int status = path_divide_get(paths, rank, registration, offset, to, bytes, operation);
+    int status = path_divide_get(paths, rank, registration, offset, to, bytes, element, operation);
     if (status != CW_ERROR_UNSUPPORTED) {
         return status;
     }
@@ -258,13 +258,13 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .bytes = bytes,
         .local_region = made->region,
         .context = (uint64_t)(uintptr_t)made,
-        .element = paths->element,
+        .element = element,
     };
     return operation_posted(paths, made, cw_loop_get(path_wire_loop(paths, rank, 0), &get));
 }
 
 int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
-                  const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation)
+                  const void *from, uint64_t bytes, enum cw_element element, uint32_t lane_tag, uint64_t operation)
 {
     int status;
     struct path_wire_operation *made = path_wire_begin(paths, rank, (void *)(uintptr_t)from, bytes, operation, &status);
@@ -278,7 +278,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .region = registration->token,
         .offset = offset,
         .source = {.kind = CW_SOURCE_CONTIGUOUS,
-                   .element = paths->element,
+                   .element = element,
                    .region = made->region,
                    .contiguous = {.data = from, .bytes = bytes}},
         .context = (uint64_t)(uintptr_t)made,

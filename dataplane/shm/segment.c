@@ -142,17 +142,18 @@ void cw_segment_close(struct cw_segment *segment)
     *segment = (struct cw_segment){.descriptor = -1};
 }
 
-void cw_segment_break(struct cw_segment *segment, int32_t code, const char *why)
+void cw_segment_break(struct cw_segment *segment, uint64_t call, int32_t code, const char *why)
 {
     uint32_t whole = CW_SEGMENT_WHOLE;
     if (atomic_compare_exchange_strong(&segment->shared->broken, &whole, CW_SEGMENT_BREAKING)) {
         snprintf(segment->shared->why, sizeof(segment->shared->why), "%s", why);
         segment->shared->why_code = code;
+        segment->shared->why_call = call;
         atomic_store(&segment->shared->broken, CW_SEGMENT_BROKEN);
     }
 }
 
-int32_t cw_segment_why(const struct cw_segment *segment, char *text, size_t text_bytes)
+int32_t cw_segment_why(const struct cw_segment *segment, uint64_t *call, char *text, size_t text_bytes)
 {
     enum { LOOKS = 1000 }; /* who breaks it is between two stores, unless it has died there */
     for (int look = 0; look < LOOKS && atomic_load(&segment->shared->broken) == CW_SEGMENT_BREAKING; look++) {
@@ -161,5 +162,6 @@ int32_t cw_segment_why(const struct cw_segment *segment, char *text, size_t text
     bool is_told = atomic_load(&segment->shared->broken) == CW_SEGMENT_BROKEN;
     /* others can write there: it ends nevertheless */
     snprintf(text, text_bytes, "%.*s", is_told ? CW_SEGMENT_WHY_BYTES - 1 : 0, segment->shared->why);
+    *call = is_told ? segment->shared->why_call : UINT64_MAX;
     return is_told ? segment->shared->why_code : 0;
 }

@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 enum {
-    CW_SEGMENT_VERSION = 3,
+    CW_SEGMENT_VERSION = 4,
     CW_SEGMENT_MEMBERS_MAX = 1024,
     CW_SEGMENT_ROUNDS = 64, /* short slots of a member, and rounds that may be under way */
     CW_SEGMENT_ARRIVE_EVERY = 8,
@@ -99,6 +99,7 @@ struct cw_segment_shared {
     _Alignas(CW_SEGMENT_LINE) _Atomic uint32_t sleepers; /* members that sleep */
     _Atomic uint32_t broken; /* enum cw_segment_break: calls did not match, or a member failed: of no use any more */
     int32_t why_code;        /* the user's */
+    uint64_t why_call;       /* the user's: in which call */
     _Alignas(CW_SEGMENT_LINE) char why[CW_SEGMENT_WHY_BYTES];
 };
 
@@ -267,11 +268,12 @@ static inline void cw_segment_complete(struct cw_segment *segment, uint64_t roun
     atomic_store_explicit(&segment->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the segment any more; all waits must end. What the first one says, a code of the user's and a
+/* Nobody can rely on the segment any more; all waits must end. What the first one says, a call and a code of the user's and a
  * text, is told to all. */
-void cw_segment_break(struct cw_segment *segment, int32_t code, const char *why);
-/* The code and a copy of the text; 0 and "" if it is whole, or who broke it has not said why for long. */
-int32_t cw_segment_why(const struct cw_segment *segment, char *text, size_t text_bytes);
+void cw_segment_break(struct cw_segment *segment, uint64_t call, int32_t code, const char *why);
+/* The code, the call and a copy of the text; 0, UINT64_MAX and "" if it is whole, or who broke it has not said why for
+ * long. */
+int32_t cw_segment_why(const struct cw_segment *segment, uint64_t *call, char *text, size_t text_bytes);
 static inline bool cw_segment_is_broken(const struct cw_segment *segment)
 {
     return atomic_load_explicit(&segment->shared->broken, memory_order_acquire) != 0;

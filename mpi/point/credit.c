@@ -53,7 +53,8 @@ void mpi_credit_give_back(uint32_t rank)
     const struct mpi_answer_to answer = {.number = mpi_credits[rank].owed};
     mpi_credits[rank].owed = 0;
     /* a rank that is gone needs none */
-    (void)mpi_outbox_send(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer), NULL, 0, NULL);
+    (void)mpi_outbox_send(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer), NULL, 0, CW_ELEMENT_BYTES,
+                          NULL);
 }
 
 static void add(uint64_t *bytes, uint64_t *most, uint64_t more)

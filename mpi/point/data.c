@@ -2,18 +2,11 @@
 
 #include <string.h>
 
-#include "dataplane/path/path.h"
 #include "mpi/runtime/info.h"
-#include "mpi/state/process.h"
 
 enum cw_element mpi_data_of(const struct mpi_comm *comm, const struct mpi_type *type)
 {
     const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_compression");
     bool is_off = hint != NULL && strcmp(hint, "off") == 0;
     return is_off ? CW_ELEMENT_PLAIN : mpi_type_data(type);
-}
-
-void mpi_data_say(const struct mpi_comm *comm, const struct mpi_type *type)
-{
-    cw_paths_data(mpi_process.paths, mpi_data_of(comm, type));
 }

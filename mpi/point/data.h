@@ -8,5 +8,10 @@
  * communicator's hint "causeway_compression" is "off". */
 enum cw_element mpi_data_of(const struct mpi_comm *comm, const struct mpi_type *type);
 
-/* Says what the bytes of the next call of cw_paths_send, cw_paths_get or cw_paths_put are. */
-void mpi_data_say(const struct mpi_comm *comm, const struct mpi_type *type);
+/* The same of a message of `bytes`: a short one fits a packet, and its type is not asked for. */
+static inline enum cw_element mpi_data_of_short(const struct mpi_comm *comm, const struct mpi_type *type,
+                                                uint64_t bytes)
+{
+    enum { TYPE_MATTERS_MIN = 1024 };
+    return bytes < TYPE_MATTERS_MIN ? CW_ELEMENT_BYTES : mpi_data_of(comm, type);
+}

@@ -197,7 +197,7 @@ static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const v
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status)
 {
     struct mpi_answer_to answer = {.number = number, .status = status};
-    (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, NULL);
+    (void)mpi_outbox_send(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer), NULL, 0, CW_ELEMENT_BYTES, NULL);
 }
 
 /* Whoever puts into this rank's memory says so by a message behind it (collective/transport/direct.h). */

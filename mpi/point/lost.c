@@ -137,7 +137,7 @@ void mpi_lost_abandon(const struct mpi_comm *comm)
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
             (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
-                                  sizeof(envelope), NULL, 0, NULL);
+                                  sizeof(envelope), NULL, 0, CW_ELEMENT_BYTES, NULL);
         }
     }
 }

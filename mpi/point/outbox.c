@@ -13,6 +13,7 @@ struct outgoing {
     uint32_t head_bytes;
     uint32_t bytes;
     const void *data;
+    enum cw_element element;
     struct mpi_request *request;
     uint8_t head[MPI_HEAD_MAX];
 };
@@ -72,10 +73,10 @@ static int outbox_append(uint32_t rank, const struct outgoing *item)
 }
 
 int mpi_outbox_send(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes, const void *data,
-                    uint32_t bytes, struct mpi_request *request)
+                    uint32_t bytes, enum cw_element element, struct mpi_request *request)
 {
     if (outboxes[rank].first == NULL) {
-        int status = cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, bytes);
+        int status = cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, bytes, element);
         if (status != CW_ERROR_AGAIN) {
             return status;
         }
@@ -85,6 +86,7 @@ int mpi_outbox_send(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t
         .head_bytes = head_bytes,
         .bytes = bytes,
         .data = data,
+        .element = element,
         .request = request,
     };
     memcpy(item.head, head, head_bytes);
@@ -98,7 +100,7 @@ static uint32_t outbox_progress(uint32_t rank)
     while (outbox->first != NULL) {
         struct outgoing *item = outbox->first;
         int status = cw_paths_send(mpi_process.paths, rank, item->lane_tag, item->head, item->head_bytes, item->data,
-                                   item->bytes);
+                                   item->bytes, item->element);
         if (status == CW_ERROR_AGAIN) {
             break;
         }

@@ -98,9 +98,9 @@ static struct mpi_request **waiting_end = &mpi_gets_waiting;
 /* Gets the bytes of a matched long message. */
 static void get_start(struct mpi_request *request, void *to)
 {
-    mpi_data_say(request->comm, request->type);
-    int status = cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to,
-                              (uint64_t)request->received, (uint64_t)(uintptr_t)&request->get);
+    int status =
+        cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to, (uint64_t)request->received,
+                     mpi_data_of(request->comm, request->type), (uint64_t)(uintptr_t)&request->get);
     if (status == CW_ERROR_AGAIN) {
         request->next = NULL;
         *waiting_end = request;

@@ -11,8 +11,6 @@
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 
-enum { DATA_SAID_MIN = 1024 /* bytes; what is shorter fits a packet */ };
-
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)
 {
@@ -143,12 +141,8 @@ static struct mpi_envelope envelope_of(const struct mpi_request *request)
 static void send_message(struct mpi_request *request, enum mpi_message_kind kind, const void *head, uint32_t head_bytes,
                          const void *data, uint64_t bytes)
 {
-    if (bytes >= DATA_SAID_MIN) {
-        mpi_data_say(request->comm, request->type);
-    }
     int status = mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, kind), head, head_bytes, data,
-                                 (uint32_t)bytes, request);
-    cw_paths_data(mpi_process.paths, CW_ELEMENT_BYTES); /* the outbox keeps it as bytes */
+                                 (uint32_t)bytes, mpi_data_of_short(request->comm, request->type, bytes), request);
     if (status != CW_ERROR_AGAIN) {
         mpi_send_left(request, status);
     }
@@ -235,11 +229,9 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
         return false;
     }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
-    if (bytes >= DATA_SAID_MIN) {
-        mpi_data_say(found, type);
-    }
     bool is_sent = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(found->context, MPI_SENT_EAGER), &envelope,
-                                 sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes) == CW_OK;
+                                 sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
+                                 mpi_data_of_short(found, type, bytes)) == CW_OK;
     if (!is_sent) {
         mpi_credit_untake(rank, bytes);
     }

@@ -117,7 +117,7 @@ static void send_cancel(struct mpi_request *request)
         .answer = {.number = request->number},
     };
     (void)mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, MPI_SENT_CANCEL), &head, sizeof(head),
-                          NULL, 0, NULL);
+                          NULL, 0, CW_ELEMENT_BYTES, NULL);
 }
 
 int mpi_cancel(MPI_Request *request)

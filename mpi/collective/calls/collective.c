@@ -20,6 +20,7 @@
 #include "mpi/collective/run/steps.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/multicast.h"
+#include "mpi/collective/transport/refusal.h"
 #include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/lost.h"
@@ -270,9 +271,9 @@ static int host_block(struct mpi_collective *collective)
     int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send,
                                 &receive);
     if (code == MPI_SUCCESS) {
-        code = mpi_host_run(collective, kind, send, receive);
+        code = mpi_host_run(collective, number, kind, send, receive);
     } else {
-        mpi_host_abandon(collective);
+        mpi_host_abandon(collective, number);
     }
     if (code == MPI_SUCCESS) {
         mpi_buffers_close(collective);
@@ -281,7 +282,10 @@ static int host_block(struct mpi_collective *collective)
         }
     } else {
         snprintf(why, sizeof(why), "%s", mpi_host_why(collective));
+        const struct mpi_refusal refusal = {
+            .reason = MPI_REFUSAL_MISMATCH, .flags = MPI_REFUSAL_LEVELS, .peer = -1}; /* some may go by messages */
         comm->collectives->are_levels_over = true;
+        mpi_exchange_refuse(comm, number, 0, &refusal);
     }
     mpi_exchange_over(comm, number, kind, code != MPI_SUCCESS);
     collective_destroy(collective);
@@ -358,7 +362,8 @@ int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info in
     if (!mpi_lost(collective->comm, MPI_ANY_SOURCE)) {
         mpi_host_levels_begin(collective, true);
     }
-    if (mpi_host_has_levels(collective->comm) && mpi_host_fits(collective)) {
+    if (mpi_host_has_levels(collective->comm, collective->comm->collectives->next_number) &&
+        mpi_host_fits(collective)) {
         collective->own_host = mpi_host_own(collective->comm);
     }
     code = request_make(collective, &made);

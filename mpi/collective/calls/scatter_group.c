@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "mpi/collective/calls/calls.h"
-#include "mpi/collective/choice/choice.h"
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/collective/transport/multicast.h"
@@ -44,8 +43,7 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
         mpi_buffer_dispose(&send);
     }
     int bcast = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
-    if (bcast != MPI_SUCCESS && mpi_choice_path(comm) != CW_MEASURED_SHARED) {
-        /* between hosts others may not have noticed, and go on to tell what they expect */
+    if (bcast != MPI_SUCCESS) { /* others may not have noticed, and go on to tell what they expect */
         mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
     if (code == MPI_SUCCESS && bcast == MPI_SUCCESS && told[0] == 0) {

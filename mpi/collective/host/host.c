@@ -126,13 +126,28 @@ bool mpi_host_serves(struct mpi_collective *call)
 {
     const struct mpi_host *host = call->comm->collectives->host;
     enum cw_measured_origin origin;
-    return mpi_host_has_levels(call->comm) && host->ranks == NULL && host->parts == NULL && mpi_host_fits(call) &&
-           verdict_on(call, &origin);
+    return mpi_host_has_levels(call->comm, call->comm->collectives->next_number) && host->ranks == NULL &&
+           host->parts == NULL && mpi_host_fits(call) && verdict_on(call, &origin);
 }
 
-bool mpi_host_has_levels(const struct mpi_comm *comm)
+bool mpi_host_is_whole(const struct mpi_host *host, uint64_t run)
 {
-    return comm->collectives->levels != NULL && !comm->collectives->are_levels_over;
+    char text[CW_SEGMENT_WHY_BYTES];
+    uint64_t call;
+    if (host->segment.shared == NULL || !cw_segment_is_broken(&host->segment)) {
+        return true;
+    }
+    (void)cw_segment_why(&host->segment, &call, text, sizeof(text));
+    return call >= run; /* this one finds out itself, and says so */
+}
+
+bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number)
+{
+    struct mpi_collectives *collectives = comm->collectives;
+    if (collectives->levels != NULL && !collectives->are_levels_over) {
+        collectives->are_levels_over = !mpi_host_is_whole(collectives->host, number);
+    }
+    return collectives->levels != NULL && !collectives->are_levels_over;
 }
 
 bool mpi_host_fits(const struct mpi_collective *call)
@@ -175,16 +190,21 @@ static void account(const struct mpi_host_call *call, uint64_t took_ns)
 }
 
 /* For words that tell the others that this rank fails. */
-static struct mpi_host_call failing_call(struct mpi_host *host)
+static struct mpi_host_call failing_call(struct mpi_host *host, uint64_t number)
 {
     return (struct mpi_host_call){
-        .host = host, .segment = &host->segment, .member = host->segment.member, .members = host->members};
+        .host = host,
+        .segment = &host->segment,
+        .member = host->segment.member,
+        .members = host->members,
+        .number = number,
+    };
 }
 
-void mpi_host_abandon(struct mpi_collective *of)
+void mpi_host_abandon(struct mpi_collective *of, uint32_t number)
 {
     struct mpi_host *host = of->comm->collectives->host;
-    struct mpi_host_call call = failing_call(host);
+    struct mpi_host_call call = failing_call(host, number);
     snprintf(host->why, sizeof(host->why), "rank %d has no memory for its part", of->comm->rank);
     (void)host_break(&call, MPI_ERR_NO_MEM);
 }
@@ -251,7 +271,7 @@ static void word_wait(struct mpi_host_call *call)
     mpi_progress_wait(&(struct mpi_wait){.is_over = is_over, .doze = doze, .describe = describe, .context = call});
 }
 
-int mpi_host_run(struct mpi_collective *of, uint32_t kind, const void *send, void *receive)
+int mpi_host_run(struct mpi_collective *of, uint32_t number, uint32_t kind, const void *send, void *receive)
 {
     struct mpi_host *host = of->comm->collectives->host;
     struct mpi_host_call call = {
@@ -259,11 +279,12 @@ int mpi_host_run(struct mpi_collective *of, uint32_t kind, const void *send, voi
         .root = of->problem.root,
         .bytes = of->counts == NULL ? of->problem.count * of->problem.element_bytes : 0,
         .counts = of->counts,
+        .number = number,
         .send = send,
         .receive = receive,
     };
     if (cw_segment_is_broken(&host->segment)) {
-        struct mpi_host_call failing = failing_call(host);
+        struct mpi_host_call failing = failing_call(host, number);
         return host_broken(&failing);
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
@@ -287,13 +308,13 @@ int mpi_host_run(struct mpi_collective *of, uint32_t kind, const void *send, voi
 static struct mpi_host_part *running; /* by next_running */
 
 void mpi_host_part_begin(struct mpi_host_part *part, struct mpi_host *host, const struct mpi_collective *of,
-                         uint32_t ops)
+                         uint64_t number, uint32_t ops)
 {
     struct mpi_host_part **link = &host->parts;
     while (*link != NULL) {
         link = &(*link)->next;
     }
-    *part = (struct mpi_host_part){.host = host, .of = of, .left = ops};
+    *part = (struct mpi_host_part){.host = host, .of = of, .number = number, .left = ops};
     *link = part;
 }
 
@@ -335,7 +356,7 @@ void mpi_host_part_end(struct mpi_host_part *part, bool has_failed)
         return;
     }
     if (has_failed && !cw_segment_is_broken(&part->host->segment)) {
-        struct mpi_host_call call = failing_call(part->host);
+        struct mpi_host_call call = failing_call(part->host, part->number);
         snprintf(part->host->why, sizeof(part->host->why), "a call failed at rank %d", part->host->comm->rank);
         (void)host_break(&call, MPI_ERR_OTHER);
     }
@@ -365,7 +386,7 @@ static int part_run(struct mpi_host_part *part)
     }
     part->is_asked = false;
     if (cw_segment_is_broken(&host->segment)) {
-        struct mpi_host_call failing = failing_call(part->host);
+        struct mpi_host_call failing = failing_call(part->host, part->number);
         return host_broken(&failing);
     }
     const struct cw_problem_request *problem = &part->of->problem;
@@ -376,6 +397,7 @@ static int part_run(struct mpi_host_part *part)
                  : problem->counts == NULL ? problem->count * problem->element_bytes
                                            : 0,
         .counts = op->is_whole ? part->of->counts : NULL,
+        .number = part->number,
         .send = op->from,
         .receive = op->to,
     };

@@ -50,6 +50,7 @@ struct mpi_host_call {
     uint8_t *receive;
     int reduce_error;
     bool is_different; /* this rank has noticed that calls differ */
+    uint64_t number;   /* of the program's call, or of its run, rising on this segment */
     struct cw_segment_call entry;
     /* where it is */
     mpi_host_stage *next;
@@ -77,6 +78,7 @@ struct mpi_host_part {
     bool is_running;  /* `call` is under way */
     bool is_dozing;   /* ... and this process has said that it sleeps */
     int reduce_error; /* of a function of the program */
+    uint64_t number;  /* as in struct mpi_host_call */
     struct cw_transport_host op;
     struct mpi_host_call call;
 };
@@ -86,8 +88,10 @@ struct mpi_host_part {
 /* A blocking call begins, or a persistent one is made: makes a communicator's levels if it is time. May talk to the
  * other ranks, once per communicator. */
 void mpi_host_levels_begin(struct mpi_collective *call, bool is_persistent);
-/* Whether calls of a communicator may have levels: it has got them, and none has failed with them. */
-bool mpi_host_has_levels(const struct mpi_comm *comm);
+/* Whether call `number` of a communicator may have levels: it has got them, and no call before has failed with them. */
+bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number);
+/* The same of run `run` of a persistent call with a segment of its own. */
+bool mpi_host_is_whole(const struct mpi_host *host, uint64_t run);
 /* A segment of a persistent call's own, which may be started in another order than others. All ranks of a communicator with
  * levels call it together. NULL at all of them: there is none. */
 struct mpi_host *mpi_host_own(struct mpi_comm *comm);
@@ -100,13 +104,13 @@ void mpi_host_destroy(struct mpi_host *host);
 bool mpi_host_serves(struct mpi_collective *call);
 /* Whether all that a host op needs is known alike at all ranks, and an element fits a slot. */
 bool mpi_host_fits(const struct mpi_collective *call);
-/* Runs a call of that kind (mpi_describe_kind) to its end: from `send` to `receive`, both packed as problem.h says; with in-place calls `send` is where the
+/* Runs call `number`, of that kind (mpi_describe_kind), to its end: from `send` to `receive`, both packed as problem.h says; with in-place calls `send` is where the
  * data lies in the receive buffer, if mpi_host_takes_in_place. MPI_SUCCESS, or an error code, not raised; then
  * `mpi_host_why` has a line. */
-int mpi_host_run(struct mpi_collective *call, uint32_t kind, const void *send, void *receive);
+int mpi_host_run(struct mpi_collective *call, uint32_t number, uint32_t kind, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
 /* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */
-void mpi_host_abandon(struct mpi_collective *call);
+void mpi_host_abandon(struct mpi_collective *call, uint32_t number);
 /* The kind (mpi_describe_kind) of the one that is under way; false: none is. */
 bool mpi_host_kind(const struct mpi_host *host, uint32_t *kind);
 /* Rank `peer` (-1: none of this communicator) has begun by messages what this rank carries out so: calls by both end with
@@ -121,7 +125,7 @@ void mpi_host_reconsider(struct mpi_comm *comm);
 /* A schedule with `ops` of them begins, or ends; after a failure nobody uses the segment again, and the communicator's
  * later calls go by messages. */
 void mpi_host_part_begin(struct mpi_host_part *part, struct mpi_host *host, const struct mpi_collective *of,
-                         uint32_t ops);
+                         uint64_t number, uint32_t ops);
 void mpi_host_part_end(struct mpi_host_part *part, bool has_failed);
 /* Starts one. MPI_SUCCESS: it is complete; MPI_ERR_PENDING: mpi_host_part_poll will tell; others: it has failed, and
  * mpi_host_part_why says why. */

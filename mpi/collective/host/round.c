@@ -22,14 +22,15 @@ static void wake(const struct mpi_host_call *call)
 
 int host_break(struct mpi_host_call *call, int code)
 {
-    cw_segment_break(call->segment, code, call->host->why);
+    cw_segment_break(call->segment, call->number, code, call->host->why);
     wake(call);
     return code;
 }
 
 int host_broken(struct mpi_host_call *call)
 {
-    int code = cw_segment_why(call->segment, call->host->why, sizeof(call->host->why));
+    uint64_t number;
+    int code = cw_segment_why(call->segment, &number, call->host->why, sizeof(call->host->why));
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 

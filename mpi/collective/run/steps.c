@@ -88,8 +88,9 @@ static bool inner_multicasts(const struct mpi_plan *plan)
 /* Levels are known alike; a persistent call has them if it has a segment of its own. */
 static bool has_levels(const struct mpi_collective *collective)
 {
-    return mpi_host_has_levels(collective->comm) &&
-           (collective->mode != CW_RECORDING_PERSISTENT || collective->own_host != NULL) && mpi_host_fits(collective);
+    bool has_segment = collective->mode != CW_RECORDING_PERSISTENT ||
+                       (collective->own_host != NULL && mpi_host_is_whole(collective->own_host, collective->run_count));
+    return mpi_host_has_levels(collective->comm, collective->number) && has_segment && mpi_host_fits(collective);
 }
 
 int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struct mpi_plan *plan, uint32_t number,
@@ -123,9 +124,9 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
         return MPI_ERR_NO_MEM;
     }
     if (plan->schedule.host_count > 0) {
-        mpi_host_part_begin(&collective->run->exchange.host,
-                            collective->own_host != NULL ? collective->own_host : comm->collectives->host, collective,
-                            plan->schedule.host_count);
+        bool is_own = collective->own_host != NULL;
+        mpi_host_part_begin(&collective->run->exchange.host, is_own ? collective->own_host : comm->collectives->host,
+                            collective, is_own ? collective->run_count : number, plan->schedule.host_count);
     }
     if (plan->is_throttled && collective->run->exchange.is_in_order) {
         mpi_exchange_throttle(&collective->run->exchange);

@@ -75,7 +75,9 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
         mpi_call_kind_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
         all_tell(comm->collectives);
         /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
-        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+        const uint16_t flags = mpi_refusal_levels(head->call | log->calls[at].kind);
+        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source, .flags = flags};
+        comm->collectives->are_levels_over |= flags != 0;
         mpi_exchange_refuse(comm, head->number, head->run, &refusal);
         log->calls[at].has_failed = true;
     }

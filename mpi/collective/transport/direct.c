@@ -99,14 +99,15 @@ int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const st
     struct exchange_head clear = *head;
     clear.kind = EXCHANGE_CLEAR;
     if (direct == NULL || (!direct->is_registered && !sides_register(exchange, direct, rank))) {
-        return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), NULL, 0);
+        return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), NULL, 0, CW_ELEMENT_BYTES);
     }
     struct direct_regions regions;
     for (uint32_t i = 0; i < SIDES; i++) {
         regions.token[i] = direct->registrations[i].token;
         regions.bytes[i] = exchange->buffer_bytes[sides[i]];
     }
-    return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), &regions, sizeof(regions));
+    return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), &regions, sizeof(regions),
+                                   CW_ELEMENT_BYTES);
 }
 
 /* ---- sources ---- */
@@ -199,9 +200,9 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
     *made = (struct direct_operation){
         .operation = {.done = put_end, .sent = put_sent}, .exchange = exchange, .context = put->context};
     uint32_t lane_tag = lane_tag_of(exchange);
-    mpi_data_say(exchange->comm, exchange->type);
-    int status = cw_paths_put(mpi_process.paths, rank, &registration, put->offset, put->data, put->bytes, lane_tag,
-                              (uint64_t)(uintptr_t)&made->operation);
+    int status =
+        cw_paths_put(mpi_process.paths, rank, &registration, put->offset, put->data, put->bytes,
+                     mpi_data_of(exchange->comm, exchange->type), lane_tag, (uint64_t)(uintptr_t)&made->operation);
     if (status != CW_OK) {
         free(made);
         return status;
@@ -212,7 +213,7 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
         uint64_t bytes;
     } fin = {.head = *head, .bytes = put->bytes};
     fin.head.kind = EXCHANGE_FIN;
-    status = mpi_outbox_send(rank, lane_tag, &fin, sizeof(fin), NULL, 0, NULL);
+    status = mpi_outbox_send(rank, lane_tag, &fin, sizeof(fin), NULL, 0, CW_ELEMENT_BYTES, NULL);
     return status == CW_ERROR_AGAIN ? CW_OK : status; /* the outbox keeps it */
 }
 

@@ -204,7 +204,7 @@ static int peer_send_eager(struct mpi_multicast *multicast, uint32_t rank)
         uint32_t head_bytes;
         uint64_t bytes = message_make(multicast, message_max, &message, &head_bytes);
         status = mpi_exchange_send_eager(multicast->comm, rank, &message, head_bytes,
-                                         multicast->data + multicast->position, bytes);
+                                         multicast->data + multicast->position, bytes, multicast->element);
         multicast->position += status == CW_OK ? bytes : 0;
     } while (status == CW_OK && multicast->position < multicast->bytes);
     return status;

@@ -67,13 +67,13 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
     };
     /* a rank that cannot be told is gone, or finds out by its watchdog */
     (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE), &message,
-                          sizeof(message), NULL, 0, NULL);
+                          sizeof(message), NULL, 0, CW_ELEMENT_BYTES, NULL);
 }
 
 void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
 {
     struct mpi_refusal told = *refusal;
-    told.is_to_all = 1;
+    told.flags |= MPI_REFUSAL_TO_ALL;
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
             refuse_one(comm, rank, number, run, &told);
@@ -90,12 +90,19 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     }
 }
 
+uint16_t mpi_refusal_levels(uint32_t kinds)
+{
+    return (kinds & MPI_CALL_LEVELS) != 0 ? MPI_REFUSAL_LEVELS : 0;
+}
+
 static void others_tell(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
 {
     mpi_multicast_open_all(exchange->comm);
     if (!exchange->is_notified) {
+        struct mpi_refusal told = *refusal;
+        told.flags = mpi_refusal_levels(exchange->kind | exchange->kind_seen);
         exchange->is_notified = true;
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, refusal);
+        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &told);
     }
 }
 
@@ -117,6 +124,8 @@ void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status)
 
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
 {
+    exchange->kind_seen = head->call;
+    exchange->comm->collectives->are_levels_over |= mpi_refusal_levels(head->call) != 0;
     mpi_exchange_mismatch_tell(exchange, head->source);
     if (exchange->failure == CW_OK) {
         mpi_call_kind_mismatch(exchange, head->source, head->call);
@@ -140,7 +149,8 @@ static void exchange_ask(const struct mpi_exchange *exchange)
     uint32_t awaited[ASKED_MAX];
     uint32_t count = cw_execution_awaited(exchange->execution, awaited, ASKED_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        (void)mpi_exchange_send_eager(comm, comm->group->ranks[awaited[i]], &head, sizeof(head), NULL, 0);
+        (void)mpi_exchange_send_eager(comm, comm->group->ranks[awaited[i]], &head, sizeof(head), NULL, 0,
+                                      CW_ELEMENT_BYTES);
     }
 }
 
@@ -172,11 +182,12 @@ static bool differs_at_once(const struct mpi_comm *comm, const struct exchange_h
 
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
 {
-    const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
+    struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
     if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
         return;
     }
     if (mpi_call_log_differs(comm, head) || (differs_at_once(comm, head) && mpi_host_mismatch(comm, head->source))) {
+        refusal.flags = comm->collectives->are_levels_over ? MPI_REFUSAL_LEVELS : mpi_refusal_levels(head->call);
         refuse_one(comm, head->source, head->number, head->run, &refusal);
     }
 }
@@ -190,6 +201,15 @@ static int refusal_status(const struct mpi_refusal *refusal)
                                                : CW_ERROR_ARGUMENT;
 }
 
+void mpi_refusal_note(struct mpi_comm *comm, const void *data, uint32_t bytes)
+{
+    struct mpi_refusal refusal;
+    if (bytes == sizeof(refusal) && mpi_collectives_of(comm) != NULL) {
+        memcpy(&refusal, data, sizeof(refusal));
+        comm->collectives->are_levels_over |= (refusal.flags & MPI_REFUSAL_LEVELS) != 0;
+    }
+}
+
 bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes)
 {
     struct mpi_refusal refusal;
@@ -197,7 +217,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
         return false;
     }
     memcpy(&refusal, data, sizeof(refusal));
-    exchange->is_notified = exchange->is_notified || refusal.is_to_all != 0;
+    exchange->is_notified = exchange->is_notified || (refusal.flags & MPI_REFUSAL_TO_ALL) != 0;
     mpi_multicast_open_all(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));

@@ -29,10 +29,15 @@ enum mpi_refusal_reason {
     MPI_REFUSAL_LOST = 6,      /* `peer` (-1: another rank) is gone, or cannot be reached */
 };
 
+enum mpi_refusal_flags {
+    MPI_REFUSAL_TO_ALL = 1, /* all ranks of the communicator are told; set by the sender's mpi_exchange_refuse */
+    MPI_REFUSAL_LEVELS = 2, /* a call with levels has failed: later ones go without (host/host.h) */
+};
+
 struct mpi_refusal {
-    uint16_t reason;    /* enum mpi_refusal_reason */
-    uint16_t is_to_all; /* all ranks of the communicator are told; set by the sender's mpi_exchange_refuse */
-    int32_t peer;       /* -1: nobody in particular */
+    uint16_t reason; /* enum mpi_refusal_reason */
+    uint16_t flags;  /* enum mpi_refusal_flags */
+    int32_t peer;    /* -1: nobody in particular */
     uint64_t planned;
     uint64_t given; /* bytes; MPI_REFUSAL_FAILED: the status (status.h) */
 };
@@ -63,5 +68,10 @@ void mpi_exchange_compare(void);
 /* A question about a call that is not under way here. */
 void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head);
 
-/* One has come: the call fails. False: it makes no sense. */
+/* The flags of a refusal of a call of these kinds (call_kind.h), put together. */
+uint16_t mpi_refusal_levels(uint32_t kinds);
+
+/* One has come, for whatever call of the communicator. */
+void mpi_refusal_note(struct mpi_comm *comm, const void *data, uint32_t bytes);
+/* One has come for a call under way, which fails. False: it makes no sense. */
 bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes);

@@ -77,10 +77,10 @@ void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw
 }
 
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
-                            const void *data, uint64_t bytes)
+                            const void *data, uint64_t bytes, enum cw_element element)
 {
     uint32_t lane_tag = mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE);
-    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, (uint32_t)bytes);
+    return cw_paths_send(mpi_process.paths, rank, lane_tag, head, head_bytes, data, (uint32_t)bytes, element);
 }
 
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
@@ -111,7 +111,7 @@ int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const 
     };
     message.head.put = kept->number;
     status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(exchange->comm->context, MPI_SENT_COLLECTIVE),
-                           &message, sizeof(message), NULL, 0);
+                           &message, sizeof(message), NULL, 0, CW_ELEMENT_BYTES);
     if (status != CW_OK) {
         mpi_deregister(rank, &kept->registration, NULL, NULL); /* nobody has heard of it */
         free(kept);
@@ -153,7 +153,8 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     }
     int status = mpi_direct_is_clear(put, rank)
                      ? mpi_direct_clear_send(exchange, rank, &head)
-                     : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes);
+                     : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes,
+                                               mpi_data_of_short(exchange->comm, exchange->type, put->bytes));
     return status == CW_OK ? CW_TRANSPORT_DONE : status; /* it has been copied */
 }
 
@@ -226,7 +227,7 @@ static void get_end(struct mpi_exchange_get *get, int status)
         head.kind = EXCHANGE_ACK;
         head.source = exchange->comm->rank;
         (void)mpi_outbox_send(get->rank, mpi_lane_tag(head.context, MPI_SENT_COLLECTIVE), &head, sizeof(head), NULL, 0,
-                              NULL);
+                              CW_ELEMENT_BYTES, NULL);
     }
     free(get);
 }
@@ -244,9 +245,9 @@ static void get_done(struct mpi_operation *operation, int status)
 static void get_start(struct mpi_exchange_get *get)
 {
     uint8_t *to = (uint8_t *)get->exchange->buffers[get->head.buffer] + get->offer.offset;
-    mpi_data_say(get->exchange->comm, get->exchange->type);
-    int status = cw_paths_get(mpi_process.paths, get->rank, &get->offer.registration, 0, to, get->offer.bytes,
-                              (uint64_t)(uintptr_t)&get->operation);
+    int status =
+        cw_paths_get(mpi_process.paths, get->rank, &get->offer.registration, 0, to, get->offer.bytes,
+                     mpi_data_of(get->exchange->comm, get->exchange->type), (uint64_t)(uintptr_t)&get->operation);
     if (status == CW_ERROR_AGAIN) {
         get->next = gets_waiting;
         gets_waiting = get;
@@ -460,7 +461,8 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
         mpi_refusal_answer(comm, &head);
         return;
     }
-    if (exchange == NULL && head.kind == EXCHANGE_REFUSE && comm != NULL) {
+    if (head.kind == EXCHANGE_REFUSE && comm != NULL) {
+        mpi_refusal_note(comm, (const uint8_t *)data + sizeof(head), bytes - (uint32_t)sizeof(head));
         mpi_multicast_open_all(comm); /* this rank may never come to that call */
     }
     if (comm == NULL && mpi_context_was_freed(head.context)) {
@@ -510,6 +512,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->number = number;
     exchange->run = run;
     exchange->kind = kind;
+    exchange->kind_seen = 0;
     exchange->why[0] = '\0';
     exchange->is_notified = exchange->throttles = false;
     exchange->failure = CW_OK;

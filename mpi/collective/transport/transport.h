@@ -22,6 +22,7 @@ struct mpi_exchange {
     uint32_t number;             /* of the call, in its communicator */
     uint32_t run;                /* how often it was started before */
     uint32_t kind;               /* mpi_describe_kind of the call */
+    uint32_t kind_seen;          /* of another rank's, which differs; 0: none */
     const struct mpi_type *type; /* of its elements, while the call lasts */
     void *buffers[4];            /* by enum cw_buffer */
     uint64_t buffer_bytes[4];
@@ -71,10 +72,10 @@ void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
-/* To one process. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
+/* To one process; `element`: the type of the data. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
  * (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
-                            const void *data, uint64_t bytes);
+                            const void *data, uint64_t bytes, enum cw_element element);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
                             const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
                             uint64_t context);

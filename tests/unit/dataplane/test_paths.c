@@ -119,7 +119,8 @@ static void pair_run(bool copy_twice, void (*parent)(struct rank *rank, pid_t ch
 static void send(struct rank *rank, uint32_t tag, const void *data, uint32_t bytes)
 {
     int status;
-    while ((status = cw_paths_send(rank->paths, 1 - rank->number, tag, data, bytes, NULL, 0)) == CW_ERROR_AGAIN) {
+    while ((status = cw_paths_send(rank->paths, 1 - rank->number, tag, data, bytes, NULL, 0, CW_ELEMENT_BYTES)) ==
+           CW_ERROR_AGAIN) {
         cw_paths_poll(rank->paths);
     }
     assert_int_equal(status, CW_OK);
@@ -196,12 +197,14 @@ static void parent_talks(struct rank *rank, pid_t child)
     (void)child;
     uint8_t *source = memory_make(true), *target = memory_make(false);
     await(rank, &rank->messages, 3001);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 0, target, LONG_BYTES, 5), 1);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 0, target, LONG_BYTES, CW_ELEMENT_BYTES, 5),
+                    1);
     assert_int_equal(rank->last_status, CW_OK);
     memory_check(target);
     send(rank, 0, "", 0);
     await(rank, &rank->messages, 3002);
-    operation_await(rank, cw_paths_put(rank->paths, 1, &rank->registration, 0, source, LONG_BYTES, 77, 5), 2);
+    operation_await(
+        rank, cw_paths_put(rank->paths, 1, &rank->registration, 0, source, LONG_BYTES, CW_ELEMENT_BYTES, 77, 5), 2);
     await(rank, &rank->messages, 3003);
     send(rank, 1, "", 0);
     free(source);
@@ -233,12 +236,12 @@ static void parent_wants_more(struct rank *rank, pid_t child)
     (void)child;
     static uint8_t memory[200];
     await(rank, &rank->messages, 1);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 60, memory, 40, 5), 1);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 60, memory, 40, CW_ELEMENT_BYTES, 5), 1);
     assert_int_equal(rank->last_status, CW_OK);
-    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 61, memory, 40, 5), 2);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 61, memory, 40, CW_ELEMENT_BYTES, 5), 2);
     assert_int_equal(rank->last_status, CW_ERROR_REMOTE_ACCESS);
     struct cw_registration forged = {.token = rank->registration.token + 1};
-    operation_await(rank, cw_paths_get(rank->paths, 1, &forged, 0, memory, 1, 5), 3);
+    operation_await(rank, cw_paths_get(rank->paths, 1, &forged, 0, memory, 1, CW_ELEMENT_BYTES, 5), 3);
     assert_int_equal(rank->last_status, CW_ERROR_REMOTE_ACCESS);
     send(rank, 0, "", 0);
 }
@@ -266,7 +269,7 @@ static void parent_kills(struct rank *rank, pid_t child)
     while (!rank->is_down) {
         cw_paths_poll(rank->paths);
     }
-    assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0), CW_ERROR_PEER_FAILED);
+    assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0, CW_ELEMENT_BYTES), CW_ERROR_PEER_FAILED);
 }
 
 /* Only who is asked for is looked at; the time is ours, since asking has none of its own. */
@@ -283,7 +286,7 @@ static void parent_stops(struct rank *rank, pid_t child)
         cw_paths_poll(rank->paths);
     }
     assert_true(cw_paths_is_stopped(rank->paths, 1));
-    assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0), CW_ERROR_PEER_FAILED);
+    assert_int_equal(cw_paths_send(rank->paths, 1, 0, "", 0, NULL, 0, CW_ELEMENT_BYTES), CW_ERROR_PEER_FAILED);
     assert_int_equal(kill(child, SIGKILL), 0);
 }
 
@@ -353,7 +356,8 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
         assert_int_equal(cw_paths_add(paths, 0, &card, error, sizeof(error)), CW_OK);
         static const uint32_t tags[] = {3, 4, CW_PATH_LISTENERS - 1, CW_PATH_LISTENERS, CW_PATH_LISTENERS + 3};
         for (uint32_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
-            assert_int_equal(cw_paths_send(paths, 0, cw_lane_tag(5, tags[i]), "a", 1, "bc", 2), CW_OK);
+            assert_int_equal(cw_paths_send(paths, 0, cw_lane_tag(5, tags[i]), "a", 1, "bc", 2, CW_ELEMENT_BYTES),
+                             CW_OK);
         }
         while (cw_paths_poll(paths) > 0) {
         }

@@ -112,7 +112,8 @@ static void hosts_open(struct host *hosts)
 static int words_send(struct host *hosts, uint32_t to)
 {
     struct words words = {.number = hosts[to].sent};
-    int status = cw_paths_send(hosts[OWN].paths, to, cw_lane_tag(9, 0), &words, sizeof(words), NULL, 0);
+    int status =
+        cw_paths_send(hosts[OWN].paths, to, cw_lane_tag(9, 0), &words, sizeof(words), NULL, 0, CW_ELEMENT_BYTES);
     hosts[to].sent += status == CW_OK;
     return status;
 }

@@ -170,7 +170,7 @@ static void messages_arrive(struct host hosts[2])
             data[i] = byte_of(sent, i);
         }
         int status = cw_paths_send(hosts[0].paths, 1, cw_lane_tag(9, sent), data, head_bytes, data + head_bytes,
-                                   bytes - head_bytes);
+                                   bytes - head_bytes, CW_ELEMENT_BYTES);
         assert_true(status == CW_OK || status == CW_ERROR_AGAIN);
         memset(data, 0xee, sizeof(data)); /* it may be reused at once */
         sent += status == CW_OK;
@@ -206,8 +206,9 @@ static void memory_moves(struct host hosts[2])
     struct cw_registration readable, writable;
     registration_of(&hosts[1], source, CW_REGION_READ, &readable);
     registration_of(&hosts[1], other, CW_REGION_WRITE, &writable);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
-    assert_int_equal(cw_paths_put(hosts[0].paths, 1, &writable, 0, source, LONG_BYTES, 77, 5), CW_OK);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, CW_ELEMENT_BYTES, 5),
+                     CW_OK);
+    assert_int_equal(cw_paths_put(hosts[0].paths, 1, &writable, 0, source, LONG_BYTES, CW_ELEMENT_BYTES, 77, 5), CW_OK);
     while (hosts[0].completed < 2 || hosts[1].arrived < 1) {
         both_poll(hosts);
     }
@@ -215,7 +216,7 @@ static void memory_moves(struct host hosts[2])
     memory_check(target, 100);
     memory_check(other, 0);
     deregistered(hosts, &hosts[1], &readable);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 10, 5), CW_OK);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 10, CW_ELEMENT_BYTES, 5), CW_OK);
     while (hosts[0].completed < 3) {
         both_poll(hosts);
     }
@@ -235,12 +236,13 @@ static void gets_are_divided(struct host hosts[2])
     uint32_t ends = hosts[0].completed;
     registration_of(&hosts[1], source, CW_REGION_READ, &readable);
     cw_paths_divide(hosts[0].paths, 1, STREAMS);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 1000, 5), CW_OK);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 1000, CW_ELEMENT_BYTES, 5), CW_OK);
     while (hosts[0].completed < ends + 1) {
         both_poll(hosts);
     }
     assert_int_equal(cw_peer_query(hosts[1].endpoint, 1, &info), CW_ERROR_ARGUMENT); /* no stream was needed */
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, CW_ELEMENT_BYTES, 5),
+                     CW_OK);
     while (hosts[0].completed < ends + 2) {
         both_poll(hosts);
     }
@@ -252,7 +254,8 @@ static void gets_are_divided(struct host hosts[2])
         assert_true(info.packets_sent >= 65536 / 1500);
     }
     deregistered(hosts, &hosts[1], &readable);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, 5), CW_OK);
+    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, CW_ELEMENT_BYTES, 5),
+                     CW_OK);
     while (hosts[0].completed < ends + 3) { /* told once, not once a part */
         both_poll(hosts);
     }
@@ -312,7 +315,8 @@ static void a_rank_that_starts_again_is_told_of(void **state)
         assert_string_equal(cw_paths_failure(hosts[1].paths), "rank 0: the peer has restarted");
         assert_int_equal(cw_paths_message_max(hosts[1].paths, 0), SLOT_BYTES); /* as before: it is still said so long */
         static const uint8_t long_one[SLOT_BYTES] = {0};
-        assert_int_equal(cw_paths_send(hosts[1].paths, 0, 0, NULL, 0, long_one, SLOT_BYTES), CW_ERROR_PEER_FAILED);
+        assert_int_equal(cw_paths_send(hosts[1].paths, 0, 0, NULL, 0, long_one, SLOT_BYTES, CW_ELEMENT_BYTES),
+                         CW_ERROR_PEER_FAILED);
         hosts_close(hosts);
     }
 }
@@ -360,7 +364,8 @@ static void *answer_all(void *argument)
         if (cw_paths_poll(host->paths) == 0) {
             cw_paths_wait(host->paths, 3600000000000ull, NULL, NULL);
         }
-        while (answered < host->messages && cw_paths_send(host->paths, 1, 0, "answer", 6, NULL, 0) == CW_OK) {
+        while (answered < host->messages &&
+               cw_paths_send(host->paths, 1, 0, "answer", 6, NULL, 0, CW_ELEMENT_BYTES) == CW_OK) {
             answered++;
         }
     }
@@ -408,7 +413,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
         for (int i = 0; i < YIELDS; i++) { /* so that it sleeps, mostly; nothing depends on that */
             sched_yield();
         }
-        assert_int_equal(cw_paths_send(neighbour.paths, 0, 0, "question", 8, NULL, 0), CW_OK);
+        assert_int_equal(cw_paths_send(neighbour.paths, 0, 0, "question", 8, NULL, 0, CW_ELEMENT_BYTES), CW_OK);
         while (atomic_load(&neighbour.answers) <= round) {
             (void)cw_paths_poll(neighbour.paths);
         }

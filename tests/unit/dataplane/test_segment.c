@@ -195,6 +195,7 @@ static void test_what_a_member_says(void **state)
 {
     struct cw_segment_call call = {.signature = 3, .bytes = 100, .kind = 4, .root = 5}, found;
     char why[CW_SEGMENT_WHY_BYTES];
+    uint64_t number;
     members_open(2);
     assert_int_equal(cw_segment_call_of(&members[0].segment, 1, &found), 0);
     cw_segment_enter(&members[1].segment, 9, &call);
@@ -205,11 +206,12 @@ static void test_what_a_member_says(void **state)
     assert_true(cw_segment_sleepers(&members[0].segment) && cw_segment_sleeps(&members[0].segment, 1));
     cw_segment_doze(&members[1].segment, false);
     assert_false(cw_segment_sleepers(&members[0].segment) || cw_segment_sleeps(&members[0].segment, 1));
-    assert_int_equal(cw_segment_why(&members[0].segment, why, sizeof(why)), 0);
-    cw_segment_break(&members[1].segment, 77, "the first reason");
-    cw_segment_break(&members[1].segment, 78, "the second reason");
-    assert_int_equal(cw_segment_why(&members[0].segment, why, sizeof(why)), 77);
+    assert_int_equal(cw_segment_why(&members[0].segment, &number, why, sizeof(why)), 0);
+    cw_segment_break(&members[1].segment, 5, 77, "the first reason");
+    cw_segment_break(&members[1].segment, 6, 78, "the second reason");
+    assert_int_equal(cw_segment_why(&members[0].segment, &number, why, sizeof(why)), 77);
     assert_string_equal(why, "the first reason");
+    assert_int_equal(number, 5);
     assert_true(cw_segment_is_broken(&members[0].segment));
     members_close(2);
 }
