@@ -34,7 +34,6 @@ static const struct command commands[] = {
     {"plan", plan_main, "build, check, price, run and draw the schedules of collectives"},
     {"plogp", plogp_main, "measure this machine for MPI: the speed of its paths and algorithms"},
     {"run", run_main, "start an MPI program, or any other program, as one job on one or several hosts"},
-    {"sim", sim_main, "test the protocols: random traffic and random faults in virtual time; every byte is checked"},
 #ifdef CW_HAVE_DPDK
     {"switch", switch_main,
      "emulate an Ethernet switch: rates, delays, queues and losses between processes and devices"},

@@ -38,7 +38,6 @@ int paper_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
 int plogp_main(int argc, char **argv);
 int run_main(int argc, char **argv);
-int sim_main(int argc, char **argv);
 int switch_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 

@@ -11,16 +11,20 @@ static int sim_open(struct offload_device *device, uint32_t offloads, uint32_t m
 {
     struct cw_simulator_config config;
     struct cw_simulator_node_config node;
+    struct cw_simulator_nic nic = {0};
     cw_simulator_config_init(&config);
     cw_simulator_node_config_init(&node);
     config.mtu_bytes = mtu_bytes;
     config.node_count_max = 2;
     config.bridge_count_max = 1;
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
-        node.nic.offloads[i] = (offloads >> i & 1) != 0 ? CW_SIMULATOR_OFFLOAD_HONEST : CW_SIMULATOR_OFFLOAD_ABSENT;
+        nic.offloads[i] = (offloads >> i & 1) != 0 ? CW_SIMULATOR_OFFLOAD_HONEST : CW_SIMULATOR_OFFLOAD_ABSENT;
     }
     int status = cw_simulator_create(&config, &device->simulator);
     int first = status == CW_OK ? cw_simulator_star(device->simulator, 2, &node) : status;
+    for (uint32_t i = 0; first >= 0 && i < 2; i++) {
+        cw_port_sim_nic(device->simulator, i, &nic);
+    }
     status = first < 0 ? first : cw_port_sim_open(device->simulator, 0, &device->port);
     return status != CW_OK ? status : cw_port_sim_open(device->simulator, 1, &device->mate);
 }

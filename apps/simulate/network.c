@@ -114,7 +114,8 @@ static int ranks_add(struct builder *builder, uint32_t host)
     node.receive_ring_packets = RECEIVE_RING_PACKETS;
     node.group_count_max = CW_CABLE_GROUPS_MAX;
     node.processing_delay_ns = 0;
-    simulate_config_nic(builder->config, host, &node.nic);
+    struct cw_simulator_nic nic;
+    simulate_config_nic(builder->config, host, &nic);
     for (uint32_t rank = builder->host_first[host]; rank < builder->host_first[host + 1]; rank++) {
         const uint8_t mac[6] = CW_VIRTUAL_MAC(rank);
         memcpy(node.mac, mac, sizeof(node.mac));
@@ -122,6 +123,7 @@ static int ranks_add(struct builder *builder, uint32_t host)
         if (index < 0) {
             return index;
         }
+        cw_port_sim_nic(builder->simulator, (uint32_t)index, &nic);
         if (!is_shared(builder, host)) {
             host_link_note(builder, host, cw_simulator_link_up(builder->simulator, (uint32_t)index),
                            cw_simulator_link_down(builder->simulator, (uint32_t)index));

@@ -26,7 +26,7 @@
 
 #include "control/topology/topology.h"
 #include "dataplane/base/virtual.h"
-#include "dataplane/fabric/simulator.h"
+#include "dataplane/fabric/port_sim.h"
 #include "dataplane/fabric/verbs_sim.h"
 #include "dataplane/port/cable.h"
 

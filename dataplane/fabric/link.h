@@ -21,26 +21,12 @@
 #include <stdint.h>
 
 #include "dataplane/base/random.h"
+#include "dataplane/fabric/link_config.h"
 
 enum {
     CW_LINK_CORRUPT_BITS_MAX = 3, /* bits turned over in a corrupted frame: 1 or this */
     CW_LINK_FRAME_MAX_BYTES = 1 << 24,
 };
-
-struct cw_link_config {
-    uint64_t rate_bps; /* 0: frames take no time and nothing queues; at most CW_RATE_MAX_BPS */
-    uint64_t delay_ns;
-    uint64_t queue_limit_bytes; /* 0: no limit */
-    uint32_t overhead_bytes;    /* added to each frame's length on the line; CW_ETHERNET_OVERHEAD_BYTES for Ethernet */
-    double loss;                /* probabilities of a frame, each drawn on its own */
-    double duplicate;           /* arrives a second time */
-    double corrupt;             /* arrives with a few bits turned over that no check sequence has noticed */
-    double reorder;             /* arrives later, by up to reorder_delay_max_ns */
-    uint64_t reorder_delay_max_ns;
-    uint32_t frame_bytes_max; /* a longer frame is dropped without a word, as behind a narrower tunnel; 0: none is */
-};
-
-#define CW_LINK_DELAY_MAX_NS 3600000000000ull
 
 enum cw_link_fate {
     CW_LINK_DELIVERED = 0,
@@ -93,14 +79,8 @@ struct cw_link {
     struct cw_link_counters counters;
 };
 
-/* True if every field is in its range; otherwise *reason says which is not, in a few words. `reason` may be NULL. */
-bool cw_link_config_valid(const struct cw_link_config *config, const char **reason);
-
 /* The configuration must be valid. */
 void cw_link_init(struct cw_link *link, const struct cw_link_config *config, uint64_t seed);
-
-/* Changes the configuration; frames already on their way keep their times, and counters go on. */
-void cw_link_configure(struct cw_link *link, const struct cw_link_config *config);
 
 /* What becomes of a frame of `frame_bytes` (<= CW_LINK_FRAME_MAX_BYTES) offered at `now_ns`. */
 void cw_link_offer(struct cw_link *link, uint64_t now_ns, uint32_t frame_bytes, struct cw_link_verdict *verdict);

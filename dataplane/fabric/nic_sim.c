@@ -32,7 +32,7 @@ static bool lies(const struct sim_node *node, enum cw_port_offload offload)
 static void info_tell(struct sim_node *node)
 {
     struct cw_port_info *info = &node->port.info;
-    info->medium = node->config.nic.medium;
+    info->medium = node->nic.config.medium;
     info->checksum_out = is_on(node, CW_OFFLOAD_CHECKSUM_OUT);
     info->checksum_in = is_on(node, CW_OFFLOAD_CHECKSUM_IN);
     info->arrivals = is_on(node, CW_OFFLOAD_ARRIVAL);
@@ -43,12 +43,12 @@ static void info_tell(struct sim_node *node)
 void sim_nic_init(struct sim_node *node, uint64_t seed)
 {
     cw_random_seed(&node->nic.random, seed);
-    sim_nic_set(node, &node->config.nic);
+    sim_nic_set(node, &(const struct cw_simulator_nic){0});
 }
 
 void sim_nic_set(struct sim_node *node, const struct cw_simulator_nic *config)
 {
-    node->config.nic = *config;
+    node->nic.config = *config;
     memcpy(node->nic.states, config->offloads, sizeof(node->nic.states));
     node->nic.is_plain =
         config->upsets <= 0 && config->spoils <= 0 && !config->checks_frames && config->medium != CW_PORT_MEDIUM_KERNEL;
@@ -141,7 +141,7 @@ bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet)
     if (node->nic.is_plain) {
         return true;
     }
-    if (packet->corrupt && node->config.nic.checks_frames) {
+    if (packet->corrupt && node->nic.config.checks_frames) {
         node->counters.dropped_check++;
         return false;
     }
@@ -162,7 +162,7 @@ uint64_t sim_nic_delay_ns(const struct sim_node *node)
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS && !node->nic.is_plain; i++) {
         slow += node->nic.states[i] == CW_SIMULATOR_OFFLOAD_SLOW && i != CW_OFFLOAD_CHECKSUM_OUT;
     }
-    return slow * node->config.nic.slow_ns;
+    return slow * node->nic.config.slow_ns;
 }
 
 /* None at all fits, too. */
@@ -195,8 +195,8 @@ static uint64_t bit_change(struct cw_random *random, double chance, struct sim_p
 bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received)
 {
     struct cw_random *random = &node->nic.random;
-    node->counters.upset += bit_change(random, node->config.nic.upsets, packet);
-    if (node->config.nic.medium == CW_PORT_MEDIUM_KERNEL &&
+    node->counters.upset += bit_change(random, node->nic.config.upsets, packet);
+    if (node->nic.config.medium == CW_PORT_MEDIUM_KERNEL &&
         !checksum_fits(packet, udp_offset(packet->frame, packet->length))) {
         node->counters.dropped_check++;
         return false;
@@ -212,7 +212,7 @@ bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw
             received->arrival_ns += cw_random_below(random, JUMP_MAX_NS) - JUMP_MAX_NS / 2;
         }
     }
-    node->counters.spoiled += bit_change(random, node->config.nic.spoils, packet);
+    node->counters.spoiled += bit_change(random, node->nic.config.spoils, packet);
     return true;
 }
 
@@ -224,7 +224,7 @@ uint64_t sim_nic_transmit(struct sim_node *node, const struct cw_transmit *trans
     if (node->nic.is_plain) {
         return now_ns;
     }
-    bool is_kernels = node->config.nic.medium == CW_PORT_MEDIUM_KERNEL;
+    bool is_kernels = node->nic.config.medium == CW_PORT_MEDIUM_KERNEL;
     uint32_t offset = transmit->checksum || is_kernels ? udp_offset(packet->frame, packet->length) : 0;
     if (offset > 0 && (is_kernels || is_on(node, CW_OFFLOAD_CHECKSUM_OUT))) {
         udp_checksum_set(packet->frame, offset, 0);
@@ -234,7 +234,7 @@ uint64_t sim_nic_transmit(struct sim_node *node, const struct cw_transmit *trans
         udp_checksum_set(packet->frame, offset, is_spoiled ? checksum ^ 0x100 : checksum);
     }
     if (state_of(node, CW_OFFLOAD_CHECKSUM_OUT) == CW_SIMULATOR_OFFLOAD_SLOW && transmit->checksum) {
-        departure_ns += node->config.nic.slow_ns;
+        departure_ns += node->nic.config.slow_ns;
     }
     if (is_on(node, CW_OFFLOAD_DEPARTURE) && transmit->departure_ns > departure_ns) {
         departure_ns = lies(node, CW_OFFLOAD_DEPARTURE) ? now_ns + cw_random_below(&node->nic.random, LATE_MAX_NS)

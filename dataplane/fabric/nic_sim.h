@@ -1,5 +1,5 @@
 /* NIC sim: what the NIC of a simulated node does for its process, well or badly. Private to the simulator's files; the
- * configuration is struct cw_simulator_nic (simulator.h).
+ * configuration is struct cw_simulator_nic (port_sim.h).
  *
  * Invariant: a node whose NIC has no offloads draws no random number and does nothing here: worlds stay as they are. */
 #pragma once

@@ -398,6 +398,12 @@ void cw_port_sim_nic(struct cw_simulator *simulator, uint32_t node, const struct
     sim_nic_set(&simulator->nodes[node], nic);
 }
 
+struct cw_port *cw_port_sim(struct cw_simulator *simulator, uint32_t node)
+{
+    assert(node < simulator->node_count);
+    return &simulator->nodes[node].port;
+}
+
 int cw_port_sim_open(struct cw_simulator *simulator, uint32_t node_index, struct cw_port **port)
 {
     struct sim_node *node;

@@ -121,6 +121,9 @@ void cw_simulator_destroy(struct cw_simulator *simulator)
         return;
     }
     for (uint32_t i = 0; i < simulator->node_count; i++) {
+        sim_host_end(&simulator->nodes[i]);
+    }
+    for (uint32_t i = 0; i < simulator->node_count; i++) {
         sim_node_dispose(&simulator->nodes[i]);
     }
     for (uint32_t i = 0; i < simulator->bridge_count; i++) {
@@ -282,6 +285,17 @@ void cw_simulator_run_until(struct cw_simulator *simulator, uint64_t time_ns)
     }
 }
 
+bool cw_simulator_run(struct cw_simulator *simulator, uint64_t limit_ns)
+{
+    while (cw_simulator_next(simulator) <= limit_ns && cw_simulator_step(simulator)) {
+    }
+    bool is_over = cw_simulator_next(simulator) == CW_SIMULATOR_NEVER;
+    if (!is_over && limit_ns > simulator->now_ns) {
+        simulator->now_ns = limit_ns;
+    }
+    return is_over;
+}
+
 int cw_simulator_at(struct cw_simulator *simulator, uint64_t time_ns, void (*callback)(void *context), void *context)
 {
     struct sim_script *script = simulator->script_free;
@@ -335,6 +349,7 @@ void cw_simulator_crash(struct cw_simulator *simulator, uint32_t node_index)
     struct sim_node *node = &simulator->nodes[node_index];
 
     node->state = SIM_NODE_CRASHED;
+    sim_host_end(node);
     node->turn = NULL;
     sim_node_rest(node);
     sim_node_ring_clear(node);

@@ -1,6 +1,6 @@
 /* What the files of the simulator share: simulator.c (life, time), simulator_topology.c (who is connected to whom),
- * simulator_traffic.c (frames on their way), port_sim.c (the port), nic_sim.c (what its NIC takes over). Private to
- * them.
+ * simulator_hosts.c (endpoints on nodes), simulator_traffic.c (frames on their way), port_sim.c (the port), nic_sim.c
+ * (what its NIC takes over). Private to them.
  *
  * Invariants
  *  - A packet has as many references as places hold it: deliveries in the heap, receive rings, the caller of a port. It
@@ -72,6 +72,7 @@ struct cw_port_memory {
 };
 
 struct sim_nic {
+    struct cw_simulator_nic config;
     struct cw_random random;
     struct cw_port_claim claim;
     uint8_t states[CW_PORT_OFFLOADS]; /* enum cw_simulator_offload */
@@ -93,6 +94,11 @@ struct sim_node {
     void *turn_context;
     uint64_t turn_earliest_ns;
     uint32_t timer_position; /* in simulator.timers */
+
+    struct cw_endpoint *endpoint; /* of a host; NULL: it runs no process */
+    cw_simulator_turn host_turn;  /* after the endpoint's; NULL: none */
+    void *host_context;
+    uint32_t lives; /* processes that were started here */
 
     struct sim_packet **ring; /* arrived and not taken */
     uint32_t ring_head, ring_tail;
@@ -152,6 +158,11 @@ struct cw_simulator {
 void sim_node_wake(struct sim_node *node, uint64_t time_ns);
 /* Not to be turned any more. */
 void sim_node_rest(struct sim_node *node);
+
+/* simulator_hosts.c */
+
+/* The process of a host ends; its port takes its goodbyes, if the node has not crashed. */
+void sim_host_end(struct sim_node *node);
 
 /* simulator_traffic.c */
 

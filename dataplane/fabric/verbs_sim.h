@@ -10,7 +10,7 @@
  * closed before their port, and all of them before cw_verbs_net_destroy. Owner: the simulator's. */
 #pragma once
 
-#include "dataplane/fabric/simulator.h"
+#include "dataplane/fabric/port_sim.h"
 #include "dataplane/verbs/device.h"
 
 struct cw_verbs_net;

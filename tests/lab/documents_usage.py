@@ -37,7 +37,6 @@ NOT_RUN = [
     (r"--seeds 10000|CW_TEST_|CW_CALLS|CW_KILLS", ELSEWHERE + "fewer of the same; minutes"),
     (r"^build/causeway top$", ELSEWHERE + "top_usage; it goes on until it is ended"),
     (r"mpi_hang|mpi_severed", ELSEWHERE + "hang_usage, severed_usage; it ends with an error, or after a minute"),
-    (r"sim --seeds 100$", ELSEWHERE + "simulate_correctness"),
     (r"CAUSEWAY_MESSAGES=", ELSEWHERE + "bench_codec_usage"),
     (r"memif build/apps/kernels/dsm", ELSEWHERE + "kernel_dsm_memif_4"),
     (r"mpi_arguments", ELSEWHERE + "arguments_1, arguments_2"),

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/testbed/hosts.h"
 #include "dataplane/port/ethdev.h"
 #include "mcast/mcast.h"
 #include "mcast/packet.h"
+#include "tests/simulation/hosts.h"
 #include "tests/skip.h"
 #include "tests/test.h"
 
@@ -272,8 +272,8 @@ static void make_summed(struct capture *capture, bool is_v6)
     char error[200] = "";
     sim_hosts_config_init(&config, 2);
     config.ip_first = ip_first(is_v6);
-    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = CW_SIMULATOR_OFFLOAD_HONEST;
-    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = CW_SIMULATOR_OFFLOAD_HONEST;
+    config.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = CW_SIMULATOR_OFFLOAD_HONEST;
+    config.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = CW_SIMULATOR_OFFLOAD_HONEST;
     assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
     cw_simulator_tap_set(hosts.simulator, tap, capture);
     struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
@@ -472,10 +472,7 @@ static void make_all(struct capture *capture, bool is_v6)
     cw_simulator_tap_set(hosts.simulator, tap, capture);
     make_traffic(&hosts);
     make_multicast(&hosts);
-    /* BYE leaves when an endpoint is destroyed; the tap sees it as long as the simulator lives */
-    cw_endpoint_destroy(hosts.list[0].endpoint);
-    hosts.list[0].endpoint = NULL;
-    cw_simulator_attach(hosts.simulator, 0, NULL, NULL);
+    sim_hosts_close(&hosts, 0); /* BYE leaves, and the tap sees it as long as the simulator lives */
     sim_hosts_run(&hosts, 1000000);
     sim_hosts_destroy(&hosts);
 }

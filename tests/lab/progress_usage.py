@@ -4,6 +4,7 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import exit_code, expect
@@ -32,7 +33,10 @@ def on_terminal(arguments):
     return output, seen
 
 
-for arguments, what in [(["bench", "cost", "--duration", "50ms", "--sizes", "8"], b"bench cost: "), (["sim", "--seeds", "2"], b"sim: ")]:
+folder = tempfile.TemporaryDirectory()  # until the end
+plan = os.path.join(folder.name, "plan")
+subprocess.run([causeway, "plan", "build", "--collective", "barrier", "--algorithm", "dissemination", "--ranks", "4", "-o", plan], check=True, stdout=subprocess.PIPE)
+for arguments, what in [(["bench", "cost", "--duration", "50ms", "--sizes", "8"], b"bench cost: "), (["plan", "run", plan], b"plan run: ")]:
     output, seen = on_terminal(arguments)
     texts = [text for text in seen.split(ERASE) if text != b""]
     expect(len(texts) > 0 and all(re.match(what + rb".*\d s", text) for text in texts), f"{arguments} shows progress: {seen}")

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/testbed/stream.h"
 #include "dataplane/wire/wire.h"
+#include "tests/simulation/stream.h"
 
 enum {
     PUT_BYTES = 65536,

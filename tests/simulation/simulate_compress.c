@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "apps/sim/world.h"
 #include "dataplane/base/random.h"
 #include "dataplane/state/endpoint.h"
+#include "tests/simulation/world/world.h"
 
 enum { SEEDS = 300, PUT_BYTES = 4 << 20, HOSTS = 3 };
 
@@ -23,12 +23,7 @@ static void every_seed_keeps_the_promises(void **state)
 #ifdef CW_HAVE_DPDK
         options.encrypt = seed % 4 == 0;
 #endif
-        assert_int_equal(sim_world_run(&options, &report), CW_OK);
-        if (report.failed) {
-            fail_msg("seed %llu: %s (%s); replay: causeway sim --compress %s--first-seed %llu --verbose",
-                     (unsigned long long)seed, report.failure, report.plan, options.encrypt ? "--encrypt " : "",
-                     (unsigned long long)seed);
-        }
+        sim_world_check(&options, &report);
         chunks += report.chunks;
     }
     print_message("%llu chunks\n", (unsigned long long)chunks);
@@ -244,7 +239,7 @@ static void a_source_that_changes_is_an_error(void **state)
     put_post(0, 1, CW_ELEMENT_DOUBLE);
     chunks_await(0, 100);
     scramble(0);
-    sim_hosts_heal(&hosts);
+    cw_simulator_heal(hosts.simulator);
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
     assert_int_equal(hosts.list[1].arrived_puts, 0);
@@ -268,7 +263,7 @@ static void an_answer_that_changes_is_an_error(void **state)
     sim_host_wake(near);
     chunks_await(1, 100);
     scramble(1);
-    sim_hosts_heal(&hosts);
+    cw_simulator_heal(hosts.simulator);
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
     assert_int_equal(near->got, 0);

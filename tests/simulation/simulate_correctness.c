@@ -1,11 +1,11 @@
-/* Random traffic under random faults, many seeds: what apps/sim/world.h says its ledger checks. CW_TEST_SEEDS (300) of
- * them. */
+/* Random traffic under random faults, many seeds: tests/simulation/world/world.h lists what its ledger checks.
+ * CW_TEST_SEEDS (300) of them. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
 
-#include "apps/sim/world.h"
 #include "dataplane/status.h"
+#include "tests/simulation/world/world.h"
 
 enum { SEEDS = 300, TWICE_EVERY = 20 };
 
@@ -15,11 +15,7 @@ static void run_seed(uint64_t seed)
     struct sim_world_report report;
     sim_world_options_init(&options);
     options.seed = seed;
-    assert_int_equal(sim_world_run(&options, &report), CW_OK);
-    if (report.failed) {
-        fail_msg("seed %llu: %s (%s); replay: causeway sim --first-seed %llu --verbose", (unsigned long long)seed,
-                 report.failure, report.plan, (unsigned long long)seed);
-    }
+    sim_world_check(&options, &report);
     if (seed % TWICE_EVERY == 0) {
         struct sim_world_report again;
         assert_int_equal(sim_world_run(&options, &again), CW_OK);

@@ -47,7 +47,7 @@ static void every_byte_to_every_member(void **state)
         config_draw(&config, seed, &random);
         mcast_world_create(&world, &config);
         (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
-        sim_hosts_heal(&world.hosts);
+        cw_simulator_heal(world.hosts.simulator);
         mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
                          "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
@@ -93,7 +93,7 @@ static void paths_become_narrower(void **state)
         (void)mcast_world_run(&world, simulation_drawn(&random, 10) * 200 * SIMULATION_US);
         narrow(&world, member, mtu_bytes);
         (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
-        sim_hosts_heal(&world.hosts);
+        cw_simulator_heal(world.hosts.simulator);
         narrow(&world, member, mtu_bytes);
         mcast_world_must(&world, mcast_world_run(&world, 20000 * SIMULATION_MS),
                          "not complete 20 s after nothing but the path's length was wrong");
@@ -136,7 +136,7 @@ static void groups_go_by_devices(void **state)
             cw_verbs_net_cut(world.hosts.verbs, which, true);
         }
         (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
-        sim_hosts_heal(&world.hosts); /* the ports' network */
+        cw_simulator_heal(world.hosts.simulator); /* the ports' network */
         if (which >= config.members) {
             cw_verbs_net_heal(world.hosts.verbs);
         }
@@ -231,7 +231,7 @@ static void survivors_get_everything(void **state)
             sim_hosts_run(&world.hosts, simulation_drawn(&random, 60) * SIMULATION_MS);
             mcast_world_exclude(&world, victim, simulation_drawn(&random, 5) * SIMULATION_MS);
         }
-        sim_hosts_heal(&world.hosts);
+        cw_simulator_heal(world.hosts.simulator);
         mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
                          "survivors wait 10 s after the network was healed");
         mcast_world_destroy(&world);
@@ -258,7 +258,7 @@ static void members_come_late(void **state)
             mcast_world_join(&world, config.members - config.late_members + i,
                              simulation_drawn(&random, 3) * SIMULATION_MS);
         }
-        sim_hosts_heal(&world.hosts);
+        cw_simulator_heal(world.hosts.simulator);
         mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
                          "somebody waits 10 s after the network was healed");
         for (uint32_t i = config.members - config.late_members; i < config.members; i++) {
@@ -349,7 +349,7 @@ static void groups_reach_across_switches(void **state)
         faulty.corrupt = config.learning ? 0 : faulty.corrupt;
         cw_link_configure(trunk, &faulty);
         (void)mcast_world_run(&world, simulation_drawn(&random, 300) * SIMULATION_MS);
-        sim_hosts_heal(&world.hosts);
+        cw_simulator_heal(world.hosts.simulator);
         mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
                          "not complete 10 s after the network was healed");
         struct cw_mcast_counters counters = mcast_world_counters(&world);
@@ -426,7 +426,7 @@ static void a_network_that_drops_is_noticed(void **state)
         config.multicast = CW_SIMULATOR_DROPS;
         mcast_world_create(&world, &config);
         (void)mcast_world_run(&world, 1000 * SIMULATION_MS);
-        sim_hosts_heal(&world.hosts); /* but for what the switch does */
+        cw_simulator_heal(world.hosts.simulator); /* but for what the switch does */
         mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS),
                          "not complete 10 s after the network was healed");
         for (uint32_t sender = 0; sender < config.senders; sender++) {

@@ -2,8 +2,8 @@
  * lie by itself. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/sim/world.h"
 #include "dataplane/state/endpoint.h"
+#include "tests/simulation/world/world.h"
 
 enum { SEEDS = 300, PUT_BYTES = 20000, PUTS = 100 };
 
@@ -21,12 +21,7 @@ static void every_seed_keeps_the_promises(void **state)
         options.offload = true;
         options.partitions = seed % 2 == 0 ? SIM_WORLD_ALWAYS : SIM_WORLD_MAYBE; /* links go down and come up */
         options.ipv6 = seed % 3 == 0;
-        assert_int_equal(sim_world_run(&options, &report), CW_OK);
-        if (report.failed) {
-            fail_msg("seed %llu: %s (%s); replay: causeway sim --offload%s%s --first-seed %llu --verbose",
-                     (unsigned long long)seed, report.failure, report.plan, seed % 2 == 0 ? " --partitions" : "",
-                     options.ipv6 ? " --ipv6" : "", (unsigned long long)seed);
-        }
+        sim_world_check(&options, &report);
         sum.summed += report.summed;
         sum.trials += report.trials;
         sum.lies += report.lies;
@@ -51,9 +46,9 @@ static void two_hosts(struct sim_hosts *hosts, enum cw_simulator_offload out, en
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     config = changed != NULL ? *changed : config;
-    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = (uint8_t)out;
-    config.node.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = (uint8_t)in;
-    config.node.nic.checks_frames = true;
+    config.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = (uint8_t)out;
+    config.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = (uint8_t)in;
+    config.nic.checks_frames = true;
     simulation_hosts(hosts, &config);
 }
 
@@ -222,7 +217,7 @@ static void one_offload(struct sim_hosts *hosts, enum cw_port_offload offload, e
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
     config = changed != NULL ? *changed : config;
-    config.node.nic.offloads[offload] = (uint8_t)how;
+    config.nic.offloads[offload] = (uint8_t)how;
     simulation_hosts(hosts, &config);
 }
 

@@ -2,9 +2,9 @@
  * itself. */
 #include "tests/simulation/simulation.h"
 
-#include "apps/sim/world.h"
 #include "dataplane/put/message.h"
 #include "dataplane/rdma/rdma_state.h"
+#include "tests/simulation/world/world.h"
 
 enum { SEEDS = 300, BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
 
@@ -21,12 +21,7 @@ static void every_seed_keeps_the_promises(void **state)
         options.seed = seed;
         options.rdma = true;
         options.partitions = seed % 3 == 0 ? SIM_WORLD_ALWAYS : SIM_WORLD_MAYBE; /* devices are cut off, too */
-        assert_int_equal(sim_world_run(&options, &report), CW_OK);
-        if (report.failed) {
-            fail_msg("seed %llu: %s (%s); replay: causeway sim --rdma%s --first-seed %llu --verbose",
-                     (unsigned long long)seed, report.failure, report.plan, seed % 3 == 0 ? " --partitions" : "",
-                     (unsigned long long)seed);
-        }
+        sim_world_check(&options, &report);
         sum.rdma_work += report.rdma_work;
         sum.rdma_up += report.rdma_up;
         sum.rdma_broken += report.rdma_broken;

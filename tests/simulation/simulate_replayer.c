@@ -259,9 +259,7 @@ static uint64_t job(struct world *world, uint64_t seed, bool sealed, const struc
     (void)finish(world, 2);
     assert_all_is_well(world, 2, 20);
     /* the last one leaves, and nobody misses it */
-    cw_endpoint_destroy(world->hosts.list[HOSTS - 1].endpoint);
-    cw_simulator_attach(world->hosts.simulator, HOSTS - 1, NULL, NULL);
-    world->hosts.list[HOSTS - 1].endpoint = NULL;
+    sim_hosts_close(&world->hosts, HOSTS - 1);
     run(world, 2 * BOUND_MS * SIMULATION_MS);
     for (uint32_t node = 0; node < HOSTS - 1; node++) {
         struct cw_peer_info info;

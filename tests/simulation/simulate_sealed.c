@@ -1,11 +1,11 @@
 /* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
 #include "tests/simulation/attack.h"
 
-#include "apps/sim/world.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
+#include "tests/simulation/world/world.h"
 #include "tests/skip.h"
 
 enum { SEEDS = 60, WORK = 40 };
@@ -19,11 +19,7 @@ static void every_seed_keeps_the_promises(void **state)
         sim_world_options_init(&options);
         options.seed = seed;
         options.encrypt = true;
-        assert_int_equal(sim_world_run(&options, &report), CW_OK);
-        if (report.failed) {
-            fail_msg("seed %llu: %s (%s); replay: causeway sim --encrypt --first-seed %llu --verbose",
-                     (unsigned long long)seed, report.failure, report.plan, (unsigned long long)seed);
-        }
+        sim_world_check(&options, &report);
     }
 }
 

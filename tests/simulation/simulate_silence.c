@@ -3,7 +3,7 @@
  *
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
  * processes. */
-#include "apps/testbed/groups.h"
+#include "tests/simulation/groups.h"
 #include "tests/simulation/simulation.h"
 
 enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };

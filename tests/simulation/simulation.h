@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/testbed/hosts.h"
-#include "apps/testbed/stream.h"
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/wire.h"
+#include "tests/simulation/hosts.h"
+#include "tests/simulation/stream.h"
 #include "tests/test.h"
 
 static const uint64_t SIMULATION_US = 1000;

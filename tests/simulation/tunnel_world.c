@@ -325,7 +325,7 @@ static uint64_t held(const struct tunnel_site *site)
 
 void tunnel_world_heal(struct tunnel_world *world)
 {
-    sim_hosts_heal(&world->gates);
+    cw_simulator_heal(world->gates.simulator);
     world->sites[0].deaf = world->sites[1].deaf = false;
     uint64_t end_ns = sim_hosts_now(&world->gates) + 60000 * MS;
     tunnel_world_run(world, 20 * MS);

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/testbed/hosts.h"
 #include "dataplane/base/random.h"
 #include "dataplane/tunnel/gate.h"
+#include "tests/simulation/hosts.h"
 
 enum { SITES = 2, FLOWS_MAX = 32 };
 

@@ -2,7 +2,7 @@
  * mind. */
 #include <string.h>
 
-#include "apps/sim/world_state.h"
+#include "tests/simulation/world/world_state.h"
 
 enum {
     LIBRARY_BYTES = 96 << 10,
@@ -139,7 +139,6 @@ void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *end
     process->life = host->lives;
     cw_random_seed(&process->random,
                    cw_random_derive(world->options->seed, (uint64_t)process->life << 16 | process->node));
-    memcpy(endpoint->job_key, world->plan.endpoint.job_key, sizeof(endpoint->job_key));
     endpoint->seed = cw_random_next(&process->random);
     endpoint->waiting = (enum cw_waiting)cw_random_below(&process->random, 3);
     if (world->options->offload) {

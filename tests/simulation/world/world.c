@@ -1,11 +1,10 @@
-#include "apps/sim/world.h"
+#include "tests/simulation/world/world.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <errno.h>
 
-#include "apps/sim/world_state.h"
 #include "dataplane/port/port.h"
+#include "tests/simulation/world/world_state.h"
+#include "tests/test.h"
 
 enum { CHECKS = 12 /* of all memory during the first phase */ };
 
@@ -249,4 +248,24 @@ int sim_world_run(const struct sim_world_options *options, struct sim_world_repo
     dispose(world);
     free(world);
     return status;
+}
+
+void sim_world_check(struct sim_world_options *options, struct sim_world_report *report)
+{
+    unsigned long long seed = options->seed;
+    options->verbose = test_count("CW_TEST_VERBOSE", 0) != 0 && test_count("CW_TEST_SEED", seed) == seed;
+    assert_int_equal(sim_world_run(options, report), CW_OK);
+    if (options->verbose) {
+        fprintf(stderr,
+                "seed %llu: %s; %s; posted %llu, notified %llu, refused %llu, severed %llu, %llu packets, hash "
+                "%016llx\n",
+                seed, report->failed ? "FAILED" : "ok", report->plan, (unsigned long long)report->posted,
+                (unsigned long long)report->notified, (unsigned long long)report->refused,
+                (unsigned long long)report->severed, (unsigned long long)report->packets,
+                (unsigned long long)report->hash);
+    }
+    if (report->failed) {
+        fail_msg("seed %llu: %s (%s); replay: CW_TEST_SEED=%llu CW_TEST_VERBOSE=1 %s", seed, report->failure,
+                 report->plan, seed, program_invocation_name);
+    }
 }

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "apps/testbed/hosts.h"
+#include "tests/simulation/hosts.h"
 
 struct sim_stream {
     struct sim_host *from;

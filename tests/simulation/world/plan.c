@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/sim/world_state.h"
+#include "tests/simulation/world/world_state.h"
 
 enum { MEMORY_BYTES = 6 << 20 /* of all inboxes together */ };
 
@@ -24,15 +24,9 @@ const struct sim_world_mix *sim_world_mix_find(const char *name)
     return NULL;
 }
 
-const char *sim_world_mix_names(void)
-{
-    return "default, puts, large, messages, gets";
-}
-
 void sim_world_options_init(struct sim_world_options *options)
 {
-    *options =
-        (struct sim_world_options){.loss = -1, .duplicate = -1, .corrupt = -1, .reorder = -1, .delay_ns = UINT64_MAX};
+    *options = (struct sim_world_options){.loss = -1};
 }
 
 static bool draw_choice(struct cw_random *random, enum sim_world_choice choice, double probability)
@@ -42,10 +36,9 @@ static bool draw_choice(struct cw_random *random, enum sim_world_choice choice, 
 }
 
 /* A probability: nothing in half of all worlds, else anything up to `most`. */
-static double draw_probability(struct cw_random *random, double given, double most)
+static double draw_probability(struct cw_random *random, double most)
 {
-    double drawn = cw_random_chance(random, 0.5) ? 0 : cw_random_fraction(random) * most;
-    return given >= 0 ? given : drawn;
+    return cw_random_chance(random, 0.5) ? 0 : cw_random_fraction(random) * most;
 }
 
 static uint64_t draw_one(struct cw_random *random, const uint64_t *values, size_t count)
@@ -63,15 +56,14 @@ static void draw_links(struct world *world)
     bool outages = plan->partitions || plan->crashes || plan->stops;
     cw_simulator_node_config_init(&plan->node);
     struct cw_link_config link = plan->node.down;
-    uint64_t rate_bps = draw_one(random, rates_bps, 5);
-    uint64_t delay_ns = cw_random_between(random, 200, 20000);
-    link.rate_bps = options->rate_bps != 0 ? options->rate_bps : rate_bps;
-    link.delay_ns = options->delay_ns != UINT64_MAX ? options->delay_ns / 2 : delay_ns;
+    link.rate_bps = draw_one(random, rates_bps, 5);
+    link.delay_ns = cw_random_between(random, 200, 20000);
     link.queue_limit_bytes = draw_one(random, queues_bytes, 4);
-    link.loss = draw_probability(random, options->loss, outages ? 0.01 : 0.04);
-    link.duplicate = draw_probability(random, options->duplicate, 0.05);
-    link.corrupt = draw_probability(random, options->corrupt, outages ? 0.005 : 0.02);
-    link.reorder = draw_probability(random, options->reorder, 0.2);
+    double loss = draw_probability(random, outages ? 0.01 : 0.04);
+    link.loss = options->loss >= 0 ? options->loss : loss;
+    link.duplicate = draw_probability(random, 0.05);
+    link.corrupt = draw_probability(random, outages ? 0.005 : 0.02);
+    link.reorder = draw_probability(random, 0.2);
     link.reorder_delay_max_ns = cw_random_between(random, 1000, 2000000);
     plan->node.up = plan->node.down = link;
     plan->node.processing_delay_ns = cw_random_between(random, 100, 30000);
@@ -119,7 +111,7 @@ static void draw_endpoint(struct world *world)
     config->window_block_count = 16 * plan->nodes;
     bool outages = plan->partitions || plan->crashes || plan->stops;
     config->failure_timeout_ns = outages ? 1500000000 : 4000000000;
-    plan->tight = draw_choice(random, world->options->tight, 0.3);
+    plan->tight = cw_random_chance(random, 0.3);
     if (plan->tight) {
         draw_tight(world, config);
     }

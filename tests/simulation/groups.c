@@ -1,4 +1,4 @@
-#include "apps/testbed/groups.h"
+#include "tests/simulation/groups.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "apps/sim/world_state.h"
+#include "tests/simulation/world/world_state.h"
 
 enum { GUARD_BYTES = 4096, GUARD_FILL = 0xa7 };
 

@@ -1,4 +1,4 @@
-#include "apps/testbed/hosts.h"
+#include "tests/simulation/hosts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "dataplane/rdma/rdma.h"
 
-enum { EVENTS = 64, UDP_PORT = CW_UDP_PORT };
+enum { EVENTS = 64 };
 
 void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
 {
@@ -22,13 +22,7 @@ void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
     config->trunk = config->node.down;
     config->trunk.delay_ns = 0;
     config->ip_first = cw_ip_v4(0x0a000001u);
-    cw_endpoint_config_init(&config->endpoint);
-    config->endpoint.accept_unknown = true;
-    config->endpoint.peer_count_max = count + 1;
-    config->endpoint.region_count_max = 64;
-    config->endpoint.reassembly_count_max = 4096 + 2 * (count + 1);
-    config->endpoint.pool_slot_count = 64;
-    config->endpoint.pool_slot_bytes = 1024;
+    cw_simulator_endpoint_config_init(&config->endpoint, count);
 }
 
 static void take_events(struct sim_host *host)
@@ -75,15 +69,18 @@ static void take_events(struct sim_host *host)
 static uint64_t turn(void *context, uint64_t now_ns)
 {
     struct sim_host *host = context;
-    if (host->hosts->config.turn != NULL) {
-        return host->hosts->config.turn(host, now_ns);
-    }
-    (void)cw_endpoint_turn(host->endpoint, now_ns);
     take_events(host);
     if (host->work != NULL) {
         host->work(host, host->context, now_ns);
     }
-    return cw_endpoint_deadline(host->endpoint);
+    return CW_SIMULATOR_NEVER;
+}
+
+/* In place of the endpoint's turn. */
+static uint64_t turn_own(void *context, uint64_t now_ns)
+{
+    struct sim_host *host = context;
+    return host->hosts->config.turn(host, now_ns);
 }
 
 static int memory_create(struct sim_host *host, uint64_t bytes, char *error, size_t error_bytes)
@@ -132,26 +129,24 @@ static int host_create(struct sim_hosts *hosts, uint32_t node, char *error, size
     struct sim_host *host = &hosts->list[node];
     host->hosts = hosts;
     host->node = node;
-    int status = cw_port_sim_open(hosts->simulator, node, &host->port);
-    if (status != CW_OK) {
-        snprintf(error, error_bytes, "node %u: %s", node, cw_status_text(status));
-        return status;
-    }
+    host->port = cw_port_sim(hosts->simulator, node);
+    host->lives++;
     struct cw_endpoint_config endpoint = config->endpoint;
-    endpoint.address = (struct cw_address){.ip = sim_hosts_ip(config, node), .udp_port = UDP_PORT};
-    endpoint.seed = cw_random_derive(config->seed, ((uint64_t)host->lives++ << 32) + node + 1);
-    memset(endpoint.job_key, 0x5a, sizeof(endpoint.job_key));
+    endpoint.address.ip = sim_hosts_ip(config, node);
     if (config->prepare != NULL) {
         config->prepare(host, &endpoint);
     }
-    status = cw_endpoint_create(&endpoint, host->port, sim_hosts_now(hosts), &host->endpoint, error, error_bytes);
+    int status = cw_simulator_host_start(hosts->simulator, node, &endpoint, turn, host, error, error_bytes);
+    host->endpoint = cw_simulator_endpoint(hosts->simulator, node);
     if (status == CW_OK && hosts->verbs != NULL && (config->verbs_count == 0 || node < config->verbs_count)) {
         status = device_attach(host, error, error_bytes);
     }
     if (status == CW_OK && config->memory_bytes > 0) {
         status = memory_create(host, config->memory_bytes, error, error_bytes);
     }
-    cw_simulator_attach(hosts->simulator, node, turn, host);
+    if (status == CW_OK && config->turn != NULL) {
+        cw_simulator_attach(hosts->simulator, node, turn_own, host);
+    }
     return status;
 }
 
@@ -213,17 +208,15 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
         status = cw_verbs_net_create(hosts->simulator, config->verbs, &hosts->verbs);
     }
     for (uint32_t node = 0; node < config->count && status == CW_OK; node++) {
+        cw_port_sim_nic(hosts->simulator, node, &config->nic);
         status = host_create(hosts, node, error, error_bytes);
     }
     return status;
 }
 
-static void host_end(struct sim_host *host)
+/* Once its process has ended. */
+static void host_forget(struct sim_host *host)
 {
-    cw_endpoint_destroy(host->endpoint);
-    if (host->port != NULL) {
-        cw_port_close(host->port);
-    }
     free(host->memory);
     *host = (struct sim_host){.lives = host->lives};
 }
@@ -231,7 +224,7 @@ static void host_end(struct sim_host *host)
 void sim_hosts_destroy(struct sim_hosts *hosts)
 {
     for (uint32_t node = 0; hosts->list != NULL && node < hosts->count; node++) {
-        host_end(&hosts->list[node]);
+        sim_hosts_close(hosts, node);
     }
     free(hosts->list);
     cw_verbs_net_destroy(hosts->verbs);
@@ -242,26 +235,24 @@ void sim_hosts_destroy(struct sim_hosts *hosts)
 void sim_hosts_crash(struct sim_hosts *hosts, uint32_t node)
 {
     cw_simulator_crash(hosts->simulator, node);
-    host_end(&hosts->list[node]);
+    host_forget(&hosts->list[node]);
 }
 
 void sim_hosts_close(struct sim_hosts *hosts, uint32_t node)
 {
-    host_end(&hosts->list[node]);
-    cw_simulator_crash(hosts->simulator, node);
+    cw_simulator_host_close(hosts->simulator, node);
+    host_forget(&hosts->list[node]);
 }
 
 int sim_hosts_restart(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes)
 {
-    cw_simulator_restart(hosts->simulator, node);
     return host_create(hosts, node, error, error_bytes);
 }
 
 uint32_t sim_hosts_peer(struct sim_hosts *hosts, uint32_t from, uint32_t to)
 {
-    struct cw_address address = cw_endpoint_address(hosts->list[to].endpoint);
     uint32_t peer = UINT32_MAX;
-    (void)cw_peer_add(hosts->list[from].endpoint, &address, &peer);
+    (void)cw_simulator_peer(hosts->simulator, from, to, &peer);
     return peer;
 }
 
@@ -293,27 +284,6 @@ void sim_link_lose(struct cw_link *link, double loss)
     cw_link_configure(link, &config);
 }
 
-void sim_link_heal(struct cw_link *link)
-{
-    struct cw_link_config config = link->config;
-    config.loss = config.duplicate = config.corrupt = config.reorder = 0;
-    link->down = false;
-    cw_link_configure(link, &config);
-}
-
-void sim_hosts_heal(struct sim_hosts *hosts)
-{
-    uint32_t switches = hosts->config.switches;
-    uint32_t trunks = hosts->config.is_mesh ? switches * (switches - 1) / 2 : switches - 1;
-    for (uint32_t i = 0; i < 2 * trunks; i++) {
-        sim_link_heal(cw_simulator_link_trunk(hosts->simulator, i / 2, i % 2));
-    }
-    for (uint32_t node = 0; node < hosts->count; node++) {
-        sim_link_heal(cw_simulator_link_up(hosts->simulator, node));
-        sim_link_heal(cw_simulator_link_down(hosts->simulator, node));
-    }
-}
-
 void sim_host_begin(struct sim_host *host, sim_work work, void *context)
 {
     host->work = work;
@@ -323,5 +293,5 @@ void sim_host_begin(struct sim_host *host, sim_work work, void *context)
 
 void sim_host_wake(struct sim_host *host)
 {
-    cw_port_wake(host->port);
+    cw_simulator_wake(host->hosts->simulator, host->node);
 }

@@ -1,5 +1,5 @@
-/* Sim hosts: a simulated network with an endpoint on each of its nodes, in virtual time, for benchmarks, for `causeway
- * sim`, and for tests.
+/* Sim hosts: the hosts of a simulator (dataplane/fabric/simulator.h), as tests use them: their events are counted, each
+ * has a region, and may have an RDMA device or a NIC with offloads.
  *
  * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
  * calls of dataplane.h on the endpoints }*; sim_hosts_destroy */
@@ -10,7 +10,6 @@
 
 #include "dataplane/dataplane.h"
 #include "dataplane/fabric/port_sim.h"
-#include "dataplane/fabric/simulator.h"
 #include "dataplane/fabric/verbs_sim.h"
 
 struct sim_hosts;
@@ -52,6 +51,7 @@ struct sim_hosts_config {
     uint64_t seed;
     uint32_t mtu_bytes;
     struct cw_simulator_node_config node;
+    struct cw_simulator_nic nic;           /* of each host, until `prepare` gives it another one */
     struct cw_endpoint_config endpoint;    /* address, key and seed are filled in */
     struct cw_ip ip_first;                 /* of host 0; the others count up in the last 32 bits */
     uint64_t memory_bytes;                 /* of each host's region; 0: none */
@@ -66,7 +66,7 @@ struct sim_hosts_config {
     /* Before an endpoint is created: the last word on its configuration. NULL: none. */
     void (*prepare)(struct sim_host *host, struct cw_endpoint_config *endpoint);
     sim_turn turn;                           /* NULL: none */
-    const struct cw_verbs_net_config *verbs; /* hosts have an RDMA device beside their port; NULL: none has */
+    const struct cw_verbs_net_config *verbs; /* hosts have an RDMA device next to their port; NULL: none has */
     uint32_t verbs_count;                    /* how many of them do, the first ones; 0: all */
 };
 
@@ -90,7 +90,7 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
 /* Also after a failure of sim_hosts_create. Zeroed: nothing. */
 void sim_hosts_destroy(struct sim_hosts *hosts);
 
-/* The process at a node ends without a word, or with its last one; a new one, with a new region, starts there. CW_OK or
+/* The process at a node ends without a goodbye, or with it; a new one, with a new region, starts there. CW_OK or
  * as sim_hosts_create. */
 void sim_hosts_crash(struct sim_hosts *hosts, uint32_t node);
 void sim_hosts_close(struct sim_hosts *hosts, uint32_t node);
@@ -110,10 +110,6 @@ void sim_hosts_run(struct sim_hosts *hosts, uint64_t duration_ns);
 
 /* From now on a link loses this share of its frames. */
 void sim_link_lose(struct cw_link *link, double loss);
-/* No faults any more. */
-void sim_link_heal(struct cw_link *link);
-/* All links. */
-void sim_hosts_heal(struct sim_hosts *hosts);
 
 /* What a host does in its turns, beginning now. */
 void sim_host_begin(struct sim_host *host, sim_work work, void *context);

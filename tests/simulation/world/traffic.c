@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/sim/world_state.h"
+#include "tests/simulation/world/world_state.h"
 
 enum {
     BURST_MAX = 12,

@@ -1,4 +1,4 @@
-#include "apps/testbed/stream.h"
+#include "tests/simulation/stream.h"
 
 /* `done`: puts that are through. */
 static void post(struct sim_stream *stream, uint64_t done, uint32_t flags)

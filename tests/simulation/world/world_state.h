@@ -1,21 +1,21 @@
 /* Sim world state: what the files of the simulated world share. Private to them.
  *
- *   sim/plan.c     draws a world from its seed
- *   sim/world.c    builds it, runs the two phases
- *   sim/process.c  one node's process: its endpoint, its regions, its turn
- *   sim/faults.c   when what breaks
- *   sim/traffic.c  what is posted
- *   sim/ledger.c   what is known of every operation, and whether an event is right
- *   sim/memory.c   regions, their shadows, and which bytes are under way */
+ *   plan.c     draws a world from its seed
+ *   world.c    builds it, runs the two phases
+ *   process.c  one node's process: its endpoint, its regions, its turn
+ *   faults.c   when what breaks
+ *   traffic.c  what is posted
+ *   ledger.c   what is known of every operation, and whether an event is right
+ *   memory.c   regions, their shadows, and which bytes are under way */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/sim/world.h"
-#include "apps/testbed/hosts.h"
 #include "dataplane/base/random.h"
 #include "dataplane/dataplane.h"
+#include "tests/simulation/hosts.h"
+#include "tests/simulation/world/world.h"
 
 enum {
     WORLD_NODES_MAX = 24,
@@ -207,12 +207,12 @@ enum { WORLD_IPV4 = 0x0a640001 };
 __attribute__((format(printf, 2, 3))) void world_fail(struct world *world, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void world_trace(struct world *world, const char *format, ...);
 
-/* ---- sim/plan.c ---- */
+/* ---- plan.c ---- */
 
 void world_plan_draw(struct world *world);
 void world_plan_describe(const struct world *world, char *text, size_t text_bytes);
 
-/* ---- sim/memory.c ---- */
+/* ---- memory.c ---- */
 
 /* The bytes of pattern `id` from its beginning. */
 void world_pattern_fill(void *at, uint64_t id, uint64_t bytes);
@@ -244,7 +244,7 @@ static inline uint64_t world_library_pattern(const struct world_process *process
     return 1ull << 40 | (uint64_t)process->node << 32 | (uint64_t)(process->life & 0xff) << 24 | generation;
 }
 
-/* ---- sim/process.c ---- */
+/* ---- process.c ---- */
 
 /* As struct sim_hosts_config has them. */
 void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *endpoint);
@@ -259,12 +259,12 @@ void world_process_end(struct world_process *process, bool polite);
 /* Registers a region that is not. */
 void world_region_enter(struct world_process *process, struct world_region *region);
 
-/* ---- sim/traffic.c ---- */
+/* ---- traffic.c ---- */
 
 /* Posts a few operations. */
 void world_traffic_post(struct world_process *process, uint64_t now_ns);
 
-/* ---- sim/ledger.c ---- */
+/* ---- ledger.c ---- */
 
 /* A fresh operation, or NULL: the table is full. world_ledger_forget takes the last one back. */
 struct world_operation *world_ledger_open(struct world *world, uint32_t *index);
@@ -284,7 +284,7 @@ void world_ledger_verify(struct world *world);
 void world_ledger_finish(struct world *world);
 void world_ledger_dispose(struct world *world);
 
-/* ---- sim/faults.c ---- */
+/* ---- faults.c ---- */
 
 /* Draws faults and puts them into the simulator's script. */
 void world_faults_schedule(struct world *world);

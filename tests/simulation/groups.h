@@ -5,8 +5,8 @@
  * sim_groups_destroy, before the hosts' end */
 #pragma once
 
-#include "apps/testbed/hosts.h"
 #include "control/groups/groups.h"
+#include "tests/simulation/hosts.h"
 
 struct sim_groups_config {
     uint64_t seed;

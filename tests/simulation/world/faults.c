@@ -1,6 +1,6 @@
 /* What breaks in the simulated world, and when. */
-#include "apps/sim/world_state.h"
 #include "dataplane/port/port.h"
+#include "tests/simulation/world/world_state.h"
 
 enum { FAULT_KINDS_MAX = 8 };
 
@@ -167,7 +167,7 @@ void world_faults_heal(struct world *world)
 {
     const struct world_plan *plan = &world->plan;
     world->healed = true;
-    sim_hosts_heal(&world->hosts);
+    cw_simulator_heal(world->hosts.simulator);
     if (world->hosts.verbs != NULL) {
         cw_verbs_net_heal(world->hosts.verbs);
     }

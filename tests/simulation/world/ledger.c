@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/sim/world_state.h"
+#include "tests/simulation/world/world_state.h"
 
 /* "put 17 of node 1 to node 2" at the start of a complaint. */
 #define OPERATION_FORMAT "%s %u of node %u to node %u (lane %u, region %u, offset %llu, %llu bytes)"

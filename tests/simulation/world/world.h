@@ -37,17 +37,11 @@ struct sim_world_options {
     uint64_t seed;
     uint64_t nodes; /* 0, and likewise below: drawn from the seed */
     enum sim_world_topology topology;
-    double loss; /* of frames on each link; negative, and likewise below: drawn */
-    double duplicate;
-    double corrupt;
-    double reorder;
+    double loss; /* of frames on each link; negative: drawn */
     enum sim_world_choice partitions;
     enum sim_world_choice crashes;
     enum sim_world_choice stops;
-    enum sim_world_choice tight; /* endpoints with the smallest tables that can work */
     uint64_t mtu_bytes;
-    uint64_t rate_bps;
-    uint64_t delay_ns;
     uint64_t operations;
     const struct sim_world_mix *mix; /* NULL: drawn */
     bool ipv6;
@@ -87,9 +81,12 @@ struct sim_world_report {
 
 void sim_world_options_init(struct sim_world_options *options);
 
-/* NULL: no such mix. sim_world_mix_names: all of them in one line. */
+/* NULL: no such mix. */
 const struct sim_world_mix *sim_world_mix_find(const char *name);
-const char *sim_world_mix_names(void);
 
 /* One run. CW_OK, whether it failed or not; CW_ERROR_MEMORY. */
 int sim_world_run(const struct sim_world_options *options, struct sim_world_report *report);
+
+/* The same as part of a test, which fails if the run does and then prints the command that replays the seed. Its
+ * environment may ask for every event: CW_TEST_VERBOSE=1. */
+void sim_world_check(struct sim_world_options *options, struct sim_world_report *report);
