@@ -15,11 +15,12 @@ from expectation import HANG_S, exit_code, expect
 from hosts import Lab, has_hosts
 
 build, examples, sanitizers, *compilers = sys.argv[1:]
-LINES_MAX = {"put": 60, "multicast": 150, "own_loop": 125, "exchange": 125}
+LINES_MAX = {"put": 60, "multicast": 150, "own_loop": 125, "exchange": 125, "simulated_protocol": 160}
 MESSAGES = 1000
 TICKS = 20 # of own_loop.c
 BYTES = 1000000 # of exchange.c
 LOOPBACK = ["localhost", "127.0.0.1", "::1"]
+SEEDS = 200
 
 
 def run(command, **how):
@@ -109,6 +110,21 @@ def multicast_run_with_loss(program, compiler, environment, folder):
         switch.terminate()
 
 
+def simulated_protocol_run(program, compiler, environment):
+    """The search ends at a fault, its seed shows the same one at the same time, and the corrected protocol has none. The output."""
+    found = run([program], env=environment)
+    match = re.fullmatch(r"seed (\d+): follower \d applies entry \d+ at [\d.]+ ms, before it arrives \(\d+ packets until [\d.]+ ms, digest [0-9a-f]{16}\)\n", found.stdout)
+    expect(found.returncode == 1 and match, f"{compiler}: the search finds the fault: {found.returncode} {found.stdout}")
+    if match:
+        seed = int(match.group(1))
+        again = run([program, str(seed)], env=environment)
+        expect(again.returncode == 1 and again.stdout == found.stdout, f"{compiler}: the seed replays it: {again.returncode} {again.stdout}")
+        expect(all(run([program, str(earlier)], env=environment).returncode == 0 for earlier in range(1, seed)), f"{compiler}: seeds before {seed} are good")
+    fixed = run([program, "fixed", str(SEEDS)], env=environment)
+    expect(fixed.returncode == 0 and fixed.stdout == f"seeds 1 to {SEEDS}: all entries are applied\n", f"{compiler}: the corrected protocol is good: {fixed.returncode} {fixed.stdout}")
+    return found.stdout
+
+
 with tempfile.TemporaryDirectory() as folder:
     installed = run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", folder])
     expect(installed.returncode == 0, f"it is installed: {installed.stdout[-2000:]}")
@@ -122,8 +138,9 @@ with tempfile.TemporaryDirectory() as folder:
     for name, most in LINES_MAX.items():
         expect(sum(1 for _ in open(os.path.join(examples, name + ".c"))) <= most, f"{name}.c has {most} lines at most")
     environment = dict(os.environ, LD_LIBRARY_PATH=libraries)
+    faults = set()
     for compiler in filter(shutil.which, compilers):
-        put, multicast, own_loop, exchange = (example_make(name, compiler, folder, libraries) for name in LINES_MAX)
+        put, multicast, own_loop, exchange, simulated_protocol = (example_make(name, compiler, folder, libraries) for name in LINES_MAX)
         if put:
             put_run(put, compiler, environment)
         if multicast:
@@ -135,5 +152,8 @@ with tempfile.TemporaryDirectory() as folder:
             own_loop_run(own_loop, compiler, environment, [f"memif:{folder}/own,role={role}" for role in ("server", "client")])
         if exchange and own_loop:
             exchange_run_everywhere(exchange, own_loop, compiler, environment, folder)
+        if simulated_protocol:
+            faults.add(simulated_protocol_run(simulated_protocol, compiler, environment))
+    expect(len(faults) == 1, f"the run of a seed is the same with each compiler: {faults}")
 
 sys.exit(exit_code())
