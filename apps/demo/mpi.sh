@@ -23,7 +23,7 @@ measure() {
     awk -v where="$where" '
         / verified$/ { sub(/,/, "", $5); printf "  %-10s %s million keys per second, in %s s, verified\n", where, $(NF - 2), $5 }
         / path to rank .*: shared memory/ { near++ }
-        / path to rank .*: wire/ { far++ }
+        / path to rank .*: packets/ { far++ }
         / messages sent, / { sent = $4; received = $7 }
         match($0, / [0-9]+ calls/) {
             calls = substr($0, RSTART + 1) + 0

@@ -155,8 +155,9 @@ static bool is_excused(void *context, uint32_t peer)
     struct cw_job *job = context;
     (void)peer;
     for (uint32_t rank = 0; job->paths != NULL && rank < job->info.size; rank++) {
-        bool may_be_seen = job->machines[rank] == job->machines[job->info.rank] &&
-                           cw_paths_medium(job->paths, rank) == CW_MEDIUM_WIRE; /* a rank of an emulated host */
+        bool may_be_seen =
+            job->machines[rank] == job->machines[job->info.rank] &&
+            cw_paths_transport(job->paths, rank) == CW_PATH_TRANSPORT_PACKETS; /* a rank of an emulated host */
         int process = may_be_seen ? cw_paths_process(job->paths, rank) : 0;
         if (process == 0 || !cw_process_is_traced(process)) {
             continue;

@@ -213,7 +213,7 @@ static uint32_t *peers_list(uint32_t ranks, struct cw_paths *paths)
 {
     uint32_t *peers = calloc(ranks, sizeof(*peers));
     for (uint32_t other = 0; peers != NULL && other < ranks; other++) {
-        bool is_wire = cw_paths_medium(paths, other) == CW_MEDIUM_WIRE;
+        bool is_wire = cw_paths_transport(paths, other) == CW_PATH_TRANSPORT_PACKETS;
         if (!is_wire || cw_paths_wire_peer(paths, other, &peers[other]) != CW_OK) {
             peers[other] = UINT32_MAX;
         }

@@ -81,9 +81,9 @@ int cw_put(struct cw_endpoint *endpoint, const struct cw_put *put)
         return CW_ERROR_OVERLAP;
     }
 #endif
-    uint32_t way = cw_operation_way(endpoint, flow, CW_OPERATION_PUT, put->region, 0);
+    uint32_t transport = cw_operation_transport(endpoint, flow, CW_OPERATION_PUT, put->region, 0);
     struct cw_operation *operation =
-        cw_operation_open(endpoint, flow, CW_OPERATION_PUT, put->lane_tag, CW_OPERATION_ORDERED | way);
+        cw_operation_open(endpoint, flow, CW_OPERATION_PUT, put->lane_tag, CW_OPERATION_ORDERED | transport);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }
@@ -122,9 +122,9 @@ int cw_message_send(struct cw_endpoint *endpoint, const struct cw_message *messa
     if (!source_region(endpoint, &message->source, &region)) {
         return CW_ERROR_NOT_FOUND;
     }
-    uint32_t way = cw_operation_way(endpoint, flow, CW_OPERATION_MESSAGE, 0, 0);
+    uint32_t transport = cw_operation_transport(endpoint, flow, CW_OPERATION_MESSAGE, 0, 0);
     struct cw_operation *operation =
-        cw_operation_open(endpoint, flow, CW_OPERATION_MESSAGE, message->lane_tag, CW_OPERATION_ORDERED | way);
+        cw_operation_open(endpoint, flow, CW_OPERATION_MESSAGE, message->lane_tag, CW_OPERATION_ORDERED | transport);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }

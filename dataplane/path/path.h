@@ -1,8 +1,8 @@
 /* path: all ranks of a job behind one interface, whatever lies between.
  *
  * Purpose
- *   A rank is reached by one path, chosen once, when its card is added: `shared` (same host: rings in shared memory,
- *   and one copy between the two processes) or `wire` (an endpoint and its port). cw_paths_why tells the reason.
+ *   A rank is reached by one transport, chosen once, when its card is added: shared memory (same host: rings, and one
+ *   copy between the two processes) or packets (an endpoint and its port). cw_paths_why reports the reason.
  *
  * Invariants
  *   - Messages to a rank arrive once, and in the order of sending within a lane.
@@ -31,10 +31,10 @@
 
 struct cw_paths;
 
-enum cw_path_medium {
-    CW_MEDIUM_NONE = 0, /* no card yet */
-    CW_MEDIUM_SHARED = 1,
-    CW_MEDIUM_WIRE = 2,
+enum cw_path_transport {
+    CW_PATH_TRANSPORT_NONE = 0,    /* no card yet */
+    CW_PATH_TRANSPORT_SHARED = 1,  /* shared memory */
+    CW_PATH_TRANSPORT_PACKETS = 2, /* an endpoint and its port */
 };
 
 /* What a process tells the others of its job. Plain bytes, the same on all hosts. */
@@ -112,7 +112,7 @@ void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card);
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
                  size_t error_bytes);
 
-enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank);
+enum cw_path_transport cw_paths_transport(const struct cw_paths *paths, uint32_t rank);
 /* Whether the rank is, or was, on this host: it does not change when the rank fails. */
 bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank);
 /* An order of the ranks' hosts; 0: two ranks are, or were, on the same host. */
@@ -127,7 +127,7 @@ const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t
 /* The host of any rank, as its card has it: 16 bytes, the same for ranks that share memory. */
 const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank);
 
-/* What cw_paths_why says of a rank of another host that is sent to in a way of its own: "other cluster (leiden), paced
+/* What cw_paths_why says of a rank of another host if the general reason is not enough: "other cluster (leiden), paced
  * at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
 /* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */
@@ -241,7 +241,7 @@ struct cw_paths_counters {
     uint64_t messages_received;
     uint64_t copies_single; /* gets and puts in one copy by the kernel */
     uint64_t copies_streamed;
-    uint64_t gets_wire; /* over the wire */
+    uint64_t gets_wire; /* by packets */
     uint64_t puts_wire;
     uint64_t refusals; /* CW_ERROR_AGAIN */
     uint64_t sleeps;

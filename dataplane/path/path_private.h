@@ -35,7 +35,7 @@ struct path_fetched {
 };
 
 struct path_peer {
-    enum cw_path_medium medium;
+    enum cw_path_transport transport;
     bool attached; /* SHARED: `sender` is in use */
     bool reads;    /* SHARED, attached: we may copy from its memory, */
     bool writes;   /* and to it */
@@ -47,13 +47,13 @@ struct path_peer {
     uint64_t asked_ns;   /* SHARED: when it was looked at last */
     int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
-    uint32_t loops;         /* WIRE: that it and this process have in common */
-    uint32_t messages_held; /* WIRE: in memory of ours until it has acknowledged them */
+    uint32_t loops;         /* PACKETS: that it and this process have in common */
+    uint32_t messages_held; /* PACKETS: in memory of ours until it has acknowledged them */
     bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *way;              /* WIRE: in words; NULL: as within a cluster. Unreachable: why */
-    uint32_t streams;       /* WIRE: that long gets are divided among; 0: not */
+    char *description;      /* PACKETS: for people; NULL: as within a cluster. Unreachable: why */
+    uint32_t streams;       /* PACKETS: that long gets are divided among; 0: not */
     uint32_t *stream_peers; /* `streams` of them, once they are needed */
 };
 

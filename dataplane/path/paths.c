@@ -66,7 +66,7 @@ void cw_paths_destroy(struct cw_paths *paths)
         free(stream);
     }
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
-        free(paths->peers[rank].way);
+        free(paths->peers[rank].description);
         free(paths->peers[rank].stream_peers);
         if (paths->peers[rank].attached) {
             cw_inbox_detach(&paths->peers[rank].sender);
@@ -97,7 +97,7 @@ void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card)
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
                  size_t error_bytes)
 {
-    if (rank >= paths->config.rank_count || paths->peers[rank].medium != CW_MEDIUM_NONE) {
+    if (rank >= paths->config.rank_count || paths->peers[rank].transport != CW_PATH_TRANSPORT_NONE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "paths: rank %u is out of range or has been added",
                              rank);
     }
@@ -105,7 +105,7 @@ int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_car
     peer->card = *card;
     peer->process = -1;
     if (memcmp(card->host, paths->config.host, sizeof(card->host)) == 0) {
-        peer->medium = CW_MEDIUM_SHARED;
+        peer->transport = CW_PATH_TRANSPORT_SHARED;
         return CW_OK;
     }
     if (paths->wire == NULL || cw_ip_is_none(&card->address.ip)) {
@@ -118,13 +118,13 @@ int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_car
         return cw_error_text(error, error_bytes, status, "rank %u cannot be added to the endpoint: %s", rank,
                              cw_status_text(status));
     }
-    peer->medium = CW_MEDIUM_WIRE;
+    peer->transport = CW_PATH_TRANSPORT_PACKETS;
     return CW_OK;
 }
 
-enum cw_path_medium cw_paths_medium(const struct cw_paths *paths, uint32_t rank)
+enum cw_path_transport cw_paths_transport(const struct cw_paths *paths, uint32_t rank)
 {
-    return paths->peers[rank].medium;
+    return paths->peers[rank].transport;
 }
 
 bool cw_paths_is_here(const struct cw_paths *paths, uint32_t rank)
@@ -140,7 +140,7 @@ int cw_paths_hosts_compare(const struct cw_paths *paths, uint32_t one, uint32_t 
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes)
 {
     const struct path_peer *peer = &paths->peers[rank];
-    if (peer->medium == CW_MEDIUM_SHARED) {
+    if (peer->transport == CW_PATH_TRANSPORT_SHARED) {
         const char *copy = !peer->attached ? "not used yet"
                            : peer->reads   ? "long messages in a single copy"
                            : paths->config.copy_twice
@@ -149,17 +149,17 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
         snprintf(text, text_bytes, "rank %u: shared memory, since it is on the same host; %s", rank, copy);
         return;
     }
-    if (peer->medium == CW_MEDIUM_WIRE) {
+    if (peer->transport == CW_PATH_TRANSPORT_PACKETS) {
         char ip[CW_IP_TEXT_BYTES];
         cw_ip_write(&peer->card.address.ip, ip);
-        snprintf(text, text_bytes, "rank %u: %s%s; %s, UDP port %u", rank,
-                 peer->way != NULL ? "packets, " : "wire, since it is on another host",
-                 peer->way != NULL ? peer->way : "", ip, peer->card.address.udp_port);
+        snprintf(text, text_bytes, "rank %u: packets, %s%s; %s, UDP port %u", rank,
+                 peer->description != NULL ? "" : "since it is on another host",
+                 peer->description != NULL ? peer->description : "", ip, peer->card.address.udp_port);
         return;
     }
     if (peer->unreachable != CW_OK) {
         snprintf(text, text_bytes, "rank %u cannot be reached: %s", rank,
-                 peer->way != NULL ? peer->way : paths->failure);
+                 peer->description != NULL ? peer->description : paths->failure);
         return;
     }
     snprintf(text, text_bytes, "rank %u: no path", rank);
@@ -186,8 +186,8 @@ int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how)
     if (kept == NULL) {
         return CW_ERROR_MEMORY;
     }
-    free(paths->peers[rank].way);
-    paths->peers[rank].way = kept;
+    free(paths->peers[rank].description);
+    paths->peers[rank].description = kept;
     return CW_OK;
 }
 
@@ -212,7 +212,7 @@ int cw_paths_wire_peer(struct cw_paths *paths, uint32_t rank, uint32_t *peer)
     if (paths->wire == NULL || cw_ip_is_none(&found->card.address.ip)) {
         return CW_ERROR_UNSUPPORTED;
     }
-    if (found->medium != CW_MEDIUM_WIRE && !found->has_wire_peer) {
+    if (found->transport != CW_PATH_TRANSPORT_PACKETS && !found->has_wire_peer) {
         int status = path_wire_add(paths, rank);
         if (status != CW_OK) {
             return status;
@@ -243,7 +243,7 @@ int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, cons
 {
     assert(rank < paths->config.rank_count && head_bytes + bytes <= cw_paths_message_max(paths, rank));
     paths->counters.messages_sent++;
-    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+    return paths->peers[rank].transport == CW_PATH_TRANSPORT_PACKETS
                ? path_wire_send(paths, rank, lane_tag, head, head_bytes, data, bytes, element)
                : path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
 }
@@ -252,7 +252,7 @@ int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_
                       struct cw_registration *registration)
 {
     *registration = (struct cw_registration){.token = 0};
-    if (paths->peers[rank].medium == CW_MEDIUM_WIRE) {
+    if (paths->peers[rank].transport == CW_PATH_TRANSPORT_PACKETS) {
         return path_wire_register(paths, base, bytes, rights, &registration->token);
     }
     int status = path_shared_attach(paths, rank);
@@ -281,7 +281,7 @@ int cw_paths_deregister(struct cw_paths *paths, uint32_t rank, const struct cw_r
 int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                  void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
-    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+    return paths->peers[rank].transport == CW_PATH_TRANSPORT_PACKETS
                ? path_wire_get(paths, rank, registration, offset, to, bytes, element, operation)
                : path_shared_get(paths, rank, registration, offset, to, bytes, operation);
 }
@@ -289,7 +289,7 @@ int cw_paths_get(struct cw_paths *paths, uint32_t rank, const struct cw_registra
 int cw_paths_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                  const void *from, uint64_t bytes, enum cw_element element, uint32_t lane_tag, uint64_t operation)
 {
-    return paths->peers[rank].medium == CW_MEDIUM_WIRE
+    return paths->peers[rank].transport == CW_PATH_TRANSPORT_PACKETS
                ? path_wire_put(paths, rank, registration, offset, from, bytes, element, lane_tag, operation)
                : path_shared_put(paths, rank, registration, offset, from, bytes, lane_tag, operation);
 }
@@ -301,7 +301,7 @@ int cw_paths_process(const struct cw_paths *paths, uint32_t rank)
 
 bool cw_paths_is_down(const struct cw_paths *paths, uint32_t rank)
 {
-    return paths->peers[rank].failed && paths->peers[rank].medium == CW_MEDIUM_NONE;
+    return paths->peers[rank].failed && paths->peers[rank].transport == CW_PATH_TRANSPORT_NONE;
 }
 
 bool cw_paths_is_silent(const struct cw_paths *paths, uint32_t rank)
@@ -322,7 +322,7 @@ bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank)
 void cw_paths_ask_here(struct cw_paths *paths)
 {
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
-        if (!paths->peers[rank].failed && paths->peers[rank].medium == CW_MEDIUM_SHARED) {
+        if (!paths->peers[rank].failed && paths->peers[rank].transport == CW_PATH_TRANSPORT_SHARED) {
             path_shared_ask(paths, rank, cw_clock_ns());
         }
     }
@@ -331,10 +331,10 @@ void cw_paths_ask_here(struct cw_paths *paths)
 void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
 {
     const struct path_peer *peer = &paths->peers[rank];
-    if (!peer->failed && (peer->medium == CW_MEDIUM_WIRE || peer->has_wire_peer)) {
+    if (!peer->failed && (peer->transport == CW_PATH_TRANSPORT_PACKETS || peer->has_wire_peer)) {
         path_wire_ask(paths, peer->wire_peer);
     }
-    if (!peer->failed && peer->medium == CW_MEDIUM_SHARED) {
+    if (!peer->failed && peer->transport == CW_PATH_TRANSPORT_SHARED) {
         path_shared_ask(paths, rank, cw_clock_ns());
     }
 }
@@ -353,8 +353,8 @@ static void down_report(struct cw_paths *paths)
 {
     for (uint32_t rank = 0; rank < paths->config.rank_count && paths->down_count > 0; rank++) {
         struct path_peer *peer = &paths->peers[rank];
-        if (peer->failed && peer->medium != CW_MEDIUM_NONE) {
-            peer->medium = CW_MEDIUM_NONE;
+        if (peer->failed && peer->transport != CW_PATH_TRANSPORT_NONE) {
+            peer->transport = CW_PATH_TRANSPORT_NONE;
             paths->down_count--;
             int status = peer->failure == CW_ERROR_PEER_RESTARTED ? CW_ERROR_PEER_RESTARTED : CW_ERROR_PEER_FAILED;
             path_stream_fail(paths, rank, status);

@@ -17,8 +17,8 @@
 static void unreachable(struct cw_paths *paths, uint32_t rank, int status)
 {
     struct path_peer *peer = &paths->peers[rank];
-    free(peer->way);
-    peer->way = strdup(paths->failure);
+    free(peer->description);
+    peer->description = strdup(paths->failure);
     peer->unreachable = status;
     path_peer_fail(paths, rank);
 }
@@ -148,14 +148,14 @@ bool cw_paths_share_core(struct cw_paths *paths, uint32_t core)
 
 void cw_paths_kick(struct cw_paths *paths, uint32_t rank)
 {
-    if (paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK) {
+    if (paths->peers[rank].transport == CW_PATH_TRANSPORT_SHARED && path_shared_attach(paths, rank) == CW_OK) {
         cw_inbox_ring(&paths->peers[rank].sender);
     }
 }
 
 bool cw_paths_reaches_memory(struct cw_paths *paths, uint32_t rank)
 {
-    return paths->peers[rank].medium == CW_MEDIUM_SHARED && path_shared_attach(paths, rank) == CW_OK &&
+    return paths->peers[rank].transport == CW_PATH_TRANSPORT_SHARED && path_shared_attach(paths, rank) == CW_OK &&
            paths->peers[rank].writes;
 }
 
@@ -264,7 +264,7 @@ void cw_paths_watch(struct cw_paths *paths)
 {
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
         struct path_peer *peer = &paths->peers[rank];
-        if (peer->medium != CW_MEDIUM_SHARED || !peer->attached || peer->failed || peer->process < 0) {
+        if (peer->transport != CW_PATH_TRANSPORT_SHARED || !peer->attached || peer->failed || peer->process < 0) {
             continue;
         }
         struct pollfd gone = {.fd = peer->process, .events = POLLIN};

@@ -304,7 +304,7 @@ bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
 {
     struct cover_question question = {.peer = paths->peers[rank].wire_peer};
     bool is_known = false;
-    if (paths->wire == NULL || cw_paths_medium(paths, rank) != CW_MEDIUM_WIRE) {
+    if (paths->wire == NULL || cw_paths_transport(paths, rank) != CW_PATH_TRANSPORT_PACKETS) {
         return false;
     }
     for (uint32_t i = 0; i < paths->config.set.count && !is_known; i++) {
@@ -331,7 +331,7 @@ static int compression_ask(struct cw_endpoint *endpoint, void *context)
 bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element element,
                           struct cw_compression_report *report)
 {
-    if (paths->wire == NULL || cw_paths_medium(paths, rank) != CW_MEDIUM_WIRE) {
+    if (paths->wire == NULL || cw_paths_transport(paths, rank) != CW_PATH_TRANSPORT_PACKETS) {
         return false;
     }
     struct cw_compression_report one;
@@ -416,8 +416,8 @@ static void session_end(struct cw_paths *paths, uint32_t rank, int status)
         paths->peers[rank].failure = status;
         if (status != CW_ERROR_PEER_FAILED &&
             status != CW_ERROR_PEER_RESTARTED) { /* it lives, and packets do not pass */
-            free(paths->peers[rank].way);
-            paths->peers[rank].way = strdup(cw_status_text(status));
+            free(paths->peers[rank].description);
+            paths->peers[rank].description = strdup(cw_status_text(status));
             paths->peers[rank].unreachable = status;
         }
         path_peer_fail(paths, rank);

@@ -52,16 +52,17 @@ int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct
     }
     struct cw_gets *gets = &endpoint->gets;
     /* a device reads nothing, and looks at nothing, where there are no bytes */
-    uint32_t way =
-        get->bytes > 0 ? cw_operation_way(endpoint, flow, CW_OPERATION_GET, get->region, get->local_region) : 0;
-    if (way == 0 && flow->get_count >= gets->free_count) { /* as with operations: as many as are left for others */
+    uint32_t transport =
+        get->bytes > 0 ? cw_operation_transport(endpoint, flow, CW_OPERATION_GET, get->region, get->local_region) : 0;
+    if (transport == 0 &&
+        flow->get_count >= gets->free_count) { /* as with operations: as many as are left for others */
         return CW_ERROR_AGAIN;
     }
-    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, way);
+    struct cw_operation *operation = cw_operation_open(endpoint, flow, CW_OPERATION_GET, get->lane_tag, transport);
     if (operation == NULL) {
         return CW_ERROR_AGAIN;
     }
-    if (way == 0) {
+    if (transport == 0) {
         (void)cw_get_number(endpoint, operation);
     }
     operation->bytes = get->bytes;

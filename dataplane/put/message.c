@@ -60,7 +60,7 @@ void cw_messages_dispose(struct cw_endpoint *endpoint)
 static struct cw_operation *open_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind)
 {
     return cw_operation_open(endpoint, flow, kind, 0,
-                             CW_OPERATION_INTERNAL | cw_operation_way(endpoint, flow, kind, 0, 0));
+                             CW_OPERATION_INTERNAL | cw_operation_transport(endpoint, flow, kind, 0, 0));
 }
 
 /* ---- the sender's side ---- */

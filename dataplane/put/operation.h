@@ -28,8 +28,8 @@ struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_f
 
 /* CW_OPERATION_BY_RDMA if the flow's queue pair takes an operation of this kind; `token`: of the peer's region,
  * `local`: of the own one of a get. */
-static inline uint32_t cw_operation_way(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
-                                        enum cw_operation_kind kind, uint64_t token, uint64_t local)
+static inline uint32_t cw_operation_transport(const struct cw_endpoint *endpoint, const struct cw_flow *flow,
+                                              enum cw_operation_kind kind, uint64_t token, uint64_t local)
 {
     return flow->rdma != NULL && flow->rdma->is_up &&
                    endpoint->rdma->ops->takes(endpoint->rdma, flow, kind, token, local)

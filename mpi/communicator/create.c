@@ -159,7 +159,7 @@ int mpi_comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 static int host_color(const struct mpi_comm *comm)
 {
     for (int rank = 0; rank < comm->size; rank++) {
-        if (cw_paths_medium(mpi_process.paths, comm->group->ranks[rank]) == CW_MEDIUM_SHARED) {
+        if (cw_paths_transport(mpi_process.paths, comm->group->ranks[rank]) == CW_PATH_TRANSPORT_SHARED) {
             return rank;
         }
     }

@@ -47,7 +47,7 @@ for pacing, words in {"on": "paced at 200 Mb/s", "off": "not paced", "found": "a
     result = run(wide, CAUSEWAY_PACING=pacing, CAUSEWAY_ALGORITHM="bcast=clusters-heads")
     expect(result.returncode == 0, f"pacing {pacing} works: {result.stderr}")
     expect(result.stderr.count(f"other cluster (leiden), {words}") == 2, f"paths say that they are {words}: {result.stderr}")
-    expect("rank 1: wire, since it is on another host" in result.stderr, f"within the cluster nothing changes: {result.stderr}")
+    expect("rank 1: packets, since it is on another host" in result.stderr, f"within the cluster nothing changes: {result.stderr}")
     expect("clusters-heads (override)" in result.stderr, f"the algorithm is taken: {result.stderr}")
     expect("MPI_COMM_WORLD: none, since its ranks are in several clusters" in result.stderr, f"no group spans clusters: {result.stderr}")
 

@@ -124,8 +124,8 @@ static void hosts_open(struct host hosts[2], uint32_t lose_one_in)
         assert_int_equal(cw_paths_add(hosts[0].paths, i, &card, error, sizeof(error)), CW_OK);
         assert_int_equal(cw_paths_add(hosts[1].paths, i, &card, error, sizeof(error)), CW_OK);
     }
-    assert_int_equal(cw_paths_medium(hosts[0].paths, 0), CW_MEDIUM_SHARED);
-    assert_int_equal(cw_paths_medium(hosts[0].paths, 1), CW_MEDIUM_WIRE);
+    assert_int_equal(cw_paths_transport(hosts[0].paths, 0), CW_PATH_TRANSPORT_SHARED);
+    assert_int_equal(cw_paths_transport(hosts[0].paths, 1), CW_PATH_TRANSPORT_PACKETS);
 }
 
 static void hosts_close(struct host hosts[2])
@@ -327,7 +327,7 @@ static void the_reason_can_be_asked(void **state)
     char text[200];
     hosts_open(hosts, 0);
     cw_paths_why(hosts[1].paths, 0, text, sizeof(text));
-    assert_string_equal(text, "rank 0: wire, since it is on another host; 10.0.0.1, UDP port 29300");
+    assert_string_equal(text, "rank 0: packets, since it is on another host; 10.0.0.1, UDP port 29300");
     assert_int_equal(cw_paths_message_max(hosts[1].paths, 0), SLOT_BYTES);
     hosts_close(hosts);
 }
