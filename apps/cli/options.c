@@ -17,6 +17,22 @@ static const struct {
     char letter;
 } letters[] = {{"output", 'o'}, {"most", 'n'}};
 
+/* Options that have a former name, which still works. No help text has it. */
+static const struct {
+    const char *name;
+    const char *alias;
+} aliases[] = {{"transport", APP_TRANSPORT_ALIAS}};
+
+static const char *alias_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        if (strcmp(aliases[i].name, name) == 0) {
+            return aliases[i].alias;
+        }
+    }
+    return NULL;
+}
+
 static char letter_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
@@ -143,29 +159,52 @@ static int option_take(const struct app_option *option, const char *text)
     return APP_EXIT_INTERNAL;
 }
 
+int app_alias_check(const char *name, const char *text, const char *alias, const char *alias_text)
+{
+    char what[64], where[256], todo[128];
+    if (text == NULL || alias_text == NULL || strcmp(text, alias_text) == 0) {
+        return APP_EXIT_SUCCESS;
+    }
+    snprintf(what, sizeof(what), "--%s and --%s differ", name, alias);
+    snprintf(where, sizeof(where), "--%s %s and --%s %s", name, text, alias, alias_text);
+    snprintf(todo, sizeof(todo), "--%s is an alias of --%s: leave it out", alias, name);
+    app_error(what, where, todo);
+    return APP_EXIT_USAGE;
+}
+
+enum { ROWS_MAX = APP_OPTIONS_MAX + sizeof(aliases) / sizeof(aliases[0]), LETTERS_BYTES = 4 + 2 * sizeof(letters) };
+
+/* What getopt_long(3) wants: a row for each option, those of aliases, whose values are ROWS_MAX higher, and --help. */
+static void rows_make(const struct app_option *options, struct option rows[ROWS_MAX + 2],
+                      char short_forms[LETTERS_BYTES])
+{
+    int count = 0;
+    strcpy(short_forms, ":h");
+    for (const struct app_option *option = options; option->name; option++) {
+        int has_argument = option->kind == APP_OPTION_FLAG ? no_argument : required_argument;
+        int row = FIRST_ROW + (int)(option - options);
+        assert(option - options < APP_OPTIONS_MAX);
+        rows[count++] = (struct option){option->name, has_argument, NULL, row};
+        if (alias_of(option->name) != NULL) {
+            rows[count++] = (struct option){alias_of(option->name), has_argument, NULL, row + ROWS_MAX};
+        }
+        if (letter_of(option->name)) {
+            strcat(short_forms, (char[]){letter_of(option->name), ':', 0});
+        }
+    }
+    rows[count++] = (struct option){"help", no_argument, NULL, 'h'};
+    rows[count] = (struct option){NULL, 0, NULL, 0};
+}
+
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code)
 {
-    struct option rows[APP_OPTIONS_MAX + 2] = {{NULL, 0, NULL, 0}};
-    char short_forms[4 + 2 * sizeof(letters) / sizeof(letters[0])] = ":h";
-    size_t length = strlen(short_forms);
-    int row_count = 0;
+    struct option rows[ROWS_MAX + 2];
+    char short_forms[LETTERS_BYTES];
+    const char *texts[2] = {NULL, NULL}; /* of the option that has an alias: under its name, under the alias */
     int found;
 
-    for (; options[row_count].name; row_count++) {
-        assert(row_count < APP_OPTIONS_MAX);
-        rows[row_count] = (struct option){
-            options[row_count].name,
-            options[row_count].kind == APP_OPTION_FLAG ? no_argument : required_argument,
-            NULL,
-            FIRST_ROW + row_count,
-        };
-        if (letter_of(options[row_count].name)) {
-            short_forms[length++] = letter_of(options[row_count].name);
-            short_forms[length++] = ':';
-        }
-    }
-    rows[row_count] = (struct option){"help", no_argument, NULL, 'h'};
+    rows_make(options, rows, short_forms);
     optind = 0; /* GNU: starts afresh, whoever called getopt before */
     opterr = 0;
     while ((found = getopt_long(argc, argv, short_forms, rows, NULL)) != -1) {
@@ -180,11 +219,18 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
             *exit_code = APP_EXIT_USAGE;
             return -1;
         }
-        int row = found - FIRST_ROW;
-        for (int i = 0; found < FIRST_ROW && i < row_count; i++) {
-            row = letter_of(options[i].name) == found ? i : row;
+        bool is_alias = found >= FIRST_ROW + ROWS_MAX;
+        const struct app_option *option = options;
+        while (found < FIRST_ROW ? letter_of(option->name) != found
+                                 : option - options != (found - FIRST_ROW) % ROWS_MAX) {
+            option++;
         }
-        *exit_code = option_take(&options[row], optarg);
+        const char *alias = alias_of(option->name);
+        *exit_code = option_take(option, optarg);
+        if (*exit_code == APP_EXIT_SUCCESS && alias != NULL) {
+            texts[is_alias] = optarg;
+            *exit_code = app_alias_check(option->name, texts[0], alias, texts[1]);
+        }
         if (*exit_code != APP_EXIT_SUCCESS) {
             return -1;
         }

@@ -100,4 +100,8 @@ void doctor_choices(struct doctor *doctor)
     tell_file(doctor, &place);
     values_check(doctor);
     cw_settings_check(unknown_tell, doctor);
+    char error[CW_SETTINGS_PATH_BYTES + 256];
+    if (!cw_settings_agree(error, sizeof(error))) {
+        doctor_tell(doctor, "choice", "settings", DOCTOR_MISSING, error, "MPI_Init will fail");
+    }
 }

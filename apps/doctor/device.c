@@ -1,5 +1,5 @@
-/* Checks whether a rank can use a device (`causeway run --net DEVICE`). The checks are those of a rank: first the files
- * of the kernel, then the device itself is opened for a moment. */
+/* Checks whether a rank can use a device (`causeway run --transport DEVICE`). The checks are those of a rank: first the
+ * files of the kernel, then the device itself is opened for a moment. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char topic[] = "NIC";
 /* A problem. The line already has its remedy; the prefix that repeats the name of the finding is removed. */
 static void obstacle_tell(struct doctor *doctor, const char *text, const char *error)
 {
-    const char *line = strncmp(error, "--net ", strlen("--net ")) == 0 ? strstr(error, ": ") : NULL;
+    const char *line = strncmp(error, "--transport ", strlen("--transport ")) == 0 ? strstr(error, ": ") : NULL;
     doctor_tell(doctor, topic, text, DOCTOR_MISSING, line == NULL ? error : line + strlen(": "), NULL);
 }
 
@@ -64,7 +64,7 @@ static void device_open(struct doctor *doctor, const char *text, const struct cw
     char error[CW_DEVICE_TEXT_BYTES];
     const struct cw_net_address own = cw_device_address(device);
     const struct cw_wire_request request = {
-        .own = &own, .way = CW_WAY_DEVICE, .interface = text, .device = device, .device_ranks = 1};
+        .own = &own, .transport = CW_NET_TRANSPORT_DEVICE, .interface = text, .device = device, .device_ranks = 1};
     int status = cw_wire_nic_open(&request, &wire, error, sizeof(error));
     status = status == CW_OK ? cw_wire_nic_listen(&request, &wire, error, sizeof(error)) : status;
     if (status == CW_OK) {

@@ -95,7 +95,7 @@ enum { HOSTS_MAX = 64 };
 #define HELP_INDENT "                               "
 
 /* Devices of this host, then other hosts. Returns an exit code. */
-static int net_tell(struct doctor *doctor, char *const *names, int count)
+static int transport_tell(struct doctor *doctor, char *const *names, int count)
 {
     char *hosts[HOSTS_MAX];
     int host_count = 0, code = APP_EXIT_SUCCESS;
@@ -117,23 +117,23 @@ int doctor_main(int argc, char **argv)
 {
     struct doctor doctor = {0};
     bool no_settings = false;
-    bool mpi = false, net = false, rank = false;
+    bool mpi = false, transport = false, rank = false;
     const struct app_option options[] = {
         OPTION_JSON(" for each finding", &doctor.json),
         OPTION_FLAG("no-settings", "omit the settings", &no_settings),
         OPTION_FLAG("mpi", "list only the missing MPI functions", &mpi),
-        OPTION_FLAG("net",
-                    "test only these hosts and devices. Each host is tried over udp, af_packet and\n" HELP_INDENT
-                    "af_xdp; CAUSEWAY_NET applies. Each device, such as 0000:03:00.0, is opened for a\n" HELP_INDENT
-                    "moment, as a rank does; if it cannot be used,\n" HELP_INDENT
-                    "or a host cannot be reached by the default of --net, the exit code is 3",
-                    &net),
-        OPTION_FLAG("rank", "internal: a rank of the job that `doctor --net` starts", &rank),
+        OPTION_FLAG("transport",
+                    "test the transports to these hosts and devices only. Each host is tried over\n" HELP_INDENT
+                    "udp, af_packet and af_xdp; CAUSEWAY_TRANSPORT applies. Each device, such as\n" HELP_INDENT
+                    "0000:03:00.0, is opened for a moment, as a rank does. If it cannot be used, or a\n" HELP_INDENT
+                    "host cannot be reached by the default transport, the exit code is 3",
+                    &transport),
+        OPTION_FLAG("rank", "internal: a rank of the job that `doctor --transport` starts", &rank),
         {0},
     };
     int code;
     int first = app_options_parse(
-        "doctor [OPTION...]\n       causeway doctor --net HOST|DEVICE...\n\nLists the capabilities of this "
+        "doctor [OPTION...]\n       causeway doctor --transport HOST|DEVICE...\n\nLists the capabilities of this "
         "machine, the choices of Causeway with their reasons, and all settings.\nA problem is "
         "marked with ! and followed by its remedy.",
         options, HOSTS_MAX, argc, argv, &code);
@@ -143,13 +143,13 @@ int doctor_main(int argc, char **argv)
     if (rank) {
         return doctor_rank();
     }
-    if (net == (first == argc)) {
-        app_error(net ? "no host or device is named" : "unexpected argument", net ? "--net" : argv[first],
-                  "usage: causeway doctor --net HOST|DEVICE...");
+    if (transport == (first == argc)) {
+        app_error(transport ? "no host or device is named" : "unexpected argument",
+                  transport ? "--transport" : argv[first], "usage: causeway doctor --transport HOST|DEVICE...");
         return APP_EXIT_USAGE;
     }
-    if (net) {
-        return net_tell(&doctor, argv + first, argc - first);
+    if (transport) {
+        return transport_tell(&doctor, argv + first, argc - first);
     }
     if (mpi) {
         doctor_mpi(&doctor);

@@ -8,16 +8,16 @@
 #include "apps/cli/job.h"
 #include "apps/doctor/doctor.h"
 #include "control/launch/launch.h"
-#include "control/net/way.h"
+#include "control/net/transport.h"
 #include "control/settings/setting.h"
 
 enum { LINE_BYTES = 512, PATH_BYTES = 512 };
 
-static const struct way {
+static const struct transport {
     const char *name;
     const char *what;
     bool is_default;
-} ways[] = {
+} transports[] = {
     {"udp", "UDP sockets", true},
     {"af_packet", "af_packet", false},
     {"af_xdp", "AF_XDP", false},
@@ -48,7 +48,7 @@ static char *list_make(char *const *hosts, int count, int *others)
 }
 
 /* Prints the finding of one line of the output of the job (doctor_rank). */
-static void line_tell(struct doctor *doctor, const struct way *way, const char *line)
+static void line_tell(struct doctor *doctor, const struct transport *transport, const char *line)
 {
     char host[128], ip[64], value[LINE_BYTES];
     double trip_ns;
@@ -56,45 +56,47 @@ static void line_tell(struct doctor *doctor, const struct way *way, const char *
     int cover = 0;
     if (sscanf(line, "host %127s %63s %lf %u %n", host, ip, &trip_ns, &mtu, &cover) == 4 && cover > 0) {
         snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes, checked by %s%s",
-                 way->what, ip, trip_ns / 1000, mtu, line + cover, way->is_default ? "; the default of --net" : "");
+                 transport->what, ip, trip_ns / 1000, mtu, line + cover,
+                 transport->is_default ? "; the default of --transport" : "");
         doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
         doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);
-    } else if (strncmp(line, "way ", 4) == 0) {
-        doctor_tell(doctor, "transport", way->what, DOCTOR_GOOD, line + 4, NULL);
+    } else if (strncmp(line, "transport ", strlen("transport ")) == 0) {
+        doctor_tell(doctor, "transport", transport->what, DOCTOR_GOOD, line + strlen("transport "), NULL);
     }
 }
 
 /* Prints the first line of the failed job, which is the reason. False: the other transports would fail for the same
  * reason. */
-static bool failure_tell(struct doctor *doctor, const struct way *way, char *text)
+static bool failure_tell(struct doctor *doctor, const struct transport *transport, char *text)
 {
     static const char *const prefixes[] = {"causeway run: ", "causeway: "};
     char *line = text + strspn(text, "\n");
     line[strcspn(line, "\n")] = '\0';
-    bool is_of_the_way = strncmp(line, "causeway run: ", strlen("causeway run: ")) != 0;
+    bool is_of_transport = strncmp(line, "causeway run: ", strlen("causeway run: ")) != 0;
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         size_t length = strlen(prefixes[i]);
         line += strncmp(line, prefixes[i], length) == 0 ? length : 0;
     }
-    doctor_tell(doctor, "transport", way->what, way->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
+    doctor_tell(doctor, "transport", transport->what, transport->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
                 line[0] != '\0' ? line : "the job ended without a message",
-                way->is_default ? "docs/cluster.md, \"What to do if\", lists the remedies" : NULL);
-    return is_of_the_way;
+                transport->is_default ? "docs/cluster.md, \"What to do if\", lists the remedies" : NULL);
+    return is_of_transport;
 }
 
-/* Runs the job over one transport, on the interface, address or subnet of CAUSEWAY_NET. */
-static bool way_try(struct doctor *doctor, const struct way *way, char *list, char *self, int *exit_code)
+/* Runs the job over one transport, on the interface, address or subnet of CAUSEWAY_TRANSPORT. */
+static bool transport_try(struct doctor *doctor, const struct transport *transport, char *list, char *self,
+                          int *exit_code)
 {
-    char net[LINE_BYTES];
-    const char *what = cw_setting(CW_SETTING_NET);
+    char name[LINE_BYTES];
+    const char *what = cw_setting(CW_SETTING_TRANSPORT);
     if (what != NULL) {
-        (void)cw_way_read(what, &what);
+        (void)cw_net_transport_read(what, &what);
     }
     bool has_what = what != NULL && what[0] != '\0';
-    snprintf(net, sizeof(net), "%s%s%s", way->name, has_what ? ":" : "", has_what ? what : "");
-    char *const arguments[] = {"causeway", "run",     "--hosts", list, "--net",  net,      "--timeout",
-                               "60",       "--stdin", "none",    self, "doctor", "--rank", NULL};
+    snprintf(name, sizeof(name), "%s%s%s", transport->name, has_what ? ":" : "", has_what ? what : "");
+    char *const arguments[] = {"causeway", "run",     "--hosts", list, "--transport", name,     "--timeout",
+                               "60",       "--stdin", "none",    self, "doctor",      "--rank", NULL};
     size_t length;
     int code;
     bool goes_on = true;
@@ -104,10 +106,10 @@ static bool way_try(struct doctor *doctor, const struct way *way, char *list, ch
         return false;
     }
     if (code != 0) {
-        goes_on = failure_tell(doctor, way, text);
+        goes_on = failure_tell(doctor, transport, text);
     }
     for (char *line = strtok(text, "\n"); line != NULL && code == 0; line = strtok(NULL, "\n")) {
-        line_tell(doctor, way, line);
+        line_tell(doctor, transport, line);
     }
     free(text);
     return goes_on;
@@ -126,8 +128,8 @@ int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
             doctor_tell(doctor, "host", hosts[i], DOCTOR_NOTE, here, NULL);
         }
     }
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && others > 0 && code == APP_EXIT_SUCCESS; i++) {
-        if (!way_try(doctor, &ways[i], list, self, &code)) {
+    for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]) && others > 0 && code == APP_EXIT_SUCCESS; i++) {
+        if (!transport_try(doctor, &transports[i], list, self, &code)) {
             break;
         }
     }

@@ -1,5 +1,5 @@
-/* A rank of the job that `causeway doctor --net` starts, one on each host. Rank 0 prints a line "way TEXT" for the
- * transport, then for each other rank "host NAME ADDRESS ROUND_TRIP_NS MTU", or "here NAME" on the same host. */
+/* A rank of the job that `causeway doctor --transport` starts, one on each host. Rank 0 prints a line "transport TEXT",
+ * then for each other rank "host NAME ADDRESS ROUND_TRIP_NS MTU", or "here NAME" on the same host. */
 #include "apps/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -74,7 +74,7 @@ static double round_trip(struct cw_job *job, struct probing *probing)
 static void hosts_tell(struct cw_job *job)
 {
     struct cw_paths *paths = cw_job_paths(job);
-    printf("way %s\n", cw_job_way(job));
+    printf("transport %s\n", cw_job_transport(job));
     for (uint32_t rank = 1; rank < cw_job_info(job).size; rank++) {
         struct probing probing = {.asks = false};
         char ip[CW_IP_TEXT_BYTES];
@@ -105,7 +105,7 @@ int doctor_rank(void)
     }
     if (cw_job_info(job).size == 1) {
         cw_job_close(job);
-        app_error("this process is not a rank of a job", "--rank", "`causeway doctor --net HOST...` starts one");
+        app_error("this process is not a rank of a job", "--rank", "`causeway doctor --transport HOST...` starts one");
         return APP_EXIT_USAGE;
     }
     if (cw_job_info(job).rank == 0) {

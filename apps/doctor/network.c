@@ -206,7 +206,8 @@ void doctor_choice(struct doctor *doctor)
                 "memif, with a doorbell that wakes a sleeping process",
                 cores > 1 ? NULL : "with one core, every packet costs a thread switch");
     doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
-                "UDP sockets of the kernel; `causeway doctor --net HOST...` tries them, af_packet and af_xdp", NULL);
+                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them, af_packet and af_xdp",
+                NULL);
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
                 "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,

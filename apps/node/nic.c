@@ -7,7 +7,7 @@
 
 #include "apps/cli/cli.h"
 #include "control/job/wire.h"
-#include "control/net/way.h"
+#include "control/net/transport.h"
 #include "control/settings/setting.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
@@ -22,17 +22,18 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
                        size_t error_bytes)
 {
     const char *what;
-    enum cw_way way = cw_way_read(text, &what);
+    enum cw_net_transport transport = cw_net_transport_read(text, &what);
     struct cw_net_offer offer;
     struct cw_port_ethdev_config config;
     struct cw_wire_kernel words;
-    if (way == CW_WAY_UDP || way == CW_WAY_NODE) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net %.60s: the node wants a NIC: an interface (eth0, af_xdp:eth0), or a device: %s",
-                             text, CW_DEVICE_WORDS);
+    if (transport == CW_NET_TRANSPORT_UDP || transport == CW_NET_TRANSPORT_NODE) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "--transport %.60s: the node wants a NIC: an interface (eth0, af_xdp:eth0), or a device: %s", text,
+            CW_DEVICE_WORDS);
     }
-    way = way == CW_WAY_NONE ? CW_WAY_AF_PACKET : way;
-    (void)cw_setting_give(CW_SETTING_NET, text);
+    transport = transport == CW_NET_TRANSPORT_NONE ? CW_NET_TRANSPORT_AF_PACKET : transport;
+    (void)cw_setting_give(CW_SETTING_TRANSPORT, text);
     int status = cw_net_offer_make(&offer, error, error_bytes);
     if (status == CW_OK && offer.count == 0) {
         status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address (`ip address`)");
@@ -43,7 +44,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
     nic->address = offer.addresses[0];
     nic->is_kernels = true;
     cw_net_interface(&nic->address.ip, nic->name, sizeof(nic->name));
-    status = cw_way_check(way, nic->name, error, error_bytes);
+    status = cw_net_transport_check(transport, nic->name, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
@@ -51,7 +52,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
                                                 .udp_port = port_first,
                                                 .udp_port_count = (uint16_t)(port_last - port_first + 1),
                                                 .group_port = CW_UDP_PORT};
-    cw_wire_kernel_config(way, nic->name, nic->address.mtu_bytes, &selection, &words, &config);
+    cw_wire_kernel_config(transport, nic->name, nic->address.mtu_bytes, &selection, &words, &config);
     config.gather = CW_PORT_GATHER_OFF;
     status = cw_port_ethdev_open(&config, &nic->port, error, error_bytes);
     if (status == CW_OK) {
@@ -74,8 +75,11 @@ static int device_open(const char *text, uint32_t cores, struct node_nic *nic, c
     }
     nic->address = cw_device_address(&device);
     snprintf(nic->name, sizeof(nic->name), "%s", device.name);
-    const struct cw_wire_request request = {
-        .own = &nic->address, .way = CW_WAY_DEVICE, .interface = nic->name, .device = &device, .device_ranks = 1};
+    const struct cw_wire_request request = {.own = &nic->address,
+                                            .transport = CW_NET_TRANSPORT_DEVICE,
+                                            .interface = nic->name,
+                                            .device = &device,
+                                            .device_ranks = 1};
     status = cw_wire_nic_open(&request, &wire, error, error_bytes);
     nic->port = nic->ports[0] = wire.port;
     nic->port_count = wire.port != NULL ? 1 : 0;

@@ -21,7 +21,7 @@
 enum { PORT_FIRST = 29400, PORT_LAST = 30423, ERROR_BYTES = 512, USER_LEASES = 512 };
 
 struct options {
-    const char *net;
+    const char *nic;
     const char *path;
     const char *ports;
     uint64_t rate_bps;
@@ -187,7 +187,7 @@ static int node_run(struct options *options)
     int code = ports_read(options);
     code = code == APP_EXIT_SUCCESS ? folder_make(options->path) : code;
     code =
-        code == APP_EXIT_SUCCESS ? node_nic_open(options->net, serve->port_first, serve->port_last, cores, &nic) : code;
+        code == APP_EXIT_SUCCESS ? node_nic_open(options->nic, serve->port_first, serve->port_last, cores, &nic) : code;
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }
@@ -215,9 +215,9 @@ int node_main(int argc, char **argv)
     struct options options = {
         .path = CW_LEASE_SOCKET, .cores = {.count_max = NODE_CORES_MAX, .rising = true}, .user_leases = USER_LEASES};
     const struct app_option rows[] = {
-        OPTION_TEXT("net", "NIC",
+        OPTION_TEXT("transport", "NIC",
                     "an interface (eth0, af_xdp:eth0), a subnet, or a device (0000:03:00.0,ip=10.9.0.1/24)",
-                    &options.net),
+                    &options.nic),
         OPTION_TEXT("socket", "PATH", "where ranks find it; default " CW_LEASE_SOCKET, &options.path),
         OPTION_TEXT("ports", "FIRST-LAST", "UDP ports that it leases; default 29400-30423", &options.ports),
         OPTION_RATE("rate", "of all that leaves by the NIC; default: what it takes", &options.rate_bps, 1000000),
@@ -237,8 +237,9 @@ int node_main(int argc, char **argv)
     };
     int code;
     int operand = app_options_parse(
-        "node --net NIC [OPTION...]\n       causeway node status [--socket PATH] [--json|--prometheus]\n\n"
-        "Owns a NIC, and serves the ranks of all jobs and users of this host, which name it by --net node: each leases "
+        "node --transport NIC [OPTION...]\n       causeway node status [--socket PATH] [--json|--prometheus]\n\n"
+        "Owns a NIC, and serves the ranks of all jobs and users of this host, which name it by --transport node: each "
+        "leases "
         "UDP "
         "ports of the host's address and exchanges frames by memory. Jobs go on when it is ended and started again.",
         rows, 1, argc, argv, &code);
@@ -253,8 +254,8 @@ int node_main(int argc, char **argv)
     if (is_status) {
         return node_status(options.path, &options.status);
     }
-    if (options.net == NULL) {
-        app_error("which NIC?", "--net", "an interface (`ip address` lists them) or a device");
+    if (options.nic == NULL) {
+        app_error("which NIC?", "--transport", "an interface (`ip address` lists them) or a device");
         return APP_EXIT_USAGE;
     }
     return node_run(&options);

@@ -30,7 +30,7 @@ static const char usage[] =
     "on "
     "average,\n"
     "and nowhere more than half as long again, is the claim. The exit code does not depend on it.\n"
-    "Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_NET and "
+    "Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_TRANSPORT and "
     "CAUSEWAY_RDMA "
     "say.";
 

@@ -50,7 +50,7 @@ static const struct {
     {"launcher-exec", "--launcher COMMAND"},
     {"bootstrap", SETTINGS},
     {"rmk", SETTINGS},
-    {"iface", "--net INTERFACE"},
+    {"iface", "--transport INTERFACE"},
     {"usize", SETTINGS},
     {"disable-auto-cleanup", SETTINGS},
     {"enable-recovery", SETTINGS},

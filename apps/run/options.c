@@ -225,6 +225,19 @@ static bool mapping_take(struct run_options *options, const char *text, int *exi
     return refuse(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
 }
 
+/* --transport, or its alias. */
+static bool transport_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                           int *exit_code)
+{
+    const char *name = given->name + strspn(given->name, "-");
+    bool is_alias = strncmp(name, APP_TRANSPORT_ALIAS, strlen(APP_TRANSPORT_ALIAS)) == 0;
+    (void)program;
+    options->transports[is_alias] = given->values[0];
+    *exit_code = app_alias_check("transport", options->transports[0], APP_TRANSPORT_ALIAS, options->transports[1]);
+    (void)cw_setting_give(CW_SETTING_TRANSPORT, given->values[0]);
+    return *exit_code == APP_EXIT_SUCCESS;
+}
+
 /* Options that are settings of the ranks. */
 static bool setting_take(int option, char *value, int *exit_code)
 {
@@ -234,12 +247,10 @@ static bool setting_take(int option, char *value, int *exit_code)
             (void)cw_setting_give(CW_SETTING_EXPLAIN, "1");
         }
         return true;
-    case 'N':
-        (void)cw_setting_give(CW_SETTING_NET, value);
-        return true;
     case 'o':
         (void)cw_setting_give(CW_SETTING_NODE, value);
-        return value[0] != '\0' || refuse(exit_code, "--node", value, "a NIC is wanted, as --net of `causeway node`");
+        return value[0] != '\0' ||
+               refuse(exit_code, "--node", value, "a NIC is wanted, as --transport of `causeway node`");
     case 'D':
         return dedicated_take(value, exit_code);
     case 'R':
@@ -341,7 +352,7 @@ static const struct row rows[] = {
     {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
     {"f", 1, 'F', NULL},           {"launcher", 1, 'L', NULL},
     {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
-    {"net", 1, 'N', NULL},         {"node", 1, 'o', NULL},
+    {"node", 1, 'o', NULL},        {"transport", 1, 0, transport_take},
     {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
     {"ppn", 1, 'P', NULL},         {"eal", 1, 'E', NULL},
     {"telemetry", 0, 'T', NULL},   {"perhost", 1, 'P', NULL},
@@ -353,6 +364,7 @@ static const struct row rows[] = {
 
 static const struct row *row_find(const char *name)
 {
+    name = strcmp(name, APP_TRANSPORT_ALIAS) == 0 ? "transport" : name;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strcmp(rows[i].name, name) == 0) {
             return &rows[i];
@@ -444,9 +456,10 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
         ranks += options->programs[i].count;
     }
     const char *node = cw_setting(CW_SETTING_NODE);
-    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || cw_setting(CW_SETTING_NET) != NULL)) {
-        app_error(options->emulate != NULL ? "--node and --emulate" : "--node and --net", node,
-                  "the hosts' dataplanes (CAUSEWAY_NODE) are the way between hosts: leave the other one out");
+    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || cw_setting(CW_SETTING_TRANSPORT) != NULL)) {
+        app_error(
+            options->emulate != NULL ? "--node and --emulate" : "--node and --transport", node,
+            "the dataplanes of the hosts (CAUSEWAY_NODE) are the transport between hosts: leave the other one out");
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
@@ -455,14 +468,14 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    const char *net = cw_setting(CW_SETTING_NET), *topology = cw_setting(CW_SETTING_TOPOLOGY);
+    const char *transport = cw_setting(CW_SETTING_TRANSPORT), *topology = cw_setting(CW_SETTING_TOPOLOGY);
     const char *other = options->simulate == NULL                             ? NULL
                         : options->emulate != NULL                            ? "--emulate"
                         : options->hosts != NULL || options->hostfile != NULL ? "--hosts"
                         : node != NULL && node[0] != '\0'                     ? "--node"
                         : options->per_host > 0                               ? "-ppn"
                         : topology != NULL && topology[0] != '\0'             ? "CAUSEWAY_TOPOLOGY"
-                        : net != NULL && net[0] != '\0'                       ? "--net"
+                        : transport != NULL && transport[0] != '\0'           ? "--transport"
                                                                               : NULL;
     if (other != NULL) {
         app_error("--simulate", other, "the simulator has the network and its hosts, on this machine: leave one out");

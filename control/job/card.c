@@ -1,5 +1,5 @@
 /* Cards: what ranks tell each other by the launcher's table. A card has what is known before there is a port, by which
- * all choose the way to other hosts; a place then has where the port is. */
+ * all choose the transport to other hosts; a place then has where the port is. */
 #include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>

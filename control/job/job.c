@@ -209,6 +209,9 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
     };
     job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .event = take_event};
     config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
+    if (!cw_settings_agree(report->text, report->bytes)) {
+        return CW_ERROR_ARGUMENT;
+    }
     if (copy != NULL && copy[0] != 0 && !config->copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
                     copy);
@@ -224,7 +227,7 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
     return CW_OK;
 }
 
-/* *offer: the addresses of this host; none if hosts are emulated, whose way is open when this returns. */
+/* *offer: the addresses of this host; none if hosts are emulated: then the wire is open when this returns. */
 static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct cw_net_offer *offer,
                       const struct job_report *report)
 {
@@ -322,11 +325,11 @@ static int wire_join(struct cw_job *job, struct cw_paths_config *config, struct 
         request.may_seal = request.may_seal || cards[rank].may_seal;
         request.may_have_rdma = request.may_have_rdma || cards[rank].may_have_rdma;
     }
-    status =
-        status == CW_OK ? job_way_choose(job, cards, &own, interface, &request, report->text, report->bytes) : status;
+    status = status == CW_OK ? job_transport_choose(job, cards, &own, interface, &request, report->text, report->bytes)
+                             : status;
     status = status == CW_OK ? wire_open(job, &request, config, report) : status;
     if (status == CW_OK) {
-        job_way_tell(job, &request);
+        job_transport_describe(job, &request);
         job->nodes = job_nodes_count(job, cards);
     }
     status = status == CW_OK ? cw_paths_connect(job->paths, config, report->text, report->bytes) : status;
@@ -362,7 +365,7 @@ static int paths_add(struct cw_job *job, struct cw_paths_config *config, const s
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         status = cw_paths_add(job->paths, rank, &cards[rank].path, report->text, report->bytes);
     }
-    if (status == CW_OK && job->way[0] != '\0') {
+    if (status == CW_OK && job->transport_text[0] != '\0') {
         status = job_reach(job, cards, config->stopped_timeout_ns, report->text, report->bytes);
         status = status == CW_OK ? job_mtu_put(job, cards, report) : status;
         if (status == CW_OK && job_fence_early(job) != CW_OK) { /* others still ask this rank whether it is there */
@@ -554,9 +557,9 @@ uint32_t cw_job_threads(const struct cw_job *job)
     return job->dedicated.count == 0 ? 0 : 1 + job->wire.further_count;
 }
 
-const char *cw_job_way(const struct cw_job *job)
+const char *cw_job_transport(const struct cw_job *job)
 {
-    return job->way;
+    return job->transport_text;
 }
 
 const char *cw_job_narrow(const struct cw_job *job)

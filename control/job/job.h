@@ -9,7 +9,7 @@
  * Environment
  *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
- *   CAUSEWAY_NET, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
+ *   CAUSEWAY_TRANSPORT, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
  *   CAUSEWAY_RDMA       which RDMA device, beside those (control/net/rdma.h)
  *   CAUSEWAY_DEDICATED  a dataplane thread on a core of its own (job/dedicate.h)
  *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
@@ -94,8 +94,9 @@ const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job);
 /* How many of them have a loop, from the first on; and why not all, in some words: "". */
 uint32_t cw_job_threads(const struct cw_job *job);
 const char *cw_job_undivided(const struct cw_job *job);
-/* How ranks of other hosts are reached, and why so, in one line; "": there are none, or they are emulated. */
-const char *cw_job_way(const struct cw_job *job);
+/* The transport to ranks of other hosts, and the reason for it, in one line; "": there are no others, or they are
+ * emulated. */
+const char *cw_job_transport(const struct cw_job *job);
 /* Of a path to another host that passes smaller packets than its ends take, in one line; "": none is known. */
 const char *cw_job_narrow(const struct cw_job *job);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */

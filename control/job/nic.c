@@ -20,13 +20,13 @@
 
 bool job_nic_is_named(void)
 {
-    const char *text = cw_setting(CW_SETTING_NET);
+    const char *text = cw_setting(CW_SETTING_TRANSPORT);
     return text != NULL && cw_device_is_named(text);
 }
 
 int job_nic_offer(struct cw_job *job, struct cw_net_offer *offer, const struct job_report *report)
 {
-    const char *text = cw_setting(CW_SETTING_NET);
+    const char *text = cw_setting(CW_SETTING_TRANSPORT);
     struct cw_device device;
     int status = cw_device_read(text, job->info.rank, -1, &device, report->text, report->bytes);
     if (status != CW_OK) {
@@ -36,7 +36,7 @@ int job_nic_offer(struct cw_job *job, struct cw_net_offer *offer, const struct j
     if (cw_net_identify(offer->network) != CW_OK) {
         return FAIL(report, CW_ERROR_SYSTEM, "the interfaces of this host are not known (mount /proc)");
     }
-    offer->way = CW_WAY_DEVICE;
+    offer->transport = CW_NET_TRANSPORT_DEVICE;
     if (!device.is_local) { /* of which each rank has another one */
         uint8_t hash[crypto_generichash_BYTES_MIN];
         char whole[CW_DEVICE_NAME_BYTES + CW_DEVICE_ARGUMENTS_BYTES + 16];
@@ -59,7 +59,7 @@ static bool is_same_host(const struct job_card *one, const struct job_card *othe
 /* Two ranks that see the same interfaces, and name the same device. */
 static bool do_share(const struct cw_net_offer *one, const struct cw_net_offer *other)
 {
-    return one->way == CW_WAY_DEVICE && other->way == CW_WAY_DEVICE &&
+    return one->transport == CW_NET_TRANSPORT_DEVICE && other->transport == CW_NET_TRANSPORT_DEVICE &&
            !sodium_is_zero(one->device, sizeof(one->device)) &&
            memcmp(one->device, other->device, sizeof(one->device)) == 0 &&
            memcmp(one->network, other->network, sizeof(one->network)) == 0;
@@ -90,23 +90,23 @@ int job_nic_choose(struct cw_job *job, const struct job_card *cards, struct cw_n
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
         bool is_here = is_same_host(&cards[rank], &cards[job->info.rank]);
         local += is_here && rank < job->info.rank;
-        devices += is_here && cards[rank].offer.way == CW_WAY_DEVICE;
+        devices += is_here && cards[rank].offer.transport == CW_NET_TRANSPORT_DEVICE;
     }
     struct cw_device *device = &job->device;
-    int status = cw_device_read(cw_setting(CW_SETTING_NET), job->info.rank, local, device, error, error_bytes);
+    int status = cw_device_read(cw_setting(CW_SETTING_TRANSPORT), job->info.rank, local, device, error, error_bytes);
     status = status == CW_OK ? sharing_check(job, cards, error, error_bytes) : status;
     if (status != CW_OK) {
         return status;
     }
     *own = cw_device_address(device);
-    job->way_kind = CW_WAY_DEVICE;
+    job->transport = CW_NET_TRANSPORT_DEVICE;
     job->has_devices = true;
-    request->way = CW_WAY_DEVICE;
+    request->transport = CW_NET_TRANSPORT_DEVICE;
     request->device = device;
     request->device_ranks = devices;
     request->interface = device->name;
     request->has_devices = true;
-    snprintf(job->way, sizeof(job->way), "--net (CAUSEWAY_NET) says so");
+    snprintf(job->transport_text, sizeof(job->transport_text), "--transport (CAUSEWAY_TRANSPORT) says so");
     return CW_OK;
 }
 
@@ -192,17 +192,17 @@ int job_nic_hops(struct cw_job *job, struct job_card *cards, char *error, size_t
         if (cw_ip_is_v4(&its->ip) != cw_ip_is_v4(own)) {
             return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                                  "rank %" PRIu32 " on %s is at %s, and rank %" PRIu32 " on %s at %s, which are of two "
-                                 "kinds: give both an address of one kind (--net DEVICE,ip=10.9.0.5/24)",
+                                 "kinds: give both an address of one kind (--transport DEVICE,ip=10.9.0.5/24)",
                                  job->info.rank, job->hosts[job->info.rank], own_text, rank, job->hosts[rank], ip);
         }
         if (!is_on_link(job, &its->ip) && cw_ip_is_none(&job->device.gateway)) {
             return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                                  "rank %" PRIu32 " on %s at %s does not reach rank %" PRIu32
                                  " on %s: %s is in no subnet of "
-                                 "the device's; name a router (--net DEVICE,ip=...,gateway=ADDRESS)",
+                                 "the device's; name a router (--transport DEVICE,ip=...,gateway=ADDRESS)",
                                  job->info.rank, job->hosts[job->info.rank], own_text, rank, job->hosts[rank], ip);
         }
-        if (!is_on_link(job, &its->ip) || cards[rank].offer.way != CW_WAY_DEVICE) {
+        if (!is_on_link(job, &its->ip) || cards[rank].offer.transport != CW_NET_TRANSPORT_DEVICE) {
             job->hops[job->hop_count++].ip = its->ip;
         }
     }

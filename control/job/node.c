@@ -14,9 +14,9 @@
 
 bool job_node_is_named(const char **socket)
 {
-    const char *text = cw_setting(CW_SETTING_NET);
+    const char *text = cw_setting(CW_SETTING_TRANSPORT);
     *socket = NULL;
-    return text != NULL && cw_way_read(text, socket) == CW_WAY_NODE;
+    return text != NULL && cw_net_transport_read(text, socket) == CW_NET_TRANSPORT_NODE;
 }
 
 int job_node_offer(struct cw_net_offer *offer, const struct job_report *report)
@@ -32,7 +32,7 @@ int job_node_offer(struct cw_net_offer *offer, const struct job_report *report)
         status = FAIL(report, CW_ERROR_SYSTEM, "the interfaces of this host are not known (mount /proc)");
     }
     if (status == CW_OK) {
-        offer->way = CW_WAY_NODE;
+        offer->transport = CW_NET_TRANSPORT_NODE;
         offer->count = 1;
         offer->addresses[0] = (struct cw_net_address){.ip = nic.ip,
                                                       .speed_mbps = (uint32_t)(nic.rate_bps / 1000000),
@@ -48,9 +48,9 @@ uint32_t job_nodes_count(const struct cw_job *job, const struct job_card *cards)
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
         const struct cw_net_offer *offer = &cards[rank].offer;
-        bool is_new = offer->way == CW_WAY_NODE && job->machines[rank] == job->machines[job->info.rank];
+        bool is_new = offer->transport == CW_NET_TRANSPORT_NODE && job->machines[rank] == job->machines[job->info.rank];
         for (uint32_t i = 0; i < rank && is_new; i++) {
-            is_new = cards[i].offer.way != CW_WAY_NODE ||
+            is_new = cards[i].offer.transport != CW_NET_TRANSPORT_NODE ||
                      memcmp(cards[i].offer.network, offer->network, sizeof(offer->network)) != 0;
         }
         count += is_new;

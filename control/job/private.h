@@ -46,14 +46,14 @@ struct cw_job {
     struct cw_dedicated dedicated;    /* cores of the dataplane threads; `why` also if fewer are used */
     uint8_t key[CW_JOB_KEY_BYTES];
     bool has_key;
-    bool may_have_rdma;                 /* this rank */
-    bool all_have_rdma;                 /* on several hosts */
-    enum cw_way way_kind;               /* to other hosts; NONE: there are none, or emulated ones */
-    bool has_devices;                   /* ranks that share no sockets' way (wire.h): the same at all ranks */
-    struct cw_device device;            /* of the way DEVICE */
-    uint32_t hop_count;                 /* with another way than sockets: */
-    struct cw_hop *hops;                /* to each address of another rank */
-    char way[4 * CW_NET_TEXT_BYTES];    /* to other hosts, for people; "": none, or between emulated ones */
+    bool may_have_rdma;                         /* this rank */
+    bool all_have_rdma;                         /* on several hosts */
+    enum cw_net_transport transport;            /* to other hosts; NONE: there are none, or emulated ones */
+    bool has_devices;                           /* of struct cw_wire_request: the same at all ranks */
+    struct cw_device device;                    /* of the transport DEVICE */
+    uint32_t hop_count;                         /* with another transport than sockets: */
+    struct cw_hop *hops;                        /* to each address of another rank */
+    char transport_text[4 * CW_NET_TEXT_BYTES]; /* to other hosts, for people; "": none, or between emulated ones */
     uint32_t path_mtu_bytes;            /* the least to the hosts that this rank has asked; 0: it has asked none */
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
@@ -108,18 +108,18 @@ int job_page_open(struct cw_job *job, const struct job_report *report);
 /* As cw_job_fence, before anybody takes what comes: other ranks may be further, and what they send has to wait. */
 int job_fence_early(struct cw_job *job);
 
-/* ---- ways.c ---- */
+/* ---- transport.c ---- */
 
-/* Chooses the address and the way by which this rank goes to other hosts, by the rule that all have in common, and
- * completes the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_way_choose and
- * cw_way_check, CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, with a line in `error`. */
-int job_way_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
-                   char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
-                   size_t error_bytes);
-/* Sets job->way, once the wire is open. */
-void job_way_tell(struct cw_job *job, const struct cw_wire_request *request);
-/* With another way than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those that
- * are not found are job_reach's to tell. CW_OK, or errors of cw_hops_find with a line in `error`. */
+/* Chooses the address and the transport of this rank to other hosts, by the rule that all ranks apply, and completes
+ * the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_net_transport_choose and
+ * cw_net_transport_check, CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, with a line in `error`. */
+int job_transport_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
+                         char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                         size_t error_bytes);
+/* Sets job->transport_text, once the wire is open. */
+void job_transport_describe(struct cw_job *job, const struct cw_wire_request *request);
+/* With another transport than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those
+ * that are not found are job_reach's to tell. CW_OK, or errors of cw_hops_find with a line in `error`. */
 int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes);
 /* The hop to a rank that has none; NULL: it has one. */
@@ -127,11 +127,11 @@ const struct cw_hop *job_hop_missing(const struct cw_job *job, const struct cw_p
 
 /* ---- nic.c ---- */
 
-/* Whether CAUSEWAY_NET names a device for this rank. */
+/* Whether CAUSEWAY_TRANSPORT names a device for this rank. */
 bool job_nic_is_named(void);
 /* Offers the device's address, if it is known before the device is open. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_SYSTEM. */
 int job_nic_offer(struct cw_job *job, struct cw_net_offer *offer, const struct job_report *report);
-/* As job_way_choose, for a rank whose offer is a device. */
+/* As job_transport_choose, for a rank whose offer is a device. */
 int job_nic_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
                    struct cw_wire_request *request, char *error, size_t error_bytes);
 /* As job_hops_find, for such a rank. */
@@ -139,7 +139,7 @@ int job_nic_hops(struct cw_job *job, struct job_card *cards, char *error, size_t
 
 /* ---- node.c ---- */
 
-/* Whether CAUSEWAY_NET names the host's dataplane, and its socket; "": the usual one. */
+/* Whether CAUSEWAY_TRANSPORT names the host's dataplane, and its socket; "": the usual one. */
 bool job_node_is_named(const char **socket);
 /* Offers its address. CW_OK, or errors as cw_lease_hello. */
 int job_node_offer(struct cw_net_offer *offer, const struct job_report *report);

@@ -136,7 +136,8 @@ static uint32_t missing_name(const struct reach *reach, const struct cw_job *job
 /* By a NIC of which the kernel knows nothing, the rank's own or the node's. */
 static bool is_past_kernel(const struct cw_job *job)
 {
-    return job->way_kind == CW_WAY_DEVICE || (job->way_kind == CW_WAY_NODE && !job->wire.port->info.reports);
+    return job->transport == CW_NET_TRANSPORT_DEVICE ||
+           (job->transport == CW_NET_TRANSPORT_NODE && !job->wire.port->info.reports);
 }
 
 /* Which hosts do not answer, and what the network says of the first of them. */
@@ -182,17 +183,17 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
     cw_ip_write(&job->wire.address.ip, own_text);
     cw_ip_write(&hop->ip, to_text);
     cw_ip_write(&hop->next, next_text);
-    if (job->way_kind == CW_WAY_NODE) {
+    if (job->transport == CW_NET_TRANSPORT_NODE) {
         snprintf(interface, sizeof(interface), "its NIC");
-    } else if (job->way_kind == CW_WAY_DEVICE) {
+    } else if (job->transport == CW_NET_TRANSPORT_DEVICE) {
         snprintf(interface, sizeof(interface), "%.31s", job->device.name);
     } else {
         cw_net_interface(&job->wire.address.ip, interface, sizeof(interface));
     }
     return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
                          "host %s (rank %" PRIu32 ") does not reach %s: %s, by %s on %s from %s, next hop %s: %s",
-                         job->hosts[job->info.rank], job->info.rank, line, to_text, cw_way_name(job->way_kind),
-                         interface, own_text, next_text, hop->reason);
+                         job->hosts[job->info.rank], job->info.rank, line, to_text,
+                         cw_net_transport_name(job->transport), interface, own_text, next_text, hop->reason);
 }
 
 /* Paths that pass no packets as large as the ports take. Where no probe has been answered yet, by hosts with much to do,

@@ -141,7 +141,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     }
     config->address = wire->address;
     /* a socket's port tells its groups itself, and shows their packets as those to its own number */
-    config->group_port = request->own != NULL && request->way != CW_WAY_UDP ? CW_UDP_PORT : 0;
+    config->group_port = request->own != NULL && request->transport != CW_NET_TRANSPORT_UDP ? CW_UDP_PORT : 0;
     config->stream_count = streams_wanted(request->own == NULL);
     uint64_t peers = (uint64_t)request->size * config->stream_count; /* only those in use take memory */
     config->peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
@@ -180,11 +180,12 @@ static int loop_create(const struct cw_loop_config *config, struct cw_endpoint *
 static int endpoint_complete(const struct cw_wire_request *request, struct cw_wire *wire, char *error,
                              size_t error_bytes)
 {
-    int status =
-        request->own != NULL && request->way == CW_WAY_DEVICE ? wire_nic_own(request, wire, error, error_bytes) : CW_OK;
+    int status = request->own != NULL && request->transport == CW_NET_TRANSPORT_DEVICE
+                     ? wire_nic_own(request, wire, error, error_bytes)
+                     : CW_OK;
     if (status == CW_OK && !request->no_groups) {
-        bool asks_itself = request->own == NULL || request->way == CW_WAY_DEVICE ||
-                           (request->way == CW_WAY_NODE && !wire->port->info.reports);
+        bool asks_itself = request->own == NULL || request->transport == CW_NET_TRANSPORT_DEVICE ||
+                           (request->transport == CW_NET_TRANSPORT_NODE && !wire->port->info.reports);
         status = wire_multicast_open(request->key, request->rank + 1 == request->size, asks_itself, wire, error,
                                      error_bytes);
     }
@@ -240,15 +241,16 @@ static int endpoint_open(const struct cw_wire_request *request, struct cw_wire *
 static void loops_count(const struct cw_wire_request *request, struct cw_wire *wire)
 {
     const char *why = request->own == NULL ? "an emulated host has one port"
-                      : request->way == CW_WAY_DEVICE && !cw_ip_is_none(&request->device->gateway)
+                      : request->transport == CW_NET_TRANSPORT_DEVICE && !cw_ip_is_none(&request->device->gateway)
                           ? "one loop alone hears that a gateway's MAC address has changed"
-                      : wire->has_rdma                   ? "queue pairs have one loop"
-                      : request->way == CW_WAY_NODE      ? "the node serves one loop of a rank"
-                      : request->way == CW_WAY_AF_XDP    ? "an interface has one queue for af_xdp"
-                      : request->way == CW_WAY_AF_PACKET ? "af_packet deals packets among the sockets of a process"
-                      : request->may_seal                ? "sessions that may be sealed have one loop"
-                      : streams_wanted(false) > 1        ? "clusters' sessions have one loop"
-                                                         : "";
+                      : wire->has_rdma                                ? "queue pairs have one loop"
+                      : request->transport == CW_NET_TRANSPORT_NODE   ? "the node serves one loop of a rank"
+                      : request->transport == CW_NET_TRANSPORT_AF_XDP ? "an interface has one queue for af_xdp"
+                      : request->transport == CW_NET_TRANSPORT_AF_PACKET
+                          ? "af_packet deals packets among the sockets of a process"
+                      : request->may_seal         ? "sessions that may be sealed have one loop"
+                      : streams_wanted(false) > 1 ? "clusters' sessions have one loop"
+                                                  : "";
     uint32_t threads = request->dedicated->count;
     wire->ports_apart = streams_wanted(request->own == NULL);
     wire->further_count = threads > 1 && why[0] == 0 ? threads - 1 : 0;
@@ -281,9 +283,10 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
                                         : wire_port_open(request->rank, &emulation, wire, error, error_bytes);
         status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status; /* a simulated host's */
     } else if (status == CW_OK) {
-        status = request->way == CW_WAY_UDP ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
-                 : request->way == CW_WAY_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
-                 : request->way == CW_WAY_NODE
+        status = request->transport == CW_NET_TRANSPORT_UDP
+                     ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
+                 : request->transport == CW_NET_TRANSPORT_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
+                 : request->transport == CW_NET_TRANSPORT_NODE
                      ? wire_node_open(request, streams_wanted(false), wire, error, error_bytes)
                      : wire_device_open(request, streams_wanted(false), wire, error, error_bytes);
     }

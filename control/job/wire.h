@@ -1,10 +1,10 @@
-/* wire: this process's way to other hosts: a port, an endpoint on it and its loop; with several dataplane threads as
- * many of each, side by side (dataplane/loop/set.h).
+/* wire: the transport of this process to other hosts, opened: a port, an endpoint on it and its loop; with several
+ * dataplane threads as many of each, side by side (dataplane/loop/set.h).
  *
- * Between hosts it is a socket of the kernel, or the kernel's interface by af_packet or af_xdp (control/net/way.h), at the
- * address that all have agreed on (control/net/net.h), and at a UDP port that is free, or one of CAUSEWAY_PORTS; or a
- * NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own, too; or the host's dataplane,
- * which leases UDP ports (control/lease/lease.h).
+ * Between hosts the port is a socket of the kernel, or the kernel's interface by af_packet or af_xdp
+ * (control/net/transport.h), at the address that all have agreed on (control/net/net.h), and at a UDP port that is
+ * free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
+ * too; or the host's dataplane, which leases UDP ports (control/lease/lease.h).
  *
  * CAUSEWAY_EAL: options of DPDK's EAL, separated by blanks, for such a NIC. CAUSEWAY_TELEMETRY "on": DPDK serves its
  * telemetry, for dpdk-telemetry; default "off".
@@ -37,7 +37,7 @@
 #include "control/net/device.h"
 #include "control/net/net.h"
 #include "control/net/reservation.h"
-#include "control/net/way.h"
+#include "control/net/transport.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/set.h"
 #include "dataplane/port/eal.h"
@@ -81,7 +81,7 @@ struct cw_wire {
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
     struct cw_reservation reservation; /* of its UDP ports, where no socket has them */
-    struct cw_lease *lease;            /* of the way NODE */
+    struct cw_lease *lease;            /* of the transport NODE */
     struct cw_resolve *resolve;        /* of an address of the rank's own; NULL: the kernel has it */
     struct cw_mcast *mcast;            /* NULL: CAUSEWAY_MULTICAST is "off" */
     uint32_t multicast_base;           /* the first multicast address of the job (groups/groups.h) */
@@ -104,15 +104,16 @@ struct cw_wire_request {
     void *excuse_context;
     const uint8_t *key;               /* of the job; NULL: there is none */
     const struct cw_net_address *own; /* that others use; NULL: hosts are emulated */
-    enum cw_way way;                  /* with `own`: not NONE */
+    enum cw_net_transport transport;  /* with `own`: not NONE */
     const char *interface;            /* that has the address */
-    const struct cw_device *device;   /* of the way DEVICE; its address none: the link-local one of its MAC address */
-    uint32_t device_ranks;            /* ranks of this host that have one each */
-    const char *node;                 /* of the way NODE: the socket of the host's dataplane; NULL: the usual one */
-    const char *job;                  /* its name, for people */
-    bool has_devices;                 /* some rank of the job goes by another way than sockets */
-    bool may_have_rdma;               /* ... or may have an RDMA device */
-    bool no_groups;                   /* multicast would not reach all ranks of this host */
+    const struct cw_device
+        *device;           /* of the transport DEVICE; its address none: the link-local one of its MAC address */
+    uint32_t device_ranks; /* ranks of this host that have one each */
+    const char *node;      /* of the transport NODE: the socket of the host's dataplane; NULL: the usual one */
+    const char *job;       /* its name, for people */
+    bool has_devices;      /* some rank of the job has another transport than sockets */
+    bool may_have_rdma;    /* ... or may have an RDMA device */
+    bool no_groups;        /* multicast would not reach all ranks of this host */
     /* Cores of dataplane threads: one stands by at the first loop (cw_loop_stand_in), further ones have a loop each. */
     const struct cw_dedicated *dedicated;
     bool may_seal; /* sessions may come to be sealed; to be able to costs some 40 ms of a core and 15 MiB (EAL) */
@@ -138,7 +139,7 @@ struct cw_wire_kernel {
     char device[32];
     char arguments[64];
 };
-void cw_wire_kernel_config(enum cw_way way, const char *interface, uint32_t mtu_bytes,
+void cw_wire_kernel_config(enum cw_net_transport transport, const char *interface, uint32_t mtu_bytes,
                            const struct cw_port_selection *selection, struct cw_wire_kernel *words,
                            struct cw_port_ethdev_config *config);
 

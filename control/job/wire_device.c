@@ -16,17 +16,17 @@ static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *err
 
 enum { RING_PACKETS = 2048 /* as much as arrives while a core is somebody else's for some milliseconds */ };
 
-void cw_wire_kernel_config(enum cw_way way, const char *interface, uint32_t mtu_bytes,
+void cw_wire_kernel_config(enum cw_net_transport transport, const char *interface, uint32_t mtu_bytes,
                            const struct cw_port_selection *selection, struct cw_wire_kernel *words,
                            struct cw_port_ethdev_config *config)
 {
     cw_port_ethdev_config_init(config);
-    snprintf(words->device, sizeof(words->device), "net_%s0", cw_way_name(way));
+    snprintf(words->device, sizeof(words->device), "net_%s0", cw_net_transport_name(transport));
     snprintf(words->arguments, sizeof(words->arguments), "iface=%s", interface);
     config->device = words->device;
     config->device_arguments = words->arguments;
     config->mtu_bytes = mtu_bytes;
-    config->descriptor_count = way == CW_WAY_AF_PACKET ? RING_PACKETS : 0;
+    config->descriptor_count = transport == CW_NET_TRANSPORT_AF_PACKET ? RING_PACKETS : 0;
     config->selection = *selection;
 }
 
@@ -45,7 +45,7 @@ int wire_device_open(const struct cw_wire_request *request, uint32_t streams, st
                                                 .udp_port = wire->address.udp_port,
                                                 .udp_port_count = (uint16_t)streams,
                                                 .group_port = CW_UDP_PORT};
-    cw_wire_kernel_config(request->way, request->interface, request->own->mtu_bytes, &selection, &words, &config);
+    cw_wire_kernel_config(request->transport, request->interface, request->own->mtu_bytes, &selection, &words, &config);
     return wire_ethdev_open(&config, &wire->port, request->interface, error, error_bytes);
 }
 
@@ -54,8 +54,9 @@ int wire_device_open(const struct cw_wire_request *request, uint32_t streams, st
 int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
                      size_t error_bytes)
 {
-    (void)streams, (void)wire, (void)reserve; /* cw_way_check has said so, too */
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "%s: built without DPDK", cw_way_name(request->way));
+    (void)streams, (void)wire, (void)reserve; /* cw_net_transport_check has said so, too */
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "%s: built without DPDK",
+                         cw_net_transport_name(request->transport));
 }
 
 #endif

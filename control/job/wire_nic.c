@@ -119,7 +119,7 @@ int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire
 {
     (void)wire;
     return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                         "--net %s: this Causeway was built without DPDK, which it needs: use --net udp",
+                         "--transport %s: this Causeway was built without DPDK, which it needs: use --transport udp",
                          request->interface);
 }
 
@@ -139,10 +139,11 @@ struct cw_resolve *cw_wire_nic_resolve(const struct cw_wire_request *request, co
 
 static int multicast_tell(int status, const struct cw_wire_request *request, char *error, size_t error_bytes)
 {
-    return cw_error_text(error, error_bytes, status,
-                         "--net %s: the device lets no multicast in, which neighbour discovery takes: give it an IPv4 "
-                         "address (ip=10.9.0.5/24)",
-                         request->interface);
+    return cw_error_text(
+        error, error_bytes, status,
+        "--transport %s: the device lets no multicast in, which neighbour discovery takes: give it an IPv4 "
+        "address (ip=10.9.0.5/24)",
+        request->interface);
 }
 
 int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)

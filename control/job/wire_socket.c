@@ -1,4 +1,4 @@
-/* The port between hosts that are not emulated: sockets of the kernel; and UDP ports that are free, for any way. */
+/* The port between hosts that are not emulated: sockets of the kernel; and free UDP ports, for any transport. */
 #include <stdio.h>
 
 #include "control/job/wire_private.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/net/way.h"
+#include "control/net/transport.h"
 #include "dataplane/status.h"
 
 static const char *const words[] = {"none", "core", "hwthread", "numa"};
@@ -171,20 +171,20 @@ static void isolated_find(const char *told, cpu_set_t *isolated)
     }
 }
 
-/* Those near the device that a text of CAUSEWAY_NET names: "eth0", "af_packet:eth0", "0000:03:00.0,ip=..."; none if
- * nobody knows. */
-static void near_find(hwloc_topology_t topology, const char *net, cpu_set_t *near)
+/* Those near the device that a text of CAUSEWAY_TRANSPORT names: "eth0", "af_packet:eth0", "0000:03:00.0,ip=..."; none
+ * if that is not known. */
+static void near_find(hwloc_topology_t topology, const char *transport, cpu_set_t *near)
 {
     static const char *const places[] = {"/sys/class/net/%.63s/device/numa_node",
                                          "/sys/bus/pci/devices/%.63s/numa_node"};
-    const char *what = net;
+    const char *what = transport;
     char name[64], path[160];
     int node = -1;
     CPU_ZERO(near);
-    if (net == NULL) {
+    if (transport == NULL) {
         return;
     }
-    (void)cw_way_read(net, &what);
+    (void)cw_net_transport_read(transport, &what);
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(what, ","), what);
     for (size_t i = 0; i < 2 && node < 0 && name[0] != 0 && strchr(name, '/') == NULL; i++) {
         snprintf(path, sizeof(path), places[i], name);
@@ -218,7 +218,7 @@ static bool last_take(hwloc_topology_t topology, const struct launch_binding_wis
             wish->count, binding->threads, binding->threads == 1 ? "" : "s", wanted + wish->count, count);
         return false;
     }
-    near_find(topology, wish->net, &near);
+    near_find(topology, wish->transport, &near);
     for (int wants_near = 1; wants_near >= 0; wants_near--) {
         for (uint32_t i = count; i > 0 && done < wanted; i--) {
             int processor = processors[i - 1];

@@ -5,7 +5,7 @@
  *   1. those of the list, if there is one, in order;
  *   2. cores that the kernel keeps free (isolcpus), if there are enough for all ranks;
  *   3. if there is one more for each rank: the last ones, those in the NUMA domain of the interface first that
- *      CAUSEWAY_NET names.
+ *      CAUSEWAY_TRANSPORT names.
  *
  * Thread: any. */
 #pragma once
@@ -22,7 +22,7 @@ struct launch_binding_wish {
         *word; /* "core", a core for each rank; "hwthread", a hardware thread; "numa", all of a NUMA domain; "none" */
     bool by_numa;             /* ranks go around the domains in turn instead of filling one after another */
     const char *dedicated;    /* as cw_dedicate_read has it */
-    const char *net;          /* what CAUSEWAY_NET says; NULL: nothing */
+    const char *transport;    /* of CAUSEWAY_TRANSPORT; NULL: none */
     uint32_t count;           /* ranks */
     const cpu_set_t *allowed; /* the processors that there are; NULL: those of this process */
     const char *isolated;     /* those that the kernel keeps free, as 2,4-7; NULL: what it says itself */

@@ -346,7 +346,8 @@ bool launch_crew_start(struct launch_crew *crew)
     const struct launch_binding_wish wish = {.word = crew->config.work->binding,
                                              .by_numa = crew->config.work->by_numa,
                                              .dedicated = cw_setting(CW_SETTING_DEDICATED),
-                                             .net = nic != NULL && nic[0] != 0 ? nic : cw_setting(CW_SETTING_NET),
+                                             .transport =
+                                                 nic != NULL && nic[0] != 0 ? nic : cw_setting(CW_SETTING_TRANSPORT),
                                              .count = crew->count};
     if (!launch_binding_make(&wish, &crew->binding, error, sizeof(error))) {
         launch_crew_fail(crew, CW_LAUNCH_EXIT_USAGE, "%s", error);

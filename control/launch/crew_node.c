@@ -37,7 +37,7 @@ static _Noreturn void node_exec(const struct launch_crew *crew, const char *nic,
 {
     char path[LAUNCH_NODE_PATH_BYTES];
     socket_path(&crew->node, path);
-    const char *const arguments[] = {"causeway", "node", "--net", nic, "--socket", path, NULL};
+    const char *const arguments[] = {"causeway", "node", "--transport", nic, "--socket", path, NULL};
     setpgid(0, 0); /* Ctrl-C is for the launcher, which ends the rest in order */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -53,7 +53,7 @@ static void ended_fail(struct launch_crew *crew)
 {
     siginfo_t info = {.si_pid = 0};
     (void)waitid(P_PID, (id_t)crew->node.process, &info, WEXITED | WNOHANG | WNOWAIT);
-    launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "the host's dataplane (causeway node --net %.80s) %s %d",
+    launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "the host's dataplane (causeway node --transport %.80s) %s %d",
                      cw_setting(CW_SETTING_NODE),
                      info.si_code == CLD_EXITED ? "has ended with exit code" : "was ended by signal", info.si_status);
 }
@@ -81,10 +81,11 @@ static bool node_await(struct launch_crew *crew)
             return false; /* the loop learns why */
         }
         if (now_ns >= until_ns) {
-            launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE,
-                             "the host's dataplane does not answer within %d s (try it alone: causeway node --net "
-                             "%.80s)",
-                             (int)(READY_NS / 1000000000), cw_setting(CW_SETTING_NODE));
+            launch_crew_fail(
+                crew, CW_LAUNCH_EXIT_MACHINE,
+                "the host's dataplane does not answer within %d s (try it alone: causeway node --transport "
+                "%.80s)",
+                (int)(READY_NS / 1000000000), cw_setting(CW_SETTING_NODE));
             return false;
         }
         if (crew->config.still != NULL && now_ns >= still_ns) {
@@ -176,7 +177,7 @@ bool launch_crew_node_start(struct launch_crew *crew)
     }
     launch_watch(crew->config.set, node->handle, EPOLLIN, LAUNCH_NODE, 0);
     snprintf(variable, sizeof(variable), "node:%s/node", node->folder);
-    (void)cw_setting_give(CW_SETTING_NET, variable);
+    (void)cw_setting_give(CW_SETTING_TRANSPORT, variable);
     return true;
 }
 

@@ -106,9 +106,9 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
         close(made);
     }
     if (failed == ENOENT || failed == ECONNREFUSED) {
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "no node runs at %s: start one as root (causeway node --net eth0), or use --net udp",
-                             path);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_NOT_FOUND,
+            "no node runs at %s: start one as root (causeway node --transport eth0), or use --transport udp", path);
     }
     if (failed == EAGAIN) {
         return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT, "the node at %s does not answer: is it stopped?",

@@ -152,21 +152,22 @@ static bool mtu_take(struct cw_device *device, const char *value)
 static int word_take(struct cw_device *device, const char *word, char *error, size_t error_bytes)
 {
     if (strncmp(word, "ip=", 3) == 0 && !ip_take(device, word + 3)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net (CAUSEWAY_NET): %.80s: an address and the bits of its subnet are wanted, like "
-                             "ip=10.9.0.5/24 or ip=fd77::5/64",
-                             word);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "--transport (CAUSEWAY_TRANSPORT): %.80s: an address and the bits of its subnet are wanted, like "
+            "ip=10.9.0.5/24 or ip=fd77::5/64",
+            word);
     }
     if (strncmp(word, "gateway=", 8) == 0 &&
         (!cw_ip_read(word + 8, &device->gateway) || cw_ip_is_none(&device->gateway))) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net (CAUSEWAY_NET): %.80s: the address of a router is wanted, like gateway=10.9.0.1",
-                             word);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "--transport (CAUSEWAY_TRANSPORT): %.80s: the address of a router is wanted, like gateway=10.9.0.1", word);
     }
     if (strncmp(word, "mtu=", 4) == 0 && !mtu_take(device, word + 4)) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net (CAUSEWAY_NET): %.80s: %d to %d bytes are possible", word, CW_PORT_MTU_MIN,
-                             CW_PORT_MTU_ETHERNET_MAX);
+                             "--transport (CAUSEWAY_TRANSPORT): %.80s: %d to %d bytes are possible", word,
+                             CW_PORT_MTU_MIN, CW_PORT_MTU_ETHERNET_MAX);
     }
     if (strncmp(word, "ip=", 3) == 0 || strncmp(word, "gateway=", 8) == 0 || strncmp(word, "mtu=", 4) == 0) {
         return CW_OK;
@@ -176,7 +177,7 @@ static int word_take(struct cw_device *device, const char *word, char *error, si
     return used + (size_t)added < sizeof(device->arguments)
                ? CW_OK
                : cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                               "--net (CAUSEWAY_NET): the driver's arguments are longer than %d bytes",
+                               "--transport (CAUSEWAY_TRANSPORT): the driver's arguments are longer than %d bytes",
                                CW_DEVICE_ARGUMENTS_BYTES - 1);
 }
 
@@ -189,9 +190,9 @@ static int gateway_check(const struct cw_device *device, char *error, size_t err
           (device->gateway.bytes[0] == 0xfe && device->gateway.bytes[1] == 0x80)))) {
         return CW_OK;
     }
-    return cw_error_text(
-        error, error_bytes, CW_ERROR_ARGUMENT,
-        "--net (CAUSEWAY_NET): a gateway needs ip=ADDRESS/PREFIX, of the same kind and in one subnet with it");
+    return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                         "--transport (CAUSEWAY_TRANSPORT): a gateway needs ip=ADDRESS/PREFIX, of the same kind and in "
+                         "one subnet with it");
 }
 
 int cw_device_read(const char *text, uint32_t rank, int32_t local, struct cw_device *device, char *error,
@@ -201,8 +202,8 @@ int cw_device_read(const char *text, uint32_t rank, int32_t local, struct cw_dev
     struct cw_device read = {.mtu_bytes = 0};
     text += strncmp(text, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
     if (!numbers_fill(text, rank, local, filled, &read.is_local)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "--net (CAUSEWAY_NET) is longer than %d bytes",
-                             CW_DEVICE_TEXT_BYTES - 1);
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "--transport (CAUSEWAY_TRANSPORT) is longer than %d bytes", CW_DEVICE_TEXT_BYTES - 1);
     }
     const char *name = strtok_r(filled, ",", &place);
     size_t length = name == NULL ? 0 : strlen(name);
@@ -210,7 +211,7 @@ int cw_device_read(const char *text, uint32_t rank, int32_t local, struct cw_dev
     read.is_by_mac = name != NULL && mac_read(name, length, read.mac);
     if (name == NULL || length >= sizeof(read.name)) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net (CAUSEWAY_NET) is '%.60s': wanted is " CW_DEVICE_WORDS, text);
+                             "--transport (CAUSEWAY_TRANSPORT) is '%.60s': wanted is " CW_DEVICE_WORDS, text);
     }
     if (!read.is_pci && !read.is_by_mac) {
         snprintf(read.name, sizeof(read.name), "%s", name);

@@ -1,4 +1,4 @@
-/* device: a NIC of a rank's own, as CAUSEWAY_NET names it, and whether this process can have it.
+/* device: a NIC of a rank's own, as CAUSEWAY_TRANSPORT names it, and whether this process can have it.
  *
  *    DEVICE[,driver arguments][,ip=ADDRESS/PREFIX][,gateway=ADDRESS][,mtu=BYTES]
  *

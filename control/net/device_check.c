@@ -118,21 +118,23 @@ static int mac_find(const struct cw_device *device, const char *root, char pci[1
     if (folder != NULL) {
         closedir(folder);
     }
-    return pci[0] != '\0' ? CW_OK
-                          : cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                                          "--net %s: %s; `ip link` lists interfaces and their MAC addresses", wanted,
-                                          is_there ? "its interface is none of a PCI device"
-                                                   : "no interface of this machine has that MAC address");
+    return pci[0] != '\0'
+               ? CW_OK
+               : cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                               "--transport %s: %s; `ip link` lists interfaces and their MAC addresses", wanted,
+                               is_there ? "its interface is none of a PCI device"
+                                        : "no interface of this machine has that MAC address");
 }
 
 static int pci_find(const char *pci, const char *folder, char *error, size_t error_bytes)
 {
     return access(folder, F_OK) == 0
                ? CW_OK
-               : cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                               "--net %s: this machine has no such PCI device; `dpdk-devbind.py --status-dev net` "
-                               "lists its NICs",
-                               pci);
+               : cw_error_text(
+                     error, error_bytes, CW_ERROR_NOT_FOUND,
+                     "--transport %s: this machine has no such PCI device; `dpdk-devbind.py --status-dev net` "
+                     "lists its NICs",
+                     pci);
 }
 
 static int driver_check(const char *pci, const char *folder, struct cw_device_access *access_to, char *error,
@@ -148,12 +150,13 @@ static int driver_check(const char *pci, const char *folder, struct cw_device_ac
     }
     snprintf(path, sizeof(path), "%.500s/net", folder);
     entry_name(interface, sizeof(interface), path);
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                         "--net %s: the device is bound to %s%s%s%s%s; as root: modprobe vfio-pci && dpdk-devbind.py "
-                         "--bind=vfio-pci %s%s",
-                         pci, access_to->driver[0] != '\0' ? "the kernel's driver " : "no driver", access_to->driver,
-                         interface[0] != '\0' ? " (interface " : "", interface, interface[0] != '\0' ? ")" : "", pci,
-                         interface[0] != '\0' ? ", which takes the interface from the kernel" : "");
+    return cw_error_text(
+        error, error_bytes, CW_ERROR_UNSUPPORTED,
+        "--transport %s: the device is bound to %s%s%s%s%s; as root: modprobe vfio-pci && dpdk-devbind.py "
+        "--bind=vfio-pci %s%s",
+        pci, access_to->driver[0] != '\0' ? "the kernel's driver " : "no driver", access_to->driver,
+        interface[0] != '\0' ? " (interface " : "", interface, interface[0] != '\0' ? ")" : "", pci,
+        interface[0] != '\0' ? ", which takes the interface from the kernel" : "");
 }
 
 /* Who has a file open, for people: " (process 17)". */
@@ -210,7 +213,7 @@ static int group_check(const char *pci, const char *folder, const char *root, st
     link_name(group, sizeof(group), path);
     if (group[0] == '\0') {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s: the device is in no group of an IOMMU: turn the IOMMU on (firmware, and "
+                             "--transport %s: the device is in no group of an IOMMU: turn the IOMMU on (firmware, and "
                              "intel_iommu=on on the kernel's command line), or as root, where no IOMMU is: echo 1 "
                              ">/sys/module/vfio/parameters/enable_unsafe_noiommu_mode, and bind the device again",
                              pci);
@@ -221,10 +224,11 @@ static int group_check(const char *pci, const char *folder, const char *root, st
         snprintf(path, sizeof(path), "%.400s/dev/vfio/%.16s", root, group);
     }
     if (!access_to->physical && !memory_is_mapped(root)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s: the kernel's part that maps memory for vfio is not loaded; as root: modprobe "
-                             "vfio_iommu_type1",
-                             pci);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_UNSUPPORTED,
+            "--transport %s: the kernel's part that maps memory for vfio is not loaded; as root: modprobe "
+            "vfio_iommu_type1",
+            pci);
     }
     int file = open(path, O_RDWR | O_CLOEXEC);
     int failed = file < 0 ? errno : 0;
@@ -233,28 +237,29 @@ static int group_check(const char *pci, const char *folder, const char *root, st
     }
     if ((failed == EACCES || failed == EPERM) && access_to->physical) {
         return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
-                             "--net %s: without an IOMMU the device is root's (%s): run as root", pci, path);
+                             "--transport %s: without an IOMMU the device is root's (%s): run as root", pci, path);
     }
     if (failed == EACCES || failed == EPERM) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_PERMISSION,
-            "--net %s: no permission for %s; as root: chown %u %s, and raise `ulimit -l` for that user", pci, path,
-            geteuid(), path);
+            "--transport %s: no permission for %s; as root: chown %u %s, and raise `ulimit -l` for that user", pci,
+            path, geteuid(), path);
     }
     if (failed == EBUSY) {
         holder_find(root, path, holder);
-        return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
-                             "--net %s: another process has the device%s: end it (`fuser -v %s`), or name another "
-                             "device",
-                             pci, holder, path);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_BUSY,
+            "--transport %s: another process has the device%s: end it (`fuser -v %s`), or name another "
+            "device",
+            pci, holder, path);
     }
     if (failed == ENOENT) {
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "--net %s: there is no %s: a container needs --device /dev/vfio", pci, path);
+                             "--transport %s: there is no %s: a container needs --device /dev/vfio", pci, path);
     }
     return failed == 0 ? CW_OK
-                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--net %s: %s: %s%s", pci, path,
-                                       strerror(failed),
+                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--transport %s: %s: %s%s", pci,
+                                       path, strerror(failed),
                                        failed == EINVAL ? "; other devices of its group are bound to the kernel's "
                                                           "drivers: bind these to vfio-pci, too"
                                                         : cw_errno_remedy(failed));
@@ -267,16 +272,17 @@ static int physical_check(const char *pci, const char *root, const struct cw_dev
     if (geteuid() != 0 && root[0] == '\0') {
         return cw_error_text(
             error, error_bytes, CW_ERROR_PERMISSION,
-            "--net %s: %s without an IOMMU needs root, who alone sees physical addresses: run as root, "
+            "--transport %s: %s without an IOMMU needs root, who alone sees physical addresses: run as root, "
             "or turn the IOMMU on and bind the device to vfio-pci",
             pci, access_to->driver);
     }
     return cw_device_huge_bytes(root) > 0
                ? CW_OK
-               : cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                               "--net %s: %s without an IOMMU needs huge pages, and none is free; as root: sysctl "
-                               "vm.nr_hugepages=64",
-                               pci, access_to->driver);
+               : cw_error_text(
+                     error, error_bytes, CW_ERROR_NOT_FOUND,
+                     "--transport %s: %s without an IOMMU needs huge pages, and none is free; as root: sysctl "
+                     "vm.nr_hugepages=64",
+                     pci, access_to->driver);
 }
 
 int cw_device_check(const struct cw_device *device, const char *root, struct cw_device_access *access_to, char *error,

@@ -191,7 +191,7 @@ static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, 
         return false;
     }
     if (route.is_local) {
-        snprintf(hop->reason, sizeof(hop->reason), "it is another address of this host: --net names one for all");
+        snprintf(hop->reason, sizeof(hop->reason), "it is an address of this host: --transport names one for all");
         return false;
     }
     hop->next = cw_ip_is_none(&route.gateway) ? hop->ip : route.gateway;

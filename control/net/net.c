@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "control/net/address.h"
-#include "control/net/way.h"
+#include "control/net/transport.h"
 #include "control/settings/setting.h"
 #include "dataplane/base/machine.h"
 #include "dataplane/port/error_text.h"
@@ -25,11 +25,11 @@
 
 enum { LIST_BYTES = 500, TEXT_BYTES = 64, STATES_MAX = 64, NONE = -1 };
 
-/* ---- what CAUSEWAY_NET leaves ---- */
+/* ---- what CAUSEWAY_TRANSPORT leaves ---- */
 
 struct wish {
     const char *text; /* NULL: none */
-    enum cw_way way;
+    enum cw_net_transport transport;
     struct cw_ip ip; /* a subnet or an address */
     uint32_t bits;   /* of it, as cw_ip_shares counts them; UINT32_MAX: it is an interface */
 };
@@ -37,9 +37,9 @@ struct wish {
 static int wish_read(struct wish *wish, char *error, size_t error_bytes)
 {
     char base[TEXT_BYTES];
-    const char *text = cw_setting(CW_SETTING_NET);
+    const char *text = cw_setting(CW_SETTING_TRANSPORT);
     *wish = (struct wish){.bits = UINT32_MAX};
-    wish->way = text == NULL ? CW_WAY_NONE : cw_way_read(text, &text);
+    wish->transport = text == NULL ? CW_NET_TRANSPORT_NONE : cw_net_transport_read(text, &text);
     wish->text = text == NULL || text[0] == 0 ? NULL : text;
     if (wish->text == NULL) {
         return CW_OK;
@@ -53,15 +53,16 @@ static int wish_read(struct wish *wish, char *error, size_t error_bytes)
         if (prefix > 128 - before || (slash != NULL && (end == slash + 1 || *end != 0))) {
             return cw_error_text(
                 error, error_bytes, CW_ERROR_ARGUMENT,
-                "--net (CAUSEWAY_NET) is '%.60s': a subnet has 0 to %u bits, like 10.1.0.0/16 or fd77::/64", text,
-                128 - before);
+                "--transport (CAUSEWAY_TRANSPORT) is '%.60s': a subnet has 0 to %u bits, like 10.1.0.0/16 or fd77::/64",
+                text, 128 - before);
         }
         wish->bits = before + (uint32_t)prefix;
     } else if (slash != NULL || strlen(text) >= IF_NAMESIZE) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "--net (CAUSEWAY_NET) is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
-                             "(10.1.0.0/16) is wanted, or a way: " CW_WAY_WORDS,
-                             text);
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_ARGUMENT,
+            "--transport (CAUSEWAY_TRANSPORT) is '%.60s': an interface (eth0), an address (10.1.0.7) or a subnet "
+            "(10.1.0.0/16) is wanted, or a transport: " CW_NET_TRANSPORT_WORDS,
+            text);
     }
     return CW_OK;
 }
@@ -272,7 +273,7 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     if (status != CW_OK) {
         return status;
     }
-    offer->way = (uint8_t)making.wish.way;
+    offer->transport = (uint8_t)making.wish.transport;
     if (cw_net_identify(offer->network) != CW_OK || getifaddrs(&all) != 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the interfaces of this host are not known%s",
                              " (mount /proc)");
@@ -287,10 +288,11 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
     }
     freeifaddrs(all);
     if (offer->count == 0 && making.wish.text != NULL) {
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "--net (CAUSEWAY_NET) is '%.60s', and this host has nothing like that; it has %s%s",
-                             making.wish.text, making.used > 0 ? making.list : "no address at all",
-                             making.wish.way == CW_WAY_NONE ? "; ways are " CW_WAY_WORDS : "");
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_NOT_FOUND,
+            "--transport (CAUSEWAY_TRANSPORT) is '%.60s', and this host has nothing like that; it has %s%s",
+            making.wish.text, making.used > 0 ? making.list : "no address at all",
+            making.wish.transport == CW_NET_TRANSPORT_NONE ? "; transports are " CW_NET_TRANSPORT_WORDS : "");
     }
     return CW_OK;
 }

@@ -8,8 +8,8 @@
  *      takes, then one of IPv4, whose headers are shorter, then the first rank's first.
  *   3. None: each host's address on its default route, else its first one, of IPv4 if each host has one that leads
  *      somewhere; routers are between.
- * CAUSEWAY_NET leaves an interface ("eth0"), an address ("10.1.0.7") or a subnet ("10.1.0.0/16", "fd77::/64") to choose
- * from, and may name the way (way.h) in front of it; each rank may have another.
+ * CAUSEWAY_TRANSPORT names the interface ("eth0"), address ("10.1.0.7") or subnet ("10.1.0.0/16", "fd77::/64") to
+ * choose from, and may name the transport (transport.h) in front of it. Ranks may have different values.
  *
  * Thread: any. */
 #pragma once
@@ -41,7 +41,7 @@ struct cw_net_address {
 /* What a rank tells all others, as it is: ends as they are. */
 struct cw_net_offer {
     uint8_t network[8]; /* the same for processes that share their interfaces */
-    uint8_t way;        /* that CAUSEWAY_NET names (way.h) */
+    uint8_t transport;  /* that CAUSEWAY_TRANSPORT names (transport.h) */
     uint8_t reserved[3];
     uint8_t device[8]; /* the same for ranks that name the same device; zero: each has another one, or none */
     uint32_t count;
@@ -50,7 +50,7 @@ struct cw_net_offer {
 
 /* The addresses of this host: of interfaces that are up, but loopback, and but those that the kernel does not answer
  * for yet, or that another host has; deprecated ones where an interface has no other of the kind. CW_OK;
- * CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND: CAUSEWAY_NET makes no sense, or leaves none, with a line in `error`;
+ * CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND: CAUSEWAY_TRANSPORT makes no sense, or leaves none, with a line in `error`;
  * CW_ERROR_SYSTEM. A host without any offers none. */
 int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes);
 

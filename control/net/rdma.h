@@ -1,5 +1,5 @@
-/* rdma: which RDMA device's queue pairs carry what two hosts say to each other that both have one, beside the way of
- * their packets (way.h).
+/* rdma: which RDMA device's queue pairs carry what two hosts say to each other that both have one, next to the
+ * transport of their packets (transport.h).
  *
  * CAUSEWAY_RDMA, which each rank may have its own:
  *   auto      the device with the rank's address among its GIDs: RoCE v2 before v1; on InfiniBand any. The default

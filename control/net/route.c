@@ -226,10 +226,10 @@ static const char *reason_of(int failed)
         return "a firewall on this host forbids it (nft list ruleset)";
     case ECONNREFUSED:
         return "the kernel there says that nobody has that port: does a firewall there reject UDP (--ports), or is a "
-               "NAT between, or a container's network there? --net (CAUSEWAY_NET) names another interface";
+               "NAT between, or a container's network there? --transport (CAUSEWAY_TRANSPORT) names another interface";
     case EHOSTUNREACH:
         return "nobody answers for that address: is the host in another subnet or VLAN, or down there, or does a "
-               "firewall reject UDP (--ports)? --net (CAUSEWAY_NET) names another interface";
+               "firewall reject UDP (--ports)? --transport (CAUSEWAY_TRANSPORT) names another interface";
     case ENETUNREACH:
         return "this host has no route there (ip route)";
     default:

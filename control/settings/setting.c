@@ -29,42 +29,68 @@ static const struct {
 #undef X
 };
 
+static const char *const aliases[CW_SETTINGS] = {
+#define X(alias, name) [CW_SETTING_##name] = HEAD #alias,
+    CW_SETTING_ALIASES(X)
+#undef X
+};
+
+/* The two names of a setting. */
+enum { BY_NAME, BY_ALIAS, NAMES };
+
 /* A process has one environment, and this goes with it. */
 static struct {
     pthread_once_t once;
     char path[CW_SETTINGS_PATH_BYTES];
     char *text; /* of the file; NULL: none */
-    const char *of_file[CW_SETTINGS];
+    const char *of_file[NAMES][CW_SETTINGS];
     bool is_given[CW_SETTINGS];
 } own = {.once = PTHREAD_ONCE_INIT};
 
+static const char *name_of(enum cw_setting setting, int which)
+{
+    return which == BY_NAME ? rows[setting].name : aliases[setting];
+}
+
+/* NULL: not set, or empty. */
+static const char *environment_value(enum cw_setting setting, int which)
+{
+    const char *name = name_of(setting, which);
+    const char *value = name != NULL ? getenv(name) : NULL;
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 static const char *of_environment(enum cw_setting setting)
 {
-    const char *value = getenv(rows[setting].name);
-    return value != NULL && value[0] != '\0' ? value : NULL;
+    const char *value = environment_value(setting, BY_NAME);
+    return value != NULL ? value : environment_value(setting, BY_ALIAS);
 }
 
 /* ---- the file ---- */
 
-/* The setting of a name, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
-static enum cw_setting find(const char *name, size_t length)
+/* The setting of a name or alias, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
+static enum cw_setting find(const char *name, size_t length, int *which)
 {
     bool has_head = length >= HEAD_BYTES && strncmp(name, HEAD, HEAD_BYTES) == 0;
     const char *tail = has_head ? name + HEAD_BYTES : name;
     size_t tail_length = has_head ? length - HEAD_BYTES : length;
-    uint32_t at = 0;
-    while (at < CW_SETTINGS && (strlen(rows[at].name) - HEAD_BYTES != tail_length ||
-                                strncmp(rows[at].name + HEAD_BYTES, tail, tail_length) != 0)) {
-        at++;
+    for (uint32_t at = 0; at < NAMES * CW_SETTINGS; at++) {
+        enum cw_setting setting = (enum cw_setting)(at / NAMES);
+        *which = (int)(at % NAMES);
+        const char *other = name_of(setting, *which);
+        if (other != NULL && strlen(other) - HEAD_BYTES == tail_length &&
+            strncmp(other + HEAD_BYTES, tail, tail_length) == 0) {
+            return setting;
+        }
     }
-    return (enum cw_setting)at;
+    return CW_SETTINGS;
 }
 
 /* The setting that a line of a file gives a value; CW_SETTINGS: none, or one that no file may have. */
-static enum cw_setting of_line(const char *line)
+static enum cw_setting of_line(const char *line, int *which)
 {
     size_t length = strcspn(line, "=");
-    enum cw_setting setting = line[length] == '=' ? find(line, length) : CW_SETTINGS;
+    enum cw_setting setting = line[length] == '=' ? find(line, length, which) : CW_SETTINGS;
     bool is_allowed =
         setting < CW_SETTINGS && rows[setting].kind != CW_SETTING_LAUNCHER && setting != CW_SETTING_SETTINGS;
     return is_allowed ? setting : CW_SETTINGS;
@@ -100,22 +126,29 @@ static void file_take(void)
     own.text = file_read(&is_missing);
     char *rest = own.text;
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        enum cw_setting setting = of_line(line);
+        int which;
+        enum cw_setting setting = of_line(line, &which);
         if (setting < CW_SETTINGS) {
             char *value = strchr(line, '=') + 1;
             value[strcspn(value, "\r")] = '\0';
-            own.of_file[setting] = value;
+            own.of_file[which][setting] = value;
         }
     }
 }
 
 /* ---- values ---- */
 
-static const char *of_file(enum cw_setting setting)
+static const char *file_value(enum cw_setting setting, int which)
 {
     (void)pthread_once(&own.once, file_take);
-    const char *value = own.of_file[setting];
+    const char *value = own.of_file[which][setting];
     return value != NULL && value[0] != '\0' && !own.is_given[setting] ? value : NULL;
+}
+
+static const char *of_file(enum cw_setting setting)
+{
+    const char *value = file_value(setting, BY_NAME);
+    return value != NULL ? value : file_value(setting, BY_ALIAS);
 }
 
 const char *cw_setting(enum cw_setting setting)
@@ -153,24 +186,53 @@ enum cw_setting_kind cw_setting_kind(enum cw_setting setting)
 
 bool cw_setting_give(enum cw_setting setting, const char *value)
 {
+    bool done = setenv(rows[setting].name, value, 1) == 0; /* first: the value may be that of the alias */
     own.is_given[setting] = true;
-    return setenv(rows[setting].name, value, 1) == 0;
+    if (aliases[setting] != NULL) {
+        unsetenv(aliases[setting]);
+    }
+    return done;
 }
 
 void cw_setting_clear(enum cw_setting setting)
 {
     own.is_given[setting] = true;
-    unsetenv(rows[setting].name);
+    for (int which = BY_NAME; which < NAMES; which++) {
+        if (name_of(setting, which) != NULL) {
+            unsetenv(name_of(setting, which));
+        }
+    }
 }
 
 void cw_settings_export(void)
 {
     for (uint32_t i = 0; i < CW_SETTINGS; i++) {
         if (of_environment((enum cw_setting)i) == NULL && of_file((enum cw_setting)i) != NULL) {
-            (void)setenv(rows[i].name, own.of_file[i], 1);
+            (void)setenv(rows[i].name, of_file((enum cw_setting)i), 1);
         }
     }
     (void)setenv(rows[CW_SETTING_SETTINGS].name, "none", 1);
+}
+
+bool cw_settings_agree(char *error, size_t error_bytes)
+{
+    for (uint32_t i = 0; i < CW_SETTINGS; i++) {
+        enum cw_setting setting = (enum cw_setting)i;
+        const char *values[][NAMES] = {
+            {environment_value(setting, BY_NAME), environment_value(setting, BY_ALIAS)},
+            {file_value(setting, BY_NAME), file_value(setting, BY_ALIAS)},
+        };
+        for (size_t place = 0; place < sizeof(values) / sizeof(values[0]); place++) {
+            const char *const *of = values[place];
+            if (of[BY_NAME] != NULL && of[BY_ALIAS] != NULL && strcmp(of[BY_NAME], of[BY_ALIAS]) != 0) {
+                snprintf(error, error_bytes, "%s: %s is '%.60s' and its alias %s is '%.60s': remove %s",
+                         place == 0 ? "environment" : own.path, rows[i].name, of[BY_NAME], aliases[i], of[BY_ALIAS],
+                         aliases[i]);
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 /* ---- names that are none ---- */
@@ -216,9 +278,10 @@ static void complain_about(const char *name, size_t length, const char *where,
 
 void cw_settings_check(void (*complain)(void *context, const char *line), void *context)
 {
+    int which;
     for (char **at = environ; at != NULL && *at != NULL; at++) {
         size_t length = strcspn(*at, "=");
-        if (strncmp(*at, HEAD, HEAD_BYTES) == 0 && find(*at, length) == CW_SETTINGS) {
+        if (strncmp(*at, HEAD, HEAD_BYTES) == 0 && find(*at, length, &which) == CW_SETTINGS) {
             complain_about(*at, length, "environment", complain, context);
         }
     }
@@ -231,7 +294,7 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
         complain(context, line);
     }
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        if (of_line(line) == CW_SETTINGS) {
+        if (of_line(line, &which) == CW_SETTINGS) {
             complain_about(line, strcspn(line, "="), own.path, complain, context);
         }
     }
@@ -247,7 +310,8 @@ char *cw_environment(const char *name)
 
 bool cw_environment_give(const char *name, const char *value)
 {
-    enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name)) : CW_SETTINGS;
+    int which;
+    enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name), &which) : CW_SETTINGS;
     return setting < CW_SETTINGS ? cw_setting_give(setting, value) : setenv(name, value, 1) == 0;
 }
 

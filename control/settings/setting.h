@@ -8,6 +8,9 @@
  *                  $HOME/.config/causeway/settings (CAUSEWAY_SETTINGS=none: no file); # begins a comment line
  *   default        the value is NULL, and the reader has a default
  *
+ * A setting may have an alias, a former name that still works in the environment and in the file (CW_SETTING_ALIASES).
+ * If one place has both names with different values, the settings conflict (cw_settings_agree).
+ *
  * A launcher calls cw_settings_export, so that all processes of a job have the values of its file.
  *
  * Thread: any for cw_setting; the others one at a time, before there are threads that read (setenv(3)). */
@@ -34,7 +37,6 @@
     X(JOB_KEY, USER, "made by the launcher", "32 hexadecimal digits that all ranks of a job share")              \
     X(MULTICAST, USER, "on", "off: collectives do not use multicast groups")                                     \
     X(MULTICAST_FILTERS, USER, "20", "multicast addresses that a port accepts at a time, 2 to 64")               \
-    X(NET, USER, "none", "transport, interface, address or subnet for packets to other hosts")                   \
     X(NODE, USER, "none", "NIC for a node that is started on each host, for the job only")                       \
     X(PACING, USER, "on", "send rate between clusters: on (a share of the links), off, or found (measured)")     \
     X(PLAN, USER, "none", "file of plans for recurring collective calls")                                        \
@@ -46,6 +48,7 @@
     X(SETTINGS, USER, "none", "file of settings; none: no file")                                                 \
     X(TELEMETRY, USER, "off", "on: DPDK serves its telemetry, for dpdk-telemetry")                               \
     X(TOPOLOGY, USER, "none", "file of the clusters, hosts and links of a wide area")                            \
+    X(TRANSPORT, USER, "none", "transport, interface, address or subnet for packets to other hosts")             \
     X(WATCHDOG, USER, "60 s", "duration of an MPI wait after which all ranks report the call that blocks them")  \
     X(DEDICATED_CORE, LAUNCHER, "", "the cores of this rank's dataplane threads")                                \
     X(EMULATE, LAUNCHER, "", "the emulated or simulated network")                                                \
@@ -57,6 +60,9 @@
     X(SIMULATION_SEED, LAUNCHER, "", "the seed of a repetition")                                                 \
     X(WATCH_FD, LAUNCHER, "", "a descriptor that ends with the launcher")                                        \
     X(WORKER, LAUNCHER, "", "the process from which all ranks of a host descend")
+
+/* X(ALIAS, NAME) */
+#define CW_SETTING_ALIASES(X) X(NET, TRANSPORT)
 
 enum cw_setting {
 #define X(name, kind, standard, meaning) CW_SETTING_##name,
@@ -82,7 +88,8 @@ const char *cw_setting_meaning(enum cw_setting setting);
 const char *cw_setting_default(enum cw_setting setting);
 enum cw_setting_kind cw_setting_kind(enum cw_setting setting);
 
-/* Sets the value, by an option, for this process and its children. False: there is no memory. */
+/* Sets the value, by an option, for this process and its children, in place of any value under the name or its alias in
+ * the environment. False: there is no memory. */
 bool cw_setting_give(enum cw_setting setting, const char *value);
 /* The same of "CAUSEWAY_NAME=VALUE", or of another variable. */
 bool cw_environment_give(const char *name, const char *value);
@@ -90,6 +97,10 @@ bool cw_environment_give(const char *name, const char *value);
 void cw_setting_clear(enum cw_setting setting);
 /* The children have the values of the file, and read no file of their own: processes of one job agree. */
 void cw_settings_export(void);
+
+/* False: the environment, or the file, has a setting under its name and under its alias, and the values differ. `error`
+ * names both. */
+bool cw_settings_agree(char *error, size_t error_bytes);
 
 /* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, for each line of the file that is
  * none, and for a file that was named and cannot be read. */

@@ -127,8 +127,9 @@ static void explain_compression(uint32_t rank)
 
 void mpi_explain_paths(void)
 {
-    if (cw_job_way(mpi_process.job)[0] != '\0') {
-        fprintf(stderr, "causeway: rank %u: to other hosts by %s\n", mpi_process.rank, cw_job_way(mpi_process.job));
+    if (cw_job_transport(mpi_process.job)[0] != '\0') {
+        fprintf(stderr, "causeway: rank %u: to other hosts by %s\n", mpi_process.rank,
+                cw_job_transport(mpi_process.job));
     }
     const struct cw_dedicated *dedicated = cw_job_dedicated(mpi_process.job);
     for (uint32_t i = 0; i < cw_job_threads(mpi_process.job); i++) {

@@ -122,7 +122,7 @@ static void damaged_frames_are_refused_or_sound(void **state)
 static void description_make(struct launch_bytes *out)
 {
     char *first[] = {"./program", "--size", "4", NULL}, *second[] = {"other", NULL}, *own[] = {"A=1", NULL};
-    char *variables[] = {"PATH=/bin", "HOME=/root", "CAUSEWAY_NET=eth0", NULL};
+    char *variables[] = {"PATH=/bin", "HOME=/root", "CAUSEWAY_TRANSPORT=eth0", NULL};
     struct cw_launch_program programs[PROGRAMS] = {{.count = 3, .arguments = first, .variables = own},
                                                    {.count = 2, .arguments = second, .directory = "/tmp"}};
     const char *names[HOSTS] = {"a", "b.example.org", "fd77::1"};

@@ -99,7 +99,7 @@ def signals(processes, number):
 
 def nodes_start(lab):
     for name in lab.names:
-        node = lab.start(name, [CAUSEWAY, "node", "--net", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        node = lab.start(name, [CAUSEWAY, "node", "--transport", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True)
         expect(node.stdout.readline().startswith("ready: "), f"a node on {name}")
 
@@ -116,8 +116,8 @@ def one(lab, seed):
     fault = Fault(lab, net, chance)
     if net == "node":
         nodes_start(lab)
-    way = f"node:{SOCKET}" if net == "node" else net
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--net", way, "--hosts", "h0:2,h1,h2", NARROW, "random", str(seed), *(["fatal"] if fatal else [])]
+    transport = f"node:{SOCKET}" if net == "node" else net
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--transport", transport, "--hosts", "h0:2,h1,h2", NARROW, "random", str(seed), *(["fatal"] if fatal else [])]
     job = lab.start("h0", words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                     environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
     first, begun = job.stdout.readline(), time.monotonic()

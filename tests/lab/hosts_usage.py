@@ -51,20 +51,20 @@ def suite_run(lab, layouts, net=""):
             well(lab, f"--hosts {layout} {net} -x TMPDIR", program, {"TMPDIR": "/tmp/shared"})
 
 
-def ways_run(lab):
+def transports_run(lab):
     """What --explain says, and what overrules the rule."""
     hosts = "--explain --hosts h0,h1 -n 2"
     well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
     well(lab, hosts, kernel, err=r"path to rank 1: .*; payloads are checked by UDP checksums, by the kernels")
     well(lab, f"{hosts} -x CAUSEWAY_INTEGRITY=end-to-end", kernel, err=r"path to rank 1: .*; payloads are checked by CRC-32C, by the processes")
-    well(lab, f"{hosts} --net eth0", kernel, err=r"since --net \(CAUSEWAY_NET\) says so")
-    well(lab, f"{hosts} --net 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
+    well(lab, f"{hosts} --net eth0", kernel, err=r"since --transport \(CAUSEWAY_TRANSPORT\) says so")
+    well(lab, f"{hosts} --transport 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
     well(lab, "--explain --hosts h0,h1,h2 -x CAUSEWAY_ENCRYPT=all", kernel, err=r"path to rank 1: .*sealed(.|\n)*path to rank 2: .*sealed")
-    well(lab, "--explain --hosts h0,h1,h2 --net fd77::/16", kernel,
+    well(lab, "--explain --hosts h0,h1,h2 --transport fd77::/16", kernel,
          err=r"at fd77::1 \(eth0\)(.|\n)*fd77::2, UDP port \d+(.|\n)*group of MPI_COMM_WORLD.*: multicast")
-    for options, words in (("--net nosuch0", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
-                           ("--net 10.0.0.0/99", r"a subnet has 0 to 32 bits"), ("--net fd77::/129", r"a subnet has 0 to 128 bits"),
-                           ("--net lo", r"other hosts cannot reach this one: each of its addresses is one of theirs"),
+    for options, words in (("--transport nosuch0", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has lo 127\.0\.0\.1, eth0 10\.77(.|\n)*fd77::1"),
+                           ("--transport 10.0.0.0/99", r"a subnet has 0 to 32 bits"), ("--transport fd77::/129", r"a subnet has 0 to 128 bits"),
+                           ("--transport lo", r"other hosts cannot reach this one: each of its addresses is one of theirs"),
                            ("-x CAUSEWAY_PORTS=5", r"CAUSEWAY_PORTS is '5': FIRST-LAST is wanted"),
                            ("--hosts h0:2,h1 --ports 40000-40000", r"UDP ports 40000 to 40000 are taken: each rank of a host needs 1: give --ports")):
         code, _, said = run(lab, f"--hosts h0,h1 {options}", kernel)
@@ -83,18 +83,18 @@ def plogp_run(lab):
 
 
 def doctor_run(lab):
-    """What `causeway doctor --net` finds out of each way, as an ordinary user."""
-    process = lab.start("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    """What `causeway doctor --transport` finds out of each transport, as an ordinary user."""
+    process = lab.start("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, text=True, environment={})
     out = process.communicate()[0]
     for words in (r"^  transport +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
-                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes, checked by UDP checksums, by the kernels; the default of --net$",
+                  r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes, checked by UDP checksums, by the kernels; the default of --transport$",
                   r"^  transport +af_packet .*needs root", r"^  transport +AF_XDP .*needs root"):
-        expect(re.search(words, out, re.M), f"doctor --net says {words}: {out}")
-    expect(process.returncode == 0, f"doctor --net: {process.returncode}: {out}")
-    code, out, _ = lab.run("h0", [CAUSEWAY, "doctor", "--net", "h0", "h1", "nosuch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        expect(re.search(words, out, re.M), f"doctor --transport says {words}: {out}")
+    expect(process.returncode == 0, f"doctor --transport: {process.returncode}: {out}")
+    code, out, _ = lab.run("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "nosuch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)
-    expect(code == 3 and "nosuch" in out, f"doctor --net with a host that cannot be reached: {code}: {out}")
+    expect(code == 3 and "nosuch" in out, f"doctor --transport with a host that cannot be reached: {code}: {out}")
 
 
 def main():
@@ -104,13 +104,13 @@ def main():
         with Lab(3, user="nobody", keep=keep) as lab:
             suite_run(lab, LAYOUTS)
             if os.environ.get("CW_TEST_LAB") == "all":
-                suite_run(lab, LAYOUTS[:1], "--net fd77::/16")
-            ways_run(lab)
+                suite_run(lab, LAYOUTS[:1], "--transport fd77::/16")
+            transports_run(lab)
             doctor_run(lab)
             plogp_run(lab)
         with Lab(3, subnets=2, user="nobody", keep=keep) as lab:
             well(lab, "--explain --hosts h0:2,h1:2", kernel, err=r"the hosts share no subnet: the address of the default route")
-            well(lab, "--explain --hosts h0:2,h1:2 --net fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")
+            well(lab, "--explain --hosts h0:2,h1:2 --transport fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")
             if os.environ.get("CW_TEST_LAB") == "all":
                 suite_run(lab, LAYOUTS[:1])
     return exit_code()

@@ -36,7 +36,7 @@ def mtu_set(lab, mtu):
 
 
 def run(lab, net, mode, seed, change):
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--net", net, "--hosts", ",".join(lab.names), NARROW, mode, str(seed)]
+    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--transport", net, "--hosts", ",".join(lab.names), NARROW, mode, str(seed)]
     process = lab.start("h0", words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     first = process.stdout.readline()
     if change is not None and first == "ready\n":

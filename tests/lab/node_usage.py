@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """node_usage.py BUILD PART PROGRAM... : jobs by the hosts' dataplanes (`causeway node`) across hosts of a laboratory. PART:
-jobs, own, cores, device, users, hostile, shares, restart. PROGRAM: as ways_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
+jobs, own, cores, device, users, hostile, shares, restart. PROGRAM: as transports_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
 often `restart` kills them (6; 50). CW_TEST_SECONDS: how long the client of `hostile` goes on (10; 3600); CW_TEST_SEED: its first seed (1)."""
 import concurrent.futures
 import json
@@ -20,11 +20,11 @@ import time
 from expectation import HANG_S, expect
 from expectation import wait_until as soon
 from hosts import Lab
-from ways_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, start, suite, well
+from transports_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, start, suite, well
 
 SOCKET = "/tmp/node"
 ATTACKS, HOSTILE = (os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in ("attacks.py", "hostile.py"))
-NET = f"--net node:{SOCKET}"
+NET = f"--transport node:{SOCKET}"
 PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--window", "8", "--messages", "1000000"]  # for ever
 EXCHANGE = [*PAIRS[:-1], "2000"]
 HOSTILE_S, HOSTILE_SEED = float(os.environ.get("CW_TEST_SECONDS", "10")), int(os.environ.get("CW_TEST_SEED", "1"))
@@ -43,7 +43,7 @@ class Node:
 
     def start(self):
         user, self.lab.user, self.begun = self.lab.user, None, time.monotonic()
-        self.process = self.lab.start(self.name, [CAUSEWAY, "node", "--net", self.net, "--socket", SOCKET, *self.options],
+        self.process = self.lab.start(self.name, [CAUSEWAY, "node", "--transport", self.net, "--socket", SOCKET, *self.options],
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lab.user = user
         self.said = self.process.stdout.readline()
@@ -93,14 +93,14 @@ def nodes_end(nodes):
 def without_nodes(lab):
     """`well` counts what is left on the hosts: the nodes are to stay."""
     processes = lab.processes
-    lab.processes = lambda name: {number: words for number, words in processes(name).items() if " node --net " not in words}
+    lab.processes = lambda name: {number: words for number, words in processes(name).items() if " node --transport " not in words}
 
 
 def mixed(lab):
     """A node's rank on one side, sockets or frames on the other, in both roles; groups, too."""
-    for ways in ((f"node:{SOCKET}", "udp", "udp"), ("udp", f"node:{SOCKET}", "af_packet"), ("af_packet", "udp", f"node:{SOCKET}")):
+    for transports in ((f"node:{SOCKET}", "udp", "udp"), ("udp", f"node:{SOCKET}", "af_packet"), ("af_packet", "udp", f"node:{SOCKET}")):
         for name in ("is", "mpi_point_blocking", "mpi_collective_random"):
-            well(lab, "--hosts h0,h1,h2", by_rank(ways, programs[name]), MULTICAST if name == "mpi_collective_random" else None)
+            well(lab, "--hosts h0,h1,h2", by_rank(transports, programs[name]), MULTICAST if name == "mpi_collective_random" else None)
 
 
 def apart(lab):
@@ -112,18 +112,18 @@ def apart(lab):
 
 
 def errors(lab):
-    fails(lab, "--net node:/tmp/none --hosts h0,h1", r"no node runs at /tmp/none: start one as root \(causeway node --net eth0\), or use --net udp")
-    fails(lab, "--hosts h0:2,h1", r"rank 0 is to go by node and rank 1 by udp, and they share their interfaces",
+    fails(lab, "--transport node:/tmp/none --hosts h0,h1", r"no node runs at /tmp/none: start one as root \(causeway node --transport eth0\), or use --transport udp")
+    fails(lab, "--hosts h0:2,h1", r"rank 0 is to use node and rank 1 udp, and they share their interfaces",
           by_rank([f"node:{SOCKET}", "udp", "udp"], programs["is"]))
     for options, line in (
             ("", r"which NIC\?"),
-            ("--net nosuch0", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has "),
-            ("--net udp", "the node wants a NIC"),
-            ("--net eth0", f"another node serves this socket: {SOCKET}"),
-            ("--net eth0 --ports 5-4", "FIRST-LAST is wanted"),
-            ("--net eth0 --share nobody:weight=0", "wanted is USER:weight=N,rate=RATE"),
-            ("--net eth0 --share nosuchuser:weight=1", "--share: this host has no such user: nosuchuser:weight=1"),
-            ("--net 0000:99:00.0", "0000:99:00.0"),
+            ("--transport nosuch0", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has "),
+            ("--transport udp", "the node wants a NIC"),
+            ("--transport eth0", f"another node serves this socket: {SOCKET}"),
+            ("--transport eth0 --ports 5-4", "FIRST-LAST is wanted"),
+            ("--transport eth0 --share nobody:weight=0", "wanted is USER:weight=N,rate=RATE"),
+            ("--transport eth0 --share nosuchuser:weight=1", "--share: this host has no such user: nosuchuser:weight=1"),
+            ("--transport 0000:99:00.0", "0000:99:00.0"),
             ("state", "it knows `status`")):
         code, _, err = lab.run("h0", [CAUSEWAY, "node", *options.split(), "--socket", SOCKET], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -187,12 +187,12 @@ def part_cores():
 
 def nodes_of_jobs(lab):
     """The nodes that jobs have started: process ids by host."""
-    return {name: [number for number, words in lab.processes(name).items() if " node --net " in words and "/causeway-node-" in words] for name in lab.names}
+    return {name: [number for number, words in lab.processes(name).items() if " node --transport " in words and "/causeway-node-" in words] for name in lab.names}
 
 
 def has_lease(lab, name):
     """Whether the node of a job on that host serves a rank."""
-    sockets = [found[1] for words in lab.processes(name).values() if (found := re.search(r" node --net .*--socket (\S+)", words))]
+    sockets = [found[1] for words in lab.processes(name).values() if (found := re.search(r" node --transport .*--socket (\S+)", words))]
     return any(lab.run(name, [CAUSEWAY, "node", "status", "--json", "--socket", each], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)[1] for each in sockets)
 
 
@@ -219,8 +219,8 @@ def part_own():
     with Lab(2, keep=KEEP) as lab:
         for nic in ("eth0", "fd77::/16"):
             well(lab, f"--explain --node {nic} --hosts h0:2,h1:2", programs["mpi_collective_random"], MULTICAST, r"to other hosts by the host's node at (10\.77\.0|fd77:)[^\n]*UDP port \d+, since ")
-        fails(lab, "--node nosuch0 --hosts h0,h1", r"host h[01]: the host's dataplane \(causeway node --net nosuch0\) has ended with exit code 3")
-        fails(lab, "--node eth0 --net udp --hosts h0,h1", r"--node and --net: eth0")
+        fails(lab, "--node nosuch0 --hosts h0,h1", r"host h[01]: the host's dataplane \(causeway node --transport nosuch0\) has ended with exit code 3")
+        fails(lab, "--node eth0 --transport udp --hosts h0,h1", r"--node and --transport: eth0")
         fails(lab, "--node eth0 --emulate 2,memif", r"--node and --emulate: eth0")
         for number, line in ((signal.SIGKILL, "was ended by signal 9"), (signal.SIGTERM, "has ended with exit code 0")):
             job = start(lab, "--node eth0 --hosts h0,h1", PAIRS)
@@ -228,7 +228,7 @@ def part_own():
             expect(soon(lambda: all(has_lease(lab, name) for name in lab.names)), "each rank has a lease")
             os.kill(nodes_of_jobs(lab)["h1"][0], number)
             out, err = job.communicate(timeout=HANG_S)
-            expect(job.returncode != 0 and f"host h1: the host's dataplane (causeway node --net eth0) {line}" in err, f"a node that goes: {job.returncode}: {out}{err}")
+            expect(job.returncode != 0 and f"host h1: the host's dataplane (causeway node --transport eth0) {line}" in err, f"a node that goes: {job.returncode}: {out}{err}")
             expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node is left: {nodes_of_jobs(lab)}")
         crews_kill(lab)
         expect(not folders(lab), f"no folder is left: {folders(lab)}")

@@ -88,7 +88,7 @@ def subnets(lab):
     """An interface each that nobody else is behind, and to which the same subnet belongs."""
     lab.lone_add()
     fails(lab, "a subnet that is not one", r"h1, h2: .*sent by lone from 10\.99\.0\.1.*nobody answers for that address",
-          "--net lone")
+          "--transport lone")
     for name in lab.names:
         lab.root(name, "ip", "link", "del", "lone")
 

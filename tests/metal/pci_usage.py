@@ -18,7 +18,7 @@ BUILD, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
 PROGRAMS = dict(each.split("=", 1) for each in sys.argv[3:])
 CAUSEWAY, CACHE = f"{BUILD}/causeway", f"{BUILD}/metal"
 ENVIRONMENT = {"CAUSEWAY_FAILURE_TIMEOUT": PATIENT, "CW_CALLS": "20"}
-NET = ["--net", NICS[0]]
+NET = ["--transport", NICS[0]]
 ALL = os.environ.get("CW_TEST_METAL") == "all"
 # QEMU's vmxnet3 reads address 0 when it is activated, whatever its driver has told it.
 QUIRKS = {"vmxnet3": r"DMA Read NO_PASID\] .* fault addr 0x0 |DRHD: handling fault status"}
@@ -54,8 +54,8 @@ def refusals(machines):
     machines.run("b", ["/run/guest/busybox", "true"])
     for net, words in {"0000:00:1e.0": ["no such PCI device"], "0000:00:08.0": ["bound to the kernel's driver virtio-pci", "dpdk-devbind.py --bind=vfio-pci"],
                        f"{NICS[0]},mtu=9500": ["MTU 9500", "use an MTU within that"]}.items():
-        result = machines.run("a", job("--net", net, PROGRAMS["is"], "S"), ENVIRONMENT)
-        expect(result.code != 0 and all(word in result.err for word in words), f"--net {net} is refused, by {words}: {told(result)}")
+        result = machines.run("a", job("--transport", net, PROGRAMS["is"], "S"), ENVIRONMENT)
+        expect(result.code != 0 and all(word in result.err for word in words), f"--transport {net} is refused, by {words}: {told(result)}")
     result = machines.run("a", [CAUSEWAY, "run", "--hosts", "a:2,b", "--launcher", "remote", *NET, PROGRAMS["is"], "S"], ENVIRONMENT)
     expect(result.code != 0 and "ranks 0 and 1 on a name the same device" in result.err and "{local}" in result.err, f"two ranks, one device: {told(result)}")
 
@@ -79,7 +79,7 @@ def troubles(machines):
 def mixed(machines):
     """One host by its kernel's sockets, one by a device: whose address is asked for, and answers."""
     machines.run("a", ["sh", "-c", "ip addr add 10.9.0.1/24 dev nic0; /run/guest/busybox ping -c 1 -w 10 -W 10 10.9.0.9; true"])
-    sides = [["-n", "1", "--env", f"CAUSEWAY_NET={net}"] for net in ("udp:10.9.0.1", f"{NICS[0]},ip=10.9.0.2/24")]
+    sides = [["-n", "1", "--env", f"CAUSEWAY_TRANSPORT={net}"] for net in ("udp:10.9.0.1", f"{NICS[0]},ip=10.9.0.2/24")]
     result = machines.run("a", job(*sides[0], PROGRAMS["is"], "S", ":", *sides[1], PROGRAMS["is"], "S"), ENVIRONMENT)
     expect(result.code == 0 and "verified" in result.out, f"sockets and a device: {told(result)}")
     under_way = machines.start("a", job("--timeout", JOB_HANG, *sides[0], PROGRAMS["mpi_busy"], "100", ":", *sides[1], PROGRAMS["mpi_busy"], "100"), ENVIRONMENT)
@@ -109,10 +109,10 @@ USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 def obstacles(machines):
-    """What `causeway doctor --net DEVICE` says of a device before a job has it, in every state that takes it away; and when it is mended again."""
+    """What `causeway doctor --transport DEVICE` says of a device before a job has it, in every state that takes it away; and when it is mended again."""
     def doctor(net, good, words, prefix=()):
-        result = machines.run("a", [*prefix, CAUSEWAY, "doctor", "--net", *net])
-        expect((result.code == 0) == good and all(word in result.out for word in words), f"doctor --net {net} says {words}: {told(result)}")
+        result = machines.run("a", [*prefix, CAUSEWAY, "doctor", "--transport", *net])
+        expect((result.code == 0) == good and all(word in result.out for word in words), f"doctor --transport {net} says {words}: {told(result)}")
 
     def shell(line):
         result = machines.run("a", ["sh", "-c", line])
@@ -151,7 +151,7 @@ def physical(machines):
                                     f"echo {NICS[0]} >/sys/bus/pci/drivers_probe && ls /dev/uio0"])
         expect(bound.code == 0, f"the NIC of {name} is bound: {told(bound)}")
     for user, code, words in (([], 0, ["driver uio_pci_generic, without an IOMMU", "driver net_e1000_em, link up"]), (["setpriv", "--reuid=65534"], 3, ["root"])):
-        said = machines.run("a", [*user, CAUSEWAY, "doctor", "--net", NICS[0]])
+        said = machines.run("a", [*user, CAUSEWAY, "doctor", "--transport", NICS[0]])
         expect(said.code == code and all(word in said.out for word in words), f"doctor by {user} says {words}: {told(said)}")
     kernels_run(machines, ["is"], NET)
     programs_run(machines, ["point_blocking", "point_memory", "collective_random"])

@@ -61,7 +61,7 @@ class Devices(Machines):
 
     def job(self, *words, hosts=None):
         """The words of a job that starts at `a`."""
-        return [CAUSEWAY, "run", "--hosts", hosts or ",".join(self.names), "--launcher", "remote", "--net", "udp:10.9.0.0/24", "--explain", *words]
+        return [CAUSEWAY, "run", "--hosts", hosts or ",".join(self.names), "--launcher", "remote", "--transport", "udp:10.9.0.0/24", "--explain", *words]
 
     def job_run(self, *words, hosts=None, environment=None):
         return self.run("a", self.job(*words, hosts=hosts), {**ENVIRONMENT, **(environment or {})})

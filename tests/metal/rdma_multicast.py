@@ -37,7 +37,7 @@ def work():
         expect(packets > 100 and received > 0 and packets + again <= out and passed_on == 0, f"a packet is one datagram, whoever wants it: {told(result)}")
         expect(again <= packets // 20, f"where nothing is lost little goes twice: {told(result)}")
         measured = machines.run("a", [CAUSEWAY, "plogp", "--concurrency", "--hosts", "a,b,c", "--path", "rdma", "--launcher", "remote", "--sizes", "8,4096", "--time", "3s",
-                                      "--json"], {"CAUSEWAY_FAILURE_TIMEOUT": PATIENT, "CAUSEWAY_NET": "udp:10.9.0.0/24"})
+                                      "--json"], {"CAUSEWAY_FAILURE_TIMEOUT": PATIENT, "CAUSEWAY_TRANSPORT": "udp:10.9.0.0/24"})
         rows = [json.loads(line) for line in measured.out.splitlines()]
         expect(measured.code == 0 and {row["path"] for row in rows} == {"rdma"}, f"queue pairs are a path of their own: {told(measured)}")
         for loss, share in LOSSES.items():

@@ -62,7 +62,7 @@ while rank.poll() is None:
             print("telemetry answers", flush=True)
             rank.kill()
     time.sleep(0.01)"""
-MEMIF = 'if [ "$PMI_RANK" = 0 ]; then role=server; else role=client; fi; export CAUSEWAY_NET=net_memif0,role=$role,socket="$0",socket-abstract=no; exec "$@"'
+MEMIF = 'if [ "$PMI_RANK" = 0 ]; then role=server; else role=client; fi; export CAUSEWAY_TRANSPORT=net_memif0,role=$role,socket="$0",socket-abstract=no; exec "$@"'
 can_have_hosts = os.geteuid() == 0 and subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 if here == 2 and can_have_hosts:
     lab = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lab/hosts.py")
@@ -86,7 +86,7 @@ if here == 2 and can_have_hosts:
         said = passes(f"{program}: two loops", result)
         expect(said.count("rank 0: a dataplane thread on core ") == 2, f"both loops have a thread: {said}")
     if has_wire:
-        said = passes("two loops by af_packet", between_hosts("--net", "af_packet", "--dedicated", "2,cores:0-1", programs[0]))
+        said = passes("two loops by af_packet", between_hosts("--transport", "af_packet", "--dedicated", "2,cores:0-1", programs[0]))
         expect(said.count("1 of 2 dataplane threads: af_packet") == 1 and said.count("a dataplane thread on core") == 1, f"one loop, and why: {said}")
         with tempfile.TemporaryDirectory() as folder:
             folders.append(f"--keep={folder}")

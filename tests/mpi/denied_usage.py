@@ -13,7 +13,7 @@ from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 EXIT_TIMEOUT = 124
 causeway, denied = sys.argv[1:]
-environment = dict(os.environ, CAUSEWAY_NET="127.0.0.1")  # of hidden ranks, who use packets
+environment = dict(os.environ, CAUSEWAY_TRANSPORT="127.0.0.1")  # of hidden ranks, who use packets
 
 
 def run(kind):

@@ -186,7 +186,7 @@ for simulate, words in (("hosts=3", "hosts=3"), ("hosts=0", "hosts=0"), ("speed=
                         ("delay=2h", "delay"), ("pcap=/no/file", "/no/file"), ("faults=some", "faults=some"), (",=", "'='")):
     code, out, errors = run(2, simulate)
     expect(code == 2 and words in errors and errors.count("\n") == 1, f"--simulate {simulate}: exit code 2 and a line with {words}: {code} {errors}")
-for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--net", "lo"), ("-ppn", "1"), ("--seeds", "0"), ("--seeds", "many")):
+for options in (("--emulate", "2,memif"), ("--hosts", "localhost"), ("--transport", "lo"), ("-ppn", "1"), ("--seeds", "0"), ("--seeds", "many")):
     code, out, errors = run(2, "cpu=0", options=options)
     expect(code == 2 and errors.count("\n") == 1, f"{options} with --simulate: exit code 2 and a line: {code} {errors}")
 code, out, errors = run(2, "cpu=0", "true")

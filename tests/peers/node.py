@@ -33,7 +33,7 @@ def pairs(text):
 
 def contenders(lab, program, ranks_of, parse):
     return [Contender(f"{name}, {ranks_of(name)} a host",
-                      ["/tmp/build/causeway", "run", "--timeout", "100", "--net", net, "--hosts", f"h0:{ranks_of(name)},h1:{ranks_of(name)}", *program],
+                      ["/tmp/build/causeway", "run", "--timeout", "100", "--transport", net, "--hosts", f"h0:{ranks_of(name)},h1:{ranks_of(name)}", *program],
                       parse=parse, run=lambda command, **options: Done(lab, command, **options)) for name, net in WAYS.items()]
 
 
@@ -60,7 +60,7 @@ def main():
         with Lab(2, keep=[f"{options.build}:build", folder]) as lab:
             lab.has_sessions = False
             for name in lab.names:
-                node = lab.start(name, ["/tmp/build/causeway", "node", "--net", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL,
+                node = lab.start(name, ["/tmp/build/causeway", "node", "--transport", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, text=True)
                 if not node.stdout.readline().startswith("ready"):
                     sys.exit("node.py: no node")

@@ -92,7 +92,7 @@ def launchers(build):
     """How two ranks of each library are started that go by the device."""
     apart = ["sh", "-c", 'CAUSEWAY_HOST=apart$PMI_RANK exec "$@"', "sh"]  # no memory in common
     return {
-        "causeway": ("Causeway", [f"{build}/causeway", "run", "-n", "2", "--net", f"udp:{IP}", "--rdma", DEVICE, *apart], {"LD_LIBRARY_PATH": f"{build}/mpi"}),
+        "causeway": ("Causeway", [f"{build}/causeway", "run", "-n", "2", "--transport", f"udp:{IP}", "--rdma", DEVICE, *apart], {"LD_LIBRARY_PATH": f"{build}/mpi"}),
         "mpich": ("MPICH, UCX", ["mpiexec.hydra", "-n", "2"], {**UCX, "MPIR_CVAR_NO_LOCAL": "1", "MPIR_CVAR_NOLOCAL": "1"}),
         "openmpi": ("Open MPI, UCX", ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--mca", "pml", "ucx", "--mca", "btl", "self",
                                       "--mca", "osc", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "-n", "2"], UCX),

@@ -97,9 +97,9 @@ static void offered_expect(const char *net, const char *wanted)
 {
     struct cw_net_offer offer;
     char error[800] = "", offered[400] = "";
-    assert_int_equal(setenv("CAUSEWAY_NET", net, 1), 0);
+    assert_int_equal(setenv("CAUSEWAY_TRANSPORT", net, 1), 0);
     if (net[0] == 0) {
-        unsetenv("CAUSEWAY_NET");
+        unsetenv("CAUSEWAY_TRANSPORT");
     }
     (void)cw_net_offer_make(&offer, error, sizeof(error));
     for (uint32_t i = 0; i < offer.count; i++) {

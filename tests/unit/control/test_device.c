@@ -1,4 +1,4 @@
-/* Devices of CAUSEWAY_NET: texts; and what a user is told of those that this process cannot have, by the files of a
+/* Devices of CAUSEWAY_TRANSPORT: texts; and what a user is told of those that this process cannot have, by the files of a
  * machine that is made up. */
 #include "control/net/device.h"
 

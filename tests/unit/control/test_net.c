@@ -164,7 +164,7 @@ static void ranks_of_a_host_share_addresses(void **state)
     }
 }
 
-/* Texts of CAUSEWAY_NET on this host, which has a loopback. */
+/* Texts of CAUSEWAY_TRANSPORT on this host, which has a loopback. */
 static void wishes_are_read(void **state)
 {
     static const struct {
@@ -186,7 +186,7 @@ static void wishes_are_read(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct cw_net_offer offer;
         char error[800] = "";
-        setenv("CAUSEWAY_NET", texts[i].net, 1);
+        setenv("CAUSEWAY_TRANSPORT", texts[i].net, 1);
         assert_int_equal(cw_net_offer_make(&offer, error, sizeof(error)), texts[i].status);
         assert_non_null(strstr(error, texts[i].said));
         assert_true(texts[i].status != CW_OK || offer.count >= texts[i].count);
@@ -194,7 +194,7 @@ static void wishes_are_read(void **state)
             assert_false(cw_ip_is_v4(&offer.addresses[j].ip));
         }
     }
-    unsetenv("CAUSEWAY_NET");
+    unsetenv("CAUSEWAY_TRANSPORT");
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "control/net/way.h"
+#include "control/net/transport.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,27 +26,28 @@
 enum { LINK_BYTES = 16384 /* of what the kernel says of an interface */ };
 
 static const char *const names[] = {
-    [CW_WAY_NONE] = "none",     [CW_WAY_UDP] = "udp",       [CW_WAY_AF_PACKET] = "af_packet",
-    [CW_WAY_AF_XDP] = "af_xdp", [CW_WAY_DEVICE] = "device", [CW_WAY_NODE] = "node",
+    [CW_NET_TRANSPORT_NONE] = "none",           [CW_NET_TRANSPORT_UDP] = "udp",
+    [CW_NET_TRANSPORT_AF_PACKET] = "af_packet", [CW_NET_TRANSPORT_AF_XDP] = "af_xdp",
+    [CW_NET_TRANSPORT_DEVICE] = "device",       [CW_NET_TRANSPORT_NODE] = "node",
 };
 
-const char *cw_way_name(enum cw_way way)
+const char *cw_net_transport_name(enum cw_net_transport transport)
 {
-    return names[way];
+    return names[transport];
 }
 
-enum cw_way cw_way_read(const char *text, const char **what)
+enum cw_net_transport cw_net_transport_read(const char *text, const char **what)
 {
-    for (enum cw_way way = CW_WAY_UDP; way <= CW_WAY_NODE; way++) {
-        size_t length = strlen(names[way]);
-        if (way != CW_WAY_DEVICE && strncmp(text, names[way], length) == 0 &&
+    for (enum cw_net_transport transport = CW_NET_TRANSPORT_UDP; transport <= CW_NET_TRANSPORT_NODE; transport++) {
+        size_t length = strlen(names[transport]);
+        if (transport != CW_NET_TRANSPORT_DEVICE && strncmp(text, names[transport], length) == 0 &&
             (text[length] == 0 || text[length] == ':')) {
             *what = text + length + (text[length] == ':');
-            return way;
+            return transport;
         }
     }
     *what = text;
-    return cw_device_is_named(text) ? CW_WAY_DEVICE : CW_WAY_NONE;
+    return cw_device_is_named(text) ? CW_NET_TRANSPORT_DEVICE : CW_NET_TRANSPORT_NONE;
 }
 
 /* ---- the rule ---- */
@@ -56,49 +57,51 @@ static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_
     return memcmp(one->network, other->network, sizeof(one->network)) == 0;
 }
 
-int cw_way_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, enum cw_way *way, char *error,
-                  size_t error_bytes)
+int cw_net_transport_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own,
+                            enum cw_net_transport *transport, char *error, size_t error_bytes)
 {
-    enum cw_way named = CW_WAY_NONE;
+    enum cw_net_transport named = CW_NET_TRANSPORT_NONE;
     uint32_t first = 0, sharing = 0;
     for (uint32_t rank = 0; rank < count; rank++) {
-        enum cw_way its = offers[rank].way <= CW_WAY_NODE ? (enum cw_way)offers[rank].way : CW_WAY_NONE;
+        enum cw_net_transport its = offers[rank].transport <= CW_NET_TRANSPORT_NODE
+                                        ? (enum cw_net_transport)offers[rank].transport
+                                        : CW_NET_TRANSPORT_NONE;
         if (!is_same_network(&offers[rank], &offers[own])) {
             continue;
         }
         sharing++;
-        if (its != CW_WAY_NONE && named != CW_WAY_NONE && its != named) {
+        if (its != CW_NET_TRANSPORT_NONE && named != CW_NET_TRANSPORT_NONE && its != named) {
             return cw_error_text(
                 error, error_bytes, CW_ERROR_ARGUMENT,
-                "rank %" PRIu32 " is to go by %s and rank %" PRIu32
-                " by %s, and they share their interfaces: --net (CAUSEWAY_NET) has to name the same way for "
-                "all ranks of a host",
+                "rank %" PRIu32 " is to use %s and rank %" PRIu32
+                " %s, and they share their interfaces: --transport (CAUSEWAY_TRANSPORT) has to name the same transport "
+                "for all ranks of a host",
                 first, names[named], rank, names[its]);
         }
-        first = named == CW_WAY_NONE ? rank : first;
-        named = its != CW_WAY_NONE ? its : named;
+        first = named == CW_NET_TRANSPORT_NONE ? rank : first;
+        named = its != CW_NET_TRANSPORT_NONE ? its : named;
     }
-    if (named == CW_WAY_DEVICE && offers[own].way != CW_WAY_DEVICE) {
+    if (named == CW_NET_TRANSPORT_DEVICE && offers[own].transport != CW_NET_TRANSPORT_DEVICE) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "rank %" PRIu32 " of the same host goes by a device of its own, and this rank has none: "
-                             "--net (CAUSEWAY_NET) has to name one for each rank, like 0000:03:02.{local}",
+                             "rank %" PRIu32 " of the same host has a device of its own, and this rank has none: "
+                             "--transport (CAUSEWAY_TRANSPORT) has to name one for each rank, like 0000:03:02.{local}",
                              first);
     }
-    if (named == CW_WAY_AF_XDP && sharing > 1) {
+    if (named == CW_NET_TRANSPORT_AF_XDP && sharing > 1) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "%" PRIu32
                              " ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
-                             "with one queue: start one a host, or use --net af_packet or --net udp",
+                             "with one queue: start one a host, or use --transport af_packet or --transport udp",
                              sharing);
     }
-    *way = named != CW_WAY_NONE ? named : CW_WAY_UDP;
+    *transport = named != CW_NET_TRANSPORT_NONE ? named : CW_NET_TRANSPORT_UDP;
     return CW_OK;
 }
 
-bool cw_way_all_sockets(const struct cw_net_offer *offers, uint32_t count)
+bool cw_net_transport_all_sockets(const struct cw_net_offer *offers, uint32_t count)
 {
     for (uint32_t rank = 0; rank < count; rank++) {
-        if (offers[rank].way > CW_WAY_UDP) {
+        if (offers[rank].transport > CW_NET_TRANSPORT_UDP) {
             return false;
         }
     }
@@ -107,9 +110,9 @@ bool cw_way_all_sockets(const struct cw_net_offer *offers, uint32_t count)
 
 /* ---- what it takes ---- */
 
-static int privilege_check(enum cw_way way, char *error, size_t error_bytes)
+static int privilege_check(enum cw_net_transport transport, char *error, size_t error_bytes)
 {
-    bool xdp = way == CW_WAY_AF_XDP;
+    bool xdp = transport == CW_NET_TRANSPORT_AF_XDP;
     int probe = socket(xdp ? AF_XDP : AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     int failed = probe < 0 ? errno : 0;
     if (probe >= 0) {
@@ -117,17 +120,18 @@ static int privilege_check(enum cw_way way, char *error, size_t error_bytes)
     }
     if (failed == EPERM || failed == EACCES) {
         return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
-                             "--net %s needs root%s: --net udp, which is the default, needs no privilege", names[way],
+                             "--transport %s needs root%s: --transport udp, which is the default, needs no privilege",
+                             names[transport],
                              xdp ? " (or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF)" : " (or CAP_NET_RAW)");
     }
     if (failed == EAFNOSUPPORT) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s: this kernel has no such sockets (%s): use --net udp", names[way],
-                             xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
+                             "--transport %s: this kernel has no such sockets (%s): use --transport udp",
+                             names[transport], xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
     }
     return failed == 0 ? CW_OK
-                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--net %s: socket: %s%s",
-                                       names[way], strerror(failed), cw_errno_remedy(failed));
+                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--transport %s: socket: %s%s",
+                                       names[transport], strerror(failed), cw_errno_remedy(failed));
 }
 
 /* Asks the kernel of an interface (netdevice(7)). False: it does not say. */
@@ -225,44 +229,48 @@ static int xdp_check(const char *interface, char *error, size_t error_bytes)
     int mtu = interface_ask(interface, SIOCGIFMTU, &size) ? size.ifr_mtu : 0;
     if (has_many) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
-                             "ethtool -L %s combined 1, or use --net af_packet:%s",
+                             "--transport af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
+                             "ethtool -L %s combined 1, or use --transport af_packet:%s",
                              interface, channels.rx_count + channels.combined_count, interface, interface);
     }
     if (link_ask(interface, has_program)) { /* it takes one at a time */
         return cw_error_text(
             error, error_bytes, CW_ERROR_BUSY,
-            "--net af_xdp: %s has an XDP program, of another job or of somebody else, and takes one at "
-            "a time (ip link): wait for its end, or use --net af_packet:%s",
+            "--transport af_xdp: %s has an XDP program, of another job or of somebody else, and takes one at "
+            "a time (ip link): wait for its end, or use --transport af_packet:%s",
             interface, interface);
     }
-    if (mtu > CW_WAY_XDP_MTU_MAX) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net af_xdp: %s has an MTU of %d, and af_xdp takes %d at most: ip link set %s mtu %d, "
-                             "or use --net af_packet:%s",
-                             interface, mtu, CW_WAY_XDP_MTU_MAX, interface, CW_WAY_XDP_MTU_MAX, interface);
+    if (mtu > CW_NET_XDP_MTU_MAX) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_UNSUPPORTED,
+            "--transport af_xdp: %s has an MTU of %d, and af_xdp takes %d at most: ip link set %s mtu %d, "
+            "or use --transport af_packet:%s",
+            interface, mtu, CW_NET_XDP_MTU_MAX, interface, CW_NET_XDP_MTU_MAX, interface);
     }
     return CW_OK;
 }
 
-int cw_way_check(enum cw_way way, const char *interface, char *error, size_t error_bytes)
+int cw_net_transport_check(enum cw_net_transport transport, const char *interface, char *error, size_t error_bytes)
 {
 #if !defined(CW_HAVE_DPDK)
-    if (way > CW_WAY_UDP && way != CW_WAY_NODE) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s: this Causeway was built without DPDK, which it needs: use --net udp",
-                             names[way]);
+    if (transport > CW_NET_TRANSPORT_UDP && transport != CW_NET_TRANSPORT_NODE) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_UNSUPPORTED,
+            "--transport %s: this Causeway was built without DPDK, which it needs: use --transport udp",
+            names[transport]);
     }
 #endif
-    if (way == CW_WAY_DEVICE || way == CW_WAY_NODE) { /* device.h has more to ask; the node has what it takes */
+    if (transport == CW_NET_TRANSPORT_DEVICE ||
+        transport == CW_NET_TRANSPORT_NODE) { /* device.h has more to ask; the node has what it takes */
         return CW_OK;
     }
-    int status = way <= CW_WAY_UDP ? CW_OK : privilege_check(way, error, error_bytes);
-    if (status == CW_OK && way > CW_WAY_UDP && link_ask(interface, leaves_tags)) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--net %s: %s leaves VLAN tags in the frames that it receives: ip link set %s type vlan "
-                             "reorder_hdr on, or use --net udp:%s",
-                             names[way], interface, interface, interface);
+    int status = transport <= CW_NET_TRANSPORT_UDP ? CW_OK : privilege_check(transport, error, error_bytes);
+    if (status == CW_OK && transport > CW_NET_TRANSPORT_UDP && link_ask(interface, leaves_tags)) {
+        return cw_error_text(
+            error, error_bytes, CW_ERROR_UNSUPPORTED,
+            "--transport %s: %s leaves VLAN tags in the frames that it receives: ip link set %s type vlan "
+            "reorder_hdr on, or use --transport udp:%s",
+            names[transport], interface, interface, interface);
     }
-    return status == CW_OK && way == CW_WAY_AF_XDP ? xdp_check(interface, error, error_bytes) : status;
+    return status == CW_OK && transport == CW_NET_TRANSPORT_AF_XDP ? xdp_check(interface, error, error_bytes) : status;
 }

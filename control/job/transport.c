@@ -1,5 +1,5 @@
-/* Where and by what this rank goes to other hosts: its address, the way, and with ways that write Ethernet headers the
- * next hop to each rank. */
+/* How this rank reaches other hosts: its address, the transport, and the next hop to each rank for transports that
+ * write Ethernet headers. */
 #include "control/job/private.h"
 
 #include <inttypes.h>
@@ -65,81 +65,84 @@ static bool is_divided(const struct offers *offers, const struct cw_ip *own)
     return false;
 }
 
-static int way_choose(struct cw_job *job, const struct offers *offers, struct cw_net_address *own,
-                      char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
-                      size_t error_bytes)
+static int transport_choose(struct cw_job *job, const struct offers *offers, struct cw_net_address *own,
+                            char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                            size_t error_bytes)
 {
     char why[CW_NET_TEXT_BYTES], wrong[CW_NET_TEXT_BYTES * 2];
     const uint32_t size = job->info.size, rank = job->info.rank;
     if (!cw_net_choose(offers->distinct, offers->count, offers->mine, own, why)) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_NOT_FOUND,
-            "rank %" PRIu32 " on %s: other hosts cannot reach this one: %s (`ip address` lists them; --net "
-            "(CAUSEWAY_NET) names one)",
+            "rank %" PRIu32 " on %s: other hosts cannot reach this one: %s (`ip address` lists them; --transport "
+            "(CAUSEWAY_TRANSPORT) names one)",
             rank, job->hosts[rank],
             offers->all[rank].count == 0
                 ? "it has no address"
                 : "each of its addresses is one of theirs, too, or they have only the other kind of IP");
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
-    int status = cw_way_choose(offers->all, size, rank, &job->way_kind, wrong, sizeof(wrong));
-    status = status == CW_OK ? cw_way_check(job->way_kind, interface, wrong, sizeof(wrong)) : status;
+    int status = cw_net_transport_choose(offers->all, size, rank, &job->transport, wrong, sizeof(wrong));
+    status = status == CW_OK ? cw_net_transport_check(job->transport, interface, wrong, sizeof(wrong)) : status;
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status, "rank %" PRIu32 " on %s: %s", rank, job->hosts[rank], wrong);
     }
-    job->has_devices = !cw_way_all_sockets(offers->all, size);
-    request->way = job->way_kind;
+    job->has_devices = !cw_net_transport_all_sockets(offers->all, size);
+    request->transport = job->transport;
     request->interface = interface;
     request->has_devices = job->has_devices;
-    request->no_groups = job->way_kind != CW_WAY_UDP && is_divided(offers, &own->ip);
-    const char *what = cw_setting(CW_SETTING_NET);
+    request->no_groups = job->transport != CW_NET_TRANSPORT_UDP && is_divided(offers, &own->ip);
+    const char *what = cw_setting(CW_SETTING_TRANSPORT);
     if (what != NULL) {
-        (void)cw_way_read(what, &what);
+        (void)cw_net_transport_read(what, &what);
     }
-    request->node = what; /* if that is the way */
-    snprintf(job->way, sizeof(job->way), "%s", what != NULL && what[0] != 0 ? "--net (CAUSEWAY_NET) says so" : why);
+    request->node = what; /* if that is the transport */
+    snprintf(job->transport_text, sizeof(job->transport_text), "%s",
+             what != NULL && what[0] != 0 ? "--transport (CAUSEWAY_TRANSPORT) says so" : why);
     return CW_OK;
 }
 
-int job_way_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
-                   char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
-                   size_t error_bytes)
+int job_transport_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
+                         char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
+                         size_t error_bytes)
 {
     struct offers offers;
-    if (cards[job->info.rank].offer.way == CW_WAY_DEVICE) {
+    if (cards[job->info.rank].offer.transport == CW_NET_TRANSPORT_DEVICE) {
         return job_nic_choose(job, cards, own, request, error, error_bytes);
     }
     int status = offers_gather(job, cards, &offers)
-                     ? way_choose(job, &offers, own, interface, request, error, error_bytes)
+                     ? transport_choose(job, &offers, own, interface, request, error, error_bytes)
                      : cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the job");
     offers_dispose(&offers);
     return status;
 }
 
-void job_way_tell(struct cw_job *job, const struct cw_wire_request *request)
+void job_transport_describe(struct cw_job *job, const struct cw_wire_request *request)
 {
     char since[CW_NET_TEXT_BYTES];
     char ip[CW_IP_TEXT_BYTES];
     cw_ip_write(&job->wire.address.ip, ip);
-    snprintf(since, sizeof(since), "%.150s", job->way);
-    if (request->way == CW_WAY_UDP) {
-        snprintf(job->way, sizeof(job->way), "UDP sockets at %s (%s), since %s", ip, request->interface, since);
-    } else if (request->way == CW_WAY_DEVICE) {
-        snprintf(job->way, sizeof(job->way), "device %s by %s at %s, UDP port %u, since %s", request->interface,
-                 job->wire.port->info.driver, ip, job->wire.address.udp_port, since);
-    } else if (request->way == CW_WAY_NODE) {
-        snprintf(job->way, sizeof(job->way), "the host's node at %s, UDP port %u, since %s", ip,
+    snprintf(since, sizeof(since), "%.150s", job->transport_text);
+    if (request->transport == CW_NET_TRANSPORT_UDP) {
+        snprintf(job->transport_text, sizeof(job->transport_text), "UDP sockets at %s (%s), since %s", ip,
+                 request->interface, since);
+    } else if (request->transport == CW_NET_TRANSPORT_DEVICE) {
+        snprintf(job->transport_text, sizeof(job->transport_text), "device %s by %s at %s, UDP port %u, since %s",
+                 request->interface, job->wire.port->info.driver, ip, job->wire.address.udp_port, since);
+    } else if (request->transport == CW_NET_TRANSPORT_NODE) {
+        snprintf(job->transport_text, sizeof(job->transport_text), "the host's node at %s, UDP port %u, since %s", ip,
                  job->wire.address.udp_port, since);
     } else {
-        snprintf(job->way, sizeof(job->way),
-                 "%s on %s at %s, UDP port %u, since %s; sockets (--net udp) would stream faster and need no "
+        snprintf(job->transport_text, sizeof(job->transport_text),
+                 "%s on %s at %s, UDP port %u, since %s; sockets (--transport udp) would stream faster and need no "
                  "privilege",
-                 cw_way_name(request->way), request->interface, ip, job->wire.address.udp_port, since);
+                 cw_net_transport_name(request->transport), request->interface, ip, job->wire.address.udp_port, since);
     }
     char rdma[CW_VERBS_TEXT_BYTES + CW_VERBS_ERROR_BYTES];
-    size_t length = strlen(job->way);
+    size_t length = strlen(job->transport_text);
     cw_wire_rdma_write(&job->wire, rdma, sizeof(rdma));
-    snprintf(job->way + length, sizeof(job->way) - length, "%s%.256s", rdma[0] != 0 ? "; beside them " : "", rdma);
+    snprintf(job->transport_text + length, sizeof(job->transport_text) - length, "%s%.256s",
+             rdma[0] != 0 ? "; beside them " : "", rdma);
 }
 
 static struct cw_hop *hop_of(const struct cw_job *job, const struct cw_ip *ip)
@@ -155,10 +158,10 @@ static struct cw_hop *hop_of(const struct cw_job *job, const struct cw_ip *ip)
 int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes)
 {
-    if (request->way == CW_WAY_UDP) {
+    if (request->transport == CW_NET_TRANSPORT_UDP) {
         return CW_OK;
     }
-    if (request->way == CW_WAY_DEVICE) {
+    if (request->transport == CW_NET_TRANSPORT_DEVICE) {
         return job_nic_hops(job, cards, error, error_bytes);
     }
     job->hops = calloc(job->info.size, sizeof(*job->hops));
@@ -171,7 +174,7 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
             job->hops[job->hop_count++].ip = *ip;
         }
     }
-    int status = request->way == CW_WAY_NODE
+    int status = request->transport == CW_NET_TRANSPORT_NODE
                      ? job_node_hops(job, error, error_bytes)
                      : cw_hops_find(request->interface, &request->own->ip, job->wire.port->info.mac, job->hops,
                                     job->hop_count, error, error_bytes);

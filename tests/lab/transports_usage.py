@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ways_usage.py BUILD PART PROGRAM... : MPI programs across hosts of a laboratory (hosts.py) by ways that need root.
+"""transports_usage.py BUILD PART PROGRAM... : MPI programs across hosts of a laboratory (hosts.py) by transports that need root.
 PART: af_packet, vlan, macvlan, af_xdp. PROGRAM: programs of the conformance suite, and the kernel is."""
 import os
 import re
@@ -74,9 +74,9 @@ def fails(lab, options, line, command=None, environment=None, alone=True):
     return lines
 
 
-def by_rank(way_of_rank, command):
-    """The command under a CAUSEWAY_NET of each rank's own."""
-    cases = " ".join(f"{rank}) export CAUSEWAY_NET={way};;" for rank, way in enumerate(way_of_rank))
+def by_rank(transport_of_rank, command):
+    """The command under a CAUSEWAY_TRANSPORT of each rank's own."""
+    cases = " ".join(f"{rank}) export CAUSEWAY_TRANSPORT={transport};;" for rank, transport in enumerate(transport_of_rank))
     return ["sh", "-c", f'case $PMI_RANK in {cases} esac; exec "$@"', "sh", *command]
 
 
@@ -98,12 +98,12 @@ def suite(lab, net, layouts):
     """Every program, and quietly."""
     for number, (name, command) in enumerate((name, each) for name, each in programs.items() if name != "mpi_busy"):
         groups = MULTICAST if name in ("mpi_collective_random", "mpi_scatter_groups") else None
-        quiet(lab, f"{net}: {name}", well, lab, f"--net {net} --hosts {layouts[number % len(layouts)]}", command, groups)
+        quiet(lab, f"{net}: {name}", well, lab, f"--transport {net} --hosts {layouts[number % len(layouts)]}", command, groups)
 
 
-def mixed(lab, way):
+def mixed(lab, transport):
     """Sockets on one side, frames on the other, in both roles; groups, too."""
-    for first, second in ((way, "udp"), ("udp", way)):
+    for first, second in ((transport, "udp"), ("udp", transport)):
         said = UDP if first == "udp" else DEVICE.format(first)
         for name in ("is", "mpi_point_blocking", "mpi_collective_random"):
             well(lab, "--explain --hosts h0,h1,h2", by_rank([first, second, "udp"], programs[name]),
@@ -115,20 +115,20 @@ def mixed(lab, way):
              f"path to rank 1: .*checked by CRC-32C, by the processes\\n.*path to rank 2: .*checked by {kernels}\\n")
 
 
-def over_ipv6(lab, way, hosts):
+def over_ipv6(lab, transport, hosts):
     """The same packets, but for the IP header."""
-    well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["is"], None,
-         rf"to other hosts by {way} on eth0 at fd77::1, UDP port \d+, since --net \(CAUSEWAY_NET\) says so; sockets")
-    well(lab, f"--explain --net {way}:fd77::/16 --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
+    well(lab, f"--explain --transport {transport}:fd77::/16 --hosts {hosts}", programs["is"], None,
+         rf"to other hosts by {transport} on eth0 at fd77::1, UDP port \d+, since --transport \(CAUSEWAY_TRANSPORT\) says so; sockets")
+    well(lab, f"--explain --transport {transport}:fd77::/16 --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
          r"group of MPI_COMM_WORLD: multicast\n")
 
 
-def mixed_over_ipv6(lab, way):
-    for first, second in ((way, "udp"), ("udp", way)):
-        ways = [f"{each}:fd77::/16" for each in (first, second, "udp")]
+def mixed_over_ipv6(lab, transport):
+    for first, second in ((transport, "udp"), ("udp", transport)):
+        transports = [f"{each}:fd77::/16" for each in (first, second, "udp")]
         for name in ("is", "mpi_collective_random"):
-            well(lab, "--explain --hosts h0,h1,h2", by_rank(ways, programs[name]), MULTICAST if name != "is" else None,
-                 "UDP sockets at fd77::1" if first == "udp" else f"{way} on eth0 at fd77::1")
+            well(lab, "--explain --hosts h0,h1,h2", by_rank(transports, programs[name]), MULTICAST if name != "is" else None,
+                 "UDP sockets at fd77::1" if first == "udp" else f"{transport} on eth0 at fd77::1")
 
 
 def routed_over_ipv6(lab):
@@ -137,15 +137,15 @@ def routed_over_ipv6(lab):
         if router.startswith("fe80"):
             lab.root("net", "ip", "addr", "add", f"{router}/64", "dev", "br0", "nodad")
         lab.root("h0", "ip", "-6", "route", "replace", "default", "via", router, "dev", "eth0")
-        well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["is"], None, "af_packet on eth0 at fd77::1,")
-    well(lab, "--hosts h0,h1,h2", by_rank([f"{way}:fd77::/16" for way in ("af_packet", "udp", "af_packet")], programs["mpi_point_blocking"]))
+        well(lab, "--explain --transport af_packet:fd77::/16 --hosts h0,h1,h2", programs["is"], None, "af_packet on eth0 at fd77::1,")
+    well(lab, "--hosts h0,h1,h2", by_rank([f"{transport}:fd77::/16" for transport in ("af_packet", "udp", "af_packet")], programs["mpi_point_blocking"]))
     lab.root("h0", "ip", "-6", "route", "replace", "default", "via", "fe80::dead:beef", "dev", "eth0")
-    fails(lab, "--net af_packet:fd77::/16 --hosts h0,h1", r"does not reach h1: fd77:0:0:1::1, by af_packet on eth0 from fd77::1, next hop "
+    fails(lab, "--transport af_packet:fd77::/16 --hosts h0,h1", r"does not reach h1: fd77:0:0:1::1, by af_packet on eth0 from fd77::1, next hop "
           r"fe80::dead:beef: nobody answers for that address \(neighbour discovery\)")
 
 
 def two_jobs(lab, net):
-    jobs = [start(lab, f"--net {net} --hosts {hosts}", programs["mpi_collective_move"]) for hosts in ("h0:2,h1:2", "h1:2,h0:2")]
+    jobs = [start(lab, f"--transport {net} --hosts {hosts}", programs["mpi_collective_move"]) for hosts in ("h0:2,h1:2", "h1:2,h0:2")]
     for job in jobs:
         out, err = job.communicate()
         expect(job.returncode == 0, f"two jobs: {job.returncode}: {out[-1500:]}{err[-1500:]}")
@@ -161,9 +161,9 @@ def snooping(lab):
     known = lambda: subprocess.run([*lab.inside("net"), "bridge", "mdb", "show"], check=True, capture_output=True, text=True).stdout  # noqa: E731
     expect(wait_until(lambda: all(each in known() for each in wanted)), f"the bridge knows {wanted}: {known()}")
     for hosts in ("h0,h1,h2", "h0:2,h1:2"):
-        well(lab, f"--explain --net af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
+        well(lab, f"--explain --transport af_packet --hosts {hosts}", programs["mpi_collective_random"], MULTICAST,
              r"group of MPI_COMM_WORLD: multicast\n")
-    well(lab, "--explain --net af_packet:fd77::/16 --hosts h0,h1,h2", programs["mpi_collective_random"], MULTICAST,
+    well(lab, "--explain --transport af_packet:fd77::/16 --hosts h0,h1,h2", programs["mpi_collective_random"], MULTICAST,
          r"group of MPI_COMM_WORLD: multicast\n")
     lab.root("net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
 
@@ -179,13 +179,13 @@ def stacked(lab, kind, name, *arguments):
     said = {"udp": rf"UDP sockets at {{}} \({name}\), since", "af_packet": rf"af_packet on {name} at {{}}, UDP port \d+, since"}
     subnets = (("10.88.0.0/24", r"10\.88\.0\.1", "h0:2,h1:2", "h0,h1,h2"), ("fd88::/64", "fd88::1", "h0,h1,h2", "h0:2,h1:2"))
     for subnet, address, hosts, other_hosts in subnets:
-        for way, line in said.items():
-            line = f"{line.format(address)} --net \(CAUSEWAY_NET\) says so"
-            well(lab, f"--explain --net {way}:{subnet} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST, line)
-            well(lab, f"--explain --net {way}:{subnet} --hosts {other_hosts}", programs["mpi_point_blocking"], None, line)
-    for subnet, ways in (("10.88.0.0/24", ("af_packet", "udp", "udp")), ("fd88::/64", ("udp", "af_packet", "udp"))):
-        well(lab, "--hosts h0,h1,h2", by_rank([f"{way}:{subnet}" for way in ways], programs["mpi_collective_random"]), MULTICAST)
-    well(lab, f"--explain --net af_packet:{name} --hosts h0,h1", programs["is"], None, f"af_packet on {name} at ")
+        for transport, line in said.items():
+            line = f"{line.format(address)} --transport \(CAUSEWAY_TRANSPORT\) says so"
+            well(lab, f"--explain --transport {transport}:{subnet} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST, line)
+            well(lab, f"--explain --transport {transport}:{subnet} --hosts {other_hosts}", programs["mpi_point_blocking"], None, line)
+    for subnet, transports in (("10.88.0.0/24", ("af_packet", "udp", "udp")), ("fd88::/64", ("udp", "af_packet", "udp"))):
+        well(lab, "--hosts h0,h1,h2", by_rank([f"{transport}:{subnet}" for transport in transports], programs["mpi_collective_random"]), MULTICAST)
+    well(lab, f"--explain --transport af_packet:{name} --hosts h0,h1", programs["is"], None, f"af_packet on {name} at ")
     for host in lab.names:
         lab.root(host, "ip", "link", "del", name)
 
@@ -196,15 +196,15 @@ def tagged(lab):
         lab.root(host, "ip", "link", "add", "link", "eth0", "name", "tagged", "type", "vlan", "id", "6", "reorder_hdr", "off")
         lab.root(host, "ip", "addr", "add", f"10.89.0.{index + 1}/24", "dev", "tagged")
         lab.root(host, "ip", "link", "set", "tagged", "up")
-    fails(lab, "--net af_packet:tagged --hosts h0,h1", r"rank \d on h\d: --net af_packet: tagged leaves VLAN tags in the frames that it receives: "
-          "ip link set tagged type vlan reorder_hdr on, or use --net udp:tagged")
-    well(lab, "--net udp:tagged --hosts h0,h1", programs["is"])
+    fails(lab, "--transport af_packet:tagged --hosts h0,h1", r"rank \d on h\d: --transport af_packet: tagged leaves VLAN tags in the frames that it receives: "
+          "ip link set tagged type vlan reorder_hdr on, or use --transport udp:tagged")
+    well(lab, "--transport udp:tagged --hosts h0,h1", programs["is"])
 
 
 def hopless(lab):
     """A subnet that is not one; a router that is none; no route."""
     lab.lone_add()
-    lines = fails(lab, "--net af_packet:lone --hosts h0:2,h1,h2", r"host h0 \(rank 0\) does not reach h1, h2: 10\.99\.0\.2, by af_packet "
+    lines = fails(lab, "--transport af_packet:lone --hosts h0:2,h1,h2", r"host h0 \(rank 0\) does not reach h1, h2: 10\.99\.0\.2, by af_packet "
                   r"on lone from 10\.99\.0\.1, next hop 10\.99\.0\.2: nobody answers for that address \(ARP\)")
     expect(len(lines) == 1, f"one line says so: {lines}")
     for name in lab.names:
@@ -217,9 +217,9 @@ def by_other_kind(lab):
         own, other = f"10.88.{index}.1", f"10.88.{1 - index}.0/24"
         lab.root(f"h{index}", "ip", "addr", "add", f"{own}/32", "dev", "eth0")
         lab.root(f"h{index}", "ip", "route", "add", other, "via", "inet6", lab.address(1 - index, 6), "dev", "eth0", "src", own)
-    well(lab, "--net af_packet:10.88.0.0/16 --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    well(lab, "--transport af_packet:10.88.0.0/16 --hosts h0:2,h1:2", programs["mpi_point_blocking"])
     lab.root("h0", "ip", "route", "replace", "10.88.1.0/24", "via", "inet6", "fd77::99", "dev", "eth0", "src", "10.88.0.1")
-    fails(lab, "--net af_packet:10.88.0.0/16 --hosts h0,h1", r"does not reach h1: 10\.88\.1\.1, by af_packet on eth0 from 10\.88\.0\.1, next hop "
+    fails(lab, "--transport af_packet:10.88.0.0/16 --hosts h0,h1", r"does not reach h1: 10\.88\.1\.1, by af_packet on eth0 from 10\.88\.0\.1, next hop "
           r"fd77::99: nobody answers for that address \(neighbour discovery\)")
     for index in 0, 1:
         lab.root(f"h{index}", "ip", "route", "del", f"10.88.{1 - index}.0/24")
@@ -227,19 +227,19 @@ def by_other_kind(lab):
 
 
 def errors(lab):
-    fails(lab, "--net af_pakcet --hosts h0,h1", r"--net \(CAUSEWAY_NET\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
-          "ways are udp, af_packet and af_xdp, alone or as in af_packet:eth0")
-    fails(lab, "--net af_packet:nosuch0 --hosts h0,h1", r"--net \(CAUSEWAY_NET\) is 'nosuch0', and this host has nothing like that; it has ")
-    fails(lab, "--net udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
-    fails(lab, "--hosts h0:2,h1", r"rank 0 is to go by af_packet and rank 1 by udp, and they share their interfaces",
+    fails(lab, "--transport af_pakcet --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
+          "transports are udp, af_packet and af_xdp, alone or as in af_packet:eth0")
+    fails(lab, "--transport af_packet:nosuch0 --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has ")
+    fails(lab, "--transport udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
+    fails(lab, "--hosts h0:2,h1", r"rank 0 is to use af_packet and rank 1 udp, and they share their interfaces",
           by_rank(["af_packet", "udp", "udp"], programs["is"]))
-    fails(lab, "--net af_packet --ports 40000-40000 --hosts h0:2,h1", "UDP ports 40000 to 40000 are taken.*: give --ports .CAUSEWAY_PORTS. more")
+    fails(lab, "--transport af_packet --ports 40000-40000 --hosts h0:2,h1", "UDP ports 40000 to 40000 are taken.*: give --ports .CAUSEWAY_PORTS. more")
 
 
 def part_af_packet():
     with Lab(3, keep=KEEP) as lab:
         suite(lab, "af_packet", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
-        well(lab, "--explain --net af_packet:eth0 --ports 40000-40003 --hosts h0:2,h1:2", programs["is"], None,
+        well(lab, "--explain --transport af_packet:eth0 --ports 40000-40003 --hosts h0:2,h1:2", programs["is"], None,
              r"to other hosts by af_packet on eth0 at 10\.77\.0\.1, UDP port 4000[0-3], since .*; sockets")
         well(lab, "--explain --hosts h0,h1", programs["is"], None, UDP)  # the default
         mixed(lab, "af_packet")
@@ -252,14 +252,14 @@ def part_af_packet():
         errors(lab)
     with Lab(3, subnets=2, keep=KEEP) as lab:
         for hosts in ("h0:2,h1:2", "h0,h1,h2"):
-            well(lab, f"--explain --net af_packet --hosts {hosts}", programs["is"], None, "since the hosts share no subnet: the address of the default route; sockets")
+            well(lab, f"--explain --transport af_packet --hosts {hosts}", programs["is"], None, "since the hosts share no subnet: the address of the default route; sockets")
         well(lab, "--hosts h0,h1,h2", by_rank(["af_packet", "udp", "af_packet"], programs["mpi_point_blocking"]))
         routed_over_ipv6(lab)
         lab.root("h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
-        fails(lab, "--net af_packet --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by af_packet on eth0 from 10\.77\.0\.1, next hop "
+        fails(lab, "--transport af_packet --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by af_packet on eth0 from 10\.77\.0\.1, next hop "
               r"10\.77\.0\.200: nobody answers for that address \(ARP\)")
     with Lab(2, user="nobody", keep=KEEP) as lab:
-        fails(lab, "--net af_packet --hosts h0,h1", r"rank \d on h\d: --net af_packet needs root \(or CAP_NET_RAW\): --net udp, which is the "
+        fails(lab, "--transport af_packet --hosts h0,h1", r"rank \d on h\d: --transport af_packet needs root \(or CAP_NET_RAW\): --transport udp, which is the "
               "default, needs no privilege")
 
 
@@ -335,14 +335,14 @@ def session(lab):
     talk = Session(lab, "h1", "h0")
     talk.goes_on("before")
     for ends in (False, True):
-        job = start(lab, "--net af_xdp --hosts h0,h1,h2", programs["mpi_busy"])
+        job = start(lab, "--transport af_xdp --hosts h0,h1,h2", programs["mpi_busy"])
         wait_until(lambda: has_program(lab, "h0") and has_program(lab, "h1") or job.poll() is not None)
         expect(job.poll() is None, "the job runs")
         for _ in range(20):
             talk.goes_on("during a job")
         if not ends:
-            fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an XDP program, of another job or of somebody else, .* or use "
-                  "--net af_packet:eth0", alone=False)
+            fails(lab, "--transport af_xdp --hosts h0,h1", r"--transport af_xdp: eth0 has an XDP program, of another job or of somebody else, .* or use "
+                  "--transport af_packet:eth0", alone=False)
             expect(job.poll() is None, "the job that has the interface runs on")
         for name in ("h0", "h1") if ends else ():
             kill_ranks(lab, name)
@@ -353,54 +353,54 @@ def session(lab):
         nothing_left(lab, "a job that was ended")
         gone(lab, "after kill -9" if ends else "after SIGTERM")
         talk.goes_on("afterwards")
-    well(lab, "--net af_xdp --hosts h0,h1,h2", programs["is"])
+    well(lab, "--transport af_xdp --hosts h0,h1,h2", programs["is"])
     talk.goes_on("after the next job")
     talk.close()
 
 
 def errors_xdp(lab):
-    fails(lab, "--net af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
-          "with one queue: start one a host, or use --net af_packet or --net udp")
+    fails(lab, "--transport af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
+          "with one queue: start one a host, or use --transport af_packet or --transport udp")
     for index, name in enumerate(lab.names):
         lab.root(name, "ip", "link", "set", "eth0", "mtu", "9000")
         lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "9000")
-    fails(lab, "--net af_xdp --hosts h0,h1", r"--net af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
-          "or use --net af_packet:eth0")
-    well(lab, "--net af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    fails(lab, "--transport af_xdp --hosts h0,h1", r"--transport af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
+          "or use --transport af_packet:eth0")
+    well(lab, "--transport af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
     for index, name in enumerate(lab.names):
         lab.root(name, "ip", "link", "set", "eth0", "mtu", "3434")
         lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "3434")
-    well(lab, "--net af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
+    well(lab, "--transport af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
     for index, name in enumerate(lab.names):
         lab.root(name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
              "numtxqueues", "3", "numrxqueues", "3")
         lab.root(name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
         lab.root(name, "ip", "link", "set", "wide", "up")
         lab.root(name, "ip", "link", "set", "end", "up")
-    fails(lab, "--net af_xdp:wide --hosts h0,h1", r"--net af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
+    fails(lab, "--transport af_xdp:wide --hosts h0,h1", r"--transport af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
 
 
 def part_af_xdp():
     with Lab(3, keep=KEEP) as lab:
-        well(lab, "--explain --net af_xdp --hosts h0,h1", programs["is"], None,
+        well(lab, "--explain --transport af_xdp --hosts h0,h1", programs["is"], None,
              r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since all hosts are in 10\.77\.0\.0/24; sockets")
         suite(lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
-        well(lab, "--explain --net af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
+        well(lab, "--explain --transport af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
         gone(lab, "after jobs")
         mixed(lab, "af_xdp")
         quiet(lab, "over IPv6", over_ipv6, lab, "af_xdp", "h0,h1,h2")
         mixed_over_ipv6(lab, "af_xdp")
-        for ways in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
-            well(lab, "--hosts h0,h1,h2", by_rank(ways, programs["mpi_collective_random"]), MULTICAST)
+        for transports in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
+            well(lab, "--hosts h0,h1,h2", by_rank(transports, programs["mpi_collective_random"]), MULTICAST)
         session(lab)
         errors_xdp(lab)
     with Lab(3, subnets=2, keep=KEEP) as lab:
         for hosts in ("h0,h1", "h0,h1,h2"):
-            well(lab, f"--net af_xdp --hosts {hosts}", programs["is"])
-        well(lab, "--net af_xdp:fd77::/16 --hosts h0,h1,h2", programs["is"])
+            well(lab, f"--transport af_xdp --hosts {hosts}", programs["is"])
+        well(lab, "--transport af_xdp:fd77::/16 --hosts h0,h1,h2", programs["is"])
     with Lab(2, user="nobody", keep=KEEP) as lab:
-        fails(lab, "--net af_xdp --hosts h0,h1", r"rank \d on h\d: --net af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
-              "--net udp, which is the default, needs no privilege")
+        fails(lab, "--transport af_xdp --hosts h0,h1", r"rank \d on h\d: --transport af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
+              "--transport udp, which is the default, needs no privilege")
 
 
 PARTS = {

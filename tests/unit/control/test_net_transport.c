@@ -1,0 +1,125 @@
+/* Transports: texts of CAUSEWAY_TRANSPORT; the rule, which gives all ranks of a host the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/net/net.h"
+#include "control/net/transport.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
+
+static void texts_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        enum cw_net_transport transport;
+        const char *what;
+    } rows[] = {
+        {"udp", CW_NET_TRANSPORT_UDP, ""},
+        {"af_packet", CW_NET_TRANSPORT_AF_PACKET, ""},
+        {"af_xdp", CW_NET_TRANSPORT_AF_XDP, ""},
+        {"af_packet:eth0", CW_NET_TRANSPORT_AF_PACKET, "eth0"},
+        {"af_packet:", CW_NET_TRANSPORT_AF_PACKET, ""},
+        {"udp:10.1.0.0/16", CW_NET_TRANSPORT_UDP, "10.1.0.0/16"},
+        {"af_xdp:10.1.0.7", CW_NET_TRANSPORT_AF_XDP, "10.1.0.7"},
+        {"udp:eth0:1", CW_NET_TRANSPORT_UDP, "eth0:1"},
+        {"eth0:1", CW_NET_TRANSPORT_NONE, "eth0:1"},
+        {"eth0", CW_NET_TRANSPORT_NONE, "eth0"},
+        {"udp0", CW_NET_TRANSPORT_NONE, "udp0"},
+        {"af_packe", CW_NET_TRANSPORT_NONE, "af_packe"},
+        {"AF_PACKET", CW_NET_TRANSPORT_NONE, "AF_PACKET"},
+        {"", CW_NET_TRANSPORT_NONE, ""},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *what = NULL;
+        assert_int_equal(cw_net_transport_read(rows[i].text, &what), rows[i].transport);
+        assert_string_equal(what, rows[i].what);
+    }
+}
+
+/* What a user is told of texts that make no sense. */
+static void nonsense_is_named(void **state)
+{
+    static const struct {
+        const char *text;
+        int status;
+        const char *said;
+    } rows[] = {
+        {"af_pakcet", CW_ERROR_NOT_FOUND, "transports are udp, af_packet and af_xdp"},
+        {"af_pakcet:eth0", CW_ERROR_NOT_FOUND, "transports are udp, af_packet and af_xdp"},
+        {"af_packet:nosuch0", CW_ERROR_NOT_FOUND, "has nothing like that"},
+        {"udp:10.0.0.0/33", CW_ERROR_ARGUMENT, "a subnet has 0 to 32 bits"},
+        {"udp:af_packet:nosuch0", CW_ERROR_ARGUMENT, "an interface (eth0)"},
+        {"an_interface_of_this_length", CW_ERROR_ARGUMENT, "or a transport: udp, af_packet"},
+        {"af_packet:127.0.0.1", CW_OK, ""},
+        {"af_xdp", CW_OK, ""},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_net_offer offer;
+        char error[400] = "";
+        setenv("CAUSEWAY_TRANSPORT", rows[i].text, 1);
+        assert_int_equal(cw_net_offer_make(&offer, error, sizeof(error)), rows[i].status);
+        assert_non_null(strstr(error, rows[i].said));
+    }
+    struct cw_net_offer offer;
+    setenv("CAUSEWAY_TRANSPORT", "af_packet:127.0.0.0/8", 1);
+    assert_int_equal(cw_net_offer_make(&offer, NULL, 0), CW_OK);
+    assert_int_equal(offer.transport, CW_NET_TRANSPORT_AF_PACKET);
+    assert_int_equal(cw_ip_to_v4(&offer.addresses[0].ip), 0x7f000001u);
+    unsetenv("CAUSEWAY_TRANSPORT");
+}
+
+static void ranks_of_a_host_use_one_transport(void **state)
+{
+    /* the networks of four ranks, what they name, the transport of rank 0; NONE: an error that says so */
+    static const struct {
+        uint8_t networks[4], named[4];
+        enum cw_net_transport transport;
+        const char *said;
+    } rows[] = {
+        {{1, 1, 2, 2}, {0, 0, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
+        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_AF_PACKET, 0, 0}, CW_NET_TRANSPORT_AF_PACKET, ""},
+        {{1, 1, 2, 2},
+         {CW_NET_TRANSPORT_UDP, 0, CW_NET_TRANSPORT_AF_PACKET, CW_NET_TRANSPORT_AF_PACKET},
+         CW_NET_TRANSPORT_UDP,
+         ""},
+        {{1, 1, 2, 2},
+         {CW_NET_TRANSPORT_AF_PACKET, CW_NET_TRANSPORT_UDP, 0, 0},
+         CW_NET_TRANSPORT_NONE,
+         "rank 0 is to use af_packet and rank 1 udp"},
+        {{1, 2, 2, 1}, {0, CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_AF_PACKET, 0}, CW_NET_TRANSPORT_UDP, ""},
+        {{1, 2, 3, 4}, {CW_NET_TRANSPORT_AF_XDP, CW_NET_TRANSPORT_AF_XDP, 0, 0}, CW_NET_TRANSPORT_AF_XDP, ""},
+        {{1, 1, 3, 4},
+         {CW_NET_TRANSPORT_AF_XDP, CW_NET_TRANSPORT_AF_XDP, 0, 0},
+         CW_NET_TRANSPORT_NONE,
+         "one rank for an interface"},
+        {{1, 2, 2, 2},
+         {CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_AF_XDP, CW_NET_TRANSPORT_AF_XDP, 0},
+         CW_NET_TRANSPORT_UDP,
+         ""}, /* the others' */
+        {{1, 1, 2, 2}, {0, 250, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cw_net_offer offers[4];
+        enum cw_net_transport transport = CW_NET_TRANSPORT_NONE;
+        char error[400] = "";
+        memset(offers, 0, sizeof(offers));
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            offers[rank].network[0] = rows[i].networks[rank];
+            offers[rank].transport = rows[i].named[rank];
+        }
+        int status = cw_net_transport_choose(offers, 4, 0, &transport, error, sizeof(error));
+        assert_int_equal(status, rows[i].transport == CW_NET_TRANSPORT_NONE ? CW_ERROR_ARGUMENT : CW_OK);
+        assert_int_equal(transport, rows[i].transport);
+        assert_non_null(strstr(error, rows[i].said));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_read),
+        cmocka_unit_test(nonsense_is_named),
+        cmocka_unit_test(ranks_of_a_host_use_one_transport),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
