@@ -361,14 +361,6 @@ static const struct cw_measured_answer *answer_of(const struct cw_measured_answe
     return NULL;
 }
 
-/* What the library does without a schedule where all ranks share memory (mpi/collective/host/host.h). */
-#define HOST(collective) [collective] = {collective, "host", 0, 0, "flags and shared buffers", NULL}
-static const struct cw_algorithm hosts[CW_COLLECTIVE_COUNT] = {
-    HOST(CW_BCAST),    HOST(CW_SCATTER), HOST(CW_GATHER),    HOST(CW_ALLGATHER),
-    HOST(CW_ALLTOALL), HOST(CW_REDUCE),  HOST(CW_ALLREDUCE), HOST(CW_REDUCE_SCATTER),
-    HOST(CW_SCAN),     HOST(CW_EXSCAN),  HOST(CW_BARRIER),
-};
-
 static void contenders_find(const struct plogp_measure *measure, const struct cw_problem *problem,
                             struct plogp_question *question)
 {
@@ -398,10 +390,11 @@ static void contenders_find(const struct plogp_measure *measure, const struct cw
     }
     const struct cw_algorithm *chosen = best.algorithm;
     if (measure->path == CW_MEASURED_SHARED) {
-        contender_add(question, &hosts[problem->collective], &(struct cw_parameters){.segment_bytes = 0});
-        /* as in MPI: if it is the soonest in tests, or has not been tested */
+        const struct cw_algorithm *host = cw_algorithm_find(problem->collective, "host");
+        contender_add(question, host, &(struct cw_parameters){.segment_bytes = 0});
+        /* as in MPI: if it is the fastest in tests, or has not been tested */
         enum cw_measured_standing standing = cw_measured_standing(measure->known, measure->path, problem, "host", NULL);
-        chosen = standing != CW_STANDING_BEHIND ? &hosts[problem->collective] : chosen;
+        chosen = standing != CW_STANDING_BEHIND ? host : chosen;
     }
     question->chosen = PLOGP_CONTENDERS_MAX;
     for (uint32_t i = 0; i < question->contender_count && measure->is_verification; i++) {

@@ -50,8 +50,8 @@ static const struct cw_algorithm *inner_find(const struct cw_problem *heads, con
                : cw_algorithm_find(heads->collective, usual[heads->collective]);
 }
 
-/* The clusters of the heads, numbered without gaps: some cluster may have none. `of` and `names` have room for each head
- * and each cluster. */
+/* The clusters of the heads, numbered without gaps: some cluster may have none. `of` and `names` have room for each
+ * head and each cluster. */
 static uint32_t clusters_of_heads(const struct cw_problem *problem, uint32_t *of, uint32_t *names)
 {
     uint32_t count = 0;
@@ -70,12 +70,12 @@ static uint32_t clusters_of_heads(const struct cw_problem *problem, uint32_t *of
 int cw_problem_heads(const struct cw_problem *problem, struct cw_problem **heads, char *error, size_t error_bytes)
 {
     uint32_t hosts = problem->hosts.count, own = cw_problem_host_size(problem, 0);
-    uint32_t *of = malloc(2ull * hosts * sizeof(*of)), *names = of + hosts, *via = NULL;
+    uint32_t *of = malloc(2ull * hosts * sizeof(*of)), *via = NULL;
     if (of == NULL) {
         snprintf(error, error_bytes, "no memory for the level among hosts");
         return CW_ERROR_MEMORY;
     }
-    uint32_t clusters = clusters_of_heads(problem, of, names);
+    uint32_t *names = of + hosts, clusters = clusters_of_heads(problem, of, names);
     bool is_direct = problem->cluster_via == NULL;
     if (!is_direct) {
         via = calloc((size_t)clusters * clusters, sizeof(*via));
@@ -87,7 +87,7 @@ int cw_problem_heads(const struct cw_problem *problem, struct cw_problem **heads
             k++;
         }
         via[i] = through == CW_DIRECT ? CW_DIRECT : k;
-        is_direct = is_direct || (via[i] != CW_DIRECT && k == clusters); /* nobody there could hand anything on */
+        is_direct = is_direct || (via[i] != CW_DIRECT && k == clusters); /* no head there could forward data */
     }
     const struct cw_problem_request request = {
         .collective = problem->collective,
@@ -200,7 +200,7 @@ static void build_bcast(struct cw_emit *emit, const struct cw_recipe *recipe)
     }
 }
 
-/* What the ranks of this host have, combined at its head: where. */
+/* Combines the vectors of this host's ranks at its head; returns the place of the sum. */
 static struct cw_place host_reduce(const struct level *level)
 {
     struct cw_place sum = level->is_head ? cw_emit_scratch(level->emit, level->bytes) : send;
@@ -244,8 +244,8 @@ static void build_barrier(struct cw_emit *emit, const struct cw_recipe *recipe)
     cw_emit_host(emit, CW_BARRIER, 0, send, receive, 0);
 }
 
-/* Blocks of a host's ranks between the order of its ranks (by sender, then receiver in rank order) and that of hosts (by
- * the other host, then sender and receiver on their hosts). */
+/* Copies the blocks of a host's ranks between two orders. By rank: by sender, then by receiver. By host: by the other
+ * host, then by sender and receiver. */
 static void blocks_order(const struct level *level, struct cw_place by_rank, struct cw_place by_host, bool is_to)
 {
     const struct cw_rank_groups *hosts = &level->emit->problem->hosts;

@@ -27,7 +27,7 @@ static uint32_t rank_of(const struct cw_transport_host *call, uint32_t own, uint
     return index == at ? own : call->others[index < at ? index : index - 1];
 }
 
-/* Bytes of what member `index` sends or gets as block `block`; of a collective with one vector: all of it. */
+/* Bytes of block `block` of member `from`; of a collective with one vector: all of it. */
 static uint64_t block_bytes(const struct cw_memory_fabric *fabric, const struct cw_transport_host *call, uint32_t from,
                             uint32_t block)
 {

@@ -121,7 +121,7 @@ static void op_append(struct cw_emit *emit, const struct cw_schedule *level, uin
                                                                         : 0;
     uint32_t fence = emit->fence;
     if (from->dependency_count > 0 || in_body) {
-        emit->fence = CW_NO_OP; /* what it depends on, or the repeat, has waited for that */
+        emit->fence = CW_NO_OP; /* its dependencies, or the repeat, have waited for the fence */
     }
     struct cw_op *op = emit_op_open(emit, (enum cw_op_kind)from->kind, from->bytes);
     emit->fence = fence;

@@ -31,7 +31,23 @@ static uint32_t turn_count;
 bool mpi_progress_is_due;
 bool mpi_progress_is_blind;
 static struct mpi_progress_user *users;
-static struct mpi_progress_memory memory;
+static void no_doze(bool asleep)
+{
+    (void)asleep;
+}
+
+static bool no_memory(void)
+{
+    return false;
+}
+
+static struct mpi_progress_memory memory = {.doze = no_doze, .can_go_on = no_memory};
+
+static bool memory_can_go_on(void *context)
+{
+    (void)context;
+    return memory.can_go_on();
+}
 
 uint32_t mpi_progress(void)
 {
@@ -213,7 +229,9 @@ void mpi_progress_ask(void)
     uint64_t now_ns = cw_clock_ns();
     in_a_row = now_ns - left_ns < ASK_AGAIN_NS ? in_a_row + 1 : 0;
     if (!cw_yield_policy_yield(&yield_policy, now_ns) && in_a_row > ASKS_TO_SLEEP) {
-        cw_paths_wait(mpi_process.paths, ASK_SLEEP_NS, NULL, NULL);
+        memory.doze(true);
+        cw_paths_wait(mpi_process.paths, ASK_SLEEP_NS, memory_can_go_on, NULL);
+        memory.doze(false);
     }
     left_ns = cw_clock_ns();
 }

@@ -1,4 +1,4 @@
-/* What a call by shared memory waits for, for people. */
+/* Describes the wait of a call in shared memory, for reports. */
 #include "mpi/collective/host/state.h"
 
 enum { NAMED_MAX = 4 };

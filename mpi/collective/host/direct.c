@@ -1,5 +1,5 @@
-/* Long blocks in one copy: who has them, or wants them, says where; the other side copies. Nobody leaves while its
- * memory is in use. */
+/* Long blocks in one copy: one rank publishes the address of its buffer, the others copy from or to it. Each rank stays
+ * in the call while its memory is in use. */
 #include <string.h>
 
 #include "mpi/collective/host/state.h"
@@ -10,7 +10,7 @@ static int over(struct mpi_host_call *call)
     return MPI_SUCCESS;
 }
 
-/* ---- A root says where its buffer is ---- */
+/* ---- The root publishes the address of its buffer ---- */
 
 /* The root waits for all, the others go. */
 static int place_close(struct mpi_host_call *call)
@@ -19,7 +19,7 @@ static int place_close(struct mpi_host_call *call)
     return call->member == call->root ? host_await_all(call, over) : code;
 }
 
-/* What this member copies, from or to the root. */
+/* Copies the part of this member, from or to the root. */
 static int place_copy(struct mpi_host_call *call)
 {
     uint64_t own = call->collective == CW_BCAST ? 0 : call->member * call->bytes;
@@ -62,9 +62,9 @@ int host_gather_direct(struct mpi_host_call *call)
     return host_round(call, call->member == call->root, place_open);
 }
 
-/* ---- All say where their data is ---- */
+/* ---- All members publish the addresses of their data ---- */
 
-/* What this member wants from another one. */
+/* Copies the block for this member from another one. */
 static int block_copy(struct mpi_host_call *call, uint32_t member, uint64_t address)
 {
     uint64_t to = 0, bytes = host_block(call, member);

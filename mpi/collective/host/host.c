@@ -13,7 +13,7 @@
 
 enum {
     HOST_SPINS = 200, /* looks before anything else is done meanwhile, where a rank has a core of its own */
-    HOST_YIELDS = 4,  /* ... where it has not: what is waited for is here, and a look at the network costs more */
+    HOST_YIELDS = 4,  /* ... if ranks share cores: the awaited rank is on this host */
 };
 
 struct service {
@@ -37,12 +37,12 @@ static const struct service services[CW_COLLECTIVE_COUNT] = {
     [CW_EXSCAN] = {.copied = host_scan, .in_place = true},
 };
 
+/* ---- A call ---- */
+
 static uint32_t class_of(uint64_t bytes)
 {
     return bytes == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes);
 }
-
-/* ---- A call ---- */
 
 /* Bytes of a block, or the mean of unequal ones. */
 static uint64_t mean_bytes(const struct mpi_collective *of)
@@ -52,6 +52,11 @@ static uint64_t mean_bytes(const struct mpi_collective *of)
         count += of->counts[rank];
     }
     return count * of->problem.element_bytes / (of->counts != NULL ? of->problem.ranks : 1);
+}
+
+uint8_t *host_kept(uint8_t verdicts[2][CW_COLLECTIVE_COUNT][HOST_SIZE_CLASSES], const struct mpi_collective *call)
+{
+    return &verdicts[call->counts != NULL][call->problem.collective][class_of(mean_bytes(call))];
 }
 
 /* Of everything that must be the same at all ranks. */
@@ -105,12 +110,10 @@ static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const 
 
 /* ---- Blocking calls that are one host op ---- */
 
-/* Whether the whole call is one host op, and by what; kept per class of sizes. */
+/* Whether the whole call is one host op, and the origin of that choice; kept per class of sizes. */
 static bool verdict_on(const struct mpi_collective *call, enum cw_measured_origin *origin)
 {
-    struct mpi_collectives *collectives = call->comm->collectives;
-    uint8_t *kept =
-        &collectives->host_verdicts[call->counts != NULL][call->problem.collective][class_of(mean_bytes(call))];
+    uint8_t *kept = host_kept(call->comm->collectives->host_verdicts, call);
     if (*kept == 0) {
         struct mpi_choice choice;
         char error[200];
@@ -176,6 +179,7 @@ void mpi_host_reconsider(struct mpi_comm *comm)
 {
     if (comm->collectives != NULL) {
         memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
+        memset(comm->collectives->levels_verdicts, 0, sizeof(comm->collectives->levels_verdicts));
     }
 }
 

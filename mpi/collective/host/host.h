@@ -1,20 +1,20 @@
 /* host: collective calls among the ranks of one host, by shared memory and without messages: the host ops of schedules.
  *
  * Purpose
- *   The ranks of a host share a segment (dataplane/shm/segment.h), made with the third blocking call of a communicator, so
- *   that communicators that are hardly used cost nothing. Short blocks go through its slots; long ones are copied once,
- *   straight between the processes, where the kernel permits. Reductions are made where the data is: by the last rank to
- *   come if they are short, else a slice by each rank.
+ *   The ranks of a host share a segment (dataplane/shm/segment.h), made with the third blocking call of a communicator,
+ * so that communicators that are hardly used cost nothing. Short blocks go through its slots; long ones are copied
+ * once, straight between the processes, where the kernel permits. Reductions are made where the data is: by the last
+ * rank to come if they are short, else a slice by each rank.
  *
  * Invariants
- *   - Whether a communicator has levels follows from what all its ranks know alike.
- *   - Calls on a segment follow each other in the order of the communicator's calls; a later one begins when the host ops
- *     of the one before are complete at this rank.
+ *   - All ranks of a communicator agree on whether it has levels, from data that is the same at all of them.
+ *   - Calls on a segment follow each other in the order of the communicator's calls; a later one begins when the host
+ * ops of the one before are complete at this rank.
  *   - A blocking call whose schedule is one host op carries it out at once, without an executor.
- *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on who came
- *     when.
- *   - Calls that do not match are errors at those ranks that wait or notice: each says what it does when it enters.
- *     After that nobody uses the segment again: all ranks end that call with an error, and go on by messages.
+ *   - Operands of reductions are combined in rank order, always in the same way: results do not depend on the order of
+ * arrival.
+ *   - Each rank writes its call into the segment when it enters. A rank that notices another call ends its own with an
+ *     error and marks the segment as broken. All ranks then end that call with an error, and use messages afterwards.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -92,38 +92,38 @@ void mpi_host_levels_begin(struct mpi_collective *call, bool is_persistent);
 bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number);
 /* The same of run `run` of a persistent call with a segment of its own. */
 bool mpi_host_is_whole(const struct mpi_host *host, uint64_t run);
-/* A segment of a persistent call's own, which may be started in another order than others. All ranks of a communicator with
- * levels call it together. NULL at all of them: there is none. */
+/* A segment of a persistent call's own, which may be started in another order than others. All ranks of a communicator
+ * with levels call it together. NULL at all of them: there is none. */
 struct mpi_host *mpi_host_own(struct mpi_comm *comm);
 /* NULL is allowed. */
 void mpi_host_destroy(struct mpi_host *host);
 
 /* ---- Blocking calls that are one host op ---- */
 
-/* Whether the call is to be carried out so. */
+/* Whether the call is one host op. */
 bool mpi_host_serves(struct mpi_collective *call);
 /* Whether all that a host op needs is known alike at all ranks, and an element fits a slot. */
 bool mpi_host_fits(const struct mpi_collective *call);
-/* Runs call `number`, of that kind (mpi_describe_kind), to its end: from `send` to `receive`, both packed as problem.h says; with in-place calls `send` is where the
- * data lies in the receive buffer, if mpi_host_takes_in_place. MPI_SUCCESS, or an error code, not raised; then
- * `mpi_host_why` has a line. */
+/* Runs call `number`, of that kind (mpi_describe_kind), to its end: from `send` to `receive`, both packed as problem.h
+ * says; with in-place calls `send` is where the data lies in the receive buffer, if mpi_host_takes_in_place.
+ * MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
 int mpi_host_run(struct mpi_collective *call, uint32_t number, uint32_t kind, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
 /* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */
 void mpi_host_abandon(struct mpi_collective *call, uint32_t number);
 /* The kind (mpi_describe_kind) of the one that is under way; false: none is. */
 bool mpi_host_kind(const struct mpi_host *host, uint32_t *kind);
-/* Rank `peer` (-1: none of this communicator) has begun by messages what this rank carries out so: calls by both end with
- * an error. False: no call is under way. */
+/* Rank `peer` (-1: none of this communicator) has begun by messages what this rank carries out so: calls by both end
+ * with an error. False: no call is under way. */
 bool mpi_host_mismatch(struct mpi_comm *comm, int peer);
 const char *mpi_host_why(const struct mpi_collective *call);
-/* Hints of the communicator have changed: what they ask for is looked up anew. */
+/* Hints of the communicator have changed: looks up again which algorithms they name. */
 void mpi_host_reconsider(struct mpi_comm *comm);
 
 /* ---- Host ops of schedules ---- */
 
-/* A schedule with `ops` of them begins, or ends; after a failure nobody uses the segment again, and the communicator's
- * later calls go by messages. */
+/* A schedule with `ops` of them begins, or ends. After a failure the segment is broken, and the communicator's later
+ * calls use messages. */
 void mpi_host_part_begin(struct mpi_host_part *part, struct mpi_host *host, const struct mpi_collective *of,
                          uint64_t number, uint32_t ops);
 void mpi_host_part_end(struct mpi_host_part *part, bool has_failed);
@@ -135,7 +135,7 @@ int mpi_host_part_poll(struct mpi_host_part *part);
 const char *mpi_host_part_why(const struct mpi_host_part *part);
 /* What the one that is under way awaits; false: none is. */
 bool mpi_host_part_describe(const struct mpi_host_part *part, struct mpi_said *said);
-/* This process is about to sleep, or sleeps no more: who changes what its host ops await wakes it. Whether one of them can
- * go on, so that it need not sleep. */
+/* This process is about to sleep, or sleeps no more: who changes what its host ops await wakes it. Whether one of them
+ * can go on, so that it need not sleep. */
 void mpi_host_doze(bool asleep);
 bool mpi_host_can_go_on(void);

@@ -19,7 +19,7 @@ static uint32_t segment_count;
 
 enum { VERDICT_SEGMENT = 1, VERDICT_COPIES_ONCE = 2 };
 
-/* What this rank can do with the segment that the first rank of its host has made. */
+/* Opens the segment that the first rank of the host has made; returns the verdict of this rank. */
 static uint32_t segment_try(struct mpi_host *host, const struct cw_segment_place *place, uint32_t member)
 {
     const struct mpi_comm *comm = host->comm;
@@ -118,7 +118,9 @@ enum { LEVELS_CALLS_BEFORE = 2 /* blocking ones on a communicator, before it get
 static bool levels_are_due(struct mpi_collective *call, bool is_persistent)
 {
     struct mpi_collectives *collectives = call->comm->collectives;
-    enum mpi_choice_verdict verdict = mpi_choice_levels(call->comm, &call->problem);
+    uint8_t *kept = host_kept(collectives->levels_verdicts, call);
+    *kept = *kept == 0 ? (uint8_t)(1 + mpi_choice_levels(call->comm, &call->problem)) : *kept;
+    enum mpi_choice_verdict verdict = (enum mpi_choice_verdict)(*kept - 1);
     if (verdict == MPI_CHOICE_NO || !mpi_host_fits(call)) {
         return false;
     }
@@ -141,6 +143,7 @@ void mpi_host_levels_begin(struct mpi_collective *call, bool is_persistent)
     if (levels == NULL) { /* the others would wait for it */
         fprintf(stderr, "causeway: rank %u: no memory for the hosts of %d ranks\n", mpi_process.rank, comm->size);
         mpi_process_abort(MPI_ERR_NO_MEM);
+        return;
     }
     struct mpi_host *host = levels->hosts < (uint32_t)comm->size ? host_make(comm, levels) : NULL;
     if (host == NULL) {

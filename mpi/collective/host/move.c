@@ -1,4 +1,4 @@
-/* Data through the slots of a segment: copied in by who has it, copied out by who wants it. What is longer than a slot
+/* Data through the slots of a segment: the source copies it in, each receiver copies it out. Data longer than a slot
  * goes in pieces, one round each. */
 #include <string.h>
 
@@ -11,7 +11,7 @@ void host_move(void *to, const void *from, uint64_t bytes)
     }
 }
 
-/* A piece is over: the next one, of vectors or blocks of `bytes`, or the end. */
+/* A piece has ended: the next one, of vectors or blocks of `bytes`, or the end. */
 static int piece_end(struct mpi_host_call *call, uint64_t some, uint64_t bytes, mpi_host_stage *first)
 {
     call->done += some;
@@ -39,7 +39,7 @@ int host_barrier(struct mpi_host_call *call)
 
 /* ---- From a root: all of it, or to each its block ---- */
 
-/* What fits a slot; blocks share it. */
+/* Bytes that fit a slot; blocks share it. */
 static uint64_t share_of(const struct mpi_host_call *call)
 {
     return call->collective == CW_BCAST ? call->slot_bytes : call->slot_bytes / call->members;
@@ -152,7 +152,7 @@ static uint64_t longest_block(const struct mpi_host_call *call)
     return longest;
 }
 
-/* What a member's block has in this piece. */
+/* Bytes of a member's block in this piece. */
 static uint64_t allgather_piece(const struct mpi_host_call *call, uint32_t member)
 {
     uint64_t bytes = host_block(call, member);

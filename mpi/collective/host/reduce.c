@@ -1,12 +1,12 @@
 /* Reductions on a segment. Operands are folded from the last rank to the first: op(c[0], op(c[1], ... op(c[P-2],
- * c[P-1]))), whoever does it. Functions of the program run on its own threads only: a stage that combines waits for one. */
+ * c[P-1]))), by any rank. Functions of the program run on its own threads only: a stage that combines waits for one. */
 #include <string.h>
 
 #include "mpi/collective/host/state.h"
 #include "mpi/collective/operations/elements.h"
 #include "mpi/runtime/lock.h"
 
-/* MPI_ERR_PENDING: `stage` is to be asked again, on another thread. */
+/* MPI_ERR_PENDING: `stage` runs again later, on another thread. */
 static int later(struct mpi_host_call *call, mpi_host_stage *stage)
 {
     call->next = stage;
@@ -25,8 +25,8 @@ static void combine(struct mpi_host_call *call, const void *left, const void *ri
     call->reduce_error = code != MPI_SUCCESS ? code : call->reduce_error;
 }
 
-/* Folds `bytes` of the slots of members 0 .. `members` - 1, from byte `offset` of each slot on, into `to`, which is none of
- * them. */
+/* Folds `bytes` of the slots of members 0 .. `members` - 1, from byte `offset` of each slot on, into `to`, which is
+ * none of them. */
 static void fold(struct mpi_host_call *call, uint32_t members, uint64_t round, uint64_t offset, uint64_t bytes,
                  uint8_t *to)
 {
@@ -105,8 +105,7 @@ static int together_close(struct mpi_host_call *call)
 
 /* ---- All-reduce ---- */
 
-/* Two ranks: each has one operand at hand and reads the other's, so that nobody waits for a result to be made, or
- * copies one. */
+/* Two ranks: each has one operand and reads the other's, so that neither waits for a result or copies one. */
 static int both_fold(struct mpi_host_call *call)
 {
     uint8_t *own = call->receive + call->done;

@@ -1,4 +1,4 @@
-/* Rounds on a segment: what ranks await in them, and how they notice that it will not come. */
+/* Rounds on a segment: the words that ranks await, and how a rank notices that a word will never change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
 
-/* Wakes those who sleep, after something that they may wait for. */
+/* Wakes sleeping members after a change that they may await. */
 static void wake(const struct mpi_host_call *call)
 {
     if (!cw_segment_sleepers(call->segment)) {
@@ -34,7 +34,7 @@ int host_broken(struct mpi_host_call *call)
     return code != MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
-/* What this rank is in, for people. */
+/* Names the call of a member, for reports. */
 static void call_name(const struct mpi_host_call *call, const struct cw_segment_call *entry, uint32_t member,
                       char *text, size_t text_bytes)
 {
@@ -42,8 +42,8 @@ static void call_name(const struct mpi_host_call *call, const struct cw_segment_
              cw_collective_name((enum cw_collective)entry->kind), entry->root, (unsigned long long)entry->bytes);
 }
 
-/* MPI_ERR_NOT_SAME: somebody's call differs from the own one, though it is in the same round; MPI_ERR_PROC_ABORTED:
- * somebody has ended; MPI_SUCCESS: neither. */
+/* MPI_ERR_NOT_SAME: another member is in the same round with another call; MPI_ERR_PROC_ABORTED: a member is lost;
+ * MPI_SUCCESS: neither. */
 int host_trouble(struct mpi_host_call *call)
 {
     struct mpi_host *host = call->host;
@@ -80,8 +80,7 @@ int host_differs(struct mpi_host_call *call, int rank)
     return MPI_ERR_NOT_SAME;
 }
 
-/* MPI_ERR_NOT_SAME: a rank has not done in this round what this one did, and has gone on: it called something at whose
- * end nobody waits. */
+/* MPI_ERR_NOT_SAME: a member has left this round with another call, one that no member has to wait for. */
 static int passed_find(struct mpi_host_call *call, uint64_t entered, uint64_t round)
 {
     for (uint32_t member = 0; member < call->members; member++) {
@@ -102,8 +101,7 @@ static bool has_come(const struct mpi_host_call *call)
     return atomic_load_explicit(call->word, memory_order_acquire) >= call->least;
 }
 
-/* An error if nothing that could still come would end this wait. Whoever is in a later call has published all that it
- * will of the present one. */
+/* An error if no event can end this wait: a member in a later call has published all its slots of the present one. */
 static int hopeless_find(struct mpi_host_call *call)
 {
     struct cw_segment_call other;
@@ -114,7 +112,7 @@ static int hopeless_find(struct mpi_host_call *call)
     uint64_t own = atomic_load_explicit(&call->segment->lines[call->member].entered, memory_order_relaxed);
     if (call->owner == UINT32_MAX) {
         code = call->least == call->host->round ? passed_find(call, own, call->least) : MPI_SUCCESS;
-        /* if the round is over by now, what was seen may be of later ones */
+        /* if the round has ended by now, the signatures may be of later rounds */
         return has_come(call) ? MPI_SUCCESS : code;
     }
     if (cw_segment_call_of(call->segment, call->owner, &other) <= own || has_come(call)) {

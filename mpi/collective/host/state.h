@@ -1,7 +1,7 @@
-/* What the files of this folder share.
+/* Shared by the files of this folder.
  *
- * A call goes through stages. A stage is a function that does what it can at once, and either ends the call or names the
- * next stage and what that one awaits: so whoever polls a call never waits in it, and a blocking call is a loop around the
+ * A call goes through stages. A stage is a function that never waits. It ends the call, or names the next stage and the
+ * word of the segment that this stage awaits. So polling a call never blocks, and a blocking call is a loop around the
  * same stages. */
 #pragma once
 
@@ -42,6 +42,9 @@ struct mpi_host {
     char why[CW_SEGMENT_WHY_BYTES];
 };
 
+/* The entry of a table of verdicts for calls of this class of sizes. */
+uint8_t *host_kept(uint8_t verdicts[2][CW_COLLECTIVE_COUNT][HOST_SIZE_CLASSES], const struct mpi_collective *call);
+
 /* The rank of a member in the communicator. */
 static inline int host_rank(const struct mpi_host *host, uint32_t member)
 {
@@ -57,16 +60,16 @@ struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *level
 
 /* Tells all ranks what host->why says. Returns `code`. */
 int host_break(struct mpi_host_call *call, int code);
-/* What another rank has told so. */
+/* The error that another rank has reported that way. */
 int host_broken(struct mpi_host_call *call);
 /* Another rank (-1: none of this communicator) was seen in another call; says so, and returns MPI_ERR_NOT_SAME. */
 int host_differs(struct mpi_host_call *call, int rank);
 /* Whether another rank has ended, or is in another call; an error then. */
 int host_trouble(struct mpi_host_call *call);
-/* An error if nothing that could still come would end what the call awaits, and then all are told. */
+/* Breaks the segment if no event can end the wait of the call. */
 void host_doubt(struct mpi_host_call *call);
 
-/* Goes on as far as it can: MPI_ERR_PENDING, or how the call has ended. */
+/* Runs stages until one has to wait: MPI_ERR_PENDING, or the code with which the call has ended. */
 int host_poll(struct mpi_host_call *call);
 
 /* The next round, in call->round; if this rank `writes`, `then` comes when its slots may be written. */
@@ -78,11 +81,12 @@ void host_publish(struct mpi_host_call *call);
 int host_arrive(struct mpi_host_call *call);
 /* The same at the end of a round in which nobody waits for all: most of these need no arrival. */
 int host_pass(struct mpi_host_call *call);
-/* The same for who wants to do something when all have arrived, before anybody else goes on: true if this rank was the
- * last; host_complete must follow. */
+/* The same if this rank must act when all have arrived, before the others continue: true if this rank was the last;
+ * host_complete must follow. */
 bool host_arrive_last(struct mpi_host_call *call);
 void host_complete(struct mpi_host_call *call);
-/* `then` comes when a rank has published its slot, which is checked to be of the same call, or when all have arrived. */
+/* `then` comes when a rank has published its slot, which is checked to be of the same call, or when all have arrived.
+ */
 int host_await(struct mpi_host_call *call, uint32_t member, mpi_host_stage *then);
 int host_await_all(struct mpi_host_call *call, mpi_host_stage *then);
 /* One copy from or to another rank's memory. */

@@ -52,8 +52,11 @@ struct mpi_collectives {
     bool has_no_levels;               /* there never will be any */
     bool are_levels_over;             /* a call with levels has failed: later ones go without */
     uint32_t calls_before_levels;
-    uint32_t blocking_number;                          /* of the last blocking call that was one host op */
-    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT][65]; /* by class of sizes: whether a call is one host op (host.c) */
+    uint32_t blocking_number; /* of the last blocking call that was one host op */
+    /* by class of sizes, 0: not asked yet: whether a call is one host op (host.c); 1 + enum mpi_choice_verdict (make.c)
+     */
+    uint8_t host_verdicts[2][CW_COLLECTIVE_COUNT][65];
+    uint8_t levels_verdicts[2][CW_COLLECTIVE_COUNT][65];
 };
 
 /* Made with the first use; NULL: no memory. */
