@@ -264,7 +264,8 @@ static int host_block(struct mpi_collective *collective)
     void *send, *receive;
     struct mpi_comm *comm = collective->comm;
     MPI_Comm handle = comm->handle;
-    char why[WHY_BYTES] = "";
+    char why[WHY_BYTES]; /* empty by its first byte: zeroing all of it costs 20 ns a call */
+    why[0] = 0;
     uint32_t number = comm->collectives->next_number++, kind = mpi_describe_kind(collective, true);
     comm->collectives->blocking_number = number;
     collective->begun_ns = is_timed() ? cw_clock_ns() : 0;

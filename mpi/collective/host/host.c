@@ -51,7 +51,8 @@ static uint64_t mean_bytes(const struct mpi_collective *of)
     for (uint32_t rank = 0; of->counts != NULL && rank < of->problem.ranks; rank++) {
         count += of->counts[rank];
     }
-    return count * of->problem.element_bytes / (of->counts != NULL ? of->problem.ranks : 1);
+    count *= of->problem.element_bytes;
+    return of->counts != NULL ? count / of->problem.ranks : count;
 }
 
 uint8_t *host_kept(uint8_t verdicts[2][CW_COLLECTIVE_COUNT][HOST_SIZE_CLASSES], const struct mpi_collective *call)
@@ -95,8 +96,8 @@ static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const 
         longest = host_block(call, member) > longest ? host_block(call, member) : longest;
     }
     bool direct = goes_direct(host, call->collective, mean);
-    uint64_t room = CW_SEGMENT_SHORT_BYTES / (service->by_block ? call->members : 1) / call->element * call->element;
-    call->is_short = direct || longest <= room;
+    uint64_t blocks = service->by_block ? call->members : 1;
+    call->is_short = direct || (longest <= CW_SEGMENT_SHORT_BYTES && longest * blocks <= CW_SEGMENT_SHORT_BYTES);
     call->slot_bytes = call->is_short ? CW_SEGMENT_SHORT_BYTES : CW_SEGMENT_LONG_BYTES;
     call->entry = (struct cw_segment_call){
         .signature = signature_of(call),
@@ -156,10 +157,9 @@ bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number)
 bool mpi_host_fits(const struct mpi_collective *call)
 {
     bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
-    uint64_t piece =
-        CW_SEGMENT_LONG_BYTES / (services[call->problem.collective].by_block ? (uint32_t)call->comm->size : 1u);
+    uint64_t blocks = services[call->problem.collective].by_block ? (uint32_t)call->comm->size : 1u;
     return !call->has_rows && call->count_matrix == NULL && !is_scatterv && !call->by_pairs && call->scatterv == NULL &&
-           call->problem.element_bytes <= piece;
+           call->problem.element_bytes * blocks <= CW_SEGMENT_LONG_BYTES;
 }
 
 bool mpi_host_takes_in_place(const struct mpi_collective *call)

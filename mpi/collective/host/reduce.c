@@ -47,7 +47,8 @@ static uint64_t whole(const struct mpi_host_call *call, uint64_t bytes)
 
 static uint64_t piece_of(const struct mpi_host_call *call)
 {
-    return host_least(call->bytes - call->done, whole(call, call->slot_bytes));
+    uint64_t left = call->bytes - call->done; /* whole elements */
+    return left <= call->slot_bytes ? left : whole(call, call->slot_bytes);
 }
 
 static int piece_end(struct mpi_host_call *call, mpi_host_stage *first)
