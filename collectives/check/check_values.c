@@ -135,8 +135,8 @@ static int do_copy(struct values *values, uint32_t instance)
     return CW_OK;
 }
 
-/* A stretch of a reduction in which neither operand changes: `bytes` from `begin` of what is written; `at` is its distance
- * from the op's begin. */
+/* A stretch of a reduction in which neither operand changes: `bytes` from `begin` of what is written; `at` is its
+ * distance from the op's begin. */
 static int combine(struct values *values, uint32_t instance, const struct check_piece *left,
                    const struct check_piece *right, uint64_t at, uint64_t begin, uint64_t bytes, uint32_t *node)
 {
@@ -323,7 +323,8 @@ static int do_wait(struct values *values, uint32_t instance)
     return write_bytes(values, instance, check_rank(check, instance), op->to.buffer, begin, bytes);
 }
 
-/* ---- Calls among the ranks of a host: contributions are read when their ranks start, and combined when they end ---- */
+/* ---- Calls among the ranks of a host: contributions are read when their ranks start, and combined when they end ----
+ */
 
 static int host_start(struct values *values, uint32_t instance)
 {

@@ -150,16 +150,17 @@ uint32_t cw_emit_multicast_signal(struct cw_emit *emit, uint32_t root, uint32_t 
 
 /* ---- Levels ---- */
 
-/* A collective call among all ranks of this rank's host, which the problem must tell. `bytes`: of a block; `root`: a rank,
- * 0 if the collective has none. A place that this rank does not need is ignored. CW_NO_OP if it is alone there. */
+/* A collective call among all ranks of this rank's host, which the problem must tell. `bytes`: of a block; `root`: a
+ * rank, 0 if the collective has none. A place that this rank does not need is ignored. CW_NO_OP if it is alone there.
+ */
 uint32_t cw_emit_host(struct cw_emit *emit, enum cw_collective collective, uint32_t root, struct cw_place from,
                       struct cw_place to, uint64_t bytes);
 /* The whole problem as one such call: all ranks are on one host. */
 uint32_t cw_emit_host_whole(struct cw_emit *emit);
 
-/* Appends the schedule of this rank in a problem of some of the ranks: rank i there is `ranks[i]` here, and buffer b there
- * lies at `at[b]`, the same at all of these ranks where their peers put. It begins when the last fence is over; what comes
- * after it and uses its results is behind another fence. */
+/* Appends the schedule of this rank in a problem of some of the ranks: rank i there is `ranks[i]` here, and buffer b
+ * there lies at `at[b]`, the same at all of these ranks where their peers put. It begins when the last fence is over;
+ * what comes after it and uses its results is behind another fence. */
 void cw_emit_level(struct cw_emit *emit, const struct cw_schedule *level, const uint32_t *ranks,
                    const struct cw_place at[4]);
 

@@ -5,8 +5,8 @@
  *   checked, priced, executed, drawn and kept in files. The schedules of all ranks of one collective are a plan.
  *
  * Meaning of an op (what it does; when it is complete)
- *   put        notified put of `from` to `peer` under `tag`; complete when `from` may be reused (that says nothing of its arrival).
- *              Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between the start of the
+ *   put        notified put of `from` to `peer` under `tag`; complete when `from` may be reused (that says nothing of
+ * its arrival). Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between the start of the
  *              put and the completion of the wait that matches it. The target must be known to have entered the
  *              collective: something it did in this schedule must come before the put. Eager (CW_OP_EAGER): the bytes
  *              travel to an anonymous buffer and the wait copies them out; `to` is unused. A transport may hold an
@@ -20,13 +20,12 @@
  *   reduce     to = to OP from, element by element; with CW_OP_LEFT to = from OP to
  *   barrier    complete when every rank has started its barrier with the same number
  *   host       a collective call among this rank and the ranks of group `peer`, all of which share one host's memory:
- *              `collective`, with `root` (a rank), over blocks of `bytes` in the order of the ranks (problem.h says which
- *              blocks each buffer has). `from` is what this rank contributes, `to` its result. It starts when this rank
- *              does, reads the contributions of other ranks when these have started theirs, and is complete when `to`
- *              holds the result and `from` may be reused; it may wait for all ranks of the group. `tag` numbers the host
- *              ops of a schedule from 0; all ranks of the group have the same op under the same number.
- *   join       complete when what it depends on is
- *   repeat     runs the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
+ *              `collective`, with `root` (a rank), over blocks of `bytes` in the order of the ranks (problem.h says
+ * which blocks each buffer has). `from` is what this rank contributes, `to` its result. It starts when this rank does,
+ * reads the contributions of other ranks when these have started theirs, and is complete when `to` holds the result and
+ * `from` may be reused; it may wait for all ranks of the group. `tag` numbers the host ops of a schedule from 0; all
+ * ranks of the group have the same op under the same number. join       complete when what it depends on is repeat runs
+ * the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
  *
  * Rules
  *   - An op starts when its dependencies are complete. Nothing else orders two ops: they may run in either order or at
@@ -37,8 +36,8 @@
  *     same or a later one of the body. From a body to an op outside: back is 0. An op outside that depends on an op in
  *     a body waits for all iterations.
  *   - In a body, iteration i adds i * step to offsets and i * CW_TAG_STEP to tags; the last iteration moves
- *     `last_bytes` instead of `bytes`. Bodies do not nest and hold no barrier, host op or strided copy. Iteration i of an op
- *     starts after its iteration i - 1 has started and its iteration i - CW_REPEAT_WINDOW has completed.
+ *     `last_bytes` instead of `bytes`. Bodies do not nest and hold no barrier, host op or strided copy. Iteration i of
+ * an op starts after its iteration i - 1 has started and its iteration i - CW_REPEAT_WINDOW has completed.
  *   - Host op n starts after host op n - 1 of the same schedule is complete.
  *   - A put and the wait that matches it have the same tag, and no two puts from one rank to another of one plan have
  *     the same tag.
@@ -201,14 +200,15 @@ static inline uint64_t cw_place_offset(const struct cw_place *place, uint32_t it
     return place->offset + place->step * iteration;
 }
 
-/* Blocks of `bytes` that a host op of `members` ranks reads at one rank, and writes there. `index`: which of the members
- * the rank is, and `root` which the root. */
+/* Blocks of `bytes` that a host op of `members` ranks reads at one rank, and writes there. `index`: which of the
+ * members the rank is, and `root` which the root. */
 uint32_t cw_host_blocks_read(uint32_t collective, uint32_t members, uint32_t index, uint32_t root);
 uint32_t cw_host_blocks_written(uint32_t collective, uint32_t members, uint32_t index, uint32_t root);
 /* Whether the result of member `to` needs what member `from` contributes; those of barriers need all. */
 bool cw_host_needs(uint32_t collective, uint32_t to, uint32_t from, uint32_t root);
 
-/* The members of a host op of a schedule, and which of them a rank is: that before which `rank` belongs, if it is none. */
+/* The members of a host op of a schedule, and which of them a rank is: that before which `rank` belongs, if it is none.
+ */
 static inline uint32_t cw_host_members(const struct cw_schedule *schedule, const struct cw_op *op)
 {
     return schedule->groups[op->peer].count + 1;

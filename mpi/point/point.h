@@ -60,8 +60,8 @@ void mpi_send_cancelled(uint32_t number, bool was_cancelled);
 /* Tells the sender of a message that it has been matched, or received. */
 void mpi_answer(uint32_t rank, uint64_t context, enum mpi_message_kind kind, uint32_t number, int status);
 
-/* Sends, or keeps in the outbox of the rank: `element` is the type of the data; `head` is copied, `data` must stay until `request` completes. The request,
- * if any, is told by mpi_send_left when it has left. */
+/* Sends, or keeps in the outbox of the rank: `element` is the type of the data; `head` is copied, `data` must stay
+ * until `request` completes. The request, if any, is told by mpi_send_left when it has left. */
 int mpi_outbox_send(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes, const void *data,
                     uint32_t bytes, enum cw_element element, struct mpi_request *request);
 void mpi_send_left(struct mpi_request *request, int status);

@@ -52,8 +52,8 @@ extern bool mpi_progress_is_due;
 /* Something is waited for that no event tells of: whoever waits sleeps for moments only. */
 extern bool mpi_progress_is_blind;
 
-/* Memory of other processes that calls under way wait for (collective/host/host.h), beside the one that this thread waits in:
- * `doze` is called before and after each sleep, `can_go_on` between them and the sleep. */
+/* Memory of other processes that calls under way wait for (collective/host/host.h), beside the one that this thread
+ * waits in: `doze` is called before and after each sleep, `can_go_on` between them and the sleep. */
 struct mpi_progress_memory {
     void (*doze)(bool asleep);
     bool (*can_go_on)(void);

@@ -43,14 +43,14 @@ struct mpi_choice {
     enum cw_measured_origin origin;
 };
 
-/* The algorithm for a problem, of those that fit it; one of levels if the communicator has some and they are to be used.
- * CW_OK, or as cw_problem_create and cw_choose with a line in `error`. */
+/* The algorithm for a problem, of those that fit it; one of levels if the communicator has some and they are to be
+ * used. CW_OK, or as cw_problem_create and cw_choose with a line in `error`. */
 int mpi_choice_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
                     struct mpi_choice *choice, char *error, size_t error_bytes);
 
-/* Whether calls like this one have levels, as soon as the communicator has: MPI_CHOICE_OVERRIDE if an override names their
- * algorithm, MPI_CHOICE_TESTED if it is the fastest in tests, MPI_CHOICE_NO if another one was or is, MPI_CHOICE_OPEN if
- * nobody has asked and it has not been tested. The same at all ranks. */
+/* Whether calls like this one have levels, as soon as the communicator has: MPI_CHOICE_OVERRIDE if an override names
+ * their algorithm, MPI_CHOICE_TESTED if it is the fastest in tests, MPI_CHOICE_NO if another one was or is,
+ * MPI_CHOICE_OPEN if nobody has asked and it has not been tested. The same at all ranks. */
 enum mpi_choice_verdict { MPI_CHOICE_NO = 0, MPI_CHOICE_OVERRIDE = 1, MPI_CHOICE_OPEN = 2, MPI_CHOICE_TESTED = 3 };
 enum mpi_choice_verdict mpi_choice_levels(struct mpi_comm *comm, const struct cw_problem_request *request);
 

@@ -1,5 +1,5 @@
-/* levels: the hosts of a communicator's ranks, once they have segments to share (host/host.h): problems of its calls name
- * them (collectives/schedule/problem.h), and so schedules may have levels.
+/* levels: the hosts of a communicator's ranks, once they have segments to share (host/host.h): problems of its calls
+ * name them (collectives/schedule/problem.h), and so schedules may have levels.
  *
  * Invariants
  *   - The same at all ranks of the communicator, as the hosts of all ranks are.
@@ -17,8 +17,8 @@ struct mpi_levels {
     uint64_t digest;   /* of all of this */
 };
 
-/* Of a communicator, whether it has segments or not. NULL: no memory, at this rank alone: calls of the others that rely on
- * it end with an error. */
+/* Of a communicator, whether it has segments or not. NULL: no memory, at this rank alone: calls of the others that rely
+ * on it end with an error. */
 struct mpi_levels *mpi_levels_make(const struct mpi_comm *comm);
 /* NULL is allowed. */
 void mpi_levels_free(struct mpi_levels *levels);

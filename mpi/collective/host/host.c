@@ -85,16 +85,14 @@ static bool goes_direct(const struct mpi_host *host, enum cw_collective collecti
 static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const struct mpi_collective *of)
 {
     const struct service *service = &services[call->collective];
-    uint64_t longest = call->bytes, mean = call->counts == NULL ? call->bytes : mean_bytes(of);
+    uint64_t mean = call->counts == NULL ? call->bytes : mean_bytes(of);
     call->host = host;
     call->segment = &host->segment;
     call->of = of;
     call->member = host->segment.member;
     call->members = host->members;
     call->element = of->problem.element_bytes;
-    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
-        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
-    }
+    uint64_t longest = host_longest_block(call);
     bool direct = goes_direct(host, call->collective, mean);
     uint64_t blocks = service->by_block ? call->members : 1;
     call->is_short = direct || (longest <= CW_SEGMENT_SHORT_BYTES && longest * blocks <= CW_SEGMENT_SHORT_BYTES);
@@ -234,10 +232,10 @@ bool mpi_host_mismatch(struct mpi_comm *comm, int peer)
 static bool is_over(void *context)
 {
     struct mpi_host_call *call = context;
-    if (++call->looks % 1024 == 0) {
+    if (++call->looks % HOST_LOOKS_BEFORE_DOUBT == 0) {
         host_doubt(call);
     }
-    return atomic_load_explicit(call->word, memory_order_acquire) >= call->least || cw_segment_is_broken(call->segment);
+    return host_has_come(call) || cw_segment_is_broken(call->segment);
 }
 
 static void doze(void *context, bool asleep)
@@ -261,14 +259,14 @@ static void word_wait(struct mpi_host_call *call)
 {
     uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
     do {
-        if (atomic_load_explicit(call->word, memory_order_acquire) >= call->least) {
+        if (host_has_come(call)) {
             return;
         }
         __builtin_ia32_pause();
     } while (spins-- > 0);
     for (uint32_t i = 0; mpi_process.spin_rounds == 0 && i < HOST_YIELDS; i++) {
         sched_yield();
-        if (atomic_load_explicit(call->word, memory_order_acquire) >= call->least) {
+        if (host_has_come(call)) {
             return;
         }
     }
@@ -417,7 +415,7 @@ int mpi_host_part_start(struct mpi_host_part *part, const struct cw_transport_ho
 {
     part->op = *op;
     part->is_asked = true;
-    return part->host->parts == part && part->host->blocking == NULL ? part_run(part) : MPI_ERR_PENDING;
+    return mpi_host_part_poll(part);
 }
 
 int mpi_host_part_poll(struct mpi_host_part *part)

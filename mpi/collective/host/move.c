@@ -143,15 +143,6 @@ int host_gather(struct mpi_host_call *call)
 
 /* ---- From all to all: the same, or to each its block ---- */
 
-static uint64_t longest_block(const struct mpi_host_call *call)
-{
-    uint64_t longest = call->bytes;
-    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
-        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
-    }
-    return longest;
-}
-
 /* Bytes of a member's block in this piece. */
 static uint64_t allgather_piece(const struct mpi_host_call *call, uint32_t member)
 {
@@ -170,7 +161,7 @@ static int allgather_read(struct mpi_host_call *call)
             memcpy(to, host_slot(call, member, call->round), some);
         }
     }
-    return piece_end(call, call->slot_bytes, longest_block(call), host_allgather);
+    return piece_end(call, call->slot_bytes, host_longest_block(call), host_allgather);
 }
 
 static int allgather_write(struct mpi_host_call *call)

@@ -199,19 +199,16 @@ static void shares_write(const struct mpi_host_call *call)
 
 static int scatter_fold(struct mpi_host_call *call)
 {
-    uint64_t own = host_block(call, call->member), longest = 0;
+    uint64_t own = host_block(call, call->member);
     if (!may_combine(call)) {
         return later(call, scatter_fold);
-    }
-    for (uint32_t member = 0; member < call->members; member++) {
-        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
     }
     if (call->done < own) {
         fold(call, call->members, call->round, call->member * share_of(call),
              host_least(own - call->done, share_of(call)), call->receive + call->done);
     }
     call->done += share_of(call);
-    return call->done < longest ? host_reduce_scatter(call) : MPI_SUCCESS;
+    return call->done < host_longest_block(call) ? host_reduce_scatter(call) : MPI_SUCCESS;
 }
 
 static int scatter_contribute(struct mpi_host_call *call)

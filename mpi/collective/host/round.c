@@ -95,12 +95,6 @@ static int passed_find(struct mpi_host_call *call, uint64_t entered, uint64_t ro
     return MPI_SUCCESS;
 }
 
-static bool has_come(const struct mpi_host_call *call)
-{
-    /* pairs with cw_segment_publish and cw_segment_complete */
-    return atomic_load_explicit(call->word, memory_order_acquire) >= call->least;
-}
-
 /* An error if no event can end this wait: a member in a later call has published all its slots of the present one. */
 static int hopeless_find(struct mpi_host_call *call)
 {
@@ -113,9 +107,9 @@ static int hopeless_find(struct mpi_host_call *call)
     if (call->owner == UINT32_MAX) {
         code = call->least == call->host->round ? passed_find(call, own, call->least) : MPI_SUCCESS;
         /* if the round has ended by now, the signatures may be of later rounds */
-        return has_come(call) ? MPI_SUCCESS : code;
+        return host_has_come(call) ? MPI_SUCCESS : code;
     }
-    if (cw_segment_call_of(call->segment, call->owner, &other) <= own || has_come(call)) {
+    if (cw_segment_call_of(call->segment, call->owner, &other) <= own || host_has_come(call)) {
         return MPI_SUCCESS;
     }
     return host_differs(call, host_rank(call->host, call->owner));
@@ -123,7 +117,7 @@ static int hopeless_find(struct mpi_host_call *call)
 
 void host_doubt(struct mpi_host_call *call)
 {
-    int code = call->word == NULL || has_come(call) ? MPI_SUCCESS : hopeless_find(call);
+    int code = call->word == NULL || host_has_come(call) ? MPI_SUCCESS : hopeless_find(call);
     if (code != MPI_SUCCESS) {
         (void)host_break(call, code);
     }
@@ -249,14 +243,12 @@ static int slot_check(struct mpi_host_call *call, uint32_t member)
     return host_break(call, is_notified ? MPI_ERR_NOT_SAME : host_differs(call, host_rank(call->host, member)));
 }
 
-enum { LOOKS_BEFORE_DOUBT = 1024 };
-
 int host_poll(struct mpi_host_call *call)
 {
     int code;
     do {
-        if (call->word != NULL && !has_come(call)) {
-            if (++call->looks % LOOKS_BEFORE_DOUBT == 0) {
+        if (call->word != NULL && !host_has_come(call)) {
+            if (++call->looks % HOST_LOOKS_BEFORE_DOUBT == 0) {
                 host_doubt(call);
             }
             if (!cw_segment_is_broken(call->segment)) {

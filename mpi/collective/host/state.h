@@ -13,6 +13,7 @@ enum {
     HOST_DIRECT_MIN_BYTES = 32768,
     /* Reductions up to here are made by one rank: sharing the work takes one more round. */
     HOST_ALONE_MAX_BYTES = 4096,
+    HOST_LOOKS_BEFORE_DOUBT = 1024,
     HOST_GO_ON = -1, /* a stage's answer: with call->next, when what it awaits has come */
 };
 
@@ -118,6 +119,21 @@ static inline uint8_t *host_result(const struct mpi_host_call *call, uint64_t ro
 static inline uint64_t host_block(const struct mpi_host_call *call, uint32_t member)
 {
     return call->counts == NULL ? call->bytes : call->counts[member] * call->element;
+}
+
+static inline uint64_t host_longest_block(const struct mpi_host_call *call)
+{
+    uint64_t longest = call->bytes;
+    for (uint32_t member = 0; call->counts != NULL && member < call->members; member++) {
+        longest = host_block(call, member) > longest ? host_block(call, member) : longest;
+    }
+    return longest;
+}
+
+/* Whether the awaited word has its value; pairs with cw_segment_publish and cw_segment_complete. */
+static inline bool host_has_come(const struct mpi_host_call *call)
+{
+    return atomic_load_explicit(call->word, memory_order_acquire) >= call->least;
 }
 
 /* A rank's own part, which may lie where it belongs already. */

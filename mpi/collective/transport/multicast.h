@@ -20,8 +20,8 @@
 
 struct cw_group;
 
-/* A call begins whose ranks multicast: opens the group, if it has not been done; that of the first ranks of the hosts, if
- * this is one of them; both, as far as the communicator can have them. */
+/* A call begins whose ranks multicast: opens the group, if it has not been done; that of the first ranks of the hosts,
+ * if this is one of them; both, as far as the communicator can have them. */
 void mpi_multicast_open(struct mpi_comm *comm);
 void mpi_multicast_open_heads(struct mpi_comm *comm);
 void mpi_multicast_open_all(struct mpi_comm *comm);

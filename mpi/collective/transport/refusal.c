@@ -172,7 +172,8 @@ void mpi_exchange_compare(void)
     }
 }
 
-/* Whether this rank carries the call that a message is about out at once, without an exchange, and it is another one. */
+/* Whether this rank carries the call that a message is about out at once, without an exchange, and it is another one.
+ */
 static bool differs_at_once(const struct mpi_comm *comm, const struct exchange_head *head)
 {
     uint32_t kind;

@@ -8,8 +8,8 @@
  *   (EXCHANGE_ASK).
  *
  * Invariants
- *   - A rank that finds a difference, or has lost a rank, fails, and tells all others of the communicator once. One that
- *     is asked about a call which has ended otherwise tells the one that asks.
+ *   - A rank that finds a difference, or has lost a rank, fails, and tells all others of the communicator once. One
+ * that is asked about a call which has ended otherwise tells the one that asks.
  *   - Who hears of it opens the communicator's group, if its ranks can have one: those whose call multicasts have done
  *     so, and a group that some never open never ends.
  *
@@ -57,8 +57,8 @@ void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
 /* A call under way has failed, since another rank is lost: tells all others, unless they know. They may still reach the
  * lost rank, and wait for this one. */
 void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
-/* A call under way has failed with `status` for a reason of this rank alone, such as no memory: tells all others, unless
- * they know. */
+/* A call under way has failed with `status` for a reason of this rank alone, such as no memory: tells all others,
+ * unless they know. */
 void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
 void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);

@@ -72,8 +72,8 @@ void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                             struct exchange_head *head);
-/* To one process; `element`: the type of the data. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken up is told to the multicast
- * (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
+/* To one process; `element`: the type of the data. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken
+ * up is told to the multicast (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes, enum cw_element element);
 int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
