@@ -14,15 +14,14 @@
 #include "mpi/collective/choice/choice.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/exchange/exchange.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/refusal.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/refusal.h"
-#include "mpi/collective/transport/transport.h"
 #include "mpi/communicator/topology.h"
 #include "mpi/group/communicator.h"
 #include "mpi/lifetime/wan_policy.h"
 #include "mpi/point/buffered.h"
-#include "mpi/point/credit.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/lost.h"
 #include "mpi/point/point.h"
@@ -36,6 +35,11 @@
 #include "mpi/runtime/virtual.h"
 #include "mpi/runtime/waiting.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/credit.h"
+#include "mpi/transport/multicast.h"
+#include "mpi/transport/outbox.h"
+#include "mpi/transport/transport.h"
+#include "mpi/transport/unknown.h"
 #include "mpi_functions.h"
 
 /* Longer messages on one host, and by devices, are got by the receiver in one copy: from here on that is sooner done
@@ -103,10 +107,8 @@ enum { EXIT_USAGE = 2 };
 /* ---- the parts of the library, which do not know those above them ---- */
 
 static const struct mpi_comm_owner owners[] = {
-    {mpi_match_adopt, mpi_match_abandon},
-    {mpi_exchange_adopt, mpi_collectives_abandon},
-    {mpi_replay_attach, NULL},
-    {NULL, mpi_topology_abandon},
+    {mpi_unknown_adopt, NULL}, {NULL, mpi_match_abandon},    {NULL, mpi_collectives_abandon},
+    {mpi_replay_attach, NULL}, {NULL, mpi_topology_abandon},
 };
 
 static const struct mpi_waiting_parts waiting_parts = {
@@ -139,16 +141,16 @@ static void take_abandon(void *context, uint32_t rank, uint32_t lane_tag, const 
 static void parts_join(struct cw_job_handler *handler)
 {
     *handler = (struct cw_job_handler){
-        .multicast = mpi_multicast_message,
+        .multicast = mpi_groups_message,
         .multicast_complete = mpi_multicast_complete,
     };
-    mpi_incoming_listen(&handler->path);
-    mpi_exchange_listen(&handler->path);
+    mpi_point_listen();
+    mpi_exchange_listen();
+    mpi_transport_take_by(MPI_SENT_ABANDON, take_abandon);
+    mpi_transport_listen(&handler->path);
     handler->path.down = take_down;
-    handler->path.listeners[MPI_SENT_ABANDON].message = take_abandon;
     mpi_progress_watch_memory(&(struct mpi_progress_memory){.doze = mpi_host_doze, .can_go_on = mpi_host_can_go_on});
-    mpi_progress_add(mpi_exchange_turn);
-    mpi_progress_add(mpi_point_turn);
+    mpi_progress_add(mpi_transport_turn);
 }
 
 /* ---- beginning ---- */
@@ -361,12 +363,12 @@ int mpi_finalize(void)
     }
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_multicasts_finish();
-    char *multicasts = mpi_explain_is_wanted() ? mpi_multicast_report() : NULL;
+    char *multicasts = mpi_explain_is_wanted() ? mpi_groups_report() : NULL;
     mpi_process.returns_errors = !mpi_errhandler_is_fatal(MPI_COMM_WORLD);
     mpi_comm_stop();
-    mpi_match_forget_unknown();
+    mpi_unknown_forget();
     mpi_lost_forget();
-    mpi_multicast_finish();
+    mpi_groups_finish();
     cw_control_quiet(mpi_process.control);
     mpi_process.control = NULL;
     mpi_waiting_stop();
@@ -375,7 +377,6 @@ int mpi_finalize(void)
     mpi_outbox_stop();
     mpi_credit_stop();
     mpi_requests_forget();
-    mpi_exchange_forget();
     mpi_collective_spares_free();
     mpi_choices_forget();
     mpi_replay_forget();

@@ -15,10 +15,11 @@ static void unexpected_describe(const struct mpi_comm *comm, int source, struct 
     uint64_t count = 0;
     for (const struct mpi_message *message = mpi_match_unexpected(comm); message != NULL;
          message = message->arrival_next) {
-        bool fits = message->envelope.tag >= 0 && (source == MPI_ANY_SOURCE || message->envelope.source == source);
+        bool fits = message->arrival.envelope.tag >= 0 &&
+                    (source == MPI_ANY_SOURCE || message->arrival.envelope.source == source);
         if (fits && count++ < TAGS_MAX && used < sizeof(tags)) {
             used += (size_t)snprintf(tags + used, sizeof(tags) - used, "%s%d", count > 1 ? ", " : "",
-                                     message->envelope.tag);
+                                     message->arrival.envelope.tag);
         }
     }
     if (count == 0) {
@@ -80,8 +81,8 @@ static void send_describe(const struct mpi_request *request, struct mpi_said *sa
     mpi_say_comm(said, request->comm);
     mpi_say(said, ", %lld bytes, ", (long long)request->bytes);
     /* only sends that are answered have a number */
-    mpi_say(said,
-            request->number != 0 ? "offered, not matched by the receiver" : "for which there is no room there yet");
+    mpi_say(said, request->offered.numbered.number != 0 ? "offered, not matched by the receiver"
+                                                        : "for which there is no room there yet");
     mpi_say_awaited(said, request->comm, request->peer);
 }
 

@@ -7,9 +7,9 @@
 
 #include "control/job/job.h"
 #include "mpi/group/communicator.h"
-#include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/outbox.h"
 
 enum { HOST_BYTES = 65 /* of a name */ };
 
@@ -53,21 +53,18 @@ static void receive_fail(struct mpi_request *request)
     mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
 }
 
-/* A send, or the receive of a message that was announced. */
-static void numbered_fail(struct mpi_request *request)
+static void numbered_fail(struct mpi_numbered *numbered)
 {
-    if (request->kind == MPI_REQUEST_RECEIVE) {
-        mpi_receive_end(request->number, NULL, 0, MPI_ERR_PROC_ABORTED);
-    } else {
-        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
-    }
+    const struct mpi_answer answer = {.number = numbered->number, .status = MPI_ERR_PROC_ABORTED};
+    numbered->answered(numbered, MPI_SENT_DONE, &answer, NULL, 0);
 }
 
 /* A rank that has abandoned the communicator still sends what it has announced, but receives nothing. */
-static void send_fail(struct mpi_request *request)
+static void send_fail(struct mpi_numbered *numbered)
 {
-    if (request->kind == MPI_REQUEST_SEND && mpi_lost(request->comm, request->peer)) {
-        mpi_send_done(request->number, MPI_ERR_PROC_ABORTED);
+    const struct mpi_request *request = mpi_send_of(numbered);
+    if (request != NULL && mpi_lost(request->comm, request->peer)) {
+        numbered_fail(numbered);
     }
 }
 
@@ -136,8 +133,8 @@ void mpi_lost_abandon(const struct mpi_comm *comm)
     /* a rank that cannot be notified has ended, or detects the loss of this rank itself */
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
-                                  sizeof(envelope), NULL, 0, CW_ELEMENT_BYTES, NULL);
+            (void)mpi_tell(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
+                           sizeof(envelope));
         }
     }
 }

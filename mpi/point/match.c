@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "mpi/point/credit.h"
+#include "mpi/transport/credit.h"
 
 struct receive_queue {
     struct mpi_request *first;
@@ -24,9 +24,6 @@ struct mpi_matching {
     uint32_t source_count;
     struct source_queues sources[];
 };
-
-static struct mpi_message *unknown_first;
-static struct mpi_message *unknown_last;
 
 /* Made with the first use; NULL: no memory. */
 static struct mpi_matching *matching_of(struct mpi_comm *comm)
@@ -125,37 +122,13 @@ bool mpi_match_withdraw(struct mpi_request *request)
     return matching != NULL && queue_remove(queue_of(matching, request->peer), request);
 }
 
-static void unknown_append(struct mpi_message *message)
-{
-    message->arrival_previous = unknown_last;
-    message->arrival_next = NULL;
-    if (unknown_last == NULL) {
-        unknown_first = message;
-    } else {
-        unknown_last->arrival_next = message;
-    }
-    unknown_last = message;
-}
-
-static void unknown_remove(struct mpi_message *message)
-{
-    *(message->arrival_previous == NULL ? &unknown_first : &message->arrival_previous->arrival_next) =
-        message->arrival_next;
-    *(message->arrival_next == NULL ? &unknown_last : &message->arrival_next->arrival_previous) =
-        message->arrival_previous;
-}
-
 bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message)
 {
-    if (comm == NULL) {
-        unknown_append(message);
-        return true;
-    }
     struct mpi_matching *matching = matching_of(comm);
     if (matching == NULL) {
         return false;
     }
-    struct source_queues *source = &matching->sources[message->envelope.source];
+    struct source_queues *source = &matching->sources[message->arrival.envelope.source];
     message->comm = comm;
     message->source_next = message->arrival_next = NULL;
     message->source_previous = source->last;
@@ -168,7 +141,7 @@ bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message)
 
 static void message_remove(struct mpi_matching *matching, struct mpi_message *message)
 {
-    struct source_queues *source = &matching->sources[message->envelope.source];
+    struct source_queues *source = &matching->sources[message->arrival.envelope.source];
     *(message->source_previous == NULL ? &source->first : &message->source_previous->source_next) =
         message->source_next;
     *(message->source_next == NULL ? &source->last : &message->source_next->source_previous) = message->source_previous;
@@ -186,7 +159,7 @@ struct mpi_message *mpi_match_find(struct mpi_comm *comm, int source, int tag, b
     }
     bool any = source == MPI_ANY_SOURCE;
     struct mpi_message *message = any ? matching->arrival_first : matching->sources[source].first;
-    while (message != NULL && !tag_fits(tag, message->envelope.tag)) {
+    while (message != NULL && !tag_fits(tag, message->arrival.envelope.tag)) {
         message = any ? message->arrival_next : message->source_next;
     }
     if (message != NULL && take) {
@@ -197,68 +170,37 @@ struct mpi_message *mpi_match_find(struct mpi_comm *comm, int source, int tag, b
 
 void mpi_match_let_go(struct mpi_message *message)
 {
-    if (message->kind == MPI_SENT_EAGER || message->kind == MPI_SENT_SYNC) {
-        mpi_kept_remove(message->bytes);
-        mpi_credit_give(message->rank, message->bytes);
+    const struct mpi_arrival *arrival = &message->arrival;
+    if (arrival->kind != MPI_SENT_OFFER) {
+        mpi_kept_remove(arrival->offer.bytes);
+        mpi_credit_give(arrival->rank, arrival->offer.bytes);
     }
     free(message);
 }
 
-bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number)
+bool mpi_match_recall(struct mpi_comm *comm, uint32_t rank, uint32_t number)
 {
-    struct mpi_message *message =
-        comm != NULL ? comm->matching == NULL ? NULL : comm->matching->arrival_first : unknown_first;
-    while (message != NULL && !(message->rank == rank && message->number == number && message->kind != MPI_SENT_EAGER &&
-                                message->envelope.context == envelope->context)) {
+    struct mpi_message *message = comm->matching == NULL ? NULL : comm->matching->arrival_first;
+    while (message != NULL && !(message->arrival.rank == rank && message->arrival.offer.number == number &&
+                                message->arrival.kind != MPI_SENT_EAGER)) {
         message = message->arrival_next;
     }
-    if (message == NULL) {
-        return false;
-    }
-    if (comm != NULL) {
+    if (message != NULL) {
         message_remove(comm->matching, message);
-    } else {
-        unknown_remove(message);
+        mpi_match_let_go(message);
     }
-    mpi_match_let_go(message);
-    return true;
+    return message != NULL;
 }
 
-void mpi_match_adopt(struct mpi_comm *comm)
+void mpi_match_abandon(struct mpi_comm *comm)
 {
-    for (struct mpi_message *message = unknown_first, *next; message != NULL; message = next) {
-        next = message->arrival_next;
-        if (message->envelope.context != comm->context) {
-            continue;
-        }
-        unknown_remove(message);
-        if (message->envelope.source < 0 || message->envelope.source >= comm->size || !mpi_match_keep(comm, message)) {
-            mpi_match_let_go(message);
-        }
-    }
-}
-
-static void messages_free(struct mpi_message *message)
-{
+    struct mpi_message *message = comm->matching == NULL ? NULL : comm->matching->arrival_first;
     while (message != NULL) {
         struct mpi_message *next = message->arrival_next;
         mpi_match_let_go(message);
         message = next;
     }
-}
-
-void mpi_match_abandon(struct mpi_comm *comm)
-{
-    if (comm->matching != NULL) {
-        messages_free(comm->matching->arrival_first);
-        free(comm->matching);
-    }
-}
-
-void mpi_match_forget_unknown(void)
-{
-    messages_free(unknown_first);
-    unknown_first = unknown_last = NULL;
+    free(comm->matching);
 }
 
 void mpi_match_each_from(struct mpi_comm *comm, uint32_t rank, void (*function)(struct mpi_request *request))

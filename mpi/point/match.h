@@ -7,8 +7,6 @@
  * Invariants
  *   - A message goes to the first receive posted that fits it; a receive gets the first fitting message of its source.
  *   - No posted receive fits an unexpected message of the same communicator.
- *   - Messages for a communicator that this process has not made yet are of an unknown context; mpi_match_adopt gives
- *     them a home.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -16,20 +14,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi/point/message.h"
 #include "mpi/point/request.h"
 #include "mpi/state/comm.h"
+#include "mpi/transport/message.h"
+
+/* A message as it comes: EAGER, SYNC or OFFER. */
+struct mpi_arrival {
+    uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
+    enum mpi_sent kind;
+    struct mpi_envelope envelope;
+    struct mpi_offer offer; /* `bytes`: of the message, whatever its kind; `number`: also of a SYNC */
+};
 
 /* A message that has come and was not expected. */
 struct mpi_message {
-    MPI_Message handle;    /* of a matched probe */
-    struct mpi_comm *comm; /* NULL: of an unknown context */
-    struct mpi_envelope envelope;
-    enum mpi_message_kind kind;
-    uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
-    uint64_t bytes;
-    uint32_t number;                     /* SYNC, LONG, WANT: whom to answer */
-    struct cw_registration registration; /* LONG */
+    MPI_Message handle; /* of a matched probe */
+    struct mpi_comm *comm;
+    struct mpi_arrival arrival;
     struct mpi_message *source_next, *source_previous;
     struct mpi_message *arrival_next, *arrival_previous;
     uint8_t data[]; /* EAGER, SYNC */
@@ -38,7 +39,7 @@ struct mpi_message {
 /* The receive that a message belongs to, taken out of its queue; NULL: none is posted. */
 struct mpi_request *mpi_match_arrival(struct mpi_comm *comm, const struct mpi_envelope *envelope);
 
-/* Keeps a message until a receive wants it; `comm` NULL: of an unknown context. False: no memory. */
+/* Keeps a message until a receive wants it. False: no memory. */
 bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message);
 
 /* The first message that fits, taken out of its queue if `take`; NULL: none has come. */
@@ -49,7 +50,7 @@ bool mpi_match_post(struct mpi_comm *comm, struct mpi_request *request);
 /* Takes a posted receive back; false: it has been matched. */
 bool mpi_match_withdraw(struct mpi_request *request);
 /* Takes the message that a sender wants back; false: it has been matched. */
-bool mpi_match_recall(struct mpi_comm *comm, const struct mpi_envelope *envelope, uint32_t rank, uint32_t number);
+bool mpi_match_recall(struct mpi_comm *comm, uint32_t rank, uint32_t number);
 
 /* Frees a message that is in no queue, and gives its sender credit for what was kept of it (credit.h). */
 void mpi_match_let_go(struct mpi_message *message);
@@ -61,11 +62,8 @@ bool mpi_match_is_posted(const struct mpi_request *request);
 void mpi_match_each_posted(const struct mpi_comm *comm,
                            void (*function)(const struct mpi_request *request, void *context), void *context);
 
-/* A communicator has been made: messages with its context are its own. */
-void mpi_match_adopt(struct mpi_comm *comm);
-/* It ends: frees its queues with what is left in them. */
+/* A communicator ends: frees its queues with what is left in them. */
 void mpi_match_abandon(struct mpi_comm *comm);
-void mpi_match_forget_unknown(void);
 
 /* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may
  * withdraw it. */

@@ -75,9 +75,9 @@ static void probe_status(const struct mpi_message *message, MPI_Status *status)
     int error = status->MPI_ERROR;
     mpi_status_empty(status);
     status->MPI_ERROR = error;
-    status->MPI_SOURCE = message == NULL ? MPI_PROC_NULL : message->envelope.source;
-    status->MPI_TAG = message == NULL ? MPI_ANY_TAG : message->envelope.tag;
-    mpi_status_set_bytes(status, message == NULL ? 0 : (MPI_Count)message->bytes);
+    status->MPI_SOURCE = message == NULL ? MPI_PROC_NULL : message->arrival.envelope.source;
+    status->MPI_TAG = message == NULL ? MPI_ANY_TAG : message->arrival.envelope.tag;
+    mpi_status_set_bytes(status, message == NULL ? 0 : (MPI_Count)message->arrival.offer.bytes);
 }
 
 int mpi_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -202,7 +202,7 @@ int mpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *m
         return MPI_SUCCESS;
     }
     mpi_handle_free(MPI_KIND_MESSAGE, (uintptr_t)found->handle);
-    made->peer = found->envelope.source;
+    made->peer = found->arrival.envelope.source;
     mpi_receive_message(made, found);
     mpi_comm_release(comm);
     return MPI_SUCCESS;

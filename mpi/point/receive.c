@@ -2,13 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/point/data.h"
 #include "mpi/point/lost.h"
-#include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
-#include "mpi/runtime/progress.h"
-#include "mpi/state/process.h"
+#include "mpi/transport/element.h"
+#include "mpi/transport/outbox.h"
 
 static int source_check(const struct mpi_comm *comm, int source)
 {
@@ -75,126 +73,95 @@ void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *e
     mpi_request_complete(request, bytes > (uint64_t)request->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
 }
 
-/* A long message is here, or will never be. */
-static void receive_done(struct mpi_operation *operation, int status)
+/* An offered message is here, or will never be. */
+static int receive_got(struct mpi_get *get, int status)
 {
-    struct mpi_request *request = (struct mpi_request *)((uint8_t *)operation - offsetof(struct mpi_request, get));
+    struct mpi_request *request = (struct mpi_request *)((uint8_t *)get - offsetof(struct mpi_request, get));
     int code = status == CW_OK ? MPI_SUCCESS : mpi_error_of_status(status);
     if (status == CW_OK && request->packed != NULL) {
         mpi_type_unpack(request->type, request->count, request->buffer, 0, request->packed, request->received);
     }
     free(request->packed);
     request->packed = NULL;
-    if (status != CW_ERROR_PEER_FAILED) {
-        mpi_answer(request->rank, request->comm->context, MPI_SENT_DONE, request->number, code);
-    }
     mpi_request_complete(request, code == MPI_SUCCESS ? request->error : code);
+    return status != CW_ERROR_PEER_FAILED ? code : MPI_NO_ANSWER;
 }
 
-/* Gets that the path would not take yet. */
-struct mpi_request *mpi_gets_waiting;
-static struct mpi_request **waiting_end = &mpi_gets_waiting;
-
-/* Gets the bytes of a matched long message. */
-static void get_start(struct mpi_request *request, void *to)
+static void receive_get(struct mpi_request *request, uint32_t rank, const struct mpi_offer *offer)
 {
-    int status =
-        cw_paths_get(mpi_process.paths, request->rank, &request->registration, 0, to, (uint64_t)request->received,
-                     mpi_data_of(request->comm, request->type), (uint64_t)(uintptr_t)&request->get);
-    if (status == CW_ERROR_AGAIN) {
-        request->next = NULL;
-        *waiting_end = request;
-        waiting_end = &request->next;
-        mpi_progress_is_due = true;
-    } else if (status != CW_OK) {
-        receive_done(&request->get, status == CW_PATHS_DONE ? CW_OK : status);
-    }
-}
-
-void mpi_receive_long(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank, uint64_t bytes,
-                      const struct cw_registration *registration, uint32_t number)
-{
-    receive_matched(request, envelope, bytes);
-    request->rank = rank;
-    request->number = number;
-    request->error = bytes > (uint64_t)request->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
-    request->get.done = receive_done;
-    request->registration = *registration;
-    void *to = (uint8_t *)request->buffer + request->type->true_lb;
+    request->get = (struct mpi_get){
+        .registration = offer->registration,
+        .number = offer->number,
+        .rank = rank,
+        .answer = mpi_lane_tag(request->comm->context, MPI_SENT_DONE),
+        .to = (uint8_t *)request->buffer + request->type->true_lb,
+        .bytes = (uint64_t)request->received,
+        .element = mpi_element_of(request->comm, request->type),
+        .done = receive_got,
+    };
     if (!request->type->dense && request->received > 0) {
-        to = request->packed = malloc((size_t)request->received);
-        if (to == NULL) {
-            receive_done(&request->get, CW_ERROR_MEMORY);
-            return;
-        }
+        request->get.to = request->packed = malloc((size_t)request->received);
     }
-    get_start(request, to);
-}
-
-void mpi_receive_announced(struct mpi_request *request, const struct mpi_envelope *envelope, uint32_t rank,
-                           uint64_t bytes, uint32_t number)
-{
-    uint64_t context = request->comm->context;
-    receive_matched(request, envelope, bytes);
-    request->rank = rank;
-    request->number = mpi_number_make(request);
-    if (request->number == 0) {
-        mpi_answer(rank, context, MPI_SENT_DONE, number, MPI_ERR_NO_MEM);
+    if (request->get.to == NULL && request->received > 0) {
+        mpi_answer_send(rank, request->comm->context, MPI_SENT_DONE, offer->number, MPI_ERR_NO_MEM);
         mpi_request_complete(request, MPI_ERR_NO_MEM);
         return;
     }
-    mpi_answer(rank, context, MPI_SENT_CLEAR, number, (int)request->number);
+    mpi_get_start(&request->get);
 }
 
-void mpi_receive_end(uint32_t number, const void *data, uint64_t bytes, int error)
+/* The data of a message that was offered without a registration; or its sender is gone. */
+static void receive_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
+                             const void *data, uint32_t bytes)
 {
-    struct mpi_request *request = mpi_number_find(number);
-    if (request == NULL || request->kind != MPI_REQUEST_RECEIVE) {
+    struct mpi_request *request =
+        (struct mpi_request *)((uint8_t *)numbered - offsetof(struct mpi_request, offered.numbered));
+    const struct mpi_envelope envelope = {.source = request->matched_source, .tag = request->matched_tag};
+    if (kind == MPI_SENT_DATA) {
+        mpi_number_free(numbered);
+        mpi_receive_eager(request, &envelope, data, bytes);
+    } else if (kind == MPI_SENT_DONE && answer->status != MPI_SUCCESS) {
+        mpi_number_free(numbered);
+        mpi_request_complete(request, answer->status);
+    }
+}
+
+/* Without credit: the data follows. */
+static void receive_clear(struct mpi_request *request, uint32_t rank, const struct mpi_offer *offer)
+{
+    uint64_t context = request->comm->context;
+    request->offered.numbered = (struct mpi_numbered){.rank = rank, .answered = receive_answered};
+    if (!mpi_number_make(&request->offered.numbered)) {
+        mpi_answer_send(rank, context, MPI_SENT_DONE, offer->number, MPI_ERR_NO_MEM);
+        mpi_request_complete(request, MPI_ERR_NO_MEM);
         return;
     }
-    const struct mpi_envelope envelope = {.source = request->matched_source, .tag = request->matched_tag};
-    mpi_number_free(number);
-    if (error != MPI_SUCCESS) {
-        mpi_request_complete(request, error);
-    } else {
-        mpi_receive_eager(request, &envelope, data, bytes);
-    }
+    mpi_answer_send(rank, context, MPI_SENT_CLEAR, offer->number, (int)request->offered.numbered.number);
 }
 
-uint32_t mpi_get_progress(void)
+void mpi_receive_arrival(struct mpi_request *request, const struct mpi_arrival *arrival, const void *data)
 {
-    struct mpi_request *request = mpi_gets_waiting;
-    mpi_gets_waiting = NULL;
-    waiting_end = &mpi_gets_waiting;
-    uint32_t count = 0;
-    while (request != NULL) {
-        struct mpi_request *next = request->next;
-        get_start(request,
-                  request->packed != NULL ? request->packed : (uint8_t *)request->buffer + request->type->true_lb);
-        request = next;
-        count++;
+    const struct mpi_offer *offer = &arrival->offer;
+    if (arrival->kind == MPI_SENT_SYNC) {
+        mpi_answer_send(arrival->rank, request->comm->context, MPI_SENT_DONE, offer->number, MPI_SUCCESS);
     }
-    return mpi_gets_waiting == NULL ? count : 0;
+    if (arrival->kind != MPI_SENT_OFFER) {
+        mpi_receive_eager(request, &arrival->envelope, data, offer->bytes);
+        return;
+    }
+    receive_matched(request, &arrival->envelope, offer->bytes);
+    request->rank = arrival->rank;
+    request->error = offer->bytes > (uint64_t)request->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    if (mpi_offer_is_registered(offer)) {
+        receive_get(request, arrival->rank, offer);
+    } else {
+        receive_clear(request, arrival->rank, offer);
+    }
 }
 
 void mpi_receive_message(struct mpi_request *request, struct mpi_message *message)
 {
-    switch (message->kind) {
-    case MPI_SENT_LONG:
-        mpi_receive_long(request, &message->envelope, message->rank, message->bytes, &message->registration,
-                         message->number);
-        break;
-    case MPI_SENT_WANT:
-        mpi_receive_announced(request, &message->envelope, message->rank, message->bytes, message->number);
-        break;
-    case MPI_SENT_SYNC:
-        mpi_answer(message->rank, message->envelope.context, MPI_SENT_DONE, message->number, MPI_SUCCESS);
-        mpi_receive_eager(request, &message->envelope, message->data, message->bytes);
-        break;
-    default:
-        mpi_receive_eager(request, &message->envelope, message->data, message->bytes);
-        break;
-    }
+    mpi_receive_arrival(request, &message->arrival, message->data);
     mpi_match_let_go(message);
 }
 

@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/path/path.h"
 #include "mpi.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi/group/communicator.h"
+#include "mpi/transport/rendezvous.h"
 
 enum mpi_request_kind {
     MPI_REQUEST_SEND = 1,
@@ -57,12 +57,6 @@ struct mpi_request_actions {
     uint32_t (*references)(const struct mpi_collective *collective); /* of its communicator, as long as it exists */
 };
 
-/* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
-struct mpi_operation {
-    void (*done)(struct mpi_operation *operation, int status);
-    void (*sent)(struct mpi_operation *operation); /* puts: the last byte has left, perhaps; NULL: nobody cares */
-};
-
 struct mpi_request {
     MPI_Request handle; /* 0: a blocking call's */
     uintptr_t place;    /* in the table of handles, for this request's next handle; 0: none yet */
@@ -74,10 +68,12 @@ struct mpi_request {
     bool is_cancelled;
     bool is_cancelling; /* a send whose receiver has been asked */
     bool is_everyones;  /* mpi_request_sent: never changes, never ends */
+    bool is_registered; /* a send's memory, in `offered` */
     int error;          /* MPI_SUCCESS, or what MPI_Wait raises */
 
     /* of sends and receives, as called */
     enum mpi_send_mode mode;
+    uint32_t rank; /* of the other side, in MPI_COMM_WORLD, once it is known */
     struct mpi_comm *comm;
     struct mpi_type *type;
     void *buffer;
@@ -89,12 +85,10 @@ struct mpi_request {
     MPI_Count bytes;    /* send: of the message; receive: that the buffer takes */
     MPI_Count received; /* receive: that came */
     uint8_t *packed;    /* NULL: the bytes are moved from and to `buffer` itself */
-    uint32_t number;    /* by which the other side names it, while it waits for an answer (point/numbers.h) */
-    uint32_t rank;      /* of the other side, in MPI_COMM_WORLD, once it is known */
-    struct cw_registration registration;
-    bool is_registered;
-    int end_code;             /* send: that it ends with, once nothing is sent from its memory any more */
-    struct mpi_operation get; /* receive of a long message */
+    union {
+        struct mpi_offered offered; /* a send; a receive without credit: its number alone */
+        struct mpi_get get;         /* receive of a message that was offered */
+    };
     uint64_t order;           /* receive: when it was posted, in its communicator */
     struct mpi_request *next; /* in the queue that it waits in */
 

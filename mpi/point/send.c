@@ -1,15 +1,13 @@
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mpi/point/credit.h"
-#include "mpi/point/data.h"
 #include "mpi/point/lost.h"
-#include "mpi/point/numbers.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/credit.h"
+#include "mpi/transport/element.h"
+#include "mpi/transport/outbox.h"
 
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)
@@ -96,28 +94,27 @@ static const void *send_data(struct mpi_request *request)
     return request->packed;
 }
 
-/* Nothing is sent from its memory any more. */
-static void send_released(void *context)
+static void send_complete(struct mpi_request *request, int code)
 {
-    struct mpi_request *request = context;
     free(request->packed);
     request->packed = NULL;
-    mpi_request_complete(request, request->end_code);
+    mpi_request_complete(request, code);
+}
+
+/* Nothing is sent from its memory any more. */
+static void send_released(struct mpi_offered *offered, int code)
+{
+    send_complete((struct mpi_request *)((uint8_t *)offered - offsetof(struct mpi_request, offered)), code);
 }
 
 static void send_end(struct mpi_request *request, int code)
 {
-    bool is_registered = request->is_registered;
-    if (request->number != 0) {
-        mpi_number_free(request->number);
-        request->number = 0;
-    }
-    request->is_registered = false;
-    request->end_code = code;
-    if (is_registered) {
-        mpi_deregister(request->rank, &request->registration, send_released, request);
+    mpi_number_free(&request->offered.numbered);
+    if (request->is_registered) {
+        request->is_registered = false;
+        mpi_offered_end(&request->offered, code);
     } else {
-        send_released(request);
+        send_complete(request, code);
     }
 }
 
@@ -137,14 +134,34 @@ static struct mpi_envelope envelope_of(const struct mpi_request *request)
     };
 }
 
+/* It has left, with or without its data. */
+static void send_left(void *owner, int status)
+{
+    struct mpi_request *request = owner;
+    if (status != CW_OK) {
+        send_end(request, mpi_error_of_status(status));
+    } else if (request->offered.numbered.number == 0) {
+        send_end(request, MPI_SUCCESS);
+    }
+}
+
 /* Sends the head with the data, if any, or keeps both in the outbox. */
-static void send_message(struct mpi_request *request, enum mpi_message_kind kind, const void *head, uint32_t head_bytes,
+static void send_message(struct mpi_request *request, enum mpi_sent kind, const void *head, uint32_t head_bytes,
                          const void *data, uint64_t bytes)
 {
-    int status = mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, kind), head, head_bytes, data,
-                                 (uint32_t)bytes, mpi_data_of_short(request->comm, request->type, bytes), request);
+    int status = mpi_outbox_send(&(struct mpi_outgoing){
+        .rank = request->rank,
+        .lane_tag = mpi_lane_tag(request->comm->context, kind),
+        .head = head,
+        .head_bytes = head_bytes,
+        .data = data,
+        .bytes = (uint32_t)bytes,
+        .element = mpi_element_of_short(request->comm, request->type, bytes),
+        .left = send_left,
+        .owner = request,
+    });
     if (status != CW_ERROR_AGAIN) {
-        mpi_send_left(request, status);
+        send_left(request, status);
     }
 }
 
@@ -158,54 +175,62 @@ static void send_synchronous(struct mpi_request *request, const void *data)
 {
     struct {
         struct mpi_envelope envelope;
-        struct mpi_answer_to answer;
-    } head = {.envelope = envelope_of(request), .answer = {.number = request->number}};
+        struct mpi_answer answer;
+    } head = {.envelope = envelope_of(request), .answer = {.number = request->offered.numbered.number}};
     send_message(request, MPI_SENT_SYNC, &head, sizeof(head), data, (uint64_t)request->bytes);
 }
 
-static void send_long(struct mpi_request *request, const void *data)
+/* What is offered is got from the memory itself; without a registration (`data` NULL) it follows when it has been
+ * matched. */
+static void send_offer(struct mpi_request *request, const void *data)
 {
-    int status = cw_paths_register(mpi_process.paths, request->rank, (void *)(uintptr_t)data, (uint64_t)request->bytes,
-                                   CW_REGION_READ | CW_REGION_KEPT, &request->registration);
+    struct {
+        struct mpi_envelope envelope;
+        struct mpi_offer offer;
+    } head = {
+        .envelope = envelope_of(request),
+        .offer = {.number = request->offered.numbered.number, .bytes = (uint64_t)request->bytes},
+    };
+    int status = data == NULL
+                     ? CW_OK
+                     : mpi_offered_begin(&request->offered, request->rank, data, (uint64_t)request->bytes, &head.offer);
     if (status != CW_OK) {
         send_end(request, mpi_error_of_status(status));
         return;
     }
-    request->is_registered = true;
-    struct {
-        struct mpi_envelope envelope;
-        struct mpi_offer offer;
-    } head = {
-        .envelope = envelope_of(request),
-        .offer = {.bytes = (uint64_t)request->bytes, .registration = request->registration, .number = request->number},
-    };
-    send_message(request, MPI_SENT_LONG, &head, sizeof(head), NULL, 0);
+    request->is_registered = data != NULL;
+    mpi_kept.announced += data == NULL;
+    send_message(request, MPI_SENT_OFFER, &head, sizeof(head), NULL, 0);
 }
 
-/* Without credit: the data follows when it has been matched. */
-static void send_announced(struct mpi_request *request)
+static struct mpi_request *request_of(struct mpi_numbered *numbered)
 {
-    struct {
-        struct mpi_envelope envelope;
-        struct mpi_offer offer;
-    } head = {
-        .envelope = envelope_of(request),
-        .offer = {.bytes = (uint64_t)request->bytes, .number = request->number},
-    };
-    mpi_kept.announced++;
-    send_message(request, MPI_SENT_WANT, &head, sizeof(head), NULL, 0);
+    return (struct mpi_request *)((uint8_t *)numbered - offsetof(struct mpi_request, offered.numbered));
 }
 
-void mpi_send_clear(uint32_t number, uint32_t receive_number)
+static void send_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
+                          const void *data, uint32_t bytes)
 {
-    struct mpi_request *request = mpi_number_find(number);
-    if (request == NULL || request->kind != MPI_REQUEST_SEND || request->is_registered) {
-        return;
+    struct mpi_request *request = request_of(numbered);
+    (void)data, (void)bytes;
+    if (kind == MPI_SENT_DONE) {
+        send_end(request, answer->status);
+    } else if (kind == MPI_SENT_CLEAR && !request->is_registered) {
+        const struct mpi_answer to = {.number = (uint32_t)answer->status};
+        mpi_number_free(numbered);
+        send_message(request, MPI_SENT_DATA, &to, sizeof(to), send_data(request), (uint64_t)request->bytes);
+    } else if (kind == MPI_SENT_CANCELLED) {
+        request->is_cancelling = false;
+        request->is_cancelled = answer->status != 0;
+        if (request->is_cancelled) {
+            send_end(request, MPI_SUCCESS);
+        }
     }
-    const struct mpi_answer_to answer = {.number = receive_number};
-    mpi_number_free(number);
-    request->number = 0;
-    send_message(request, MPI_SENT_DATA, &answer, sizeof(answer), send_data(request), (uint64_t)request->bytes);
+}
+
+struct mpi_request *mpi_send_of(struct mpi_numbered *numbered)
+{
+    return numbered->answered == send_answered ? request_of(numbered) : NULL;
 }
 
 bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
@@ -231,7 +256,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
     bool is_sent = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(found->context, MPI_SENT_EAGER), &envelope,
                                  sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
-                                 mpi_data_of_short(found, type, bytes)) == CW_OK;
+                                 mpi_element_of_short(found, type, bytes)) == CW_OK;
     if (!is_sent) {
         mpi_credit_untake(rank, bytes);
     }
@@ -260,44 +285,16 @@ void mpi_send_start(struct mpi_request *request)
         send_eager(request, data);
         return;
     }
-    request->number = mpi_number_make(request);
-    if (request->number == 0) {
+    request->offered = (struct mpi_offered){
+        .numbered = {.rank = request->rank, .answered = send_answered},
+        .done = send_released,
+    };
+    if (!mpi_number_make(&request->offered.numbered)) {
         send_end(request, MPI_ERR_NO_MEM);
     } else if (has_credit) {
         send_synchronous(request, data);
-    } else if (eager && (uint64_t)request->bytes <= mpi_process.eager_max_bytes) {
-        send_announced(request);
     } else {
-        send_long(request, data);
-    }
-}
-
-void mpi_send_left(struct mpi_request *request, int status)
-{
-    if (status != CW_OK) {
-        send_end(request, mpi_error_of_status(status));
-    } else if (request->number == 0) {
-        send_end(request, MPI_SUCCESS);
-    }
-}
-
-void mpi_send_done(uint32_t number, int error)
-{
-    struct mpi_request *request = mpi_number_find(number);
-    if (request != NULL && request->kind == MPI_REQUEST_SEND) {
-        send_end(request, error);
-    }
-}
-
-void mpi_send_cancelled(uint32_t number, bool was_cancelled)
-{
-    struct mpi_request *request = mpi_number_find(number);
-    if (request == NULL) {
-        return;
-    }
-    request->is_cancelling = false;
-    if (was_cancelled) {
-        request->is_cancelled = true;
-        send_end(request, MPI_SUCCESS);
+        bool is_short = eager && (uint64_t)request->bytes <= mpi_process.eager_max_bytes;
+        send_offer(request, is_short ? NULL : data);
     }
 }

@@ -6,6 +6,7 @@
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/progress.h"
+#include "mpi/transport/outbox.h"
 #include "mpi_functions.h"
 
 void mpi_request_start(struct mpi_request *request)
@@ -105,19 +106,18 @@ int mpi_request_free(MPI_Request *request)
 /* Asks the receiver for a message that may not have been matched yet. */
 static void send_cancel(struct mpi_request *request)
 {
-    if (request->number == 0 || request->is_cancelling) {
+    if (request->offered.numbered.number == 0 || request->is_cancelling) {
         return; /* it has left, and completes without the receiver */
     }
     request->is_cancelling = true;
     struct {
         struct mpi_envelope envelope;
-        struct mpi_answer_to answer;
+        struct mpi_answer answer;
     } head = {
         .envelope = {.context = request->comm->context, .tag = request->tag, .source = request->comm->rank},
-        .answer = {.number = request->number},
+        .answer = {.number = request->offered.numbered.number},
     };
-    (void)mpi_outbox_send(request->rank, mpi_lane_tag(request->comm->context, MPI_SENT_CANCEL), &head, sizeof(head),
-                          NULL, 0, CW_ELEMENT_BYTES, NULL);
+    (void)mpi_tell(request->rank, mpi_lane_tag(request->comm->context, MPI_SENT_CANCEL), &head, sizeof(head));
 }
 
 int mpi_cancel(MPI_Request *request)

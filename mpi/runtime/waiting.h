@@ -48,7 +48,7 @@ struct mpi_waiting {
     const char *call;
     uint64_t since_ns; /* 0: not in the list */
     uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
-    /* when calls under way are compared next with those of other ranks (collective/transport/refusal.h) */
+    /* when calls under way are compared next with those of other ranks (collective/exchange/refusal.h) */
     uint64_t compare_ns;
     uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;

@@ -1,4 +1,4 @@
-/* Senders that send far more than their receiver asks for: its memory stays within the bound (mpi/point/credit.h),
+/* Senders that send far more than their receiver asks for: its memory stays within the bound (mpi/transport/credit.h),
  * whatever can be matched is matched, and all comes in order. */
 #include "tests/mpi/expect.h"
 

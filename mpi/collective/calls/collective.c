@@ -12,6 +12,9 @@
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/record.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/refusal.h"
+#include "mpi/collective/exchange/state.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/describe.h"
@@ -19,9 +22,6 @@
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/steps.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/refusal.h"
-#include "mpi/collective/transport/transport_state.h"
 #include "mpi/group/communicator.h"
 #include "mpi/point/lost.h"
 #include "mpi/point/point.h"
@@ -124,8 +124,8 @@ void mpi_collectives_abandon(struct mpi_comm *comm)
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
         mpi_levels_free(collectives->levels);
-        mpi_multicast_close(collectives->multicast_group);
-        mpi_multicast_close(collectives->heads_group);
+        mpi_groups_close(collectives->multicast_group);
+        mpi_groups_close(collectives->heads_group);
         free(collectives);
     }
 }

@@ -9,7 +9,7 @@
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
-#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/exchange/refusal.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"

@@ -8,9 +8,9 @@
 
 #include "mpi/collective/calls/calls.h"
 #include "mpi/collective/clusters/clusters.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/refusal.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/refusal.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/info.h"
@@ -146,7 +146,7 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
         return mpi_error(group->parent->handle, MPI_ERR_NO_MEM, "no memory for a communicator of %d", group->count);
     }
     if (mpi_clusters_can_multicast(group->members)) {
-        mpi_multicast_open(group->members);
+        mpi_groups_open(group->members);
         return multicast_ask(group);
     }
     return MPI_SUCCESS;

@@ -14,8 +14,8 @@
  * Within the lock of enter.h only. */
 #pragma once
 
+#include "mpi/collective/exchange/refusal.h"
 #include "mpi/collective/state/collective.h"
-#include "mpi/collective/transport/refusal.h"
 
 struct mpi_phases;
 

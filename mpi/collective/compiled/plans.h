@@ -10,7 +10,7 @@
 #include "collectives/algorithms/build.h"
 #include "collectives/choose/measured.h"
 #include "collectives/execute/execute.h"
-#include "mpi/collective/transport/transport.h"
+#include "mpi/collective/exchange/exchange.h"
 
 enum {
     MPI_PLANS_MAX = 64, /* of a communicator; then the one used longest ago goes */

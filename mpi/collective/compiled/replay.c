@@ -13,8 +13,8 @@
 #include "mpi/collective/clusters/clusters.h"
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/compiled/replay_contents.h"
+#include "mpi/collective/exchange/groups.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 
@@ -217,7 +217,7 @@ void mpi_replay_attach(struct mpi_comm *comm)
     }
     collectives->replay = made;
     if (bundle->comms[index].opens_group) {
-        mpi_multicast_open(comm);
+        mpi_groups_open(comm);
     }
 }
 

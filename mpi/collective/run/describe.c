@@ -6,11 +6,11 @@
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/exchange/call_kind.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/call_kind.h"
 #include "mpi/point/describe.h"
 
 enum { NAMED_MAX = 4 };

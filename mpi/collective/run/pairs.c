@@ -80,7 +80,7 @@ void mpi_pairs_start(struct mpi_collective *collective)
         struct mpi_request *request = &collective->pairs[pair];
         request->tag = MPI_TAG_COLLECTIVE + (int)(collective->number & 0x3fffffff);
         request->is_complete = false;
-        request->number = 0;
+        request->offered.numbered.number = 0;
         if (request->kind == MPI_REQUEST_RECEIVE) {
             mpi_receive_start(request);
         }

@@ -9,6 +9,8 @@
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
 #include "mpi/collective/compiled/replay.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/refusal.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/collective/operations/elements.h"
 #include "mpi/collective/run/agreement.h"
@@ -16,8 +18,6 @@
 #include "mpi/collective/run/multicast_scatterv.h"
 #include "mpi/collective/run/pairs.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/refusal.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
 #include "mpi/runtime/lock.h"
@@ -104,10 +104,10 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
         return MPI_ERR_NO_MEM;
     }
     if ((collective->plan->algorithm->needs & CW_NEEDS_MULTICAST) != 0) {
-        mpi_multicast_open(comm);
+        mpi_groups_open(comm);
     }
     if (inner_multicasts(collective->plan)) {
-        mpi_multicast_open_heads(comm);
+        mpi_groups_open_heads(comm);
     }
     bool is_persistent = collective->mode == CW_RECORDING_PERSISTENT;
     collective->run->exchange.is_in_order = comm == collective->comm && !is_persistent;
@@ -176,11 +176,10 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status != CW_OK) {
-        run->exchange.failure = status; /* also if a put was refused: the log of calls tells it */
-        mpi_multicast_abandon(&run->exchange);
+        run->exchange.failure = status;        /* also if a put was refused: the log of calls tells it */
         mpi_exchange_withdraw(&run->exchange); /* nobody will get it; but what reads memory of this call must end */
     }
-    if (!mpi_exchange_is_idle(&run->exchange)) {
+    if (run->exchange.operations_open > 0) {
         return MPI_ERR_PENDING;
     }
     if (status == CW_ERROR_ARGUMENT) {

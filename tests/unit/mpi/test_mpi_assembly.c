@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/collective/transport/assembly.h"
+#include "mpi/collective/exchange/assembly.h"
 #include "tests/test.h"
 
 enum { SOURCES = 3, BYTES_MAX = EXCHANGE_PARTS_MAX_BYTES, SEEDS = 300 };
@@ -22,9 +22,9 @@ static uint8_t byte_of(int32_t source, uint64_t at)
 static bool part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total, uint64_t offset, uint32_t bytes,
                       bool makes_sense, struct cw_transport_event *whole)
 {
-    static uint8_t data[sizeof(struct exchange_piece) + BYTES_MAX];
-    const struct exchange_head head = {.source = source, .tag = 9, .kind = EXCHANGE_PART};
-    const struct exchange_piece piece = {.offset = offset, .left = total - offset - bytes, .bytes = total};
+    static uint8_t data[sizeof(struct mpi_part) + BYTES_MAX];
+    const struct mpi_call_head head = {.envelope = {.source = source, .tag = 9}, .kind = MPI_SENT_PART};
+    const struct mpi_part piece = {.offset = offset, .left = total - offset - bytes, .bytes = total};
     memcpy(data, &piece, sizeof(piece));
     for (uint32_t at = 0; at < bytes; at++) {
         data[sizeof(piece) + at] = byte_of(source, offset + at);
@@ -92,13 +92,13 @@ static void what_makes_no_sense_is_passed_over(void **state)
 {
     struct mpi_exchange exchange = {.parts = NULL};
     struct cw_transport_event whole;
-    const struct exchange_head head = {.source = 1, .tag = 9, .kind = EXCHANGE_PART};
+    const struct mpi_call_head head = {.envelope = {.source = 1, .tag = 9}, .kind = MPI_SENT_PART};
     uint8_t data[64] = {0};
     assert_false(exchange_part_take(&exchange, &head, data, 5, &whole)); /* no room for what all parts begin with */
     assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole)); /* nothing before it */
     assert_false(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
     assert_null(exchange.parts);
-    const struct exchange_piece wrong[] = {
+    const struct mpi_part wrong[] = {
         {.offset = 0, .left = 11, .bytes = 20},             /* 10 bytes come, 10 are left */
         {.offset = 15, .left = 0, .bytes = 20},             /* behind the end */
         {.offset = UINT64_MAX - 4, .left = 0, .bytes = 20}, /* likewise */

@@ -1,14 +1,14 @@
-#include "mpi/collective/transport/direct.h"
+#include "mpi/collective/exchange/direct.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
-#include "mpi/collective/transport/transport_state.h"
-#include "mpi/point/data.h"
-#include "mpi/point/numbers.h"
-#include "mpi/point/point.h"
+#include "mpi/collective/exchange/state.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/element.h"
+#include "mpi/transport/outbox.h"
+#include "mpi/transport/rendezvous.h"
 
 enum { SIDES = 2 };
 static const enum cw_buffer sides[SIDES] = {CW_BUFFER_RECEIVE, CW_BUFFER_SCRATCH};
@@ -19,7 +19,7 @@ struct direct_regions {
     uint64_t bytes[SIDES];
 };
 
-static_assert(sizeof(struct exchange_head) + sizeof(struct direct_regions) <= CW_INLINE_MAX,
+static_assert(sizeof(struct mpi_call_head) + sizeof(struct direct_regions) <= CW_INLINE_MAX,
               "costs no more than a bare clear-to-send");
 
 struct direct_target {
@@ -52,7 +52,7 @@ static struct mpi_direct *direct_of(struct mpi_exchange *exchange)
 /* A lane of its own: clear-to-sends do not wait for the bytes of puts. */
 static uint32_t lane_tag_of(const struct mpi_exchange *exchange)
 {
-    return mpi_lane_tag(~exchange->comm->context, MPI_SENT_COLLECTIVE);
+    return mpi_lane_tag(~exchange->comm->context, MPI_SENT_CALL);
 }
 
 /* ---- targets ---- */
@@ -94,11 +94,11 @@ static bool sides_register(const struct mpi_exchange *exchange, struct mpi_direc
     return direct->is_registered;
 }
 
-int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head)
+int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head)
 {
     struct mpi_direct *direct = direct_of(exchange);
-    struct exchange_head clear = *head;
-    clear.kind = EXCHANGE_CLEAR;
+    struct mpi_call_head clear = *head;
+    clear.kind = MPI_SENT_PLACE;
     if (direct == NULL || (!direct->is_registered && !sides_register(exchange, direct, rank))) {
         return mpi_exchange_send_eager(exchange->comm, rank, &clear, sizeof(clear), NULL, 0, CW_ELEMENT_BYTES);
     }
@@ -137,7 +137,7 @@ static struct direct_target *target_of(struct mpi_exchange *exchange, int32_t ra
     return target;
 }
 
-bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct exchange_head *head, const void *data,
+bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
                            uint32_t bytes)
 {
     struct direct_regions regions;
@@ -145,7 +145,7 @@ bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct exchange_
         return bytes == 0;
     }
     memcpy(&regions, data, sizeof(regions));
-    struct direct_target *target = target_of(exchange, head->source);
+    struct direct_target *target = target_of(exchange, head->envelope.source);
     if (target != NULL) { /* else it is offered what it is to have */
         target->regions = regions;
     }
@@ -188,7 +188,7 @@ static bool place_find(const struct mpi_exchange *exchange, const struct cw_tran
 }
 
 int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
-                   const struct exchange_head *head)
+                   const struct mpi_call_head *head)
 {
     struct cw_registration registration;
     if (!place_find(exchange, put, &registration)) {
@@ -203,28 +203,18 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
     uint32_t lane_tag = lane_tag_of(exchange);
     int status =
         cw_paths_put(mpi_process.paths, rank, &registration, put->offset, put->data, put->bytes,
-                     mpi_data_of(exchange->comm, exchange->type), lane_tag, (uint64_t)(uintptr_t)&made->operation);
+                     mpi_element_of(exchange->comm, exchange->type), lane_tag, (uint64_t)(uintptr_t)&made->operation);
     if (status != CW_OK) {
         free(made);
         return status;
     }
     exchange->operations_open++;
     struct {
-        struct exchange_head head;
+        struct mpi_call_head head;
         uint64_t bytes;
     } fin = {.head = *head, .bytes = put->bytes};
-    fin.head.kind = EXCHANGE_FIN;
-    status = mpi_outbox_send(rank, lane_tag, &fin, sizeof(fin), NULL, 0, CW_ELEMENT_BYTES, NULL);
-    return status == CW_ERROR_AGAIN ? CW_OK : status; /* the outbox keeps it */
-}
-
-bool mpi_direct_fin_take(const void *data, uint32_t bytes, uint64_t *put_bytes)
-{
-    if (bytes != sizeof(*put_bytes)) {
-        return false;
-    }
-    memcpy(put_bytes, data, sizeof(*put_bytes));
-    return true;
+    fin.head.kind = MPI_SENT_FIN;
+    return mpi_tell(rank, lane_tag, &fin, sizeof(fin));
 }
 
 void mpi_direct_end(struct mpi_exchange *exchange)

@@ -3,9 +3,9 @@
  * Purpose
  *   An eager message that comes before its receive is kept in memory of the receiver. Each rank lends each other one
  *   MPI's window of such bytes (mpi_credit_window): a sender takes what a message costs, the receiver gives it back
- *   when the message has been matched, half a window at a time. A sender without credit announces its message
- *   (MPI_SENT_WANT): the data follows when a receive has been found. So a receiver keeps a window per sender at most;
- *   announcements are bounded by the requests that their senders keep for them.
+ *   when the message has been matched, half a window at a time. A sender without credit offers its message without a
+ *   registration (MPI_SENT_OFFER): the data follows when a receive has been found. So a receiver keeps a window per
+ *   sender at most; offers are bounded by the requests that their senders keep for them.
  *
  * Invariants
  *   - Both sides count alike: a message costs its bytes and MPI_CREDIT_MESSAGE.

@@ -1,4 +1,4 @@
-/* transport: how a schedule of a collective call meets those of the other ranks (collectives/execute/transport.h over
+/* exchange: how a schedule of a collective call meets those of the other ranks (collectives/execute/transport.h over
  * dataplane/path/path.h).
  *
  * An eager put is one message with its data. A long one goes straight into the place that it names, which the schedule
@@ -15,6 +15,7 @@
 #include "collectives/execute/transport.h"
 #include "mpi/collective/host/host.h"
 #include "mpi/state/comm.h"
+#include "mpi/transport/multicast.h"
 
 /* One run of one call. */
 struct mpi_exchange {
@@ -34,13 +35,12 @@ struct mpi_exchange {
     bool is_in_order;                   /* among the communicator's calls: not of a persistent one */
     char why[320];                      /* what is known of the failure; "": nothing, or there is none */
     struct mpi_exchange_put *puts;      /* offered ones that have not been got yet */
-    uint16_t put_count;                 /* offered ones so far: their numbers */
-    struct mpi_direct *direct;          /* what has been told of places (direct.h); NULL: nothing */
-    uint32_t operations_open;           /* own gets and direct puts under way, offers whose memory is let go of */
-    uint32_t multicasts_open;           /* own long multicasts under way (multicast.h) */
-    struct mpi_exchange_parts *parts;   /* eager multicasts that have come in part (assembly.h) */
-    struct mpi_host_part host;          /* its part in calls among the ranks of this host */
-    struct mpi_exchange *next;          /* of the communicator */
+    struct mpi_multicast_owner multicasts;
+    struct mpi_direct *direct;        /* what has been told of places (direct.h); NULL: nothing */
+    uint32_t operations_open;         /* own gets, puts and multicasts under way; offers whose memory is let go of */
+    struct mpi_exchange_parts *parts; /* eager multicasts that have come in part (assembly.h) */
+    struct mpi_host_part host;        /* its part in calls among the ranks of this host */
+    struct mpi_exchange *next;        /* of the communicator */
     const struct cw_execution *execution;
     struct cw_transport transport;
     struct cw_transport_sink sink; /* the execution's */
@@ -55,40 +55,25 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 /* Later calls of the communicator send nothing before this one is over. Not for persistent ones, which may be started
  * in any order. */
 void mpi_exchange_throttle(struct mpi_exchange *exchange);
-/* After a failure: what was offered and has not been got is taken back. */
+/* After a failure: what was offered and has not been got is taken back, and nothing more is sent. */
 void mpi_exchange_withdraw(struct mpi_exchange *exchange);
-/* Leaves them. Only when nothing of it is under way: mpi_exchange_is_idle. */
+/* Leaves them. Only when nothing of it is under way: operations_open is 0. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
-/* Whether all that it has offered or put is there, and all that it gets is here. */
-bool mpi_exchange_is_idle(const struct mpi_exchange *exchange);
 
-/* ---- for multicast.h and direct.h ---- */
+/* ---- for the files of exchange/ ---- */
 
-struct exchange_head;
-struct mpi_multicast;
 /* The call cannot go on; the first reason counts. */
 void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
 /* What has become of a put: its last byte has left; its source may be reused. */
 void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
-void mpi_exchange_head_fill(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
-                            struct exchange_head *head);
-/* To one process; `element`: the type of the data. CW_OK; CW_ERROR_AGAIN; others: it is gone. An offer that was taken
- * up is told to the multicast (mpi_multicast_acknowledged), or without one to the schedule, with `context`. */
+/* To one process; `element`: the type of the data. CW_OK; CW_ERROR_AGAIN; others: it is gone. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes, enum cw_element element);
-int mpi_exchange_send_offer(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head,
-                            const void *data, uint64_t bytes, uint64_t offset, struct mpi_multicast *multicast,
-                            uint64_t context);
-
 /* Goes on with its host op, if one is under way. */
 void mpi_exchange_poll_host(struct mpi_exchange *exchange);
 
-/* A turn of all that waits for room (progress.h). */
-uint32_t mpi_exchange_turn(void);
-
-/* Fills in who takes messages of kind MPI_SENT_COLLECTIVE from the paths. */
-struct cw_path_handler;
-void mpi_exchange_listen(struct cw_path_handler *handler);
+/* Says who takes messages of calls (transport.h). */
+void mpi_exchange_listen(void);
 /* One of these, or one that came to a group. */
 void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes);
 /* A process is gone: calls that it takes part in fail. */
@@ -100,7 +85,3 @@ void mpi_collective_lost(const struct mpi_comm *comm, int rank);
 bool mpi_exchange_is_early(const struct mpi_comm *comm);
 /* A call that had no exchange is over: what came early for it, of ranks in other calls, is answered. */
 void mpi_exchange_over(struct mpi_comm *comm, uint32_t number, uint32_t kind, bool has_failed);
-
-/* What came early for communicators that this process has made since; and what is left at the end. */
-void mpi_exchange_adopt(struct mpi_comm *comm);
-void mpi_exchange_forget(void);

@@ -5,7 +5,7 @@
  *   Some ranks check their arguments before they send anything. Others find out by the first message from a rank whose
  *   call differs: in the collective, the root, or how many bytes there are (call_kind.h). Where the ranks' schedules
  *   differ so that each waits for the other, no message comes: a rank that waits asks those that it waits for
- *   (EXCHANGE_ASK).
+ *   (MPI_SENT_ASK).
  *
  * Invariants
  *   - A rank that finds a difference, or has lost a rank, fails, and tells all others of the communicator once. One
@@ -16,9 +16,9 @@
  * Within the lock of enter.h only. */
 #pragma once
 
-#include "mpi/collective/transport/transport.h"
+#include "mpi/collective/exchange/exchange.h"
 
-struct exchange_head;
+struct mpi_call_head;
 
 enum mpi_refusal_reason {
     MPI_REFUSAL_SENDS = 1,     /* by the phases this rank sends `peer` `planned` bytes; its call says `given` */
@@ -61,12 +61,12 @@ void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
  * unless they know. */
 void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status);
 /* A message shows that its sender is in another call: this one will not send what the others may be waiting for. */
-void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head);
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct mpi_call_head *head);
 /* Asks the ranks that calls under way wait for whether theirs are the same. What has no room now is asked the next
  * time. */
 void mpi_exchange_compare(void);
 /* A question about a call that is not under way here. */
-void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head);
+void mpi_refusal_answer(struct mpi_comm *comm, const struct mpi_call_head *head);
 
 /* The flags of a refusal of a call of these kinds (call_kind.h), put together. */
 uint16_t mpi_refusal_levels(uint32_t kinds);

@@ -10,24 +10,21 @@
  * enter.h only. */
 #pragma once
 
-#include "mpi/collective/transport/transport.h"
+#include "mpi/collective/exchange/exchange.h"
 
-struct exchange_head;
+struct mpi_call_head;
 
 /* Whether a put is a clear-to-send to a rank that may put into it directly. */
 bool mpi_direct_is_clear(const struct cw_transport_put *put, uint32_t rank);
 /* Sends it. As mpi_exchange_send_eager. */
-int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct exchange_head *head);
+int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head);
 /* It has come, with `bytes` behind its head, 0 if its sender could tell no regions. False: it makes no sense. */
-bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct exchange_head *head, const void *data,
+bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
                            uint32_t bytes);
 
 /* Puts to a rank that has told where. CW_OK; CW_ERROR_UNSUPPORTED: it has not, or has no room there: offer it;
  * CW_ERROR_AGAIN; others: it is gone. */
 int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
-                   const struct exchange_head *head);
-/* A put is there: the bytes that its sender says it has. False: the message makes no sense. */
-bool mpi_direct_fin_take(const void *data, uint32_t bytes, uint64_t *put_bytes);
-
+                   const struct mpi_call_head *head);
 /* Takes the regions back. */
 void mpi_direct_end(struct mpi_exchange *exchange);

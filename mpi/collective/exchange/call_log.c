@@ -1,13 +1,13 @@
-#include "mpi/collective/transport/call_log.h"
+#include "mpi/collective/exchange/call_log.h"
 
 #include <stdio.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/exchange/call_kind.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/refusal.h"
+#include "mpi/collective/exchange/state.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/call_kind.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/refusal.h"
-#include "mpi/collective/transport/transport_state.h"
 
 void mpi_call_log_note(const struct mpi_comm *comm, uint32_t number, uint32_t run, uint32_t kind, bool has_failed)
 {
@@ -49,7 +49,7 @@ static void all_tell(struct mpi_collectives *collectives)
 }
 
 /* The index of a call among those that are kept; -1: it is not over, or too long ago. */
-static int log_find(const struct mpi_comm *comm, const struct exchange_head *head)
+static int log_find(const struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     const struct mpi_call_log *log = comm == NULL || comm->collectives == NULL ? NULL : &comm->collectives->log;
     uint32_t count = log == NULL ? 0 : log->count < MPI_CALL_LOG_LENGTH ? log->count : MPI_CALL_LOG_LENGTH;
@@ -61,7 +61,7 @@ static int log_find(const struct mpi_comm *comm, const struct exchange_head *hea
     return -1;
 }
 
-bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
+bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     int at = log_find(comm, head);
     if (at < 0) {
@@ -69,14 +69,15 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
     }
     struct mpi_call_log *log = &comm->collectives->log;
     if (log->calls[at].kind != head->call) { /* a refusal's is none */
-        mpi_multicast_open_all(comm);
+        mpi_groups_open_all(comm);
     }
-    if (log->calls[at].kind != head->call && head->kind != EXCHANGE_REFUSE && !log->calls[at].has_failed) {
-        mpi_call_kind_late(comm, head->source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
+    if (log->calls[at].kind != head->call && head->kind != MPI_SENT_REFUSE && !log->calls[at].has_failed) {
+        mpi_call_kind_late(comm, head->envelope.source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
         all_tell(comm->collectives);
         /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
         const uint16_t flags = mpi_refusal_levels(head->call | log->calls[at].kind);
-        const struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source, .flags = flags};
+        const struct mpi_refusal refusal = {
+            .reason = MPI_REFUSAL_MISMATCH, .peer = head->envelope.source, .flags = flags};
         comm->collectives->are_levels_over |= flags != 0;
         mpi_exchange_refuse(comm, head->number, head->run, &refusal);
         log->calls[at].has_failed = true;
@@ -84,7 +85,7 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head)
     return true;
 }
 
-bool mpi_call_log_differs(struct mpi_comm *comm, const struct exchange_head *head)
+bool mpi_call_log_differs(struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     int at = log_find(comm, head);
     const struct mpi_call_log *log = at < 0 ? NULL : &comm->collectives->log;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "collectives/schedule/problem.h"
-#include "mpi/collective/transport/transport.h"
+#include "mpi/collective/exchange/exchange.h"
 
 enum {
     MPI_CALL_WORD_BITS = 24, /* below the kind */

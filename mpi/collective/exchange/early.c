@@ -1,42 +1,40 @@
-/* Messages that come before their call, or before their communicator; and calls that throttle later ones. */
+/* Messages that come before their call; calls that throttle later ones; calls that lose a rank. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dataplane/status.h"
+#include "mpi/collective/exchange/call_log.h"
+#include "mpi/collective/exchange/state.h"
 #include "mpi/collective/state/collectives.h"
-#include "mpi/collective/transport/call_log.h"
-#include "mpi/collective/transport/transport_state.h"
-#include "mpi/point/credit.h"
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
-
-static struct mpi_early_list unknown;
+#include "mpi/transport/credit.h"
+#include "mpi/transport/transport.h"
 
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
 {
     struct mpi_early *early = malloc(sizeof(*early) + bytes);
-    struct mpi_collectives *collectives = comm == NULL ? NULL : mpi_collectives_of(comm);
-    if (early == NULL || (comm != NULL && collectives == NULL)) {
-        free(early);
-        return; /* the call will be missed by the watchdog; there is nothing left to say it with */
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    if (early == NULL || collectives == NULL) {
+        mpi_message_lose(rank, bytes);
     }
     *early = (struct mpi_early){.rank = rank, .bytes = bytes};
     memcpy(early->data, data, bytes);
     mpi_kept_add_early(sizeof(*early) + bytes);
-    struct mpi_early_list *list = comm == NULL ? &unknown : &collectives->early;
+    struct mpi_early_list *list = &collectives->early;
     *(list->last == NULL ? &list->first : &list->last->next) = early;
     list->last = early;
 }
 
-void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *comm, const struct mpi_exchange *exchange)
+void exchange_early_take(struct mpi_early_list *list, const struct mpi_exchange *exchange)
 {
     struct mpi_early *before = NULL; /* the last of those that stay */
     struct mpi_early *early;
     while ((early = before == NULL ? list->first : before->next) != NULL) {
-        struct exchange_head head;
+        struct mpi_call_head head;
         memcpy(&head, early->data, sizeof(head));
-        if (head.context != comm->context || (exchange != NULL && !exchange_fits(exchange, &head))) {
+        if (!exchange_fits(exchange, &head)) {
             before = early;
             continue;
         }
@@ -51,7 +49,7 @@ void exchange_early_take(struct mpi_early_list *list, const struct mpi_comm *com
 bool mpi_exchange_is_early(const struct mpi_comm *comm)
 {
     for (const struct mpi_early *early = comm->collectives->early.first; early != NULL; early = early->next) {
-        struct exchange_head head;
+        struct mpi_call_head head;
         memcpy(&head, early->data, sizeof(head));
         if (head.number == comm->collectives->next_number && head.run == 0) {
             return true;
@@ -65,14 +63,7 @@ void mpi_exchange_over(struct mpi_comm *comm, uint32_t number, uint32_t kind, bo
     mpi_call_log_note(comm, number, 0, kind, has_failed);
     if (comm->collectives->early.first != NULL) {
         const struct mpi_exchange over = {.number = number, .run = 0};
-        exchange_early_take(&comm->collectives->early, comm, &over); /* to the log of calls */
-    }
-}
-
-void mpi_exchange_adopt(struct mpi_comm *comm)
-{
-    if (unknown.first != NULL) {
-        exchange_early_take(&unknown, comm, NULL);
+        exchange_early_take(&comm->collectives->early, &over); /* to the log of calls */
     }
 }
 
@@ -85,11 +76,6 @@ void exchange_early_free(struct mpi_early_list *list)
         list->first = next;
     }
     list->last = NULL;
-}
-
-void mpi_exchange_forget(void)
-{
-    exchange_early_free(&unknown);
 }
 
 void mpi_exchange_throttle(struct mpi_exchange *exchange)

@@ -1,4 +1,4 @@
-#include "mpi/collective/transport/refusal.h"
+#include "mpi/collective/exchange/refusal.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,19 +8,18 @@
 #include "control/groups/groups.h"
 #include "control/job/job.h"
 #include "dataplane/status.h"
+#include "mpi/collective/exchange/call_kind.h"
+#include "mpi/collective/exchange/call_log.h"
+#include "mpi/collective/exchange/groups.h"
+#include "mpi/collective/exchange/state.h"
 #include "mpi/collective/host/host.h"
-#include "mpi/collective/transport/call_kind.h"
-#include "mpi/collective/transport/call_log.h"
-#include "mpi/collective/transport/multicast.h"
-#include "mpi/collective/transport/transport_state.h"
-#include "mpi/point/numbers.h"
-#include "mpi/point/point.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/outbox.h"
 
 enum { ASKED_MAX = 16 }; /* ranks, by a call at a time */
 
 static_assert(sizeof(struct mpi_refusal) == 24, "the same at both sides");
-static_assert(sizeof(struct exchange_head) + sizeof(struct mpi_refusal) <= MPI_HEAD_MAX, "an outbox keeps it");
+static_assert(sizeof(struct mpi_call_head) + sizeof(struct mpi_refusal) <= MPI_HEAD_MAX, "an outbox keeps it");
 
 void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, size_t text_bytes)
 {
@@ -59,15 +58,17 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
                        const struct mpi_refusal *refusal)
 {
     struct {
-        struct exchange_head head;
+        struct mpi_call_head head;
         struct mpi_refusal refusal;
     } message = {
-        .head = {.context = comm->context, .number = number, .run = run, .source = comm->rank, .kind = EXCHANGE_REFUSE},
+        .head = {.envelope = {.context = comm->context, .source = comm->rank},
+                 .number = number,
+                 .run = run,
+                 .kind = MPI_SENT_REFUSE},
         .refusal = *refusal,
     };
     /* a rank that cannot be told is gone, or finds out by its watchdog */
-    (void)mpi_outbox_send(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_COLLECTIVE), &message,
-                          sizeof(message), NULL, 0, CW_ELEMENT_BYTES, NULL);
+    (void)mpi_tell(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_CALL), &message, sizeof(message));
 }
 
 void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
@@ -86,7 +87,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory nobody hears of it */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
-        mpi_multicast_open_all(comm); /* as whoever hears of it */
+        mpi_groups_open_all(comm); /* as whoever hears of it */
     }
 }
 
@@ -97,7 +98,7 @@ uint16_t mpi_refusal_levels(uint32_t kinds)
 
 static void others_tell(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
 {
-    mpi_multicast_open_all(exchange->comm);
+    mpi_groups_open_all(exchange->comm);
     if (!exchange->is_notified) {
         struct mpi_refusal told = *refusal;
         told.flags = mpi_refusal_levels(exchange->kind | exchange->kind_seen);
@@ -122,13 +123,13 @@ void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status)
                 &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)status});
 }
 
-void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exchange_head *head)
+void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct mpi_call_head *head)
 {
     exchange->kind_seen = head->call;
     exchange->comm->collectives->are_levels_over |= mpi_refusal_levels(head->call) != 0;
-    mpi_exchange_mismatch_tell(exchange, head->source);
+    mpi_exchange_mismatch_tell(exchange, head->envelope.source);
     if (exchange->failure == CW_OK) {
-        mpi_call_kind_mismatch(exchange, head->source, head->call);
+        mpi_call_kind_mismatch(exchange, head->envelope.source, head->call);
         mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
     }
 }
@@ -138,12 +139,11 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct exch
 static void exchange_ask(const struct mpi_exchange *exchange)
 {
     const struct mpi_comm *comm = exchange->comm;
-    const struct exchange_head head = {
-        .context = comm->context,
+    const struct mpi_call_head head = {
+        .envelope = {.context = comm->context, .source = comm->rank},
         .number = exchange->number,
         .run = exchange->run,
-        .source = comm->rank,
-        .kind = EXCHANGE_ASK,
+        .kind = MPI_SENT_ASK,
         .call = exchange->kind,
     };
     uint32_t awaited[ASKED_MAX];
@@ -174,22 +174,23 @@ void mpi_exchange_compare(void)
 
 /* Whether this rank carries the call that a message is about out at once, without an exchange, and it is another one.
  */
-static bool differs_at_once(const struct mpi_comm *comm, const struct exchange_head *head)
+static bool differs_at_once(const struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     uint32_t kind;
     return head->number == comm->collectives->blocking_number && head->run == 0 &&
            mpi_host_kind(comm->collectives->host, &kind) && kind != head->call;
 }
 
-void mpi_refusal_answer(struct mpi_comm *comm, const struct exchange_head *head)
+void mpi_refusal_answer(struct mpi_comm *comm, const struct mpi_call_head *head)
 {
-    struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->source};
-    if (comm == NULL || comm->collectives == NULL || head->source < 0 || head->source >= comm->size) {
+    struct mpi_refusal refusal = {.reason = MPI_REFUSAL_MISMATCH, .peer = head->envelope.source};
+    if (comm == NULL || comm->collectives == NULL || head->envelope.source < 0 || head->envelope.source >= comm->size) {
         return;
     }
-    if (mpi_call_log_differs(comm, head) || (differs_at_once(comm, head) && mpi_host_mismatch(comm, head->source))) {
+    if (mpi_call_log_differs(comm, head) ||
+        (differs_at_once(comm, head) && mpi_host_mismatch(comm, head->envelope.source))) {
         refusal.flags = comm->collectives->are_levels_over ? MPI_REFUSAL_LEVELS : mpi_refusal_levels(head->call);
-        refuse_one(comm, head->source, head->number, head->run, &refusal);
+        refuse_one(comm, head->envelope.source, head->number, head->run, &refusal);
     }
 }
 
@@ -219,7 +220,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     }
     memcpy(&refusal, data, sizeof(refusal));
     exchange->is_notified = exchange->is_notified || (refusal.flags & MPI_REFUSAL_TO_ALL) != 0;
-    mpi_multicast_open_all(exchange->comm);
+    mpi_groups_open_all(exchange->comm);
     if (exchange->failure == CW_OK) { /* what is known already tells more */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         mpi_exchange_fail(exchange, refusal_status(&refusal));

@@ -1,11 +1,10 @@
-#include "mpi/point/credit.h"
+#include "mpi/transport/credit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mpi/point/message.h"
-#include "mpi/point/point.h"
+#include "mpi/transport/outbox.h"
 
 struct mpi_credit *mpi_credits;
 struct mpi_kept mpi_kept;
@@ -50,11 +49,9 @@ void mpi_credit_get(uint32_t rank, uint32_t cost)
 
 void mpi_credit_give_back(uint32_t rank)
 {
-    const struct mpi_answer_to answer = {.number = mpi_credits[rank].owed};
+    const struct mpi_answer answer = {.number = mpi_credits[rank].owed};
     mpi_credits[rank].owed = 0;
-    /* a rank that is gone needs none */
-    (void)mpi_outbox_send(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer), NULL, 0, CW_ELEMENT_BYTES,
-                          NULL);
+    (void)mpi_tell(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer));
 }
 
 static void add(uint64_t *bytes, uint64_t *most, uint64_t more)

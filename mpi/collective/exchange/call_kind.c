@@ -1,4 +1,4 @@
-#include "mpi/collective/transport/call_kind.h"
+#include "mpi/collective/exchange/call_kind.h"
 
 #include <stdio.h>
 #include <string.h>

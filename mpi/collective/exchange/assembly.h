@@ -6,12 +6,12 @@
  * Within the lock of enter.h only. */
 #pragma once
 
-#include "mpi/collective/transport/transport_state.h"
+#include "mpi/collective/exchange/state.h"
 
 /* Takes a part of a message to `exchange`. The last part fills in `whole`, whose `buffer` is the data for `free`, the
  * caller's from then on; 0: there are parts missing. False: it makes no sense, or there is no memory
  * (exchange->failure). */
-bool exchange_part_take(struct mpi_exchange *exchange, const struct exchange_head *head, const uint8_t *data,
+bool exchange_part_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
                         uint32_t bytes, struct cw_transport_event *whole);
 
 /* The exchange ends. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct exchange_head;
+struct mpi_call_head;
 struct mpi_comm;
 struct mpi_exchange;
 
@@ -17,11 +17,11 @@ void mpi_call_log_note(const struct mpi_comm *comm, uint32_t number, uint32_t ru
 
 /* Whether a message that no call under way takes is for one that is over (NULL: an unknown communicator's is not): then
  * nobody will take it. If its sender was in another call, those under way are told. */
-bool mpi_call_log_takes(struct mpi_comm *comm, const struct exchange_head *head);
+bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head);
 
 /* Whether the call that its sender asks about is over here, and was another one, or has failed. Those under way are
  * told as by mpi_call_log_takes. */
-bool mpi_call_log_differs(struct mpi_comm *comm, const struct exchange_head *head);
+bool mpi_call_log_differs(struct mpi_comm *comm, const struct mpi_call_head *head);
 
 /* A call begins: it ends at once if the ranks have come to be in different calls. */
 void mpi_call_log_tell(struct mpi_exchange *exchange);

@@ -1,0 +1,103 @@
+#include "mpi/transport/transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi/runtime/progress.h"
+#include "mpi/state/process.h"
+#include "mpi/transport/credit.h"
+#include "mpi/transport/multicast.h"
+#include "mpi/transport/outbox.h"
+#include "mpi/transport/rendezvous.h"
+
+static mpi_taker takers[CW_PATH_LISTENERS]; /* by kind */
+
+void mpi_transport_take_by(enum mpi_sent kind, mpi_taker take)
+{
+    takers[kind] = take;
+}
+
+void mpi_transport_give(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes)
+{
+    takers[kind](NULL, rank, (uint32_t)kind, data, bytes);
+}
+
+bool mpi_message_read(const void **data, uint32_t *bytes, void *part, uint32_t part_bytes)
+{
+    if (*bytes < part_bytes) {
+        return false;
+    }
+    memcpy(part, *data, part_bytes);
+    *data = (const uint8_t *)*data + part_bytes;
+    *bytes -= part_bytes;
+    return true;
+}
+
+void mpi_message_lose(uint32_t rank, uint64_t bytes)
+{
+    fprintf(stderr, "causeway: rank %u: no memory for an unexpected message of %llu bytes from rank %u\n",
+            mpi_process.rank, (unsigned long long)bytes, rank);
+    mpi_process_abort(MPI_ERR_NO_MEM);
+}
+
+static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct mpi_answer answer;
+    (void)context;
+    if (mpi_message_read(&data, &bytes, &answer, sizeof(answer))) {
+        mpi_number_answer(rank, (enum mpi_sent)cw_tag(lane_tag), &answer, data, bytes);
+    }
+}
+
+static void take_credit(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    struct mpi_answer answer;
+    (void)context, (void)lane_tag;
+    if (mpi_message_read(&data, &bytes, &answer, sizeof(answer))) {
+        mpi_credit_get(rank, answer.number);
+    }
+}
+
+/* Whoever puts into this rank's memory says so by a message behind it (MPI_SENT_FIN). */
+static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+{
+    (void)context, (void)rank, (void)lane_tag;
+}
+
+static void take_complete(void *context, uint64_t operation, int status)
+{
+    (void)context;
+    struct mpi_operation *done = (struct mpi_operation *)(uintptr_t)operation;
+    done->done(done, status);
+}
+
+static void take_sent(void *context, uint64_t operation)
+{
+    (void)context;
+    struct mpi_operation *sent = (struct mpi_operation *)(uintptr_t)operation;
+    if (sent->sent != NULL) {
+        sent->sent(sent);
+    }
+}
+
+void mpi_transport_listen(struct cw_path_handler *handler)
+{
+    static const enum mpi_sent answers[] = {MPI_SENT_DONE, MPI_SENT_CLEAR, MPI_SENT_DATA, MPI_SENT_CANCELLED};
+    for (uint32_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        mpi_transport_take_by(answers[i], take_answer);
+    }
+    mpi_transport_take_by(MPI_SENT_CREDIT, take_credit);
+    *handler = (struct cw_path_handler){.arrived = take_arrived, .complete = take_complete, .sent = take_sent};
+    for (uint32_t kind = 0; kind < CW_PATH_LISTENERS; kind++) {
+        handler->listeners[kind].message = takers[kind];
+    }
+}
+
+uint32_t mpi_transport_turn(void)
+{
+    uint32_t count = mpi_multicasts_waiting > 0 ? mpi_multicast_progress() : 0;
+    count += mpi_outbox_waiting > 0 ? mpi_outbox_progress() : 0;
+    count += mpi_rendezvous_progress();
+    mpi_progress_is_due = mpi_progress_is_due || mpi_multicasts_waiting > 0 || mpi_outbox_waiting > 0;
+    return count;
+}
