@@ -7,7 +7,7 @@
  * that differ) is passed over there.
  *
  * `alltoallv` is a call of its own beside `alltoall`: its algorithms are those of the all-to-all that serve different
- * counts, and `pairs`, messages between pairs of ranks without a schedule. So is `scatterv` beside `scatter`: its ways
+ * counts, and `pairs`, the schedules of ranks that know only their own counts (algorithms/own.h). So is `scatterv` beside `scatter`: its ways
  * are `pairs`, and two by multicast groups, `static` and `dynamic`, which are no schedules of the registry, since only
  * the root knows the counts. */
 #pragma once

@@ -184,20 +184,21 @@ static const char *mismatch(const struct cw_execution *execution, const struct c
     return execution_has_arrived(execution, index, iteration) ? "it came before" : NULL;
 }
 
-/* The bytes have no place yet. False: no memory, which has ended the execution. */
+/* The wait for it has not started. False: no memory, which has ended the execution. */
 static bool early_keep(struct cw_execution *execution, const struct cw_transport_event *event,
                        struct early_arrival *early)
 {
     const struct cw_transport *transport = execution->request.transport;
     *early = (struct early_arrival){event->data, event->buffer};
-    if (event->buffer == 0) {
+    if (event->buffer == 0 && event->data != NULL) {
         early->data = transport->keep(transport->state, event->data, event->bytes, &early->buffer);
     }
-    if (early->data == NULL) {
+    bool is_kept = early->data != NULL || event->data == NULL;
+    if (!is_kept) {
         execution_fail(execution, CW_ERROR_MEMORY, "%llu bytes of rank %u: no memory", (unsigned long long)event->bytes,
                        event->peer);
     }
-    return early->data != NULL;
+    return is_kept;
 }
 
 bool execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event)
@@ -223,13 +224,13 @@ bool execution_arrived(struct cw_execution *execution, const struct cw_transport
         return false;
     }
     execution->arrived[layout->arrived_first + iteration / 64] |= 1ull << (iteration % 64);
-    if (event->eager && event->bytes > 0 && started) {
+    if (event->data != NULL && event->bytes > 0 && started) {
         memcpy(execution_at(execution, &op->to, iteration), event->data, event->bytes);
     }
     if (started) {
         execution_complete(execution, index, iteration);
     }
-    return early;
+    return early && event->data != NULL;
 }
 
 void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32_t iteration)
@@ -245,8 +246,10 @@ void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32
     }
     if (eager && op->bytes > 0) {
         const struct early_arrival *early = &execution->early[execution->waits[index].early_first + iteration];
-        memcpy(execution_at(execution, &op->to, iteration), early->data, cw_op_bytes(op, iteration));
-        release(execution, early->buffer);
+        if (early->data != NULL) {
+            memcpy(execution_at(execution, &op->to, iteration), early->data, cw_op_bytes(op, iteration));
+            release(execution, early->buffer);
+        }
     }
     execution_complete(execution, index, iteration);
 }
@@ -259,8 +262,9 @@ void execution_early_release(struct cw_execution *execution)
             continue;
         }
         for (uint32_t iteration = execution->progress.states[i].started; iteration < op->iterations; iteration++) {
-            if (execution_has_arrived(execution, i, iteration)) {
-                release(execution, execution->early[execution->waits[i].early_first + iteration].buffer);
+            const struct early_arrival *early = &execution->early[execution->waits[i].early_first + iteration];
+            if (execution_has_arrived(execution, i, iteration) && early->data != NULL) {
+                release(execution, early->buffer);
             }
         }
     }

@@ -24,7 +24,7 @@ struct cw_transport_event {
     uint32_t tag;
     uint64_t context; /* SENT, COMPLETE: that of the put */
     bool eager;       /* ARRIVED */
-    const void *data; /* ARRIVED, eager: the bytes */
+    const void *data; /* ARRIVED, eager: the bytes; NULL: they are in the place of the wait that matches it */
     uint64_t bytes;   /* ARRIVED */
     uint64_t buffer;  /* ARRIVED, eager: handle for `release`; 0: `data` is valid during the call only */
     int status;       /* FAILED */

@@ -1,5 +1,4 @@
 /* Messages that are to be matched. Everything is checked: the other side may run another build, or be broken. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/point/point.h"
@@ -28,10 +27,7 @@ static bool arrival_read(const void **data, uint32_t bytes, struct mpi_arrival *
 static void message_keep(struct mpi_comm *comm, const struct mpi_arrival *arrival, const void *data)
 {
     uint64_t bytes = arrival->kind == MPI_SENT_OFFER ? 0 : arrival->offer.bytes;
-    struct mpi_message *message = malloc(sizeof(*message) + bytes);
-    if (message == NULL) {
-        mpi_message_lose(arrival->rank, bytes);
-    }
+    struct mpi_message *message = mpi_message_memory(arrival->rank, sizeof(*message) + bytes);
     *message = (struct mpi_message){.arrival = *arrival};
     if (arrival->kind != MPI_SENT_OFFER) {
         memcpy(message->data, data, bytes);

@@ -155,8 +155,7 @@ static void resting_count(void *object, void *context)
             resting->references += request->parts[part]->comm == resting->comm;
         }
     } else if (request->comm == resting->comm) {
-        resting->references +=
-            1 + (request->kind == MPI_REQUEST_COLLECTIVE ? request->actions->references(request->collective) : 0);
+        resting->references += request->kind == MPI_REQUEST_COLLECTIVE ? 2u : 1u; /* its collective holds it, too */
     }
 }
 

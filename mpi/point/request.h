@@ -53,8 +53,7 @@ struct mpi_request_actions {
     void (*start)(struct mpi_request *request);
     void (*destroy)(struct mpi_collective *collective);
     void (*describe)(const struct mpi_collective *collective, struct mpi_said *said);
-    const char *(*why)(const struct mpi_collective *collective);     /* of an error; NULL: nothing more is known */
-    uint32_t (*references)(const struct mpi_collective *collective); /* of its communicator, as long as it exists */
+    const char *(*why)(const struct mpi_collective *collective); /* of an error; NULL: nothing more is known */
 };
 
 struct mpi_request {

@@ -8,6 +8,7 @@
 #include "mpi/transport/credit.h"
 #include "mpi/transport/element.h"
 #include "mpi/transport/outbox.h"
+#include "mpi/transport/transport.h"
 
 /* A rank that may be sent to, or MPI_PROC_NULL. */
 static int dest_check(const struct mpi_comm *comm, int dest)
@@ -116,13 +117,6 @@ static void send_end(struct mpi_request *request, int code)
     } else {
         send_complete(request, code);
     }
-}
-
-/* Most messages are so short that it does not matter who gets them. */
-static bool is_eager(uint32_t rank, uint64_t bytes)
-{
-    return bytes <= mpi_process.eager_max_bytes ||
-           (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
 }
 
 static struct mpi_envelope envelope_of(const struct mpi_request *request)
@@ -244,7 +238,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     }
     uint64_t bytes = (uint64_t)(count * type->size);
     uint32_t rank = found->group->ranks[dest];
-    if (!is_eager(rank, bytes)) {
+    if (!mpi_transport_is_eager(rank, bytes)) {
         return false;
     }
     if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
@@ -279,7 +273,7 @@ void mpi_send_start(struct mpi_request *request)
         send_end(request, MPI_ERR_NO_MEM);
         return;
     }
-    bool eager = is_eager(request->rank, (uint64_t)request->bytes);
+    bool eager = mpi_transport_is_eager(request->rank, (uint64_t)request->bytes);
     bool has_credit = eager && mpi_credit_take(request->rank, (uint64_t)request->bytes);
     if (has_credit && request->mode != MPI_MODE_SYNCHRONOUS) {
         send_eager(request, data);

@@ -1,6 +1,7 @@
 #include "mpi/transport/transport.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/runtime/progress.h"
@@ -38,6 +39,15 @@ void mpi_message_lose(uint32_t rank, uint64_t bytes)
     fprintf(stderr, "causeway: rank %u: no memory for an unexpected message of %llu bytes from rank %u\n",
             mpi_process.rank, (unsigned long long)bytes, rank);
     mpi_process_abort(MPI_ERR_NO_MEM);
+}
+
+void *mpi_message_memory(uint32_t rank, uint64_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (memory == NULL) {
+        mpi_message_lose(rank, bytes);
+    }
+    return memory;
 }
 
 static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)

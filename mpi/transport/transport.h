@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "mpi/state/process.h"
 #include "mpi/transport/message.h"
 
 /* Who takes messages of a kind; `data` is valid during the call. */
@@ -19,11 +20,20 @@ void mpi_transport_listen(struct cw_path_handler *handler);
 /* Gives a message to whoever takes its kind, as if it came now. */
 void mpi_transport_give(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes);
 
+/* Whether a message of so many bytes goes with its data, if there is credit; else it is offered. */
+static inline bool mpi_transport_is_eager(uint32_t rank, uint64_t bytes)
+{
+    return bytes <= mpi_process.eager_max_bytes ||
+           (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
+}
+
 /* A turn of all that waits for room (progress.h). */
 uint32_t mpi_transport_turn(void);
 
 /* Takes a part of a message from its front; false: it is shorter than that. */
 bool mpi_message_read(const void **data, uint32_t *bytes, void *part, uint32_t part_bytes);
 
-/* A message cannot be kept: no call is to blame, and whoever waits for it would wait for ever. Ends the job. */
+/* Memory to keep a message of `rank` in. Without it the job ends: no call is to blame, and whoever waits for the message
+ * would wait for ever. */
+void *mpi_message_memory(uint32_t rank, uint64_t bytes);
 _Noreturn void mpi_message_lose(uint32_t rank, uint64_t bytes);

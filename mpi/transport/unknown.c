@@ -44,10 +44,7 @@ void mpi_unknown_keep(uint32_t rank, enum mpi_sent kind, const void *data, uint3
         }
         return;
     }
-    struct unknown *kept = malloc(sizeof(*kept) + bytes);
-    if (kept == NULL) {
-        mpi_message_lose(rank, bytes);
-    }
+    struct unknown *kept = mpi_message_memory(rank, sizeof(*kept) + bytes);
     *kept = (struct unknown){.rank = rank, .kind = kind, .bytes = bytes};
     memcpy(kept->data, data, bytes);
     *end = kept;

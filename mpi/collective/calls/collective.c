@@ -19,7 +19,6 @@
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/multicast_scatterv.h"
-#include "mpi/collective/run/pairs.h"
 #include "mpi/collective/run/steps.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/group/communicator.h"
@@ -87,9 +86,6 @@ static void collective_destroy(struct mpi_collective *collective)
     if (collective == NULL) {
         return;
     }
-    for (int pair = 0; pair < collective->pair_count; pair++) {
-        mpi_request_release(&collective->pairs[pair]);
-    }
     mpi_buffer_dispose(&collective->send);
     mpi_buffer_dispose(&collective->receive);
     if (collective->element != NULL) {
@@ -103,8 +99,7 @@ static void collective_destroy(struct mpi_collective *collective)
     mpi_multicast_scatterv_free(collective->scatterv);
     mpi_host_destroy(collective->own_host);
     mpi_comm_release(collective->comm);
-    void *const memory[] = {collective->why, collective->pairs, collective->counts, collective->send_packed,
-                            collective->receive_packed};
+    void *const memory[] = {collective->why, collective->counts, collective->send_packed, collective->receive_packed};
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
         if (memory[i] != NULL) { /* most calls have none */
             free(memory[i]);
@@ -142,14 +137,10 @@ static void account(struct mpi_collective *collective, bool by_host)
 {
     const struct mpi_replay_entry *planned = collective->planned;
     uint64_t took_ns = cw_clock_ns() - collective->begun_ns;
-    bool by_plan = !by_host && !collective->by_pairs;
-    bool is_served = by_plan && planned != NULL && collective->plan == mpi_replay_plan(planned);
+    bool is_served = !by_host && planned != NULL && collective->plan == mpi_replay_plan(planned);
     mpi_replay_count(collective, is_served, took_ns);
     if (mpi_record_is_on()) {
-        mpi_record_call(collective,
-                        by_host    ? "host"
-                        : !by_plan ? CW_RECORDING_BY_PAIRS
-                                   : collective->algorithm->name,
+        mpi_record_call(collective, by_host ? "host" : collective->algorithm->name,
                         (is_served ? CW_RECORDING_PLANNED : 0u) | (collective->exchanges ? CW_RECORDING_EXCHANGED : 0u),
                         took_ns);
     }
@@ -160,7 +151,7 @@ static void collective_end(struct mpi_collective *collective, int code)
     if (code == MPI_SUCCESS && collective->begun_ns != 0) {
         account(collective, false);
     }
-    if (code == MPI_SUCCESS && collective->scatterv != NULL) {
+    if (code == MPI_SUCCESS && collective->scatterv != NULL && !collective->by_pairs) {
         mpi_multicast_scatterv_account(collective);
     }
     if (collective->is_joined) {
@@ -199,9 +190,6 @@ static void collective_start(struct mpi_request *request)
         collective_end(collective, code);
         return;
     }
-    if (collective->by_pairs) {
-        mpi_pairs_start(collective);
-    }
     collective->user.turn = collective_turn;
     collective->is_joined = true;
     mpi_progress_join(&collective->user);
@@ -218,12 +206,6 @@ void mpi_collective_after(MPI_Request request, struct mpi_after *after)
     found->error = after->end(after, found->error);
 }
 
-/* Its own, and those of the messages that it goes by. */
-static uint32_t collective_references(const struct mpi_collective *collective)
-{
-    return 1 + (uint32_t)collective->pair_count;
-}
-
 static const char *collective_why(const struct mpi_collective *collective)
 {
     return collective->why;
@@ -234,7 +216,6 @@ static const struct mpi_request_actions actions = {
     .destroy = collective_destroy,
     .describe = mpi_describe_collective,
     .why = collective_why,
-    .references = collective_references,
 };
 
 /* A request for the call, which from now on belongs to it. */

@@ -3,7 +3,7 @@
  * Purpose
  *   Each call is made into a `mpi_collective`: buffer descriptors (buffer.h), and either a problem for collectives/,
  *   whose plan is run (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv,
- *   MPI_Alltoallw), messages between pairs (run/pairs.h), or an exchange of the counts and then a plan
+ *   MPI_Alltoallw), a schedule of these (run/own.h), or an exchange of the counts and then a plan
  *   (compiled/count_matrix.h), or counts that the root tells and then a plan (multicast_scatterv.h). Blocking,
  *   non-blocking and persistent calls differ only in who starts and awaits it.
  *

@@ -9,7 +9,6 @@
 #include "mpi/collective/compiled/replay.h"
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/multicast_scatterv.h"
-#include "mpi/collective/run/pairs.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
@@ -28,28 +27,9 @@ int mpi_gatherv_make(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
     if (is_root) {
         code = mpi_buffer_unequal(&made->receive, comm, recvbuf, made->comm->size, recvcounts, displs, recvtype);
     }
-    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < made->comm->size; rank++) {
-        if (rank != root || sendbuf != MPI_IN_PLACE) {
-            code = mpi_collective_receive(made, &made->receive, rank, rank);
-        }
-    }
-    if (code != MPI_SUCCESS || (is_root && sendbuf == MPI_IN_PLACE)) {
-        return code;
-    }
-    code = mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
-    return code != MPI_SUCCESS ? code : mpi_collective_send(made, &made->send, 0, root);
-}
-
-static int scatterv_pairs(struct mpi_collective *call, int root, bool in_place)
-{
-    bool is_root = call->comm->rank == root;
-    int code = is_root && in_place ? MPI_SUCCESS : mpi_collective_receive(call, &call->receive, 0, root);
-    for (int rank = 0; code == MPI_SUCCESS && is_root && rank < call->comm->size; rank++) {
-        if (rank != root || !in_place) {
-            code = mpi_collective_send(call, &call->send, rank, rank);
-        }
-    }
-    return code;
+    return code != MPI_SUCCESS || (is_root && sendbuf == MPI_IN_PLACE)
+               ? code
+               : mpi_buffer_equal(&made->send, comm, sendbuf, 1, sendcount, sendtype);
 }
 
 int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts displs,
@@ -76,10 +56,7 @@ int mpi_scatterv_make(const void *sendbuf, struct mpi_counts sendcounts, struct 
     } else if (code == MPI_SUCCESS && !in_place) {
         code = mpi_buffer_equal(&made->receive, comm, recvbuf, 1, recvcount, recvtype);
     }
-    if (code == MPI_SUCCESS && is_notified) {
-        code = mpi_multicast_scatterv_make(made, way);
-    }
-    return code != MPI_SUCCESS || !made->by_pairs ? code : scatterv_pairs(made, root, in_place);
+    return code == MPI_SUCCESS && is_notified ? mpi_multicast_scatterv_make(made, way) : code;
 }
 
 /* An all-to-all whose buffer descriptors are made: by a plan if one may fit, by a schedule for counts that are
@@ -90,7 +67,7 @@ static int many_make(struct mpi_collective *call, bool is_scheduled)
         return mpi_agreement_make(call, is_scheduled);
     }
     call->by_pairs = !is_scheduled;
-    return is_scheduled ? mpi_count_matrix_make(call) : mpi_pairs_all(call);
+    return is_scheduled ? mpi_count_matrix_make(call) : MPI_SUCCESS;
 }
 
 int mpi_alltoallv_make(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,

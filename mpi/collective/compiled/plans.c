@@ -30,24 +30,29 @@ static bool has_counts(const struct mpi_plan *plan)
     return plan->counts_digest[0] != 0;
 }
 
-/* Bytes of a block, or the mean of those that this rank sends; for people. */
+/* Bytes of a block, or the mean of those that this rank sends or, of its own counts, gets; for people. */
 static uint64_t block_bytes(const struct mpi_plan *plan)
 {
-    return has_counts(plan) && plan->collective == CW_ALLTOALL ? plan->buffer_bytes[CW_BUFFER_SEND] / plan->ranks
+    uint64_t sends = plan->buffer_bytes[CW_BUFFER_SEND], gets = plan->buffer_bytes[CW_BUFFER_RECEIVE];
+    if (plan->own_waits != NULL) {
+        bool is_one = plan->collective != CW_ALLTOALL && plan->root != plan->schedule.rank;
+        return (sends > gets ? sends : gets) / (is_one ? 1 : plan->ranks);
+    }
+    return has_counts(plan) && plan->collective == CW_ALLTOALL ? sends / plan->ranks
                                                                : plan->count * plan->element_bytes;
 }
 
 static void plan_free(struct mpi_plan *plan)
 {
     if (plan->calls > 0) {
-        bool is_alltoallv = has_counts(plan) && plan->collective == CW_ALLTOALL;
-        char name[2 * CW_ALGORITHM_NAME_MAX];
+        bool has_unequal = plan->own_waits != NULL || (has_counts(plan) && plan->collective == CW_ALLTOALL);
+        char collective[32], name[2 * CW_ALGORITHM_NAME_MAX];
+        snprintf(collective, sizeof(collective), "%s%s", cw_collective_name(plan->collective), has_unequal ? "v" : "");
         bool has_inner = plan->parameters.inner != NULL && (plan->algorithm->takes & CW_TAKES_INNER) != 0;
         snprintf(name, sizeof(name), "%s%s%s", plan->algorithm->name, has_inner ? ", among hosts " : "",
                  has_inner ? plan->parameters.inner : "");
-        mpi_explain_calls(is_alltoallv ? "alltoallv" : cw_collective_name(plan->collective), name, plan->ranks,
-                          block_bytes(plan), cw_measured_origin_name(plan->origin), plan->calls, plan->predicted_ns,
-                          plan->measured_ns);
+        mpi_explain_calls(collective, name, plan->ranks, block_bytes(plan), cw_measured_origin_name(plan->origin),
+                          plan->calls, plan->predicted_ns, plan->measured_ns);
     }
     while (plan->idle != NULL) {
         struct mpi_run *run = plan->idle;
@@ -60,6 +65,7 @@ static void plan_free(struct mpi_plan *plan)
     if (plan->throttled != NULL) {
         mpi_plan_drop(plan->throttled);
     }
+    free(plan->own_waits);
     free(plan);
 }
 
@@ -222,6 +228,32 @@ static void plans_trim(struct mpi_collectives *collectives)
     mpi_plan_drop(plan);
 }
 
+/* The plan, which becomes the last used; NULL: there is none. */
+static struct mpi_plan *plan_find(struct mpi_collectives *collectives, const struct cw_problem_request *request,
+                                  bool has_levels, const uint64_t digest[2])
+{
+    struct mpi_plan **link = &collectives->plans;
+    while (*link != NULL && !plan_fits(*link, request, has_levels, digest)) {
+        link = &(*link)->next;
+    }
+    struct mpi_plan *found = *link;
+    if (found != NULL) {
+        *link = found->next;
+        found->next = collectives->plans;
+        collectives->plans = found;
+    }
+    return found;
+}
+
+static void plan_add(struct mpi_collectives *collectives, struct mpi_plan *plan)
+{
+    if (collectives->plan_count++ == MPI_PLANS_MAX) {
+        plans_trim(collectives);
+    }
+    plan->next = collectives->plans;
+    collectives->plans = plan;
+}
+
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
                   struct mpi_plan **plan, char *error, size_t error_bytes)
 {
@@ -231,26 +263,67 @@ int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *reques
     }
     uint64_t digest[2];
     counts_digest(request, digest);
-    struct mpi_plan **link = &collectives->plans;
-    while (*link != NULL && !plan_fits(*link, request, has_levels, digest)) {
-        link = &(*link)->next;
+    *plan = plan_find(collectives, request, has_levels, digest);
+    if (*plan != NULL) {
+        return MPI_SUCCESS;
     }
-    struct mpi_plan *found = *link;
-    if (found != NULL) {
-        *link = found->next;
-    } else {
-        int status = plan_make(comm, request, has_levels, &found, error, error_bytes);
-        if (status != CW_OK) {
-            return code_of_status(status);
-        }
-        if (collectives->plan_count++ == MPI_PLANS_MAX) {
-            plans_trim(collectives);
+    int status = plan_make(comm, request, has_levels, plan, error, error_bytes);
+    if (status == CW_OK) {
+        plan_add(collectives, *plan);
+    }
+    return code_of_status(status);
+}
+
+static struct mpi_plan *own_make(const struct mpi_comm *comm, const struct mpi_own_request *request,
+                                 const uint64_t digest[2])
+{
+    uint32_t ranks = (uint32_t)comm->size;
+    struct mpi_plan *made = calloc(1, sizeof(*made));
+    uint32_t *waits = malloc(ranks * sizeof(*waits));
+    if (made == NULL || waits == NULL ||
+        cw_own_build((uint32_t)comm->rank, ranks, request->sends, request->receives, &made->schedule) != CW_OK) {
+        free(made);
+        free(waits);
+        return NULL;
+    }
+    made->collective = request->collective;
+    made->ranks = ranks;
+    made->root = request->root;
+    made->element_bytes = 1;
+    memcpy(made->counts_digest, digest, sizeof(made->counts_digest));
+    made->algorithm = &cw_own_algorithm;
+    made->origin = CW_BY_NAME;
+    made->is_throttled = request->is_throttled;
+    made->own_waits = waits;
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        made->buffer_bytes[CW_BUFFER_SEND] += request->sends[rank].bytes;
+        made->buffer_bytes[CW_BUFFER_RECEIVE] += request->receives[rank].bytes;
+        waits[rank] = UINT32_MAX;
+    }
+    for (uint32_t op = 0; op < made->schedule.op_count; op++) {
+        if (made->schedule.ops[op].kind == CW_OP_WAIT) {
+            waits[made->schedule.ops[op].peer] = op;
         }
     }
-    found->next = collectives->plans;
-    collectives->plans = found;
-    *plan = found;
-    return MPI_SUCCESS;
+    return made;
+}
+
+int mpi_plan_find_own(struct mpi_comm *comm, const struct mpi_own_request *request, struct mpi_plan **plan)
+{
+    struct mpi_collectives *collectives = mpi_collectives_of(comm);
+    const struct cw_problem_request like = {
+        .collective = request->collective, .root = request->root, .element_bytes = 1};
+    XXH128_hash_t hash = XXH3_128bits_withSeed(request->sends, 2 * (size_t)comm->size * sizeof(*request->sends),
+                                               1 + request->is_throttled);
+    const uint64_t digest[2] = {hash.low64 + (hash.low64 == 0), hash.high64};
+    *plan = collectives == NULL ? NULL : plan_find(collectives, &like, false, digest);
+    if (collectives != NULL && *plan == NULL) {
+        *plan = own_make(comm, request, digest);
+        if (*plan != NULL) {
+            plan_add(collectives, *plan);
+        }
+    }
+    return *plan == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
 static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, const struct mpi_reduction *reduction)
@@ -276,6 +349,9 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, co
         return NULL;
     }
     run->exchange.execution = run->execution;
+    run->exchange.schedule = &plan->schedule;
+    run->exchange.own_waits = plan->own_waits;
+    run->exchange.offers_all = plan->own_waits != NULL && plan->is_throttled;
     return run;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithms/build.h"
+#include "collectives/algorithms/own.h"
 #include "collectives/choose/measured.h"
 #include "collectives/execute/execute.h"
 #include "mpi/collective/exchange/exchange.h"
@@ -36,7 +37,9 @@ struct mpi_plan {
     uint64_t buffer_bytes[4];
     uint32_t runs_open; /* lent */
     bool has_levels;    /* it may have: the problem named the ranks' hosts */
-    bool is_dropped;    /* to be freed with the last run */
+    uint32_t
+        *own_waits;  /* by rank, of a rank's own counts: the op that waits for its put; UINT32_MAX: none. Else NULL */
+    bool is_dropped; /* to be freed with the last run */
     struct mpi_run *idle;
     bool is_throttled;          /* it is one of these: */
     struct mpi_plan *throttled; /* the same, sent when all are ready only (mpi_plan_throttle); NULL: not made */
@@ -58,6 +61,15 @@ struct mpi_run {
  * reason in `error`. */
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
                   struct mpi_plan **plan, char *error, size_t error_bytes);
+
+/* The same for a call of which this rank knows only its own counts. */
+struct mpi_own_request {
+    enum cw_collective collective; /* gather, scatter, alltoall */
+    uint32_t root;
+    const struct cw_own_block *sends, *receives; /* by rank, one behind the other */
+    bool is_throttled;                           /* sent when all are ready only */
+};
+int mpi_plan_find_own(struct mpi_comm *comm, const struct mpi_own_request *request, struct mpi_plan **plan);
 
 /* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then
  * one that has whoever sends without being asked wait until all are ready. Until that run is over, later calls of the

@@ -14,9 +14,9 @@
 
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes)
 {
-    struct mpi_early *early = malloc(sizeof(*early) + bytes);
+    struct mpi_early *early = mpi_message_memory(rank, sizeof(*early) + bytes);
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (early == NULL || collectives == NULL) {
+    if (collectives == NULL) {
         mpi_message_lose(rank, bytes);
     }
     *early = (struct mpi_early){.rank = rank, .bytes = bytes};

@@ -182,7 +182,12 @@ static int transport_put(void *state, const struct cw_transport_put *put)
         return CW_ERROR_AGAIN;
     }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
-    const struct mpi_call_head head = head_of(exchange, put);
+    struct mpi_call_head head = head_of(exchange, put);
+    if (exchange->own_waits != NULL && (exchange->offers_all || !mpi_transport_is_eager(rank, put->bytes))) {
+        head.kind = MPI_SENT_OFFER;
+        head.buffer = MPI_NO_PLACE;
+        return put_offer(exchange, put, rank, &head);
+    }
     bool is_long = sizeof(head) + put->bytes > cw_paths_message_max(mpi_process.paths, rank);
     if (put->peer_count > 1 || (put->eager && is_long)) { /* the latter: a multicast among two, or to another cluster */
         return put_multicast(exchange, put);
@@ -286,13 +291,45 @@ static bool is_inside(struct mpi_exchange *exchange, const struct mpi_call_head 
     return inside;
 }
 
+void mpi_exchange_truncate(struct mpi_exchange *exchange, int source, uint64_t bytes, uint64_t room)
+{
+    exchange->is_truncated = true;
+    snprintf(exchange->why, sizeof(exchange->why), "rank %d sends rank %d %llu bytes, which has room for %llu", source,
+             exchange->comm->rank, (unsigned long long)bytes, (unsigned long long)room);
+}
+
+/* In a call of which this rank knows only its own counts: where an eager put of `*bytes` goes, and how many of them
+ * there is room for. The event says that the wait's bytes are there: what was expected and does not come is no error.
+ * NULL: nothing is expected. */
+static uint8_t *own_place(struct mpi_exchange *exchange, const struct mpi_call_head *head, uint64_t *bytes,
+                          struct cw_transport_event *event)
+{
+    uint32_t index = exchange->own_waits[head->envelope.source];
+    if (index == UINT32_MAX) {
+        return NULL;
+    }
+    const struct cw_op *op = &exchange->schedule->ops[index];
+    *event = exchange_arrival(head, NULL, op->bytes);
+    event->eager = true;
+    if (*bytes > op->bytes) {
+        mpi_exchange_truncate(exchange, head->envelope.source, *bytes, op->bytes);
+        *bytes = op->bytes;
+    }
+    return (uint8_t *)exchange->buffers[op->to.buffer] + op->to.offset;
+}
+
 static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
                        const struct mpi_call_offer *call)
 {
     const struct mpi_offer *offer = &call->offer;
-    if (!is_inside(exchange, head, call->offset, offer->bytes)) {
+    uint64_t bytes = offer->bytes;
+    struct cw_transport_event event = exchange_arrival(head, NULL, bytes);
+    bool is_own = exchange->own_waits != NULL && head->buffer == MPI_NO_PLACE;
+    uint8_t *to = is_own ? own_place(exchange, head, &bytes, &event) : NULL;
+    if (to == NULL && !is_inside(exchange, head, call->offset, bytes)) {
         return;
     }
+    to = to != NULL ? to : (uint8_t *)exchange->buffers[head->buffer] + call->offset;
     struct exchange_get *made = malloc(sizeof(*made));
     if (made == NULL) {
         mpi_exchange_fail(exchange, CW_ERROR_MEMORY);
@@ -305,13 +342,13 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
                 .number = offer->number,
                 .rank = rank,
                 .answer = mpi_lane_tag(head->envelope.context, MPI_SENT_DONE),
-                .to = (uint8_t *)exchange->buffers[head->buffer] + call->offset,
-                .bytes = offer->bytes,
+                .to = to,
+                .bytes = bytes,
                 .element = mpi_element_of(exchange->comm, exchange->type),
                 .done = get_done,
             },
         .exchange = exchange,
-        .event = exchange_arrival(head, NULL, offer->bytes),
+        .event = event,
     };
     exchange->operations_open++;
     mpi_get_start(&made->get);
@@ -363,6 +400,13 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     struct cw_transport_event event = exchange_arrival(head, head->kind == MPI_SENT_EAGER ? data : NULL, bytes);
     switch (head->kind) {
     case MPI_SENT_EAGER:
+        if (exchange->own_waits != NULL) {
+            uint64_t room = bytes;
+            uint8_t *to = own_place(exchange, head, &room, &event);
+            if (to != NULL) {
+                memcpy(to, data, room);
+            }
+        }
         break;
     case MPI_SENT_PLACE:
         if (!mpi_direct_clear_take(exchange, head, data, bytes)) {
@@ -468,7 +512,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->kind = kind;
     exchange->kind_seen = 0;
     exchange->why[0] = '\0';
-    exchange->is_notified = exchange->throttles = false;
+    exchange->is_notified = exchange->throttles = exchange->is_truncated = false;
     exchange->failure = CW_OK;
     exchange->lost = -1;
     exchange->next = collectives->exchanges;

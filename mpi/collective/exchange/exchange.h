@@ -42,6 +42,10 @@ struct mpi_exchange {
     struct mpi_host_part host;        /* its part in calls among the ranks of this host */
     struct mpi_exchange *next;        /* of the communicator */
     const struct cw_execution *execution;
+    const struct cw_schedule *schedule;
+    const uint32_t *own_waits; /* by rank, if this one knows only its own counts (plans.h); else NULL */
+    bool offers_all;           /* ... and its puts wait for their targets */
+    bool is_truncated;         /* ... and more has come than there was room for: `why` */
     struct cw_transport transport;
     struct cw_transport_sink sink; /* the execution's */
 };
@@ -59,6 +63,9 @@ void mpi_exchange_throttle(struct mpi_exchange *exchange);
 void mpi_exchange_withdraw(struct mpi_exchange *exchange);
 /* Leaves them. Only when nothing of it is under way: operations_open is 0. */
 void mpi_exchange_end(struct mpi_exchange *exchange);
+
+/* More has come of a rank than this one has room for: the call ends with MPI_ERR_TRUNCATE, here alone. */
+void mpi_exchange_truncate(struct mpi_exchange *exchange, int source, uint64_t bytes, uint64_t room);
 
 /* ---- for the files of exchange/ ---- */
 

@@ -4,7 +4,6 @@
 
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/replay.h"
-#include "mpi/collective/run/pairs.h"
 #include "mpi/runtime/error.h"
 
 int mpi_agreement_make(struct mpi_collective *collective, bool is_scheduled)
@@ -60,5 +59,5 @@ int mpi_agreement_finish(struct mpi_collective *collective)
         return MPI_SUCCESS;
     }
     collective->by_pairs = !agreement->is_scheduled;
-    return agreement->is_scheduled ? mpi_count_matrix_make(collective) : mpi_pairs_all(collective);
+    return agreement->is_scheduled ? mpi_count_matrix_make(collective) : MPI_SUCCESS;
 }

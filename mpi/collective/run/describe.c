@@ -41,30 +41,10 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
             what != NULL ? what + 2 : text);
 }
 
-static void pairs_describe(const struct mpi_collective *collective, struct mpi_said *said)
-{
-    int named = 0;
-    for (int pair = 0; pair < collective->pair_count; pair++) {
-        const struct mpi_request *request = &collective->pairs[pair];
-        if (request->is_complete) {
-            continue;
-        }
-        if (named++ < NAMED_MAX) {
-            mpi_say(said, named == 1 ? ", waits for rank %d" : ", %d", request->peer);
-        }
-        mpi_say_awaited(said, collective->comm, request->peer);
-    }
-    mpi_say(said, "%s", named > NAMED_MAX ? ", ..." : "");
-}
-
 void mpi_describe_collective(const struct mpi_collective *collective, struct mpi_said *said)
 {
     mpi_collective_say(collective, said);
-    if (collective->by_pairs) {
-        pairs_describe(collective, said);
-    } else {
-        plan_describe(collective, said);
-    }
+    plan_describe(collective, said);
 }
 
 /* ---- what ranks tell each other ---- */
@@ -98,8 +78,9 @@ static uint32_t call_kind(const struct mpi_collective *collective)
         return (uint32_t)MPI_CALL_ALLTOALLV << MPI_CALL_WORD_BITS |
                (mpi_phases_digest(count_matrix->phases) & ((1u << MPI_CALL_WORD_BITS) - 1));
     }
-    if (count_matrix != NULL) {
-        return (uint32_t)(count_matrix->is_exchanging ? MPI_CALL_COUNTS : MPI_CALL_ALLTOALLV) << MPI_CALL_WORD_BITS;
+    if (count_matrix != NULL || (collective->by_pairs && collective->problem.collective == CW_ALLTOALL)) {
+        bool is_exchanging = count_matrix != NULL && count_matrix->is_exchanging;
+        return (uint32_t)(is_exchanging ? MPI_CALL_COUNTS : MPI_CALL_ALLTOALLV) << MPI_CALL_WORD_BITS;
     }
     if (collective->scatterv == NULL) {
         return (uint32_t)collective->problem.collective << MPI_CALL_WORD_BITS | size_digest(&collective->problem) |

@@ -6,5 +6,5 @@
 /* "call 17 (MPI_Bcast, root 0) on MPI_COMM_WORLD ..." */
 void mpi_describe_collective(const struct mpi_collective *collective, struct mpi_said *said);
 
-/* What this rank tells others about its call (transport/call_kind.h). */
+/* What this rank tells others about its call (exchange/call_kind.h). */
 uint32_t mpi_describe_kind(const struct mpi_collective *collective, bool has_levels);

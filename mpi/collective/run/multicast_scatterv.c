@@ -281,9 +281,7 @@ static int aside_take(struct mpi_collective *collective)
 int mpi_multicast_scatterv_start(struct mpi_collective *collective)
 {
     collective->scatterv->started_ns = cw_clock_ns();
-    return collective->by_pairs                ? MPI_SUCCESS
-           : collective->scatterv->is_notified ? data_start(collective)
-                                               : telling_start(collective);
+    return collective->scatterv->is_notified ? data_start(collective) : telling_start(collective);
 }
 
 static int telling_poll(struct mpi_collective *collective)

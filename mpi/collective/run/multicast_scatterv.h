@@ -25,12 +25,12 @@
 struct mpi_multicast_scatterv;
 
 /* For a call whose buffer descriptors are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where
- * there is no multicast `by_pairs` is set, and messages are the caller's to add. MPI_SUCCESS or the error, raised. */
+ * there is no multicast `by_pairs` is set. MPI_SUCCESS or the error, raised. */
 int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *way);
 /* NULL is allowed. */
 void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv);
 
-/* The call's steps (steps.h); of one by pairs only the first, before its messages. MPI_SUCCESS, MPI_ERR_PENDING or the
+/* The call's steps (steps.h), unless it goes by pairs. MPI_SUCCESS, MPI_ERR_PENDING or the
  * error, not raised. */
 int mpi_multicast_scatterv_start(struct mpi_collective *collective);
 int mpi_multicast_scatterv_poll(struct mpi_collective *collective);

@@ -16,7 +16,7 @@
 #include "mpi/collective/run/agreement.h"
 #include "mpi/collective/run/describe.h"
 #include "mpi/collective/run/multicast_scatterv.h"
-#include "mpi/collective/run/pairs.h"
+#include "mpi/collective/run/own.h"
 #include "mpi/collective/state/collectives.h"
 #include "mpi/point/point.h"
 #include "mpi/runtime/error.h"
@@ -194,6 +194,10 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     int reduce_error = run->exchange.host.reduce_error;
     collective->reduce_error = reduce_error != MPI_SUCCESS ? reduce_error : collective->reduce_error;
+    if (status == CW_OK && run->exchange.is_truncated) {
+        failure_note(collective);
+        collective->reduce_error = MPI_ERR_TRUNCATE;
+    }
     mpi_host_part_end(&run->exchange.host, status != CW_OK);
     if (status != CW_OK && collective->plan->has_levels) {
         run->exchange.comm->collectives->are_levels_over = true;
@@ -211,7 +215,7 @@ int mpi_step_poll(struct mpi_collective *collective)
 static int plan_poll(struct mpi_collective *collective)
 {
     int code = mpi_step_poll(collective);
-    if (code == MPI_SUCCESS) {
+    if (code == MPI_SUCCESS || code == MPI_ERR_TRUNCATE) {
         mpi_buffers_close(collective);
     }
     return code;
@@ -325,8 +329,8 @@ int mpi_steps_begin(struct mpi_collective *collective)
         return agreement_start(collective);
     }
     return collective->planned != NULL        ? planned_start(collective)
+           : collective->by_pairs             ? mpi_own_start(collective, exchange_number(collective))
            : collective->scatterv != NULL     ? mpi_multicast_scatterv_start(collective)
-           : collective->by_pairs             ? mpi_pairs_detach(collective)
            : collective->count_matrix != NULL ? count_matrix_start(collective)
                                               : plan_start(collective, NULL, collective->number);
 }
@@ -338,7 +342,7 @@ int mpi_steps_poll(struct mpi_collective *collective)
     if (collective->agreement != NULL && collective->agreement->is_under_way) {
         return agreement_poll(collective);
     }
-    return collective->by_pairs               ? mpi_pairs_poll(collective)
+    return collective->by_pairs               ? plan_poll(collective)
            : collective->count_matrix != NULL ? count_matrix_poll(collective)
            : collective->scatterv != NULL     ? mpi_multicast_scatterv_poll(collective)
                                               : plan_poll(collective);
@@ -353,8 +357,5 @@ static int agreement_poll(struct mpi_collective *collective)
     collective->agreement->is_under_way = false;
     code = code == MPI_SUCCESS ? mpi_agreement_finish(collective) : code;
     code = code == MPI_SUCCESS ? mpi_steps_begin(collective) : code;
-    if (code == MPI_SUCCESS && collective->by_pairs) {
-        mpi_pairs_start(collective);
-    }
     return code == MPI_SUCCESS ? mpi_steps_poll(collective) : code; /* at once: who waits may go to sleep next */
 }

@@ -222,6 +222,25 @@ void *mpi_buffer_in_place(const struct mpi_buffer *descriptor)
     return at(descriptor, first + descriptor->type->true_lb);
 }
 
+void *mpi_buffer_spread(const struct mpi_buffer *descriptor, uint64_t offsets[])
+{
+    uintptr_t least = UINTPTR_MAX;
+    for (int block = 0; block < descriptor->block_count; block++) {
+        const struct mpi_type *type = mpi_buffer_block_type(descriptor, block);
+        offsets[block] = (uintptr_t)mpi_buffer_block_start(descriptor, block) + (uintptr_t)type->true_lb;
+        if (mpi_buffer_block_bytes(descriptor, block) > 0) {
+            if (!type->dense) {
+                return NULL;
+            }
+            least = offsets[block] < least ? offsets[block] : least;
+        }
+    }
+    for (int block = 0; block < descriptor->block_count; block++) {
+        offsets[block] -= least;
+    }
+    return least == UINTPTR_MAX ? (void *)(uintptr_t) "" : (void *)least;
+}
+
 void mpi_buffer_pack(const struct mpi_buffer *descriptor, void *to)
 {
     for (int block = 0; block < descriptor->block_count; block++) {

@@ -51,5 +51,8 @@ void *mpi_buffer_block_start(const struct mpi_buffer *descriptor, int block);
 
 /* The blocks in place, if they lie there as a schedule wants them; NULL: they must be packed. */
 void *mpi_buffer_in_place(const struct mpi_buffer *descriptor);
+/* The least address of all blocks' bytes, and how far from it each block begins, if each is in one piece; NULL: some
+ * are not. Without bytes "". */
+void *mpi_buffer_spread(const struct mpi_buffer *descriptor, uint64_t offsets[]);
 void mpi_buffer_pack(const struct mpi_buffer *descriptor, void *to);
 void mpi_buffer_unpack(const struct mpi_buffer *descriptor, const void *from);

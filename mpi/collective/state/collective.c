@@ -20,7 +20,7 @@ void mpi_collective_say(const struct mpi_collective *collective, struct mpi_said
     uint64_t place = (collective->comm->context + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ ordinal;
     size_t before = said->used;
     mpi_say(said, "call %u (%s", collective->ordinal, collective->name);
-    if (!collective->by_pairs && cw_collective_rooted(collective->problem.collective)) {
+    if (cw_collective_rooted(collective->problem.collective)) {
         mpi_say(said, ", root %u", collective->problem.root);
     }
     mpi_say(said, ") on ");

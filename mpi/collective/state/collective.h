@@ -65,10 +65,7 @@ struct mpi_collective {
 
     struct mpi_host *own_host; /* of a persistent call; NULL: it has none */
 
-    /* by messages between pairs */
-    bool by_pairs;
-    struct mpi_request *pairs;
-    int pair_count;
+    bool by_pairs; /* by the schedules of the ranks' own counts (own.h) */
 
     /* by a plan whose counts are exchanged first, or known from phases */
     struct mpi_count_matrix *count_matrix; /* NULL: neither */

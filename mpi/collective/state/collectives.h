@@ -18,7 +18,7 @@ struct mpi_early_list {
     struct mpi_early *first, *last;
 };
 
-/* Calls that are over (transport/call_log.h). */
+/* Calls that are over (exchange/call_log.h). */
 enum { MPI_CALL_LOG_LENGTH = 64 };
 
 struct mpi_call_log {
