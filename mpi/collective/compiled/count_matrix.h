@@ -23,8 +23,7 @@ struct mpi_count_matrix {
     struct mpi_phases *phases; /* held; NULL: counts are exchanged */
     uint64_t *own;             /* bytes that this rank sends to each, then bytes that it expects of each */
     uint64_t *all;             /* the same of all ranks, by rank */
-    bool is_exchanging;
-    bool is_known; /* `counts` of the collective are */
+    bool is_known;             /* `counts` of the collective are */
 };
 
 /* For a call whose buffer descriptors are made: counts are exchanged with its first start. MPI_SUCCESS or the error,

@@ -22,7 +22,6 @@
 
 struct mpi_agreement {
     bool is_scheduled; /* without a plan counts are exchanged */
-    bool is_under_way;
     bool is_over;
     uint32_t words; /* of a rank's bits */
     uint64_t *all;  /* of all ranks, by rank; behind them the own ones */

@@ -68,7 +68,7 @@ static uint32_t size_digest(const struct cw_problem_request *problem)
 static uint32_t call_kind(const struct mpi_collective *collective)
 {
     const struct mpi_count_matrix *count_matrix = collective->count_matrix;
-    if (collective->agreement != NULL && collective->agreement->is_under_way) {
+    if (collective->step == MPI_STEP_AGREE) {
         return (uint32_t)MPI_CALL_AGREEMENT << MPI_CALL_WORD_BITS;
     }
     if (collective->agreement != NULL && collective->planned != NULL) {
@@ -79,14 +79,14 @@ static uint32_t call_kind(const struct mpi_collective *collective)
                (mpi_phases_digest(count_matrix->phases) & ((1u << MPI_CALL_WORD_BITS) - 1));
     }
     if (count_matrix != NULL || (collective->by_pairs && collective->problem.collective == CW_ALLTOALL)) {
-        bool is_exchanging = count_matrix != NULL && count_matrix->is_exchanging;
-        return (uint32_t)(is_exchanging ? MPI_CALL_COUNTS : MPI_CALL_ALLTOALLV) << MPI_CALL_WORD_BITS;
+        return (uint32_t)(collective->step == MPI_STEP_COUNTS ? MPI_CALL_COUNTS : MPI_CALL_ALLTOALLV)
+               << MPI_CALL_WORD_BITS;
     }
     if (collective->scatterv == NULL) {
         return (uint32_t)collective->problem.collective << MPI_CALL_WORD_BITS | size_digest(&collective->problem) |
                (collective->problem.root & ((1u << MPI_CALL_ROOT_BITS) - 1));
     }
-    uint32_t kind = mpi_multicast_scatterv_is_telling(collective->scatterv) ? MPI_CALL_TELLING : MPI_CALL_SCATTERV;
+    uint32_t kind = collective->step == MPI_STEP_TELL ? MPI_CALL_TELLING : MPI_CALL_SCATTERV;
     return kind << MPI_CALL_WORD_BITS | (collective->problem.root & ((1u << MPI_CALL_WORD_BITS) - 1));
 }
 

@@ -46,8 +46,7 @@ static_assert(sizeof(struct told) == 16, "the same at all ranks");
 
 struct mpi_multicast_scatterv {
     bool is_dynamic; /* as asked for */
-    bool is_telling;
-    bool is_notified;
+    bool is_told;
     enum way way;      /* known when it is told */
     struct told *told; /* NULL: by pairs */
     /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets
@@ -102,9 +101,9 @@ void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv)
     free(scatterv);
 }
 
-bool mpi_multicast_scatterv_is_telling(const struct mpi_multicast_scatterv *scatterv)
+bool mpi_multicast_scatterv_is_told(const struct mpi_multicast_scatterv *scatterv)
 {
-    return scatterv->is_telling;
+    return scatterv->is_told;
 }
 
 /* ---- what the root tells ---- */
@@ -142,7 +141,7 @@ static void told_fill(const struct mpi_collective *collective)
     told->context = told->way == WAY_DYNAMIC ? mpi_context_next() : 0;
 }
 
-static int telling_start(struct mpi_collective *collective)
+int mpi_multicast_scatterv_tell(struct mpi_collective *collective)
 {
     struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     struct mpi_comm *comm = collective->comm;
@@ -156,16 +155,26 @@ static int telling_start(struct mpi_collective *collective)
     if ((uint32_t)comm->rank == request.root) {
         told_fill(collective);
     }
-    scatterv->is_telling = collective->exchanges = true;
+    scatterv->started_ns = cw_clock_ns();
     int code = scatterv->tells != NULL ? MPI_SUCCESS
                                        : mpi_plan_make_named(comm, &request, "multicast", true, &scatterv->tells);
-    if (code == MPI_SUCCESS) {
-        code = mpi_step_run(collective, comm, scatterv->tells, collective->number, scatterv->told, scatterv->told);
+    return code != MPI_SUCCESS
+               ? code
+               : mpi_step_run(collective, comm, scatterv->tells, collective->number, scatterv->told, scatterv->told);
+}
+
+int mpi_multicast_scatterv_learn(struct mpi_collective *collective, int code)
+{
+    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
+    bool makes_sense = scatterv->told->way > WAY_PAIRS && scatterv->told->way < WAY_COUNT;
+    code = code == MPI_SUCCESS && !makes_sense ? MPI_ERR_INTERN : code;
+    if (code != MPI_SUCCESS) { /* the root may be past that already, and wait for this rank to be ready */
+        mpi_step_refuse(collective, collective->comm, collective->number + 1);
+        return code;
     }
-    if (code != MPI_SUCCESS) {
-        mpi_step_refuse(collective, comm, collective->number);
-    }
-    return code;
+    scatterv->is_told = true;
+    scatterv->way = (enum way)scatterv->told->way;
+    return MPI_SUCCESS;
 }
 
 /* ---- the data ---- */
@@ -239,16 +248,17 @@ static int data_run(struct mpi_collective *collective, struct mpi_comm *comm, ui
     return code != MPI_SUCCESS ? code : mpi_step_run(collective, comm, scatterv->moves, number, send, receive);
 }
 
-static int data_start(struct mpi_collective *collective)
+int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t number)
 {
     struct mpi_multicast_scatterv *scatterv = collective->scatterv;
+    scatterv->started_ns = collective->exchanges ? scatterv->started_ns : cw_clock_ns();
     if (is_left_out(collective)) {
         return MPI_SUCCESS;
     }
     int code = scatterv->moves != NULL ? MPI_SUCCESS : moves_make(collective);
     bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
     struct mpi_comm *comm = is_among ? scatterv->members : collective->comm;
-    uint32_t number = is_among ? 0 : collective->number + 1;
+    number = is_among ? 0 : number;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
     if (code != MPI_SUCCESS) {
         mpi_step_refuse(collective, comm, number);
@@ -276,51 +286,16 @@ static int aside_take(struct mpi_collective *collective)
     return MPI_ERR_TRUNCATE;
 }
 
-/* ---- steps ---- */
-
-int mpi_multicast_scatterv_start(struct mpi_collective *collective)
+int mpi_multicast_scatterv_end(struct mpi_collective *collective)
 {
-    collective->scatterv->started_ns = cw_clock_ns();
-    return collective->scatterv->is_notified ? data_start(collective) : telling_start(collective);
-}
-
-static int telling_poll(struct mpi_collective *collective)
-{
-    struct mpi_multicast_scatterv *scatterv = collective->scatterv;
-    int code = mpi_step_poll(collective);
-    if (code == MPI_ERR_PENDING) {
-        return code;
-    }
-    scatterv->is_telling = false;
-    bool makes_sense = scatterv->told->way > WAY_PAIRS && scatterv->told->way < WAY_COUNT;
-    code = code == MPI_SUCCESS && !makes_sense ? MPI_ERR_INTERN : code;
-    if (code != MPI_SUCCESS) { /* the root may be past that already, and wait for this rank to be ready */
-        mpi_step_refuse(collective, collective->comm, collective->number + 1);
-        return code;
-    }
-    scatterv->is_notified = true;
-    scatterv->way = (enum way)scatterv->told->way;
-    code = data_start(collective);
-    return code == MPI_SUCCESS ? mpi_multicast_scatterv_poll(collective)
-                               : code; /* at once: who waits may go to sleep next */
-}
-
-int mpi_multicast_scatterv_poll(struct mpi_collective *collective)
-{
-    if (collective->scatterv->is_telling) {
-        return telling_poll(collective);
-    }
     if (is_left_out(collective)) {
         return MPI_SUCCESS;
     }
-    int code = mpi_step_poll(collective);
-    if (code == MPI_SUCCESS && collective->scatterv->aside != NULL) {
+    if (collective->scatterv->aside != NULL) {
         return aside_take(collective);
     }
-    if (code == MPI_SUCCESS) {
-        mpi_buffers_close(collective);
-    }
-    return code;
+    mpi_buffers_close(collective);
+    return MPI_SUCCESS;
 }
 
 void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
@@ -330,7 +305,7 @@ void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
     MPI_Count bytes =
         collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
     bool gets = false; /* somebody but the root */
-    for (int rank = 0; scatterv->is_notified && rank < collective->comm->size; rank++) {
+    for (int rank = 0; scatterv->is_told && rank < collective->comm->size; rank++) {
         gets = gets || ((uint32_t)rank != collective->problem.root && scatterv->told->bytes[rank] > 0);
     }
     bool is_asked = scatterv->way == (scatterv->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);

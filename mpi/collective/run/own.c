@@ -38,7 +38,6 @@ int mpi_own_start(struct mpi_collective *collective, uint32_t number)
     struct mpi_comm *comm = collective->comm;
     struct cw_own_block *sends = calloc(2 * (size_t)comm->size, sizeof(*sends));
     if (sends == NULL) {
-        mpi_step_refuse(collective, comm, number);
         return MPI_ERR_NO_MEM;
     }
     struct cw_own_block *receives = sends + comm->size;
@@ -63,8 +62,5 @@ int mpi_own_start(struct mpi_collective *collective, uint32_t number)
                               receives[comm->rank].bytes);
     }
     free(sends);
-    if (code != MPI_SUCCESS) {
-        mpi_step_refuse(collective, comm, number);
-    }
     return code;
 }

@@ -8,5 +8,5 @@
 #include "mpi/collective/state/collective.h"
 
 /* Begins the call as number `number` of its communicator, from the buffer descriptors: with a block per rank, or one
- * for the root, or none. MPI error code, not raised; mpi_step_poll goes on. */
+ * for the root, or none. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised; mpi_step_poll goes on. */
 int mpi_own_start(struct mpi_collective *collective, uint32_t number);

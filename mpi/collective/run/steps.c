@@ -212,17 +212,6 @@ int mpi_step_poll(struct mpi_collective *collective)
                                          : mpi_error_of_status(status);
 }
 
-static int plan_poll(struct mpi_collective *collective)
-{
-    int code = mpi_step_poll(collective);
-    if (code == MPI_SUCCESS || code == MPI_ERR_TRUNCATE) {
-        mpi_buffers_close(collective);
-    }
-    return code;
-}
-
-/* ---- by a plan whose counts are exchanged first, or by phases ---- */
-
 void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
 {
     const struct mpi_refusal refusal = {
@@ -230,132 +219,128 @@ void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_c
     mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
 }
 
-/* What comes first is numbered as the call, what follows by the next number: agreement, exchange of counts, data. */
-static uint32_t exchange_number(const struct mpi_collective *collective)
+/* ---- step after step ---- */
+
+/* Whether the data goes by what the root tells first. */
+static bool is_told(const struct mpi_collective *collective)
 {
-    return collective->agreement != NULL ? collective->number + 1 : collective->number;
+    return collective->scatterv != NULL && !collective->by_pairs;
 }
 
-static uint32_t data_number(const struct mpi_collective *collective)
+static enum mpi_step step_next(const struct mpi_collective *collective)
 {
-    return collective->count_matrix->phases != NULL ? collective->number : exchange_number(collective) + 1;
+    const struct mpi_count_matrix *counts = collective->count_matrix;
+    if (collective->agreement != NULL && !collective->agreement->is_over) {
+        return MPI_STEP_AGREE;
+    }
+    if (collective->planned == NULL && counts != NULL && counts->phases == NULL && !counts->is_known) {
+        return MPI_STEP_COUNTS;
+    }
+    return is_told(collective) && !mpi_multicast_scatterv_is_told(collective->scatterv) ? MPI_STEP_TELL : MPI_STEP_DATA;
+}
+
+/* The first step has the call's number, those that follow the next ones, also if a persistent call leaves some out. */
+static uint32_t step_number(const struct mpi_collective *collective)
+{
+    const struct mpi_count_matrix *counts = collective->count_matrix;
+    uint32_t agreed = collective->step != MPI_STEP_AGREE && collective->agreement != NULL;
+    bool has_counts = collective->planned == NULL && counts != NULL && counts->phases == NULL;
+    uint32_t told = collective->step == MPI_STEP_DATA && (has_counts || is_told(collective));
+    return collective->number + agreed + told;
+}
+
+/* An all-gather of what all ranks have to know. */
+static int word_start(struct mpi_collective *collective, const struct cw_problem_request *request, uint64_t *own,
+                      uint64_t *all)
+{
+    struct mpi_plan *plan;
+    char error[200];
+    int code = mpi_plan_find(collective->comm, request, false, &plan, error, sizeof(error));
+    return code != MPI_SUCCESS ? code
+                               : mpi_step_run(collective, collective->comm, plan, step_number(collective), own, all);
 }
 
 static int data_start(struct mpi_collective *collective)
 {
-    struct mpi_phases *phases = collective->count_matrix->phases;
+    uint32_t number = step_number(collective);
+    struct mpi_phases *phases = collective->count_matrix != NULL ? collective->count_matrix->phases : NULL;
+    if (collective->planned != NULL) {
+        return plan_start(collective, mpi_replay_plan(collective->planned), number);
+    }
+    if (collective->by_pairs) {
+        return mpi_own_start(collective, number);
+    }
+    if (collective->scatterv != NULL) {
+        return mpi_multicast_scatterv_move(collective, number);
+    }
     int code = phases == NULL ? MPI_SUCCESS : mpi_count_matrix_check(collective);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    code = plan_start(collective, phases == NULL ? NULL : mpi_phases_plan(phases), data_number(collective));
-    if (code != MPI_SUCCESS) {
-        mpi_step_refuse(collective, collective->comm, data_number(collective));
-    }
-    return code;
+    return code != MPI_SUCCESS ? code : plan_start(collective, phases == NULL ? NULL : mpi_phases_plan(phases), number);
 }
 
-static int count_matrix_start(struct mpi_collective *collective)
+static int step_start(struct mpi_collective *collective)
 {
-    struct mpi_count_matrix *count_matrix = collective->count_matrix;
-    const struct cw_problem_request exchange = mpi_count_matrix_exchange(collective);
-    struct mpi_plan *plan;
-    char error[200];
-    if (count_matrix->phases != NULL || count_matrix->is_known) {
+    struct cw_problem_request request;
+    switch (collective->step) {
+    case MPI_STEP_AGREE:
+        request = mpi_agreement_exchange(collective);
+        return word_start(collective, &request, mpi_agreement_own(collective->agreement, request.ranks),
+                          collective->agreement->all);
+    case MPI_STEP_COUNTS:
+        collective->exchanges = true;
+        request = mpi_count_matrix_exchange(collective);
+        return word_start(collective, &request, collective->count_matrix->own, collective->count_matrix->all);
+    case MPI_STEP_TELL:
+        collective->exchanges = true;
+        return mpi_multicast_scatterv_tell(collective);
+    default:
         return data_start(collective);
     }
-    int code = mpi_plan_find(collective->comm, &exchange, false, &plan, error, sizeof(error));
-    if (code == MPI_SUCCESS) {
-        count_matrix->is_exchanging = collective->exchanges = true;
-        code = mpi_step_run(collective, collective->comm, plan, exchange_number(collective), count_matrix->own,
-                            count_matrix->all);
-    }
-    if (code != MPI_SUCCESS) {
-        mpi_step_refuse(collective, collective->comm, exchange_number(collective));
-    }
-    return code;
 }
 
-static int count_matrix_poll(struct mpi_collective *collective)
+/* It has ended with `code`; what it is now. */
+static int step_end(struct mpi_collective *collective, int code)
 {
-    struct mpi_count_matrix *count_matrix = collective->count_matrix;
-    int code = count_matrix->is_exchanging ? mpi_step_poll(collective) : plan_poll(collective);
-    if (code == MPI_ERR_PENDING || !count_matrix->is_exchanging) {
+    if (collective->step == MPI_STEP_DATA && !is_told(collective)) {
+        if (code == MPI_SUCCESS || code == MPI_ERR_TRUNCATE) {
+            mpi_buffers_close(collective);
+        }
         return code;
     }
-    count_matrix->is_exchanging = false;
-    code = code == MPI_SUCCESS ? mpi_count_matrix_finish(collective) : code;
-    code = code == MPI_SUCCESS ? data_start(collective) : code;
-    return code == MPI_SUCCESS ? count_matrix_poll(collective) : code; /* at once: who waits may go to sleep next */
-}
-
-/* ---- by a plan from a file, on which the ranks may have to agree first ---- */
-
-/* Runs the agreement; `planned` and what follows is known when it is over. */
-static int agreement_start(struct mpi_collective *collective)
-{
-    struct mpi_agreement *agreement = collective->agreement;
-    const struct cw_problem_request exchange = mpi_agreement_exchange(collective);
-    struct mpi_plan *plan;
-    char error[200];
-    int code = mpi_plan_find(collective->comm, &exchange, false, &plan, error, sizeof(error));
-    if (code == MPI_SUCCESS) {
-        agreement->is_under_way = true;
-        code = mpi_step_run(collective, collective->comm, plan, collective->number,
-                            mpi_agreement_own(agreement, exchange.ranks), agreement->all);
+    if (code != MPI_SUCCESS && collective->step != MPI_STEP_TELL) {
+        return code;
     }
-    if (code != MPI_SUCCESS) {
-        agreement->is_under_way = false;
-        mpi_step_refuse(collective, collective->comm, collective->number);
-    }
-    return code;
+    return collective->step == MPI_STEP_AGREE    ? mpi_agreement_finish(collective)
+           : collective->step == MPI_STEP_COUNTS ? mpi_count_matrix_finish(collective)
+           : collective->step == MPI_STEP_TELL   ? mpi_multicast_scatterv_learn(collective, code)
+                                                 : mpi_multicast_scatterv_end(collective);
 }
-
-static int planned_start(struct mpi_collective *collective)
-{
-    uint32_t number = exchange_number(collective);
-    int code = plan_start(collective, mpi_replay_plan(collective->planned), number);
-    if (code != MPI_SUCCESS && collective->agreement != NULL) {
-        mpi_step_refuse(collective, collective->comm, number);
-    }
-    return code;
-}
-
-/* ---- any ---- */
 
 int mpi_steps_begin(struct mpi_collective *collective)
 {
-    if (collective->agreement != NULL && !collective->agreement->is_over) {
-        return agreement_start(collective);
+    collective->step = step_next(collective);
+    int code = step_start(collective);
+    bool is_moved = collective->step == MPI_STEP_DATA && is_told(collective); /* which tells its members */
+    if ((code == MPI_ERR_NO_MEM || code == MPI_ERR_INTERN) && !is_moved) {
+        mpi_step_refuse(collective, collective->comm, step_number(collective));
     }
-    return collective->planned != NULL        ? planned_start(collective)
-           : collective->by_pairs             ? mpi_own_start(collective, exchange_number(collective))
-           : collective->scatterv != NULL     ? mpi_multicast_scatterv_start(collective)
-           : collective->count_matrix != NULL ? count_matrix_start(collective)
-                                              : plan_start(collective, NULL, collective->number);
+    return code;
 }
-
-static int agreement_poll(struct mpi_collective *collective);
 
 int mpi_steps_poll(struct mpi_collective *collective)
 {
-    if (collective->agreement != NULL && collective->agreement->is_under_way) {
-        return agreement_poll(collective);
+    for (;;) { /* the next step at once: who waits may go to sleep next */
+        enum mpi_step step = collective->step;
+        int code = collective->run != NULL ? mpi_step_poll(collective) : MPI_SUCCESS; /* NULL: it is left out */
+        if (code == MPI_ERR_PENDING) {
+            return code;
+        }
+        code = step_end(collective, code);
+        if (step == MPI_STEP_DATA || code != MPI_SUCCESS) {
+            return code;
+        }
+        code = mpi_steps_begin(collective);
+        if (code != MPI_SUCCESS) {
+            return code;
+        }
     }
-    return collective->by_pairs               ? plan_poll(collective)
-           : collective->count_matrix != NULL ? count_matrix_poll(collective)
-           : collective->scatterv != NULL     ? mpi_multicast_scatterv_poll(collective)
-                                              : plan_poll(collective);
-}
-
-static int agreement_poll(struct mpi_collective *collective)
-{
-    int code = mpi_step_poll(collective);
-    if (code == MPI_ERR_PENDING) {
-        return code;
-    }
-    collective->agreement->is_under_way = false;
-    code = code == MPI_SUCCESS ? mpi_agreement_finish(collective) : code;
-    code = code == MPI_SUCCESS ? mpi_steps_begin(collective) : code;
-    return code == MPI_SUCCESS ? mpi_steps_poll(collective) : code; /* at once: who waits may go to sleep next */
 }

@@ -1,7 +1,7 @@
 /* steps: how a call is carried out, exchange after exchange, from its start to its end.
  *
  * Purpose
- *   Some calls are one run of a plan, or messages between pairs. Others need a word first: an agreement (agreement.h),
+ *   Most calls are one run of a plan. Others need a word first: an agreement (agreement.h),
  *   an exchange of counts (compiled/count_matrix.h), the root's counts (multicast_scatterv.h). Each of these is a run
  *   of a plan, too, and each step begins when the one before it is over.
  *
@@ -13,8 +13,7 @@
 
 #include "mpi/collective/state/collective.h"
 
-/* Begins with the first step. Messages between pairs are left to mpi_pairs_start. MPI_SUCCESS or the error, not
- * raised. */
+/* Begins with the first step, or the next. MPI_SUCCESS or the error, not raised. */
 int mpi_steps_begin(struct mpi_collective *collective);
 /* MPI_ERR_PENDING, or how the call has ended. */
 int mpi_steps_poll(struct mpi_collective *collective);

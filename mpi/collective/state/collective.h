@@ -28,6 +28,14 @@ struct mpi_count_matrix;
 struct mpi_replay_entry;
 struct mpi_agreement;
 
+/* What a call does now (run/steps.h). */
+enum mpi_step {
+    MPI_STEP_DATA = 0,   /* the call itself: the last step, and mostly the only one */
+    MPI_STEP_AGREE = 1,  /* on a plan from a file (run/agreement.h) */
+    MPI_STEP_COUNTS = 2, /* all ranks' counts are exchanged (compiled/count_matrix.h) */
+    MPI_STEP_TELL = 3,   /* the root tells its counts (run/multicast_scatterv.h) */
+};
+
 struct mpi_collective {
     struct mpi_progress_user user;
     struct mpi_collective *next_spare;
@@ -37,6 +45,7 @@ struct mpi_collective {
     uint32_t ordinal; /* of the communicator's calls, from 1 on, for people */
     uint32_t number;
     uint32_t run_count;
+    enum mpi_step step;
     uint32_t step_count; /* runs of plans that it has begun (steps.h) */
     bool is_joined;      /* has a turn in each round of progress */
     bool has_rows;       /* each rank knows only its own counts: record.h */
