@@ -481,28 +481,17 @@ enum cw_event_kind {
     /* the last byte of a put has left, for the first time: peer, lane_tag, context. Before its CW_EVENT_COMPLETE or
      * never: left out if the put fits a packet, or half the event queue is in use */
     CW_EVENT_SENT = 7,
-    /* of multicast groups (mcast/mcast.h): group, member, lane_tag */
-    CW_EVENT_GROUP_MESSAGE = 8,    /* a short message of `member`: data, bytes; valid until cw_mcast_release */
-    CW_EVENT_GROUP_ARRIVED = 9,    /* a long one: bytes as sent, context of its registration, status: CW_OK or
-                                      CW_ERROR_LIMIT: it was cut off */
-    CW_EVENT_GROUP_COMPLETE = 10,  /* an own message: context, bytes */
-    CW_EVENT_GROUP_LAGGARD = 11,   /* `member` has had the least of the own stream for lag_ns, and nothing more since */
-    CW_EVENT_GROUP_UNREACHED = 12, /* packets to the group's address do not come to `member`: own packets go
-                                      CW_MCAST_BY_MEMBERS from now on */
+    /* a protocol extension (multicast: mcast/mcast.h) has just called a function of its handler, in this thread; the
+     * other fields mean nothing */
+    CW_EVENT_EXTENSION = 8,
 };
 
 struct cw_event {
     enum cw_event_kind kind;
     int status;
-    union {
-        uint32_t peer;
-        uint32_t member; /* its index in the group */
-    };
+    uint32_t peer;
     uint32_t lane_tag;
-    union {
-        uint64_t region;
-        uint64_t group; /* its id */
-    };
+    uint64_t region;
     uint64_t offset;
     uint64_t bytes;
     union {

@@ -61,7 +61,7 @@ struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender)
 
 static void stream_destroy(struct stream *stream)
 {
-    mcast_wait_end(stream);
+    mcast_notify_end(stream);
     mcast_ack_destroy(stream);
     mcast_sending_destroy(stream);
     mcast_receiving_destroy(stream);
@@ -125,6 +125,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     }
     *group = (struct cw_mcast_group){
         .mcast = mcast,
+        .context = config->context,
         .id = config->id,
         .self = config->self,
         .member_count = count,
@@ -144,6 +145,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     }
     for (uint32_t member = 0; member < count; member++) {
         group->members[member].peer = member == config->self ? NOBODY : config->peers[member];
+        group->members[member].name = config->names == NULL ? member : config->names[member];
         group->members[member].is_live = true;
     }
     group->tree = (struct cw_mcast_tree){
@@ -185,46 +187,40 @@ int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *co
     return CW_OK;
 }
 
-/* Own messages from `at` up to `end` whose event has not been given. */
-static uint32_t contexts_take(const struct stream *stream, uint64_t at, uint64_t end, uint64_t *contexts)
+void mcast_group_free(struct cw_mcast_group *group)
 {
-    uint32_t count = 0;
-    for (; at < end; at++) {
-        const struct message *message = mcast_message(stream, at);
-        if ((message->flags & CW_MCAST_SIGNAL) != 0) {
-            contexts[count++] = message->context;
-        }
-    }
-    return count;
-}
-
-uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts, uint32_t *complete_count)
-{
-    struct cw_mcast *mcast = group->mcast;
-    const struct stream *own = group->streams[group->self];
-    struct cw_mcast_group **link = bucket_of(mcast, group->id);
-    uint32_t complete = 0, count = 0;
-    if (own != NULL && contexts != NULL) {
-        const struct sending *sending = own->sending;
-        complete = contexts_take(own, sending->message_noted, sending->message_base, contexts);
-        count = complete + contexts_take(own, sending->message_base, sending->message_next, contexts + complete);
-    }
-    if (complete_count != NULL) {
-        *complete_count = complete;
-    }
-    while (*link != group) {
-        link = &(*link)->next;
-    }
-    *link = group->next;
-    mcast->group_count--;
     for (uint32_t sender = 0; sender < group->member_count; sender++) {
         if (group->streams[sender] != NULL) {
             stream_destroy(group->streams[sender]);
         }
     }
-    mcast_membership_end(mcast, &group->membership);
     group_free(group);
-    return count;
+}
+
+void cw_mcast_shut(struct cw_mcast_group *group)
+{
+    struct cw_mcast *mcast = group->mcast;
+    struct stream *own = group->streams[group->self];
+    struct cw_mcast_group **link = bucket_of(mcast, group->id);
+    while (*link != group) {
+        link = &(*link)->next;
+    }
+    *link = group->next;
+    mcast->group_count--;
+    mcast_membership_end(mcast, &group->membership);
+    for (uint32_t sender = 0; sender < group->member_count; sender++) {
+        if (group->streams[sender] != NULL && sender != group->self) {
+            stream_destroy(group->streams[sender]);
+            group->streams[sender] = NULL;
+        }
+    }
+    group->is_shut = true;
+    if (own != NULL) {
+        mcast_send_end(own);
+    }
+    if (own == NULL || !own->is_waiting) {
+        mcast_group_free(group);
+    }
 }
 
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live)

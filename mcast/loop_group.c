@@ -70,7 +70,7 @@ int cw_loop_group_open(struct cw_loop *loop, struct cw_mcast *mcast, const struc
 static int group_shut(struct cw_endpoint *endpoint, void *context)
 {
     (void)endpoint;
-    (void)cw_mcast_shut(context, NULL, NULL);
+    cw_mcast_shut(context);
     return CW_OK;
 }
 
@@ -132,17 +132,4 @@ int cw_loop_group_register(struct cw_loop *loop, struct cw_mcast_group *group, u
 {
     struct call call = {.group = group, .number = sender, .to = to, .bytes = bytes, .context = context};
     return cw_loop_call(loop, group_register, &call);
-}
-
-static int group_release(struct cw_endpoint *endpoint, void *context)
-{
-    const struct call *call = context;
-    (void)endpoint;
-    return cw_mcast_release(call->group, call->number);
-}
-
-int cw_loop_group_release(struct cw_loop *loop, struct cw_mcast_group *group, uint32_t sender)
-{
-    struct call call = {.group = group, .number = sender};
-    return cw_loop_call(loop, group_release, &call);
 }

@@ -1,7 +1,7 @@
 /* Loop group: the calls of mcast.h for any thread, by the loop that turns the endpoint (dataplane/loop/loop.h).
  *
- * Each call runs as owner of the endpoint, after what this thread has asked of the loop before. Events of groups come
- * with the others: cw_loop_wait. Arguments, results and errors are those of the function in mcast.h with the same last
+ * Each call runs as owner of the endpoint, after what this thread has asked of the loop before. cw_loop_poll and
+ * cw_loop_wait call the handler, in the thread that calls them. Arguments, results and errors are those of the function in mcast.h with the same last
  * word.
  *
  * Order of calls: those of mcast.h; all between cw_host_open and cw_host_close.
@@ -21,7 +21,7 @@ void cw_loop_mcast_destroy(struct cw_loop *loop, struct cw_mcast *mcast);
 
 int cw_loop_group_open(struct cw_loop *loop, struct cw_mcast *mcast, const struct cw_mcast_group_config *config,
                        struct cw_mcast_group **group);
-/* Events of the group that have not been taken are lost. */
+/* In the thread that takes events, or while none does. */
 void cw_loop_group_shut(struct cw_loop *loop, struct cw_mcast_group *group);
 bool cw_loop_group_is_joined(struct cw_loop *loop, const struct cw_mcast_group *group);
 int cw_loop_group_change(struct cw_loop *loop, struct cw_mcast_group *group, uint32_t epoch, const bool *live);
@@ -29,7 +29,6 @@ int cw_loop_group_change(struct cw_loop *loop, struct cw_mcast_group *group, uin
 int cw_loop_group_send(struct cw_loop *loop, struct cw_mcast_group *group, const struct cw_mcast_put *put);
 int cw_loop_group_register(struct cw_loop *loop, struct cw_mcast_group *group, uint32_t sender, void *to,
                            uint64_t bytes, uint64_t context);
-int cw_loop_group_release(struct cw_loop *loop, struct cw_mcast_group *group, uint32_t sender);
 
 #ifdef __cplusplus
 }

@@ -12,12 +12,54 @@ enum { PORT_RETRY_NS = 1000 };
 
 /* ---- events ---- */
 
-bool mcast_event(struct cw_mcast *mcast, const struct cw_event *event)
+bool mcast_notify(struct stream *stream, enum notice notice, struct cw_event event)
 {
-    bool must_come = event->kind == CW_EVENT_GROUP_COMPLETE;
-    bool is_given = cw_extension_event(mcast->endpoint, event, must_come ? UINT32_MAX : mcast->config.event_count_max);
+    struct cw_mcast *mcast = stream->group->mcast;
+    event.kind = CW_EVENT_EXTENSION;
+    event.slot = notice;
+    event.region = (uint64_t)(uintptr_t)stream;
+    bool is_given = cw_extension_event(mcast->endpoint, &event,
+                                       notice == NOTICE_COMPLETE ? UINT32_MAX : mcast->config.event_count_max);
     mcast->events_given += is_given;
+    mcast->is_full = mcast->is_full || !is_given;
     return is_given;
+}
+
+static void message_handle(struct stream *stream, const struct cw_event *event, uint32_t name)
+{
+    struct cw_mcast_group *group = stream->group;
+    struct cw_mcast *mcast = group->mcast;
+    bool is_heard = mcast->config.handler.message != NULL && !group->is_muted;
+    if (is_heard && event->lane_tag != CW_MCAST_TAG_PROBE) {
+        mcast->config.handler.message(group->context, name, event->lane_tag, event->data, event->bytes);
+    }
+    if (event->region != 0) { /* the handler has not shut the group; pairs with the acquire in notices_turn */
+        atomic_fetch_add_explicit(&stream->receiving->short_taken, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&mcast->taken, 1, memory_order_release);
+    }
+}
+
+/* In the application's thread. */
+static void extension_event(struct cw_extension *extension, const struct cw_event *event)
+{
+    const struct cw_mcast_handler *handler = &((struct cw_mcast *)extension)->config.handler;
+    struct stream *stream = (struct stream *)(uintptr_t)event->region;
+    const struct cw_mcast_group *group = stream == NULL ? NULL : stream->group;
+    void *context = group == NULL ? NULL : group->context;
+    uint32_t name = group == NULL ? NOBODY : group->members[event->peer].name;
+    if (event->slot == NOTICE_COMPLETE && handler->complete != NULL) {
+        handler->complete(context, event->context, event->status);
+    } else if (group == NULL) {
+        return;
+    } else if (event->slot == NOTICE_MESSAGE) {
+        message_handle(stream, event, name);
+    } else if (event->slot == NOTICE_ARRIVED && handler->arrived != NULL && !group->is_muted) {
+        handler->arrived(context, name, event->lane_tag, event->bytes, event->context, event->status);
+    } else if (event->slot == NOTICE_LAGGARD && handler->laggard != NULL) {
+        handler->laggard(context, name);
+    } else if (event->slot == NOTICE_UNREACHED && handler->unreached != NULL) {
+        handler->unreached(context, name);
+    }
 }
 
 void mcast_wait(struct stream *stream)
@@ -29,9 +71,10 @@ void mcast_wait(struct stream *stream)
     }
 }
 
-void mcast_wait_end(struct stream *stream)
+void mcast_notify_end(struct stream *stream)
 {
     struct stream **link = &stream->group->mcast->waiting_first;
+    cw_extension_event_orphan(stream->group->mcast->endpoint, (uint64_t)(uintptr_t)stream);
     if (stream->is_waiting) {
         while (*link != stream) {
             link = &(*link)->waiting_next;
@@ -41,12 +84,15 @@ void mcast_wait_end(struct stream *stream)
     }
 }
 
-/* Tries again to say what found no room. */
+/* Slots come back, and what found no room is tried again. */
 static uint32_t waiting_turn(struct cw_mcast *mcast)
 {
     struct stream *stream = mcast->waiting_first;
     uint64_t given = mcast->events_given;
     mcast->waiting_first = NULL;
+    mcast->is_full = false;
+    /* pairs with the release in message_handle */
+    mcast->taken_seen = atomic_load_explicit(&mcast->taken, memory_order_acquire);
     while (stream != NULL) {
         struct stream *next = stream->waiting_next;
         stream->is_waiting = false;
@@ -54,6 +100,9 @@ static uint32_t waiting_turn(struct cw_mcast *mcast)
             mcast_send_notify(stream);
         } else {
             mcast_deliver(stream);
+        }
+        if (stream->group->is_shut && !stream->is_waiting) {
+            mcast_group_free(stream->group);
         }
         stream = next;
     }
@@ -317,6 +366,11 @@ static void extension_receive(struct cw_extension *extension, const struct cw_wi
 
 /* ---- turns ---- */
 
+static bool has_taken(const struct cw_mcast *mcast)
+{
+    return atomic_load_explicit(&mcast->taken, memory_order_relaxed) != mcast->taken_seen;
+}
+
 static uint32_t extension_turn(struct cw_extension *extension, uint64_t now_ns)
 {
     struct cw_mcast *mcast = (struct cw_mcast *)extension;
@@ -325,7 +379,7 @@ static uint32_t extension_turn(struct cw_extension *extension, uint64_t now_ns)
     if (cw_wheel_due(&mcast->wheel, mcast->now_ns)) {
         count += timers_turn(mcast);
     }
-    count += mcast->waiting_first != NULL ? waiting_turn(mcast) : 0;
+    count += mcast->is_full || has_taken(mcast) ? waiting_turn(mcast) : 0;
     count += mcast->active_first != NULL ? mcast_send_turn(mcast) : 0;
     mcast->turn_ns = mcast->now_ns;
     return count;
@@ -337,9 +391,9 @@ static uint64_t extension_deadline(const struct cw_extension *extension)
     if (mcast->active_first != NULL) {
         return mcast->port_full ? mcast->now_ns + PORT_RETRY_NS : 0;
     }
-    uint64_t next_ns = cw_wheel_next(&mcast->wheel);
+    uint64_t next_ns = has_taken(mcast) ? 0 : cw_wheel_next(&mcast->wheel);
     /* room for events is looked for now and then; taking events also ends it */
-    return mcast->waiting_first != NULL ? earlier(next_ns, mcast->now_ns + CW_ACK_DELAY_NS) : next_ns;
+    return mcast->is_full ? earlier(next_ns, mcast->now_ns + CW_ACK_DELAY_NS) : next_ns;
 }
 
 /* ---- life ---- */
@@ -415,8 +469,8 @@ int cw_mcast_create(const struct cw_mcast_config *config, struct cw_endpoint *en
         return CW_ERROR_MEMORY;
     }
     made->config = *config;
-    made->extension =
-        (struct cw_extension){.receive = extension_receive, .turn = extension_turn, .deadline = extension_deadline};
+    made->extension = (struct cw_extension){
+        .receive = extension_receive, .turn = extension_turn, .deadline = extension_deadline, .event = extension_event};
     made->endpoint = endpoint;
     made->now_ns = cw_extension_now(endpoint);
     cw_mcast_mtu(made, UINT16_MAX);
@@ -440,8 +494,11 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
     }
     for (uint32_t bucket = 0; bucket < GROUP_BUCKETS; bucket++) {
         while (mcast->buckets[bucket] != NULL) {
-            (void)cw_mcast_shut(mcast->buckets[bucket], NULL, NULL);
+            cw_mcast_shut(mcast->buckets[bucket]);
         }
+    }
+    while (mcast->waiting_first != NULL) { /* nobody hears of what is left of a group that has been shut */
+        mcast_group_free(mcast->waiting_first->group);
     }
     mcast_flood_end(mcast);
     (void)cw_endpoint_invite(mcast->endpoint, NULL);
@@ -453,12 +510,12 @@ struct cw_mcast_counters cw_mcast_counters(const struct cw_mcast *mcast)
     return mcast->counters;
 }
 
-uint32_t cw_mcast_short_max(const struct cw_mcast *mcast)
+uint32_t cw_mcast_short_max(const struct cw_mcast_group *group)
 {
-    return mcast->config.slot_bytes;
+    return group->mcast->config.slot_bytes;
 }
 
-uint32_t cw_mcast_queue_max(const struct cw_mcast *mcast)
+void cw_mcast_mute(struct cw_mcast_group *group)
 {
-    return mcast->config.queue_max;
+    group->is_muted = true;
 }

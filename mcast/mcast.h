@@ -4,14 +4,14 @@
  *   One multicast packet reaches all members of a group; what is missing somewhere is asked for and sent again; what
  *   everybody has is told up a tree. Each member may send: its messages arrive at all others completely, once, and in
  *   the order in which they were posted; messages of different senders are not ordered among each other. Short messages
- *   (up to slot_bytes) land in slots that each member keeps for each sender and gives back (cw_mcast_release); long
- *   ones where the member has said (cw_mcast_register): the k-th long message of a sender goes into the k-th
- *   registration, and leaves when everybody has made it.
+ *   (up to slot_bytes) land in slots that each member keeps for each sender, and that are free again when the handler
+ *   has returned; long ones where the member has said (cw_mcast_register): the k-th long message of a sender goes into
+ *   the k-th registration, and leaves when everybody has made it.
  *
  * Invariants
  *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
  *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group
- *     up for long is named (CW_EVENT_GROUP_LAGGARD), and named again.
+ *     up for long is named (`laggard` of the handler), and named again.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
@@ -21,11 +21,12 @@
  *
  * Order of calls
  *   cw_mcast_create
- *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_release | cw_mcast_change }*
- *     cw_mcast_shut }*; what happens comes as CW_EVENT_GROUP_ with the endpoint's events
+ *   { cw_mcast_open  { cw_mcast_send | cw_mcast_register | cw_mcast_change | cw_mcast_mute }*
+ *     cw_mcast_shut }*; the handler is called as the application takes the endpoint's events
  *   cw_mcast_destroy, before the endpoint's
  *
- * Thread: whoever turns the endpoint. */
+ * Thread: whoever turns the endpoint, while no other thread takes its events. The handler runs in the thread that takes
+ * events (cw_endpoint_events, cw_loop_poll, cw_loop_wait). */
 #pragma once
 
 #include "dataplane/dataplane.h"
@@ -38,7 +39,27 @@ extern "C" {
 struct cw_mcast;
 struct cw_mcast_group;
 
+/* What is called as events are taken, in the order in which it happened: between the endpoint's own events, of which
+ * each call is one (CW_EVENT_EXTENSION). A function may call everything here, and all calls of the loop, but take no
+ * events. `context` is that of the group, `member` its name (struct cw_mcast_group_config). NULL: nobody wants to know. */
+struct cw_mcast_handler {
+    /* A short message has come; `data` is valid during the call. */
+    void (*message)(void *context, uint32_t member, uint32_t lane_tag, const void *data, uint64_t bytes);
+    /* A long message has come: `bytes` as sent, the context of its registration. `status`: CW_OK; CW_ERROR_LIMIT: it was
+     * cut off. */
+    void (*arrived)(void *context, uint32_t member, uint32_t lane_tag, uint64_t bytes, uint64_t registration,
+                    int status);
+    /* An own message with CW_MCAST_SIGNAL has ended. CW_OK: it has come to all; CW_ERROR_CLOSED: its group was shut
+     * before. `context` is NULL if the group has been shut. */
+    void (*complete)(void *context, uint64_t put_context, int status);
+    /* The member has had the least of the own stream for lag_ns, and nothing more since. */
+    void (*laggard)(void *context, uint32_t member);
+    /* Packets to the group's address do not come to the member: own packets go CW_MCAST_BY_MEMBERS from now on. */
+    void (*unreached)(void *context, uint32_t member);
+};
+
 struct cw_mcast_config {
+    struct cw_mcast_handler handler;
     uint32_t group_count_max;
     uint32_t queue_max;        /* messages of the own stream in a group whose end has not been told */
     uint32_t slot_count;       /* per sender; the same at all members */
@@ -83,6 +104,8 @@ struct cw_mcast_group_config {
     uint32_t self;         /* the own index among the members */
     const uint32_t
         *peers; /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
+    const uint32_t *names; /* [member_count]: what the handler calls them; NULL: by their index */
+    void *context;         /* for the handler */
     /* Packets to all go as datagrams of the endpoint's RDMA device (cw_rdma_attach), which all members have; those to
      * one, acknowledgements and repairs among them, by its port. The same at all members. */
     bool by_device;
@@ -100,10 +123,8 @@ struct cw_mcast_group_config {
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
 /* Whether packets of the group come from now on: who tells others that it is in had better wait for it. */
 bool cw_mcast_is_joined(const struct cw_mcast_group *group);
-/* Forgets a group. Events that were given before speak of a group that is no more, and their data is gone. Own messages
- * with CW_MCAST_SIGNAL whose event has not been given end here: returns how many, oldest first in `contexts`
- * [queue_max], the first *complete_count of which had come to all; NULL, NULL: nobody asks. */
-uint32_t cw_mcast_shut(struct cw_mcast_group *group, uint64_t *contexts, uint32_t *complete_count);
+/* Forgets a group: the handler hears no more of it, except of own messages that have not ended. */
+void cw_mcast_shut(struct cw_mcast_group *group);
 
 /* Another membership: `live[member]` tells who is in it. Members that come back must have been opened with
  * `joins_late`. All live members are told the same; the order of epochs counts, not that of the calls at different
@@ -118,8 +139,11 @@ void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery 
 /* ---- messages ---- */
 
 enum cw_mcast_flags {
-    CW_MCAST_SIGNAL = 1, /* give CW_EVENT_GROUP_COMPLETE */
+    CW_MCAST_SIGNAL = 1, /* call `complete` of the handler */
 };
+
+/* The tag of messages that only show whether they come: no member's handler hears of them. */
+#define CW_MCAST_TAG_PROBE UINT32_MAX
 
 /* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if
  * `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both together
@@ -143,12 +167,12 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put);
  * registration_max are open; CW_ERROR_ARGUMENT. */
 int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, uint64_t bytes, uint64_t context);
 
-/* Bytes of the longest short message; messages that a group's queue has room for. */
-uint32_t cw_mcast_short_max(const struct cw_mcast *mcast);
-uint32_t cw_mcast_queue_max(const struct cw_mcast *mcast);
+/* Bytes of the longest short message. Any thread. */
+uint32_t cw_mcast_short_max(const struct cw_mcast_group *group);
 
-/* Gives the slot of the oldest short message of a sender back that has been notified and not released. */
-int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender);
+/* Messages of others are taken and dropped from now on, without a call of the handler. In the thread that takes
+ * events. */
+void cw_mcast_mute(struct cw_mcast_group *group);
 
 /* ---- what it has done ---- */
 

@@ -145,37 +145,50 @@ static bool is_complete(const struct incoming *incoming)
     return incoming->is_open && incoming->arrived == incoming->total;
 }
 
+/* False: there is no room for the event. */
+static bool notify(struct stream *stream, const struct incoming *incoming)
+{
+    struct cw_event event = {
+        .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
+        .peer = stream->sender,
+        .lane_tag = incoming->lane_tag,
+        .bytes = incoming->total,
+    };
+    if (incoming->is_long) {
+        event.context = incoming->context;
+        return mcast_notify(stream, NOTICE_ARRIVED, event);
+    }
+    event.data = incoming->to;
+    return mcast_notify(stream, NOTICE_MESSAGE, event);
+}
+
 void mcast_deliver(struct stream *stream)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
     struct incoming *incoming = incoming_at(stream, receiving->message_base);
+    bool is_waiting = false;
     for (; is_complete(incoming); incoming = incoming_at(stream, receiving->message_base)) {
         if (incoming->place != (incoming->is_long ? receiving->registrations_used : receiving->short_notified)) {
             /* it is not the next one of its kind: its sender counts wrongly, for good */
             mcast->counters.drop_malformed++;
             break;
         }
-        struct cw_event event = {
-            .kind = incoming->is_long ? CW_EVENT_GROUP_ARRIVED : CW_EVENT_GROUP_MESSAGE,
-            .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
-            .member = stream->sender,
-            .lane_tag = incoming->lane_tag,
-            .group = stream->group->id,
-            .bytes = incoming->total,
-        };
-        if (incoming->is_long) {
-            event.context = incoming->context;
-        } else {
-            event.data = incoming->to;
-        }
-        if (!mcast_event(mcast, &event)) {
-            mcast_wait(stream);
-            return;
+        if (!notify(stream, incoming)) {
+            is_waiting = true;
+            break;
         }
         *(incoming->is_long ? &receiving->registrations_used : &receiving->short_notified) += 1;
         incoming->is_open = false;
         receiving->message_base++;
+    }
+    uint64_t taken = atomic_load_explicit(&receiving->short_taken, memory_order_relaxed);
+    if (receiving->short_released != taken) {
+        receiving->short_released = taken;
+        mcast_ack_changed(stream);
+    }
+    if (is_waiting || receiving->short_released != receiving->short_notified) {
+        mcast_wait(stream);
     }
 }
 
@@ -399,6 +412,7 @@ static void join(struct stream *stream, const struct cw_mcast_mark *mark)
     receiving->base = receiving->end = receiving->known_next = mark->number;
     receiving->message_base = mark->message;
     receiving->short_notified = receiving->short_released = mark->short_at;
+    atomic_store_explicit(&receiving->short_taken, mark->short_at, memory_order_relaxed);
     receiving->registered = receiving->registrations_used = mark->long_at;
 }
 
@@ -445,17 +459,5 @@ int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, u
     group->mcast->now_ns = later(group->mcast->now_ns, cw_extension_now(group->mcast->endpoint));
     mcast_ack_changed(stream);
     cw_extension_flush(group->mcast->endpoint);
-    return CW_OK;
-}
-
-int cw_mcast_release(struct cw_mcast_group *group, uint32_t sender)
-{
-    struct stream *stream = sender < group->member_count ? group->streams[sender] : NULL;
-    if (stream == NULL || stream->receiving == NULL ||
-        stream->receiving->short_released == stream->receiving->short_notified) {
-        return CW_ERROR_ARGUMENT;
-    }
-    stream->receiving->short_released++;
-    mcast_ack_changed(stream);
     return CW_OK;
 }

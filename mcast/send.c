@@ -32,6 +32,7 @@ int mcast_sending_make(struct stream *stream)
     /* many will have missed what one of many misses, as long as nothing else is known */
     sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;
     sending->laggard = NOBODY;
+    sending->message_lost = UINT64_MAX;
     mcast_timer_init(&sending->state_timer, TIMER_STATE, stream);
     return CW_OK;
 }
@@ -57,8 +58,6 @@ void mcast_sending_destroy(struct stream *stream)
     if (sending == NULL) {
         return;
     }
-    active_remove(stream);
-    mcast_timer_stop(&sending->state_timer);
     free(sending->messages);
     free(sending->packets);
     free(sending->repairs);
@@ -72,24 +71,14 @@ static struct packet *packet_at(const struct sending *sending, uint64_t number)
     return &sending->packets[number % CW_MCAST_WINDOW];
 }
 
-void mcast_send_notify(struct stream *stream)
+void mcast_send_end(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    for (; sending->message_noted < sending->message_base; sending->message_noted++) {
-        const struct message *message = mcast_message(stream, sending->message_noted);
-        const struct cw_event event = {
-            .kind = CW_EVENT_GROUP_COMPLETE,
-            .member = stream->sender,
-            .lane_tag = message->lane_tag,
-            .group = stream->group->id,
-            .bytes = message->bytes,
-            .context = message->context,
-        };
-        if ((message->flags & CW_MCAST_SIGNAL) != 0 && !mcast_event(stream->group->mcast, &event)) {
-            mcast_wait(stream);
-            return;
-        }
-    }
+    active_remove(stream);
+    mcast_timer_stop(&sending->state_timer);
+    sending->message_lost = sending->message_base;
+    sending->message_base = sending->message_next;
+    mcast_send_notify(stream);
 }
 
 /* ---- who may send ---- */
@@ -598,17 +587,4 @@ void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery 
             repair_queue(stream, number);
         }
     }
-}
-
-void mcast_send_unreached(struct stream *stream, uint32_t member)
-{
-    const struct sending *sending = stream->sending;
-    struct cw_mcast_group *group = stream->group;
-    if (group->delivery != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
-        group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS ||
-        !mcast_event(group->mcast,
-                     &(struct cw_event){.kind = CW_EVENT_GROUP_UNREACHED, .group = group->id, .member = member})) {
-        return;
-    }
-    cw_mcast_delivery_set(group, CW_MCAST_BY_MEMBERS);
 }

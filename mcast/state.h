@@ -12,6 +12,8 @@
  *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  what switches are told */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "dataplane/base/wheel.h"
 #include "dataplane/compress/choice.h"
 #include "dataplane/flow/extension.h"
@@ -76,6 +78,7 @@ struct sending {
     struct message *messages; /* [queue_max], by number modulo */
     uint64_t message_noted;   /* the first whose event has not been given, if it has one */
     uint64_t message_base;    /* the first that is not complete */
+    uint64_t message_lost;    /* the first that has ended with its group */
     uint64_t message_next;
     uint64_t message_at; /* the one that packets are made of, and how far it is sent */
     uint64_t position;
@@ -165,6 +168,7 @@ struct receiving {
     uint8_t *slots;              /* [slot_count * slot_bytes] */
     uint64_t short_notified;
     uint64_t short_released;
+    _Atomic uint64_t short_taken;       /* the application's: messages that its handler has had */
     struct registration *registrations; /* [registration_max] */
     uint64_t registered;
     uint64_t registrations_used;
@@ -210,7 +214,7 @@ struct report {
 struct stream {
     struct cw_mcast_group *group;
     uint32_t sender;
-    bool is_waiting; /* in the list of those that have something to notify */
+    bool is_waiting; /* in the list of those that have something to notify, or slots at the application */
     struct stream *waiting_next;
     struct sending *sending;     /* only in the own stream */
     struct receiving *receiving; /* only in others' */
@@ -221,6 +225,7 @@ struct stream {
 
 struct member {
     uint32_t peer;
+    uint32_t name; /* for the handler */
     bool is_live;
     bool has_key;
     uint64_t control_highest; /* number of the newest packet of this member that was no data */
@@ -229,6 +234,9 @@ struct member {
 
 struct cw_mcast_group {
     struct cw_mcast *mcast;
+    void *context;
+    bool is_muted; /* the application's */
+    bool is_shut;  /* it is there only since its own messages' ends wait for room */
     bool by_device;
     struct cw_mcast_group *next; /* in its bucket */
     uint64_t id;
@@ -261,7 +269,10 @@ struct cw_mcast {
     struct cw_wheel wheel;
     struct stream *active_first;
     struct stream *active_last;
-    struct stream *waiting_first; /* messages are complete, and found no room for their events */
+    struct stream *waiting_first;
+    bool is_full;        /* some of these found no room for their events */
+    atomic_ullong taken; /* the application's: messages of all streams that its handler has had */
+    uint64_t taken_seen;
     uint64_t events_given;
     bool port_full;
     struct membership flood; /* of the flood address, at its keeper */
@@ -300,6 +311,8 @@ struct load {
 struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
 const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
+/* Of a group that has been shut. */
+void mcast_group_free(struct cw_mcast_group *group);
 
 /* ---- mcast.c ---- */
 
@@ -319,11 +332,14 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 {
     return cw_wheel_waiting(&timer->entry);
 }
+/* What the handler is to be called for; in `slot` of an event, whose `region` is the stream. */
+enum notice { NOTICE_MESSAGE, NOTICE_ARRIVED, NOTICE_COMPLETE, NOTICE_LAGGARD, NOTICE_UNREACHED };
 /* False: there is no room for it now. */
-bool mcast_event(struct cw_mcast *mcast, const struct cw_event *event);
-/* The stream has something to notify that finds no room: it will be asked again; and no longer. */
+bool mcast_notify(struct stream *stream, enum notice notice, struct cw_event event);
+/* The stream is to be looked at again, when the application has taken events. */
 void mcast_wait(struct stream *stream);
-void mcast_wait_end(struct stream *stream);
+/* The stream ends: nothing waits any more, and no event speaks of it. */
+void mcast_notify_end(struct stream *stream);
 
 /* ---- membership.c ---- */
 
@@ -348,6 +364,8 @@ void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *he
 
 int mcast_sending_make(struct stream *stream);
 void mcast_sending_destroy(struct stream *stream);
+/* The group has been shut: own messages end. */
+void mcast_send_end(struct stream *stream);
 /* Notifies what is complete. */
 void mcast_send_notify(struct stream *stream);
 uint32_t mcast_send_turn(struct cw_mcast *mcast);
@@ -382,7 +400,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
                         uint64_t number, uint32_t bytes);
 void mcast_receive_state(struct stream *stream, const struct cw_wire_header *header,
                          const struct cw_mcast_state *state);
-/* Notifies what is complete and in order. */
+/* Notifies what is complete and in order, and has slots back that the application has done with. */
 void mcast_deliver(struct stream *stream);
 
 /* ---- pack.c ---- */

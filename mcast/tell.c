@@ -1,5 +1,20 @@
-/* What a sender tells when nothing moves: how far it is, who holds it up; and where members begin that come late. */
+/* What a sender tells: the application, which messages have ended; when nothing moves, how far it is and who holds it up;
+ * and where members begin that come late. */
 #include "mcast/state.h"
+
+void mcast_send_notify(struct stream *stream)
+{
+    struct sending *sending = stream->sending;
+    for (; sending->message_noted < sending->message_base; sending->message_noted++) {
+        const struct message *message = mcast_message(stream, sending->message_noted);
+        int status = sending->message_noted < sending->message_lost ? CW_OK : CW_ERROR_CLOSED;
+        if ((message->flags & CW_MCAST_SIGNAL) != 0 &&
+            !mcast_notify(stream, NOTICE_COMPLETE, (struct cw_event){.context = message->context, .status = status})) {
+            mcast_wait(stream);
+            return;
+        }
+    }
+}
 
 static bool state_transmit(struct stream *stream, bool by_members)
 {
@@ -49,9 +64,8 @@ static void lag_name(struct stream *stream)
         return;
     }
     sending->laggard = mcast_ack_laggard(stream); /* without a word from anybody it was never looked for */
-    const struct cw_event event = {
-        .kind = CW_EVENT_GROUP_LAGGARD, .group = stream->group->id, .member = sending->laggard};
-    if (sending->laggard != NOBODY && mcast_event(mcast, &event)) {
+    if (sending->laggard != NOBODY &&
+        mcast_notify(stream, NOTICE_LAGGARD, (struct cw_event){.peer = sending->laggard})) {
         sending->named_ns = mcast->now_ns;
     }
 }
@@ -73,6 +87,18 @@ void mcast_send_state_due(struct stream *stream)
         due_ns = now_ns + sending->state_interval_ns;
     }
     mcast_timer_by(&sending->state_timer, due_ns);
+}
+
+void mcast_send_unreached(struct stream *stream, uint32_t member)
+{
+    const struct sending *sending = stream->sending;
+    struct cw_mcast_group *group = stream->group;
+    if (group->delivery != CW_MCAST_BY_NETWORK || sending->to_group < CW_MCAST_UNREACHED_PACKETS ||
+        group->mcast->now_ns - sending->to_group_ns < CW_MCAST_UNREACHED_NS ||
+        !mcast_notify(stream, NOTICE_UNREACHED, (struct cw_event){.peer = member})) {
+        return;
+    }
+    cw_mcast_delivery_set(group, CW_MCAST_BY_MEMBERS);
 }
 
 void mcast_send_epoch(struct stream *stream, bool somebody_joins)

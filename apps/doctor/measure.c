@@ -36,11 +36,6 @@ static void nobody_down(void *context, uint32_t rank, int status)
     (void)context, (void)rank, (void)status; /* the launcher ends the job */
 }
 
-static void no_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
-{
-    (void)context, (void)group, (void)rank, (void)data, (void)bytes;
-}
-
 static int look(struct cw_endpoint *endpoint, void *context)
 {
     struct probing *probing = context;
@@ -60,7 +55,7 @@ static double round_trip(struct cw_job *job, struct probing *probing)
         probing->asks = true;
         int status = cw_loop_call(loop, look, probing);
         while (status == CW_OK && probing->info.heard_ns < begin_ns && now_ns - begin_ns < PATIENCE_NS) {
-            (void)cw_job_poll(job);
+            (void)cw_paths_poll(cw_job_paths(job));
             now_ns = cw_clock_ns();
             status = cw_loop_call(loop, look, probing);
         }
@@ -93,8 +88,6 @@ int doctor_rank(void)
 {
     const struct cw_job_handler handler = {
         .path = {.arrived = nothing_arrived, .complete = nothing_complete, .down = nobody_down},
-        .multicast = no_message,
-        .multicast_complete = nothing_complete,
     };
     static const uint8_t note[CW_JOB_NOTE_BYTES];
     struct cw_job *job;

@@ -45,48 +45,47 @@ static void message_write(unsigned number, unsigned char message[BYTES])
     }
 }
 
-/* Waits for one event of a group. */
-static struct cw_event event_next(struct cw_loop *loop)
-{
-    struct cw_event event;
-    do { /* sessions come up before */
-        check(cw_loop_wait(loop, &event, 1, 10000000000) == 1, "nothing comes");
-    } while (event.kind != CW_EVENT_GROUP_MESSAGE && event.kind != CW_EVENT_GROUP_COMPLETE);
-    return event;
-}
-
-static void send_all(struct cw_loop *loop, struct cw_mcast_group *group)
-{
-    static unsigned char messages[MESSAGES][BYTES];
-    unsigned complete = 0;
-    for (unsigned number = 0; number < MESSAGES || complete < MESSAGES;) {
-        struct cw_mcast_put put;
-        memset(&put, 0, sizeof(put));
-        if (number < MESSAGES) {
-            message_write(number, messages[number]);
-            put.data = messages[number];
-            put.bytes = BYTES;
-            put.flags = CW_MCAST_SIGNAL;
-        }
-        if (number < MESSAGES && cw_loop_group_send(loop, group, &put) == CW_OK) {
-            number++;
-            continue;
-        } /* the queue is full, or all is posted */
-        complete += event_next(loop).kind == CW_EVENT_GROUP_COMPLETE;
-    }
-    printf("member 0: all have %u messages\n", complete);
-}
-
-static void receive_all(struct cw_loop *loop, struct cw_mcast_group *group, int self)
+/* The group's context counts messages: complete ones at member 0, received ones at all others. */
+static void message_come(void *context, uint32_t member, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     unsigned char expected[BYTES];
-    for (unsigned number = 0; number < MESSAGES; number++) {
-        struct cw_event event = event_next(loop);
-        message_write(number, expected);
-        check(event.bytes == BYTES && memcmp(event.data, expected, BYTES) == 0, "a message is not the next one");
-        check(cw_loop_group_release(loop, group, event.member) == CW_OK, "no message is to be given back");
+    (void)member, (void)lane_tag;
+    message_write((*(unsigned *)context)++, expected);
+    check(bytes == BYTES && memcmp(data, expected, BYTES) == 0, "a message is not the next one");
+}
+
+static void message_complete(void *context, uint64_t put_context, int status)
+{
+    (void)put_context;
+    check(status == CW_OK, "a message has not come to all");
+    ++*(unsigned *)context;
+}
+
+/* Until so many messages are counted. */
+static void wait_for(struct cw_loop *loop, const unsigned *count, unsigned most)
+{
+    struct cw_event event;
+    while (*count < most) { /* the functions above are called meanwhile */
+        check(cw_loop_wait(loop, &event, 1, 10000000000) == 1, "nothing comes");
     }
-    printf("member %d: %d messages, each once and in order\n", self, MESSAGES);
+}
+
+static void send_all(struct cw_loop *loop, struct cw_mcast_group *group, const unsigned *complete)
+{
+    static unsigned char messages[MESSAGES][BYTES];
+    for (unsigned number = 0; number < MESSAGES; number++) {
+        struct cw_mcast_put put;
+        memset(&put, 0, sizeof(put));
+        message_write(number, messages[number]);
+        put.data = messages[number];
+        put.bytes = BYTES;
+        put.flags = CW_MCAST_SIGNAL;
+        while (cw_loop_group_send(loop, group, &put) == CW_ERROR_AGAIN) { /* the queue is full */
+            wait_for(loop, complete, *complete + 1);
+        }
+    }
+    wait_for(loop, complete, MESSAGES);
+    printf("member 0: all have %u messages\n", *complete);
 }
 
 int main(int argc, char **argv)
@@ -117,9 +116,12 @@ int main(int argc, char **argv)
     struct cw_mcast_config multicast;
     struct cw_mcast *mcast;
     cw_mcast_config_init(&multicast);
+    multicast.handler.message = message_come;
+    multicast.handler.complete = message_complete;
     check(cw_loop_mcast_create(loop, &multicast, &mcast, error, sizeof(error)) == CW_OK, error);
     struct cw_mcast_group_config about;
     struct cw_mcast_group *group;
+    unsigned count = 0;
     memset(&about, 0, sizeof(about));
     about.id = 12345; /* in real use: 8 random bytes that no group had before */
     about.member_count = MEMBERS;
@@ -127,11 +129,13 @@ int main(int argc, char **argv)
     about.peers = peers;
     about.ipv4 = 0xef010203; /* 239.1.2.3 */
     about.epoch = 1;
+    about.context = &count;
     check(cw_loop_group_open(loop, mcast, &about, &group) == CW_OK, "no group");
     if (self == 0) {
-        send_all(loop, group);
+        send_all(loop, group, &count);
     } else {
-        receive_all(loop, group, self);
+        wait_for(loop, &count, MESSAGES);
+        printf("member %d: %u messages, each once and in order\n", self, count);
     }
     gather(self, sockets, &done, all_done, 1); /* nobody leaves while another needs it */
     cw_loop_mcast_destroy(loop, mcast);

@@ -78,7 +78,7 @@ static uint64_t round_trip_measure(struct cw_job *job, uint32_t rank)
         return 0;
     }
     for (;;) {
-        if (cw_job_poll(job) == 0) {
+        if (cw_paths_poll(cw_job_paths(job)) == 0) {
             cw_paths_wait(of.paths, LOOK_NS, NULL, NULL);
         }
         if (cw_loop_call(loop, session_look, &of) != CW_OK || of.info.state == CW_PEER_FAILED ||

@@ -31,12 +31,43 @@ void groups_agree_begin(struct cw_group *group)
     leader_tell(group, &message);
 }
 
+static int can_go_on(void *argument)
+{
+    const struct cw_group *group = argument;
+    bool can =
+        group->stage == STAGE_READY ? cw_mcast_is_joined(group->mcast) : cw_mcast_stream(group->mcast).queued == 0;
+    return can ? CW_OK : CW_ERROR_AGAIN;
+}
+
+uint32_t groups_agree_poll(struct cw_groups *groups)
+{
+    const struct cw_groups_links *links = &groups->config.links;
+    uint32_t before = groups->polled_count;
+    for (struct cw_group *group = groups->first; group != NULL && groups->polled_count > 0; group = group->next) {
+        if (group->is_polled && links->run(links->context, can_go_on, group) == CW_OK) {
+            bool is_ready = group->stage == STAGE_READY;
+            struct message message = groups_message(group, is_ready ? MESSAGE_READY : MESSAGE_BYE);
+            group->stage = is_ready ? STAGE_READY : STAGE_LEAVING;
+            group->is_polled = false;
+            groups->polled_count--;
+            leader_tell(group, &message);
+        }
+    }
+    return before - groups->polled_count;
+}
+
+static void poll_begin(struct cw_group *group)
+{
+    group->is_polled = true;
+    group->groups->polled_count++;
+    groups_due(group->groups);
+    (void)groups_agree_poll(group->groups);
+}
+
 void groups_agree_leave(struct cw_group *group)
 {
-    if (group->stage == STAGE_OPEN && group->under_way == 0) {
-        struct message message = groups_message(group, MESSAGE_BYE);
-        group->stage = STAGE_LEAVING;
-        leader_tell(group, &message);
+    if (group->stage == STAGE_OPEN && !group->is_polled) {
+        poll_begin(group);
     }
 }
 
@@ -163,6 +194,8 @@ static int mcast_open(struct cw_group *group, const struct message *message)
                 .member_count = group->count,
                 .self = group->self,
                 .peers = peers,
+                .names = group->ranks,
+                .context = group,
                 .ipv4 = groups->config.address_base + message->address,
                 .by_device = message->address >= CW_GROUPS_BY_DEVICE,
                 .delivery = message->delivery == CW_MCAST_BY_MEMBERS ? CW_MCAST_BY_MEMBERS : CW_MCAST_BY_NETWORK,
@@ -181,27 +214,6 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     free(peers);
     group->mcast = status == CW_OK ? call.group : NULL;
     return status;
-}
-
-static int is_joined(void *argument)
-{
-    const struct cw_group *group = argument;
-    return cw_mcast_is_joined(group->mcast) ? CW_OK : CW_ERROR_AGAIN;
-}
-
-uint32_t groups_agree_joined(struct cw_groups *groups)
-{
-    const struct cw_groups_links *links = &groups->config.links;
-    uint32_t before = groups->joining_count;
-    for (struct cw_group *group = groups->first; group != NULL && groups->joining_count > 0; group = group->next) {
-        if (group->is_joining && links->run(links->context, is_joined, group) == CW_OK) {
-            struct message ready = groups_message(group, MESSAGE_READY);
-            group->is_joining = false;
-            groups->joining_count--;
-            leader_tell(group, &ready);
-        }
-    }
-    return before - groups->joining_count;
 }
 
 static void take_open(struct cw_group *group, const struct message *message)
@@ -229,9 +241,10 @@ static void take_open(struct cw_group *group, const struct message *message)
     group->delivery = (enum cw_mcast_delivery)message->delivery;
     groups_filters_take(&groups->filters, group->address);
     group->stage = STAGE_READY;
-    group->is_joining = true;
-    groups->joining_count++;
-    (void)groups_agree_joined(groups);
+    if (group->is_closed) {
+        cw_mcast_mute(group->mcast);
+    }
+    poll_begin(group);
 }
 
 static void take_go(struct cw_group *group)
@@ -240,10 +253,8 @@ static void take_go(struct cw_group *group)
         return;
     }
     group->stage = STAGE_OPEN;
-    groups_flood_probe(group);
-    if (groups_leader(group) == group->self && group->delivery == CW_MCAST_BY_NETWORK) {
-        groups_probe(group);
-    }
+    groups_probe(group);
+    groups_show(group, group->mcast);
     if (group->is_closed) {
         groups_agree_leave(group);
     }

@@ -100,7 +100,6 @@ static void memory_free(struct cw_group *group)
     free(group->ranks);
     free(group->live);
     free(group->said);
-    free(group->contexts);
     free(group);
 }
 
@@ -115,16 +114,16 @@ static struct cw_group *group_make(struct cw_groups *groups, const struct cw_gro
         .scope = request->scope,
         .number = request->number,
         .context = request->context,
+        .shown = request->mcast,
         .count = request->count,
         .ranks = calloc(request->count, sizeof(uint32_t)),
         .live = calloc(request->count, sizeof(bool)),
         .said = calloc(request->count, 1),
-        .contexts = calloc(cw_mcast_queue_max(groups->config.mcast), sizeof(uint64_t)),
         .digest = digest,
         .unreached = NO_RANK,
         .offers = {.may = UINT64_MAX},
     };
-    if (group->ranks == NULL || group->live == NULL || group->said == NULL || group->contexts == NULL) {
+    if (group->ranks == NULL || group->live == NULL || group->said == NULL) {
         memory_free(group);
         return NULL;
     }
@@ -175,10 +174,39 @@ int cw_group_open(struct cw_groups *groups, const struct cw_group_request *reque
     if (made == NULL) {
         return CW_ERROR_MEMORY;
     }
+    groups_show(made, NULL);
     groups_agree_begin(made);
     unknown_take(groups, made);
     *group = made;
     return CW_OK;
+}
+
+void groups_show(struct cw_group *group, struct cw_mcast_group *mcast)
+{
+    if (group->shown != NULL) {
+        *group->shown = mcast;
+    }
+}
+
+static int group_shut(void *argument)
+{
+    cw_mcast_shut(argument);
+    return CW_OK;
+}
+
+void groups_shut(struct cw_group *group)
+{
+    struct cw_groups *groups = group->groups;
+    const struct cw_groups_links *links = &groups->config.links;
+    if (group->mcast == NULL) {
+        return;
+    }
+    groups_show(group, NULL);
+    groups->polled_count -= group->is_polled;
+    group->is_polled = false;
+    (void)links->run(links->context, group_shut, group->mcast);
+    group->mcast = NULL;
+    groups_filters_give(&groups->filters, group->address);
 }
 
 void groups_free(struct cw_group *group)
@@ -194,10 +222,15 @@ void groups_free(struct cw_group *group)
 
 void cw_group_close(struct cw_group *group)
 {
+    groups_show(group, NULL);
+    group->shown = NULL;
     group->is_closed = true;
+    if (group->mcast != NULL) {
+        cw_mcast_mute(group->mcast);
+    }
     if (group->stage != STAGE_FAILED) {
         groups_agree_leave(group);
-    } else if (!group->is_shutting) { /* else by who shuts it */
+    } else {
         groups_free(group);
     }
 }
@@ -207,6 +240,13 @@ void cw_group_close(struct cw_group *group)
 struct message groups_message(const struct cw_group *group, enum message_kind kind)
 {
     return (struct message){.kind = (uint8_t)kind, .scope = group->scope, .number = group->number, .rank = NO_RANK};
+}
+
+void groups_due(const struct cw_groups *groups)
+{
+    if (groups->config.links.is_due != NULL) {
+        *groups->config.links.is_due = true;
+    }
 }
 
 void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message *message)
@@ -219,6 +259,7 @@ void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message 
     *waiting = (struct waiting){.rank = rank, .message = *message};
     *(groups->out_last == NULL ? &groups->out_first : &groups->out_last->next) = waiting;
     groups->out_last = waiting;
+    groups_due(groups);
 }
 
 void groups_tell(struct cw_group *group, uint32_t rank, const struct message *message)
@@ -340,16 +381,13 @@ void cw_groups_down(struct cw_groups *groups, uint32_t rank)
 
 uint32_t cw_groups_poll(struct cw_groups *groups)
 {
-    if (groups->release_count > 0) {
-        groups_release(groups);
-    }
-    uint32_t joined = groups->joining_count > 0 ? groups_agree_joined(groups) : 0;
-    return joined + (groups->out_first != NULL ? queue_send(groups) : 0);
+    uint32_t said = groups->polled_count > 0 ? groups_agree_poll(groups) : 0;
+    return said + (groups->out_first != NULL ? queue_send(groups) : 0);
 }
 
 bool cw_groups_is_busy(const struct cw_groups *groups)
 {
-    return groups->out_first != NULL || groups->release_count > 0 || groups->joining_count > 0;
+    return groups->out_first != NULL || groups->polled_count > 0;
 }
 
 bool cw_groups_is_closing(const struct cw_groups *groups)

@@ -2,9 +2,9 @@
  *
  * Purpose
  *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it comes to it; when
- *   all have, they agree on an address and an id, and the group is usable at all of them. What one sends comes to all
- *   others (mcast/mcast.h). Whether the network really reaches everybody is probed; where it does not, packets go
- *   through the members.
+ *   all have, they agree on an address and an id, and the group is usable at all of them. Messages are sent and received
+ *   by its multicast (mcast/mcast.h), not by this. Whether the network really reaches everybody is probed; where it does
+ *   not, packets go through the members.
  *
  * Invariants
  *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a
@@ -23,10 +23,10 @@
  *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at
  *     a time.
  *
- * Order of calls: cw_groups_create; { cw_group_open, { cw_group_send }*, cw_group_close | cw_groups_poll |
- * cw_groups_take | cw_groups_event | cw_groups_down }*; cw_groups_destroy
+ * Order of calls: cw_groups_create; { cw_group_open, { cw_mcast_send }*, cw_group_close | cw_groups_poll |
+ * cw_groups_take | cw_groups_down }*; cw_groups_destroy
  *
- * Thread: one at a time. */
+ * Thread: one at a time, which also takes the endpoint's events. */
 #pragma once
 
 #include <stdbool.h>
@@ -59,12 +59,9 @@ struct cw_groups_links {
     void (*ask)(void *context, uint32_t rank);
     /* Runs `function` as the owner of the endpoint, and returns what it returns. */
     int (*run)(void *context, int (*function)(void *argument), void *argument);
+    bool *is_due; /* set if cw_groups_poll has something to do; NULL: it is called in any case */
     /* Whether an RDMA device of the endpoint takes datagrams to groups, now; NULL: never. */
     bool (*has_device)(void *context);
-    /* A message of `rank` has come; `data` is valid during the call. */
-    void (*message)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
-    /* An own message has come to all that live, or `status` tells why not. */
-    void (*complete)(void *context, uint64_t put_context, int status);
 };
 
 struct cw_groups_config {
@@ -73,8 +70,10 @@ struct cw_groups_config {
         address_base; /* the first of CW_GROUPS_ADDRESSES multicast addresses, host byte order; the same at all ranks */
     /* addresses that the port lets in at a time, the flood address's included; >= CW_GROUPS_FILTERS_LEAST */
     uint32_t filter_budget;
-    uint64_t seed;          /* random: ids are made of it */
-    struct cw_mcast *mcast; /* with cw_groups_flood_address(address_base) as flood_ipv4 */
+    uint64_t seed; /* random: ids are made of it */
+    /* With cw_groups_flood_address(address_base) as flood_ipv4, and with cw_group_laggard and cw_group_unreached in its
+     * handler, which gets ranks, and a struct cw_group as the context. */
+    struct cw_mcast *mcast;
     struct cw_groups_links links;
 };
 
@@ -93,6 +92,9 @@ struct cw_group_request {
     const uint32_t *ranks;  /* copied; each once, this one among them; the same in the same order at all */
     uint32_t count;         /* 2 .. CW_MCAST_MEMBERS_MAX */
     void *context;          /* cw_group_context */
+    /* Set to the group's multicast while messages may be sent by it, else to NULL; it must stay there until
+     * cw_group_close. NULL: nobody asks. */
+    struct cw_mcast_group **mcast;
 };
 
 /* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank stands there twice, or this one does not, or too few or many;
@@ -111,12 +113,6 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
 bool cw_group_compression(const struct cw_group *group, enum cw_element element, struct cw_compression_report *report);
 void *cw_group_context(const struct cw_group *group);
 
-/* Sends a put's head and data to all other members. The head is copied, the data must not change before `complete`.
- * Together up to cw_group_message_max. `context` is anything but UINT64_MAX; tag and flags are the group's own. CW_OK;
- * CW_ERROR_AGAIN: not open yet, or too many under way; CW_ERROR_UNSUPPORTED: it has failed; CW_ERROR_MEMORY. */
-int cw_group_send(struct cw_group *group, const struct cw_mcast_put *put);
-uint64_t cw_group_message_max(const struct cw_groups *groups);
-
 /* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is
  * thrown away. */
 void cw_group_close(struct cw_group *group);
@@ -127,9 +123,11 @@ void cw_group_close(struct cw_group *group);
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
-/* An event of the endpoint, CW_EVENT_GROUP_ of any kind. Its data is used during the call only. */
-void cw_groups_event(struct cw_groups *groups, const struct cw_event *event);
-/* Goes on: control messages, slots to be given back. Call it as long as cw_groups_is_busy. Returns how much it did. */
+/* For the multicast's handler (struct cw_mcast_handler); `group` is a struct cw_group. */
+void cw_group_laggard(void *group, uint32_t rank);
+void cw_group_unreached(void *group, uint32_t rank);
+/* Goes on: control messages, what the network has to do. Call it as long as cw_groups_is_busy (see links.is_due).
+ * Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
 /* Asks (links.ask) those whose word groups wait for that are being opened here: who is stopped or gone before it has
  * opened them would keep all others waiting for each other. To be called now and then by who waits. */

@@ -79,6 +79,37 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
 
 /* ---- reach ---- */
 
+void cw_group_laggard(void *group, uint32_t rank)
+{
+    const struct cw_group *late = group;
+    const struct cw_groups_links *links = &late->groups->config.links;
+    late->groups->laggard = rank;
+    if (late->live[groups_member(late, rank)]) { /* slow, or gone */
+        links->ask(links->context, rank);
+    }
+}
+
+void cw_group_unreached(void *group, uint32_t rank)
+{
+    groups_deliver_by_members(group, rank, true);
+}
+
+static int probe(void *argument)
+{
+    const struct cw_group *group = argument;
+    cw_mcast_flood_probe(group->mcast);
+    if (groups_leader(group) == group->self && group->delivery == CW_MCAST_BY_NETWORK) {
+        /* without memory the first message is the probe */
+        (void)cw_mcast_send(group->mcast, &(struct cw_mcast_put){.lane_tag = CW_MCAST_TAG_PROBE});
+    }
+    return CW_OK;
+}
+
+void groups_probe(struct cw_group *group)
+{
+    (void)group->groups->config.links.run(group->groups->config.links.context, probe, group);
+}
+
 static int group_deliver_by_members(void *argument)
 {
     struct cw_group *group = argument;

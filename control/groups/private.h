@@ -1,8 +1,8 @@
 /* What the files of groups share.
  *
  *   groups.c   calls, messages between ranks           agree.c  opening and closing: what members tell each other
- *   deliver.c  what goes and comes by multicast        why.c    what people are told
  *   filters.c  the budget of addresses                 lives.c  members that die, networks that do not reach
+ *   why.c      what people are told
  */
 #pragma once
 
@@ -66,9 +66,8 @@ struct cw_group {
     uint64_t digest;
     enum stage stage;
     bool is_closed;   /* by the caller */
-    bool is_shutting; /* what ends with it is being told: freed afterwards, by who shuts it */
     bool is_reserved; /* an address, in the budget */
-    bool is_joining;  /* READY is not said, since the network has not answered */
+    bool is_polled;   /* READY is not said, since the network has not answered; or BYE, since messages are under way */
     bool is_shared;   /* its address has other groups, too */
     uint32_t address;
     uint64_t id;
@@ -76,31 +75,19 @@ struct cw_group {
     uint32_t unreached;
     enum fail_reason reason;
     uint32_t reason_rank;
-    struct cw_mcast_group *mcast; /* NULL: not, or no longer */
-    uint64_t under_way;           /* own messages, the probe included */
-    uint64_t *contexts;           /* room for those that end with the group (cw_mcast_shut) */
+    struct cw_mcast_group *mcast;  /* NULL: not, or no longer */
+    struct cw_mcast_group **shown; /* where the caller looks for it, until it has closed the group; NULL: nowhere */
     /* at the leader */
     uint8_t *said; /* per member: enum message_kind of the last thing that counts: JOIN, READY, BYE */
     struct groups_offer offers;
 };
 
-/* A message that has been looked at, whose slot is to be given back. */
-struct groups_release {
-    struct cw_group *group;
-    uint32_t member;
-};
-
-enum { GROUPS_RELEASES = 32 };
-
 struct cw_groups {
     struct cw_groups_config config;
     struct groups_filters filters;
     struct cw_group *first;
-    struct cw_group *recent; /* of the last event; NULL: none, or it has gone */
-    uint32_t joining_count;
-    bool device_refuses; /* it has let this member into no group once: not asked again */
-    struct groups_release releases[GROUPS_RELEASES];
-    uint32_t release_count;
+    uint32_t polled_count;
+    bool device_refuses;                  /* it has let this member into no group once: not asked again */
     struct waiting *out_first, *out_last; /* also to this rank itself */
     struct waiting *unknown;
     uint32_t unknown_count;
@@ -120,26 +107,23 @@ void groups_tell(struct cw_group *group, uint32_t rank, const struct message *me
 void groups_tell_all(struct cw_group *group, const struct message *message);
 void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message *message);
 struct message groups_message(const struct cw_group *group, enum message_kind kind);
+/* There is something for cw_groups_poll. */
+void groups_due(const struct cw_groups *groups);
+/* Has the caller see the group's multicast, or NULL. */
+void groups_show(struct cw_group *group, struct cw_mcast_group *mcast);
+void groups_shut(struct cw_group *group);
 /* Frees it, shut. */
 void groups_free(struct cw_group *group);
-
-/* ---- groups/deliver.c ---- */
-
-/* Gives slots back. */
-void groups_release(struct cw_groups *groups);
-void groups_shut(struct cw_group *group);
-/* Sends something that only shows whether it comes: to the members, and to the flood address. */
-void groups_probe(struct cw_group *group);
-void groups_flood_probe(struct cw_group *group);
 
 /* ---- groups/agree.c ---- */
 
 /* False: it is for a group that is not known here. */
 bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message);
 void groups_agree_begin(struct cw_group *group);
-/* Says READY for groups that the network has let in meanwhile; how many. */
-uint32_t groups_agree_joined(struct cw_groups *groups);
-/* It is closed, and nothing is under way: says goodbye. */
+/* Says READY for groups that the network has let in meanwhile, and BYE for those whose last message has come to all; how
+ * many. */
+uint32_t groups_agree_poll(struct cw_groups *groups);
+/* It is closed: says goodbye as soon as nothing is under way. */
 void groups_agree_leave(struct cw_group *group);
 /* The first member that lives. */
 uint32_t groups_leader(const struct cw_group *group);
@@ -152,3 +136,5 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand);
 /* Packets go through the members from now on. */
 void groups_deliver_by_members(struct cw_group *group, uint32_t rank, bool is_first_hand);
+/* Sends something that only shows whether it comes: to the flood address, and, as the leader, to the members. */
+void groups_probe(struct cw_group *group);

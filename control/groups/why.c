@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "control/groups/private.h"
+#include "dataplane/status.h"
 
 enum cw_group_state cw_group_state(const struct cw_group *group)
 {
@@ -71,6 +72,25 @@ void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes)
     snprintf(text, text_bytes, "multicast%s%s",
              group->address >= CW_GROUPS_BY_DEVICE ? " by datagrams of RDMA devices" : "",
              group->is_shared ? ", at an address that it shares" : "");
+}
+
+struct compression_call {
+    const struct cw_mcast_group *group;
+    enum cw_element element;
+    struct cw_compression_report *report;
+};
+
+static int compression_tell(void *argument)
+{
+    const struct compression_call *call = argument;
+    return cw_mcast_compression(call->group, call->element, call->report) ? CW_OK : CW_ERROR_NOT_FOUND;
+}
+
+bool cw_group_compression(const struct cw_group *group, enum cw_element element, struct cw_compression_report *report)
+{
+    const struct cw_groups_links *links = &group->groups->config.links;
+    struct compression_call call = {group->mcast, element, report};
+    return group->mcast != NULL && links->run(links->context, compression_tell, &call) == CW_OK;
 }
 
 struct counters_call {

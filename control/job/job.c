@@ -36,20 +36,11 @@ static void take_down(void *context, uint32_t rank)
     }
 }
 
-static void take_event(void *context, const struct cw_event *event)
+static uint32_t groups_poll(void *context)
 {
-    const struct cw_job *job = context;
-    if (job->groups != NULL) {
-        cw_groups_event(job->groups, event);
-    }
-}
-
-uint32_t cw_job_poll(struct cw_job *job)
-{
-    uint32_t count = cw_paths_poll(job->paths);
-    if (job->groups != NULL && cw_groups_is_busy(job->groups)) {
-        count += cw_groups_poll(job->groups);
-    }
+    struct cw_job *job = context;
+    uint32_t count = cw_groups_poll(job->groups);
+    job->watcher.is_due = cw_groups_is_busy(job->groups);
     return count;
 }
 
@@ -92,18 +83,6 @@ static int control_run(void *context, int (*function)(void *argument), void *arg
     return cw_loop_call(job->wire.loop, owner_run, &call);
 }
 
-static void multicast_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
-{
-    const struct cw_job *job = context;
-    job->handler.multicast(job->handler.path.context, group, rank, data, bytes);
-}
-
-static void multicast_complete(void *context, uint64_t put_context, int status)
-{
-    const struct cw_job *job = context;
-    job->handler.multicast_complete(job->handler.path.context, put_context, status);
-}
-
 static bool device_takes_groups(void *context)
 {
     const struct cw_job *job = context;
@@ -129,8 +108,7 @@ static int groups_open(struct cw_job *job, const struct job_report *report)
                 .ask = control_ask,
                 .has_device = device_takes_groups,
                 .run = control_run,
-                .message = multicast_come,
-                .complete = multicast_complete,
+                .is_due = &job->watcher.is_due,
             },
     };
     int status = cw_groups_create(&config, &job->groups);
@@ -181,6 +159,7 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
     request->bound_ns = config->stopped_timeout_ns;
     request->is_excused = is_excused;
     request->excuse_context = job;
+    request->multicast = &job->handler.multicast;
     request->key = job->has_key ? job->key : NULL;
     request->dedicated = &job->dedicated;
     request->job = job->info.job;
@@ -207,7 +186,7 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
         .handler = job->handler.path,
         .watcher = &job->watcher,
     };
-    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .event = take_event};
+    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .poll = groups_poll};
     config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
     if (!cw_settings_agree(report->text, report->bytes)) {
         return CW_ERROR_ARGUMENT;
@@ -390,6 +369,8 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
     }
     memcpy(made->note, note, sizeof(made->note));
     made->handler = *handler;
+    made->handler.multicast.laggard = cw_group_laggard;
+    made->handler.multicast.unreached = cw_group_unreached;
     int status = cw_bootstrap_open(&made->bootstrap, error, error_bytes);
     if (status == CW_OK) {
         made->info = cw_bootstrap_info(made->bootstrap);
@@ -453,6 +434,8 @@ void cw_job_close(struct cw_job *job)
     }
     cw_control_quiet(job->control);
     cw_groups_destroy(job->groups);
+    job->groups = NULL;
+    job->watcher.is_due = false;
     (void)fence_plain(job);           /* nobody reads our memory any more; if the launcher is gone, so are they */
     cw_control_destroy(job->control); /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
@@ -539,7 +522,7 @@ bool cw_job_all_have_rdma(const struct cw_job *job)
 
 bool cw_job_is_busy(const struct cw_job *job)
 {
-    return job->groups != NULL && cw_groups_is_busy(job->groups);
+    return job->watcher.is_due;
 }
 
 const struct cw_dedicated *cw_job_dedicated(const struct cw_job *job)

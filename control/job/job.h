@@ -38,8 +38,8 @@ enum {
 /* What comes in: by paths, and by groups (groups/groups.h). */
 struct cw_job_handler {
     struct cw_path_handler path; /* the listener of CW_JOB_TAG is the job's own */
-    void (*multicast)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
-    void (*multicast_complete)(void *context, uint64_t put_context, int status);
+    /* Members are ranks, the context is a struct cw_group. The job's own: laggard, unreached; nobody registers memory. */
+    struct cw_mcast_handler multicast;
 };
 
 /* Messages of paths with this tag are the job's own, in whatever lane. */
@@ -70,9 +70,7 @@ uint64_t cw_job_moved(const struct cw_job *job);
 /* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off).
  * The same answer at all ranks, as far as it is NULL. */
 struct cw_groups *cw_job_groups(const struct cw_job *job);
-/* cw_paths_poll, and what groups have to do. */
-uint32_t cw_job_poll(struct cw_job *job);
-/* Whether something is under way that only cw_job_poll brings on, such as groups that the network has yet to let in. */
+/* Whether something is under way that only cw_paths_poll brings on, such as groups that the network has yet to let in. */
 bool cw_job_is_busy(const struct cw_job *job);
 /* The name of a rank's host, as its kernel has it; lives as long as the job. */
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);

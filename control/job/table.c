@@ -105,7 +105,7 @@ static int fence_virtual(struct cw_job *job, bool takes)
         }
         if (!takes) {
             cw_loop_rest(job->wire.loop, WAIT_NS, &alarm);
-        } else if (cw_job_poll(job) == 0) {
+        } else if (cw_paths_poll(job->paths) == 0) {
             cw_paths_wait(job->paths, WAIT_NS, NULL, NULL);
         }
     }
@@ -130,7 +130,7 @@ static int fence_wait(struct cw_job *job, bool takes)
     while (!waiter_is_over(&waiter)) {
         if (!takes) {
             (void)cw_loop_wait(job->wire.loop, NULL, 0, QUIET_NS);
-        } else if (cw_job_poll(job) == 0) {
+        } else if (cw_paths_poll(job->paths) == 0) {
             cw_paths_wait(job->paths, WAIT_NS, waiter_is_over, &waiter);
         }
     }

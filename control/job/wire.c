@@ -186,8 +186,7 @@ static int endpoint_complete(const struct cw_wire_request *request, struct cw_wi
     if (status == CW_OK && !request->no_groups) {
         bool asks_itself = request->own == NULL || request->transport == CW_NET_TRANSPORT_DEVICE ||
                            (request->transport == CW_NET_TRANSPORT_NODE && !wire->port->info.reports);
-        status = wire_multicast_open(request->key, request->rank + 1 == request->size, asks_itself, wire, error,
-                                     error_bytes);
+        status = wire_multicast_open(request, asks_itself, wire, error, error_bytes);
     }
     return status;
 }

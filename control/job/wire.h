@@ -113,7 +113,8 @@ struct cw_wire_request {
     const char *job;       /* its name, for people */
     bool has_devices;      /* some rank of the job has another transport than sockets */
     bool may_have_rdma;    /* ... or may have an RDMA device */
-    bool no_groups;        /* multicast would not reach all ranks of this host */
+    const struct cw_mcast_handler *multicast;
+    bool no_groups; /* multicast would not reach all ranks of this host */
     /* Cores of dataplane threads: one stands by at the first loop (cw_loop_stand_in), further ones have a loop each. */
     const struct cw_dedicated *dedicated;
     bool may_seal; /* sessions may come to be sealed; to be able to costs some 40 ms of a core and 15 MiB (EAL) */

@@ -38,8 +38,8 @@ static int budget_read(uint32_t *budget, char *error, size_t error_bytes)
     return CW_OK;
 }
 
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,
-                        char *error, size_t error_bytes)
+int wire_multicast_open(const struct cw_wire_request *request, bool asks_itself, struct cw_wire *wire, char *error,
+                        size_t error_bytes)
 {
     const char *word = cw_setting(CW_SETTING_MULTICAST);
     struct cw_mcast_config config;
@@ -56,13 +56,14 @@ int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, boo
     if (status != CW_OK) {
         return status;
     }
-    wire->multicast_base = base_of(job_key);
+    wire->multicast_base = base_of(request->key);
     cw_mcast_config_init(&config);
+    config.handler = *request->multicast;
     config.group_count_max = GROUPS;
     config.queue_max = QUEUE;
     /* a kernel that tells switches of all that its sockets have joined leaves nothing to find out */
     config.flood_ipv4 = asks_itself ? cw_groups_flood_address(wire->multicast_base) : 0;
-    config.keeps_flood_address = keeps_flood_address;
+    config.keeps_flood_address = request->rank + 1 == request->size;
     status = cw_mcast_create(&config, wire->endpoint, &wire->mcast, error, error_bytes);
     if (status == CW_ERROR_UNSUPPORTED) {
         wire->mcast = NULL; /* the port cannot join: there are no groups, and the card says so */

@@ -62,5 +62,5 @@ int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void
                     size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
-int wire_multicast_open(const uint8_t job_key[16], bool keeps_flood_address, bool asks_itself, struct cw_wire *wire,
-                        char *error, size_t error_bytes);
+int wire_multicast_open(const struct cw_wire_request *request, bool asks_itself, struct cw_wire *wire, char *error,
+                        size_t error_bytes);

@@ -7,6 +7,7 @@
 
 #include "dataplane/compress/choice.h"
 #include "dataplane/congestion/bandwidth.h"
+#include "dataplane/flow/extension.h"
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
@@ -271,7 +272,8 @@ struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint)
 
 uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *events, uint32_t count_max)
 {
-    return cw_events_take(&endpoint->events, events, count_max);
+    struct cw_extension *extension = endpoint->extension;
+    return cw_events_take(&endpoint->events, events, count_max, extension != NULL ? extension->event : NULL, extension);
 }
 
 /* ---- counters and memory ---- */

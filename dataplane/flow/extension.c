@@ -105,6 +105,16 @@ bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *eve
     return true;
 }
 
+void cw_extension_event_orphan(struct cw_endpoint *endpoint, uint64_t region)
+{
+    const struct cw_events *events = &endpoint->events;
+    uint32_t end = atomic_load_explicit(&events->produced, memory_order_relaxed);
+    for (uint32_t i = atomic_load_explicit(&events->consumed, memory_order_relaxed); i != end; i++) {
+        struct cw_event *event = &events->ring[i & events->mask];
+        event->region = event->kind == CW_EVENT_EXTENSION && event->region == region ? 0 : event->region;
+    }
+}
+
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint)
 {
     return endpoint->payload_bytes_max;

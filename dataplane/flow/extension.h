@@ -8,11 +8,11 @@
  *
  * Order of calls
  *   cw_endpoint_invite
- *   { receive, turn, deadline: called by the endpoint;
+ *   { receive, turn, deadline, event: called by the endpoint;
  *     cw_extension_stage, cw_extension_finish | cw_extension_pass_on: by the extension, at any time }*
  *   cw_endpoint_invite(NULL)
  *
- * Owner: whoever turns the endpoint. */
+ * Owner: whoever turns the endpoint; `event` runs in the thread that takes events. */
 #pragma once
 
 #include "dataplane/dataplane.h"
@@ -26,6 +26,9 @@ struct cw_extension {
     uint32_t (*turn)(struct cw_extension *extension, uint64_t now_ns);
     /* When it must be turned again; UINT64_MAX: not at all. */
     uint64_t (*deadline)(const struct cw_extension *extension);
+    /* An event of the extension (cw_extension_event), when the application takes events: in its thread, which need not
+     * be the endpoint's owner. */
+    void (*event)(struct cw_extension *extension, const struct cw_event *event);
 };
 
 /* NULL: nobody any more. CW_OK; CW_ERROR_BUSY: somebody is there already. */
@@ -63,9 +66,12 @@ bool cw_extension_frame(struct cw_endpoint *endpoint, const uint8_t *frame, uint
 /* What is staged leaves now, not with the next turn. */
 void cw_extension_flush(struct cw_endpoint *endpoint);
 
-/* Gives one of the endpoint's events, in order with all others. False: `waiting_max` of them wait to be taken, or as
- * many as there can be: the extension keeps it, has itself turned, and tries again. */
+/* Puts an event of kind CW_EVENT_EXTENSION among the endpoint's, in order with all others; the extension chooses the
+ * meaning of its other fields. False: `waiting_max` events wait to be taken, or as many as there can be: the extension
+ * keeps it, has itself turned, and tries again. */
 bool cw_extension_event(struct cw_endpoint *endpoint, const struct cw_event *event, uint32_t waiting_max);
+/* Sets `region` to 0 in all events of the extension that have this one, as nobody takes events meanwhile. */
+void cw_extension_event_orphan(struct cw_endpoint *endpoint, uint64_t region);
 
 uint32_t cw_extension_payload_max(const struct cw_endpoint *endpoint);
 /* The same of IP packets of this size, if the port's are not smaller. */

@@ -74,8 +74,9 @@ struct cw_path_handler {
 /* Who looks after groups of ranks, beside the handler. */
 struct cw_path_watcher {
     void *context;
-    void (*down)(void *context, uint32_t rank);                 /* before the handler's */
-    void (*event)(void *context, const struct cw_event *event); /* CW_EVENT_GROUP_ of any kind */
+    void (*down)(void *context, uint32_t rank); /* before the handler's */
+    uint32_t (*poll)(void *context);            /* by cw_paths_poll, while `is_due`; returns how much it did */
+    bool is_due;
 };
 
 struct cw_paths_config {

@@ -379,6 +379,9 @@ uint32_t cw_paths_poll(struct cw_paths *paths)
         down_report(paths);
         count++;
     }
+    if (paths->config.watcher != NULL && paths->config.watcher->is_due) {
+        count += paths->config.watcher->poll(paths->config.watcher->context);
+    }
     return count;
 }
 

@@ -455,15 +455,6 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
             session_end(paths, rank, event->status); /* what the process before had promised is lost */
         }
         break;
-    case CW_EVENT_GROUP_MESSAGE:
-    case CW_EVENT_GROUP_ARRIVED:
-    case CW_EVENT_GROUP_COMPLETE:
-    case CW_EVENT_GROUP_LAGGARD:
-    case CW_EVENT_GROUP_UNREACHED:
-        if (paths->config.watcher != NULL) {
-            paths->config.watcher->event(paths->config.watcher->context, event);
-        }
-        break;
     default:
         break;
     }

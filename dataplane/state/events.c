@@ -21,14 +21,24 @@ void cw_events_dispose(struct cw_events *events)
     events->ring = NULL;
 }
 
-uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max)
+uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max,
+                        void (*handle)(struct cw_extension *extension, const struct cw_event *event),
+                        struct cw_extension *extension)
 {
     uint32_t consumed = atomic_load_explicit(&events->consumed, memory_order_relaxed);
     /* pairs with the release in cw_events_publish */
     uint32_t waiting = atomic_load_explicit(&events->produced, memory_order_acquire) - consumed;
-    uint32_t count = waiting < count_max ? waiting : count_max;
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = events->ring[(consumed + i) & events->mask];
+    uint32_t most = waiting < count_max ? waiting : count_max, count = 0, handled = 0;
+    for (; count < most; count++) {
+        const struct cw_event *event = &events->ring[(consumed + count) & events->mask];
+        if (event->kind == CW_EVENT_EXTENSION) {
+            if (count > handled) {
+                break;
+            }
+            handle(extension, event);
+            handled++;
+        }
+        out[count] = *event;
     }
     if (count > 0) {
         /* pairs with the acquire in cw_events_reserve: the slots are free again */

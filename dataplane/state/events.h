@@ -10,6 +10,8 @@
 
 #include "dataplane/dataplane.h"
 
+struct cw_extension;
+
 struct cw_events {
     struct cw_event *ring;
     uint32_t mask;
@@ -43,8 +45,11 @@ static inline void cw_events_publish(struct cw_events *events)
                           memory_order_release);
 }
 
-/* Takes up to `count_max` events; returns how many. Consumer only. */
-uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max);
+/* Takes up to `count_max` events; returns how many. `handle` gets those of `extension` at their turn: when all before
+ * them have been returned. It may take no events. Consumer only. */
+uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max,
+                        void (*handle)(struct cw_extension *extension, const struct cw_event *event),
+                        struct cw_extension *extension);
 
 /* Events waiting to be taken. Any thread; a snapshot. */
 static inline uint32_t cw_events_count(const struct cw_events *events)

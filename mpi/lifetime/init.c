@@ -141,8 +141,7 @@ static void take_abandon(void *context, uint32_t rank, uint32_t lane_tag, const 
 static void parts_join(struct cw_job_handler *handler)
 {
     *handler = (struct cw_job_handler){
-        .multicast = mpi_groups_message,
-        .multicast_complete = mpi_multicast_complete,
+        .multicast = {.message = mpi_groups_message, .complete = mpi_multicast_complete},
     };
     mpi_point_listen();
     mpi_exchange_listen();

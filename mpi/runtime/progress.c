@@ -51,7 +51,7 @@ static bool memory_can_go_on(void *context)
 
 uint32_t mpi_progress(void)
 {
-    uint32_t count = cw_job_poll(mpi_process.job);
+    uint32_t count = cw_paths_poll(mpi_process.paths);
     if (mpi_progress_is_due) {
         mpi_progress_is_due = false;
         for (uint32_t i = 0; i < turn_count; i++) {

@@ -5,6 +5,7 @@
 
 #include "control/groups/groups.h"
 #include "dataplane/status.h"
+#include "mcast/loop_group.h"
 #include "mpi/group/communicator.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
@@ -128,10 +129,13 @@ static uint64_t message_make(const struct multicast *multicast, uint64_t message
 /* One message to the group. CW_OK; CW_ERROR_AGAIN; CW_ERROR_UNSUPPORTED. */
 static int group_send(struct multicast *multicast)
 {
+    const struct mpi_multicast_group *group = multicast->request.group;
+    if (group->open == NULL) {
+        return cw_group_state(group->group) == CW_GROUP_FAILED ? CW_ERROR_UNSUPPORTED : CW_ERROR_AGAIN;
+    }
     struct multicast_message message;
     uint32_t head_bytes;
-    uint64_t bytes =
-        message_make(multicast, cw_group_message_max(cw_job_groups(mpi_process.job)), &message, &head_bytes);
+    uint64_t bytes = message_make(multicast, cw_mcast_short_max(group->open), &message, &head_bytes);
     struct cw_mcast_put put = {
         .head = &message,
         .head_bytes = head_bytes,
@@ -139,8 +143,9 @@ static int group_send(struct multicast *multicast)
         .bytes = bytes,
         .element = multicast->request.element,
         .context = (uint64_t)(uintptr_t)multicast,
+        .flags = CW_MCAST_SIGNAL,
     };
-    int status = cw_group_send(multicast->request.group, &put);
+    int status = cw_loop_group_send(cw_paths_loop(mpi_process.paths), group->open, &put);
     if (status == CW_OK) {
         multicast->position += bytes;
         multicast->pieces++;
@@ -245,7 +250,8 @@ static int peers_send(struct multicast *multicast)
 /* True: it has moved on. A failure is told by who watches the ranks: the calls that need this end with it. */
 static bool multicast_step(struct multicast *multicast)
 {
-    int status = multicast->request.group == NULL || multicast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
+    bool has_group = multicast->request.group != NULL && multicast->request.group->group != NULL;
+    int status = !has_group || multicast->is_single ? CW_ERROR_UNSUPPORTED : CW_OK;
     bool has_moved = false;
     while (status == CW_OK && !multicast->is_sent) {
         status = group_send(multicast);

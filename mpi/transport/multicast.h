@@ -18,6 +18,13 @@
 #include "mpi/transport/message.h"
 
 struct cw_group;
+struct cw_mcast_group;
+
+/* A multicast group of ranks (control/groups/groups.h). */
+struct mpi_multicast_group {
+    struct cw_group *group;      /* NULL: not yet, or never */
+    struct cw_mcast_group *open; /* by which messages are sent; NULL: not yet, or not any more */
+};
 
 /* Whose multicast it is; what it sends must stay until `ended`. */
 struct mpi_multicast_owner {
@@ -29,7 +36,7 @@ struct mpi_multicast_owner {
 
 struct mpi_multicast_request {
     struct mpi_comm *comm;
-    struct cw_group *group; /* of exactly these ranks and this one; NULL: none */
+    const struct mpi_multicast_group *group; /* of exactly these ranks and this one; stays; NULL: none */
     const uint32_t *peers;  /* ranks of the communicator; copied */
     uint32_t peer_count;
     struct mpi_call_head head; /* of kind EAGER, or OFFER: a long one */
@@ -51,7 +58,7 @@ int mpi_multicast(const struct mpi_multicast_request *request);
  * on; `ended` follows when it is over. */
 void mpi_multicast_abandon(const struct mpi_multicast_owner *owner);
 
-/* From the job: a message to a group has come to all. */
+/* From mcast (struct cw_mcast_handler): a message to a group has come to all. */
 void mpi_multicast_complete(void *context, uint64_t put_context, int status);
 
 /* Goes on with those that have to wait; returns how much it did. */

@@ -42,19 +42,6 @@ static int link_run(void *context, int (*function)(void *argument), void *argume
     return function(argument);
 }
 
-static void link_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
-{
-    const struct sim_groups *member = context;
-    member->config.message(member->config.context, group, rank, data, bytes);
-}
-
-static void link_complete(void *context, uint64_t put_context, int status)
-{
-    const struct sim_groups *member = context;
-    (void)put_context;
-    member->config.complete(member->config.context, status);
-}
-
 /* ---- life ---- */
 
 int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32_t rank,
@@ -64,6 +51,9 @@ int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32
     cw_mcast_config_init(&mcast);
     mcast.flood_ipv4 = cw_groups_flood_address(ADDRESS_BASE);
     mcast.keeps_flood_address = rank == 0;
+    mcast.handler = config->handler;
+    mcast.handler.laggard = cw_group_laggard;
+    mcast.handler.unreached = cw_group_unreached;
     mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
     *member = (struct sim_groups){
         .config = *config, .hosts = hosts, .rank = rank, .peers = sim_hosts_peers(hosts, rank, hosts->count)};
@@ -77,13 +67,7 @@ int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32
         .filter_budget = CW_GROUPS_FILTERS,
         .seed = config->seed * 1000 + rank,
         .mcast = member->mcast,
-        .links = {.context = member,
-                  .send = link_send,
-                  .peer = link_peer,
-                  .ask = link_ask,
-                  .run = link_run,
-                  .message = link_message,
-                  .complete = link_complete},
+        .links = {.context = member, .send = link_send, .peer = link_peer, .ask = link_ask, .run = link_run},
     };
     hosts->list[rank].holds_events = true;
     return status == CW_OK ? cw_groups_create(&groups, &member->groups) : status;
@@ -120,8 +104,6 @@ void sim_groups_take(struct sim_groups *member)
             } else if (events[i].kind == CW_EVENT_PEER_DOWN) {
                 member->down++;
                 cw_groups_down(member->groups, rank);
-            } else if (events[i].kind >= CW_EVENT_GROUP_MESSAGE) {
-                cw_groups_event(member->groups, &events[i]);
             }
         }
     }

@@ -10,10 +10,8 @@
 
 struct sim_groups_config {
     uint64_t seed;
-    uint64_t lag_ns; /* of multicast; 0: its default */
-    void *context;   /* of what follows */
-    void (*message)(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
-    void (*complete)(void *context, int status);
+    uint64_t lag_ns;                 /* of multicast; 0: its default */
+    struct cw_mcast_handler handler; /* `message` and `complete` */
 };
 
 struct sim_groups {

@@ -57,9 +57,6 @@ static void take_events(struct sim_host *host)
                 host->down_ns = cw_simulator_now(host->hosts->simulator);
                 break;
             default:
-                if (host->group_event != NULL) {
-                    host->group_event(host->context, &events[i]);
-                }
                 break;
             }
         }
@@ -70,10 +67,11 @@ static uint64_t turn(void *context, uint64_t now_ns)
 {
     struct sim_host *host = context;
     take_events(host);
+    host->again_ns = 0;
     if (host->work != NULL) {
         host->work(host, host->context, now_ns);
     }
-    return CW_SIMULATOR_NEVER;
+    return host->again_ns != 0 ? host->again_ns : CW_SIMULATOR_NEVER;
 }
 
 /* In place of the endpoint's turn. */

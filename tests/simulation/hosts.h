@@ -42,8 +42,8 @@ struct sim_host {
     uint64_t up;        /* peers reported as there */
     bool holds_events;  /* takes none while this is set */
     sim_work work;      /* NULL: none */
-    void (*group_event)(void *context, const struct cw_event *event); /* CW_EVENT_GROUP_; NULL: nobody */
-    void *context;                                                    /* of both */
+    uint64_t again_ns;  /* set by `work`: when it wants the next turn at the latest; 0: whenever there is one */
+    void *context;      /* of it */
 };
 
 struct sim_hosts_config {

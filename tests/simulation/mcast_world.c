@@ -1,7 +1,9 @@
 #include "tests/simulation/mcast_world.h"
 #include "tests/unit/dataplane/bridge_frames.h"
 
-enum { REGISTRATIONS_AHEAD = 2, KINDS = 4 /* one message of so many is a long one */ };
+enum { SLOW_MAX_NS = 200000, REGISTRATIONS_AHEAD = 2, KINDS = 4 /* one message of so many is a long one */ };
+
+uint32_t mcast_world_complete_late;
 
 /* ---- what is sent ---- */
 
@@ -139,83 +141,98 @@ static void register_ahead(struct mcast_member *member)
     }
 }
 
-static void release(struct mcast_member *member)
-{
-    struct mcast_world *world = member->world;
-    for (uint32_t sender = 0; sender < world->config.senders; sender++) {
-        while (member->from[sender].held > 0 &&
-               (!world->config.is_slow || (member->random = mix(member->random)) % 4 != 0)) {
-            assert_int_equal(cw_mcast_release(member->group, sender), CW_OK);
-            member->from[sender].held--;
-        }
-    }
-}
+/* What has come, as the handler tells. */
+struct arrival {
+    uint32_t sender, lane_tag;
+    uint64_t bytes;
+    const void *data; /* NULL: in a registration */
+    uint64_t registration;
+    int status;
+};
 
-static void arrived(struct mcast_member *member, const struct cw_event *event)
+static void take_arrival(struct mcast_member *member, const struct arrival *arrival)
 {
     struct mcast_world *world = member->world;
-    uint32_t sender = event->member;
+    uint32_t sender = arrival->sender;
     if (sender < world->config.senders && member->from[sender].is_new) { /* it begins anywhere */
         member->from[sender].is_new = false;
         while (member->from[sender].next < world->config.messages &&
-               tag_of(world, sender, member->from[sender].next) != event->lane_tag) {
+               tag_of(world, sender, member->from[sender].next) != arrival->lane_tag) {
             member->from[sender].next++;
         }
     }
     uint64_t message = member->from[sender].next;
-    bool is_registered = event->kind == CW_EVENT_GROUP_ARRIVED;
+    bool is_registered = arrival->data == NULL;
     if (sender >= world->config.senders || message >= world->config.messages) {
         fault(member, sender, "nothing more may come");
         return;
     }
-    const uint8_t *data = is_registered ? registered_at(member, sender, message) : event->data;
-    if (is_registered != is_long(world, sender, message) || event->bytes != bytes_of(world, sender, message) ||
-        event->lane_tag != tag_of(world, sender, message) || event->status != CW_OK) {
+    const uint8_t *data = is_registered ? registered_at(member, sender, message) : arrival->data;
+    if (is_registered != is_long(world, sender, message) || arrival->bytes != bytes_of(world, sender, message) ||
+        arrival->lane_tag != tag_of(world, sender, message) || arrival->status != CW_OK) {
         fault(member, sender, "it is another one");
-    } else if (is_registered && event->context != message) {
+    } else if (is_registered && arrival->registration != message) {
         fault(member, sender, "it is in another registration");
-    } else if (memcmp(data, source_of(world, sender, message), event->bytes) != 0) {
+    } else if (memcmp(data, source_of(world, sender, message), arrival->bytes) != 0) {
         fault(member, sender, "bytes are wrong");
     } else if (is_registered && data[world->config.long_max] != 0x77) {
         fault(member, sender, "bytes behind the registration were written");
     }
-    member->from[sender].held += !is_registered;
     member->from[sender].next++;
 }
 
-static void take(void *context, const struct cw_event *event)
+static void message_come(void *context, uint32_t sender, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     struct mcast_member *member = context;
-    if (member->group == NULL) {
-        return; /* it has been shut */
+    member->heard++;
+    member->heard_bytes += bytes;
+    take_arrival(member, &(struct arrival){.sender = sender, .lane_tag = lane_tag, .data = data, .bytes = bytes});
+}
+
+static void long_arrived(void *context, uint32_t sender, uint32_t lane_tag, uint64_t bytes, uint64_t registration,
+                         int status)
+{
+    take_arrival(
+        context,
+        &(struct arrival){
+            .sender = sender, .lane_tag = lane_tag, .bytes = bytes, .registration = registration, .status = status});
+}
+
+static void message_complete(void *context, uint64_t put_context, int status)
+{
+    struct mcast_member *member = context;
+    if (member == NULL) { /* its group has been shut */
+        assert_int_equal(put_context, mcast_world_complete_late++);
+        return;
     }
-    switch (event->kind) {
-    case CW_EVENT_GROUP_COMPLETE:
-        if (event->context != member->completed || event->status != CW_OK) {
-            fault(member, member->index, "it is complete before others, or with an error");
-        }
-        member->done_ns[member->completed++] = sim_hosts_now(&member->world->hosts);
-        break;
-    case CW_EVENT_GROUP_LAGGARD:
-        member->laggards++;
-        member->laggard = event->member;
-        break;
-    case CW_EVENT_GROUP_UNREACHED:
-        member->unreached = event->member;
-        member->unreached_ns = sim_hosts_now(&member->world->hosts);
-        break;
-    default:
-        arrived(member, event);
-        break;
+    if (put_context != member->completed || status != CW_OK) {
+        fault(member, member->index, "it is complete before others, or with an error");
     }
+    member->done_ns[member->completed++] = sim_hosts_now(&member->world->hosts);
+}
+
+static void laggard_named(void *context, uint32_t laggard)
+{
+    struct mcast_member *member = context;
+    member->laggards++;
+    member->laggard = laggard;
+}
+
+static void member_unreached(void *context, uint32_t unreached)
+{
+    struct mcast_member *member = context;
+    member->unreached = unreached;
+    member->unreached_ns = sim_hosts_now(&member->world->hosts);
 }
 
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct mcast_member *member = context;
-    (void)host, (void)now_ns;
+    if (member->world->config.is_slow) {
+        host->holds_events = (member->random = mix(member->random)) % 4 == 0;
+        host->again_ns = host->holds_events ? now_ns + member->random % SLOW_MAX_NS : 0;
+    }
     if (member->group != NULL) {
-        release(member);
         register_ahead(member);
         post(member);
     }
@@ -249,6 +266,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
         .member_count = config->members,
         .self = member->index,
         .peers = peers,
+        .context = member,
         .ipv4 = GROUP_IPV4,
         .arity = config->arity,
         .delivery = config->delivery,
@@ -281,6 +299,11 @@ static void member_create(struct mcast_world *world, uint32_t index)
         member->from[sender].buffer = malloc((REGISTRATIONS_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
+    mcast.handler = (struct cw_mcast_handler){.message = message_come,
+                                              .arrived = long_arrived,
+                                              .complete = message_complete,
+                                              .laggard = laggard_named,
+                                              .unreached = member_unreached};
     mcast.flood_ipv4 = FLOOD_IPV4;
     mcast.keeps_flood_address = index == 0;
     const struct cw_compression compression = {.mode = config->compresses};
@@ -348,7 +371,6 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
             group_open(&world->members[index], false);
         }
         sim_host_begin(host, work, &world->members[index]);
-        host->group_event = take;
     }
 }
 

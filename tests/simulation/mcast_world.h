@@ -22,7 +22,7 @@ struct mcast_world_config {
     uint64_t short_max;
     uint64_t long_max; /* 0: no long ones */
     bool is_uniform;   /* all are long, and as long as that */
-    bool is_slow;      /* receivers keep slots and registrations for a while */
+    bool is_slow;      /* receivers do not look at what has come for a while */
     uint32_t arity;    /* 0: the usual one */
     enum cw_mcast_delivery delivery;
     enum cw_simulator_multicast multicast; /* a learning switch */
@@ -42,7 +42,6 @@ struct mcast_sender {
     uint64_t next;       /* the message that must come next */
     uint64_t registered; /* messages looked at for registrations so far */
     uint8_t *buffer;     /* memory of open registrations, by turns */
-    uint32_t held;       /* short messages notified and not released */
     bool is_new;         /* the member came late, and has not heard of this one yet */
 };
 
@@ -53,6 +52,8 @@ struct mcast_member {
     uint32_t index;
     uint32_t posted;
     uint32_t completed;
+    uint32_t heard; /* short messages, and their bytes */
+    uint64_t heard_bytes;
     struct mcast_sender *from; /* [members] */
     uint64_t laggards;         /* events */
     uint32_t laggard;          /* the last one's */
@@ -73,6 +74,9 @@ struct mcast_world {
     uint32_t faulty; /* bytes, orders, repetitions that are wrong */
     char fault[200]; /* the first */
 };
+
+/* Messages that were complete when their group had been shut, which must be the first ones of one member. */
+extern uint32_t mcast_world_complete_late;
 
 void mcast_world_config_init(struct mcast_world_config *config, uint32_t members);
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config);

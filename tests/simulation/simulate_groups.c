@@ -36,6 +36,7 @@ struct held {
     struct party *party;
     const struct planned *planned;
     struct cw_group *group; /* NULL: not opened yet, or closed */
+    struct cw_mcast_group *mcast;
     uint64_t open_ns, close_ns;
     bool was_opened, is_closed;
     uint32_t sent, completed, failed;
@@ -131,11 +132,12 @@ static uint32_t length_of(const struct town *town, uint32_t group, uint32_t rank
     return 8 + (uint32_t)((mixed >> 40) % (MESSAGE_MAX - 8));
 }
 
-static void message_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
-    struct party *party = context;
+    struct held *held = cw_group_context(context);
+    struct party *party = held->party;
     struct town *town = party->town;
-    struct held *held = cw_group_context(group);
+    (void)lane_tag;
     uint32_t index = (uint32_t)(held - party->held);
     uint32_t number = held->next[rank]++;
     const uint8_t *at = data;
@@ -157,11 +159,11 @@ static void held_close(struct held *held)
 
 static void put_complete(void *context, uint64_t put_context, int status)
 {
-    struct party *party = context;
-    struct held *held = &party->held[put_context];
+    struct held *held = (struct held *)(uintptr_t)put_context;
+    (void)context;
     held->completed++;
     held->failed += status != CW_OK;
-    if (status != CW_OK && held->group != NULL && party->town->seed % 2 == 0) {
+    if (status != CW_OK && held->group != NULL && held->party->town->seed % 2 == 0) {
         held_close(held); /* as MPI does when the last message of a communicator that is freed has ended */
     }
 }
@@ -177,6 +179,7 @@ static void group_begin(struct held *held)
         .ranks = held->planned->ranks,
         .count = held->planned->count,
         .context = held,
+        .mcast = &held->mcast,
     };
     assert_int_equal(cw_group_open(party->groups, &request, &held->group), CW_OK);
     struct cw_group *twice;
@@ -188,7 +191,7 @@ static void group_write(struct held *held)
 {
     struct party *party = held->party;
     uint32_t index = (uint32_t)(held - party->held);
-    while (held->sent < MESSAGES) {
+    while (held->sent < MESSAGES && held->mcast != NULL) {
         const uint32_t head[2] = {index << 8 | party->rank, held->sent};
         uint32_t bytes = length_of(party->town, index, party->rank, held->sent) - (uint32_t)sizeof(head);
         struct cw_mcast_put put = {
@@ -196,9 +199,10 @@ static void group_write(struct held *held)
             .head_bytes = sizeof(head),
             .data = party->town->source + held->sent,
             .bytes = bytes,
-            .context = index,
+            .context = (uint64_t)(uintptr_t)held,
+            .flags = CW_MCAST_SIGNAL,
         };
-        if (cw_group_send(held->group, &put) != CW_OK) {
+        if (cw_mcast_send(held->mcast, &put) != CW_OK) {
             return;
         }
         held->sent++;
@@ -319,14 +323,6 @@ static void groups_plan(struct town *town)
     }
 }
 
-static void party_event(void *context, const struct cw_event *event)
-{
-    const struct party *party = context;
-    if (party->groups != NULL) {
-        cw_groups_event(party->groups, event);
-    }
-}
-
 static bool has_device(void *context)
 {
     const struct party *party = context;
@@ -340,6 +336,10 @@ static void party_create(struct town *town, uint32_t rank)
     struct cw_mcast_config mcast;
     uint32_t base = ADDRESS_BASE | 1u << 31;
     cw_mcast_config_init(&mcast);
+    mcast.handler = (struct cw_mcast_handler){.message = message_come,
+                                              .complete = put_complete,
+                                              .laggard = cw_group_laggard,
+                                              .unreached = cw_group_unreached};
     mcast.flood_ipv4 = cw_groups_flood_address(base);
     mcast.keeps_flood_address = rank == 0;
     *party = (struct party){.town = town, .rank = rank};
@@ -360,12 +360,9 @@ static void party_create(struct town *town, uint32_t rank)
                 .ask = ask,
                 .has_device = has_device,
                 .run = run,
-                .message = message_come,
-                .complete = put_complete,
             },
     };
     assert_int_equal(cw_groups_create(&config, &party->groups), CW_OK);
-    town->hosts.list[rank].group_event = party_event;
     sim_host_begin(&town->hosts.list[rank], NULL, party);
 }
 
@@ -670,9 +667,7 @@ static void members_do_not_agree(void **state)
         assert_int_equal(cw_group_state(town->parties[rank].held[0].group), CW_GROUP_FAILED);
         cw_group_why(town->parties[rank].held[0].group, why, sizeof(why));
         assert_string_equal(why, "cannot be opened: rank 1 opens it with other members");
-        assert_int_equal(
-            cw_group_send(town->parties[rank].held[0].group, &(struct cw_mcast_put){.data = "x", .bytes = 1}),
-            CW_ERROR_UNSUPPORTED);
+        assert_null(town->parties[rank].held[0].mcast);
         cw_group_close(town->parties[rank].held[0].group);
     }
     town_destroy(town);

@@ -19,6 +19,7 @@ struct party {
     struct town *town;
     struct sim_groups groups;
     struct cw_group *group;
+    struct cw_mcast_group *mcast;
     uint32_t posted, completed, failed, received;
 };
 
@@ -33,16 +34,17 @@ struct town {
     uint64_t complete_ns; /* when the last message was */
 };
 
-static void message_come(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
-    struct party *party = context;
-    (void)group, (void)rank, (void)data, (void)bytes;
+    struct party *party = cw_group_context(context);
+    (void)rank, (void)lane_tag, (void)data, (void)bytes;
     party->received++;
 }
 
-static void message_complete(void *context, int status)
+static void message_complete(void *context, uint64_t put_context, int status)
 {
-    struct party *party = context;
+    struct party *party = (struct party *)(uintptr_t)put_context;
+    (void)context;
     party->completed++;
     party->failed += status != CW_OK;
     party->town->complete_ns = sim_hosts_now(&party->town->hosts);
@@ -61,8 +63,10 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     (void)host, (void)now_ns;
     sim_groups_take(&party->groups);
     (void)cw_groups_poll(party->groups.groups);
-    while (is_sender(party) && party->posted < party->town->wanted &&
-           cw_group_send(party->group, &(struct cw_mcast_put){.data = "0123456789", .bytes = 10}) == CW_OK) {
+    const struct cw_mcast_put put = {
+        .data = "0123456789", .bytes = 10, .context = (uint64_t)(uintptr_t)party, .flags = CW_MCAST_SIGNAL};
+    while (is_sender(party) && party->posted < party->town->wanted && party->mcast != NULL &&
+           cw_mcast_send(party->mcast, &put) == CW_OK) {
         party->posted++;
     }
 }
@@ -80,7 +84,10 @@ static void town_open(struct town *town, uint64_t seed, double loss)
     for (uint32_t rank = 0; rank < town->count; rank++) {
         struct party *party = &town->parties[rank];
         const struct sim_groups_config config = {
-            .seed = seed, .lag_ns = LAG_NS, .context = party, .message = message_come, .complete = message_complete};
+            .seed = seed,
+            .lag_ns = LAG_NS,
+            .handler = {.message = message_come, .complete = message_complete},
+        };
         party->town = town;
         town->ranks[rank] = rank;
         town->hosts.list[rank].context = party;
@@ -91,7 +98,8 @@ static void town_open(struct town *town, uint64_t seed, double loss)
     }
     for (uint32_t rank = 0; rank < town->count; rank++) {
         struct party *party = &town->parties[rank];
-        struct cw_group_request request = {.scope = 1, .ranks = town->ranks, .count = town->count};
+        const struct cw_group_request request = {
+            .scope = 1, .ranks = town->ranks, .count = town->count, .context = party, .mcast = &party->mcast};
         assert_int_equal(cw_group_open(party->groups.groups, &request, &party->group), CW_OK);
     }
 }

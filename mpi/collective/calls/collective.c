@@ -119,8 +119,8 @@ void mpi_collectives_abandon(struct mpi_comm *comm)
         mpi_replay_detach(collectives->replay);
         mpi_host_destroy(collectives->host);
         mpi_levels_free(collectives->levels);
-        mpi_groups_close(collectives->multicast_group);
-        mpi_groups_close(collectives->heads_group);
+        mpi_groups_close(collectives->multicast_group.group);
+        mpi_groups_close(collectives->heads_group.group);
         free(collectives);
     }
 }

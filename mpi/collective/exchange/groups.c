@@ -23,12 +23,12 @@
 
 /* Opens a group of a communicator's ranks, unless one is lost: it would never open it. */
 static void group_open(const struct mpi_comm *comm, uint64_t scope, const uint32_t *ranks, uint32_t count,
-                       struct cw_group **group)
+                       struct mpi_multicast_group *group)
 {
-    const struct cw_group_request request = {.scope = scope, .ranks = ranks, .count = count};
-    if (*group == NULL && mpi_clusters_can_multicast(comm) && !mpi_lost(comm, MPI_ANY_SOURCE) &&
-        cw_group_open(cw_job_groups(mpi_process.job), &request, group) != CW_OK) {
-        *group = NULL; /* no memory: what it multicasts goes to each by itself */
+    const struct cw_group_request request = {.scope = scope, .ranks = ranks, .count = count, .mcast = &group->open};
+    if (group->group == NULL && mpi_clusters_can_multicast(comm) && !mpi_lost(comm, MPI_ANY_SOURCE) &&
+        cw_group_open(cw_job_groups(mpi_process.job), &request, &group->group) != CW_OK) {
+        group->group = NULL; /* no memory: what it multicasts goes to each by itself */
     }
 }
 
@@ -43,7 +43,7 @@ void mpi_groups_open(struct mpi_comm *comm)
 void mpi_groups_open_heads(struct mpi_comm *comm)
 {
     const struct mpi_levels *levels = comm->collectives->levels;
-    if (!mpi_levels_is_head(comm) || comm->collectives->heads_group != NULL || levels->hosts < 2) {
+    if (!mpi_levels_is_head(comm) || comm->collectives->heads_group.group != NULL || levels->hosts < 2) {
         return;
     }
     uint32_t *ranks = malloc(levels->hosts * sizeof(*ranks));
@@ -80,22 +80,22 @@ static void group_why(const struct cw_group *group, char *text, size_t text_byte
     }
 }
 
-struct cw_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count)
+const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count)
 {
     const struct mpi_levels *levels = comm->collectives->levels;
     if (peer_count + 1 == (uint32_t)comm->size) {
-        return comm->collectives->multicast_group;
+        return &comm->collectives->multicast_group;
     }
     bool are_heads = levels != NULL && peer_count + 1 == levels->hosts && mpi_levels_is_head(comm);
     for (uint32_t i = 0; are_heads && i < peer_count; i++) {
         are_heads = levels->heads[levels->host_of[peers[i]]] == peers[i];
     }
-    return are_heads ? comm->collectives->heads_group : NULL;
+    return are_heads ? &comm->collectives->heads_group : NULL;
 }
 
-void mpi_groups_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes)
+void mpi_groups_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
-    (void)context, (void)group;
+    (void)context, (void)lane_tag;
     mpi_collective_message(rank, data, (uint32_t)bytes);
 }
 
@@ -108,7 +108,7 @@ static const char *name_of(const struct mpi_comm *comm)
 
 static void compression_report(const struct mpi_comm *comm, FILE *out)
 {
-    const struct cw_group *group = comm->collectives == NULL ? NULL : comm->collectives->multicast_group;
+    const struct cw_group *group = comm->collectives == NULL ? NULL : comm->collectives->multicast_group.group;
     char name[MPI_MAX_OBJECT_NAME + 32], text[MPI_MAX_OBJECT_NAME + 512];
     snprintf(name, sizeof(name), "the group of %s", name_of(comm));
     for (enum cw_element element = 0; group != NULL && element < CW_ELEMENTS; element++) {
@@ -132,8 +132,8 @@ char *mpi_groups_report(void)
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         const struct mpi_collectives *collectives = comm->collectives;
         char why[CW_GROUPS_WHY_BYTES], heads_why[CW_GROUPS_WHY_BYTES];
-        group_why(collectives == NULL ? NULL : collectives->multicast_group, why, sizeof(why));
-        group_why(collectives == NULL ? NULL : collectives->heads_group, heads_why, sizeof(heads_why));
+        group_why(collectives == NULL ? NULL : collectives->multicast_group.group, why, sizeof(why));
+        group_why(collectives == NULL ? NULL : collectives->heads_group.group, heads_why, sizeof(heads_why));
         if (mpi_clusters_are_several(comm)) {
             fprintf(out, "group of %s: none, since its ranks are in several clusters\n", name_of(comm));
         } else if (why[0] != '\0') {

@@ -8,9 +8,7 @@
  * Within the lock of enter.h only. */
 #pragma once
 
-#include "mpi/state/comm.h"
-
-struct cw_group;
+#include "mpi/transport/multicast.h"
 
 /* A call begins whose ranks multicast: opens the group, if it has not been done; that of the first ranks of the hosts,
  * if this is one of them; both, as far as the communicator can have them. */
@@ -18,11 +16,11 @@ void mpi_groups_open(struct mpi_comm *comm);
 void mpi_groups_open_heads(struct mpi_comm *comm);
 void mpi_groups_open_all(struct mpi_comm *comm);
 
-/* The open group of these ranks of the communicator and this one; NULL: none. */
-struct cw_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count);
+/* The group of these ranks of the communicator and this one; NULL: none. */
+const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count);
 
-/* From the job: a message that came for a group. */
-void mpi_groups_message(void *context, struct cw_group *group, uint32_t rank, const void *data, uint64_t bytes);
+/* From mcast (struct cw_mcast_handler): a message that came for a group. */
+void mpi_groups_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes);
 
 /* What this process knows of multicast, in lines for people, to be freed; NULL: nothing, or no memory. Before groups
  * are closed. */

@@ -3,8 +3,8 @@
 
 #include "collectives/schedule/problem.h"
 #include "mpi/state/comm.h"
+#include "mpi/transport/multicast.h"
 
-struct cw_group;
 struct mpi_clusters;
 struct mpi_early;
 struct mpi_exchange;
@@ -42,15 +42,15 @@ struct mpi_collectives {
     struct mpi_call_log log; /* calls that are over */
     struct mpi_plan *plans;  /* the last used first */
     uint32_t plan_count;
-    struct mpi_replay *replay;        /* NULL: no plan was made for it */
-    struct cw_group *multicast_group; /* NULL: not yet, or never (multicast.h) */
-    struct mpi_clusters *clusters;    /* NULL: one, or not asked for yet */
-    bool knows_clusters;              /* it has been asked for */
-    struct cw_group *heads_group;     /* the same of the first ranks of its hosts */
-    struct mpi_host *host;            /* the ranks of this host; NULL: not yet, or never */
-    struct mpi_levels *levels;        /* all ranks' hosts, once all have segments; NULL: not yet, or never */
-    bool has_no_levels;               /* there never will be any */
-    bool are_levels_over;             /* a call with levels has failed: later ones go without */
+    struct mpi_replay *replay; /* NULL: no plan was made for it */
+    struct mpi_multicast_group multicast_group;
+    struct mpi_clusters *clusters;          /* NULL: one, or not asked for yet */
+    bool knows_clusters;                    /* it has been asked for */
+    struct mpi_multicast_group heads_group; /* of the first ranks of its hosts */
+    struct mpi_host *host;                  /* the ranks of this host; NULL: not yet, or never */
+    struct mpi_levels *levels;              /* all ranks' hosts, once all have segments; NULL: not yet, or never */
+    bool has_no_levels;                     /* there never will be any */
+    bool are_levels_over;                   /* a call with levels has failed: later ones go without */
     uint32_t calls_before_levels;
     uint32_t blocking_number; /* of the last blocking call that was one host op */
     /* by class of sizes, 0: not asked yet: whether a call is one host op (host.c); 1 + enum mpi_choice_verdict (make.c)

@@ -80,7 +80,7 @@ static void events_keep_their_order_and_refuse_when_full(void **state)
         assert_int_equal(cw_events_count(&events), produced - consumed);
         struct cw_event taken[RING];
         uint32_t most = (uint32_t)cw_random_below(&random, RING + 1);
-        uint32_t count = cw_events_take(&events, taken, most);
+        uint32_t count = cw_events_take(&events, taken, most, NULL, NULL);
         assert_true(count <= most && (count == most || count == produced - consumed));
         for (uint32_t i = 0; i < count; i++) {
             assert_int_equal(taken[i].offset, consumed++);
@@ -95,7 +95,7 @@ static void *consume(void *context)
     uint64_t expected = 0;
     while (expected < EVENTS) {
         struct cw_event taken[16];
-        uint32_t count = cw_events_take(events, taken, 16);
+        uint32_t count = cw_events_take(events, taken, 16, NULL, NULL);
         for (uint32_t i = 0; i < count; i++) {
             if (taken[i].offset != expected || taken[i].bytes != ~expected) {
                 return (void *)(uintptr_t)1;
