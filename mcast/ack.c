@@ -64,18 +64,12 @@ static void least(struct counts *all, const struct counts *more)
     all->registered = earlier(all->registered, more->registered);
 }
 
-/* Whether packets of the stream come to this member only if they are sent to it. */
-static bool is_unreached(const struct stream *stream)
-{
-    const struct receiving *receiving = stream->receiving;
-    return receiving != NULL && receiving->to_self >= CW_MCAST_UNREACHED_PACKETS &&
-           stream->group->mcast->now_ns - receiving->to_self_ns >= CW_MCAST_UNREACHED_NS;
-}
-
-/* Somebody of the subtree of whom that is true; NOBODY. */
+/* A member of the subtree to which packets of the stream come only if they are sent to it alone; NOBODY. */
 static uint32_t unreached_find(const struct stream *stream)
 {
-    if (is_unreached(stream)) {
+    const struct receiving *receiving = stream->receiving;
+    if (receiving != NULL && receiving->to_self >= CW_MCAST_UNREACHED_PACKETS &&
+        stream->group->mcast->now_ns - receiving->to_self_ns >= CW_MCAST_UNREACHED_NS) {
         return stream->group->self;
     }
     for (uint32_t i = 0; i < stream->report.child_count; i++) {
@@ -141,7 +135,9 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
         .released = all->released,
         .registered = all->registered,
     };
-    mcast_timer_stop(&stream->report.timer);
+    if (mcast_timer_runs(&stream->report.timer)) {
+        mcast_timer_stop(&stream->report.timer);
+    }
     if (mcast_transmit(stream, &(struct outgoing){
                                    .type = CW_MCAST_ACK,
                                    .to = cw_mcast_tree_parent(&group->tree, stream->sender, group->self),

@@ -162,7 +162,8 @@ static bool packet_write(struct stream *stream, const struct outgoing *packet, c
 {
     struct cw_mcast_group *group = stream->group;
     struct cw_endpoint *endpoint = group->mcast->endpoint;
-    uint8_t *at = cw_extension_has_room(endpoint, receiver) ? cw_extension_stage(endpoint) : NULL;
+    bool has_room = !receiver->by_device || cw_extension_device_has_room(endpoint);
+    uint8_t *at = has_room ? cw_extension_stage(endpoint) : NULL;
     if (at == NULL) {
         return false;
     }
@@ -331,19 +332,14 @@ static const uint16_t fixed_bytes[CW_MCAST_TYPE_END - CW_MCAST_DATA] = {
     [CW_MCAST_FLOOD_PROBE - CW_MCAST_DATA] = sizeof(struct cw_mcast_prefix),
 };
 
-static bool has_length(const struct cw_wire_header *header)
-{
-    bool is_open = header->type == CW_MCAST_DATA || header->type == CW_MCAST_NAK;
-    uint16_t least = header->type < CW_MCAST_TYPE_END ? fixed_bytes[header->type - CW_MCAST_DATA] : UINT16_MAX;
-    return is_open ? header->payload_bytes >= least : header->payload_bytes == least;
-}
-
 static void extension_receive(struct cw_extension *extension, const struct cw_wire_header *header, uint64_t now_ns)
 {
     struct cw_mcast *mcast = (struct cw_mcast *)extension;
     const struct cw_mcast_prefix *prefix = (const struct cw_mcast_prefix *)(header + 1);
     mcast->now_ns = later(mcast->now_ns, now_ns);
-    if (!has_length(header)) {
+    bool is_open = header->type == CW_MCAST_DATA || header->type == CW_MCAST_NAK;
+    uint16_t least = header->type < CW_MCAST_TYPE_END ? fixed_bytes[header->type - CW_MCAST_DATA] : UINT16_MAX;
+    if (is_open ? header->payload_bytes < least : header->payload_bytes != least) {
         mcast->counters.drop_malformed++;
         return;
     }

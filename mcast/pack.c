@@ -41,11 +41,10 @@ static struct cw_compress_packet packet_of(const struct part *part, uint32_t chu
     return (struct cw_compress_packet){part->element, part->plan, part->bytes, chunk_bytes};
 }
 
-bool mcast_pack_wants(struct stream *stream, const struct message *message)
+bool mcast_pack_wants(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    if (!cw_compress_may(stream->group->mcast->endpoint) || stream->group->by_device ||
-        message->element == CW_ELEMENT_PLAIN || message->bytes <= message->room) {
+    if (!cw_compress_may(stream->group->mcast->endpoint) || stream->group->by_device) {
         return false;
     }
     if (sending->packing == NULL) {

@@ -61,21 +61,20 @@ static void mark(struct receiving *receiving, uint64_t number)
     }
 }
 
-static void echo_note(struct receiving *receiving, const struct cw_wire_header *header, uint32_t round_trip,
-                      uint64_t now_ns)
+/* What the header of a packet tells: of the path, and whether packets come that were sent to all, or such only as were
+ * sent to this member. */
+static void header_note(struct stream *stream, const struct cw_wire_header *header, uint32_t round_trip)
 {
+    struct receiving *receiving = stream->receiving;
+    const struct cw_mcast *mcast = stream->group->mcast;
+    uint64_t now_ns = mcast->now_ns;
     if (receiving->echo_ns == 0 || (int32_t)(header->timestamp - receiving->echo) >= 0) {
         receiving->echo = header->timestamp;
         receiving->echo_ns = now_ns;
         receiving->round_trip_ns =
             round_trip != 0 ? (uint64_t)round_trip << CW_MCAST_ROUND_TRIP_SHIFT : receiving->round_trip_ns;
     }
-}
-
-/* Whether packets come that were sent to all, or such only as were sent to this member. */
-static void reach_note(struct receiving *receiving, bool is_to_group, uint64_t now_ns)
-{
-    if (is_to_group) {
+    if (cw_extension_is_to_group(mcast->endpoint, header)) {
         receiving->to_self = 0;
         return;
     }
@@ -145,23 +144,6 @@ static bool is_complete(const struct incoming *incoming)
     return incoming->is_open && incoming->arrived == incoming->total;
 }
 
-/* False: there is no room for the event. */
-static bool notify(struct stream *stream, const struct incoming *incoming)
-{
-    struct cw_event event = {
-        .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
-        .peer = stream->sender,
-        .lane_tag = incoming->lane_tag,
-        .bytes = incoming->total,
-    };
-    if (incoming->is_long) {
-        event.context = incoming->context;
-        return mcast_notify(stream, NOTICE_ARRIVED, event);
-    }
-    event.data = incoming->to;
-    return mcast_notify(stream, NOTICE_MESSAGE, event);
-}
-
 void mcast_deliver(struct stream *stream)
 {
     struct receiving *receiving = stream->receiving;
@@ -174,8 +156,19 @@ void mcast_deliver(struct stream *stream)
             mcast->counters.drop_malformed++;
             break;
         }
-        if (!notify(stream, incoming)) {
-            is_waiting = true;
+        bool is_long = incoming->is_long;
+        struct cw_event event = {
+            .status = incoming->total > incoming->room ? CW_ERROR_LIMIT : CW_OK,
+            .peer = stream->sender,
+            .lane_tag = incoming->lane_tag,
+            .bytes = incoming->total,
+            .context = incoming->context,
+        };
+        if (!is_long) {
+            event.data = incoming->to;
+        }
+        is_waiting = !mcast_notify(stream, is_long ? NOTICE_ARRIVED : NOTICE_MESSAGE, event);
+        if (is_waiting) {
             break;
         }
         *(incoming->is_long ? &receiving->registrations_used : &receiving->short_notified) += 1;
@@ -230,39 +223,21 @@ static struct incoming *incoming_find(struct stream *stream, const struct cw_mca
 struct pieces {
     const void *data[2];
     uint32_t bytes[2];
-    const struct cw_mcast_chunk *chunk; /* what the second one is; NULL: there is none */
 };
 
-static bool pieces_find(const struct cw_mcast_data *data, uint32_t bytes, struct pieces *pieces)
+/* Of a packet with a chunk. CW_ERROR_MEMORY; others: it is malformed. */
+static int pieces_expand(const struct stream *stream, const struct cw_mcast_data *data, uint32_t bytes,
+                         struct pieces *pieces)
 {
-    *pieces = (struct pieces){.data = {data + 1}, .bytes = {bytes}};
-    if ((data->flags & CW_MCAST_PACKED) == 0) {
-        return true;
-    }
     const struct cw_mcast_chunk *chunk = (const struct cw_mcast_chunk *)(data + 1);
     if (bytes < sizeof(*chunk) || bytes - sizeof(*chunk) < chunk->head_bytes || chunk->raw_bytes == 0) {
-        return false;
+        return CW_ERROR_ARGUMENT;
     }
     const uint8_t *head = (const uint8_t *)(chunk + 1);
-    *pieces = (struct pieces){
-        .data = {head, head + chunk->head_bytes},
-        .bytes = {chunk->head_bytes, bytes - (uint32_t)sizeof(*chunk) - chunk->head_bytes},
-        .chunk = chunk,
-    };
-    return true;
-}
-
-static int piece_expand(const struct stream *stream, struct pieces *pieces)
-{
-    const struct cw_mcast_chunk *chunk = pieces->chunk;
-    if (chunk == NULL) {
-        return CW_OK;
-    }
     const struct cw_codec_plan plan = {chunk->codec, chunk->parameter};
-    int status = cw_chunk_expand(stream->group->mcast->endpoint, plan, pieces->data[1], pieces->bytes[1],
-                                 chunk->raw_bytes, &pieces->data[1]);
-    pieces->bytes[1] = chunk->raw_bytes;
-    return status;
+    *pieces = (struct pieces){.data = {head}, .bytes = {chunk->head_bytes, chunk->raw_bytes}};
+    return cw_chunk_expand(stream->group->mcast->endpoint, plan, head + chunk->head_bytes,
+                           bytes - (uint32_t)sizeof(*chunk) - chunk->head_bytes, chunk->raw_bytes, &pieces->data[1]);
 }
 
 static void store(struct incoming *incoming, uint64_t position, const struct pieces *pieces)
@@ -281,9 +256,8 @@ static void store(struct incoming *incoming, uint64_t position, const struct pie
 /* Forgets the parts of a packet that have arrived: it arrives in another form. False: the packet is malformed. */
 static bool assembly_forget(struct stream *stream, uint64_t number, const struct cw_mcast_data *data)
 {
-    struct assembly *assemblies = stream->receiving->assemblies;
-    struct assembly *assembly = assemblies == NULL ? NULL : &assemblies[number % CW_MCAST_WINDOW];
-    if (assembly == NULL || assembly->come == 0) {
+    struct assembly *assembly = &stream->receiving->assemblies[number % CW_MCAST_WINDOW];
+    if (assembly->come == 0) {
         return true;
     }
     if (assembly->message != data->message) {
@@ -348,17 +322,15 @@ static bool part_take(struct stream *stream, const struct cw_mcast_data *data, u
 static bool whole_take(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
 {
     struct cw_mcast_counters *counters = &stream->group->mcast->counters;
-    struct pieces pieces;
-    if (!pieces_find(data, bytes, &pieces)) {
-        counters->drop_malformed++;
-        return false;
+    struct pieces pieces = {.data = {data + 1}, .bytes = {bytes}};
+    if ((data->flags & CW_MCAST_PACKED) != 0) { /* before its message is begun: taken whole, or not at all */
+        int status = pieces_expand(stream, data, bytes, &pieces);
+        if (status != CW_OK) {
+            *(status == CW_ERROR_MEMORY ? &counters->drop_room : &counters->drop_malformed) += 1;
+            return false;
+        }
     }
-    int status = piece_expand(stream, &pieces); /* before its message is begun: taken whole, or not at all */
-    if (status != CW_OK) {
-        *(status == CW_ERROR_MEMORY ? &counters->drop_room : &counters->drop_malformed) += 1;
-        return false;
-    }
-    if (!assembly_forget(stream, number, data)) {
+    if (stream->receiving->assemblies != NULL && !assembly_forget(stream, number, data)) {
         return false;
     }
     struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0] + pieces.bytes[1]);
@@ -377,8 +349,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
     if (!receiving->is_joined) {
         return; /* where this member begins only a STATE tells */
     }
-    echo_note(receiving, header, data->round_trip, mcast->now_ns);
-    reach_note(receiving, cw_extension_is_to_group(mcast->endpoint, header), mcast->now_ns);
+    header_note(stream, header, data->round_trip);
     if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {
         mcast->counters.duplicates++;
         return;
@@ -400,7 +371,9 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast_deliver(stream);
     }
     mcast_ack_changed(stream);
-    mcast_ask_consider(stream, false);
+    if (receiving->base < receiving->known_next || mcast_timer_runs(&receiving->ask_timer)) {
+        mcast_ask_consider(stream, false);
+    }
 }
 
 /* ---- state ---- */
@@ -430,8 +403,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
         mcast->counters.drop_malformed++;
         return;
     }
-    echo_note(receiving, header, state->round_trip, mcast->now_ns);
-    reach_note(receiving, cw_extension_is_to_group(mcast->endpoint, header), mcast->now_ns);
+    header_note(stream, header, state->round_trip);
     receiving->known_next = later(receiving->known_next, state->next);
     mcast_ask_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {

@@ -130,11 +130,6 @@ static const struct message *message_of(const struct stream *stream, uint64_t nu
     return mcast_message(stream, at);
 }
 
-static uint64_t message_number(const struct message *message)
-{
-    return message->short_before + message->long_before;
-}
-
 void mcast_send_noted(struct stream *stream)
 {
     struct sending *sending = stream->sending;
@@ -169,7 +164,7 @@ static struct cw_mcast_data data_of(const struct stream *stream, const struct me
         .flags = message->is_long ? CW_MCAST_LONG : 0,
         .lane_tag = message->lane_tag,
         .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
-        .message = message_number(message),
+        .message = message->short_before + message->long_before,
         .position = position,
         .total = message->bytes,
     };
@@ -291,21 +286,12 @@ static void narrow_consider(struct stream *stream, const struct packet *packet, 
     }
 }
 
-static void state_watch(struct stream *stream)
-{
-    struct sending *sending = stream->sending;
-    if (!mcast_timer_runs(&sending->state_timer)) {
-        sending->moved_ns = stream->group->mcast->now_ns;
-        sending->state_interval_ns = mcast_congestion_patience(sending);
-        mcast_timer_by(&sending->state_timer, sending->moved_ns + sending->state_interval_ns);
-    }
-}
-
 static void message_begin(struct stream *stream, struct message *message)
 {
     message->first = stream->sending->next;
     message->room = mcast_payload_max(stream->group);
-    message->is_packed = mcast_pack_wants(stream, message);
+    message->is_packed =
+        message->bytes > message->room && message->element != CW_ELEMENT_PLAIN && mcast_pack_wants(stream);
     message->end = message->is_packed ? UINT64_MAX : message->first + mcast_packets(message->bytes, message->room);
 }
 
@@ -345,7 +331,6 @@ static bool new_send(struct stream *stream)
     sending->next++;
     sending->round_sent++;
     sending->message_at += is_last;
-    state_watch(stream);
     return true;
 }
 
@@ -466,7 +451,13 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     }
     *(put->is_long ? &sending->long_next : &sending->short_next) += 1;
     mcast->now_ns = later(mcast->now_ns, cw_extension_now(mcast->endpoint));
-    state_watch(stream);
+    if (sending->message_base + 1 == sending->message_next) {
+        sending->moved_ns = mcast->now_ns;
+        sending->state_interval_ns = 0;
+    }
+    if (!mcast_timer_runs(&sending->state_timer)) {
+        mcast_timer_by(&sending->state_timer, mcast->now_ns + mcast_congestion_patience(sending));
+    }
     wake(stream);
     if (!mcast->port_full) {
         (void)mcast_send_turn(mcast);
@@ -515,10 +506,12 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
     if (moved) {
         sending->moved_ns = now_ns;
         sending->named_ns = 0;
-        sending->state_interval_ns = mcast_congestion_patience(sending);
+        sending->state_interval_ns = 0;
     }
     mcast_congestion_progress(stream);
-    if (sending->message_base == sending->message_next) {
+    /* else it may serve the next message */
+    if (sending->message_base == sending->message_next &&
+        sending->state_timer.entry.time_ns > now_ns + mcast_congestion_patience(sending)) {
         mcast_timer_stop(&sending->state_timer);
     }
     if (may_send(stream)) {
@@ -580,7 +573,7 @@ void cw_mcast_delivery_set(struct cw_mcast_group *group, enum cw_mcast_delivery 
     }
     struct sending *sending = stream->sending;
     sending->to_group = 0;
-    sending->state_interval_ns = mcast_congestion_patience(sending);
+    sending->state_interval_ns = 0;
     for (uint64_t number = sending->base; number < sending->next; number++) { /* it may have gone nowhere */
         packet_at(sending, number)->to_all = true;
         if (!packet_at(sending, number)->is_queued) {

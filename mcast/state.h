@@ -116,8 +116,8 @@ struct sending {
     uint64_t moved_ns; /* when something was acknowledged last, or there was nothing to acknowledge */
     uint64_t named_ns;
     uint32_t laggard;
-    uint64_t state_interval_ns;
-    uint64_t state_ns; /* when a STATE was sent last */
+    uint64_t state_interval_ns; /* until the next STATE; 0: none was sent since something moved */
+    uint64_t state_ns;          /* when a STATE was sent last */
     uint32_t to_group; /* packets sent to the group's address, up to CW_MCAST_UNREACHED_PACKETS, and since when */
     uint64_t to_group_ns;
     uint32_t doubts; /* STATEs since the last round trip that could be measured, up to DOUBTS_MAX */
@@ -405,8 +405,8 @@ void mcast_deliver(struct stream *stream);
 
 /* ---- pack.c ---- */
 
-/* Whether a message that begins is packed. */
-bool mcast_pack_wants(struct stream *stream, const struct message *message);
+/* Whether a message that begins, and takes several packets, is packed. */
+bool mcast_pack_wants(struct stream *stream);
 /* Says, of the message that is being sent, where it ends: from now on it goes as it is. */
 void mcast_pack_end(struct stream *stream);
 /* What the next packet of a packed message has, given what it would have as it is; and what a packet has that was sent

@@ -77,13 +77,15 @@ void mcast_send_state_due(struct stream *stream)
     if (sending->message_base == sending->message_next) {
         return;
     }
-    uint64_t due_ns = sending->moved_ns + sending->state_interval_ns;
+    uint64_t interval_ns = sending->state_interval_ns;
+    interval_ns = interval_ns != 0 ? interval_ns : mcast_congestion_patience(sending);
+    uint64_t due_ns = sending->moved_ns + interval_ns;
     if (now_ns >= due_ns) {
         state_send(stream);
         lag_name(stream);
         /* often enough that whoever is named has been silent, and not merely not asked */
         uint64_t most_ns = earlier(CW_MCAST_STATE_MAX_NS, stream->group->mcast->config.lag_ns / 8);
-        sending->state_interval_ns = earlier(2 * sending->state_interval_ns, most_ns);
+        sending->state_interval_ns = earlier(2 * interval_ns, most_ns);
         due_ns = now_ns + sending->state_interval_ns;
     }
     mcast_timer_by(&sending->state_timer, due_ns);

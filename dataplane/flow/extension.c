@@ -133,9 +133,9 @@ uint32_t cw_extension_payload_by_device(const struct cw_endpoint *endpoint)
     return payload < endpoint->payload_bytes_max ? payload : endpoint->payload_bytes_max;
 }
 
-bool cw_extension_has_room(const struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver)
+bool cw_extension_device_has_room(const struct cw_endpoint *endpoint)
 {
-    return !receiver->by_device || endpoint->rdma->ops->datagram_room(endpoint->rdma) > endpoint->datagram_count;
+    return endpoint->rdma->ops->datagram_room(endpoint->rdma) > endpoint->datagram_count;
 }
 
 uint64_t cw_extension_round_trip_target(const struct cw_endpoint *endpoint, uint64_t min_ns)

@@ -108,8 +108,8 @@ int cw_extension_leave(struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_exte
 bool cw_extension_is_joined(const struct cw_endpoint *endpoint, uint32_t ipv4, enum cw_extension_carrier carrier);
 /* Whether joining has switches told, too: then the extension need not. */
 bool cw_extension_reports(const struct cw_endpoint *endpoint, enum cw_extension_carrier carrier);
-/* Whether a packet more finds room; without, cw_extension_stage tells. */
-bool cw_extension_has_room(const struct cw_endpoint *endpoint, const struct cw_wire_receiver *receiver);
+/* Whether the device takes a packet more; of the port cw_extension_stage tells. */
+bool cw_extension_device_has_room(const struct cw_endpoint *endpoint);
 
 /* The key of what `author` writes to the holders of `id`. */
 void cw_extension_key(const struct cw_endpoint *endpoint, uint64_t id, uint64_t author, struct cw_wire_key *key);

@@ -332,7 +332,11 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
 {
     if (cw_token_take(&loop->token)) {
-        (void)run_all(loop);
+        if (cw_commands_idle(&loop->commands) && !cw_loop_has_calls(loop)) {
+            cw_endpoint_clock(loop->endpoint, cw_clock_ns());
+        } else {
+            (void)run_all(loop);
+        }
         int status = function(loop->endpoint, context);
         cw_loop_give(loop);
         return status;

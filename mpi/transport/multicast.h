@@ -37,7 +37,7 @@ struct mpi_multicast_owner {
 struct mpi_multicast_request {
     struct mpi_comm *comm;
     const struct mpi_multicast_group *group; /* of exactly these ranks and this one; stays; NULL: none */
-    const uint32_t *peers;  /* ranks of the communicator; copied */
+    const uint32_t *peers;                   /* ranks of the communicator; copied */
     uint32_t peer_count;
     struct mpi_call_head head; /* of kind EAGER, or OFFER: a long one */
     const void *data;

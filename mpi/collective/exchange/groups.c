@@ -80,7 +80,8 @@ static void group_why(const struct cw_group *group, char *text, size_t text_byte
     }
 }
 
-const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count)
+const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers,
+                                                  uint32_t peer_count)
 {
     const struct mpi_levels *levels = comm->collectives->levels;
     if (peer_count + 1 == (uint32_t)comm->size) {

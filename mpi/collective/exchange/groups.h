@@ -17,7 +17,8 @@ void mpi_groups_open_heads(struct mpi_comm *comm);
 void mpi_groups_open_all(struct mpi_comm *comm);
 
 /* The group of these ranks of the communicator and this one; NULL: none. */
-const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers, uint32_t peer_count);
+const struct mpi_multicast_group *mpi_groups_find(const struct mpi_comm *comm, const uint32_t *peers,
+                                                  uint32_t peer_count);
 
 /* From mcast (struct cw_mcast_handler): a message that came for a group. */
 void mpi_groups_message(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes);
