@@ -80,6 +80,13 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
     return MPI_SUCCESS;
 }
 
+static void memory_free(void *memory)
+{
+    if (memory != NULL) { /* most calls have none */
+        free(memory);
+    }
+}
+
 /* It is not under way. */
 static void collective_destroy(struct mpi_collective *collective)
 {
@@ -99,12 +106,10 @@ static void collective_destroy(struct mpi_collective *collective)
     mpi_multicast_scatterv_free(collective->scatterv);
     mpi_host_destroy(collective->own_host);
     mpi_comm_release(collective->comm);
-    void *const memory[] = {collective->why, collective->counts, collective->send_packed, collective->receive_packed};
-    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
-        if (memory[i] != NULL) { /* most calls have none */
-            free(memory[i]);
-        }
-    }
+    memory_free(collective->why);
+    memory_free(collective->counts);
+    memory_free(collective->send_packed);
+    memory_free(collective->receive_packed);
     collective->next_spare = spare_first;
     spare_first = collective;
 }
@@ -247,7 +252,9 @@ static int host_block(struct mpi_collective *collective)
     MPI_Comm handle = comm->handle;
     char why[WHY_BYTES]; /* empty by its first byte: zeroing all of it costs 20 ns a call */
     why[0] = 0;
-    uint32_t number = comm->collectives->next_number++, kind = mpi_describe_kind(collective, true);
+    uint32_t *kept = mpi_host_kept_kind(collective);
+    uint32_t number = comm->collectives->next_number++, kind = *kept != 0 ? *kept : mpi_describe_kind(collective, true);
+    *kept = kind;
     comm->collectives->blocking_number = number;
     collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
     int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send,
@@ -286,10 +293,9 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
         !mpi_lost(collective->comm, MPI_ANY_SOURCE); /* else the call fails at once, as exchange_lost_find says */
     if (is_whole) {
         mpi_host_levels_begin(collective, false);
-    }
-    if (is_whole && collective->planned == NULL && !mpi_exchange_is_early(collective->comm) &&
-        mpi_host_serves(collective)) {
-        return host_block(collective);
+        if (collective->planned == NULL && !mpi_exchange_is_early(collective->comm) && mpi_host_serves(collective)) {
+            return host_block(collective);
+        }
     }
     code = request_make(collective, &request);
     if (code != MPI_SUCCESS) {

@@ -81,8 +81,8 @@ static bool goes_direct(const struct mpi_host *host, enum cw_collective collecti
     return services[collective].direct != NULL && host->copies_once && bytes >= HOST_DIRECT_MIN_BYTES;
 }
 
-/* Makes a call ready to run: collective, root, bytes, counts, send and receive are set. */
-static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const struct mpi_collective *of)
+/* What a call needs to know before it begins: collective, root, bytes and counts are set. */
+static void call_prepare(struct mpi_host_call *call, struct mpi_host *host, const struct mpi_collective *of)
 {
     const struct service *service = &services[call->collective];
     uint64_t mean = call->counts == NULL ? call->bytes : mean_bytes(of);
@@ -104,7 +104,11 @@ static void call_begin(struct mpi_host_call *call, struct mpi_host *host, const 
         .root = of->problem.root,
     };
     call->next = direct ? service->direct : service->copied;
-    cw_segment_enter(call->segment, host->round + 1, &call->entry);
+}
+
+static void call_enter(const struct mpi_host_call *call)
+{
+    cw_segment_enter(call->segment, call->host->round + 1, &call->entry);
 }
 
 /* ---- Blocking calls that are one host op ---- */
@@ -124,12 +128,63 @@ static bool verdict_on(const struct mpi_collective *call, enum cw_measured_origi
     return *kept > 1;
 }
 
-bool mpi_host_serves(struct mpi_collective *call)
+/* Whether all ranks know all sizes. */
+static bool is_known(const struct mpi_collective *call)
 {
-    const struct mpi_host *host = call->comm->collectives->host;
+    return !call->has_rows && call->count_matrix == NULL && !call->by_pairs && call->scatterv == NULL;
+}
+
+bool mpi_host_fits(const struct mpi_collective *call)
+{
+    bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
+    uint64_t blocks = services[call->problem.collective].by_block ? (uint32_t)call->comm->size : 1u;
+    return is_known(call) && !is_scatterv && call->problem.element_bytes * blocks <= CW_SEGMENT_LONG_BYTES;
+}
+
+/* Whether what was prepared for an earlier call is right for this one. */
+static bool is_prepared(const struct host_prepared *prepared, const struct mpi_collective *of)
+{
+    const struct cw_problem_request *before = &prepared->problem, *problem = &of->problem;
+    return problem->counts == NULL && before->counts == NULL && before->count == problem->count &&
+           before->root == problem->root && before->element_bytes == problem->element_bytes &&
+           before->ordered == problem->ordered && prepared->op == of->op;
+}
+
+static void prepare(struct host_prepared *prepared, struct mpi_host *host, const struct mpi_collective *of)
+{
     enum cw_measured_origin origin;
-    return mpi_host_has_levels(call->comm, call->comm->collectives->next_number) && host->ranks == NULL &&
-           host->parts == NULL && mpi_host_fits(call) && verdict_on(call, &origin);
+    *prepared = (struct host_prepared){
+        .problem = of->problem,
+        .op = of->op,
+        .is_served = mpi_host_fits(of) && verdict_on(of, &origin),
+        .call =
+            {
+                .collective = of->problem.collective,
+                .root = of->problem.root,
+                .bytes = of->counts == NULL ? of->problem.count * of->problem.element_bytes : 0,
+                .counts = of->counts,
+            },
+    };
+    call_prepare(&prepared->call, host, of);
+}
+
+bool mpi_host_serves(const struct mpi_collective *call)
+{
+    struct mpi_host *host = call->comm->collectives->host;
+    if (!mpi_host_has_levels(call->comm, call->comm->collectives->next_number) || host->ranks != NULL ||
+        host->parts != NULL || !is_known(call)) {
+        return false;
+    }
+    struct host_prepared *prepared = &host->prepared[call->problem.collective];
+    if (!is_prepared(prepared, call)) {
+        prepare(prepared, host, call);
+    }
+    return prepared->is_served;
+}
+
+uint32_t *mpi_host_kept_kind(const struct mpi_collective *call)
+{
+    return &call->comm->collectives->host->prepared[call->problem.collective].kind;
 }
 
 bool mpi_host_is_whole(const struct mpi_host *host, uint64_t run)
@@ -152,14 +207,6 @@ bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number)
     return collectives->levels != NULL && !collectives->are_levels_over;
 }
 
-bool mpi_host_fits(const struct mpi_collective *call)
-{
-    bool is_scatterv = call->problem.collective == CW_SCATTER && call->counts != NULL;
-    uint64_t blocks = services[call->problem.collective].by_block ? (uint32_t)call->comm->size : 1u;
-    return !call->has_rows && call->count_matrix == NULL && !is_scatterv && !call->by_pairs && call->scatterv == NULL &&
-           call->problem.element_bytes * blocks <= CW_SEGMENT_LONG_BYTES;
-}
-
 bool mpi_host_takes_in_place(const struct mpi_collective *call)
 {
     /* alltoall: others read what this rank would already have overwritten */
@@ -176,6 +223,9 @@ const char *mpi_host_why(const struct mpi_collective *call)
 void mpi_host_reconsider(struct mpi_comm *comm)
 {
     if (comm->collectives != NULL) {
+        if (comm->collectives->host != NULL) {
+            memset(comm->collectives->host->prepared, 0, sizeof(comm->collectives->host->prepared));
+        }
         memset(comm->collectives->host_verdicts, 0, sizeof(comm->collectives->host_verdicts));
         memset(comm->collectives->levels_verdicts, 0, sizeof(comm->collectives->levels_verdicts));
     }
@@ -257,13 +307,12 @@ static void describe(void *context, struct mpi_said *said)
 /* Until what the call awaits has come, or never will. */
 static void word_wait(struct mpi_host_call *call)
 {
-    uint32_t spins = mpi_process.spin_rounds > 0 ? HOST_SPINS : 0;
-    do {
+    for (uint32_t i = 0; mpi_process.spin_rounds > 0 && i < HOST_SPINS; i++) {
+        __builtin_ia32_pause(); /* host_poll has just looked */
         if (host_has_come(call)) {
             return;
         }
-        __builtin_ia32_pause();
-    } while (spins-- > 0);
+    }
     for (uint32_t i = 0; mpi_process.spin_rounds == 0 && i < HOST_YIELDS; i++) {
         sched_yield();
         if (host_has_come(call)) {
@@ -276,24 +325,19 @@ static void word_wait(struct mpi_host_call *call)
 int mpi_host_run(struct mpi_collective *of, uint32_t number, uint32_t kind, const void *send, void *receive)
 {
     struct mpi_host *host = of->comm->collectives->host;
-    struct mpi_host_call call = {
-        .collective = of->problem.collective,
-        .root = of->problem.root,
-        .bytes = of->counts == NULL ? of->problem.count * of->problem.element_bytes : 0,
-        .counts = of->counts,
-        .number = number,
-        .send = send,
-        .receive = receive,
-    };
+    struct mpi_host_call call = host->prepared[of->problem.collective].call;
+    call.of = of;
+    call.number = number;
+    call.send = send;
+    call.receive = receive;
     if (cw_segment_is_broken(&host->segment)) {
-        struct mpi_host_call failing = failing_call(host, number);
-        return host_broken(&failing);
+        return host_broken(&call);
     }
     uint64_t started_ns = host->accounts != NULL ? cw_clock_ns() : 0;
     int code;
-    call_begin(&call, host, of);
     host->blocking = &call;
     host->blocking_kind = kind;
+    call_enter(&call);
     while ((code = host_poll(&call)) == MPI_ERR_PENDING) {
         word_wait(&call);
     }
@@ -403,7 +447,8 @@ static int part_run(struct mpi_host_part *part)
         .send = op->from,
         .receive = op->to,
     };
-    call_begin(&part->call, part->host, part->of);
+    call_prepare(&part->call, part->host, part->of);
+    call_enter(&part->call);
     part->is_running = true;
     part->next_running = running;
     running = part;

@@ -100,13 +100,15 @@ void mpi_host_destroy(struct mpi_host *host);
 
 /* ---- Blocking calls that are one host op ---- */
 
-/* Whether the call is one host op. */
-bool mpi_host_serves(struct mpi_collective *call);
+/* Whether the call is one host op; then prepares it for mpi_host_run. */
+bool mpi_host_serves(const struct mpi_collective *call);
+/* Where its kind (mpi_describe_kind) is kept for later calls like it; 0: not yet. */
+uint32_t *mpi_host_kept_kind(const struct mpi_collective *call);
 /* Whether all that a host op needs is known alike at all ranks, and an element fits a slot. */
 bool mpi_host_fits(const struct mpi_collective *call);
-/* Runs call `number`, of that kind (mpi_describe_kind), to its end: from `send` to `receive`, both packed as problem.h
- * says; with in-place calls `send` is where the data lies in the receive buffer, if mpi_host_takes_in_place.
- * MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
+/* Runs call `number`, which mpi_host_serves has prepared, to its end: from `send` to `receive`, both packed as
+ * problem.h says; with in-place calls `send` is where the data lies in the receive buffer, if mpi_host_takes_in_place.
+ * `kind`: mpi_describe_kind. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
 int mpi_host_run(struct mpi_collective *call, uint32_t number, uint32_t kind, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
 /* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */

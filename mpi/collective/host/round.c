@@ -233,34 +233,41 @@ int host_arrive(struct mpi_host_call *call)
     return call->is_different ? MPI_ERR_NOT_SAME : MPI_SUCCESS;
 }
 
-/* The slot that has come is of the same call; an error otherwise. */
-static int slot_check(struct mpi_host_call *call, uint32_t member)
+/* The awaited member has published the slot of another call. */
+static int slot_differs(struct mpi_host_call *call)
 {
-    if (cw_segment_published_in(call->segment, member, call->round) == call->entry.signature) {
-        return MPI_SUCCESS;
-    }
     bool is_notified = host_trouble(call) == MPI_ERR_NOT_SAME; /* names both calls, if the other rank is in it still */
-    return host_break(call, is_notified ? MPI_ERR_NOT_SAME : host_differs(call, host_rank(call->host, member)));
+    return host_break(call, is_notified ? MPI_ERR_NOT_SAME : host_differs(call, host_rank(call->host, call->owner)));
+}
+
+/* The awaited word has not come: MPI_ERR_PENDING, or an error if it never will. */
+static int word_pending(struct mpi_host_call *call)
+{
+    if (++call->looks % HOST_LOOKS_BEFORE_DOUBT == 0) {
+        host_doubt(call);
+    }
+    if (!cw_segment_is_broken(call->segment)) {
+        return MPI_ERR_PENDING;
+    }
+    int code = host_trouble(call);
+    return code != MPI_SUCCESS ? code : host_broken(call);
 }
 
 int host_poll(struct mpi_host_call *call)
 {
     int code;
     do {
-        if (call->word != NULL && !host_has_come(call)) {
-            if (++call->looks % HOST_LOOKS_BEFORE_DOUBT == 0) {
-                host_doubt(call);
+        if (call->word != NULL) {
+            if (!host_has_come(call)) {
+                return word_pending(call);
             }
-            if (!cw_segment_is_broken(call->segment)) {
-                return MPI_ERR_PENDING;
+            if (call->owner != UINT32_MAX &&
+                cw_segment_published_in(call->segment, call->owner, call->round) != call->entry.signature) {
+                return slot_differs(call);
             }
-            code = host_trouble(call);
-            return code != MPI_SUCCESS ? code : host_broken(call);
+            call->word = NULL;
         }
-        bool is_slot = call->word != NULL && call->owner != UINT32_MAX;
-        call->word = NULL;
-        code = is_slot ? slot_check(call, call->owner) : MPI_SUCCESS;
-        code = code == MPI_SUCCESS ? call->next(call) : code;
+        code = call->next(call);
     } while (code == HOST_GO_ON);
     return code;
 }

@@ -26,6 +26,15 @@ struct host_account {
 };
 enum { HOST_SIZE_CLASSES = 65 };
 
+/* The last blocking call of a collective, as it began. A call of the same problem begins with a copy. */
+struct host_prepared {
+    struct cw_problem_request problem;
+    const struct mpi_op *op;
+    bool is_served;            /* the call is one host op */
+    uint32_t kind;             /* mpi_host_kept_kind */
+    struct mpi_host_call call; /* without `of`, number, send and receive */
+};
+
 struct mpi_host {
     struct mpi_comm *comm;
     uint32_t members;
@@ -40,6 +49,7 @@ struct mpi_host {
     struct mpi_host_call *blocking;                     /* under way; NULL: none */
     uint32_t blocking_kind;                             /* of its call, as other ranks name it */
     struct mpi_host_part *parts;                        /* of schedules under way, in the order of their calls */
+    struct host_prepared prepared[CW_COLLECTIVE_COUNT];
     char why[CW_SEGMENT_WHY_BYTES];
 };
 

@@ -155,21 +155,25 @@ int mpi_buffer_mixed(struct mpi_buffer *descriptor, MPI_Comm comm, const void *b
     return code;
 }
 
-void mpi_buffer_dispose(struct mpi_buffer *descriptor)
+static void arrays_free(const struct mpi_buffer *descriptor)
 {
     for (int block = 0; descriptor->types != NULL && block < descriptor->block_count; block++) {
         if (descriptor->types[block] != NULL) {
             mpi_type_release(descriptor->types[block]);
         }
     }
+    free(descriptor->types);
+    free(descriptor->counts);
+    free(descriptor->displacements);
+}
+
+void mpi_buffer_dispose(struct mpi_buffer *descriptor)
+{
+    if (descriptor->counts != NULL || descriptor->displacements != NULL || descriptor->types != NULL) {
+        arrays_free(descriptor);
+    }
     if (descriptor->type != NULL) {
         mpi_type_release(descriptor->type);
-    }
-    if (descriptor->counts != NULL || descriptor->displacements != NULL ||
-        descriptor->types != NULL) { /* most have none */
-        free(descriptor->types);
-        free(descriptor->counts);
-        free(descriptor->displacements);
     }
     *descriptor = (struct mpi_buffer){0};
 }
