@@ -74,6 +74,22 @@ int mpi_allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
     return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
 }
 
+/* Equal counts make the same problem as those of MPI_Reduce_scatter_block. */
+static void counts_simplify(struct mpi_collective *call)
+{
+    int same = 1;
+    while (same < call->comm->size && call->counts[same] == call->counts[0]) {
+        same++;
+    }
+    if (same < call->comm->size) {
+        call->problem.counts = call->counts;
+        return;
+    }
+    call->problem.count = call->counts[0];
+    free(call->counts);
+    call->counts = NULL;
+}
+
 int mpi_reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
                             MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
 {
@@ -95,7 +111,7 @@ int mpi_reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_count
         }
         made->counts[rank] = made->element->size == 0 ? 0 : (uint64_t)count;
     }
-    made->problem.counts = made->counts;
+    counts_simplify(made);
     code = reduction_receive(made, recvbuf, mpi_count_at(recvcounts, made->comm->rank));
     return code != MPI_SUCCESS ? code : reduction_send(made, sendbuf, recvbuf, 1, total);
 }
