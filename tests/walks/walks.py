@@ -34,15 +34,15 @@ RUNS_MAX = 60 # of a walk that exceeds its budget: on a busy machine, most runs 
 #   FUNCTION()                  how often a process calls that function: each level among hosts combines and spreads once
 WALKS = {
     "a put of 64 bytes, two processes": (None, ["put"], {
-        "functions": (225, 200), "files": (64, 56), "folders": (13, 11), "entries": (75, 63)}),
+        "functions": (300, 200), "files": (74, 56), "folders": (13, 11), "entries": (95, 63)}),
     "a send of 64 bytes, one host": (["-n", "2"], ["calls", "send", "64"], {
         "functions": (75, 60), "files": (30, 18), "folders": (11, 9), "entries": (32, 11)}),
     "a broadcast of 64 bytes by multicast, four hosts": (["-n", "4", "--emulate", "4,memif"], ["calls", "bcast", "64"], {
-        "functions": (430, 200), "files": (112, 45), "folders": (32, 12), "control/": (20, 0)}),
+        "functions": (420, 200), "files": (110, 45), "folders": (28, 12), "control/": (0, 0)}),
     "an all-reduce of 64 bytes, one host": (["-n", "2"], ["calls", "allreduce", "64"], {
         "functions": (103, 86), "files": (30, 23), "folders": (14, 11)}),
     "an all-reduce of 64 bytes, two hosts of two ranks": (["-n", "4", "--emulate", "2,memif"], ["calls", "allreduce", "64"], {
-        "functions": (590, 500), "files": (140, 120), "folders": (33, 30), "host_reduce()": (1, 1), "host_bcast()": (1, 1)}),
+        "functions": (570, 500), "files": (135, 120), "folders": (30, 28), "host_reduce()": (1, 1), "host_bcast()": (1, 1)}),
 }
 
 
