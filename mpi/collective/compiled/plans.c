@@ -42,17 +42,25 @@ static uint64_t block_bytes(const struct mpi_plan *plan)
                                                                : plan->count * plan->element_bytes;
 }
 
+/* Of the call, for people; a constant. */
+static const char *call_name(const struct mpi_plan *plan)
+{
+    static const char *const unequal[CW_COLLECTIVE_COUNT] = {
+        [CW_SCATTER] = "scatterv", [CW_GATHER] = "gatherv", [CW_ALLTOALL] = "alltoallv"};
+    bool has_unequal = plan->own_waits != NULL || (has_counts(plan) && plan->collective == CW_ALLTOALL);
+    return has_unequal ? unequal[plan->collective] : cw_collective_name(plan->collective);
+}
+
 static void plan_free(struct mpi_plan *plan)
 {
     if (plan->calls > 0) {
-        bool has_unequal = plan->own_waits != NULL || (has_counts(plan) && plan->collective == CW_ALLTOALL);
-        char collective[32], name[2 * CW_ALGORITHM_NAME_MAX];
-        snprintf(collective, sizeof(collective), "%s%s", cw_collective_name(plan->collective), has_unequal ? "v" : "");
+        char name[2 * CW_ALGORITHM_NAME_MAX];
         bool has_inner = plan->parameters.inner != NULL && (plan->algorithm->takes & CW_TAKES_INNER) != 0;
         snprintf(name, sizeof(name), "%s%s%s", plan->algorithm->name, has_inner ? ", among hosts " : "",
                  has_inner ? plan->parameters.inner : "");
-        mpi_explain_calls(collective, name, plan->ranks, block_bytes(plan), cw_measured_origin_name(plan->origin),
-                          plan->calls, plan->predicted_ns, plan->measured_ns);
+        const char *origin = plan->own_origin != NULL ? plan->own_origin : cw_measured_origin_name(plan->origin);
+        mpi_explain_calls(call_name(plan), name, plan->ranks, block_bytes(plan), origin, plan->calls,
+                          plan->predicted_ns, plan->measured_ns);
     }
     while (plan->idle != NULL) {
         struct mpi_run *run = plan->idle;
@@ -294,6 +302,7 @@ static struct mpi_plan *own_make(const struct mpi_comm *comm, const struct mpi_o
     made->algorithm = &cw_own_algorithm;
     made->origin = CW_BY_NAME;
     made->is_throttled = request->is_throttled;
+    made->own_origin = request->origin;
     made->own_waits = waits;
     for (uint32_t rank = 0; rank < ranks; rank++) {
         made->buffer_bytes[CW_BUFFER_SEND] += request->sends[rank].bytes;

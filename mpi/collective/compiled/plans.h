@@ -37,8 +37,10 @@ struct mpi_plan {
     uint64_t buffer_bytes[4];
     uint32_t runs_open; /* lent */
     bool has_levels;    /* it may have: the problem named the ranks' hosts */
-    uint32_t
-        *own_waits;  /* by rank, of a rank's own counts: the op that waits for its put; UINT32_MAX: none. Else NULL */
+    /* by a rank's own counts (mpi_plan_find_own): why, for people; by rank, the op that waits for its put, or
+     * UINT32_MAX. Else NULL */
+    const char *own_origin;
+    uint32_t *own_waits;
     bool is_dropped; /* to be freed with the last run */
     struct mpi_run *idle;
     bool is_throttled;          /* it is one of these: */
@@ -68,6 +70,7 @@ struct mpi_own_request {
     uint32_t root;
     const struct cw_own_block *sends, *receives; /* by rank, one behind the other */
     bool is_throttled;                           /* sent when all are ready only */
+    const char *origin;                          /* why it goes so, for people; a constant */
 };
 int mpi_plan_find_own(struct mpi_comm *comm, const struct mpi_own_request *request, struct mpi_plan **plan);
 

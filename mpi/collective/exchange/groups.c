@@ -113,7 +113,7 @@ static void compression_report(const struct mpi_comm *comm, FILE *out)
     char name[MPI_MAX_OBJECT_NAME + 32], text[MPI_MAX_OBJECT_NAME + 512];
     snprintf(name, sizeof(name), "the group of %s", name_of(comm));
     for (enum cw_element element = 0; group != NULL && element < CW_ELEMENTS; element++) {
-        struct cw_compression_report report;
+        struct cw_compression_report report = {.codec = CW_CODEC_NONE};
         if (cw_group_compression(group, element, &report) &&
             mpi_explain_compression(element, &report, name, text, sizeof(text))) {
             fprintf(out, "%s\n", text);

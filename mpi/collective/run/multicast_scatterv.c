@@ -310,7 +310,6 @@ void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
     }
     bool is_asked = scatterv->way == (scatterv->is_dynamic ? WAY_DYNAMIC : WAY_STATIC);
     const char *origin = is_asked                       ? "by name"
-                         : scatterv->way == WAY_PAIRS   ? "no multicast here"
                          : scatterv->way == WAY_STATIC  ? "the override is dynamic, but all get something"
                          : scatterv->is_dynamic && gets ? "the override is dynamic, but one rank or host gets all"
                                                         : "nobody else gets anything";

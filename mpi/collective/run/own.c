@@ -51,6 +51,7 @@ int mpi_own_start(struct mpi_collective *collective, uint32_t number)
             .root = collective->problem.root,
             .sends = sends,
             .receives = receives,
+            .origin = collective->scatterv != NULL ? "no multicast here" : "own counts",
             .is_throttled = (number + collective->run_count) % MPI_AHEAD_MAX == MPI_AHEAD_MAX - 1,
         };
         code = mpi_plan_find_own(comm, &request, &plan);
