@@ -11,7 +11,8 @@
  * Invariants
  *   - A message is complete at its sender when every live member has all of it. Until then its memory must not change.
  *   - A member is live until cw_mcast_change takes it out; nothing is decided here about who is dead. Who holds a group
- *     up for long is named (`laggard` of the handler), and named again.
+ *     up for long is named (`laggard` of the handler), and named again. So a member that has received everything must
+ *     not close before the messages are complete at their sender: its last acknowledgement may have been lost.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
@@ -41,12 +42,13 @@ struct cw_mcast_group;
 
 /* What is called as events are taken, in the order in which it happened: between the endpoint's own events, of which
  * each call is one (CW_EVENT_EXTENSION). A function may call everything here, and all calls of the loop, but take no
- * events. `context` is that of the group, `member` its name (struct cw_mcast_group_config). NULL: nobody wants to know. */
+ * events. `context` is that of the group, `member` its name (struct cw_mcast_group_config). NULL: nobody wants to know.
+ */
 struct cw_mcast_handler {
     /* A short message has come; `data` is valid during the call. */
     void (*message)(void *context, uint32_t member, uint32_t lane_tag, const void *data, uint64_t bytes);
-    /* A long message has come: `bytes` as sent, the context of its registration. `status`: CW_OK; CW_ERROR_LIMIT: it was
-     * cut off. */
+    /* A long message has come: `bytes` as sent, the context of its registration. `status`: CW_OK; CW_ERROR_LIMIT: it
+     * was cut off. */
     void (*arrived)(void *context, uint32_t member, uint32_t lane_tag, uint64_t bytes, uint64_t registration,
                     int status);
     /* An own message with CW_MCAST_SIGNAL has ended. CW_OK: it has come to all; CW_ERROR_CLOSED: its group was shut
@@ -102,8 +104,7 @@ struct cw_mcast_group_config {
     uint64_t id;           /* random, never used before under this job's key; not 0 */
     uint32_t member_count; /* 2 .. CW_MCAST_MEMBERS_MAX */
     uint32_t self;         /* the own index among the members */
-    const uint32_t
-        *peers; /* [member_count]: their numbers at this endpoint (cw_peer_add); that of `self` is not looked at */
+    const uint32_t *peers; /* [member_count]: their numbers at this endpoint (cw_peer_add); peers[self] is ignored */
     const uint32_t *names; /* [member_count]: what the handler calls them; NULL: by their index */
     void *context;         /* for the handler */
     /* Packets to all go as datagrams of the endpoint's RDMA device (cw_rdma_attach), which all members have; those to
@@ -116,9 +117,9 @@ struct cw_mcast_group_config {
     uint32_t epoch;  /* of the membership, >= 1; the same at all */
 };
 
-/* Says who is in it; all members do so with the same arguments, but for `self`. Joins the group's address at the port.
- * Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or the port's
- * filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups); CW_ERROR_MEMORY; others as
+/* Says who is in it; all members do so with the same arguments, but for `self` and `peers`. Joins the group's address
+ * at the port. Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or
+ * the port's filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups); CW_ERROR_MEMORY; others as
  * cw_port_join. */
 int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
 /* Whether packets of the group come from now on: who tells others that it is in had better wait for it. */
@@ -145,11 +146,11 @@ enum cw_mcast_flags {
 /* The tag of messages that only show whether they come: no member's handler hears of them. */
 #define CW_MCAST_TAG_PROBE UINT32_MAX
 
-/* Posts a message to all others: `head` and, behind it, `data`. Up to slot_bytes it is a short one, else, or if
- * `is_long`, a long one. `head` is copied; `data` must not change before the message is complete, but if both together
- * have no more than CW_MCAST_INLINE_MAX bytes: of what changes members get the old, the new, or zeros. CW_OK;
- * CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a short one that is longer than a slot, a head of more than
- * CW_MCAST_INLINE_MAX bytes. */
+/* Posts a message to all others: `head` and, behind it, `data`. It is a short one, of slot_bytes at most, unless
+ * `is_long` is set: then each member must have registered memory for it (cw_mcast_register). `head` is copied; `data`
+ * must not change before the message is complete, but if both together have no more than CW_MCAST_INLINE_MAX bytes: of
+ * what changes members get the old, the new, or zeros. CW_OK; CW_ERROR_AGAIN: the queue is full; CW_ERROR_ARGUMENT: a
+ * short one that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
 struct cw_mcast_put {
     const void *head; /* NULL: none */
     uint32_t head_bytes;

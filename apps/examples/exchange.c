@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     check(is_listener || (argc == 4 && strcmp(argv[1], "connect") == 0), "usage: listen PORT, or connect HOST PORT");
     int tcp = is_listener ? tcp_accept(argv[2]) : tcp_open(argv[2], argv[3], AF_UNSPEC);
     FILE *theirs = tcp >= 0 ? fdopen(tcp, "r") : NULL;
-    check(theirs != NULL, "no TCP connection");
+    check(theirs != NULL, "no TCP connection; start `exchange listen PORT` first");
     char udp[NAME_BYTES + 8], port[NAME_BYTES], card[CW_CARD_BYTES] = "", word[8], error[CW_ERROR_TEXT_BYTES] = "";
     unsigned long long region;
     struct cw_host_config config;

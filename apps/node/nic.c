@@ -36,7 +36,8 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
     (void)cw_setting_give(CW_SETTING_TRANSPORT, text);
     int status = cw_net_offer_make(&offer, error, error_bytes);
     if (status == CW_OK && offer.count == 0) {
-        status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address (`ip address`)");
+        status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                               "this host has no address; `ip address` lists its addresses");
     }
     if (status != CW_OK) {
         return status;

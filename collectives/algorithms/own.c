@@ -34,7 +34,7 @@ int cw_own_build(uint32_t rank, uint32_t ranks, const struct cw_own_block *sends
         ops[count].from = (struct cw_place){CW_BUFFER_SEND, sends[rank].offset, 0};
         ops[count++].to = (struct cw_place){CW_BUFFER_RECEIVE, receives[rank].offset, 0};
     }
-    for (uint32_t step = 1; step < ranks; step++) { /* waits first: what has come needs no memory then */
+    for (uint32_t step = 1; step < ranks; step++) { /* waits first: then early puts need no memory */
         uint32_t from = (rank + ranks - step) % ranks;
         if (receives[from].bytes > 0) {
             ops[count] = op_of(CW_OP_WAIT, from, receives[from].bytes);

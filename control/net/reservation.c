@@ -80,9 +80,11 @@ int cw_reservation_open(const struct cw_ip *ip, uint16_t udp_port, uint32_t coun
     cw_reservation_close(&made);
     switch (-got) {
     case EADDRNOTAVAIL:
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address %s: ip address", name);
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "this host has no address %s; `ip address` lists those that it has", name);
     case EADDRINUSE:
-        return cw_error_text(error, error_bytes, CW_ERROR_BUSY, "UDP port %u of %s is taken: ss -ulpn", number, name);
+        return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
+                             "UDP port %u of %s is in use; `ss -ulpn` shows by which process", number, name);
     default:
         return cw_error_text(error, error_bytes, cw_status_of_errno(-got), "UDP socket at %s:%u: %s%s", name, number,
                              strerror(-got), cw_errno_remedy(-got));

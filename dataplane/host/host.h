@@ -37,20 +37,22 @@ struct cw_host_config {
      * in whatever order they start. "memif:SOCKET,port=2": port 2 of a `causeway switch`. Else a DPDK device as --vdev
      * or -a take it: "net_af_packet0,iface=eth1", "0000:03:00.0". */
     const char *port;
-    uint32_t mtu_bytes;       /* of IP packets: CW_PORT_MTU_MIN to CW_PORT_MTU_MAX (port.h) */
+    uint32_t mtu_bytes;       /* of IP packets: 576 to 64000 */
     uint64_t link_timeout_ns; /* how long cw_host_open waits for the other end and cw_host_peer for the link */
-    /* job_key is the caller's to set, address.ip if several hosts share the network: none draws one of 10.0.0.0/8. Seed
-     * and waiting are set by cw_host_open. */
+    /* job_key is the caller's to set. A port "udp:" has its address; for memif and devices, one of 10.0.0.0/8 is drawn
+     * at random if address.ip is not set: set it on networks with other hosts. Seed and waiting are set by
+     * cw_host_open. */
     struct cw_endpoint_config endpoint;
     struct cw_loop_config loop;
 };
 
-/* Defaults: MTU 1500, ten seconds, those of cw_endpoint_config_init with CW_UDP_PORT, those of cw_loop_config_init. */
+/* Defaults: MTU 1500, ten seconds, those of cw_endpoint_config_init with CW_UDP_PORT (a port "udp:ADDRESS" takes a free
+ * one, which the card has), those of cw_loop_config_init. */
 void cw_host_config_init(struct cw_host_config *config);
 
 /* Opens port, endpoint and loop; nothing of `config` is kept. CW_OK, or with one line in `error`: CW_ERROR_NOT_FOUND (a
- * host name does not resolve, which may take the resolver's time-out, resolv.conf(5)), and the errors of
- * cw_port_ethdev_open or cw_port_udp_open, cw_endpoint_create and cw_loop_create. Not from two threads at a time. */
+ * host name does not resolve, which may take the resolver's time-out, resolv.conf(5)), and those of the port, of
+ * cw_endpoint_create and of cw_loop_create. Not from two threads at a time. */
 int cw_host_open(const struct cw_host_config *config, struct cw_host **host, char *error, size_t error_bytes);
 
 /* Says goodbye to peers, closes and frees. No other call may be under way. NULL is allowed. */

@@ -52,11 +52,11 @@ static int device_plug(struct opening *opening)
     bool pci = ethdev_is_pci(port->device);
     if (!pci && strncmp(port->device, "net_", 4) != 0 && strncmp(port->device, "eth_", 4) != 0 &&
         strncmp(port->device, "virtio_user", 11) != 0) {
-        return cw_error_text(
-            opening->error, opening->error_bytes, CW_ERROR_NOT_FOUND,
-            "port %s: no such device; give a PCI address, or a driver's name with a number: net_memif0, "
-            "net_af_packet0",
-            port->device);
+        return cw_error_text(opening->error, opening->error_bytes, CW_ERROR_NOT_FOUND,
+                             "port %s: no such device. Fix: udp:ADDRESS, memif:SOCKET,port=N, a PCI address, or a DPDK "
+                             "driver's name with a "
+                             "number (net_af_packet0)",
+                             port->device);
     }
     cw_eal_log_clear();
     mode_t before =

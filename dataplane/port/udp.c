@@ -398,9 +398,11 @@ static int sockets_open(struct udp_port *port, char *error, size_t error_bytes)
     uint32_t number = ntohs(port->own.v4.sin_port) + stream - 1;
     switch (-failed) {
     case EADDRNOTAVAIL:
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND, "this host has no address %s: ip address", name);
+        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
+                             "this host has no address %s; `ip address` lists those that it has", name);
     case EADDRINUSE:
-        return cw_error_text(error, error_bytes, CW_ERROR_BUSY, "UDP port %u of %s is taken: ss -ulpn", number, name);
+        return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
+                             "UDP port %u of %s is in use; `ss -ulpn` shows by which process", number, name);
     default:
         return cw_error_text(error, error_bytes, cw_status_of_errno(-failed), "UDP socket at %s, port %u: %s%s", name,
                              number, strerror(-failed), cw_errno_remedy(-failed));

@@ -1,4 +1,4 @@
-/* Messages that are to be matched. Everything is checked: the other side may run another build, or be broken. */
+/* Messages for matching. All fields are validated: the peer may run another build, or be broken. */
 #include <string.h>
 
 #include "mpi/point/point.h"
@@ -7,7 +7,7 @@
 #include "mpi/transport/transport.h"
 #include "mpi/transport/unknown.h"
 
-/* Leaves `data` at what is behind the head. False: it is shorter than its kind says. */
+/* Parses a message, and advances `data` beyond its head. False: the message is too short for its kind. */
 static bool arrival_read(const void **data, uint32_t bytes, struct mpi_arrival *arrival)
 {
     bool fits = mpi_message_read(data, &bytes, &arrival->envelope, sizeof(arrival->envelope));
@@ -23,7 +23,7 @@ static bool arrival_read(const void **data, uint32_t bytes, struct mpi_arrival *
     return fits;
 }
 
-/* Keeps a message that nobody has asked for yet. */
+/* Keeps an unexpected message. */
 static void message_keep(struct mpi_comm *comm, const struct mpi_arrival *arrival, const void *data)
 {
     uint64_t bytes = arrival->kind == MPI_SENT_OFFER ? 0 : arrival->offer.bytes;
@@ -67,7 +67,7 @@ static void take_matched(void *context, uint32_t rank, uint32_t lane_tag, const 
     }
 }
 
-/* The common case in one go: a short message that somebody waits for. */
+/* The common case first: an eager message for which a receive is posted. */
 static void take_eager(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_envelope envelope;

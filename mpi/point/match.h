@@ -18,15 +18,15 @@
 #include "mpi/state/comm.h"
 #include "mpi/transport/message.h"
 
-/* A message as it comes: EAGER, SYNC or OFFER. */
+/* A message that has arrived: EAGER, SYNC or OFFER. */
 struct mpi_arrival {
     uint32_t rank; /* of the sender, in MPI_COMM_WORLD */
     enum mpi_sent kind;
     struct mpi_envelope envelope;
-    struct mpi_offer offer; /* `bytes`: of the message, whatever its kind; `number`: also of a SYNC */
+    struct mpi_offer offer; /* `bytes`: of the message of any kind; `number`: also of a SYNC */
 };
 
-/* A message that has come and was not expected. */
+/* An unexpected message. */
 struct mpi_message {
     MPI_Message handle; /* of a matched probe */
     struct mpi_comm *comm;

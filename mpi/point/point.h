@@ -38,11 +38,11 @@ void mpi_receive_message(struct mpi_request *request, struct mpi_message *messag
 /* A message has come for a posted receive; its data, if any, is copied before the call returns. */
 void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *envelope, const void *data,
                        uint64_t bytes);
-/* Any message has come for it, matched before or now; `data`: of an EAGER or SYNC. */
+/* Receives a message of any kind that has been matched; `data`: of an EAGER or SYNC. */
 void mpi_receive_arrival(struct mpi_request *request, const struct mpi_arrival *arrival, const void *data);
 
-/* The send that waits for an answer; NULL: something else does. */
+/* The send of which `numbered` is a part; NULL: it is a part of another object. */
 struct mpi_request *mpi_send_of(struct mpi_numbered *numbered);
 
-/* Says who takes messages that are to be matched (transport.h). */
+/* Registers the receivers of messages for matching (transport.h). */
 void mpi_point_listen(void);

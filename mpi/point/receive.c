@@ -73,7 +73,7 @@ void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *e
     mpi_request_complete(request, bytes > (uint64_t)request->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
 }
 
-/* An offered message is here, or will never be. */
+/* An offered message has arrived, or cannot arrive. */
 static int receive_got(struct mpi_get *get, int status)
 {
     struct mpi_request *request = (struct mpi_request *)((uint8_t *)get - offsetof(struct mpi_request, get));
@@ -110,7 +110,7 @@ static void receive_get(struct mpi_request *request, uint32_t rank, const struct
     mpi_get_start(&request->get);
 }
 
-/* The data of a message that was offered without a registration; or its sender is gone. */
+/* The data of a message that was offered without a registration, or the loss of its sender. */
 static void receive_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
                              const void *data, uint32_t bytes)
 {
@@ -126,7 +126,7 @@ static void receive_answered(struct mpi_numbered *numbered, enum mpi_sent kind, 
     }
 }
 
-/* Without credit: the data follows. */
+/* Requests the data of a message that was offered without a registration. */
 static void receive_clear(struct mpi_request *request, uint32_t rank, const struct mpi_offer *offer)
 {
     uint64_t context = request->comm->context;

@@ -102,7 +102,7 @@ static void send_complete(struct mpi_request *request, int code)
     mpi_request_complete(request, code);
 }
 
-/* Nothing is sent from its memory any more. */
+/* The path does not use its memory any more. */
 static void send_released(struct mpi_offered *offered, int code)
 {
     send_complete((struct mpi_request *)((uint8_t *)offered - offsetof(struct mpi_request, offered)), code);
@@ -128,7 +128,7 @@ static struct mpi_envelope envelope_of(const struct mpi_request *request)
     };
 }
 
-/* It has left, with or without its data. */
+/* The message has been sent, with or without its data. */
 static void send_left(void *owner, int status)
 {
     struct mpi_request *request = owner;
@@ -174,8 +174,8 @@ static void send_synchronous(struct mpi_request *request, const void *data)
     send_message(request, MPI_SENT_SYNC, &head, sizeof(head), data, (uint64_t)request->bytes);
 }
 
-/* What is offered is got from the memory itself; without a registration (`data` NULL) it follows when it has been
- * matched. */
+/* Offers the data: the receiver gets it from registered memory, or, without a registration (`data` NULL), requests it
+ * after the match. */
 static void send_offer(struct mpi_request *request, const void *data)
 {
     struct {

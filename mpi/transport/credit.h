@@ -1,15 +1,15 @@
-/* credit: how much a rank may have another one keep of messages that nobody has asked for yet.
+/* credit: how many bytes of unexpected messages of one rank another rank keeps at most.
  *
  * Purpose
- *   An eager message that comes before its receive is kept in memory of the receiver. Each rank lends each other one
- *   MPI's window of such bytes (mpi_credit_window): a sender takes what a message costs, the receiver gives it back
- *   when the message has been matched, half a window at a time. A sender without credit offers its message without a
- *   registration (MPI_SENT_OFFER): the data follows when a receive has been found. So a receiver keeps a window per
- *   sender at most; offers are bounded by the requests that their senders keep for them.
+ *   The receiver keeps an eager message that arrives before its receive. Each rank grants each other rank a window of
+ *   such bytes (mpi_credit_window). Each message costs its sender credit. The receiver returns the credit when the
+ *   message has been matched, half a window at a time. A sender without credit offers its message without a
+ *   registration (MPI_SENT_OFFER): the data follows when a receive has been found. So a receiver keeps at
+ *   most one window per sender; offers are bounded by the requests of their senders.
  *
  * Invariants
  *   - Both sides count alike: a message costs its bytes and MPI_CREDIT_MESSAGE.
- *   - No message waits for credit: whatever can be matched is matched, whatever else is kept.
+ *   - No message waits for credit: a message without credit is offered.
  *
  * Messages of collectives that come early are bounded by calls instead (collective/compiled/plans.h,
  * mpi_plan_throttle); they are only counted here. Source of the idea: credits of a window (Kung, Blackwell, Chapman
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-    MPI_CREDIT_MESSAGE = 128, /* what a message costs beside its bytes: what is kept with them */
+    MPI_CREDIT_MESSAGE = 128, /* cost of a message in addition to its bytes: the memory for its description */
     /* A window is a rank's share of the total, but within these. */
     MPI_CREDIT_TOTAL = 64 << 20,
     MPI_CREDIT_WINDOW_MIN = 64 << 10,
@@ -31,18 +31,18 @@ enum {
 };
 
 struct mpi_credit {
-    uint32_t left; /* of what that rank has lent */
-    uint32_t owed; /* of what this rank has lent to it, matched, and not given back yet */
+    uint32_t left; /* bytes that this rank may still send to that one */
+    uint32_t owed; /* bytes of matched messages of that rank for which the credit has not been returned */
 };
 extern struct mpi_credit *mpi_credits; /* by rank of MPI_COMM_WORLD */
 
 /* MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_credit_start(uint32_t rank_count);
 void mpi_credit_stop(void);
-/* Bytes that each rank lends each other one. */
+/* Bytes that each rank grants each other rank. */
 uint32_t mpi_credit_window(void);
 
-/* Sender: takes what a message of so many bytes costs; false: there is not so much. */
+/* Sender: pays for a message of that many bytes; false: not enough credit. */
 static inline bool mpi_credit_take(uint32_t rank, uint64_t bytes)
 {
     struct mpi_credit *credit = &mpi_credits[rank];
@@ -52,15 +52,15 @@ static inline bool mpi_credit_take(uint32_t rank, uint64_t bytes)
     credit->left -= (uint32_t)bytes + MPI_CREDIT_MESSAGE;
     return true;
 }
-/* It has not been sent after all. */
+/* Sender: the message was not sent. */
 static inline void mpi_credit_untake(uint32_t rank, uint64_t bytes)
 {
     mpi_credits[rank].left += (uint32_t)bytes + MPI_CREDIT_MESSAGE;
 }
-/* The rank has given some back. */
+/* Sender: the rank has returned credit. */
 void mpi_credit_get(uint32_t rank, uint32_t cost);
 
-/* Receiver: a message of so many bytes has been matched, or has gone. */
+/* Receiver: a message of that many bytes has been matched or dropped. */
 void mpi_credit_give_back(uint32_t rank);
 static inline void mpi_credit_give(uint32_t rank, uint64_t bytes)
 {
@@ -71,19 +71,19 @@ static inline void mpi_credit_give(uint32_t rank, uint64_t bytes)
     }
 }
 
-/* What is kept of messages that came unexpected, or early for their collective; for people. */
+/* Statistics of unexpected messages, and of messages that arrived before their call. */
 struct mpi_kept {
     uint64_t bytes; /* now, as messages cost */
     uint64_t bytes_max;
-    uint64_t early_bytes; /* the same of collectives */
+    uint64_t early_bytes; /* the same for collective calls */
     uint64_t early_bytes_max;
-    uint64_t announced; /* own sends without credit */
-    uint64_t dropped;   /* of communicators that are gone */
+    uint64_t announced; /* number of own sends without credit */
+    uint64_t dropped;   /* number of messages of freed communicators */
 };
 extern struct mpi_kept mpi_kept;
 void mpi_kept_add(uint64_t bytes);
 void mpi_kept_remove(uint64_t bytes);
 void mpi_kept_add_early(uint64_t bytes);
 void mpi_kept_remove_early(uint64_t bytes);
-/* A line of them into `text`; "" if nothing was ever kept, announced or dropped. */
+/* Writes them to `text` as one line; "" if all are 0. */
 void mpi_kept_describe(char *text, size_t text_bytes);

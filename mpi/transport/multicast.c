@@ -12,34 +12,34 @@
 #include "mpi/state/process.h"
 #include "mpi/transport/rendezvous.h"
 
-/* To one of the ranks by itself. */
+/* An offer to one of the ranks. */
 struct multicast_offer {
     struct mpi_offered offered;
     struct multicast_offer *next;
     struct multicast *multicast;
 };
 
-/* A multicast under way. */
+/* A multicast in flight. */
 struct multicast {
     struct multicast *next;
     struct mpi_multicast_request request;
-    uint64_t position; /* sent so far */
+    uint64_t position; /* bytes sent so far */
     bool is_eager;
-    bool is_sent;      /* all of it, or as much as ever will be */
-    bool is_single;    /* it goes to each by itself */
+    bool is_sent;      /* nothing more will be sent */
+    bool is_single;    /* it is sent to each rank separately */
     bool is_abandoned; /* by its owner */
-    bool *is_done;     /* within its call: to be set, since `ended` would come too soon; else NULL */
-    uint32_t pieces;   /* messages that the group has */
-    uint32_t offers;   /* that are not over */
-    uint32_t peer_at;  /* the next to be sent to by itself */
+    bool *is_done;     /* within mpi_multicast: set in place of a call of `ended`; else NULL */
+    uint32_t pieces;   /* messages to the group in flight */
+    uint32_t offers;   /* without a final answer */
+    uint32_t peer_at;  /* index of the next rank, if is_single */
     struct multicast_offer *offered;
-    uint8_t copy[]; /* the ranks; then the data, if it is copied */
+    uint8_t copy[]; /* the ranks, then the copied data */
 };
 
 /* Eager multicasts that a rank may be ahead of its receivers; the next one is complete only when it has come to all. */
 enum { MULTICASTS_AHEAD = 32 };
 
-static struct multicast *first; /* of all that are under way, in the order of their calls */
+static struct multicast *first; /* of all in flight, in the order of their calls */
 static uint32_t open_count;     /* of them */
 uint32_t mpi_multicasts_waiting;
 
@@ -56,7 +56,7 @@ static void owner_tell(struct multicast *multicast, int status)
     }
 }
 
-/* Ends it, if nothing of it is under way. */
+/* Ends it, if nothing of it is in flight. */
 static void multicast_settle(struct multicast *multicast)
 {
     if (!multicast->is_sent || multicast->offers > 0) {
@@ -64,7 +64,7 @@ static void multicast_settle(struct multicast *multicast)
     }
     if (multicast->pieces > 0) {
         if (multicast->is_abandoned && multicast->is_single && multicast->request.owner != NULL) {
-            owner_tell(multicast, CW_ERROR_CLOSED); /* a group that has failed holds nobody up */
+            owner_tell(multicast, CW_ERROR_CLOSED); /* the call does not wait for a group that has failed */
         }
         return;
     }
@@ -89,7 +89,7 @@ static void multicast_sent(struct multicast *multicast)
 void mpi_multicast_complete(void *context, uint64_t put_context, int status)
 {
     struct multicast *multicast = (struct multicast *)(uintptr_t)put_context;
-    (void)context, (void)status; /* whoever is gone is told by the paths */
+    (void)context, (void)status; /* the paths report lost ranks */
     multicast->pieces--;
     multicast_settle(multicast);
 }
@@ -101,8 +101,8 @@ struct multicast_message {
     struct mpi_part part; /* only if it is one of several */
 };
 
-/* The next message of a multicast, for a path that takes messages of `message_max` bytes: how many bytes of data go with
- * it. */
+/* The next message of a multicast, for a path that takes messages of `message_max` bytes: how many bytes of data go
+ * with it. */
 static uint64_t message_make(const struct multicast *multicast, uint64_t message_max, struct multicast_message *message,
                              uint32_t *head_bytes)
 {
@@ -156,9 +156,9 @@ static int group_send(struct multicast *multicast)
     return status;
 }
 
-/* ---- to each by itself ---- */
+/* ---- to each rank separately ---- */
 
-/* All of an eager one to one rank, as far as the path takes it. */
+/* Sends an eager multicast to one rank, as far as the path has room. */
 static int peer_send_eager(struct multicast *multicast, uint32_t rank)
 {
     const struct mpi_multicast_request *request = &multicast->request;
@@ -196,7 +196,7 @@ static void offer_end(struct multicast_offer *offer, int code)
     mpi_offered_end(&offer->offered, code);
 }
 
-/* An error is its receiver's, who tells all ranks of the call; who is gone is told by the paths. */
+/* An error is ignored: its receiver refuses the call at all ranks, and the paths report lost ranks. */
 static void offer_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
                            const void *data, uint32_t bytes)
 {
@@ -247,7 +247,7 @@ static int peers_send(struct multicast *multicast)
     return status;
 }
 
-/* True: it has moved on. A failure is told by who watches the ranks: the calls that need this end with it. */
+/* Continues a multicast; true: it has made progress. */
 static bool multicast_step(struct multicast *multicast)
 {
     bool has_group = multicast->request.group != NULL && multicast->request.group->group != NULL;
@@ -259,7 +259,7 @@ static bool multicast_step(struct multicast *multicast)
     }
     if (status != CW_OK && status != CW_ERROR_AGAIN) {
         has_moved = !multicast->is_single;
-        multicast->position = has_moved ? 0 : multicast->position; /* to each by itself it begins anew */
+        multicast->position = has_moved ? 0 : multicast->position; /* it starts again for each rank */
         multicast->is_single = true;
         uint64_t position = multicast->position;
         uint32_t peer_at = multicast->peer_at;
@@ -305,7 +305,7 @@ int mpi_multicast(const struct mpi_multicast_request *request)
     }
     *link = multicast;
     mpi_progress_is_due = true;
-    if (is_first) { /* it alone; else behind those that wait */
+    if (is_first) { /* else it waits for those before it */
         multicast->is_done = &is_done;
         (void)multicast_step(multicast);
         multicast_settle(multicast);
@@ -339,7 +339,7 @@ void mpi_multicast_abandon(const struct mpi_multicast_owner *owner)
         }
         multicast->is_abandoned = true;
         multicast_sent(multicast);
-        multicast->offers++; /* it does not end before the last one */
+        multicast->offers++; /* keeps it until the loop has ended */
         while (multicast->offered != NULL) {
             offer_end(multicast->offered, MPI_ERR_OTHER);
         }

@@ -1,15 +1,15 @@
-/* multicast: the same bytes to several ranks of a communicator: by the multicast group that they form, or to each by
- * itself. Who gets them does not see the difference.
+/* multicast: sends the same bytes to several ranks of a communicator, by the multicast group of these ranks or to each
+ * rank separately. The receivers do not see the difference.
  *
  * Purpose
- *   An eager multicast goes in one message, or in parts where a message has less room; a long one, for which all have
- *   said that they are ready, goes in parts from where it lies. What cannot go to the group, since there is none or it
- *   has failed, is sent to each rank, or offered (rendezvous.h) if it is long.
+ *   An eager multicast is one message, or several parts if a message has less room. A long multicast, for which all
+ *   receivers are ready, is sent in parts from the program's buffer. Without a group, or if the group has failed, an
+ *   eager multicast is sent to each rank, and a long one is offered to each rank (rendezvous.h).
  *
  * Invariants
- *   - Multicasts leave in the order of their calls: they are of the same stream.
- *   - Eager ones are copied and complete at once, unless this rank is far ahead of its receivers.
- *   - Nothing waits for a group but the multicast itself.
+ *   - Multicasts are sent in the order of their calls.
+ *   - Eager multicasts are copied and complete immediately, unless this rank is far ahead of its receivers.
+ *   - Only the multicast itself waits for its group.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -23,20 +23,20 @@ struct cw_mcast_group;
 /* A multicast group of ranks (control/groups/groups.h). */
 struct mpi_multicast_group {
     struct cw_group *group;      /* NULL: not yet, or never */
-    struct cw_mcast_group *open; /* by which messages are sent; NULL: not yet, or not any more */
+    struct cw_mcast_group *open; /* the handle for messages; NULL: not open yet, or failed */
 };
 
-/* Whose multicast it is; what it sends must stay until `ended`. */
+/* The owner of a multicast, whose data must not change until `ended`. */
 struct mpi_multicast_owner {
-    /* It has come to all (CW_OK), or nothing of it is under way any more (CW_ERROR_CLOSED). */
+    /* All receivers have it (CW_OK), or it has been abandoned and nothing of it is in flight (CW_ERROR_CLOSED). */
     void (*ended)(struct mpi_multicast_owner *owner, uint64_t context, int status);
-    /* It cannot go on; `ended` follows when it is abandoned. */
+    /* It cannot continue. The owner must abandon it; `ended` follows. */
     void (*failed)(struct mpi_multicast_owner *owner, int status);
 };
 
 struct mpi_multicast_request {
     struct mpi_comm *comm;
-    const struct mpi_multicast_group *group; /* of exactly these ranks and this one; stays; NULL: none */
+    const struct mpi_multicast_group *group; /* of exactly these ranks and this one; not copied; NULL: none */
     const uint32_t *peers;                   /* ranks of the communicator; copied */
     uint32_t peer_count;
     struct mpi_call_head head; /* of kind EAGER, or OFFER: a long one */
@@ -50,20 +50,20 @@ struct mpi_multicast_request {
 
 enum { MPI_MULTICAST_DONE = 1 };
 
-/* CW_OK: its owner will be told; MPI_MULTICAST_DONE: it has been copied, or has come to all already, and its owner is
- * told nothing; CW_ERROR_MEMORY. */
+/* CW_OK: the owner is notified later; MPI_MULTICAST_DONE: it has been copied, or all receivers have it already, and the
+ * owner is not notified; CW_ERROR_MEMORY. */
 int mpi_multicast(const struct mpi_multicast_request *request);
 
-/* What an owner has not sent yet is not sent any more, what it has offered is taken back. What a group has of it goes
- * on; `ended` follows when it is over. */
+/* Stops an owner's multicasts: unsent parts are not sent, and offers are withdrawn. Messages of the group continue;
+ * `ended` follows when they are complete. */
 void mpi_multicast_abandon(const struct mpi_multicast_owner *owner);
 
-/* From mcast (struct cw_mcast_handler): a message to a group has come to all. */
+/* For mcast (struct cw_mcast_handler): all members have a message of this rank. */
 void mpi_multicast_complete(void *context, uint64_t put_context, int status);
 
-/* Goes on with those that have to wait; returns how much it did. */
+/* Continues waiting multicasts; returns how much it did. */
 uint32_t mpi_multicast_progress(void);
-/* How many have to wait for room. */
+/* Number of multicasts that wait for room. */
 extern uint32_t mpi_multicasts_waiting;
-/* Waits until all have come to their ranks: before communicators go (MPI_Finalize). */
+/* Waits until all receivers have all multicasts (MPI_Finalize). */
 void mpi_multicasts_finish(void);

@@ -1,4 +1,4 @@
-/* outbox: messages that the path to their rank has no room for yet (CW_ERROR_AGAIN), in order for each rank.
+/* outbox: messages for which the path to their rank has no room yet (CW_ERROR_AGAIN), in order for each rank.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -11,25 +11,26 @@ struct mpi_outgoing {
     const void *head; /* copied, up to MPI_HEAD_MAX bytes */
     uint32_t head_bytes;
     uint32_t bytes;
-    const void *data; /* must stay until it has left */
+    const void *data; /* must not change until it has been sent */
     enum cw_element element;
-    /* It has left, with CW_OK or why not; not called if mpi_outbox_send says so itself. NULL: nobody waits. */
+    /* It has been sent (CW_OK), or cannot be sent. Not called if mpi_outbox_send returns that result. May be NULL. */
     void (*left)(void *owner, int status);
     void *owner;
 };
 
-/* Sends at once, or keeps it. CW_OK; CW_ERROR_AGAIN: it is kept; others: it cannot be sent, or there is no memory. */
+/* Sends the message now, or keeps it. CW_OK; CW_ERROR_AGAIN: it is kept; others: it cannot be sent, or no memory. */
 int mpi_outbox_send(const struct mpi_outgoing *message);
-/* A message without data that nobody waits for: a rank that is gone needs none. CW_OK: it has been sent, or is kept. */
+/* Sends a message without data. CW_OK: it has been sent, or is kept. Callers ignore errors if a lost rank needs no such
+ * message. */
 int mpi_tell(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes);
-/* The answer to who waits by `number` at `rank`, in the lane of `context`. */
+/* Sends an answer to the object with `number` at `rank`, in the lane of `context`. */
 void mpi_answer_send(uint32_t rank, uint64_t context, enum mpi_sent kind, uint32_t number, int status);
 
-/* Tries again what waits; returns how much has left. */
+/* Sends kept messages, as far as there is room; returns their number. */
 uint32_t mpi_outbox_progress(void);
-/* Forgets what waits for a rank that is gone. */
+/* Removes the messages to a lost rank. */
 void mpi_outbox_fail(uint32_t rank, int status);
-/* Messages that wait, in all. */
+/* Number of kept messages. */
 extern uint32_t mpi_outbox_waiting;
 
 /* MPI_SUCCESS or MPI_ERR_NO_MEM. */

@@ -6,7 +6,7 @@
 #include "mpi/state/process.h"
 #include "mpi/transport/outbox.h"
 
-/* ---- registrations that the path does not let go of yet ---- */
+/* ---- registrations that the path still uses ---- */
 
 struct deregistered {
     struct deregistered *next;
@@ -25,7 +25,7 @@ void mpi_deregister(uint32_t rank, const struct cw_registration *registration, v
 {
     bool is_held = cw_paths_deregister(mpi_process.paths, rank, registration) == CW_ERROR_AGAIN;
     struct deregistered *kept = is_held ? malloc(sizeof(*kept)) : NULL;
-    if (kept != NULL) { /* else it stays registered: a leak, but nothing wrong */
+    if (kept != NULL) { /* else the memory stays registered: a leak, without other effects */
         *kept = (struct deregistered){
             .next = deregistered_first, .rank = rank, .registration = *registration, .then = then, .context = context};
         deregistered_first = kept;
@@ -37,7 +37,7 @@ void mpi_deregister(uint32_t rank, const struct cw_registration *registration, v
     }
 }
 
-/* The next one that is let go of, out of the list; NULL: none. */
+/* Removes the next one that the path does not use any more from the list; NULL: none. */
 static struct deregistered *released_take(void)
 {
     for (struct deregistered **link = &deregistered_first; *link != NULL; link = &(*link)->next) {
@@ -50,7 +50,7 @@ static struct deregistered *released_take(void)
     return NULL;
 }
 
-/* Tries again, every so many calls, what the path would not let go of. */
+/* Tries again to deregister, in some of its calls. */
 static void deregister_progress(void)
 {
     static uint32_t calls;
@@ -58,7 +58,7 @@ static void deregister_progress(void)
         return;
     }
     struct deregistered *kept;
-    while ((kept = released_take()) != NULL) { /* `then` may bring further ones */
+    while ((kept = released_take()) != NULL) { /* `then` may add further ones */
         if (kept->then != NULL) {
             awaited--;
             kept->then(kept->context);
@@ -101,7 +101,7 @@ int mpi_offered_send(struct mpi_offered *offered, uint32_t rank, const struct mp
     }
     status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(head->envelope.context, MPI_SENT_CALL), &message,
                            sizeof(message), NULL, 0, CW_ELEMENT_BYTES);
-    if (status != CW_OK) { /* nobody has heard of it */
+    if (status != CW_OK) { /* no rank knows the offer */
         mpi_number_free(&offered->numbered);
         mpi_deregister(rank, &offered->registration, NULL, NULL);
     }
@@ -124,7 +124,7 @@ void mpi_offered_end(struct mpi_offered *offered, int code)
 
 /* ---- gets ---- */
 
-static struct mpi_get *gets_waiting; /* that the path would not take */
+static struct mpi_get *gets_waiting; /* for room */
 static struct mpi_get **gets_end = &gets_waiting;
 
 static void get_end(struct mpi_get *get, int status)

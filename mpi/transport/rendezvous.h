@@ -1,70 +1,68 @@
-/* rendezvous: bytes that go from the memory of one rank to that of another in one copy, when both know where.
+/* rendezvous: transfers from the memory of one rank to the memory of another rank in one copy.
  *
  * Purpose
- *   An offer: the source registers its memory and tells the target, which gets the bytes and answers DONE. A put: the
- *   target has told a place, and the source puts the bytes there, with a message behind them in the same lane. Sends,
- *   schedules and multicasts that cannot go to a group use the same two.
+ *   The source registers its memory and sends an offer. The target gets the bytes and sends DONE. Sends, schedules, and
+ *   multicasts without a group use this. (Puts into a place that the target has announced: exchange/direct.h.)
  *
  * Invariants
- *   - The source's memory is the program's again when `done` is called, not before: what others have got from it may
- *     have been thought lost, and be sent again.
- *   - What the path would not take (CW_ERROR_AGAIN) waits here, in order, and is tried again by mpi_rendezvous_progress.
+ *   - The program may reuse the source's memory after `done` only: until then, the path may send bytes again that it
+ *     believes to be lost.
+ *   - Gets for which the path has no room (CW_ERROR_AGAIN) wait here, in order; mpi_rendezvous_progress starts them.
  *
  * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/transport/number.h"
 
-/* What a get or put of dataplane/path/ tells when it is done; the address of this is its `operation`. */
+/* The results of a get or put of dataplane/path/, whose `operation` is the address of this. */
 struct mpi_operation {
     void (*done)(struct mpi_operation *operation, int status);
-    void (*sent)(struct mpi_operation *operation); /* puts: the last byte has left, perhaps; NULL: nobody cares */
+    void (*sent)(struct mpi_operation *operation); /* puts: the last byte has been sent; optional; may be NULL */
 };
 
 /* Memory that another rank may get from, until its answer. */
 struct mpi_offered {
     struct mpi_numbered numbered;
     struct cw_registration registration;
-    int code;                                            /* that it ends with */
-    void (*done)(struct mpi_offered *offered, int code); /* the memory is the program's again; may free it */
+    int code;                                            /* MPI error code with which it ends */
+    void (*done)(struct mpi_offered *offered, int code); /* the program may reuse the memory; may free `offered` */
 };
 
-/* Registers the memory for `rank`, with the number that offered->numbered has (`answered` is set by the owner, and calls
- * mpi_offered_end when DONE has come), and fills in what `rank` is to be told. CW_OK; CW_ERROR_LIMIT: no more memory
- * can be registered, or no more numbers are left, at a time; others: it is impossible. */
+/* Registers the memory for `rank`, sets a number unless it has one, and fills in `offer`, for the caller's message. The
+ * caller has set numbered.answered, which must call mpi_offered_end for DONE. CW_OK; CW_ERROR_LIMIT: too many
+ * registrations or numbers are in use; others: it is impossible. */
 int mpi_offered_begin(struct mpi_offered *offered, uint32_t rank, const void *data, uint64_t bytes,
                       struct mpi_offer *offer);
-/* The same in a call: sends the offer, too, for the place at `offset` of head->buffer. CW_OK; CW_ERROR_AGAIN: no room, or
- * too many at a time; others: it is impossible. */
+/* The same for a call; also sends the offer, for the place at `offset` of head->buffer. CW_OK; CW_ERROR_AGAIN: no room,
+ * or too many registrations are in use; others: it is impossible. */
 int mpi_offered_send(struct mpi_offered *offered, uint32_t rank, const struct mpi_call_head *head, const void *data,
                      uint64_t bytes, uint64_t offset);
-/* It is over, with an MPI error code, or taken back: `done` is called with it, at once or later. */
+/* Ends the offer with an MPI error code, for an answer or to withdraw it: calls `done`, now or later. */
 void mpi_offered_end(struct mpi_offered *offered, int code);
 
 enum { MPI_NO_ANSWER = -1 };
 
-/* Gets the bytes that were offered. */
+/* A get of offered bytes. */
 struct mpi_get {
     struct mpi_operation operation;
-    struct mpi_get *next; /* of those that the path would not take */
+    struct mpi_get *next; /* of those that wait for room */
     struct cw_registration registration;
     uint32_t number; /* of the offer */
     uint32_t rank;   /* of the source */
     uint32_t answer; /* mpi_lane_tag of the answer */
     enum cw_element element;
     void *to;
-    uint64_t bytes; /* up to the offer's */
-    /* They are here, or `status` tells why not: CW_ERROR_CLOSED: the source has taken its memory back. May free it. Returns the MPI error code that the source is told, or
-     * MPI_NO_ANSWER. */
+    uint64_t bytes; /* at most those of the offer */
+    /* The bytes have arrived (CW_OK), or cannot arrive. CW_ERROR_CLOSED: the source has withdrawn its offer. May free
+     * `get`. Returns the MPI error code for the source, or MPI_NO_ANSWER. */
     int (*done)(struct mpi_get *get, int status);
 };
-/* All but `operation` and `next` is set; it is kept until `done`. */
+/* The caller has set all but `operation` and `next`, and keeps `get` until `done`. */
 void mpi_get_start(struct mpi_get *get);
 
-/* Takes a registration back, now, or as soon as the path lets go of the memory; then calls `then` (NULL: nobody
- * waits). */
+/* Deregisters memory as soon as the path does not use it any more, then calls `then`, which may be NULL. */
 void mpi_deregister(uint32_t rank, const struct cw_registration *registration, void (*then)(void *context),
                     void *context);
 
-/* Goes on with what waits; returns how much it did. */
+/* Starts waiting gets, and deregisters memory; returns how much it did. */
 uint32_t mpi_rendezvous_progress(void);

@@ -68,7 +68,7 @@ static void take_credit(void *context, uint32_t rank, uint32_t lane_tag, const v
     }
 }
 
-/* Whoever puts into this rank's memory says so by a message behind it (MPI_SENT_FIN). */
+/* Puts into this rank's memory are followed by a message (MPI_SENT_FIN). */
 static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;

@@ -24,7 +24,7 @@ struct unknown {
 static struct unknown *first;
 static struct unknown **end = &first;
 
-/* What the message has cost its sender in credit; 0: nothing. */
+/* Whether the message has cost its sender credit, and for how many bytes of data. */
 static bool has_cost(enum mpi_sent kind, uint32_t bytes, uint64_t *data_bytes)
 {
     uint32_t head_bytes = sizeof(struct mpi_envelope) + (kind == MPI_SENT_SYNC ? sizeof(struct mpi_answer) : 0);
@@ -56,7 +56,7 @@ void mpi_unknown_keep(uint32_t rank, enum mpi_sent kind, const void *data, uint3
     }
 }
 
-/* Takes it out of the list. */
+/* Removes it from the list. */
 static struct unknown *unknown_take(struct unknown **link)
 {
     struct unknown *taken = *link;
@@ -71,7 +71,7 @@ static struct unknown *unknown_take(struct unknown **link)
     return taken;
 }
 
-/* It will never be received. */
+/* Frees a message that will never be received. */
 static void unknown_drop(struct unknown *unknown)
 {
     uint64_t data_bytes;

@@ -1,5 +1,5 @@
-/* unknown: messages of communicators that this process has not made yet. They are kept as they came, and given to
- * whoever takes their kind when the communicator is made.
+/* unknown: messages of an unknown context, that is, of communicators that this process has not created yet. When it
+ * creates the communicator, they are delivered as if they arrived then.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -7,11 +7,11 @@
 #include "mpi/state/comm.h"
 #include "mpi/transport/message.h"
 
-/* Keeps a message whose context no communicator has; dropped if it belonged to one that has gone. */
+/* Keeps a message of an unknown context. Drops it if the communicator has been freed. */
 void mpi_unknown_keep(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes);
-/* Takes the SYNC or OFFER that `rank` wants back; false: it is not here. */
+/* Removes the SYNC or OFFER of `rank` with that number; false: there is none. */
 bool mpi_unknown_recall(uint32_t rank, uint64_t context, uint32_t number);
-/* A communicator has been made: gives its messages, in the order of coming. */
+/* The communicator has been created: delivers its messages, in the order of their arrival. */
 void mpi_unknown_adopt(struct mpi_comm *comm);
-/* At the end: frees what is left. */
+/* Frees all messages (MPI_Finalize). */
 void mpi_unknown_forget(void);

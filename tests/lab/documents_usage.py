@@ -195,7 +195,7 @@ def checkout(folder):
 
 def snippet_check(folder):
     with open(os.path.join(sources, "docs/c-interface.md")) as file:
-        snippet = re.search(r"^```c\n(.*?)^```", file.read(), re.M | re.S)[1]
+        snippet = re.search(r"^```c\n(?:#include [^\n]*\n)*(.*?)^```", file.read(), re.M | re.S)[1]
     with open(os.path.join(folder, "snippet.c"), "w") as file:
         file.write(SNIPPET % snippet)
     run(f"{compiler} -std=gnu17 -D_GNU_SOURCE -Wall -Werror -fsyntax-only -I{sources} snippet.c", folder)

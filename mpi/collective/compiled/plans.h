@@ -37,8 +37,8 @@ struct mpi_plan {
     uint64_t buffer_bytes[4];
     uint32_t runs_open; /* lent */
     bool has_levels;    /* it may have: the problem named the ranks' hosts */
-    /* by a rank's own counts (mpi_plan_find_own): why, for people; by rank, the op that waits for its put, or
-     * UINT32_MAX. Else NULL */
+    /* of a plan by a rank's own counts (mpi_plan_find_own), else NULL: the reason, for reports; for each rank the op
+     * that waits for its put, or UINT32_MAX */
     const char *own_origin;
     uint32_t *own_waits;
     bool is_dropped; /* to be freed with the last run */
@@ -64,13 +64,13 @@ struct mpi_run {
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
                   struct mpi_plan **plan, char *error, size_t error_bytes);
 
-/* The same for a call of which this rank knows only its own counts. */
+/* The same for a call in which this rank knows only its own counts. */
 struct mpi_own_request {
     enum cw_collective collective; /* gather, scatter, alltoall */
     uint32_t root;
-    const struct cw_own_block *sends, *receives; /* by rank, one behind the other */
-    bool is_throttled;                           /* sent when all are ready only */
-    const char *origin;                          /* why it goes so, for people; a constant */
+    const struct cw_own_block *sends, *receives; /* by rank; one array, with `receives` after `sends` */
+    bool is_throttled;                           /* puts wait until their targets are ready */
+    const char *origin;                          /* the reason, for reports; a constant */
 };
 int mpi_plan_find_own(struct mpi_comm *comm, const struct mpi_own_request *request, struct mpi_plan **plan);
 

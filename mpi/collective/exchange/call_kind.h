@@ -1,6 +1,5 @@
-/* call_kind: what one rank tells another about its call: which one it is, and in the lower bits its root, and a digest
- * of how many bytes it is about, where all ranks know (run/describe.h makes it); in which way two of them differ, for
- * people.
+/* call_kind: the digest of a call in its messages, by which ranks detect that their calls differ: the collective, the
+ * root, and a digest of the sizes that all ranks know (run/describe.h computes it); and texts for differences.
  *
  * Any thread. */
 #pragma once
@@ -10,11 +9,11 @@
 
 enum {
     MPI_CALL_WORD_BITS = 24, /* below the kind */
-    MPI_CALL_ROOT_BITS = 12, /* of these, of plain collectives; the others tell sizes */
+    MPI_CALL_ROOT_BITS = 12, /* of these; the others have the digest of the sizes */
 };
 #define MPI_CALL_LEVELS (1u << 31) /* its schedule may have levels: not after a call with them has failed */
 
-/* Kinds behind those of problem.h. */
+/* Kinds after those of problem.h. */
 enum mpi_call_kind {
     MPI_CALL_COUNTS = CW_COLLECTIVE_COUNT, /* of an alltoallv, before its data */
     MPI_CALL_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
@@ -24,8 +23,8 @@ enum mpi_call_kind {
     MPI_CALL_SCATTERV,                     /* ... and its data */
 };
 
-/* The kind of a rank's call differs from the exchange's: into its `why`. */
+/* Writes to exchange->why how the call of `rank` differs. */
 void mpi_call_kind_mismatch(struct mpi_exchange *exchange, int rank, uint32_t kind);
-/* The same of a call that was over here when it was heard, into `text`. */
+/* The same for a completed call, to `text`. */
 void mpi_call_kind_late(const struct mpi_comm *comm, int rank, uint32_t theirs, uint32_t ours, char *text,
                         size_t text_bytes);

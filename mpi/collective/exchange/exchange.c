@@ -28,14 +28,14 @@ struct mpi_exchange_put {
     uint64_t context;
 };
 
-/* What this rank gets of an offer. */
+/* A get of an offered put. */
 struct exchange_get {
     struct mpi_get get;
     struct mpi_exchange *exchange;
     struct cw_transport_event event;
 };
 
-/* False: nobody holds its data. */
+/* True: the execution holds its data. */
 static bool event_give(struct mpi_exchange *exchange, const struct cw_transport_event *event)
 {
     return exchange->sink.event(exchange->sink.context, event);
@@ -95,7 +95,7 @@ static void put_end(struct mpi_exchange_put *put, int code)
     mpi_offered_end(&put->offered, code);
 }
 
-/* An error is its receiver's, who tells all ranks of the call; who is gone is told by the paths. */
+/* An error is ignored: its receiver refuses the call at all ranks, and the paths report lost ranks. */
 static void put_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
                          const void *data, uint32_t bytes)
 {
@@ -148,7 +148,8 @@ static void multicast_failed(struct mpi_multicast_owner *owner, int status)
 static int put_multicast(struct mpi_exchange *exchange, const struct cw_transport_put *put)
 {
     const struct mpi_comm *comm = exchange->comm;
-    for (uint32_t i = 0; i < put->peer_count; i++) { /* a group goes on without its dead; the call does not succeed */
+    for (uint32_t i = 0; i < put->peer_count;
+         i++) { /* a group continues without lost members, but the call must fail */
         if (mpi_lost(comm, (int)put->peers[i])) {
             return CW_ERROR_PEER_FAILED;
         }
@@ -205,7 +206,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
 
 /* ---- calls among the ranks of this host ---- */
 
-/* As the dataplane has it; the reason goes to `why`. */
+/* The status of the dataplane for an MPI error code; copies the reason to `why`. */
 static int host_status(struct mpi_exchange *exchange, int code)
 {
     if (exchange->why[0] == '\0') {
@@ -258,7 +259,7 @@ static void transport_release(void *state, uint64_t buffer)
 
 /* ---- what comes ---- */
 
-/* The source is told of success only: after a failure this call tells all ranks why it ends. */
+/* The source gets an answer after success only: after a failure, this rank refuses the call at all ranks. */
 static int get_done(struct mpi_get *get, int status)
 {
     struct exchange_get *made = (struct exchange_get *)get;
@@ -266,7 +267,7 @@ static int get_done(struct mpi_get *get, int status)
     exchange->operations_open--;
     if (status == CW_OK) {
         (void)event_give(exchange, &made->event);
-    } else if (status != CW_ERROR_CLOSED) { /* else the source's call has ended with an error: its refusal says why */
+    } else if (status != CW_ERROR_CLOSED) { /* else the call has failed at the source, and its refusal has the reason */
         if (status == CW_ERROR_REMOTE_ACCESS) {
             snprintf(exchange->why, sizeof(exchange->why), "the buffer of rank %u cannot be read", made->event.peer);
         }
@@ -276,7 +277,7 @@ static int get_done(struct mpi_get *get, int status)
     return status == CW_OK ? MPI_SUCCESS : MPI_NO_ANSWER;
 }
 
-/* Whether such bytes have room in a buffer that others may write; else says that the ranks do not agree on the call. */
+/* Whether the bytes fit into a buffer that peers may write. If not, the call fails, since the ranks' calls differ. */
 static bool is_inside(struct mpi_exchange *exchange, const struct mpi_call_head *head, uint64_t offset, uint64_t bytes)
 {
     bool inside = (head->buffer == CW_BUFFER_RECEIVE || head->buffer == CW_BUFFER_SCRATCH) &&
@@ -298,9 +299,9 @@ void mpi_exchange_truncate(struct mpi_exchange *exchange, int source, uint64_t b
              exchange->comm->rank, (unsigned long long)bytes, (unsigned long long)room);
 }
 
-/* In a call of which this rank knows only its own counts: where an eager put of `*bytes` goes, and how many of them
- * there is room for. The event says that the wait's bytes are there: what was expected and does not come is no error.
- * NULL: nothing is expected. */
+/* In a call of which this rank knows only its own counts: the place for an eager put of `*bytes`, which are reduced to
+ * the room there. The event has the number of bytes for which the schedule waits, since a shorter put is no error.
+ * NULL: the schedule waits for no put of this rank. */
 static uint8_t *own_place(struct mpi_exchange *exchange, const struct mpi_call_head *head, uint64_t *bytes,
                           struct cw_transport_event *event)
 {
@@ -354,7 +355,7 @@ static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struc
     mpi_get_start(&made->get);
 }
 
-/* A part of a multicast, into its place; the last one completes the event. */
+/* Copies a part of a multicast into its place. The last part completes the put. */
 static bool part_place(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
                        uint32_t bytes)
 {
@@ -370,7 +371,7 @@ static bool part_place(struct mpi_exchange *exchange, const struct mpi_call_head
     return true;
 }
 
-/* The same of an eager one, which has no place. */
+/* The same for an eager multicast, which has no place. */
 static bool part_assemble(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
                           uint32_t bytes)
 {
@@ -382,7 +383,7 @@ static bool part_assemble(struct mpi_exchange *exchange, const struct mpi_call_h
     return makes_sense;
 }
 
-/* Gives a message to its call. False: it makes no sense. */
+/* Delivers a message to its call. False: it is invalid. */
 static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
                          const void *data, uint32_t bytes)
 {
@@ -465,7 +466,7 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     } else {
         if (head.kind == MPI_SENT_REFUSE) {
             mpi_refusal_note(comm, body, body_bytes);
-            mpi_groups_open_all(comm); /* this rank may never come to that call */
+            mpi_groups_open_all(comm); /* this rank may never reach that call */
         }
         if (exchange != NULL) {
             (void)message_take(exchange, rank, &head, body, body_bytes);

@@ -28,7 +28,7 @@ static void group_open(const struct mpi_comm *comm, uint64_t scope, const uint32
     const struct cw_group_request request = {.scope = scope, .ranks = ranks, .count = count, .mcast = &group->open};
     if (group->group == NULL && mpi_clusters_can_multicast(comm) && !mpi_lost(comm, MPI_ANY_SOURCE) &&
         cw_group_open(cw_job_groups(mpi_process.job), &request, &group->group) != CW_OK) {
-        group->group = NULL; /* no memory: what it multicasts goes to each by itself */
+        group->group = NULL; /* no memory: multicasts are sent to each rank separately */
     }
 }
 

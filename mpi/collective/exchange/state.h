@@ -1,4 +1,4 @@
-/* What the files of exchange/ share. Within the lock of enter.h only. */
+/* Private declarations of exchange/. Within the lock of enter.h only. */
 #pragma once
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/transport/message.h"
 
-/* A put has come: an eager one if `data` is not NULL. */
+/* The event for a put that has arrived, which is eager if `data` is not NULL. */
 static inline struct cw_transport_event exchange_arrival(const struct mpi_call_head *head, const void *data,
                                                          uint64_t bytes)
 {
@@ -23,7 +23,7 @@ static inline struct cw_transport_event exchange_arrival(const struct mpi_call_h
     };
 }
 
-/* What came before its call. */
+/* A message that arrived before its call. */
 struct mpi_early {
     struct mpi_early *next;
     uint32_t rank;
@@ -36,13 +36,13 @@ static inline bool exchange_fits(const struct mpi_exchange *exchange, const stru
     return exchange->number == head->number && exchange->run == head->run;
 }
 
-/* An exchange that holds later ones up ends. */
+/* Later calls need not wait for it any more. */
 void exchange_unthrottle(struct mpi_exchange *exchange);
 
-/* Keeps a message until its call begins here. */
+/* Keeps a message until its call begins on this rank. */
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
 void exchange_early_free(struct mpi_early_list *list);
-/* Gives those of a call that begins to it. */
+/* Delivers the kept messages of a call that begins. */
 void exchange_early_take(struct mpi_early_list *list, const struct mpi_exchange *exchange);
-/* Fails a call at its beginning if a rank of its communicator is gone. */
+/* Fails a call that begins if a rank of its communicator is lost. */
 void exchange_lost_find(struct mpi_exchange *exchange);

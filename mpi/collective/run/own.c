@@ -6,8 +6,9 @@
 #include "mpi/collective/compiled/plans.h"
 #include "mpi/collective/run/steps.h"
 
-/* Opens one side: fills in its blocks by rank, and says where they are counted from. What is not in one piece is packed
- * into `packed`; of a receive buffer, too, so that what does not come stays as it was. NULL: no memory. */
+/* Fills in the blocks of a buffer by rank; returns the address from which their offsets count. If a block is not
+ * contiguous, all are packed into `packed`: also those of a receive buffer, so that bytes which do not arrive keep
+ * their values. NULL: no memory. */
 static void *side_open(const struct mpi_collective *collective, const struct mpi_buffer *side, bool must_pack,
                        uint8_t **packed, struct cw_own_block *blocks)
 {

@@ -1,12 +1,12 @@
-/* own: calls of which each rank knows only its own counts, without a schedule that all ranks know: each rank carries
- * out the schedule of its own blocks (collectives/algorithms/own.h). Their lengths may differ from what the target
- * expects: less is right, more is cut off (MPI_ERR_TRUNCATE), as for single messages.
+/* own: calls in which each rank knows only its own counts. Each rank executes the schedule of its own blocks
+ * (collectives/algorithms/own.h). A block may be shorter than its target expects. A longer block is truncated, and the
+ * call ends with MPI_ERR_TRUNCATE at the target, as for a point-to-point message.
  *
  * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/state/collective.h"
 
-/* Begins the call as number `number` of its communicator, from the buffer descriptors: with a block per rank, or one
- * for the root, or none. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised; mpi_step_poll goes on. */
+/* Starts the call with `number` in its communicator. Each buffer descriptor has a block per rank, one block for the
+ * root, or none. MPI_SUCCESS or MPI_ERR_NO_MEM, not raised; then mpi_step_poll continues it. */
 int mpi_own_start(struct mpi_collective *collective, uint32_t number);

@@ -221,7 +221,7 @@ void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_c
 
 /* ---- step after step ---- */
 
-/* Whether the data goes by what the root tells first. */
+/* Whether the root sends its counts first. */
 static bool is_told(const struct mpi_collective *collective)
 {
     return collective->scatterv != NULL && !collective->by_pairs;
@@ -239,7 +239,8 @@ static enum mpi_step step_next(const struct mpi_collective *collective)
     return is_told(collective) && !mpi_multicast_scatterv_is_told(collective->scatterv) ? MPI_STEP_TELL : MPI_STEP_DATA;
 }
 
-/* The first step has the call's number, those that follow the next ones, also if a persistent call leaves some out. */
+/* The first step has the number of the call, and later steps have the next numbers, also if a persistent call skips a
+ * step. */
 static uint32_t step_number(const struct mpi_collective *collective)
 {
     const struct mpi_count_matrix *counts = collective->count_matrix;
@@ -249,7 +250,7 @@ static uint32_t step_number(const struct mpi_collective *collective)
     return collective->number + agreed + told;
 }
 
-/* An all-gather of what all ranks have to know. */
+/* Starts an all-gather of values that all ranks need. */
 static int word_start(struct mpi_collective *collective, const struct cw_problem_request *request, uint64_t *own,
                       uint64_t *all)
 {
@@ -297,7 +298,7 @@ static int step_start(struct mpi_collective *collective)
     }
 }
 
-/* It has ended with `code`; what it is now. */
+/* A step has ended with `code`; returns the code of the call so far. */
 static int step_end(struct mpi_collective *collective, int code)
 {
     if (collective->step == MPI_STEP_DATA && !is_told(collective)) {
@@ -319,7 +320,7 @@ int mpi_steps_begin(struct mpi_collective *collective)
 {
     collective->step = step_next(collective);
     int code = step_start(collective);
-    bool is_moved = collective->step == MPI_STEP_DATA && is_told(collective); /* which tells its members */
+    bool is_moved = collective->step == MPI_STEP_DATA && is_told(collective); /* it notifies its members itself */
     if ((code == MPI_ERR_NO_MEM || code == MPI_ERR_INTERN) && !is_moved) {
         mpi_step_refuse(collective, collective->comm, step_number(collective));
     }
@@ -328,9 +329,10 @@ int mpi_steps_begin(struct mpi_collective *collective)
 
 int mpi_steps_poll(struct mpi_collective *collective)
 {
-    for (;;) { /* the next step at once: who waits may go to sleep next */
+    for (;;) { /* starts the next step immediately, since a waiting thread may sleep next */
         enum mpi_step step = collective->step;
-        int code = collective->run != NULL ? mpi_step_poll(collective) : MPI_SUCCESS; /* NULL: it is left out */
+        int code =
+            collective->run != NULL ? mpi_step_poll(collective) : MPI_SUCCESS; /* NULL: this rank takes no part */
         if (code == MPI_ERR_PENDING) {
             return code;
         }
