@@ -269,7 +269,7 @@ static void ports_are_reserved(void **state)
     assert_int_equal(cw_reservation_open(&loopback, 0, 1, &one, error, sizeof(error)), CW_OK);
     assert_true(one.udp_port != 0);
     assert_int_equal(cw_reservation_open(&loopback, one.udp_port, 1, &none, error, sizeof(error)), CW_ERROR_BUSY);
-    assert_non_null(strstr(error, "is taken"));
+    assert_non_null(strstr(error, "is in use"));
     assert_int_equal(cw_reservation_open(&nowhere, 0, 1, &none, error, sizeof(error)), CW_ERROR_NOT_FOUND);
     int status = CW_ERROR_BUSY;
     for (uint16_t first = 50000; status == CW_ERROR_BUSY && first < 60000; first = (uint16_t)(first + 16)) {
@@ -304,7 +304,7 @@ static void ports_are_reserved_over_ipv6(void **state)
     }
     assert_true(one.udp_port != 0);
     assert_int_equal(cw_reservation_open(&loopback, one.udp_port, 1, &none, error, sizeof(error)), CW_ERROR_BUSY);
-    assert_non_null(strstr(error, "of ::1 is taken"));
+    assert_non_null(strstr(error, "of ::1 is in use"));
     assert_int_equal(cw_reservation_open(&nowhere, 0, 1, &none, error, sizeof(error)), CW_ERROR_NOT_FOUND);
     cw_reservation_close(&one);
 }

@@ -481,7 +481,7 @@ static void errors_are_told(void **state)
     struct cw_port *port = port_open(MTU, 0, 1, 0);
     const uint16_t taken = cw_port_udp_number(port);
     char word[40];
-    snprintf(word, sizeof(word), "UDP port %u of %s is taken", taken, is_v6() ? "::1" : "127.0.0.1");
+    snprintf(word, sizeof(word), "UDP port %u of %s is in use", taken, is_v6() ? "::1" : "127.0.0.1");
     refused((struct cw_port_udp_config){.ip = loopback, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
             CW_ERROR_BUSY, word);
     refused(
