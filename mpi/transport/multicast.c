@@ -12,13 +12,6 @@
 #include "mpi/state/process.h"
 #include "mpi/transport/rendezvous.h"
 
-/* An offer to one of the ranks. */
-struct multicast_offer {
-    struct mpi_offered offered;
-    struct multicast_offer *next;
-    struct multicast *multicast;
-};
-
 /* A multicast in flight. */
 struct multicast {
     struct multicast *next;
@@ -32,7 +25,7 @@ struct multicast {
     uint32_t pieces;   /* messages to the group in flight */
     uint32_t offers;   /* without a final answer */
     uint32_t peer_at;  /* index of the next rank, if is_single */
-    struct multicast_offer *offered;
+    struct mpi_call_offers offered;
     uint8_t copy[]; /* the ranks, then the copied data */
 };
 
@@ -176,57 +169,21 @@ static int peer_send_eager(struct multicast *multicast, uint32_t rank)
     return status;
 }
 
-static void offer_done(struct mpi_offered *offered, int code)
+static void offer_ended(struct mpi_call_offers *offers, uint64_t context, int code)
 {
-    struct multicast_offer *offer = (struct multicast_offer *)offered;
-    struct multicast *multicast = offer->multicast;
-    (void)code;
-    free(offer);
+    struct multicast *multicast = (struct multicast *)((uint8_t *)offers - offsetof(struct multicast, offered));
+    (void)context, (void)code;
     multicast->offers--;
     multicast_settle(multicast);
-}
-
-static void offer_end(struct multicast_offer *offer, int code)
-{
-    struct multicast_offer **link = &offer->multicast->offered;
-    while (*link != offer) {
-        link = &(*link)->next;
-    }
-    *link = offer->next;
-    mpi_offered_end(&offer->offered, code);
-}
-
-/* An error is ignored: its receiver refuses the call at all ranks, and the paths report lost ranks. */
-static void offer_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
-                           const void *data, uint32_t bytes)
-{
-    (void)data, (void)bytes;
-    if (kind == MPI_SENT_DONE && answer->status == MPI_SUCCESS) {
-        offer_end((struct multicast_offer *)numbered, MPI_SUCCESS);
-    }
 }
 
 static int peer_offer(struct multicast *multicast, uint32_t rank)
 {
     const struct mpi_multicast_request *request = &multicast->request;
-    struct multicast_offer *offer = malloc(sizeof(*offer));
-    if (offer == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    *offer = (struct multicast_offer){
-        .offered = {.numbered = {.answered = offer_answered}, .done = offer_done},
-        .next = multicast->offered,
-        .multicast = multicast,
-    };
-    int status =
-        mpi_offered_send(&offer->offered, rank, &request->head, request->data, request->bytes, request->offset);
-    if (status != CW_OK) {
-        free(offer);
-        return status;
-    }
-    multicast->offered = offer;
-    multicast->offers++;
-    return CW_OK;
+    int status = mpi_call_offers_send(&multicast->offered, rank, &request->head, request->data, request->bytes,
+                                      request->offset, 0);
+    multicast->offers += status == CW_OK;
+    return status;
 }
 
 static int peers_send(struct multicast *multicast)
@@ -286,7 +243,7 @@ int mpi_multicast(const struct mpi_multicast_request *request)
     if (multicast == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *multicast = (struct multicast){.request = *request, .is_eager = is_eager};
+    *multicast = (struct multicast){.request = *request, .is_eager = is_eager, .offered = {.ended = offer_ended}};
     multicast->request.peers = memcpy(multicast->copy, request->peers, peer_bytes);
     if (is_copied) {
         multicast->request.owner = NULL;
@@ -340,9 +297,7 @@ void mpi_multicast_abandon(const struct mpi_multicast_owner *owner)
         multicast->is_abandoned = true;
         multicast_sent(multicast);
         multicast->offers++; /* keeps it until the loop has ended */
-        while (multicast->offered != NULL) {
-            offer_end(multicast->offered, MPI_ERR_OTHER);
-        }
+        mpi_call_offers_withdraw(&multicast->offered);
         multicast->offers--;
         multicast_settle(multicast);
     }

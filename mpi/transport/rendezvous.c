@@ -88,26 +88,6 @@ int mpi_offered_begin(struct mpi_offered *offered, uint32_t rank, const void *da
     return CW_OK;
 }
 
-int mpi_offered_send(struct mpi_offered *offered, uint32_t rank, const struct mpi_call_head *head, const void *data,
-                     uint64_t bytes, uint64_t offset)
-{
-    struct {
-        struct mpi_call_head head;
-        struct mpi_call_offer call;
-    } message = {.head = *head, .call = {.offset = offset}};
-    int status = mpi_offered_begin(offered, rank, data, bytes, &message.call.offer);
-    if (status != CW_OK) {
-        return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
-    }
-    status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(head->envelope.context, MPI_SENT_CALL), &message,
-                           sizeof(message), NULL, 0, CW_ELEMENT_BYTES);
-    if (status != CW_OK) { /* no rank knows the offer */
-        mpi_number_free(&offered->numbered);
-        mpi_deregister(rank, &offered->registration, NULL, NULL);
-    }
-    return status;
-}
-
 static void offered_released(void *context)
 {
     struct mpi_offered *offered = context;
@@ -120,6 +100,82 @@ void mpi_offered_end(struct mpi_offered *offered, int code)
     mpi_number_free(&offered->numbered);
     offered->code = code;
     mpi_deregister(offered->numbered.rank, &registration, offered_released, offered);
+}
+
+/* ---- offers of calls ---- */
+
+struct mpi_call_offer_open {
+    struct mpi_offered offered;
+    struct mpi_call_offer_open *next;
+    struct mpi_call_offers *offers;
+    uint64_t context;
+};
+
+static void call_offer_done(struct mpi_offered *offered, int code)
+{
+    struct mpi_call_offer_open *offer = (struct mpi_call_offer_open *)offered;
+    struct mpi_call_offers *offers = offer->offers;
+    uint64_t context = offer->context;
+    free(offer);
+    offers->ended(offers, context, code);
+}
+
+static void call_offer_end(struct mpi_call_offer_open *offer, int code)
+{
+    struct mpi_call_offer_open **link = &offer->offers->first;
+    while (*link != offer) {
+        link = &(*link)->next;
+    }
+    *link = offer->next;
+    mpi_offered_end(&offer->offered, code);
+}
+
+static void call_offer_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
+                                const void *data, uint32_t bytes)
+{
+    (void)data, (void)bytes;
+    if (kind == MPI_SENT_DONE && answer->status == MPI_SUCCESS) {
+        call_offer_end((struct mpi_call_offer_open *)numbered, MPI_SUCCESS);
+    }
+}
+
+int mpi_call_offers_send(struct mpi_call_offers *offers, uint32_t rank, const struct mpi_call_head *head,
+                         const void *data, uint64_t bytes, uint64_t offset, uint64_t context)
+{
+    struct {
+        struct mpi_call_head head;
+        struct mpi_call_offer call;
+    } message = {.head = *head, .call = {.offset = offset}};
+    struct mpi_call_offer_open *offer = malloc(sizeof(*offer));
+    if (offer == NULL) {
+        return CW_ERROR_MEMORY;
+    }
+    *offer = (struct mpi_call_offer_open){
+        .offered = {.numbered = {.answered = call_offer_answered}, .done = call_offer_done},
+        .next = offers->first,
+        .offers = offers,
+        .context = context,
+    };
+    int status = mpi_offered_begin(&offer->offered, rank, data, bytes, &message.call.offer);
+    if (status == CW_OK) {
+        status = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(head->envelope.context, MPI_SENT_CALL), &message,
+                               sizeof(message), NULL, 0, CW_ELEMENT_BYTES);
+        if (status == CW_OK) {
+            offers->first = offer;
+            return CW_OK;
+        }
+        mpi_number_free(&offer->offered.numbered); /* no rank knows the offer */
+        mpi_deregister(rank, &offer->offered.registration, NULL, NULL);
+    }
+    free(offer);
+    return status == CW_ERROR_LIMIT ? CW_ERROR_AGAIN : status;
+}
+
+void mpi_call_offers_withdraw(struct mpi_call_offers *offers)
+{
+    while (offers->first != NULL) {
+        call_offer_end(offers->first, MPI_ERR_OTHER);
+    }
 }
 
 /* ---- gets ---- */

@@ -33,12 +33,23 @@ struct mpi_offered {
  * registrations or numbers are in use; others: it is impossible. */
 int mpi_offered_begin(struct mpi_offered *offered, uint32_t rank, const void *data, uint64_t bytes,
                       struct mpi_offer *offer);
-/* The same for a call; also sends the offer, for the place at `offset` of head->buffer. CW_OK; CW_ERROR_AGAIN: no room,
- * or too many registrations are in use; others: it is impossible. */
-int mpi_offered_send(struct mpi_offered *offered, uint32_t rank, const struct mpi_call_head *head, const void *data,
-                     uint64_t bytes, uint64_t offset);
 /* Ends the offer with an MPI error code, for an answer or to withdraw it: calls `done`, now or later. */
 void mpi_offered_end(struct mpi_offered *offered, int code);
+
+/* Offers of a call that have the same owner. */
+struct mpi_call_offers {
+    struct mpi_call_offer_open *first; /* without an answer */
+    /* An offer has ended, with MPI_SUCCESS, or since it was withdrawn: the program may reuse its memory. */
+    void (*ended)(struct mpi_call_offers *offers, uint64_t context, int code);
+};
+
+/* Offers data for the place at `offset` of head->buffer; `ended` follows, with `context`. An answer with an error is
+ * ignored: its sender refuses the call at all ranks, and the paths report lost ranks. CW_OK; CW_ERROR_AGAIN: no room,
+ * or too many registrations are in use; others: it is impossible. */
+int mpi_call_offers_send(struct mpi_call_offers *offers, uint32_t rank, const struct mpi_call_head *head,
+                         const void *data, uint64_t bytes, uint64_t offset, uint64_t context);
+/* Withdraws all offers without an answer: `ended` is called for each, now or later. */
+void mpi_call_offers_withdraw(struct mpi_call_offers *offers);
 
 enum { MPI_NO_ANSWER = -1 };
 

@@ -14,19 +14,10 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
-#include "mpi/transport/credit.h"
 #include "mpi/transport/element.h"
 #include "mpi/transport/rendezvous.h"
 #include "mpi/transport/transport.h"
 #include "mpi/transport/unknown.h"
-
-/* A long put that is offered. */
-struct mpi_exchange_put {
-    struct mpi_offered offered;
-    struct mpi_exchange_put *next;
-    struct mpi_exchange *exchange;
-    uint64_t context;
-};
 
 /* A get of an offered put. */
 struct exchange_get {
@@ -75,57 +66,21 @@ int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const vo
 
 /* ---- long puts ---- */
 
-static void put_done(struct mpi_offered *offered, int code)
+static void put_ended(struct mpi_call_offers *offers, uint64_t context, int code)
 {
-    struct mpi_exchange_put *put = (struct mpi_exchange_put *)offered;
-    put->exchange->operations_open--;
+    struct mpi_exchange *exchange = (struct mpi_exchange *)((uint8_t *)offers - offsetof(struct mpi_exchange, puts));
+    exchange->operations_open--;
     if (code == MPI_SUCCESS) {
-        mpi_exchange_put_tell(put->exchange, CW_TRANSPORT_COMPLETE, put->context);
-    }
-    free(put);
-}
-
-static void put_end(struct mpi_exchange_put *put, int code)
-{
-    struct mpi_exchange_put **link = &put->exchange->puts;
-    while (*link != put) {
-        link = &(*link)->next;
-    }
-    *link = put->next;
-    mpi_offered_end(&put->offered, code);
-}
-
-/* An error is ignored: its receiver refuses the call at all ranks, and the paths report lost ranks. */
-static void put_answered(struct mpi_numbered *numbered, enum mpi_sent kind, const struct mpi_answer *answer,
-                         const void *data, uint32_t bytes)
-{
-    (void)data, (void)bytes;
-    if (kind == MPI_SENT_DONE && answer->status == MPI_SUCCESS) {
-        put_end((struct mpi_exchange_put *)numbered, MPI_SUCCESS);
+        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, context);
     }
 }
 
 static int put_offer(struct mpi_exchange *exchange, const struct cw_transport_put *put, uint32_t rank,
                      const struct mpi_call_head *head)
 {
-    struct mpi_exchange_put *made = malloc(sizeof(*made));
-    if (made == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    *made = (struct mpi_exchange_put){
-        .offered = {.numbered = {.answered = put_answered}, .done = put_done},
-        .next = exchange->puts,
-        .exchange = exchange,
-        .context = put->context,
-    };
-    int status = mpi_offered_send(&made->offered, rank, head, put->data, put->bytes, put->offset);
-    if (status != CW_OK) {
-        free(made);
-        return status;
-    }
-    exchange->puts = made;
-    exchange->operations_open++;
-    return CW_OK;
+    int status = mpi_call_offers_send(&exchange->puts, rank, head, put->data, put->bytes, put->offset, put->context);
+    exchange->operations_open += status == CW_OK;
+    return status;
 }
 
 /* ---- multicasts ---- */
@@ -489,6 +444,7 @@ void mpi_exchange_listen(void)
 
 void mpi_exchange_init(struct mpi_exchange *exchange)
 {
+    exchange->puts = (struct mpi_call_offers){.ended = put_ended};
     exchange->multicasts = (struct mpi_multicast_owner){.ended = multicast_ended, .failed = multicast_failed};
     exchange->transport = (struct cw_transport){
         .state = exchange,
@@ -529,9 +485,7 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
 void mpi_exchange_withdraw(struct mpi_exchange *exchange)
 {
     mpi_multicast_abandon(&exchange->multicasts);
-    while (exchange->puts != NULL) {
-        put_end(exchange->puts, MPI_ERR_OTHER);
-    }
+    mpi_call_offers_withdraw(&exchange->puts);
 }
 
 void mpi_exchange_end(struct mpi_exchange *exchange)

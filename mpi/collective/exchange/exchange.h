@@ -14,6 +14,7 @@
 #include "mpi/collective/host/host.h"
 #include "mpi/state/comm.h"
 #include "mpi/transport/multicast.h"
+#include "mpi/transport/rendezvous.h"
 
 /* One run of one call. */
 struct mpi_exchange {
@@ -32,7 +33,7 @@ struct mpi_exchange {
     bool is_notified;                   /* the other ranks know of the failure */
     bool is_in_order;                   /* the call is not persistent, so calls run in the order of their numbers */
     char why[320];                      /* reason of the failure; "": unknown, or no failure */
-    struct mpi_exchange_put *puts;      /* offers without an answer */
+    struct mpi_call_offers puts;        /* offered ones */
     struct mpi_multicast_owner multicasts;
     struct mpi_direct *direct;        /* announced places (direct.h); NULL: none */
     uint32_t operations_open;         /* own gets, puts, offers and multicasts in flight */
