@@ -186,6 +186,12 @@ void simulate_config_nic(const struct simulate_config *config, uint32_t host, st
             }
         }
     }
+    /* A NIC that verifies UDP checksums verifies Ethernet's check sequence, too, as every NIC does. What links corrupt
+     * gets no further, and one bit changes in as many packets behind that check, in a switch. */
+    if (nic->offloads[CW_OFFLOAD_CHECKSUM_IN] != CW_SIMULATOR_OFFLOAD_ABSENT) {
+        nic->checks_frames = true;
+        nic->upsets = config->link.corrupt;
+    }
 }
 
 uint32_t simulate_config_offloads(const struct simulate_config *config, uint32_t host)

@@ -19,6 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from expectation import HANG_S, expect
 
+# Seeds that failed once, which run always. 9550: two inverted bits canceled out in a UDP checksum, which an honest NIC
+# verified, and the simulated NIC did not verify Ethernet's check sequence.
+FAILED_ONCE = (9550,)
 causeway, mix = map(os.path.abspath, sys.argv[1:3])
 first, count = int(os.environ.get("CW_TEST_SEED", "1")), int(os.environ.get("CW_TEST_SEEDS", "24"))
 environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
@@ -49,6 +52,6 @@ def judge(result):
 
 
 with ThreadPoolExecutor(os.cpu_count()) as pool:
-    for result in pool.map(run, range(first, first + count)):
+    for result in pool.map(run, (*FAILED_ONCE, *range(first, first + count))):
         judge(result)
 print(", ".join(f"{number} seeds: {what}" for what, number in sorted(outcomes.items())))
