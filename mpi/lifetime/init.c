@@ -107,8 +107,8 @@ enum { EXIT_USAGE = 2 };
 /* ---- the parts of the library, which do not know those above them ---- */
 
 static const struct mpi_comm_owner owners[] = {
-    {mpi_unknown_adopt, NULL}, {NULL, mpi_match_abandon},    {NULL, mpi_collectives_abandon},
-    {mpi_replay_attach, NULL}, {NULL, mpi_topology_abandon},
+    {mpi_transport_adopt, NULL}, {NULL, mpi_match_abandon},    {NULL, mpi_collectives_abandon},
+    {mpi_replay_attach, NULL},   {NULL, mpi_topology_abandon},
 };
 
 static const struct mpi_waiting_parts waiting_parts = {

@@ -19,11 +19,8 @@ static int blocking_end(struct mpi_request *request, MPI_Comm comm, MPI_Status *
 static int send_blocking(enum mpi_send_mode mode, const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
                          int tag, MPI_Comm comm)
 {
-    if (mode == MPI_MODE_STANDARD && mpi_send_quick(buf, count, datatype, dest, tag, comm)) {
-        return MPI_SUCCESS;
-    }
-    struct mpi_request request = {.kind = MPI_REQUEST_SEND};
-    int code = mpi_send_prepare(&request, mode, buf, count, datatype, dest, tag, comm);
+    struct mpi_request request = {.kind = MPI_REQUEST_SEND, .mode = mode};
+    int code = mpi_request_prepare(&request, buf, count, datatype, dest, tag, comm);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -33,6 +30,9 @@ static int send_blocking(enum mpi_send_mode mode, const void *buf, MPI_Count cou
 
 int mpi_send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
+    if (mpi_send_quick(buf, count, datatype, dest, tag, comm)) {
+        return MPI_SUCCESS;
+    }
     return send_blocking(MPI_MODE_STANDARD, buf, count, datatype, dest, tag, comm);
 }
 
@@ -49,7 +49,7 @@ int mpi_rsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 int mpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct mpi_request request = {.kind = MPI_REQUEST_RECEIVE};
-    int code = mpi_receive_prepare(&request, buf, count, datatype, source, tag, comm);
+    int code = mpi_request_prepare(&request, buf, count, datatype, source, tag, comm);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -82,8 +82,9 @@ static int send_request(enum mpi_send_mode mode, bool start, const void *buf, MP
     if (made == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a request");
     }
-    return request_give(made, mpi_send_prepare(made, mode, buf, count, datatype, dest, tag, comm), start, comm,
-                        request);
+    made->mode = mode;
+    int code = mpi_request_prepare(made, buf, count, datatype, dest, tag, comm);
+    return request_give(made, code, start, comm, request);
 }
 
 static int receive_request(bool start, void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
@@ -93,7 +94,8 @@ static int receive_request(bool start, void *buf, MPI_Count count, MPI_Datatype 
     if (made == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a request");
     }
-    return request_give(made, mpi_receive_prepare(made, buf, count, datatype, source, tag, comm), start, comm, request);
+    int code = mpi_request_prepare(made, buf, count, datatype, source, tag, comm);
+    return request_give(made, code, start, comm, request);
 }
 
 int mpi_isend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -190,9 +192,9 @@ int mpi_isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
     if (code != MPI_SUCCESS) {
         return code;
     }
-    code = mpi_send_prepare(pair->parts[0], MPI_MODE_STANDARD, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+    code = mpi_request_prepare(pair->parts[0], sendbuf, sendcount, sendtype, dest, sendtag, comm);
     if (code == MPI_SUCCESS) {
-        code = mpi_receive_prepare(pair->parts[1], recvbuf, recvcount, recvtype, source, recvtag, comm);
+        code = mpi_request_prepare(pair->parts[1], recvbuf, recvcount, recvtype, source, recvtag, comm);
     }
     return request_give(pair, code, true, comm, request);
 }
@@ -214,9 +216,9 @@ int mpi_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int
     if (code != MPI_SUCCESS) {
         return code;
     }
-    code = mpi_send_prepare(pair->parts[0], MPI_MODE_STANDARD, buf, count, datatype, dest, sendtag, comm);
+    code = mpi_request_prepare(pair->parts[0], buf, count, datatype, dest, sendtag, comm);
     if (code == MPI_SUCCESS) {
-        code = mpi_receive_prepare(pair->parts[1], buf, count, datatype, source, recvtag, comm);
+        code = mpi_request_prepare(pair->parts[1], buf, count, datatype, source, recvtag, comm);
     }
     if (code == MPI_SUCCESS) {
         code = mpi_send_copy(pair->parts[0]);

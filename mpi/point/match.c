@@ -7,7 +7,7 @@
 
 struct receive_queue {
     struct mpi_request *first;
-    struct mpi_request *last;
+    struct mpi_request **end; /* the link behind the last one */
 };
 
 struct source_queues {
@@ -21,9 +21,13 @@ struct mpi_matching {
     struct receive_queue posted_any;
     struct mpi_message *arrival_first;
     struct mpi_message *arrival_last;
-    uint32_t source_count;
     struct source_queues sources[];
 };
+
+static void queue_begin(struct receive_queue *queue)
+{
+    queue->end = &queue->first;
+}
 
 /* Made with the first use; NULL: no memory. */
 static struct mpi_matching *matching_of(struct mpi_comm *comm)
@@ -32,7 +36,10 @@ static struct mpi_matching *matching_of(struct mpi_comm *comm)
         size_t bytes = sizeof(struct mpi_matching) + (size_t)comm->size * sizeof(struct source_queues);
         comm->matching = calloc(1, bytes);
         if (comm->matching != NULL) {
-            comm->matching->source_count = (uint32_t)comm->size;
+            queue_begin(&comm->matching->posted_any);
+            for (int source = 0; source < comm->size; source++) {
+                queue_begin(&comm->matching->sources[source].posted);
+            }
         }
     }
     return comm->matching;
@@ -44,34 +51,24 @@ static bool tag_fits(int wanted, int tag)
     return wanted == tag || (wanted == MPI_ANY_TAG && tag >= 0);
 }
 
-static struct mpi_request *queue_find(const struct receive_queue *queue, int tag)
+/* The link to the first request for a tag, or to the NULL at the end. */
+static struct mpi_request **queue_find(struct receive_queue *queue, int tag)
 {
-    struct mpi_request *request = queue->first;
-    while (request != NULL && !tag_fits(request->tag, tag)) {
-        request = request->next;
+    struct mpi_request **link = &queue->first;
+    while (*link != NULL && !tag_fits((*link)->tag, tag)) {
+        link = &(*link)->next;
     }
-    return request;
+    return link;
 }
 
-static bool queue_remove(struct receive_queue *queue, struct mpi_request *request)
+static void queue_unlink(struct receive_queue *queue, struct mpi_request **link)
 {
-    struct mpi_request *previous = NULL;
-    for (struct mpi_request *at = queue->first; at != NULL; previous = at, at = at->next) {
-        if (at != request) {
-            continue;
-        }
-        if (previous == NULL) {
-            queue->first = at->next;
-        } else {
-            previous->next = at->next;
-        }
-        if (queue->last == at) {
-            queue->last = previous;
-        }
-        at->next = NULL;
-        return true;
+    struct mpi_request *request = *link;
+    *link = request->next;
+    request->next = NULL;
+    if (queue->end == &request->next) {
+        queue->end = link;
     }
-    return false;
 }
 
 static struct receive_queue *queue_of(struct mpi_matching *matching, int source)
@@ -86,14 +83,15 @@ struct mpi_request *mpi_match_arrival(struct mpi_comm *comm, const struct mpi_en
         return NULL;
     }
     struct receive_queue *queue = &matching->sources[envelope->source].posted;
-    struct mpi_request *found = queue_find(queue, envelope->tag);
-    struct mpi_request *found_any = queue_find(&matching->posted_any, envelope->tag);
-    if (found_any != NULL && (found == NULL || found_any->order < found->order)) {
+    struct mpi_request **link = queue_find(queue, envelope->tag);
+    struct mpi_request **link_any = queue_find(&matching->posted_any, envelope->tag);
+    if (*link_any != NULL && (*link == NULL || (*link_any)->order < (*link)->order)) {
         queue = &matching->posted_any;
-        found = found_any;
+        link = link_any;
     }
+    struct mpi_request *found = *link;
     if (found != NULL) {
-        queue_remove(queue, found);
+        queue_unlink(queue, link);
     }
     return found;
 }
@@ -107,19 +105,27 @@ bool mpi_match_post(struct mpi_comm *comm, struct mpi_request *request)
     struct receive_queue *queue = queue_of(matching, request->peer);
     request->order = matching->posted_count++;
     request->next = NULL;
-    if (queue->last == NULL) {
-        queue->first = request;
-    } else {
-        queue->last->next = request;
-    }
-    queue->last = request;
+    *queue->end = request;
+    queue->end = &request->next;
     return true;
 }
 
 bool mpi_match_withdraw(struct mpi_request *request)
 {
     struct mpi_matching *matching = request->comm->matching;
-    return matching != NULL && queue_remove(queue_of(matching, request->peer), request);
+    if (matching == NULL) {
+        return false;
+    }
+    struct receive_queue *queue = queue_of(matching, request->peer);
+    struct mpi_request **link = &queue->first;
+    while (*link != NULL && *link != request) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        return false;
+    }
+    queue_unlink(queue, link);
+    return true;
 }
 
 bool mpi_match_keep(struct mpi_comm *comm, struct mpi_message *message)

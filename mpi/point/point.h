@@ -12,12 +12,11 @@
 #include "mpi/point/request.h"
 #include "mpi/transport/message.h"
 
-/* Checks the arguments of a send or receive and fills in the request, which then holds its communicator and type.
+/* Checks the arguments of a send or a receive and fills in the request, which then holds its communicator and type. The
+ * caller has set its kind and, for a send, its mode.
  * MPI_SUCCESS or the error, raised. */
-int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
-                     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);
-int mpi_receive_prepare(struct mpi_request *request, void *buffer, MPI_Count count, MPI_Datatype datatype, int source,
-                        int tag, MPI_Comm comm);
+int mpi_request_prepare(struct mpi_request *request, const void *buffer, MPI_Count count, MPI_Datatype datatype,
+                        int peer, int tag, MPI_Comm comm);
 /* Lets go of communicator and type. */
 void mpi_request_release(struct mpi_request *request);
 

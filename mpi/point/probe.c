@@ -184,7 +184,7 @@ int mpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *m
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for a request");
     }
     struct mpi_comm *comm = from_nobody ? mpi_comm_self : found->comm;
-    int code = mpi_receive_prepare(made, buf, count, datatype, from_nobody ? MPI_PROC_NULL : MPI_ANY_SOURCE,
+    int code = mpi_request_prepare(made, buf, count, datatype, from_nobody ? MPI_PROC_NULL : MPI_ANY_SOURCE,
                                    MPI_ANY_TAG, comm->is_freed ? MPI_COMM_SELF : comm->handle);
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
         code = mpi_error(comm->handle, MPI_ERR_NO_MEM, "too many requests at a time");

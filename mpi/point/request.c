@@ -107,8 +107,10 @@ void mpi_request_complete(struct mpi_request *request, int error)
     assert(!request->is_complete);
     request->error = error;
     request->is_complete = true;
-    mpi_process.failed_requests += mpi_request_has_failed(request);
-    mpi_process.has_lost = mpi_process.has_lost || error == MPI_ERR_PROC_ABORTED;
+    if (error != MPI_SUCCESS) {
+        mpi_process.failed_requests += mpi_request_has_failed(request);
+        mpi_process.has_lost = mpi_process.has_lost || error == MPI_ERR_PROC_ABORTED;
+    }
     if (request->handle != NULL && request->is_active) {
         mpi_progress_pending(-1);
     }

@@ -6,56 +6,8 @@
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 #include "mpi/transport/credit.h"
-#include "mpi/transport/element.h"
 #include "mpi/transport/outbox.h"
 #include "mpi/transport/transport.h"
-
-/* A rank that may be sent to, or MPI_PROC_NULL. */
-static int dest_check(const struct mpi_comm *comm, int dest)
-{
-    if (dest >= 0 ? dest < comm->size : dest == MPI_PROC_NULL) {
-        return MPI_SUCCESS;
-    }
-    return mpi_error(comm->handle, MPI_ERR_RANK, "destination %d is none of the %d ranks of %s", dest, comm->size,
-                     comm->name);
-}
-
-int mpi_send_prepare(struct mpi_request *request, enum mpi_send_mode mode, const void *buffer, MPI_Count count,
-                     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
-{
-    struct mpi_comm *found;
-    int code = mpi_comm_lookup(comm, &found);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    struct mpi_type *type;
-    code = mpi_type_check(comm, count, datatype, &type);
-    if (code == MPI_SUCCESS) {
-        code = dest_check(found, dest);
-    }
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    if (tag < 0 || tag > MPI_TAG_MAX) {
-        return mpi_error(comm, MPI_ERR_TAG, "tag %d of a message to send is outside 0 .. %d", tag, MPI_TAG_MAX);
-    }
-    if (mpi_buffer_is_wrong(buffer, type, type->size * count)) {
-        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is %s, but %lld elements are to be sent",
-                         buffer == NULL ? "NULL" : "MPI_IN_PLACE", (long long)count);
-    }
-    request->kind = MPI_REQUEST_SEND;
-    request->mode = mode;
-    request->comm = found;
-    request->buffer = (void *)(uintptr_t)buffer;
-    request->count = count;
-    request->peer = dest;
-    request->tag = tag;
-    request->type = type;
-    request->bytes = type->size * count;
-    mpi_comm_retain(found);
-    mpi_type_retain(type);
-    return MPI_SUCCESS;
-}
 
 void mpi_request_release(struct mpi_request *request)
 {
@@ -145,7 +97,7 @@ static void send_message(struct mpi_request *request, enum mpi_sent kind, const 
 {
     int status = mpi_outbox_send(&(struct mpi_outgoing){
         .rank = request->rank,
-        .lane_tag = mpi_lane_tag(request->comm->context, kind),
+        .lane_tag = request->comm->lane_tag | kind,
         .head = head,
         .head_bytes = head_bytes,
         .data = data,
@@ -248,8 +200,8 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
         return false;
     }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
-    bool is_sent = cw_paths_send(mpi_process.paths, rank, mpi_lane_tag(found->context, MPI_SENT_EAGER), &envelope,
-                                 sizeof(envelope), (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
+    bool is_sent = cw_paths_send(mpi_process.paths, rank, found->lane_tag | MPI_SENT_EAGER, &envelope, sizeof(envelope),
+                                 (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
                                  mpi_element_of_short(found, type, bytes)) == CW_OK;
     if (!is_sent) {
         mpi_credit_untake(rank, bytes);

@@ -25,6 +25,7 @@ struct mpi_comm {
     uint32_t open_groups; /* of the references: MPIX_Scatterv_groups, by which nothing is under way */
     bool is_freed;        /* the handle is gone */
     uint64_t context;     /* of messages; collectives use the same number with the highest bit set */
+    uint32_t lane_tag;    /* mpi_lane_tag(context, 0): its lane (transport/message.h), for a kind to be added */
     struct mpi_group *group;
     int rank;
     int size;

@@ -9,13 +9,9 @@
 struct mpi_credit *mpi_credits;
 struct mpi_kept mpi_kept;
 
-static uint32_t window;
-static uint32_t credit_count;
+uint32_t mpi_credit_window;
 
-uint32_t mpi_credit_window(void)
-{
-    return window;
-}
+static uint32_t credit_count;
 
 int mpi_credit_start(uint32_t rank_count)
 {
@@ -24,11 +20,11 @@ int mpi_credit_start(uint32_t rank_count)
         return MPI_ERR_NO_MEM;
     }
     credit_count = rank_count;
-    window = MPI_CREDIT_TOTAL / rank_count;
-    window = window < MPI_CREDIT_WINDOW_MIN ? MPI_CREDIT_WINDOW_MIN : window;
-    window = window > MPI_CREDIT_WINDOW_MAX ? MPI_CREDIT_WINDOW_MAX : window;
+    mpi_credit_window = MPI_CREDIT_TOTAL / rank_count;
+    mpi_credit_window = mpi_credit_window < MPI_CREDIT_WINDOW_MIN ? MPI_CREDIT_WINDOW_MIN : mpi_credit_window;
+    mpi_credit_window = mpi_credit_window > MPI_CREDIT_WINDOW_MAX ? MPI_CREDIT_WINDOW_MAX : mpi_credit_window;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
-        mpi_credits[rank].left = window;
+        mpi_credits[rank].left = mpi_credit_window;
     }
     return MPI_SUCCESS;
 }
@@ -42,7 +38,8 @@ void mpi_credit_stop(void)
 
 void mpi_credit_get(uint32_t rank, uint32_t cost)
 {
-    if (rank < credit_count && cost <= window - mpi_credits[rank].left) { /* no process with this library gives more */
+    if (rank < credit_count &&
+        cost <= mpi_credit_window - mpi_credits[rank].left) { /* no process with this library gives more */
         mpi_credits[rank].left += cost;
     }
 }
@@ -88,6 +85,6 @@ void mpi_kept_describe(char *text, size_t text_bytes)
                  "at most %" PRIu64 " bytes of unexpected messages kept at a time, of %" PRIu32 " per sender; %" PRIu64
                  " of early ones of collectives; %" PRIu64 " own sends announced for lack of credit; %" PRIu64
                  " messages of freed communicators dropped",
-                 mpi_kept.bytes_max, window, mpi_kept.early_bytes_max, mpi_kept.announced, mpi_kept.dropped);
+                 mpi_kept.bytes_max, mpi_credit_window, mpi_kept.early_bytes_max, mpi_kept.announced, mpi_kept.dropped);
     }
 }

@@ -35,12 +35,11 @@ struct mpi_credit {
     uint32_t owed; /* bytes of matched messages of that rank for which the credit has not been returned */
 };
 extern struct mpi_credit *mpi_credits; /* by rank of MPI_COMM_WORLD */
+extern uint32_t mpi_credit_window;     /* bytes that each rank grants each other rank */
 
 /* MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_credit_start(uint32_t rank_count);
 void mpi_credit_stop(void);
-/* Bytes that each rank grants each other rank. */
-uint32_t mpi_credit_window(void);
 
 /* Sender: pays for a message of that many bytes; false: not enough credit. */
 static inline bool mpi_credit_take(uint32_t rank, uint64_t bytes)
@@ -66,7 +65,7 @@ static inline void mpi_credit_give(uint32_t rank, uint64_t bytes)
 {
     struct mpi_credit *credit = &mpi_credits[rank];
     credit->owed += (uint32_t)bytes + MPI_CREDIT_MESSAGE;
-    if (credit->owed >= mpi_credit_window() / 2) {
+    if (credit->owed >= mpi_credit_window / 2) {
         mpi_credit_give_back(rank);
     }
 }

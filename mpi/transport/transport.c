@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/runtime/info.h"
 #include "mpi/runtime/progress.h"
 #include "mpi/state/process.h"
 #include "mpi/transport/credit.h"
 #include "mpi/transport/multicast.h"
 #include "mpi/transport/outbox.h"
 #include "mpi/transport/rendezvous.h"
+#include "mpi/transport/unknown.h"
 
 static mpi_taker takers[CW_PATH_LISTENERS]; /* by kind */
 
@@ -110,4 +112,17 @@ uint32_t mpi_transport_turn(void)
     count += mpi_rendezvous_progress();
     mpi_progress_is_due = mpi_progress_is_due || mpi_multicasts_waiting > 0 || mpi_outbox_waiting > 0;
     return count;
+}
+
+void mpi_transport_adopt(struct mpi_comm *comm)
+{
+    comm->lane_tag = mpi_lane_tag(comm->context, 0);
+    mpi_unknown_adopt(comm);
+}
+
+enum cw_element mpi_element_of(const struct mpi_comm *comm, const struct mpi_type *type)
+{
+    const char *hint = comm->info == NULL ? NULL : mpi_info_value(comm->info, "causeway_compression");
+    bool is_off = hint != NULL && strcmp(hint, "off") == 0;
+    return is_off ? CW_ELEMENT_PLAIN : mpi_type_data(type);
 }

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "mpi/datatype/datatype.h"
+#include "mpi/state/comm.h"
 #include "mpi/state/process.h"
 #include "mpi/transport/message.h"
 
@@ -26,6 +28,21 @@ static inline bool mpi_transport_is_eager(uint32_t rank, uint64_t bytes)
     return bytes <= mpi_process.eager_max_bytes ||
            (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
 }
+
+/* The elements of an MPI type (NULL: bytes) in messages of a communicator, for compression. CW_ELEMENT_PLAIN, which is
+ * never compressed, if the communicator's hint "causeway_compression" is "off". */
+enum cw_element mpi_element_of(const struct mpi_comm *comm, const struct mpi_type *type);
+
+/* The same for a message of `bytes`. A short message fits a packet, so its type does not matter. */
+static inline enum cw_element mpi_element_of_short(const struct mpi_comm *comm, const struct mpi_type *type,
+                                                   uint64_t bytes)
+{
+    enum { TYPE_MATTERS_MIN = 1024 };
+    return bytes < TYPE_MATTERS_MIN ? CW_ELEMENT_BYTES : mpi_element_of(comm, type);
+}
+
+/* A communicator is there: sets its lane, and delivers the messages that came before it. */
+void mpi_transport_adopt(struct mpi_comm *comm);
 
 /* Sends all that waits for room (progress.h); returns how much it did. */
 uint32_t mpi_transport_turn(void);

@@ -6,9 +6,9 @@
 #include "dataplane/status.h"
 #include "mpi/collective/exchange/state.h"
 #include "mpi/state/process.h"
-#include "mpi/transport/element.h"
 #include "mpi/transport/outbox.h"
 #include "mpi/transport/rendezvous.h"
+#include "mpi/transport/transport.h"
 
 enum { SIDES = 2 };
 static const enum cw_buffer sides[SIDES] = {CW_BUFFER_RECEIVE, CW_BUFFER_SCRATCH};

@@ -14,7 +14,6 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
-#include "mpi/transport/element.h"
 #include "mpi/transport/rendezvous.h"
 #include "mpi/transport/transport.h"
 #include "mpi/transport/unknown.h"
