@@ -10,7 +10,6 @@
 
 #include "apps/cli/cli.h"
 #include "apps/switch/config.h"
-#include "control/detect/detect.h"
 #include "control/job/key.h"
 #include "control/job/wire.h"
 #include "control/settings/setting.h"
@@ -300,7 +299,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
         return code;
     }
     snprintf(emulate, sizeof(emulate), "%u,memif,%s/s", wish->hosts, emulation->net.folder);
-    if (wish->topology[0] != '\0' && cw_detect_word(cw_setting(CW_SETTING_TOPOLOGY)) == NULL) {
+    if (wish->topology[0] != '\0') {
         (void)cw_setting_give(CW_SETTING_TOPOLOGY, wish->topology);
     }
     return environment_set(emulate);

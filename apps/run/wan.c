@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
-#include "control/detect/detect.h"
 #include "control/job/wan_choice.h"
 #include "control/settings/setting.h"
 #include "control/settings/settings.h"
@@ -74,7 +73,5 @@ int run_wan_check(const char *emulate)
             return APP_EXIT_USAGE;
         }
     }
-    return path == NULL || path[0] == '\0' || brings_own || cw_detect_word(path) != NULL
-               ? 0
-               : topology_check(path, emulate);
+    return path == NULL || path[0] == '\0' || brings_own ? 0 : topology_check(path, emulate);
 }

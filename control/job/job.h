@@ -100,13 +100,6 @@ const char *cw_job_narrow(const struct cw_job *job);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */
 bool cw_job_notes_agree(const struct cw_job *job);
 
-/* ---- the launcher's table: before there are sessions with others ---- */
-
-/* Puts a text into the launcher's table, which all ranks can learn behind a cw_job_fence; a key can be used once.
- * CW_OK, or what cw_bootstrap_put says. */
-int cw_job_tell(struct cw_job *job, const char *key, const char *text);
-/* *text is to be freed. CW_OK; CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, others as cw_bootstrap_get. */
-int cw_job_learn(struct cw_job *job, const char *key, char **text);
 /* Waits for all ranks, and polls the paths meanwhile: what others ask of this process is answered as soon as it comes.
  * CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
 int cw_job_fence(struct cw_job *job);

@@ -1,5 +1,5 @@
 /* What the files of job share: job/job.c opens and closes it, job/identity.c tells who shares memory and cores,
- * job/table.c is the launcher's table. */
+ * job/fence.c waits for all ranks. */
 #pragma once
 
 #include "control/job/dedicate.h"
@@ -103,7 +103,7 @@ int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct
 /* Errors as cw_page_open. */
 int job_page_open(struct cw_job *job, const struct job_report *report);
 
-/* ---- table.c ---- */
+/* ---- fence.c ---- */
 
 /* As cw_job_fence, before anybody takes what comes: other ranks may be further, and what they send has to wait. */
 int job_fence_early(struct cw_job *job);

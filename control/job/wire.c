@@ -70,13 +70,13 @@ bool cw_wire_is_simulated(void)
     return text != NULL && strstr(text, ",simulated,") != NULL;
 }
 
-static_assert(CW_WIRE_STREAM_MEASURE == 1 + CW_CLUSTERS_RELAYS_MAX, "a stream of its own");
+static_assert(CW_WIRE_STREAMS == 1 + CW_CLUSTERS_RELAYS_MAX, "one by way of each relay");
 
-/* A UDP port each: relays, and measuring by them, are for jobs of several clusters. */
+/* A UDP port each: relays are for jobs of several clusters. */
 static uint32_t streams_wanted(bool is_emulated)
 {
     const char *topology = cw_setting(CW_SETTING_TOPOLOGY);
-    bool may_have_clusters = is_emulated && !cw_wire_is_simulated(); /* measured by the ranks */
+    bool may_have_clusters = is_emulated && !cw_wire_is_simulated();
     return may_have_clusters || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
 }
 

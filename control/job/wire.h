@@ -51,9 +51,8 @@ enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbe
  * that sends it everywhere, one that sends it nowhere. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
 
-/* Streams of each rank (cw_peer_stream): itself, one by way of each relay (topology/clusters.h), and one to measure by
- * (detect/measure.h). */
-enum { CW_WIRE_STREAM_MEASURE = 33, CW_WIRE_STREAMS = CW_WIRE_STREAM_MEASURE + 1 };
+/* Streams of each rank (cw_peer_stream): itself, and one by way of each relay (topology/clusters.h). */
+enum { CW_WIRE_STREAMS = 33 };
 
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 

@@ -125,9 +125,6 @@ void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
 const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
 
-/* The host of any rank, as its card has it: 16 bytes, the same for ranks that share memory. */
-const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank);
-
 /* What cw_paths_why says of a rank of another host if the general reason is not enough: "other cluster (leiden), paced
  * at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);

@@ -175,11 +175,6 @@ const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t
     return &paths->peers[rank].card.address;
 }
 
-const uint8_t *cw_paths_host(const struct cw_paths *paths, uint32_t rank)
-{
-    return paths->peers[rank].card.host;
-}
-
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how)
 {
     char *kept = strdup(how);

@@ -329,7 +329,6 @@ static void explain(const char *multicasts)
     if (mpi_explain_is_wanted()) {
         char text[CW_SETTINGS_PATH_BYTES + 128];
         mpi_explain_paths();
-        mpi_explain_text(mpi_wan_policy_detected());
         snprintf(text, sizeof(text), "algorithms chosen by %s", mpi_choice_source());
         mpi_explain_text(text);
         mpi_explain_print();

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/detect/measure.h"
 #include "control/job/wan_policy.h"
 #include "control/job/wire.h"
 #include "control/settings/settings.h"
@@ -19,11 +18,9 @@
 static struct mpi_common common; /* the words of control/job/wan_choice.h and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 32];
 static char failure[CW_SETTINGS_PATH_BYTES + 200];
-static char detected[CW_DETECT_WHY_BYTES]; /* why; "": nothing was */
 static char emulated_name[32];
 
-/* The text of the file, or the word in its place that asks for detection, to be freed; NULL: there is none, or it
- * cannot be read: `failure` says so. */
+/* The text of the file, to be freed; NULL: there is none, or it cannot be read: `failure` says so. */
 static char *text_read(const char *path, size_t *text_bytes)
 {
     *text_bytes = 0;
@@ -32,10 +29,6 @@ static char *text_read(const char *path, size_t *text_bytes)
         return NULL;
     }
     snprintf(place, sizeof(place), "CAUSEWAY_TOPOLOGY: %.1000s", path);
-    if (cw_detect_word(path) != NULL) {
-        *text_bytes = strlen(path);
-        return strdup(path);
-    }
     char *text = cw_settings_read(path, CW_TOPOLOGY_FILE_BYTES, text_bytes);
     if (text == NULL || *text_bytes == 0) {
         snprintf(failure, sizeof(failure), "%s: %s", place, text == NULL ? strerror(errno) : "the file is empty");
@@ -112,51 +105,6 @@ static const char *host_name(void *context, uint32_t rank)
     return emulated_name;
 }
 
-/* ---- detection ---- */
-
-static int file_write(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    if (file == NULL) {
-        return CW_ERROR_SYSTEM;
-    }
-    bool good = fprintf(file, "%s\n", text) > 0;
-    good = fclose(file) == 0 && good;
-    return good ? CW_OK : CW_ERROR_SYSTEM;
-}
-
-/* Measures; what is found takes the place of the word. MPI_SUCCESS, or an MPI error with a line in `error`. */
-static int clusters_detect(const char *path, char *error, size_t error_bytes)
-{
-    const struct cw_detect_job of = {.job = mpi_process.job, .host_name = host_name};
-    char words[CW_WAN_WORDS_BYTES];
-    char reason[300] = "";
-    char *text;
-    int status = cw_detect_job(&of, &text, detected, reason, sizeof(reason));
-    if (status != CW_OK) {
-        snprintf(error, error_bytes, "CAUSEWAY_TOPOLOGY: %s", reason);
-        return status == CW_ERROR_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
-    }
-    if (path[0] != '\0' && mpi_process.rank == 0 && text[0] == '\0') {
-        fprintf(stderr, "causeway: %s; %s is not written\n", detected, path);
-    } else if (path[0] != '\0' && mpi_process.rank == 0 && file_write(path, text) != CW_OK) {
-        snprintf(error, error_bytes, "CAUSEWAY_TOPOLOGY: what was detected cannot be written to %.1000s: %s", path,
-                 strerror(errno));
-        free(text);
-        return MPI_ERR_FILE;
-    }
-    snprintf(words, sizeof(words), "%s", mpi_common_word(&common));
-    snprintf(place, sizeof(place), "CAUSEWAY_TOPOLOGY: what was detected");
-    status = mpi_common_make(&common, words, text, strlen(text));
-    free(text);
-    return status == CW_OK ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
-const char *mpi_wan_policy_detected(void)
-{
-    return detected;
-}
-
 static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, char *error, size_t error_bytes)
 {
     const struct cw_clusters_request request = {
@@ -164,7 +112,7 @@ static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, c
         .length = text_bytes,
         .place = place,
         .ranks = mpi_process.size,
-        .emulated = detected[0] != '\0' ? 0 : emulated_hosts(),
+        .emulated = emulated_hosts(),
         .relays = relays,
         .host_name = host_name,
     };
@@ -180,12 +128,6 @@ int mpi_wan_policy_start(char *error, size_t error_bytes)
     const char *text = mpi_common_text(&common, &text_bytes);
     if (code == MPI_SUCCESS && !cw_wan_parse(mpi_common_word(&common), &choice, error, error_bytes)) {
         return MPI_ERR_ARG;
-    }
-    if (code == MPI_SUCCESS && text_bytes > 0 && cw_detect_word(text) != NULL) {
-        char *path = strdup(cw_detect_word(text)); /* the text goes */
-        code = path == NULL ? MPI_ERR_NO_MEM : clusters_detect(path, error, error_bytes);
-        free(path);
-        text = mpi_common_text(&common, &text_bytes);
     }
     if (code == MPI_SUCCESS && text_bytes > 0) {
         code = clusters_make(text, text_bytes, choice.relays, error, error_bytes);
@@ -209,5 +151,5 @@ void mpi_wan_policy_forget(void)
     cw_clusters_destroy(mpi_process.clusters);
     mpi_process.clusters = NULL;
     mpi_common_free(&common);
-    place[0] = failure[0] = detected[0] = '\0';
+    place[0] = failure[0] = '\0';
 }

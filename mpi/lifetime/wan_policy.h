@@ -5,8 +5,6 @@
  *   - Rank 0's file counts for all ranks, whatever they have: problems of collectives depend on it. Ranks tell each
  *     other a digest with their cards; only if these differ does rank 0 send the contents. CAUSEWAY_PACING goes with
  *     it.
- *   - CAUSEWAY_TOPOLOGY=detect: instead of a file's contents there are those of one that is made from measured round
- *     trips (control/detect/detect.h), by all ranks together; detect:FILE also has rank 0 write it.
  *
  * Order of calls: mpi_wan_policy_prepare, the job is opened with its note, mpi_wan_policy_start when communicators are
  * there; mpi_wan_policy_forget when none is left. Within the lock of enter.h only. */
@@ -21,11 +19,8 @@
  * or CW_ERROR_MEMORY. */
 int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
 
-/* Settles on what rank 0 has, finds all ranks in it (mpi_process.clusters; NULL: there is no file, or one cluster was
- * detected) and sets the paths. MPI_SUCCESS, or an MPI error with a line in `error`, which is to end the job. */
+/* Settles on what rank 0 has, finds all ranks in it (mpi_process.clusters; NULL: there is no file) and sets the
+ * paths. MPI_SUCCESS, or an MPI error with a line in `error`, which is to end the job. */
 int mpi_wan_policy_start(char *error, size_t error_bytes);
-
-/* What was found instead of a file, in one line; "": nothing was looked for. Until mpi_wan_policy_forget. */
-const char *mpi_wan_policy_detected(void);
 
 void mpi_wan_policy_forget(void);

@@ -1,4 +1,5 @@
 """clusters_usage.py CAUSEWAY PROGRAM TOPOLOGY: what is wrong with a topology file is said in one line; what ranks do with one, --explain says."""
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,16 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     refused(run(["-n", "2", program], CAUSEWAY_PACING="slow"), ["slow", "CAUSEWAY_PACING"], "a pacing that is none")
     refused(run(["-n", "2", program], CAUSEWAY_RELAYS="33"), ["33", "CAUSEWAY_RELAYS"], "too many relays")
     refused(run(["-n", "2", program], CAUSEWAY_ENCRYPT="yes"), ["yes", "CAUSEWAY_ENCRYPT"], "an encryption that is none")
+    # a link whose rate the file does not know: flows find the rate; it cannot be emulated
+    found = os.path.join(folder, "found.json")
+    sites = [{"name": name, "hosts": [f"host{2 * i}", f"host{2 * i + 1}"]} for i, name in enumerate(["delft", "leiden"])]
+    with open(found, "w") as file:
+        json.dump({"clusters": sites, "links": [{"name": "sea", "between": ["delft", "leiden"], "rate": "found", "delay": "1ms"}]}, file)
+    result = run(["-n", "4", "--explain", "--emulate", "4,memif", program], CAUSEWAY_TOPOLOGY=found)
+    expect(result.returncode == 0 and result.stderr.count("other cluster (leiden), at a rate that is found out") == 2, f"a rate that flows find: {result.stderr}")
+    emulated = subprocess.run([causeway, "switch", "--memif", os.path.join(folder, "s"), "--topology", found], stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    for result in [run(["-n", "4", "--emulate", f"topology={found},memif", program]), emulated]:
+        refused(result, ["rate of the link 'sea'"], "a rate that cannot be emulated")
     for rank in [0, 1]:  # what the launcher cannot see rank 0 says; what others have does not count
         ranks = [["-n", "1", "--env", f"CAUSEWAY_TOPOLOGY={broken}", program], ["-n", "1", program]]
         result = run(ranks[rank] + [":"] + ranks[1 - rank])

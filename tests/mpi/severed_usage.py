@@ -1,6 +1,6 @@
 """A long link that goes down, at the start or while all use it: what is under way goes on when it returns in time; else errors name who cannot be reached, and each cluster by itself goes on.
 
-usage: severed_usage.py CAUSEWAY SEVERED TOPOLOGY [WIRE]     SEVERED: errors/severed.c; WIRE: this build has emulated hosts
+usage: severed_usage.py CAUSEWAY SEVERED TOPOLOGY     SEVERED: errors/severed.c
 """
 
 import os
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from expectation import HANG_S, JOB_HANG, exit_code, expect
 
 EXIT_TIMEOUT = 124
-causeway, severed, topology = map(os.path.abspath, sys.argv[1:4])
+causeway, severed, topology = map(os.path.abspath, sys.argv[1:])
 DOWN_S = 0.3
 
 
@@ -73,15 +73,8 @@ with ThreadPoolExecutor(os.cpu_count()) as pool:
     for each in [pool.submit(part, way) for part in (reported, given_up, gone, returns) for way in WAYS]:
         each.result()
 
-# It is down from the start; in MPI_Init, if the ranks measure who is near.
+# It is down from the start.
 done = run("point", "gone", "0s", CAUSEWAY_FAILURE_TIMEOUT="2")
 expect(done.returncode not in (0, EXIT_TIMEOUT), f"down from the start: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
 expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"down from the start: a line names who is silent: {done.stderr[-2000:]}")
-if sys.argv[4:]:
-    down = f"{causeway} switch --memif ${{CAUSEWAY_EMULATE##*,}} --tell 'link sea down' && exec {severed} point gone 0"
-    done = subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG, "--emulate", f"topology={topology},memif", "sh", "-c", down],
-                          env=dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT="2", CAUSEWAY_TOPOLOGY="detect"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
-    expect(done.returncode not in (0, EXIT_TIMEOUT), f"detecting: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
-    expect(done.stderr.count("to measure the round trip: the way between their hosts is down") == 1, f"detecting: one line tells: {done.stderr[-2000:]}")
-
 sys.exit(exit_code())

@@ -1,13 +1,6 @@
-/* Texts in the launcher's table: in hexadecimal, since it takes no blanks, and in pieces of what one value holds,
- * behind one that says how many there are. */
-#include <inttypes.h>
+/* Fences of the launcher, and what comes from other ranks meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <sodium.h>
 
 #include "control/job/private.h"
 #include "dataplane/base/thread.h"
@@ -16,54 +9,6 @@
 #include "dataplane/status.h"
 
 enum { WAIT_NS = 100000000, QUIET_NS = 1000000 };
-
-static void piece_name(char name[CW_BOOTSTRAP_KEY_MAX + 1], const char *key, size_t piece)
-{
-    snprintf(name, CW_BOOTSTRAP_KEY_MAX + 1, "%s.%zu", key, piece);
-}
-
-int cw_job_tell(struct cw_job *job, const char *key, const char *text)
-{
-    char name[CW_BOOTSTRAP_KEY_MAX + 1], value[CW_BOOTSTRAP_VALUE_MAX + 1];
-    size_t bytes_each = job->info.value_max / 2, bytes = strlen(text);
-    snprintf(value, sizeof(value), "%zu", bytes);
-    int status = cw_bootstrap_put(job->bootstrap, key, value);
-    for (size_t at = 0; at < bytes && status == CW_OK; at += bytes_each) {
-        size_t part = bytes - at < bytes_each ? bytes - at : bytes_each;
-        sodium_bin2hex(value, sizeof(value), (const uint8_t *)text + at, part);
-        piece_name(name, key, at / bytes_each);
-        status = cw_bootstrap_put(job->bootstrap, name, value);
-    }
-    return status;
-}
-
-int cw_job_learn(struct cw_job *job, const char *key, char **text)
-{
-    char name[CW_BOOTSTRAP_KEY_MAX + 1], value[CW_BOOTSTRAP_VALUE_MAX + 1];
-    int status = cw_bootstrap_get(job->bootstrap, key, value, sizeof(value));
-    size_t bytes = status == CW_OK ? strtoul(value, NULL, 10) : 0, got = 0;
-    char *made = calloc(bytes + 1, 1);
-    status = made == NULL ? CW_ERROR_MEMORY : status;
-    for (size_t piece = 0; got < bytes && status == CW_OK; piece++) {
-        size_t part = 0;
-        piece_name(name, key, piece);
-        status = cw_bootstrap_get(job->bootstrap, name, value, sizeof(value));
-        if (status == CW_OK &&
-            (sodium_hex2bin((uint8_t *)made + got, bytes - got, value, strlen(value), NULL, &part, NULL) != 0 ||
-             part == 0)) {
-            status = CW_ERROR_SYSTEM;
-        }
-        got += part;
-    }
-    if (status != CW_OK) {
-        free(made);
-        return status;
-    }
-    *text = made;
-    return CW_OK;
-}
-
-/* ---- waiting for all ---- */
 
 struct waiter {
     struct cw_job *job;
