@@ -193,43 +193,14 @@ struct cw_traffic {
  * CW_ERROR_LIMIT. */
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic);
 
-/* ---- Streams and relays: several ways to one process, some of them by way of others ---- */
+/* ---- Streams: several sessions with one process ---- */
 
-/* A stream is one of several sessions between the same two processes, each with windows, losses and a way of its own:
- * it has its number added to both UDP ports. What it is like an endpoint says once, for what it sends on that stream to
- * all its peers. */
-struct cw_stream {
-    uint8_t next_hop[6]; /* of a relay, which passes its packets on; all zero: straight to the peer */
-    struct cw_traffic traffic;
-};
-
-/* Of streams that are made from now on; stream 1 .. stream_count - 1. Default: straight, and sent to as stream 0 of the
- * same peer is. CW_OK, CW_ERROR_ARGUMENT. */
-int cw_stream_set(struct cw_endpoint *endpoint, uint32_t stream, const struct cw_stream *how);
-
-/* One more session with the process of `peer`, which is itself stream 0: *number is a peer in all other calls, sealed
- * if `peer` is to be. A peer that asks for a stream makes it here, too. Asking again gives the same number. CW_OK,
+/* A stream is one of several sessions between the same two processes, each with windows and losses of its own: it has its
+ * number added to both UDP ports. Opens stream 1 .. stream_count - 1 of the process of `peer`, which is itself stream 0:
+ * *number is a peer in all other calls, sealed if `peer` is to be, and at first sent to as `peer` is
+ * (cw_peer_traffic). A peer that asks for a stream makes it here, too. Asking again gives the same number. CW_OK,
  * CW_ERROR_LIMIT, CW_ERROR_ARGUMENT (also: stream >= stream_count). */
 int cw_peer_stream(struct cw_endpoint *endpoint, uint32_t peer, uint32_t stream, uint32_t *number);
-
-/* Has a peer sent to by way of a relay, the next hop of all its packets; all zero: straight again. A relay that is
- * silent is gone round, after three probes, and tried again later. CW_OK, CW_ERROR_ARGUMENT. */
-int cw_peer_next_hop(struct cw_endpoint *endpoint, uint32_t peer, const uint8_t mac[6]);
-
-/* A host whose packets this endpoint passes on, or to which it does. */
-struct cw_relay_host {
-    struct cw_ip ip;
-    uint8_t mac[6];  /* of the next hop to it */
-    bool sends;      /* packets from it are passed on, to hosts that do not send */
-    uint32_t shaper; /* that what goes to it waits for, in turn with what this endpoint sends itself; CW_SHAPER_NONE */
-};
-
-/* Makes the endpoint a relay: IP packets that come to its MAC address for one of the hosts leave for that, unchanged
- * but for the Ethernet header and the time to live. What waits for a shaper takes `queue_bytes` at most (up to
- * CW_RELAY_QUEUE_MAX), what is more is dropped, as in any router. Setting a host again changes it. CW_OK,
- * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY. */
-int cw_relay_open(struct cw_endpoint *endpoint, uint64_t queue_bytes);
-int cw_relay_host_set(struct cw_endpoint *endpoint, const struct cw_relay_host *host);
 
 /* Says whether sessions with a peer must be sealed; before set-up. What neither side asks for is not. CW_OK;
  * CW_ERROR_ARGUMENT; CW_ERROR_UNSUPPORTED (the endpoint's encryption is off, or, for false, required); CW_ERROR_BUSY
@@ -526,11 +497,7 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(RUN_OUT, "... of the data packets, that left in runs: full ones of one put, one behind the other")         \
     X(RUN_IN, "data packets that came in runs")                                                                  \
     X(DROP_SHORT, "dropped: shorter than its headers")                                                           \
-    X(RELAYED, "packets of others that were passed on")                                                          \
     X(DROP_FOREIGN, "dropped: not for this endpoint")                                                            \
-    X(DETOURS, "times that a silent relay was gone round")                                                       \
-    X(DROP_RELAY, "not between hosts for which it is a relay, or no hop left")                                   \
-    X(DROP_RELAY_FULL, "too much waited already to be passed on")                                                \
     X(RESOLVE_ANSWERS, "answers for an address that no kernel has: ARP, neighbour discovery, echo")              \
     X(RESOLVE_QUESTIONS, "questions who has the address of a next hop")                                          \
     X(DROP_RESOLVE, "dropped: a damaged ARP, ICMP or neighbour discovery packet")                                \

@@ -26,7 +26,6 @@ enum {
     CW_RESOLVE_ANSWERS = 128,  /* that may go out at once; then one each CW_RESOLVE_ANSWER_NS */
     CW_RESOLVE_DOUBLINGS = 5,  /* of the interval between questions that nobody answers */
 
-    CW_RELAY_QUEUE_MAX = 1 << 30, /* bytes that wait for one shaper */
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
     CW_SLOT_BYTES_MAX = 1 << 17,
@@ -97,7 +96,6 @@ enum {
 #define CW_RESOLVE_ASK_NS             250000000ull   /* a question is asked again after this, then twice as late */
 #define CW_RESOLVE_FRESH_NS           30000000000ull /* a next hop is asked for anew */
 #define CW_RESOLVE_ANSWER_NS          1000000ull
-#define CW_DETOUR_NS                  10000000000ull /* a way round a silent relay, at first; then twice as long */
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_TRUST_NS                   1000000000ull  /* so long a port's word is taken before it is tried again */
 #define CW_TRIAL_NS                   20000ull       /* between two requests for a trial */

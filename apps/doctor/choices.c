@@ -52,7 +52,7 @@ static void complain(struct doctor *doctor, enum cw_setting setting, const char 
 /* Those settings whose values are checked here. */
 static void values_check(struct doctor *doctor)
 {
-    struct cw_wan_choice choice = {.relays = 0};
+    struct cw_wan_choice choice = {.pacing = CW_PACING_ON};
     struct cw_override override;
     uint64_t bound_ns;
     const char *origin;

@@ -51,7 +51,7 @@ const char run_help[] =
     "  --eal \"OPTIONS\"              options for the DPDK EAL, with --transport DEVICE (CAUSEWAY_EAL)\n"
     "  --telemetry                  open the DPDK telemetry socket, with --transport DEVICE (CAUSEWAY_TELEMETRY=on)\n"
     "  --ports FIRST-LAST           UDP ports that the ranks may use, for firewalls. A host needs one port per\n"
-    "                               rank, or 33 per rank with CAUSEWAY_TOPOLOGY (CAUSEWAY_PORTS)\n"
+    "                               rank (CAUSEWAY_PORTS)\n"
     "  --wdir DIRECTORY             working directory of this program; default: the current one\n"
     "  --stdin RANK|all|none        rank that reads the standard input; default 0\n"
     "  --emulate HOSTS,memif[,rate=R][,delay=T][,queue=BYTES][,loss=SHARE]\n"

@@ -61,7 +61,7 @@ static int topology_check(const char *path, const char *emulate)
 int run_wan_check(const char *emulate)
 {
     const char *path = cw_setting(CW_SETTING_TOPOLOGY);
-    struct cw_wan_choice choice = {.relays = 0};
+    struct cw_wan_choice choice = {.pacing = CW_PACING_ON};
     bool brings_own = emulate != NULL && strncmp(emulate, "topology=", strlen("topology=")) == 0;
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
         const char *word = cw_setting(cw_wan_variables[i].setting);

@@ -214,7 +214,6 @@ struct place {
     struct cw_address address;
     uint8_t multicasts;
     uint8_t loops;
-    uint8_t ports_apart;
     uint8_t has_rdma;
 };
 
@@ -226,7 +225,6 @@ int job_place_put(struct cw_job *job, const struct cw_paths_config *config, cons
     place.address = config->address;
     place.multicasts = config->multicasts;
     place.loops = (uint8_t)config->set.count;
-    place.ports_apart = (uint8_t)config->ports_apart;
     place.has_rdma = job->wire.has_rdma;
     sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
     snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
@@ -254,7 +252,6 @@ static int place_take(void *context, uint32_t index, const char *value)
     card->path.address = place.address;
     card->path.multicasts = place.multicasts;
     card->path.loops = place.loops;
-    card->path.ports_apart = place.ports_apart;
     card->has_rdma = place.has_rdma != 0;
     return CW_OK;
 }

@@ -166,7 +166,6 @@ static int wire_open(struct cw_job *job, struct cw_wire_request *request, struct
     int status = cw_wire_open(request, &job->wire, report->text, report->bytes);
     if (status == CW_OK) {
         config->set = cw_wire_set(&job->wire);
-        config->ports_apart = job->wire.ports_apart;
         config->address = cw_endpoint_address(job->wire.endpoint);
         config->message_bytes_max = job->wire.message_bytes_max;
         config->messages_registered = job->wire.messages_registered;

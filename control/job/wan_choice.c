@@ -1,23 +1,18 @@
 #include "control/job/wan_choice.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "control/settings/setting.h"
-#include "control/topology/clusters.h"
 
-enum { PACING, RELAYS, ENCRYPT };
+enum { PACING, ENCRYPT };
 
 const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES] = {
-    [PACING] = {CW_SETTING_PACING, "on, off or found"},
-    [RELAYS] = {CW_SETTING_RELAYS, "off, found or a number from 1 to 32"},
+    [PACING] = {CW_SETTING_PACING, "on or off"},
     [ENCRYPT] = {CW_SETTING_ENCRYPT, "wide, all or off"},
 };
-static_assert(CW_CLUSTERS_RELAYS_MAX == 32, "the text of CAUSEWAY_RELAYS has this limit");
 
-static const char *const pacings[] = {"on", "off", "found", NULL};
+static const char *const pacings[] = {"on", "off", NULL};
 static const char *const encryptions[] = {"wide", "all", "off", NULL};
 
 /* The index of a name in a list; the index of the final NULL if it is missing. */
@@ -30,55 +25,19 @@ static int word_find(const char *const *list, const char *word)
     return index;
 }
 
-static bool relays_take(const char *word, uint32_t *relays)
-{
-    char *end;
-    if (strcmp(word, "off") == 0) {
-        *relays = 0;
-        return true;
-    }
-    if (strcmp(word, "found") == 0) {
-        *relays = CW_CLUSTERS_RELAYS_FOUND;
-        return true;
-    }
-    unsigned long count = strtoul(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end != '\0' || count < 1 || count > CW_CLUSTERS_RELAYS_MAX) {
-        return false;
-    }
-    *relays = (uint32_t)count;
-    return true;
-}
-
 bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice)
 {
-    static const struct cw_wan_choice defaults = {.pacing = CW_PACING_ON};
-    bool none = word == NULL || word[0] == '\0';
-    int index;
-    switch (variable) {
-    case PACING:
-        index = none ? (int)defaults.pacing : word_find(pacings, word);
-        choice->pacing = pacings[index] == NULL ? choice->pacing : (enum cw_pacing)index;
-        return pacings[index] != NULL;
-    case ENCRYPT:
-        index = none ? (int)defaults.encryption : word_find(encryptions, word);
-        choice->encryption = encryptions[index] == NULL ? choice->encryption : (enum cw_wan_encryption)index;
-        return encryptions[index] != NULL;
-    default:
-        choice->relays = none ? defaults.relays : choice->relays;
-        return none || relays_take(word, &choice->relays);
+    const char *const *list = variable == PACING ? pacings : encryptions;
+    int index = word == NULL || word[0] == '\0' ? 0 : word_find(list, word); /* the first is the default */
+    if (list[index] == NULL) {
+        return false;
     }
-}
-
-void cw_wan_word(uint32_t variable, const struct cw_wan_choice *choice, char word[CW_WAN_WORD_BYTES])
-{
-    if (variable != RELAYS) {
-        const char *found = variable == PACING ? pacings[choice->pacing] : encryptions[choice->encryption];
-        snprintf(word, CW_WAN_WORD_BYTES, "%s", found);
-    } else if (choice->relays == 0 || choice->relays == CW_CLUSTERS_RELAYS_FOUND) {
-        snprintf(word, CW_WAN_WORD_BYTES, "%s", choice->relays == 0 ? "off" : "found");
+    if (variable == PACING) {
+        choice->pacing = (enum cw_pacing)index;
     } else {
-        snprintf(word, CW_WAN_WORD_BYTES, "%u", choice->relays);
+        choice->encryption = (enum cw_wan_encryption)index;
     }
+    return true;
 }
 
 void cw_wan_words(char words[CW_WAN_WORDS_BYTES])

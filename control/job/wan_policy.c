@@ -11,7 +11,7 @@
 
 #define CATCH_UP_NS UINT64_C(1000000) /* turns of a real clock are that late now and then */
 
-enum { WHY_BYTES = 200, QUEUE_BYTES_LEAST = 256 << 10, QUEUE_BYTES_MOST = 64 << 20 };
+enum { WHY_BYTES = 200 };
 
 /* All that is set, in one call of the endpoint's owner. */
 struct policy {
@@ -21,7 +21,6 @@ struct policy {
     uint32_t ranks;
     struct cw_paths *paths;
     uint32_t *peers; /* of each rank; UINT32_MAX: no packets lead there */
-    uint32_t place;  /* of the own rank among those of its cluster */
     char *error;
     size_t error_bytes;
 };
@@ -34,22 +33,6 @@ static uint32_t cluster_of(const struct policy *policy, uint32_t rank)
 static bool is_across(const struct policy *policy, uint32_t other)
 {
     return cluster_of(policy, other) != cluster_of(policy, policy->rank);
-}
-
-static uint32_t relay_count(const struct policy *policy)
-{
-    return policy->clusters == NULL ? 0 : cw_clusters_relay_count(policy->clusters, cluster_of(policy, policy->rank));
-}
-
-static bool is_relay(const struct policy *policy)
-{
-    return policy->clusters != NULL && cw_clusters_is_relay(policy->clusters, policy->rank);
-}
-
-/* Goes by way of relays. */
-static bool is_relayed(const struct policy *policy, uint32_t other)
-{
-    return is_across(policy, other) && relay_count(policy) > 0 && !is_relay(policy);
 }
 
 static bool is_sealed(const struct policy *policy, uint32_t other)
@@ -67,28 +50,6 @@ static bool is_sealed(const struct policy *policy, uint32_t other)
 
 /* ---- at the endpoint ---- */
 
-static uint32_t relay_of(const struct policy *policy, uint32_t index)
-{
-    return cw_clusters_relay(policy->clusters, cluster_of(policy, policy->rank), index);
-}
-
-/* What waits at a relay: what is on the way there and back, twice, at its share. */
-static uint64_t queue_bytes(const struct policy *policy)
-{
-    uint64_t most = QUEUE_BYTES_LEAST;
-    uint32_t own = cluster_of(policy, policy->rank);
-    for (uint32_t to = 0; to < cw_clusters_count(policy->clusters); to++) {
-        if (to == own) {
-            continue;
-        }
-        uint64_t rate_bps = cw_clusters_share(policy->clusters, policy->rank, to).rate_bps;
-        uint64_t delay_ns = cw_topology_delay_ns(cw_clusters_topology(policy->clusters), own, to);
-        double bytes = (double)rate_bps / 8e9 * 4 * (double)delay_ns;
-        most = bytes > (double)most ? (uint64_t)(bytes < QUEUE_BYTES_MOST ? bytes : QUEUE_BYTES_MOST) : most;
-    }
-    return most;
-}
-
 static int shaper_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t to, uint32_t *shaper)
 {
     struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, to);
@@ -96,59 +57,18 @@ static int shaper_set(struct cw_endpoint *endpoint, const struct policy *policy,
     return *shaper == CW_SHAPER_NONE ? CW_OK : cw_shaper_set(endpoint, *shaper, share.rate_bps, CATCH_UP_NS);
 }
 
-static int relay_open(struct cw_endpoint *endpoint, const struct policy *policy)
-{
-    int status = cw_relay_open(endpoint, queue_bytes(policy));
-    for (uint32_t other = 0; other < policy->ranks && status == CW_OK; other++) {
-        const struct cw_address *address = cw_paths_address(policy->paths, other);
-        struct cw_relay_host host = {.ip = address->ip, .sends = !is_across(policy, other), .shaper = CW_SHAPER_NONE};
-        if (other == policy->rank || cw_ip_is_none(&address->ip)) {
-            continue;
-        }
-        memcpy(host.mac, address->mac, sizeof(host.mac));
-        status = host.sends ? CW_OK : shaper_set(endpoint, policy, cluster_of(policy, other), &host.shaper);
-        status = status == CW_OK ? cw_relay_host_set(endpoint, &host) : status;
-    }
-    return status;
-}
-
-static int streams_set(struct cw_endpoint *endpoint, const struct policy *policy)
-{
-    int status = CW_OK;
-    for (uint32_t i = 0; i < relay_count(policy) && status == CW_OK; i++) {
-        struct cw_stream stream = {.traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE}};
-        const struct cw_address *address = cw_paths_address(policy->paths, relay_of(policy, i));
-        memcpy(stream.next_hop, address->mac, sizeof(stream.next_hop));
-        status = cw_stream_set(endpoint, i + 1, &stream);
-    }
-    return status;
-}
-
-/* How a rank of another cluster is paced: without a rate there is nothing to keep to. */
-static enum cw_pacing pacing_of(const struct policy *policy, uint32_t other)
-{
-    struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other));
-    return policy->choice->pacing == CW_PACING_ON && share.rate_bps == 0 ? CW_PACING_FOUND : policy->choice->pacing;
-}
-
 static int traffic_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t other)
 {
-    struct cw_clusters_share share = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other));
+    uint64_t rate_bps = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other)).rate_bps;
     struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    uint32_t peer = policy->peers[other];
-    if (is_relayed(policy, other)) {
-        uint32_t relay = relay_of(policy, policy->place % relay_count(policy)); /* each has as many */
-        int status = cw_peer_next_hop(endpoint, peer, cw_paths_address(policy->paths, relay)->mac);
-        return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
-    }
+    bool on = policy->choice->pacing == CW_PACING_ON;
     int status = CW_OK;
-    if (pacing_of(policy, other) != CW_PACING_FOUND) {
-        bool on = policy->choice->pacing == CW_PACING_ON;
+    if (!on || rate_bps > 0) {
         traffic.control = CW_TRAFFIC_RATE;
-        traffic.rate_bps = on ? share.rate_bps : CW_RATE_MAX_BPS;
+        traffic.rate_bps = on ? rate_bps : CW_RATE_MAX_BPS;
         status = shaper_set(endpoint, policy, cluster_of(policy, other), &traffic.shaper);
     }
-    return status == CW_OK ? cw_peer_traffic(endpoint, peer, &traffic) : status;
+    return status == CW_OK ? cw_peer_traffic(endpoint, policy->peers[other], &traffic) : status;
 }
 
 static int seal_set(struct cw_endpoint *endpoint, const struct policy *policy, uint32_t other)
@@ -165,11 +85,6 @@ static int endpoint_set(struct cw_endpoint *endpoint, void *context)
 {
     const struct policy *policy = context;
     int status = CW_OK;
-    if (is_relay(policy)) {
-        status = relay_open(endpoint, policy);
-    } else if (relay_count(policy) > 0) {
-        status = streams_set(endpoint, policy);
-    }
     for (uint32_t other = 0; other < policy->ranks && status == CW_OK; other++) {
         if (policy->peers[other] == UINT32_MAX) {
             continue;
@@ -184,28 +99,20 @@ static int endpoint_set(struct cw_endpoint *endpoint, void *context)
 
 static int path_describe(const struct policy *policy, uint32_t other)
 {
-    static const char *const pacing[] = {
-        [CW_PACING_ON] = "paced at", [CW_PACING_OFF] = "not paced", [CW_PACING_FOUND] = "at a rate that is found out"};
     char way[WHY_BYTES];
-    char rate[64] = "";
+    char rate[64] = "not paced";
     bool sealed = is_sealed(policy, other);
     if (!is_across(policy, other)) {
         return sealed ? cw_paths_describe(policy->paths, other, "other host, sealed") : CW_OK;
     }
-    if (is_relayed(policy, other)) {
-        snprintf(rate, sizeof(rate), "by way of %u relays", relay_count(policy));
-    } else {
-        double rate_bps = (double)cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other)).rate_bps;
-        snprintf(rate, sizeof(rate), "%s", pacing[pacing_of(policy, other)]);
-        if (pacing_of(policy, other) == CW_PACING_ON) {
-            snprintf(rate, sizeof(rate), "%s %.4g Mb/s", pacing[CW_PACING_ON], rate_bps / 1e6);
-        }
+    uint64_t rate_bps = cw_clusters_share(policy->clusters, policy->rank, cluster_of(policy, other)).rate_bps;
+    if (policy->choice->pacing == CW_PACING_ON && rate_bps > 0) {
+        snprintf(rate, sizeof(rate), "paced at %.4g Mb/s", (double)rate_bps / 1e6);
+    } else if (policy->choice->pacing == CW_PACING_ON) {
+        snprintf(rate, sizeof(rate), "at a rate that is found out");
     }
     snprintf(way, sizeof(way), "other cluster (%s), %s%s", cw_clusters_name(policy->clusters, other), rate,
              sealed ? ", sealed" : "");
-    if (is_relayed(policy, other)) {
-        cw_paths_divide(policy->paths, other, relay_count(policy));
-    }
     return cw_paths_describe(policy->paths, other, way);
 }
 
@@ -238,9 +145,6 @@ int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clu
     }
     snprintf(error, error_bytes, "what goes to other clusters cannot be paced");
     policy.peers = peers_list(ranks, paths);
-    for (uint32_t other = 0; other < rank; other++) {
-        policy.place += !is_across(&policy, other);
-    }
     int status = policy.peers == NULL ? CW_ERROR_MEMORY : cw_loop_call(cw_paths_loop(paths), endpoint_set, &policy);
     for (uint32_t other = 0; other < ranks && status == CW_OK; other++) {
         status = policy.peers[other] == UINT32_MAX ? CW_OK : path_describe(&policy, other);

@@ -1,10 +1,8 @@
-/* WAN policy: how a process sends to ranks of other clusters: at which rate, by way of whom, sealed or not.
+/* WAN policy: how a process sends to ranks of other clusters: at which rate, sealed or not.
  *
  * Within a cluster queues are short, and all aim at the same round trip; across the wide area that tells little. So
  * each rank keeps to its share of the links on the way (topology/clusters.h), by a shaper for each bottleneck, and what
- * all send together fits: no queue grows, nothing is lost, nobody has to find out. With relays a rank that is none
- * sends by way of them all: short messages by one, long gets divided among streams, each of which finds out what its
- * relay's shaper lets through. Relays themselves send straight.
+ * all send together fits: no queue grows, nothing is lost, nobody has to find out.
  *
  * Thread: that of the paths. */
 #pragma once
@@ -15,7 +13,7 @@
 
 /* Tells the paths and the endpoint of rank `rank` how to send to each rank of another cluster that packets lead to;
  * `clusters` NULL: there is one. CW_OK; CW_ERROR_MEMORY, CW_ERROR_UNSUPPORTED (nothing here can seal), CW_ERROR_BUSY
- * (in session with a rank, unsealed), others as cw_peer_traffic and cw_relay_open; a line in `error`. */
+ * (in session with a rank, unsealed), others as cw_peer_traffic; a line in `error`. */
 int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clusters, uint32_t rank, uint32_t ranks,
                struct cw_paths *paths, char *error, size_t error_bytes);
 

@@ -70,21 +70,17 @@ bool cw_wire_is_simulated(void)
     return text != NULL && strstr(text, ",simulated,") != NULL;
 }
 
-static_assert(CW_WIRE_STREAMS == 1 + CW_CLUSTERS_RELAYS_MAX, "one by way of each relay");
-
-/* A UDP port each: relays are for jobs of several clusters. */
-static uint32_t streams_wanted(bool is_emulated)
+static bool has_topology(void)
 {
     const char *topology = cw_setting(CW_SETTING_TOPOLOGY);
-    bool may_have_clusters = is_emulated && !cw_wire_is_simulated();
-    return may_have_clusters || (topology != NULL && topology[0] != 0) ? CW_WIRE_STREAMS : 1;
+    return topology != NULL && topology[0] != 0;
 }
 
 bool cw_wire_may_seal(void)
 {
-    const char *encrypt = cw_setting(CW_SETTING_ENCRYPT), *topology = cw_setting(CW_SETTING_TOPOLOGY);
+    const char *encrypt = cw_setting(CW_SETTING_ENCRYPT);
     bool is_off = encrypt != NULL && strcmp(encrypt, "off") == 0, is_asked = encrypt != NULL && encrypt[0] != 0;
-    return !is_off && (is_asked || (topology != NULL && topology[0] != 0));
+    return !is_off && (is_asked || has_topology());
 }
 
 /* CAUSEWAY_CONGESTION: delay or loss. False: neither. */
@@ -142,9 +138,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     config->address = wire->address;
     /* a socket's port tells its groups itself, and shows their packets as those to its own number */
     config->group_port = request->own != NULL && request->transport != CW_NET_TRANSPORT_UDP ? CW_UDP_PORT : 0;
-    config->stream_count = streams_wanted(request->own == NULL);
-    uint64_t peers = (uint64_t)request->size * config->stream_count; /* only those in use take memory */
-    config->peer_count_max = peers < CW_PEERS_MAX ? (uint32_t)peers : CW_PEERS_MAX;
+    config->peer_count_max = request->size < CW_PEERS_MAX ? request->size : CW_PEERS_MAX;
     config->reassembly_count_max += 2 * config->peer_count_max;
     config->region_count_max = REGIONS;
     wire->messages_registered = request->own != NULL && !request->has_devices && !request->may_have_rdma;
@@ -204,7 +198,7 @@ static int further_open(const struct cw_wire_request *request, struct cw_wire *w
     for (uint32_t i = 0; i < wire->further_count && status == CW_OK; i++) {
         struct cw_wire_further *further = &wire->further[i];
         status = endpoint_config(request, wire, &config, error, error_bytes);
-        config.address.udp_port = (uint16_t)(wire->address.udp_port + (i + 1) * wire->ports_apart);
+        config.address.udp_port = (uint16_t)(wire->address.udp_port + i + 1);
         loop.core = request->dedicated->cores[i + 1];
         status = status == CW_OK
                      ? endpoint_create(&config, &loop, further->port, &further->endpoint, error, error_bytes)
@@ -247,11 +241,10 @@ static void loops_count(const struct cw_wire_request *request, struct cw_wire *w
                       : request->transport == CW_NET_TRANSPORT_AF_XDP ? "an interface has one queue for af_xdp"
                       : request->transport == CW_NET_TRANSPORT_AF_PACKET
                           ? "af_packet deals packets among the sockets of a process"
-                      : request->may_seal         ? "sessions that may be sealed have one loop"
-                      : streams_wanted(false) > 1 ? "clusters' sessions have one loop"
-                                                  : "";
+                      : request->may_seal ? "sessions that may be sealed have one loop"
+                      : has_topology()    ? "clusters' sessions have one loop"
+                                          : "";
     uint32_t threads = request->dedicated->count;
-    wire->ports_apart = streams_wanted(request->own == NULL);
     wire->further_count = threads > 1 && why[0] == 0 ? threads - 1 : 0;
     snprintf(wire->undivided, sizeof(wire->undivided), "%s", threads > 1 ? why : "");
 }
@@ -282,12 +275,10 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
                                         : wire_port_open(request->rank, &emulation, wire, error, error_bytes);
         status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status; /* a simulated host's */
     } else if (status == CW_OK) {
-        status = request->transport == CW_NET_TRANSPORT_UDP
-                     ? wire_socket_open(request, streams_wanted(false), wire, error, error_bytes)
+        status = request->transport == CW_NET_TRANSPORT_UDP      ? wire_socket_open(request, wire, error, error_bytes)
                  : request->transport == CW_NET_TRANSPORT_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
-                 : request->transport == CW_NET_TRANSPORT_NODE
-                     ? wire_node_open(request, streams_wanted(false), wire, error, error_bytes)
-                     : wire_device_open(request, streams_wanted(false), wire, error, error_bytes);
+                 : request->transport == CW_NET_TRANSPORT_NODE   ? wire_node_open(request, wire, error, error_bytes)
+                                                                 : wire_device_open(request, wire, error, error_bytes);
     }
     if (status == CW_OK) {
         status = endpoint_open(request, wire, error, error_bytes);

@@ -51,9 +51,6 @@ enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbe
  * that sends it everywhere, one that sends it nowhere. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
 
-/* Streams of each rank (cw_peer_stream): itself, and one by way of each relay (topology/clusters.h). */
-enum { CW_WIRE_STREAMS = 33 };
-
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 
 /* A loop beside the first, whose dataplane thread turns it all the time. Groups are the first one's. */
@@ -69,9 +66,8 @@ struct cw_wire {
     struct cw_loop *loop;
     struct cw_wire_further further[CW_SET_LOOPS_MAX - 1];
     uint32_t further_count;
-    uint32_t ports_apart; /* UDP ports from one loop to the next */
-    char undivided[96];   /* why it has fewer loops than dataplane threads were found; "": it has as many */
-    bool has_rdma;        /* the endpoint has an RDMA device beside its port, by */
+    char undivided[96]; /* why it has fewer loops than dataplane threads were found; "": it has as many */
+    bool has_rdma;      /* the endpoint has an RDMA device beside its port, by */
     struct cw_verbs_port rdma;
     bool rdma_is_named;                      /* by CAUSEWAY_RDMA: there is no doing without it */
     char without_rdma[CW_VERBS_ERROR_BYTES]; /* why it has none though one was found; "": none was */

@@ -6,10 +6,10 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
 
-static int reserve(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes)
+static int reserve(void *context, uint16_t udp_port, uint32_t count, char *error, size_t error_bytes)
 {
     struct cw_wire *wire = context;
-    return cw_reservation_open(&wire->address.ip, udp_port, streams, &wire->reservation, error, error_bytes);
+    return cw_reservation_open(&wire->address.ip, udp_port, count, &wire->reservation, error, error_bytes);
 }
 
 #if defined(CW_HAVE_DPDK)
@@ -30,31 +30,27 @@ void cw_wire_kernel_config(enum cw_net_transport transport, const char *interfac
     config->selection = *selection;
 }
 
-int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
+int wire_device_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_port_ethdev_config config;
     struct cw_wire_kernel words;
     wire->address.ip = request->own->ip; /* its MAC address is the interface's */
-    int status = wire_ports_find(request->rank, streams, reserve, wire, error, error_bytes);
+    int status = wire_ports_find(request->rank, 1, reserve, wire, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     wire->address.udp_port = wire->reservation.udp_port;
-    const struct cw_port_selection selection = {.ip = wire->address.ip,
-                                                .udp_port = wire->address.udp_port,
-                                                .udp_port_count = (uint16_t)streams,
-                                                .group_port = CW_UDP_PORT};
+    const struct cw_port_selection selection = {
+        .ip = wire->address.ip, .udp_port = wire->address.udp_port, .udp_port_count = 1, .group_port = CW_UDP_PORT};
     cw_wire_kernel_config(request->transport, request->interface, request->own->mtu_bytes, &selection, &words, &config);
     return wire_ethdev_open(&config, &wire->port, request->interface, error, error_bytes);
 }
 
 #else
 
-int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
+int wire_device_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
-    (void)streams, (void)wire, (void)reserve; /* cw_net_transport_check has said so, too */
+    (void)wire, (void)reserve; /* cw_net_transport_check has said so, too */
     return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED, "%s: built without DPDK",
                          cw_net_transport_name(request->transport));
 }

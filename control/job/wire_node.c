@@ -2,11 +2,10 @@
 #include "control/job/wire_private.h"
 #include "control/lease/lease.h"
 
-int wire_node_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                   size_t error_bytes)
+int wire_node_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     const struct cw_lease_config config = {
-        .socket = request->node, .ports = streams, .rank = request->rank, .job = request->job};
+        .socket = request->node, .ports = 1, .rank = request->rank, .job = request->job};
     int status = cw_lease_open(&config, &wire->lease, &wire->port, error, error_bytes);
     if (status != CW_OK) {
         wire->lease = NULL;

@@ -37,15 +37,12 @@ static inline struct cw_port **wire_port_of(struct cw_wire *wire, uint32_t loop)
     return loop == 0 ? &wire->port : &wire->further[loop - 1].port;
 }
 
-/* The same with sockets, of all loops, and with an interface of the kernel, at so many UDP ports each. */
-int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                     size_t error_bytes);
-int wire_device_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                     size_t error_bytes);
+/* The same with sockets, of all loops, and with an interface of the kernel. */
+int wire_socket_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
+int wire_device_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 
 /* The same by the host's dataplane. */
-int wire_node_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                   size_t error_bytes);
+int wire_node_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 
 /* Has the endpoint answer for the address of a NIC of the rank's own. */
 int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
@@ -55,10 +52,10 @@ int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, ch
 int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endpoint, char *error, size_t error_bytes);
 
-/* Calls `take` for UDP ports of CAUSEWAY_PORTS, or of those that are nobody's, until some `streams` side by side are not
+/* Calls `take` for UDP ports of CAUSEWAY_PORTS, or of those that are nobody's, until some `count` side by side are not
  * CW_ERROR_BUSY; 0: for any one. Its result. */
-typedef int wire_ports_take(void *context, uint16_t udp_port, uint32_t streams, char *error, size_t error_bytes);
-int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void *context, char *error,
+typedef int wire_ports_take(void *context, uint16_t udp_port, uint32_t count, char *error, size_t error_bytes);
+int wire_ports_find(uint32_t rank, uint32_t count, wire_ports_take *take, void *context, char *error,
                     size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */

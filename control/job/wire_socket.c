@@ -12,7 +12,7 @@ enum {
     DYNAMIC_LAST = 65535,
 };
 
-int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void *context, char *error,
+int wire_ports_find(uint32_t rank, uint32_t count, wire_ports_take *take, void *context, char *error,
                     size_t error_bytes)
 {
     uint16_t first, last;
@@ -21,24 +21,24 @@ int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void
         return status;
     }
     bool is_bounded = first != 0;
-    if (!is_bounded && streams == 1) {
-        return take(context, 0, streams, error, error_bytes); /* the kernel knows a free one */
+    if (!is_bounded && count == 1) {
+        return take(context, 0, count, error, error_bytes); /* the kernel knows a free one */
     }
     first = is_bounded ? first : DYNAMIC_FIRST;
     last = is_bounded ? last : DYNAMIC_LAST;
-    uint32_t runs = ((uint32_t)last - first + 1) / streams;
+    uint32_t runs = ((uint32_t)last - first + 1) / count;
     status = CW_ERROR_BUSY;
     for (uint32_t i = 0; i < runs && status == CW_ERROR_BUSY; i++) {
-        status = take(context, (uint16_t)(first + (i + rank) % runs * streams), streams, error, error_bytes);
+        status = take(context, (uint16_t)(first + (i + rank) % runs * count), count, error, error_bytes);
     }
     if (status == CW_ERROR_BUSY) {
         char more[96] = "";
         if (is_bounded) {
             snprintf(more, sizeof(more),
-                     ": each rank of a host needs %u: give --ports (CAUSEWAY_PORTS) more (ss -ulpn)", streams);
+                     ": each rank of a host needs %u: give --ports (CAUSEWAY_PORTS) more (ss -ulpn)", count);
         }
         (void)cw_error_text(error, error_bytes, status, "the UDP ports %u to %u are taken%s%s", first, last,
-                            streams > 1 ? ", or too few of them that are not lie side by side" : "", more);
+                            count > 1 ? ", or too few of them that are not lie side by side" : "", more);
     }
     return status;
 }
@@ -46,7 +46,6 @@ int wire_ports_find(uint32_t rank, uint32_t streams, wire_ports_take *take, void
 struct opening {
     struct cw_port_udp_config config;
     struct cw_wire *wire;
-    uint32_t loops;
 };
 
 /* A port for each loop, or none. */
@@ -56,32 +55,30 @@ static int sockets_open(void *context, uint16_t udp_port, uint32_t count, char *
     struct cw_port_udp_config config = opening->config;
     int status = CW_OK;
     uint32_t open = 0;
-    for (; open < opening->loops && status == CW_OK; open += status == CW_OK) {
-        config.udp_port = (uint16_t)(udp_port + open * (count / opening->loops));
+    for (; open < count && status == CW_OK; open += status == CW_OK) {
+        config.udp_port = (uint16_t)(udp_port + open);
         status = cw_port_udp_open(&config, wire_port_of(opening->wire, open), error, error_bytes);
         config.group_port = 0;
     }
     while (status != CW_OK && open > 0) {
         cw_port_close(*wire_port_of(opening->wire, --open));
     }
-    for (uint32_t i = 0; status != CW_OK && i < opening->loops; i++) {
+    for (uint32_t i = 0; status != CW_OK && i < count; i++) {
         *wire_port_of(opening->wire, i) = NULL;
     }
     return status;
 }
 
-int wire_socket_open(const struct cw_wire_request *request, uint32_t streams, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
+int wire_socket_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     const struct cw_net_address *own = request->own;
     struct opening opening = {.config = {.ip = own->ip,
-                                         .stream_count = streams,
+                                         .stream_count = 1,
                                          .mtu_bytes = own->mtu_bytes,
                                          .never_segments = request->has_devices,
                                          .group_port = CW_UDP_PORT},
-                              .wire = wire,
-                              .loops = 1 + wire->further_count};
-    int status = wire_ports_find(request->rank, opening.loops * streams, sockets_open, &opening, error, error_bytes);
+                              .wire = wire};
+    int status = wire_ports_find(request->rank, 1 + wire->further_count, sockets_open, &opening, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

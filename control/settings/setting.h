@@ -44,7 +44,6 @@
     X(PORTS, USER, "none", "UDP ports that ranks may use between hosts")                                         \
     X(RDMA, USER, "auto", "RDMA device: auto (the one that has the address of the rank), off, or a name")        \
     X(RECORD, USER, "none", "file that records the collective calls of a run")                                   \
-    X(RELAYS, USER, "off", "ranks that relay packets between clusters: off, found, or a number")                 \
     X(SETTINGS, USER, "none", "file of settings; none: no file")                                                 \
     X(TELEMETRY, USER, "off", "on: DPDK serves its telemetry, for dpdk-telemetry")                               \
     X(TOPOLOGY, USER, "none", "file of the clusters, hosts and links of a wide area")                            \

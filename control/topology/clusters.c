@@ -13,12 +13,10 @@
 struct cw_clusters {
     struct cw_topology *topology;
     uint32_t ranks;
-    uint32_t *host_of;     /* per rank */
-    uint32_t *on_host;     /* ranks per host */
-    uint32_t *in_cluster;  /* ranks per cluster */
-    uint32_t *senders;     /* [2 * link + direction]: ranks that may send across at a time */
-    uint32_t *relays;      /* [cluster * CW_CLUSTERS_RELAYS_MAX + index]: ranks */
-    uint32_t *relay_count; /* per cluster */
+    uint32_t *host_of;    /* per rank */
+    uint32_t *on_host;    /* ranks per host */
+    uint32_t *in_cluster; /* ranks per cluster */
+    uint32_t *senders;    /* [2 * link + direction]: ranks that may send across at a time */
 };
 
 /* ---- who is where ---- */
@@ -83,9 +81,6 @@ static uint32_t streams_of(const struct cw_clusters *clusters, uint32_t cluster,
 {
     uint32_t streams = cw_topology_link(clusters->topology, link)->streams;
     uint32_t ranks = clusters->in_cluster[cluster];
-    if (clusters->relay_count[cluster] > 0) {
-        return clusters->relay_count[cluster];
-    }
     return streams > 0 && streams < ranks ? streams : ranks;
 }
 
@@ -119,91 +114,7 @@ static int senders_count(struct cw_clusters *clusters)
     return CW_OK;
 }
 
-/* ---- relays ---- */
-
-static uint64_t host_link_bps(const struct cw_clusters *clusters, uint32_t cluster)
-{
-    return cw_topology_cluster(clusters->topology, cluster)->host_link.rate_bps;
-}
-
-/* As many as the model says (Tasoulas et al.: the least n with which the links of n nodes fill the wide area's), or the
- * file promises. 0: nothing is known of the rates. */
-static uint32_t relays_find(const struct cw_clusters *clusters, uint32_t cluster)
-{
-    uint64_t host_bps = host_link_bps(clusters, cluster);
-    uint64_t most = 0;
-    for (uint32_t to = 0; to < cw_clusters_count(clusters); to++) {
-        uint32_t count = 0;
-        const struct cw_topology_hop *hops = route(clusters, cluster, to, &count);
-        uint64_t rate_bps = to == cluster ? 0 : cw_topology_rate_bps(clusters->topology, cluster, to);
-        uint64_t needed = host_bps > 0 && rate_bps > 0 ? (rate_bps + host_bps - 1) / host_bps : 0;
-        uint32_t streams = count == 0 ? 0 : cw_topology_link(clusters->topology, hops[0].link)->streams;
-        needed = count > 0 && streams > 0 ? streams : needed;
-        most = needed > most && clusters->in_cluster[to] > 0 ? needed : most;
-    }
-    return most > CW_CLUSTERS_RELAYS_MAX ? CW_CLUSTERS_RELAYS_MAX : (uint32_t)most;
-}
-
-/* The first rank of each host of a cluster, in order of the ranks; returns how many. */
-static uint32_t firsts_list(const struct cw_clusters *clusters, uint32_t cluster, uint32_t *firsts)
-{
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < clusters->ranks; rank++) {
-        bool is_first = cw_clusters_of(clusters, rank) == cluster;
-        for (uint32_t i = 0; i < count && is_first; i++) {
-            is_first = clusters->host_of[firsts[i]] != clusters->host_of[rank];
-        }
-        if (is_first) {
-            firsts[count++] = rank;
-        }
-    }
-    return count;
-}
-
-static int relays_choose(struct cw_clusters *clusters, uint32_t relays)
-{
-    uint32_t *firsts = calloc(clusters->ranks, sizeof(*firsts));
-    if (firsts == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    for (uint32_t cluster = 0; relays > 0 && cluster < cw_clusters_count(clusters); cluster++) {
-        uint32_t hosts = firsts_list(clusters, cluster, firsts);
-        uint32_t wanted = relays == CW_CLUSTERS_RELAYS_FOUND ? relays_find(clusters, cluster) : relays;
-        uint32_t count = wanted < hosts ? wanted : hosts;
-        count = count < CW_CLUSTERS_RELAYS_MAX ? count : CW_CLUSTERS_RELAYS_MAX;
-        if (count == clusters->in_cluster[cluster]) {
-            continue; /* each would be its own */
-        }
-        clusters->relay_count[cluster] = count;
-        for (uint32_t i = 0; i < count; i++) {
-            clusters->relays[cluster * CW_CLUSTERS_RELAYS_MAX + i] = firsts[(uint64_t)i * hosts / count];
-        }
-    }
-    free(firsts);
-    return CW_OK;
-}
-
-uint32_t cw_clusters_relay_count(const struct cw_clusters *clusters, uint32_t cluster)
-{
-    return clusters->relay_count[cluster];
-}
-
-uint32_t cw_clusters_relay(const struct cw_clusters *clusters, uint32_t cluster, uint32_t index)
-{
-    assert(index < clusters->relay_count[cluster]);
-    return clusters->relays[cluster * CW_CLUSTERS_RELAYS_MAX + index];
-}
-
-bool cw_clusters_is_relay(const struct cw_clusters *clusters, uint32_t rank)
-{
-    uint32_t cluster = cw_clusters_of(clusters, rank);
-    for (uint32_t i = 0; i < clusters->relay_count[cluster]; i++) {
-        if (cw_clusters_relay(clusters, cluster, i) == rank) {
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- sealing ---- */
 
 bool cw_clusters_is_sealed(const struct cw_clusters *clusters, uint32_t from, uint32_t to)
 {
@@ -225,10 +136,8 @@ static int tables_make(struct cw_clusters *clusters)
     clusters->on_host = calloc(cw_topology_host_count(clusters->topology), sizeof(uint32_t));
     clusters->in_cluster = calloc(cw_clusters_count(clusters), sizeof(uint32_t));
     clusters->senders = calloc(2u * cw_topology_link_count(clusters->topology) + 1, sizeof(uint32_t));
-    clusters->relays = calloc((size_t)cw_clusters_count(clusters) * CW_CLUSTERS_RELAYS_MAX, sizeof(uint32_t));
-    clusters->relay_count = calloc(cw_clusters_count(clusters), sizeof(uint32_t));
-    return clusters->relays == NULL || clusters->relay_count == NULL || clusters->host_of == NULL ||
-                   clusters->on_host == NULL || clusters->in_cluster == NULL || clusters->senders == NULL
+    return clusters->host_of == NULL || clusters->on_host == NULL || clusters->in_cluster == NULL ||
+                   clusters->senders == NULL
                ? CW_ERROR_MEMORY
                : CW_OK;
 }
@@ -256,7 +165,6 @@ int cw_clusters_create(const struct cw_clusters_request *request, struct cw_clus
         made->on_host[made->host_of[rank]]++;
         made->in_cluster[cw_clusters_of(made, rank)]++;
     }
-    status = status == CW_OK ? relays_choose(made, request->relays) : status;
     status = status == CW_OK ? senders_count(made) : status;
     if (status != CW_OK) {
         cw_clusters_destroy(made);
@@ -277,8 +185,6 @@ void cw_clusters_destroy(struct cw_clusters *clusters)
     free(clusters->on_host);
     free(clusters->in_cluster);
     free(clusters->senders);
-    free(clusters->relays);
-    free(clusters->relay_count);
     free(clusters);
 }
 
@@ -330,8 +236,7 @@ static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t ran
 {
     uint32_t count = 0;
     const struct cw_topology_hop *hops = route(clusters, cw_clusters_of(clusters, rank), to, &count);
-    uint64_t host_bps = cw_clusters_is_relay(clusters, rank) ? host_link_bps(clusters, cw_clusters_of(clusters, rank))
-                                                             : cw_clusters_host_share_bps(clusters, rank);
+    uint64_t host_bps = cw_clusters_host_share_bps(clusters, rank);
     uint32_t found = BOTTLENECK_HOST;
     *rate_bps = host_bps > 0 ? host_bps : UINT64_MAX;
     for (uint32_t i = 0; i < count; i++) {

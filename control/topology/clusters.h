@@ -12,12 +12,6 @@
  *   all of them is its part of that link. An endpoint has CW_SHAPERS_MAX shapers; if there are more bottlenecks, the
  *   last shaper serves all that remain, at the least of their rates.
  *
- * Relays
- *   What goes to other clusters may go by way of n selected ranks of the own one (relays), so that no more send across,
- *   whoever has something to send: then a link is divided by those. n is given, or found: as many as the hosts' links
- *   need to fill the fastest way out, or the `streams` that the topology promises. One to a host, spread evenly over
- *   the cluster's hosts.
- *
  * Invariants
  *   - Ranks that have the same text, hosts and size have the same answers.
  *   - It never changes after it was made, and belongs to whoever made it: queries may come from any thread.
@@ -33,9 +27,6 @@
 
 struct cw_clusters;
 
-enum { CW_CLUSTERS_RELAYS_MAX = 32 /* of a cluster */ };
-#define CW_CLUSTERS_RELAYS_FOUND UINT32_MAX
-
 /* The host of a rank, of `hosts` emulated ones: equal blocks. */
 static inline uint32_t cw_clusters_block(uint32_t rank, uint32_t size, uint32_t hosts)
 {
@@ -45,10 +36,9 @@ static inline uint32_t cw_clusters_block(uint32_t rank, uint32_t size, uint32_t 
 struct cw_clusters_request {
     const char *text; /* of the file; need not outlive the call */
     size_t length;
-    const char *place; /* where it is from: errors begin with it */
-    uint32_t ranks;    /* of the job, 1 or more */
-    uint32_t emulated; /* emulated hosts; 0: hosts by name */
-    uint32_t relays;   /* of each cluster; 0: none; CW_CLUSTERS_RELAYS_FOUND: as many as it takes */
+    const char *place;                                      /* where it is from: errors begin with it */
+    uint32_t ranks;                                         /* of the job, 1 or more */
+    uint32_t emulated;                                      /* emulated hosts; 0: hosts by name */
     const char *(*host_name)(void *context, uint32_t rank); /* with `emulated` 0 */
     void *context;
 };
@@ -74,13 +64,6 @@ const char *cw_clusters_name(const struct cw_clusters *clusters, uint32_t rank);
 
 /* A rank's part of its host's link, in bits per second on the line; 0: no limit. */
 uint64_t cw_clusters_host_share_bps(const struct cw_clusters *clusters, uint32_t rank);
-
-/* The relays of a cluster; 0: its ranks send across themselves. */
-uint32_t cw_clusters_relay_count(const struct cw_clusters *clusters, uint32_t cluster);
-/* The rank that is its relay `index`. */
-uint32_t cw_clusters_relay(const struct cw_clusters *clusters, uint32_t cluster, uint32_t index);
-/* Whether a rank is one. */
-bool cw_clusters_is_relay(const struct cw_clusters *clusters, uint32_t rank);
 
 /* Whether what goes from one cluster to another is to be sealed: a link on the way says so. */
 bool cw_clusters_is_sealed(const struct cw_clusters *clusters, uint32_t from, uint32_t to);

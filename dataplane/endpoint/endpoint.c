@@ -9,7 +9,6 @@
 #include "dataplane/congestion/bandwidth.h"
 #include "dataplane/flow/extension.h"
 #include "dataplane/flow/integrity.h"
-#include "dataplane/flow/relay.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
 #include "dataplane/put/get.h"
@@ -176,7 +175,6 @@ static void dispose(struct cw_endpoint *endpoint)
     }
     cw_chunks_dispose(endpoint);
     cw_compress_dispose(endpoint);
-    cw_relay_dispose(endpoint);
     cw_messages_dispose(endpoint);
     cw_events_dispose(&endpoint->events);
     cw_gets_dispose(&endpoint->gets);

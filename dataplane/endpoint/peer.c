@@ -2,7 +2,6 @@
 #include "dataplane/endpoint/turn.h"
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
-#include "dataplane/flow/stream.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
@@ -22,7 +21,7 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
     }
     if (flow->mac_learned) {
         flow->mac_learned = false; /* what the application says counts more */
-        cw_way_address(flow, address->mac);
+        memcpy(flow->address.mac, address->mac, sizeof(flow->address.mac));
     }
     *peer = flow->index;
     return CW_OK;

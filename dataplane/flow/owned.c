@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "dataplane/flow/extension.h"
-#include "dataplane/flow/stream.h"
 #include "dataplane/state/endpoint.h"
 
 int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_resolve *resolve)
@@ -30,7 +29,7 @@ static void hops_apply(struct cw_endpoint *endpoint)
         memcpy(added->mac, mac, sizeof(mac));
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
         if (flow->address.udp_port != 0 && memcmp(flow->address.mac, mac, sizeof(mac)) != 0) {
-            cw_way_address(flow, mac);
+            memcpy(flow->address.mac, mac, sizeof(flow->address.mac));
         }
     }
 }

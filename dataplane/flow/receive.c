@@ -13,7 +13,6 @@
 #include "dataplane/flow/integrity.h"
 #include "dataplane/flow/owned.h"
 #include "dataplane/flow/place.h"
-#include "dataplane/flow/relay.h"
 #include "dataplane/flow/run.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/timers.h"
@@ -152,7 +151,6 @@ struct incoming {
     };
     uint32_t tag; /* its index; UINT32_MAX: none computed */
     uint8_t said; /* by the port of its UDP checksum: enum cw_port_checksum */
-    bool relayed; /* not for us, and passed on */
     bool owned;   /* a packet that a kernel would process for our address */
     bool sealed;  /* it came so */
     bool opened;  /* and has the form of any other now */
@@ -193,11 +191,8 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
     incoming->verdict =
         cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
                       endpoint->config.stream_count, endpoint->config.group_port, &incoming->header);
-    incoming->relayed = incoming->verdict == CW_WIRE_FOREIGN && endpoint->relay != NULL &&
-                        cw_relay_take(endpoint, packet->data, packet->length);
     incoming->owned = (incoming->verdict == CW_WIRE_FOREIGN || incoming->verdict == CW_WIRE_SHORT) &&
-                      endpoint->resolve != NULL && !incoming->relayed &&
-                      cw_owned_take(endpoint, packet->data, packet->length);
+                      endpoint->resolve != NULL && cw_owned_take(endpoint, packet->data, packet->length);
 }
 
 /* Has the tag computed that the packet should have. */
@@ -428,7 +423,7 @@ static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
         [CW_WIRE_MALFORMED] = CW_COUNTER_DROP_MALFORMED,
     };
     if (incoming->verdict != CW_WIRE_GOOD) {
-        cw_count(endpoint, counters[incoming->verdict], incoming->relayed || incoming->owned ? 0 : 1);
+        cw_count(endpoint, counters[incoming->verdict], incoming->owned ? 0 : 1);
         return false;
     }
     if (incoming->header->type >= CW_WIRE_EXTENSION_FIRST && incoming->header->type <= CW_WIRE_EXTENSION_LAST) {

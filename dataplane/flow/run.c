@@ -49,8 +49,8 @@ static bool may_run(const struct cw_endpoint *endpoint, const struct cw_flow *fl
     return operation != NULL && sender->queue_short.first == NULL && sender->queue_credit_frames.first == NULL &&
            sender->lost_count == 0 && sender->sent.next != sender->sent.base && flow->session.seal == NULL &&
            !endpoint->offloads_out && flow->timers.rate_bps == 0 && flow->bandwidth == NULL &&
-           flow->shaping.shaper == CW_SHAPER_NONE && flow->way.detour_until_ns == 0 && operation->status >= 0 &&
-           !operation->is_inline && operation->source.kind == CW_SOURCE_CONTIGUOUS &&
+           flow->shaping.shaper == CW_SHAPER_NONE && operation->status >= 0 && !operation->is_inline &&
+           operation->source.kind == CW_SOURCE_CONTIGUOUS &&
            (operation->source.element == CW_ELEMENT_PLAIN || !cw_compress_may(endpoint)) &&
            flow->session.payload_bytes_max >= cw_session_agreed(endpoint, &flow->session) &&
            !cw_flow_restrained(endpoint, flow);

@@ -23,7 +23,6 @@
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/setup.h"
 #include "dataplane/flow/shaper.h"
-#include "dataplane/flow/stream.h"
 #include "dataplane/flow/timers.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/message.h"
@@ -34,8 +33,8 @@
 #include "dataplane/state/wake.h"
 
 enum {
-    DETOUR_REQUESTS = 10, /* that nobody answered, in some 750 ms: longer than any way there and back */
-    BYES_NARROW = 3,      /* of which one arrives, likely */
+    STEER_REQUESTS = 10, /* that nobody answered, in some 750 ms: longer than any way there and back */
+    BYES_NARROW = 3,     /* of which one arrives, likely */
 };
 
 /* ---- telling the application ---- */
@@ -120,11 +119,8 @@ void cw_session_retry(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_session *session = &flow->session;
     struct cw_setup_content content = {.local = next_nonce(endpoint, session), .sealed = flow->encrypt};
     cw_setup_send(endpoint, flow, CW_WIRE_HELLO, &content);
-    if (flow->hello_count >= DETOUR_REQUESTS) {
-        cw_way_detour(endpoint, flow);
-        if (endpoint->port->info.steers) {
-            cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER);
-        }
+    if (flow->hello_count >= STEER_REQUESTS && endpoint->port->info.steers) {
+        cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER);
     }
     uint32_t shift = flow->hello_count < 16 ? flow->hello_count : 16;
     uint64_t interval_ns = CW_HELLO_FIRST_NS << shift;
@@ -211,7 +207,7 @@ static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const stru
     cw_path_mtu_begin(endpoint, flow);
     flow->encrypt = flow->encrypt || seal != NULL;
     if (flow->mac_learned) {
-        cw_way_address(flow, hello->sender_mac);
+        memcpy(flow->address.mac, hello->sender_mac, sizeof(flow->address.mac));
     }
     cw_window_init(&flow->receiver.packets, hello->data_number);
     flow->receiver.control_end = hello->control_number;

@@ -3,11 +3,8 @@
 #include <stddef.h>
 
 #include "dataplane/congestion/bandwidth.h"
-#include "dataplane/flow/relay.h"
 #include "dataplane/port/port.h"
 #include "dataplane/state/wake.h"
-
-enum { PORT_RETRY_NS = 1000 };
 
 static struct cw_shaper *shaper_of(struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
 {
@@ -56,11 +53,6 @@ bool cw_shaper_holds(struct cw_endpoint *endpoint, const struct cw_flow *flow, u
     return true;
 }
 
-bool cw_shaper_is_open(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping)
-{
-    return shaping->shaper == CW_SHAPER_NONE || is_open(endpoint, &endpoint->shapers[shaping->shaper]);
-}
-
 static void enqueue(struct cw_shaper *shaper, struct cw_shaping *shaping)
 {
     if (shaping->waits) {
@@ -84,20 +76,11 @@ static struct cw_shaping *dequeue(struct cw_shaper *shaper)
     return shaping;
 }
 
-/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. A relay's
- * queue sends at once and needs no turn. */
+/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. */
 static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
-    bool port_full = false;
-    while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper) && !port_full) {
-        struct cw_shaping *shaping = dequeue(shaper);
-        if (shaping->relays) {
-            if (cw_relay_send(endpoint, shaping, &port_full)) {
-                enqueue(shaper, shaping);
-            }
-            continue;
-        }
-        struct cw_flow *flow = flow_of(shaping);
+    while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper)) {
+        struct cw_flow *flow = flow_of(dequeue(shaper));
         cw_flow_wake(endpoint, flow);
         shaper->turn = flow->sender.is_active ? flow : NULL;
     }
@@ -107,17 +90,8 @@ static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
     if (shaper->first == NULL) {
         shaper->late = false;
     } else if (!cw_wheel_waiting(&shaper->timer)) {
-        cw_wheel_insert(&endpoint->wheel, &shaper->timer,
-                        port_full ? endpoint->now_ns + PORT_RETRY_NS : opens_ns(endpoint, shaper));
+        cw_wheel_insert(&endpoint->wheel, &shaper->timer, opens_ns(endpoint, shaper));
     }
-}
-
-void cw_shaper_relay(struct cw_endpoint *endpoint, struct cw_shaping *shaping)
-{
-    struct cw_shaper *shaper = &endpoint->shapers[shaping->shaper];
-    shaper->late = shaper->late || !is_open(endpoint, shaper);
-    enqueue(shaper, shaping);
-    turn_give(endpoint, shaper);
 }
 
 bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow)

@@ -35,12 +35,6 @@ bool cw_shaper_pass(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* A frame has left, of whatever kind. */
 void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shaping, uint32_t frame_bytes);
 
-/* A relay's queue is no longer empty: cw_relay_send is called when its turn comes. */
-void cw_shaper_relay(struct cw_endpoint *endpoint, struct cw_shaping *shaping);
-
-/* Whether a frame may leave at this time. */
-bool cw_shaper_is_open(const struct cw_endpoint *endpoint, const struct cw_shaping *shaping);
-
 /* The flow has sent what it could: the next one's turn. */
 void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow);
 

@@ -85,7 +85,6 @@ void cw_flow_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow, uin
     flow->timers.report_ns = UINT64_MAX;
     flow->receiver.focus = UINT64_MAX;
     flow->shaping.shaper = cw_shaper_default(endpoint);
-    memcpy(flow->next_hop, key->address.mac, sizeof(flow->next_hop));
 }
 
 int cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream, uint32_t *index)

@@ -20,7 +20,7 @@ static inline void cw_flow_receiver(const struct cw_endpoint *endpoint, const st
                                     struct cw_wire_receiver *receiver)
 {
     receiver->ip = flow->address.ip;
-    memcpy(receiver->mac, flow->next_hop, sizeof(receiver->mac));
+    memcpy(receiver->mac, flow->address.mac, sizeof(receiver->mac));
     receiver->port = flow->address.udp_port;
     receiver->own_port = cw_flow_port(endpoint, flow);
     receiver->by_device = false;

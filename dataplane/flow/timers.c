@@ -11,7 +11,6 @@
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/flow/session.h"
 #include "dataplane/flow/shaper.h"
-#include "dataplane/flow/stream.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/put/message.h"
 #include "dataplane/state/wake.h"
@@ -19,7 +18,7 @@
 #define TIMEOUT_BY_LOSS_NS 200000000ull /* CW_CONGESTION_LOSS: of Linux 2.4's TCP */
 
 enum {
-    DETOUR_PROBES = 3,          /* that nobody answered: a relay on the way may have gone */
+    STEER_PROBES = 3,           /* that nobody answered: a rule that steers packets may take too much */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
     VAIN_PROBES = 3,            /* at least, before a peer is given up: a loop that stood still has asked nobody */
     PROBE_SHARE = 16, /* of the failure bound: probes are no further apart, so that half of them may be lost */
@@ -62,7 +61,6 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
         timers->probes = 0;
         wait_on(endpoint, flow);
     }
-    cw_way_return(endpoint, flow);
 }
 
 /* The peer tells with each packet when the latest of ours had left that it has. Whatever else it says may be said in
@@ -149,11 +147,8 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     cw_congestion_timeout(flow);
     timers->probes++;
-    if (timers->probes >= DETOUR_PROBES) {
-        cw_way_detour(endpoint, flow);
-        if (endpoint->port->info.steers) { /* a rule that takes too much would keep the peer silent for ever */
-            cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER);
-        }
+    if (timers->probes >= STEER_PROBES && endpoint->port->info.steers) {
+        cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER); /* or the peer would be silent for ever */
     }
     uint64_t interval_ns = cw_timers_timeout(flow) << (timers->probes < 20 ? timers->probes : 20);
     uint64_t most_ns = endpoint->config.failure_timeout_ns / PROBE_SHARE;

@@ -1,5 +1,5 @@
-/* Long gets from ranks that several streams or loops lead to: each of them gets parts as fast as it can, so that a slow
- * one delays no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
+/* Long gets from ranks that several loops lead to: each of them gets parts as fast as it can, so that a slow one delays
+ * no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
  * way is filled however long it is. */
 #include <stdlib.h>
 
@@ -7,8 +7,8 @@
 
 enum {
     PART_BYTES_LEAST = 65536,
-    PARTS_A_STREAM = 8,  /* at least, if they are not too short */
-    PARTS_UNDER_WAY = 4, /* on each stream */
+    PARTS_A_LOOP = 8,    /* at least, if they are not too short */
+    PARTS_UNDER_WAY = 4, /* by each loop */
     PART_ALIGN = 4096,
 };
 
@@ -28,40 +28,6 @@ struct path_division {
     uint8_t open_on[]; /* ... on each way */
 };
 
-struct stream_call {
-    struct path_peer *peer;
-    uint32_t stream;
-};
-
-static int stream_make(struct cw_endpoint *endpoint, void *context)
-{
-    const struct stream_call *call = context;
-    return cw_peer_stream(endpoint, call->peer->wire_peer, call->stream, &call->peer->stream_peers[call->stream - 1]);
-}
-
-/* Makes a rank's streams, with the first get that needs them. */
-static int streams_make(struct cw_paths *paths, uint32_t rank)
-{
-    struct path_peer *peer = &paths->peers[rank];
-    int status = CW_OK;
-    if (peer->stream_peers != NULL) {
-        return CW_OK;
-    }
-    peer->stream_peers = calloc(peer->streams, sizeof(*peer->stream_peers));
-    for (uint32_t i = 0; peer->stream_peers != NULL && status == CW_OK && i < peer->streams; i++) {
-        struct stream_call call = {.peer = peer, .stream = i + 1};
-        status = cw_loop_call(cw_paths_loop(paths), stream_make, &call);
-        status = status == CW_OK ? path_wire_note(paths, peer->stream_peers[i], rank) : status;
-    }
-    if (peer->stream_peers == NULL || status != CW_OK) {
-        free(peer->stream_peers);
-        peer->stream_peers = NULL;
-        peer->streams = 0; /* undivided from now on */
-        return CW_ERROR_UNSUPPORTED;
-    }
-    return CW_OK;
-}
-
 /* Posts the next part on a way. CW_OK; CW_ERROR_AGAIN; what makes the whole fail. */
 static int part_post(struct cw_paths *paths, struct path_division *division, uint32_t way)
 {
@@ -77,7 +43,7 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
     part->operation = way;
     part->division = division;
     struct cw_get get = {
-        .peer = peer->streams > 0 ? peer->stream_peers[way] : peer->wire_peer,
+        .peer = peer->wire_peer,
         .region = division->token,
         .offset = division->offset + division->posted,
         .bytes = bytes,
@@ -86,7 +52,7 @@ static int part_post(struct cw_paths *paths, struct path_division *division, uin
         .context = (uint64_t)(uintptr_t)part,
         .element = division->element,
     };
-    int status = cw_loop_get(paths->config.set.loops[peer->streams > 0 ? 0 : way], &get);
+    int status = cw_loop_get(paths->config.set.loops[way], &get);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
         free(part);
@@ -137,7 +103,7 @@ static void go_on(struct cw_paths *paths, struct path_division *division)
 
 static uint64_t part_bytes(uint64_t bytes, uint32_t ways)
 {
-    uint64_t part = bytes / ((uint64_t)ways * PARTS_A_STREAM);
+    uint64_t part = bytes / ((uint64_t)ways * PARTS_A_LOOP);
     part = part < PART_BYTES_LEAST ? PART_BYTES_LEAST : part;
     return (part + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
@@ -146,12 +112,11 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
                     void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
     const struct path_peer *peer = &paths->peers[rank];
-    if ((peer->streams == 0 && peer->loops < 2) || bytes < 2 * PART_BYTES_LEAST ||
-        (peer->streams > 0 && streams_make(paths, rank) != CW_OK)) {
+    if (peer->loops < 2 || bytes < 2 * PART_BYTES_LEAST) {
         return CW_ERROR_UNSUPPORTED;
     }
     int status;
-    uint32_t ways = peer->streams > 0 ? peer->streams : peer->loops;
+    uint32_t ways = peer->loops;
     struct path_division *division = calloc(1, sizeof(*division) + ways * sizeof(division->open_on[0]));
     struct path_wire_operation *whole =
         division == NULL ? NULL : path_wire_begin(paths, rank, to, bytes, operation, &status);

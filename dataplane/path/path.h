@@ -43,9 +43,8 @@ struct cw_path_card {
     struct cw_inbox_place inbox;
     struct cw_address address; /* of the endpoint; no ip: it has none */
     uint8_t multicasts;        /* whether it can be member of groups */
-    uint8_t loops;             /* endpoints; 0: as 1 */
-    uint8_t ports_apart;       /* UDP ports from the address of one to that of the next */
-    uint8_t reserved[5];
+    uint8_t loops;             /* endpoints, at UDP ports side by side; 0: as 1 */
+    uint8_t reserved[6];
 };
 
 enum { CW_PATH_LISTENERS = 16 };
@@ -89,7 +88,6 @@ struct cw_paths_config {
     struct cw_set
         set; /* the endpoints for other hosts; count 0: none. Loops stay the caller's, and outlive the paths */
     struct cw_address address; /* of the first of them */
-    uint32_t ports_apart;      /* UDP ports from the address of one loop to that of the next; 0: there is one */
     uint64_t
         stopped_timeout_ns; /* how long a process of this host that is asked may be stopped by a signal; 0: for ever */
     bool multicasts;        /* for the card */
@@ -128,9 +126,6 @@ const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t
 /* What cw_paths_why says of a rank of another host if the general reason is not enough: "other cluster (leiden), paced
  * at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how);
-/* Has long gets from a rank of another host divided among its streams 1 .. `streams` (cw_peer_stream); 0: none. */
-void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams);
-bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank);
 
 /* Until cw_paths_release, messages to ranks of other hosts may wait for each other: those to one rank share packets, and
  * all leave at once. For somebody who sends several and does not wait meanwhile. */

@@ -52,9 +52,7 @@ struct path_peer {
     bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *description;      /* PACKETS: for people; NULL: as within a cluster. Unreachable: why */
-    uint32_t streams;       /* PACKETS: that long gets are divided among; 0: not */
-    uint32_t *stream_peers; /* `streams` of them, once they are needed */
+    char *description; /* PACKETS: for people; NULL: as within a cluster. Unreachable: why */
 };
 
 /* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is
@@ -173,8 +171,7 @@ void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operatio
 /* It has ended: the handler is told. */
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status);
 
-/* divide.c: long gets on several streams. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided, or no more
- * streams can be had. */
+/* divide.c: long gets by several loops. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided. */
 int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, enum cw_element element, uint64_t operation);
 /* A part has ended. */

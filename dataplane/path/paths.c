@@ -23,7 +23,6 @@ int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *confi
 {
     paths->config.set = config->set;
     paths->config.address = config->address;
-    paths->config.ports_apart = config->ports_apart;
     paths->config.message_bytes_max = config->message_bytes_max;
     paths->config.messages_registered = config->messages_registered;
     paths->config.multicasts = config->multicasts;
@@ -67,7 +66,6 @@ void cw_paths_destroy(struct cw_paths *paths)
     }
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
         free(paths->peers[rank].description);
-        free(paths->peers[rank].stream_peers);
         if (paths->peers[rank].attached) {
             cw_inbox_detach(&paths->peers[rank].sender);
             if (paths->peers[rank].process >= 0) {
@@ -91,7 +89,6 @@ void cw_paths_card(const struct cw_paths *paths, struct cw_path_card *card)
     card->address = paths->config.address;
     card->multicasts = paths->config.multicasts;
     card->loops = (uint8_t)paths->config.set.count;
-    card->ports_apart = (uint8_t)paths->config.ports_apart;
 }
 
 int cw_paths_add(struct cw_paths *paths, uint32_t rank, const struct cw_path_card *card, char *error,
@@ -184,16 +181,6 @@ int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how)
     free(paths->peers[rank].description);
     paths->peers[rank].description = kept;
     return CW_OK;
-}
-
-void cw_paths_divide(struct cw_paths *paths, uint32_t rank, uint32_t streams)
-{
-    paths->peers[rank].streams = streams;
-}
-
-bool cw_paths_divides(const struct cw_paths *paths, uint32_t rank)
-{
-    return paths->peers[rank].streams > 0;
 }
 
 uint32_t cw_paths_message_max(const struct cw_paths *paths, uint32_t rank)

@@ -69,7 +69,7 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
     uint32_t count = card->loops < 1 || card->loops > CW_SET_LOOPS_MAX ? 1 : card->loops;
     for (uint32_t i = 0; i < count; i++) {
         addresses[i] = card->address;
-        addresses[i].udp_port = (uint16_t)(card->address.udp_port + i * card->ports_apart);
+        addresses[i].udp_port = (uint16_t)(card->address.udp_port + i);
     }
     peer->loops = count < paths->config.set.count ? count : paths->config.set.count;
     int status = cw_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);

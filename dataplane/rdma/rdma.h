@@ -4,7 +4,7 @@
  * ACCEPT, NONE; WIRE.md). Once a message has come each way by the pair it is up, and carries what is posted from then
  * on: a put is one RDMA WRITE WITH IMMEDIATE, in pieces if it is long, of which the last one has the immediate; a get
  * is a READ; a message, or the credit for one, is a SEND into the shared receive queue. Packets go on carrying what the
- * device cannot reach: regions that it did not register, sealed, paced and relayed flows.
+ * device cannot reach: regions that it did not register, sealed and paced flows.
  *
  * Invariants
  *   - One notification for each put and message, in lane order, also where a pair breaks: both ends then stop the pair,

@@ -20,7 +20,6 @@ struct cw_aead;
 struct cw_chunks;
 struct cw_extension;
 struct cw_rdma;
-struct cw_relay;
 struct cw_resolve;
 struct cw_seal;
 
@@ -98,9 +97,6 @@ struct cw_endpoint {
     struct cw_pool credit_stores;
     struct cw_pool lates;
     struct cw_shaper shapers[CW_SHAPERS_MAX + 1]; /* the last: CW_SHAPER_LINE */
-    struct cw_stream streams[CW_STREAMS_MAX];     /* what new ones are like ... */
-    bool stream_is_set[CW_STREAMS_MAX];           /* ... if it was said */
-    struct cw_relay *relay;                       /* NULL: nothing is passed on */
     struct cw_pool seals;  /* one for each session, and one for that which takes another's place */
     uint32_t reclaim_next; /* where to look for a flow to reclaim */
     struct cw_wheel wheel;

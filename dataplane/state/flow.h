@@ -15,8 +15,7 @@
  *                  ... and how fast: wide area            struct cw_bandwidth
  *   shaper.c       the sum of several flows               struct cw_shaper, cw_shaping
  *   integrity.c    who verifies payloads                  struct cw_rehearsal, (session)
- *   relay.c        packets of others                      struct cw_relay
- *   stream.c       further sessions, ways by relays       struct cw_way
+ *   stream.c       further sessions
  *   timers.c       time-outs, probes, failure, pacing     struct cw_timers
  *   state/sent.c   records of packets in flight           struct cw_sent_records
  *   state/wake.c   when the flow is looked at             (sender, timers)
@@ -217,19 +216,10 @@ struct cw_credit {
     struct cw_flow *waiting_next;
 };
 
-/* By way of a relay, or straight to the peer (address.mac). */
-struct cw_way {
-    uint8_t relay[6];         /* its MAC address; all zero: none */
-    uint8_t detours;          /* how often the relay was silent */
-    uint64_t detour_until_ns; /* straight until then; 0: as it should be */
-    uint64_t returned_ns;     /* when the last detour was over */
-};
-
-/* Who may wait for a shaper: a flow, or a relay's queue of frames. */
+/* A flow's place in the queue of a shaper. */
 struct cw_shaping {
     uint8_t shaper; /* of the endpoint's; CW_SHAPER_LINE; CW_SHAPER_NONE */
     bool waits;     /* in the shaper's queue */
-    bool relays;    /* a struct cw_relay_queue, not a flow */
     struct cw_shaping *next;
 };
 
@@ -279,8 +269,6 @@ struct cw_flow {
     struct cw_address address; /* udp_port 0: not begun (struct cw_flow_key) */
     uint32_t get_count;        /* own gets that are not answered */
     struct cw_flow *event_next;
-    struct cw_way way;
-    uint8_t next_hop[6];  /* its MAC address: the relay's or the peer's */
     uint16_t hello_count; /* requests for a session that nobody has answered */
     struct cw_session session;
     struct cw_sender sender;

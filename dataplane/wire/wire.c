@@ -143,56 +143,6 @@ enum cw_wire_verdict cw_wire_parse(const uint8_t *frame, uint32_t length, const 
     return CW_WIRE_GOOD;
 }
 
-/* ---- packets that are passed on ---- */
-
-static bool passage_read_v6(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage)
-{
-    const struct cw_wire_network_v6 *network = (const struct cw_wire_network_v6 *)frame;
-    if (length < CW_WIRE_NETWORK_V6_BYTES || network->version_class_label[0] >> 4 != 6 ||
-        network->destination[0] == IPV6_GROUP) {
-        return false;
-    }
-    passage->bytes = ETHER_HEADER_BYTES + IPV6_HEADER_BYTES + read_be16(network->payload_length);
-    passage->hops = network->hop_limit;
-    memcpy(passage->source.bytes, network->source, 16);
-    memcpy(passage->destination.bytes, network->destination, 16);
-    return passage->bytes >= CW_WIRE_NETWORK_V6_BYTES && passage->bytes <= length;
-}
-
-bool cw_wire_passage_read(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage)
-{
-    const struct cw_wire_network *network = (const struct cw_wire_network *)frame;
-    if (length >= ETHER_HEADER_BYTES && read_be16(network->ether_type) == TYPE_IPV6) {
-        return passage_read_v6(frame, length, passage);
-    }
-    if (length < CW_WIRE_NETWORK_BYTES || read_be16(network->ether_type) != TYPE_IPV4 ||
-        network->version_length != 0x45 || network->destination_ipv4[0] >> 4 == CLASS_D) {
-        return false;
-    }
-    passage->bytes = ETHER_HEADER_BYTES + read_be16(network->total_length);
-    passage->hops = network->time_to_live;
-    passage->source = cw_ip_v4(read_be32(network->source_ipv4));
-    passage->destination = cw_ip_v4(read_be32(network->destination_ipv4));
-    return passage->bytes >= CW_WIRE_NETWORK_BYTES && passage->bytes <= length;
-}
-
-void cw_wire_passage_hop(uint8_t *frame)
-{
-    struct cw_wire_network *network = (struct cw_wire_network *)frame;
-    if (read_be16(network->ether_type) == TYPE_IPV6) {
-        ((struct cw_wire_network_v6 *)frame)->hop_limit--;
-        return;
-    }
-    /* The word of time to live and protocol becomes less by 0x0100: HC' = ~(~HC + ~m + m') (RFC 1624). */
-    uint32_t before = (uint32_t)network->time_to_live << 8 | network->protocol;
-    network->time_to_live--;
-    uint32_t after = (uint32_t)network->time_to_live << 8 | network->protocol;
-    uint32_t sum = (~read_be16(network->header_checksum) & 0xffffu) + (~before & 0xffffu) + after;
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    write_be16(network->header_checksum, (uint16_t)~sum);
-}
-
 /* ---- outer headers ---- */
 
 void cw_wire_network_init(struct cw_wire_network *network, const uint8_t source_mac[6],

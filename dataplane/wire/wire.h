@@ -391,18 +391,6 @@ uint16_t cw_wire_udp_checksum(const uint8_t *frame, uint32_t length, bool is_v4)
 /* Stores one, right or wrong. */
 void cw_wire_udp_checksum_store(uint8_t *frame, uint16_t checksum, bool is_v4);
 
-/* For those who pass packets on: what an Ethernet frame holds, an IP packet for one host. */
-struct cw_wire_passage {
-    uint32_t bytes; /* of the frame, without its padding */
-    uint8_t hops;   /* left to it */
-    struct cw_ip source;
-    struct cw_ip destination;
-};
-/* False: it holds none, or is cut off. */
-bool cw_wire_passage_read(const uint8_t *frame, uint32_t length, struct cw_wire_passage *passage);
-/* One hop less, of which there must be one. */
-void cw_wire_passage_hop(uint8_t *frame);
-
 /* CRC-32C (RFC 3720, appendix B.4) of `bytes` more bytes; start with 0. */
 uint32_t cw_wire_checksum(uint32_t checksum, const void *data, size_t bytes);
 /* As cw_wire_checksum, and copies the data to `target`, which must not overlap them. One pass over the data if the processor

@@ -105,7 +105,7 @@ static const char *host_name(void *context, uint32_t rank)
     return emulated_name;
 }
 
-static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, char *error, size_t error_bytes)
+static int clusters_make(const char *text, size_t text_bytes, char *error, size_t error_bytes)
 {
     const struct cw_clusters_request request = {
         .text = text,
@@ -113,7 +113,6 @@ static int clusters_make(const char *text, size_t text_bytes, uint32_t relays, c
         .place = place,
         .ranks = mpi_process.size,
         .emulated = emulated_hosts(),
-        .relays = relays,
         .host_name = host_name,
     };
     int status = cw_clusters_create(&request, &mpi_process.clusters, error, error_bytes);
@@ -130,7 +129,7 @@ int mpi_wan_policy_start(char *error, size_t error_bytes)
         return MPI_ERR_ARG;
     }
     if (code == MPI_SUCCESS && text_bytes > 0) {
-        code = clusters_make(text, text_bytes, choice.relays, error, error_bytes);
+        code = clusters_make(text, text_bytes, error, error_bytes);
     }
     if (code != MPI_SUCCESS) {
         return code;

@@ -1,4 +1,4 @@
-"""direct_usage.py CAUSEWAY ALLREDUCE BEHIND TWO: between hosts the long messages of collectives are put where their targets say, one way long; they are got where several streams carry them."""
+"""direct_usage.py CAUSEWAY ALLREDUCE BEHIND TWO: between hosts the long messages of collectives are put where their targets say, one way long."""
 import os
 import re
 import subprocess
@@ -26,8 +26,6 @@ expect(counted(4, "4,memif", "rabenseifner") == (RUNS * 4 * 2 * 2, 0), "Rabensei
 expect(counted(2, "1,memif", "ring") == (0, 0), "nothing goes over the wire on one host")
 put, got = counted(8, f"topology={two},memif", "clusters-rabenseifner")
 expect(put > 0 and got == 0, f"across clusters as well: {put} put, {got} got")
-put, got = counted(8, f"topology={two},memif", "clusters-rabenseifner", CAUSEWAY_RELAYS="2")
-expect(put > 0 and got > 0, f"streams are for what is got: {put} put, {got} got")
 behind_sends = subprocess.run([causeway, "run", "-n", "2", "--emulate", "2,memif", behind], env=dict(os.environ, CAUSEWAY_ALGORITHM="allreduce=ring"), timeout=HANG_S)
 expect(behind_sends.returncode == 0, "puts behind many sends are there once")
 sys.exit(exit_code())

@@ -66,7 +66,7 @@ else:
 with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     file.write("# ours\nRDMA=off\nWATCHDGO=3\n")
     file.flush()
-    variables = os.environ | {"CAUSEWAY_SETTINGS": file.name, "CAUSEWAY_PACING": "off", "CAUSEWAY_RELAY": "2"}
+    variables = os.environ | {"CAUSEWAY_SETTINGS": file.name, "CAUSEWAY_PACING": "off", "CAUSEWAY_PACINGS": "on"}
     doctor = subprocess.run([causeway, "doctor", "--json"], capture_output=True, text=True, env=variables)
     told = [json.loads(line) for line in doctor.stdout.splitlines()]
     settings = {each["what"]: (each["value"], each["origin"]) for each in told if each["topic"] == "setting"}
@@ -74,10 +74,10 @@ with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     expect(settings.get("CAUSEWAY_PACING") == ("off", "environment"), f"... of the environment: {settings}")
     expect(settings.get("CAUSEWAY_WATCHDOG") == ("60 s", "default"), f"... by default: {settings}")
     wrong = [each["value"] for each in told if each["what"] == "settings"]
-    expect(len(wrong) == 2 and "CAUSEWAY_RELAYS is meant" in wrong[0] and "WATCHDOG is meant" in wrong[1], f"names that are no settings: {wrong}")
+    expect(len(wrong) == 2 and "CAUSEWAY_PACING is meant" in wrong[0] and "WATCHDOG is meant" in wrong[1], f"names that are no settings: {wrong}")
     job = subprocess.run([causeway, "run", "-n", "2", "sh", "-c", "echo $CAUSEWAY_RDMA"], capture_output=True, text=True, env=variables)
     expect(job.returncode == 0 and job.stdout.split() == ["off", "off"], f"ranks have the settings of the file: {job}")
-    expect("CAUSEWAY_RELAYS is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
+    expect("CAUSEWAY_PACING is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
 job = subprocess.run([causeway, "run", "-n", "1", "true"], capture_output=True, text=True, env=os.environ | {"CAUSEWAY_SETTINGS": "/no/file"})
 expect(job.returncode == 0 and "CAUSEWAY_SETTINGS: /no/file cannot be read: No such file" in job.stderr, f"a file of settings that is not there: {job}")
 

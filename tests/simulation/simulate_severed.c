@@ -1,20 +1,20 @@
 /* A trunk between two clusters that goes down while all send across it, in virtual time: what is under way arrives,
  * once and unaltered, when it returns in time; else whoever sends is told within the failure bound and half a second,
- * whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, at
- * rates that are found, and by way of a relay. CW_TEST_SEEDS (20) / 4 of each. */
+ * whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, and
+ * at rates that are found. CW_TEST_SEEDS (20) / 4 of each. */
 #include "tests/simulation/simulation.h"
 
 enum { SEEDS_EACH = 4 /* a second of network for each costs as much as many seeds elsewhere */ };
 
-enum { SIDE = 4, SENDERS = 3, RELAY = 3, PUTS = 48, PUT_BYTES = 32768, UNDER_WAY = 12 };
+enum { SIDE = 4, SENDERS = 3, PUTS = 48, PUT_BYTES = 32768, UNDER_WAY = 12 };
 
 #define TRUNK_BPS  100000000ull
 #define DELAY_NS   (10 * SIMULATION_MS)
 #define FAILURE_NS (2000 * SIMULATION_MS)
 #define BOUND_NS   (FAILURE_NS + 500 * SIMULATION_MS)
 
-enum way { WAY_RATE, WAY_BANDWIDTH, WAY_RELAY, WAYS };
-static const char *const way_names[WAYS] = {"at a known rate", "at a rate that is found", "by way of a relay"};
+enum way { WAY_RATE, WAY_BANDWIDTH, WAYS };
+static const char *const way_names[WAYS] = {"at a known rate", "at a rate that is found"};
 
 /* Directions of the trunk that go down. */
 enum cut { CUT_BOTH, CUT_THERE, CUT_BACK, CUTS };
@@ -60,9 +60,6 @@ static void sender_start(struct world *world, uint32_t index)
     if (world->way == WAY_RATE) {
         traffic = (struct cw_traffic){.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = TRUNK_BPS / SENDERS};
         assert_int_equal(cw_shaper_set(sender->from->endpoint, 0, TRUNK_BPS / SENDERS, 0), CW_OK);
-    } else if (world->way == WAY_RELAY) {
-        assert_int_equal(
-            cw_peer_next_hop(sender->from->endpoint, sender->peer, cw_simulator_mac(hosts->simulator, RELAY)), CW_OK);
     }
     assert_int_equal(cw_peer_traffic(sender->from->endpoint, sender->peer, &traffic), CW_OK);
     cw_random_fill(&world->random, sender->from->memory, PUTS * PUT_BYTES);
@@ -85,9 +82,6 @@ static void world_open(struct world *world, enum way way, uint64_t seed)
     config.trunk.loss = seed % 3 == 0 ? 0.01 : 0;
     config.endpoint.failure_timeout_ns = FAILURE_NS;
     simulation_hosts(&world->hosts, &config);
-    if (way == WAY_RELAY) {
-        simulation_relay(&world->hosts, RELAY, TRUNK_BPS);
-    }
     for (uint32_t i = 0; i < SENDERS; i++) {
         sender_start(world, i);
     }

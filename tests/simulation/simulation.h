@@ -34,22 +34,6 @@ static inline uint64_t simulation_counted(const struct sim_hosts *hosts, uint32_
     return cw_endpoint_counter(hosts->list[node].endpoint, counter);
 }
 
-/* A host of the first half passes on what that sends to the second, at this rate. */
-static inline void simulation_relay(struct sim_hosts *hosts, uint32_t node, uint64_t rate_bps)
-{
-    struct cw_endpoint *endpoint = hosts->list[node].endpoint;
-    assert_int_equal(cw_relay_open(endpoint, 1 << 20), CW_OK);
-    assert_int_equal(cw_shaper_set(endpoint, 2, rate_bps, 0), CW_OK);
-    for (uint32_t i = 0; i < hosts->count; i++) {
-        struct cw_relay_host host = {
-            .ip = cw_endpoint_address(hosts->list[i].endpoint).ip, .sends = i < hosts->count / 2, .shaper = 2};
-        memcpy(host.mac, cw_simulator_mac(hosts->simulator, i), 6);
-        if (i != node) {
-            assert_int_equal(cw_relay_host_set(endpoint, &host), CW_OK);
-        }
-    }
-}
-
 /* Of what a full packet takes on the line, at an MTU of 1500, its data. */
 static inline double simulation_payload_share(bool sealed)
 {

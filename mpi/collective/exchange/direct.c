@@ -60,8 +60,7 @@ static uint32_t lane_tag_of(const struct mpi_exchange *exchange)
 bool mpi_direct_is_clear(const struct cw_transport_put *put, uint32_t rank)
 {
     return put->eager && put->bytes == 0 && put->peer_count == 1 && put->tag % CW_TAG_STEP == CW_TAG_CLEAR &&
-           cw_paths_transport(mpi_process.paths, rank) == CW_PATH_TRANSPORT_PACKETS &&
-           !cw_paths_divides(mpi_process.paths, rank);
+           cw_paths_transport(mpi_process.paths, rank) == CW_PATH_TRANSPORT_PACKETS;
 }
 
 static void sides_deregister(struct mpi_direct *direct)

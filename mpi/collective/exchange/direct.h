@@ -3,7 +3,7 @@
  * The target announces the regions of its buffers together with its clear-to-send (CW_TAG_CLEAR, MPI_SENT_PLACE). The
  * source then puts the bytes there, and sends MPI_SENT_FIN after them in the same lane. This takes one way through the
  * network, while an offer takes three (rendezvous.h). A put is offered if the schedule needs no clear-to-send for it,
- * if the target is on the same host, or if the path divides transfers among several streams.
+ * or if the target is on the same host.
  *
  * The regions of a call are deregistered at its end: the dataplane rejects later puts. Within the lock of enter.h only.
  */

@@ -27,8 +27,6 @@ static const char *host_name(void *context, uint32_t rank)
     return ((const char *const *)context)[rank];
 }
 
-static uint32_t relays_wanted;
-
 static int create(const char *text, uint32_t ranks, uint32_t emulated, const char *const *names,
                   struct cw_clusters **clusters, char error[600])
 {
@@ -38,7 +36,6 @@ static int create(const char *text, uint32_t ranks, uint32_t emulated, const cha
         .place = "wide.json",
         .ranks = ranks,
         .emulated = emulated,
-        .relays = relays_wanted,
         .host_name = host_name,
         .context = (void *)(uintptr_t)names,
     };
@@ -225,57 +222,6 @@ static void shapers_go_by_bottleneck(void **state)
     cw_clusters_destroy(clusters);
 }
 
-static void assert_relays(const struct cw_clusters *clusters, uint32_t cluster, uint32_t count, const uint32_t *ranks)
-{
-    assert_int_equal(cw_clusters_relay_count(clusters, cluster), count);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(cw_clusters_relay(clusters, cluster, i), ranks[i]);
-        assert_true(cw_clusters_is_relay(clusters, ranks[i]));
-    }
-}
-
-/* 8 hosts of 100 Mb/s with two ranks each, and one of a single rank's; 250 Mb/s between. */
-#define NINE                                                                                                    \
-    "{\"clusters\": [{\"name\": \"a\", \"hosts\": 8, \"rate\": \"100Mbps\"}, {\"name\": \"b\", \"hosts\": 1}]," \
-    " \"links\": [{\"between\": [\"a\", \"b\"], \"rate\": \"250Mbps\", \"delay\": \"5ms\"%s}]}"
-
-static void relays_are_given_or_found(void **state)
-{
-    char text[600];
-    snprintf(text, sizeof(text), NINE, "");
-    relays_wanted = 4; /* one to a host, spread over all hosts */
-    struct cw_clusters *clusters = made(text, 18, 9);
-    assert_relays(clusters, 0, 4, (const uint32_t[]){0, 4, 8, 12});
-    assert_relays(clusters, 1, 1, (const uint32_t[]){16});
-    assert_false(cw_clusters_is_relay(clusters, 1));
-    assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 62500000);   /* of the link, by four */
-    assert_int_equal(cw_clusters_share(clusters, 16, 0).rate_bps, 250000000); /* alone, its host's link has no limit */
-    cw_clusters_destroy(clusters);
-
-    relays_wanted = CW_CLUSTERS_RELAYS_FOUND; /* three of 100 fill 250 */
-    clusters = made(text, 18, 9);
-    assert_relays(clusters, 0, 3, (const uint32_t[]){0, 4, 10});
-    assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 83333333);
-    assert_int_equal(cw_clusters_relay_count(clusters, 1), 0); /* nothing is known of its hosts' links */
-    cw_clusters_destroy(clusters);
-
-    snprintf(text, sizeof(text), NINE, ", \"streams\": 2"); /* as the file promises */
-    clusters = made(text, 18, 9);
-    assert_relays(clusters, 0, 2, (const uint32_t[]){0, 8});
-    cw_clusters_destroy(clusters);
-
-    relays_wanted = 8; /* who has no more ranks than relays needs none */
-    clusters = made(text, 9, 9);
-    assert_int_equal(cw_clusters_relay_count(clusters, 0), 0);
-    assert_false(cw_clusters_is_relay(clusters, 0));
-    cw_clusters_destroy(clusters);
-
-    relays_wanted = 0;
-    clusters = made(text, 18, 9);
-    assert_int_equal(cw_clusters_relay_count(clusters, 0), 0);
-    cw_clusters_destroy(clusters);
-}
-
 static void links_say_what_is_sealed(void **state)
 {
     static const char line[] =
@@ -302,7 +248,6 @@ int main(void)
         cmocka_unit_test(rates_that_nobody_knows),
         cmocka_unit_test(links_are_shared_by_all_that_cross),
         cmocka_unit_test(shapers_go_by_bottleneck),
-        cmocka_unit_test(relays_are_given_or_found),
         cmocka_unit_test(links_say_what_is_sealed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "tests/test.h"
 #include "tests/unit/dataplane/pair_port.h"
 
-enum { LONG_BYTES = 300001, MESSAGES = 3000, SLOT_BYTES = 4096, STREAMS = 3 };
+enum { LONG_BYTES = 300001, MESSAGES = 3000, SLOT_BYTES = 4096 };
 
 struct host {
     struct cw_port *port;
@@ -88,7 +88,6 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port, ui
     config.address.udp_port = CW_UDP_PORT;
     config.seed = seed;
     config.pool_slot_bytes = SLOT_BYTES;
-    config.stream_count = 1 + STREAMS;
     config.waiting = cw_loop_waiting(&loop, &port->info);
     assert_int_equal(cw_endpoint_create(&config, port, cw_clock_ns(), &host->endpoint, error, sizeof(error)), CW_OK);
     assert_int_equal(cw_loop_create(&loop, host->endpoint, port, &host->loop, error, sizeof(error)), CW_OK);
@@ -227,54 +226,12 @@ static void memory_moves(struct host hosts[2])
     free(other);
 }
 
-/* Long gets go by several sessions, each of which carries some of it; short ones by the first. */
-static void gets_are_divided(struct host hosts[2])
-{
-    struct cw_registration readable;
-    struct cw_peer_info info;
-    uint8_t *source = memory_make(true), *target = memory_make(false);
-    uint32_t ends = hosts[0].completed;
-    registration_of(&hosts[1], source, CW_REGION_READ, &readable);
-    cw_paths_divide(hosts[0].paths, 1, STREAMS);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 0, target, 1000, CW_ELEMENT_BYTES, 5), CW_OK);
-    while (hosts[0].completed < ends + 1) {
-        both_poll(hosts);
-    }
-    assert_int_equal(cw_peer_query(hosts[1].endpoint, 1, &info), CW_ERROR_ARGUMENT); /* no stream was needed */
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, CW_ELEMENT_BYTES, 5),
-                     CW_OK);
-    while (hosts[0].completed < ends + 2) {
-        both_poll(hosts);
-    }
-    assert_int_equal(hosts[0].last_status, CW_OK);
-    memory_check(target, 100);
-    for (uint32_t stream = 1; stream <= STREAMS; stream++) {
-        assert_int_equal(cw_peer_query(hosts[1].endpoint, stream, &info), CW_OK);
-        assert_true(info.stream >= 1 && info.stream <= STREAMS);
-        assert_true(info.packets_sent >= 65536 / 1500);
-    }
-    deregistered(hosts, &hosts[1], &readable);
-    assert_int_equal(cw_paths_get(hosts[0].paths, 1, &readable, 100, target, LONG_BYTES - 100, CW_ELEMENT_BYTES, 5),
-                     CW_OK);
-    while (hosts[0].completed < ends + 3) { /* told once, not once a part */
-        both_poll(hosts);
-    }
-    assert_int_equal(hosts[0].last_status, CW_ERROR_REMOTE_ACCESS);
-    for (int i = 0; i < 100; i++) {
-        both_poll(hosts);
-    }
-    assert_int_equal(hosts[0].completed, ends + 3);
-    free(source);
-    free(target);
-}
-
 static void over_a_good_network(void **state)
 {
     struct host hosts[2];
     hosts_open(hosts, 0);
     messages_arrive(hosts);
     memory_moves(hosts);
-    gets_are_divided(hosts);
     hosts_close(hosts);
 }
 
@@ -284,7 +241,6 @@ static void over_one_that_loses_frames(void **state)
     hosts_open(hosts, 29);
     messages_arrive(hosts);
     memory_moves(hosts);
-    gets_are_divided(hosts);
     hosts_close(hosts);
 }
 
