@@ -243,7 +243,7 @@ uint64_t cw_tunnel_deadline(const struct cw_tunnel *tunnel)
         const struct tunnel_stream *stream = &tunnel->streams[i];
         deadline_ns = earlier(deadline_ns, stream->retry_ns);
         deadline_ns = earlier(deadline_ns, stream->is_up ? stream->ask_ns : UINT64_MAX);
-        deadline_ns = earlier(deadline_ns, stream->in.say_ns);
+        deadline_ns = earlier(deadline_ns, stream->is_ready ? stream->in.say_ns : UINT64_MAX);
     }
     return deadline_ns;
 }

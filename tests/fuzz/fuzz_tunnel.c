@@ -67,6 +67,7 @@ static uint64_t turn(struct sim_host *host, uint64_t now_ns)
     cw_tunnel_turn(node->tunnel, now_ns);
     uint64_t endpoint_ns = cw_endpoint_deadline(node->endpoint);
     uint64_t tunnel_ns = cw_tunnel_deadline(node->tunnel);
+    assert_true(tunnel_ns > now_ns); /* the peer cannot make a gateway compute all the time */
     return endpoint_ns < tunnel_ns ? endpoint_ns : tunnel_ns;
 }
 
