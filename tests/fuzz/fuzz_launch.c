@@ -1,48 +1,77 @@
-/* What launcher and agents send each other, damaged: frames, and the description of a job. Refused, or sound: values in
- * their ranges, ranks on hosts that there are. CW_TEST_PACKETS (100,000) / 5 of each. */
+/* What launcher and agents send each other: frames, and the description of a job. Both are refused, or sound: values are
+ * in their ranges, and ranks are on hosts that the job has. The first byte of an input says which of the two it is. */
+#include "tests/fuzz/fuzz.h"
+
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "control/launch/work.h"
-#include "dataplane/base/random.h"
 #include "dataplane/status.h"
-#include "tests/test.h"
 
-enum { PROGRAMS = 2, RANKS = 5, HOSTS = 3, STREAM_FRAMES = 6, PAYLOAD_MAX = 64 };
+enum { PROGRAMS = 2, RANKS = 5, HOSTS = 3, STREAMS = 60, STREAM_FRAMES = 6, PAYLOAD_MAX = 64, BYTES_MAX = 1024 };
 
-/* ---- damage ---- */
+static uint64_t frames_whole, frames_sound, descriptions_sound;
 
-/* Bytes changed, cut out, or doubled; numbers below and at the limits. In memory of its own length, so that the
- * sanitizer sees who reads on. */
-static struct launch_bytes damaged(struct cw_random *random, const struct launch_bytes *bytes)
+/* ---- seeds ---- */
+
+static void stream_make(uint32_t index, struct launch_bytes *stream)
 {
-    size_t length = launch_bytes_count(bytes);
-    char *copy = malloc(length + PAYLOAD_MAX);
-    assert_non_null(copy);
-    memcpy(copy, launch_bytes_front(bytes), length);
-    for (uint64_t wounds = cw_random_below(random, 4); wounds > 0 && length > PAYLOAD_MAX; wounds--) {
-        size_t at = (size_t)cw_random_below(random, length - 8), count = 1 + (size_t)cw_random_below(random, 8);
-        switch (cw_random_below(random, 4)) {
-        case 0:
-            copy[at] = (char)cw_random_below(random, 256);
-            break;
-        case 1:
-            memset(copy + at, cw_random_below(random, 2) == 0 ? 0 : 0xff, count);
-            break;
-        case 2:
-            memmove(copy + at, copy + at + count, length - at - count);
-            length -= count;
-            break;
-        default:
-            length -= (size_t)cw_random_below(random, length); /* cut off */
+    static const int32_t values[] = {0, 1, 9, 255, 256, 256 + 9, 256 + 65, 65536 + 256 + 6, -1, INT32_MAX, INT32_MIN};
+    struct cw_random random;
+    cw_random_seed(&random, index);
+    for (int i = 0; i < STREAM_FRAMES; i++) {
+        char payload[PAYLOAD_MAX];
+        struct launch_frame frame = {.type = 1 + (uint32_t)cw_random_below(&random, LAUNCH_FRAME_TYPES - 1),
+                                     .rank = (uint32_t)cw_random_below(&random, 4),
+                                     .value = values[cw_random_below(&random, sizeof(values) / sizeof(values[0]))],
+                                     .count = (uint32_t)cw_random_below(&random, PAYLOAD_MAX),
+                                     .bytes = payload};
+        for (size_t j = 0; j < sizeof(payload); j++) {
+            payload[j] = (char)cw_random_below(&random, 3); /* texts, none, and neither */
         }
+        assert_int_equal(launch_frame_write(stream, &frame), CW_OK);
     }
-    struct launch_bytes exact = {.start = malloc(length > 0 ? length : 1), .end = length, .allocated = length};
-    assert_non_null(exact.start);
-    memcpy(exact.start, copy, length);
-    free(copy);
-    return exact;
+}
+
+static void description_make(struct launch_bytes *out)
+{
+    char *first[] = {"./program", "--size", "4", NULL}, *second[] = {"other", NULL}, *own[] = {"A=1", NULL};
+    char *variables[] = {"PATH=/bin", "HOME=/root", "CAUSEWAY_TRANSPORT=eth0", NULL};
+    struct cw_launch_program programs[PROGRAMS] = {{.count = 3, .arguments = first, .variables = own},
+                                                   {.count = 2, .arguments = second, .directory = "/tmp"}};
+    const char *names[HOSTS] = {"a", "b.example.org", "fd77::1"};
+    uint32_t host_of[RANKS] = {0, 0, 1, 2, 2};
+    const uint32_t hosts[] = {1, 2};
+    const struct launch_work work = {.name = "causeway-1",
+                                     .rank_count = RANKS,
+                                     .programs = programs,
+                                     .program_count = PROGRAMS,
+                                     .host_of = host_of,
+                                     .host_count = HOSTS,
+                                     .host_names = names,
+                                     .launcher = "ssh",
+                                     .executable = "/usr/bin/causeway",
+                                     .binding = "core",
+                                     .directory = "/home",
+                                     .stdin_rank = CW_LAUNCH_STDIN_NONE,
+                                     .variables = variables,
+                                     .has_key = true};
+    assert_int_equal(launch_work_write(&work, hosts, 2, out), CW_OK);
+}
+
+/* Descriptions are every other seed. */
+static size_t seed(uint32_t index, uint8_t *bytes)
+{
+    struct launch_bytes made = {.start = NULL};
+    bytes[0] = index % 2 == 0;
+    if (bytes[0]) {
+        description_make(&made);
+    } else {
+        stream_make(index, &made);
+    }
+    size_t length = launch_bytes_count(&made);
+    memcpy(bytes + 1, launch_bytes_front(&made), length);
+    launch_bytes_dispose(&made);
+    return index < STREAMS ? 1 + length : 0;
 }
 
 /* ---- frames ---- */
@@ -73,77 +102,21 @@ static void frame_is_sound(const struct launch_frame *frame, const struct launch
                 frame->type == LAUNCH_SIGNAL);
 }
 
-static void stream_make(struct cw_random *random, struct launch_bytes *stream)
+static void frames_check(struct launch_bytes *bytes)
 {
-    static const int32_t values[] = {0, 1, 9, 255, 256, 256 + 9, 256 + 65, 65536 + 256 + 6, -1, INT32_MAX, INT32_MIN};
-    for (int i = 0; i < STREAM_FRAMES; i++) {
-        char payload[PAYLOAD_MAX];
-        struct launch_frame frame = {.type = 1 + (uint32_t)cw_random_below(random, LAUNCH_FRAME_TYPES - 1),
-                                     .rank = (uint32_t)cw_random_below(random, 4),
-                                     .value = values[cw_random_below(random, sizeof(values) / sizeof(values[0]))],
-                                     .count = (uint32_t)cw_random_below(random, PAYLOAD_MAX),
-                                     .bytes = payload};
-        for (size_t j = 0; j < sizeof(payload); j++) {
-            payload[j] = (char)cw_random_below(random, 3); /* texts, none, and neither */
-        }
-        assert_int_equal(launch_frame_write(stream, &frame), CW_OK);
+    struct launch_frame frame;
+    size_t used;
+    int status;
+    while ((status = launch_frame_read(bytes, &frame, &used)) == 1) {
+        frame_is_sound(&frame, bytes, used);
+        frames_sound += launch_frame_is_order(&frame) || launch_frame_is_report(&frame);
+        frames_whole++;
+        launch_bytes_drop(bytes, used);
     }
-}
-
-static void damaged_frames_are_refused_or_sound(void **state)
-{
-    uint64_t streams = test_count("CW_TEST_PACKETS", 100000) / 5, whole = 0, taken = 0;
-    struct cw_random random;
-    cw_random_seed(&random, 1);
-    for (uint64_t i = 0; i < streams; i++) {
-        struct launch_bytes stream = {.start = NULL};
-        struct launch_frame frame;
-        size_t used;
-        int status;
-        stream_make(&random, &stream);
-        struct launch_bytes bytes = damaged(&random, &stream);
-        while ((status = launch_frame_read(&bytes, &frame, &used)) == 1) {
-            frame_is_sound(&frame, &bytes, used);
-            taken += launch_frame_is_order(&frame) || launch_frame_is_report(&frame);
-            whole++;
-            launch_bytes_drop(&bytes, used);
-        }
-        assert_true(status == 0 || status == CW_ERROR_ARGUMENT || status == CW_ERROR_LIMIT);
-        launch_bytes_dispose(&bytes);
-        launch_bytes_dispose(&stream);
-    }
-    print_message("%llu frames are whole, %llu of them could be orders or reports\n", (unsigned long long)whole,
-                  (unsigned long long)taken);
-    assert_in_range(taken, 1, whole - 1);
+    assert_true(status == 0 || status == CW_ERROR_ARGUMENT || status == CW_ERROR_LIMIT);
 }
 
 /* ---- the description of a job ---- */
-
-static void description_make(struct launch_bytes *out)
-{
-    char *first[] = {"./program", "--size", "4", NULL}, *second[] = {"other", NULL}, *own[] = {"A=1", NULL};
-    char *variables[] = {"PATH=/bin", "HOME=/root", "CAUSEWAY_TRANSPORT=eth0", NULL};
-    struct cw_launch_program programs[PROGRAMS] = {{.count = 3, .arguments = first, .variables = own},
-                                                   {.count = 2, .arguments = second, .directory = "/tmp"}};
-    const char *names[HOSTS] = {"a", "b.example.org", "fd77::1"};
-    uint32_t host_of[RANKS] = {0, 0, 1, 2, 2};
-    const uint32_t hosts[] = {1, 2};
-    const struct launch_work work = {.name = "causeway-1",
-                                     .rank_count = RANKS,
-                                     .programs = programs,
-                                     .program_count = PROGRAMS,
-                                     .host_of = host_of,
-                                     .host_count = HOSTS,
-                                     .host_names = names,
-                                     .launcher = "ssh",
-                                     .executable = "/usr/bin/causeway",
-                                     .binding = "core",
-                                     .directory = "/home",
-                                     .stdin_rank = CW_LAUNCH_STDIN_NONE,
-                                     .variables = variables,
-                                     .has_key = true};
-    assert_int_equal(launch_work_write(&work, hosts, 2, out), CW_OK);
-}
 
 static void work_is_sound(const struct launch_work *work, const uint32_t *hosts, uint32_t count)
 {
@@ -169,42 +142,42 @@ static void work_is_sound(const struct launch_work *work, const uint32_t *hosts,
     }
 }
 
-static void damaged_descriptions_are_refused_or_sound(void **state)
+static void description_check(const struct launch_bytes *bytes)
 {
-    uint64_t texts = test_count("CW_TEST_PACKETS", 100000) / 5, taken = 0;
-    struct launch_bytes whole = {.start = NULL};
-    struct cw_random random;
-    cw_random_seed(&random, 2);
-    description_make(&whole);
-    for (uint64_t i = 0; i < texts; i++) {
-        struct launch_work work;
-        uint32_t *hosts = NULL, count = 0;
-        const char *version = NULL;
-        struct launch_bytes bytes = damaged(&random, &whole);
-        const struct launch_frame frame = {
-            .type = LAUNCH_START, .bytes = launch_bytes_front(&bytes), .count = (uint32_t)launch_bytes_count(&bytes)};
-        int status = launch_work_read(&frame, &work, &hosts, &count, &version);
-        assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT ||
-                    (status == CW_ERROR_UNSUPPORTED && version != NULL));
-        if (status == CW_OK) {
-            work_is_sound(&work, hosts, count);
-            taken++;
-        }
-        free(hosts);
-        launch_work_dispose(&work);
-        launch_bytes_dispose(&bytes);
+    struct launch_work work;
+    uint32_t *hosts = NULL, count = 0;
+    const char *version = NULL;
+    const struct launch_frame frame = {
+        .type = LAUNCH_START, .bytes = launch_bytes_front(bytes), .count = (uint32_t)launch_bytes_count(bytes)};
+    int status = launch_work_read(&frame, &work, &hosts, &count, &version);
+    assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT || (status == CW_ERROR_UNSUPPORTED && version != NULL));
+    if (status == CW_OK) {
+        work_is_sound(&work, hosts, count);
+        descriptions_sound++;
     }
-    launch_bytes_dispose(&whole);
-    print_message("%llu of %llu damaged descriptions make sense\n", (unsigned long long)taken,
-                  (unsigned long long)texts);
-    assert_in_range(taken, 1, texts - 1);
+    free(hosts);
+    launch_work_dispose(&work);
 }
 
-int main(void)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged_frames_are_refused_or_sound),
-        cmocka_unit_test(damaged_descriptions_are_refused_or_sound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    size_t length = size > 0 ? size - 1 : 0;
+    struct launch_bytes bytes = {.start = malloc(length + (length == 0)), .end = length, .allocated = length};
+    assert_non_null(bytes.start);
+    memcpy(bytes.start, data + (size > 0), length);
+    if (size > 0 && data[0] % 2 != 0) {
+        description_check(&bytes);
+    } else {
+        frames_check(&bytes);
+    }
+    launch_bytes_dispose(&bytes);
+    return 0;
 }
+
+static void end(uint64_t inputs)
+{
+    assert_in_range(frames_sound, 1, frames_whole - 1);
+    assert_in_range(descriptions_sound, 1, inputs / 2 - 1);
+}
+
+const struct fuzz_target fuzz_target = {.seed = seed, .bytes_max = BYTES_MAX, .packets = 3, .end = end};

@@ -1,20 +1,28 @@
-/* Hostile packets into a live endpoint: real ones of every type, changed, half of them signed again with the valid key
- * as if a peer of the job had gone mad. No crash, no store outside of what was granted; without the key none is let in,
- * and each is counted by reason. CW_TEST_PACKETS (100,000) packets. */
+/* Hostile packets into a live endpoint, whose sessions are signed or, with DPDK's ciphers, sealed. Real packets of every
+ * type are changed. Those without the key are all refused and counted. Others are signed or sealed again, as if a peer of
+ * the job had gone mad: there is no crash and no store outside of what was granted, and another peer is served. */
+#include "tests/fuzz/fuzz.h"
 #include "tests/simulation/attack.h"
 
+#include "dataplane/crypt/aead.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/staging/seal.h"
 #include "dataplane/state/endpoint.h"
+#include "dataplane/wire/sealed.h"
 
 enum {
-    PACKETS = 100000,
-    FRAMES_MAX = 4000,
-    PACKETS_A_WORLD = 400,
+    FRAMES_MAX = 2000,
+    PACKETS = 400,
     GRANTED_BYTES = 16384,
     CLOSED_BYTES = 4096,
+    TOKENS = 6,
+    BYTES_MAX = 1 << 15,
+#if defined(CW_HAVE_DPDK) /* whose drivers seal */
+    CAN_SEAL = 1,
+#else
+    CAN_SEAL = 0,
+#endif
 };
-
-enum { UNSIGNED, NOISE, SIGNED, KINDS };
 
 /* Memory around what the target grants. */
 struct grounds {
@@ -26,19 +34,62 @@ struct grounds {
     uint8_t after[GUARD_BYTES];
 };
 
-struct world {
-    struct sim_hosts hosts;
-    struct cw_random random;
-    struct recording recording; /* of what came to the target from the madman */
-    struct grounds *grounds;
-    uint64_t tokens[6]; /* that a packet may name */
-    struct sim_stream stream;
-    struct burst burst;
-    uint64_t counts[KINDS]; /* of packets */
-};
-
-static uint32_t seen_types; /* bits by enum cw_wire_type, over all worlds */
+static struct sim_hosts hosts;
+static struct cw_endpoint *target;
+static struct fuzz_input input;
+static struct grounds *grounds;
+static struct frame *originals; /* as they came from the madman */
+static struct frame *plain;     /* the same opened: an ordinary header, and the payload */
+static uint32_t frame_count;
+static uint64_t tokens[TOKENS]; /* that a packet may name */
+static uint64_t seal_count;     /* of the packets that the madman has sealed */
+static bool is_sealed;
+static struct sim_stream stream;
+static struct burst burst;
+static uint32_t seen_types; /* bits by enum cw_wire_type, over all inputs */
 static uint32_t seen_kinds; /* bits by enum cw_wire_frame_kind */
+static uint64_t sealed_inputs;
+
+static struct cw_flow *flow_of(void)
+{
+    return flow_from(target, 0x0a000001u + MADMAN);
+}
+
+static uint64_t below(uint64_t bound)
+{
+    return fuzz_below(&input, bound);
+}
+
+static bool chance(uint32_t percent)
+{
+    return fuzz_chance(&input, percent);
+}
+
+/* ---- the world before the attack ---- */
+
+/* Seals, or opens, a whole frame under the key of the session as the target knows it. */
+static bool packet_crypt(enum cw_aead_direction direction, uint64_t count, uint8_t *frame, uint32_t length)
+{
+    const struct cw_flow *flow = flow_of();
+    struct cw_wire_seal_key derived;
+    struct cw_aead_key *key;
+    struct cw_wire_sealed *header = (struct cw_wire_sealed *)(frame + CW_WIRE_NETWORK_BYTES);
+    cw_wire_seal_derive(&derived, target->config.job_key, flow->session.peer, flow->session.local);
+    assert_int_equal(
+        cw_aead_key_create(target->aead, direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key), CW_OK);
+    struct cw_aead_packet packet = {.readable = (uint8_t *)header,
+                                    .data = header->fields,
+                                    .bytes =
+                                        length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
+                                    .count = count};
+    if (direction == CW_AEAD_SEAL) {
+        cw_aead_seal(key, &packet, 1);
+    } else {
+        cw_aead_unseal(key, &packet, 1);
+    }
+    cw_aead_key_destroy(key);
+    return packet.good;
+}
 
 /* The kinds of frames in the payload of a well-formed data packet. */
 static uint32_t frame_kinds(const uint8_t *at, uint32_t left)
@@ -65,294 +116,329 @@ static uint32_t frame_kinds(const uint8_t *at, uint32_t left)
     return kinds;
 }
 
-static bool is_from_madman(uint32_t node, const uint8_t *frame, uint32_t length)
+/* Records the packets from the madman. */
+static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
+                uint32_t length)
 {
-    const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-    (void)length;
-    if (node != TARGET || frame[29] != MADMAN + 1) {
-        return false;
+    (void)context;
+    (void)time_ns;
+    if (kind != CW_SIMULATOR_ARRIVAL || node != TARGET || frame[29] != MADMAN + 1 || length > FRAME_BYTES ||
+        frame_count == FRAMES_MAX) {
+        return;
+    }
+    struct frame *opened = &plain[frame_count];
+    struct cw_wire_header *header = header_of(opened->bytes);
+    originals[frame_count].length = opened->length = length;
+    memcpy(originals[frame_count].bytes, frame, length);
+    memcpy(opened->bytes, frame, length);
+    if (is_sealed && header->type > CW_WIRE_HELLO_REPLY) {
+        const struct cw_flow *flow = flow_of();
+        uint64_t count = ((const struct cw_wire_sealed *)header)->count;
+        if (flow == NULL || flow->state != CW_PEER_ESTABLISHED ||
+            !packet_crypt(CW_AEAD_UNSEAL, count, opened->bytes, length)) {
+            return; /* the first of a session, whose keys are not known yet */
+        }
+        assert_true(cw_wire_sealed_restore(header, cw_wire_sealed_bytes(header)));
     }
     seen_types |= 1u << header->type;
     if (header->type == CW_WIRE_DATA) {
-        seen_kinds |= frame_kinds(frame + CW_WIRE_OVERHEAD_BYTES, header->payload_bytes);
+        seen_kinds |= frame_kinds(opened->bytes + CW_WIRE_OVERHEAD_BYTES, header->payload_bytes);
     }
-    return true;
+    frame_count++;
 }
 
-/* ---- the world before the attack ---- */
-
-static uint64_t grant(struct world *world, void *base, uint64_t bytes, uint32_t rights)
+static uint64_t grant(void *base, uint64_t bytes, uint32_t rights)
 {
     uint64_t token;
-    assert_int_equal(cw_region_register(world->hosts.list[TARGET].endpoint, base, bytes, rights, &token), CW_OK);
+    assert_int_equal(cw_region_register(target, base, bytes, rights, &token), CW_OK);
     return token;
 }
 
 /* A put to a closed region, so that there is a void frame too. */
-static void post_refused(struct world *world, uint32_t peer)
+static void post_refused(uint32_t peer)
 {
-    struct sim_host *madman = &world->hosts.list[MADMAN];
+    struct sim_host *madman = &hosts.list[MADMAN];
     for (uint32_t i = 0; i < 3; i++) {
         struct cw_put put = {.peer = peer,
-                             .region = world->tokens[1],
+                             .region = tokens[1],
                              .offset = 10000 * i,
                              .source = {.contiguous = {.data = madman->memory, .bytes = 100 + 2000 * i}}};
         assert_int_equal(cw_put(madman->endpoint, &put), CW_OK);
     }
 }
 
-static void world_create(struct world *world, uint64_t seed)
+static void world_create(uint64_t seed)
 {
-    cw_random_seed(&world->random, seed);
-    three_hosts(&world->hosts, seed, CW_ENCRYPTION_OFF);
-    world->recording.count = 0;
-    world->recording.kind = CW_SIMULATOR_ARRIVAL;
-    world->recording.wants = is_from_madman;
-    struct grounds *grounds = world->grounds;
+    three_hosts(&hosts, seed, is_sealed ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF);
+    target = hosts.list[TARGET].endpoint;
+    frame_count = 0;
+    seal_count = CW_SEAL_COUNT_MAX / 2;
     memset(grounds, GUARD, sizeof(*grounds));
-    struct sim_host *target = &world->hosts.list[TARGET];
-    world->tokens[0] = grant(world, grounds->granted, GRANTED_BYTES, CW_REGION_WRITE);
-    world->tokens[1] = grant(world, grounds->closed, CLOSED_BYTES, CW_REGION_READ);
-    world->tokens[2] = grant(world, grounds->gone, CLOSED_BYTES, CW_REGION_WRITE | CW_REGION_READ);
-    assert_int_equal(cw_region_deregister(target->endpoint, world->tokens[2]), CW_OK);
-    world->tokens[3] = target->token;
-    world->tokens[4] = target->endpoint->messages.region->token;
-    world->tokens[5] = 0;
+    tokens[0] = grant(grounds->granted, GRANTED_BYTES, CW_REGION_WRITE);
+    tokens[1] = grant(grounds->closed, CLOSED_BYTES, CW_REGION_READ);
+    tokens[2] = grant(grounds->gone, CLOSED_BYTES, CW_REGION_WRITE | CW_REGION_READ);
+    assert_int_equal(cw_region_deregister(target, tokens[2]), CW_OK);
+    tokens[3] = hosts.list[TARGET].token;
+    tokens[4] = target->messages.region->token;
+    tokens[5] = 12345;
     if (seed % 4 == 0) { /* a chunk that is none ends the session: not in every world */
         const struct cw_compression compression = {.mode = CW_COMPRESSION_ON};
-        assert_int_equal(cw_endpoint_compress(world->hosts.list[MADMAN].endpoint, &compression), CW_OK);
+        assert_int_equal(cw_endpoint_compress(hosts.list[MADMAN].endpoint, &compression), CW_OK);
     }
-    recording_begin(&world->recording, &world->hosts, FRAMES_MAX);
-    small_talk(&world->hosts, MADMAN, TARGET);
-    small_talk(&world->hosts, TARGET, MADMAN);
-    sim_stream_start(&world->hosts, &world->stream, MADMAN, TARGET, 3000, UINT64_MAX);
-    world->stream.under_way_max = 4;
-    post_refused(world, world->stream.peer);
-    cw_simulator_run_until(world->hosts.simulator, 3 * SIMULATION_MS);
+    cw_simulator_tap_set(hosts.simulator, tap, NULL);
+    small_talk(&hosts, MADMAN, TARGET);
+    small_talk(&hosts, TARGET, MADMAN);
+    sim_stream_start(&hosts, &stream, MADMAN, TARGET, 3000, UINT64_MAX);
+    stream.under_way_max = 4;
+    post_refused(stream.peer);
+    cw_simulator_run_until(hosts.simulator, 3 * SIMULATION_MS);
+    assert_true(frame_count > 20);
 }
 
-/* ---- packets ---- */
+/* ---- packets without the key ---- */
 
-static void change_bytes(struct world *world, uint8_t *bytes, uint32_t from, uint32_t to)
+static void inject(const uint8_t *bytes, uint32_t length)
 {
-    uint64_t count = cw_random_between(&world->random, 1, 6);
-    for (uint64_t i = 0; i < count; i++) {
-        uint8_t *at = &bytes[cw_random_between(&world->random, from, to - 1)];
-        switch (cw_random_below(&world->random, 4)) {
-        case 0:
-            *at ^= (uint8_t)(1u << cw_random_below(&world->random, 8));
-            break;
-        case 1:
-            *at = (uint8_t)cw_random_next(&world->random);
-            break;
-        case 2:
-            *at = 0;
-            break;
-        default:
-            *at = 0xff;
-            break;
-        }
-    }
-}
-
-static void inject(struct world *world, const uint8_t *bytes, uint32_t length)
-{
-    burst_add(&world->burst, bytes, length);
-    burst_let_in(&world->burst, world->hosts.list[TARGET].endpoint);
+    burst_add(&burst, bytes, length);
+    burst_let_in(&burst, target);
 }
 
 /* Changed and not signed: refused, whatever was changed. */
-static void attack_unsigned(struct world *world)
+static void attack_unsigned(void)
 {
-    struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    const struct frame *original = &world->recording.frames[cw_random_below(&world->random, world->recording.count)];
+    const struct frame *original = &originals[below(frame_count)];
     struct frame changed = *original;
-    uint64_t way = cw_random_below(&world->random, 10);
-    if (way == 0) {
-        changed.length = (uint32_t)cw_random_below(&world->random, changed.length);
-    } else if (way == 1) {
-        cw_random_fill(&world->random, changed.bytes + CW_WIRE_NETWORK_BYTES, changed.length - CW_WIRE_NETWORK_BYTES);
-    } else {
-        do {
-            change_bytes(world, changed.bytes, CW_WIRE_NETWORK_BYTES, changed.length);
-        } while (memcmp(changed.bytes, original->bytes, changed.length) == 0);
+    uint8_t *packet = changed.bytes + CW_WIRE_NETWORK_BYTES;
+    switch (below(10)) {
+    case 0:
+        changed.length = (uint32_t)below(changed.length);
+        break;
+    case 1: /* all, or all but what finds the key */
+        fuzz_fill(&input, packet + (chance(50) ? 8 : 0), changed.length - CW_WIRE_NETWORK_BYTES - 8);
+        break;
+    case 2: /* another length, which is written outside as well */
+        changed.length = (uint32_t)fuzz_between(&input, CW_WIRE_OVERHEAD_BYTES, 400);
+        network_write(changed.bytes, target, 0x0a000001u + MADMAN, changed.length - CW_WIRE_OVERHEAD_BYTES);
+        break;
+    default:
+        fuzz_change(&input, changed.bytes, CW_WIRE_NETWORK_BYTES, changed.length);
     }
-    uint64_t before = refused_count(endpoint);
-    uint64_t arrived = cw_endpoint_counter(endpoint, CW_COUNTER_PUTS_ARRIVED);
-    inject(world, changed.bytes, changed.length);
-    assert_int_equal(refused_count(endpoint), before + 1);
-    assert_int_equal(cw_endpoint_counter(endpoint, CW_COUNTER_PUTS_ARRIVED), arrived);
+    if (changed.length == original->length &&
+        memcmp(packet, original->bytes + CW_WIRE_NETWORK_BYTES, changed.length - CW_WIRE_NETWORK_BYTES) == 0) {
+        packet[below(changed.length - CW_WIRE_NETWORK_BYTES)] ^= 1;
+    }
+    uint64_t refused = refused_count(target);
+    uint64_t arrived = cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED);
+    inject(changed.bytes, changed.length);
+    assert_int_equal(refused_count(target), refused + 1);
+    assert_int_equal(cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED), arrived);
 }
 
-/* Nothing but noise, or noise in the headers below ours. */
-static void attack_noise(struct world *world)
+/* Noise alone, or noise in the headers below ours. */
+static void attack_noise(void)
 {
-    struct frame frame = world->recording.frames[cw_random_below(&world->random, world->recording.count)];
-    if (cw_random_chance(&world->random, 0.5)) {
-        frame.length = (uint32_t)cw_random_below(&world->random, 200);
-        cw_random_fill(&world->random, frame.bytes, frame.length);
+    struct frame frame = originals[below(frame_count)];
+    if (chance(50)) {
+        frame.length = (uint32_t)below(200);
+        fuzz_fill(&input, frame.bytes, frame.length);
     } else {
-        change_bytes(world, frame.bytes, 0, CW_WIRE_NETWORK_BYTES);
+        fuzz_change(&input, frame.bytes, 0, CW_WIRE_NETWORK_BYTES);
     }
-    inject(world, frame.bytes, frame.length);
+    inject(frame.bytes, frame.length);
 }
+
+/* ---- packets with the key ---- */
 
 /* Puts something plausible into the fields that matter. */
-static void change_fields(struct world *world, uint8_t *payload, uint32_t payload_bytes, uint8_t type)
+static void change_fields(uint8_t *payload, uint32_t payload_bytes, uint8_t type)
 {
-    struct cw_random *random = &world->random;
+    static const uint64_t offsets[] = {
+        0, 1, CLOSED_BYTES - 1, GRANTED_BYTES - 100, GRANTED_BYTES, 1ull << 32, UINT64_MAX - 50, 1024};
     if (type == CW_WIRE_DATA && payload_bytes >= sizeof(struct cw_wire_put)) {
         struct cw_wire_put put;
         memcpy(&put, payload, sizeof(put));
-        if (cw_random_chance(random, 0.3)) {
-            put.frame.kind = (uint8_t)cw_random_between(random, CW_FRAME_PUT, CW_FRAME_CHUNK);
+        put.frame.kind = chance(30) ? (uint8_t)fuzz_between(&input, CW_FRAME_PUT, CW_FRAME_CHUNK) : put.frame.kind;
+        put.token = chance(50) ? tokens[below(TOKENS)] : put.token;
+        put.offset = chance(50) ? offsets[below(sizeof(offsets) / sizeof(offsets[0]))] : put.offset;
+        if (chance(50)) {
+            put.frame.put_number = (uint32_t)(flow_of()->receiver.puts.base + below(40) - 8);
         }
-        if (cw_random_chance(random, 0.5)) {
-            put.token = world->tokens[cw_random_below(random, 6)];
-        }
-        if (cw_random_chance(random, 0.5)) {
-            static const uint64_t offsets[] = {
-                0, 1, CLOSED_BYTES - 1, GRANTED_BYTES - 100, GRANTED_BYTES, 1ull << 32, UINT64_MAX - 50, 1024};
-            put.offset = offsets[cw_random_below(random, 8)];
-        }
-        if (cw_random_chance(random, 0.5)) {
-            const struct cw_flow *flow = flow_from(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN);
-            put.frame.put_number = (uint32_t)(flow->receiver.puts.base + cw_random_below(random, 40) - 8);
-        }
-        put.predecessor = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_next(random) : put.predecessor;
-        put.reply = cw_random_chance(random, 0.2) ? (uint16_t)cw_random_below(random, 40) : put.reply;
+        put.predecessor = chance(20) ? (uint16_t)below(1 << 16) : put.predecessor;
+        put.reply = chance(20) ? (uint16_t)below(40) : put.reply;
         memcpy(payload, &put, sizeof(put));
     }
-    if (payload_bytes > 0 && cw_random_chance(random, 0.6)) {
-        change_bytes(world, payload, 0, payload_bytes < 64 || cw_random_chance(random, 0.3) ? payload_bytes : 64);
+    if (payload_bytes > 0 && chance(60)) {
+        fuzz_change(&input, payload, 0, payload_bytes < 64 || chance(30) ? payload_bytes : 64);
     }
 }
 
 /* A data packet of frames that no sender would put together: many kinds, numbers that leap, predecessors that are not
  * there. */
-static uint32_t compose(struct world *world, uint8_t *payload)
+static uint32_t compose(uint8_t *payload)
 {
-    struct cw_random *random = &world->random;
-    const struct cw_flow *flow = flow_from(world->hosts.list[TARGET].endpoint, 0x0a000001u + MADMAN);
-    uint64_t number = flow->receiver.puts.base + cw_random_below(random, 3);
-    uint64_t count = cw_random_between(random, 1, 24);
+    uint64_t number = flow_of()->receiver.puts.base + below(3);
     uint32_t used = 0;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t count = 1 + below(24); count > 0; count--) {
         struct cw_wire_get get = {
-            .put = {.frame = {.kind = (uint8_t)cw_random_between(random, CW_FRAME_PUT, CW_FRAME_RETURN),
+            .put = {.frame = {.kind = (uint8_t)fuzz_between(&input, CW_FRAME_PUT, CW_FRAME_RETURN),
                               .put_number = (uint32_t)number},
-                    .predecessor = cw_random_chance(random, 0.5) ? (uint16_t)cw_random_below(random, 30) : 0,
-                    .token = world->tokens[cw_random_chance(random, 0.9) ? 3 : cw_random_below(random, 6)],
-                    .offset = 8 * cw_random_below(random, 100)},
-            .bytes = cw_random_below(random, 64),
+                    .predecessor = chance(50) ? (uint16_t)below(30) : 0,
+                    .token = tokens[chance(90) ? 3 : below(TOKENS)],
+                    .offset = 8 * below(100)},
+            .bytes = below(64),
         };
         struct cw_wire_part part = {.put = get.put, .position = 0, .total = 16};
         struct cw_wire_frame *frame = &get.put.frame;
-        const void *from = &get;
+        uint8_t copy[sizeof(part) + 8] = {0};
         uint32_t bytes = sizeof(struct cw_wire_frame);
         if (frame->kind == CW_FRAME_PUT || frame->kind == CW_FRAME_GET) {
             bytes = frame->kind == CW_FRAME_PUT ? sizeof(get.put) : sizeof(get);
             get.put.reply = frame->kind == CW_FRAME_GET ? 1 : 0;
-        } else if (frame->kind == CW_FRAME_PART) {
-            part.put.frame.length = 8; /* what follows is its data */
-            from = &part;
-            bytes = sizeof(part) + 8;
         } else if (frame->kind == CW_FRAME_VOID || frame->kind == CW_FRAME_ASK) {
-            frame->length = (uint16_t)cw_random_between(random, 1, 8);
+            frame->length = (uint16_t)fuzz_between(&input, 1, 8);
         }
-        uint8_t copy[sizeof(part) + 8] = {0};
-        memcpy(copy, from, bytes < sizeof(get) ? bytes : frame->kind == CW_FRAME_PART ? sizeof(part) : sizeof(get));
+        memcpy(copy, &get, sizeof(get));
+        if (frame->kind == CW_FRAME_PART) {
+            part.put.frame.length = 8; /* what follows is its data */
+            bytes = sizeof(copy);
+            memcpy(copy, &part, sizeof(part));
+        }
         memcpy(payload + used, copy, bytes);
         used += bytes;
-        number += cw_random_chance(random, 0.9) ? 1 : cw_random_below(random, 3 * 8192);
+        number += chance(90) ? 1 : below(3 * 8192);
     }
     return used;
 }
 
-/* Changed by somebody who has the job's key: it may do what a peer may do, and no more. Kept for the next burst. */
-static void attack_signed_one(struct world *world)
+/* The header's checksum and tag, or the seal. Returns the length of the frame, whose payload has payload_bytes. */
+static uint32_t packet_close(struct frame *frame, struct cw_wire_header *header, uint64_t number,
+                             uint32_t payload_bytes)
 {
-    struct cw_random *random = &world->random;
-    struct cw_endpoint *endpoint = world->hosts.list[TARGET].endpoint;
-    struct cw_flow *flow = flow_from(endpoint, 0x0a000001u + MADMAN);
-    struct frame frame = world->recording.frames[cw_random_below(random, world->recording.count)];
-    struct cw_wire_header header;
-    memcpy(&header, frame.bytes + CW_WIRE_NETWORK_BYTES, sizeof(header));
-    uint8_t *payload = frame.bytes + CW_WIRE_OVERHEAD_BYTES;
-    bool hello = header.type == CW_WIRE_HELLO || header.type == CW_WIRE_HELLO_REPLY;
-    if (cw_random_chance(random, 0.1) && !hello) {
-        header.type =
-            (uint8_t)cw_random_between(random, CW_WIRE_DATA, cw_random_chance(random, 0.02) ? 9 : CW_WIRE_REJECT);
+    struct cw_flow *flow = flow_of();
+    uint8_t *payload = frame->bytes + CW_WIRE_OVERHEAD_BYTES;
+    uint32_t length = CW_WIRE_OVERHEAD_BYTES + payload_bytes;
+    if (is_sealed) {
+        header->flow = cw_seal_flow(flow->index, flow->session.local);
+        header->payload_bytes = chance(20) ? (uint16_t)below(1 << 16) : header->payload_bytes;
+        length += CW_WIRE_MAC_BYTES;
+        network_write(frame->bytes, target, 0x0a000001u + MADMAN, length - CW_WIRE_OVERHEAD_BYTES);
+        cw_wire_sealed_write((struct cw_wire_sealed *)header_of(frame->bytes), header, seal_count);
+        assert_true(packet_crypt(CW_AEAD_SEAL, seal_count++, frame->bytes, length));
+        return length;
     }
-    bool data = header.type == CW_WIRE_DATA;
-    uint64_t number =
-        data ? flow->receiver.packets.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 70000 : 40)
-             : flow->receiver.control_end - 1 + cw_random_below(random, 3);
-    if (data && cw_random_chance(random, 0.2)) {
-        header.payload_bytes = (uint16_t)compose(world, payload);
-        frame.length = CW_WIRE_OVERHEAD_BYTES + header.payload_bytes;
-        network_write(frame.bytes, endpoint, 0x0a000001u + MADMAN, header.payload_bytes);
-    } else {
-        change_fields(world, payload, header.payload_bytes, header.type);
-    }
+    bool is_setup = header->type == CW_WIRE_HELLO || header->type == CW_WIRE_HELLO_REPLY;
+    bool only_header = header->type == CW_WIRE_DATA && header->payload_bytes >= CW_WIRE_KEPT_MIN && chance(30);
     struct cw_wire_key key = flow->session.key_in;
-    if (hello) {
-        memcpy(key.bytes, endpoint->config.job_key, sizeof(key.bytes));
-        number = 0;
+    if (is_setup) {
+        memcpy(key.bytes, target->config.job_key, sizeof(key.bytes));
     } else {
-        header.flow = flow->index;
-        header.number = (uint32_t)number;
-        header.acknowledged =
-            (uint32_t)(flow->sender.sent.base + cw_random_below(random, cw_random_chance(random, 0.05) ? 3 : 1));
-        if (cw_random_chance(random, 0.05)) {
-            header.acknowledged = (uint32_t)cw_random_next(random);
-        }
+        header->flow = flow->index;
     }
-    if (header.type == CW_WIRE_ACK && cw_random_chance(random, 0.5)) {
-        uint32_t from = (uint32_t)(flow->sender.sent.base + cw_random_below(random, 20) - 4);
-        memcpy(payload, &from, sizeof(from));
-    }
-    header.echo = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.echo;
-    header.timestamp = cw_random_chance(random, 0.1) ? (uint32_t)cw_random_next(random) : header.timestamp;
-    bool only_header = data && header.payload_bytes >= CW_WIRE_KEPT_MIN && cw_random_chance(random, 0.3);
     if (only_header) { /* whether the session has the same medium or not */
-        header.flags |= cw_random_chance(random, 0.7) ? CW_WIRE_KEPT : CW_WIRE_SUMMED;
-        flow->session.kept = cw_random_chance(random, 0.7);
+        header->flags |= chance(70) ? CW_WIRE_KEPT : CW_WIRE_SUMMED;
+        flow->session.kept = chance(70);
     }
-    header.checksum = cw_wire_checksum(0, payload, only_header ? cw_wire_kept_bytes(*payload) : header.payload_bytes);
-    header.tag = hello ? cw_wire_setup_tag(&header, (const struct cw_wire_hello *)payload, &key)
-                       : cw_wire_tag(&header, (uint32_t)(number >> 32), &key);
-    memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &header, sizeof(header));
-    burst_add(&world->burst, frame.bytes, frame.length);
+    header->checksum = cw_wire_checksum(0, payload, only_header ? cw_wire_kept_bytes(*payload) : header->payload_bytes);
+    header->tag = is_setup ? cw_wire_setup_tag(header, (const struct cw_wire_hello *)payload, &key)
+                           : cw_wire_tag(header, (uint32_t)(number >> 32), &key);
+    memcpy(header_of(frame->bytes), header, sizeof(*header));
+    return length;
 }
 
-/* As many packets without the key, one by one, as with it, in one burst; returns how many in all. */
-static uint32_t attack(struct world *world)
+/* Changed by a peer that has the job's key: it may do what a peer may do, and no more. Kept for the next burst. */
+static void packet_add(void)
 {
-    uint32_t count =
-        cw_random_chance(&world->random, 0.7) ? 1 : (uint32_t)cw_random_between(&world->random, 2, CW_BURST);
+    const struct cw_flow *flow = flow_of();
+    struct frame frame = plain[below(frame_count)];
+    uint8_t *payload = frame.bytes + CW_WIRE_OVERHEAD_BYTES;
+    struct cw_wire_header header = *header_of(frame.bytes);
+    if (is_sealed && header.type <= CW_WIRE_HELLO_REPLY) {
+        header.type = CW_WIRE_DATA;
+        header.payload_bytes = 76;
+    }
+    bool is_setup = header.type <= CW_WIRE_HELLO_REPLY;
+    if (chance(10) && !is_setup) {
+        header.type = (uint8_t)fuzz_between(&input, CW_WIRE_DATA, chance(2) ? 9 : CW_WIRE_REJECT);
+    }
+    bool is_data = header.type == CW_WIRE_DATA;
+    uint64_t number = is_data ? flow->receiver.packets.base + below(chance(5) ? 70000 : 40)
+                              : flow->receiver.control_end - 1 + below(3);
+    if (is_data && chance(20)) {
+        header.payload_bytes = (uint16_t)compose(payload);
+        network_write(frame.bytes, target, 0x0a000001u + MADMAN, header.payload_bytes);
+    } else {
+        change_fields(payload, header.payload_bytes, header.type);
+    }
+    number = is_setup ? 0 : number;
+    if (!is_setup) {
+        header.number = (uint32_t)number;
+        header.acknowledged = (uint32_t)(flow->sender.sent.base + below(chance(5) ? 3 : 1));
+        header.acknowledged = chance(5) ? (uint32_t)below(UINT32_MAX) : header.acknowledged;
+    }
+    if (header.type == CW_WIRE_ACK && chance(50)) {
+        uint32_t from = (uint32_t)(flow->sender.sent.base + below(20) - 4);
+        memcpy(payload, &from, sizeof(from));
+    }
+    header.echo = chance(10) ? (uint32_t)below(UINT32_MAX) : header.echo;
+    header.timestamp = chance(10) ? (uint32_t)below(UINT32_MAX) : header.timestamp;
+    uint32_t payload_bytes = is_sealed && chance(10) ? (uint32_t)below(30) : header.payload_bytes;
+    frame.length = packet_close(&frame, &header, number, payload_bytes);
+    burst_add(&burst, frame.bytes, frame.length);
+}
+
+/* A sealed set-up packet with the job's key, and anything in it. */
+static void sealed_setup_add(void)
+{
+    struct frame frame = {.length = CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)};
+    struct cw_wire_sealed_setup setup = {
+        .version = CW_WIRE_VERSION,
+        .type = chance(70) ? CW_WIRE_HELLO : CW_WIRE_HELLO_REPLY,
+        .flags = CW_WIRE_ENCRYPTED,
+        .hello = {.session = below(5),
+                  .peer_session = flow_of()->session.local,
+                  .sender_ip = cw_ip_v4(0x0a000001u + MADMAN),
+                  .receiver_ip = target->config.address.ip,
+                  .sender_port = CW_UDP_PORT,
+                  .receiver_port = CW_UDP_PORT,
+                  .payload_bytes_max = chance(20) ? 0 : 1400,
+                  .packet_window = 1000,
+                  .put_window = 1000},
+    };
+    if (chance(50)) {
+        fuzz_change(&input, (uint8_t *)&setup.hello, 0, sizeof(setup.hello));
+    }
+    fuzz_fill(&input, setup.nonce, sizeof(setup.nonce));
+    cw_wire_setup_seal(&setup, target->setup_key);
+    memcpy(frame.bytes + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+    network_write(frame.bytes, target, 0x0a000001u + MADMAN, frame.length - CW_WIRE_OVERHEAD_BYTES);
+    burst_add(&burst, frame.bytes, frame.length);
+}
+
+/* As many packets without the key, one by one, as with it, in one burst, in which the session may end. Returns how many
+ * in all. */
+static uint32_t attack(void)
+{
+    uint32_t count = chance(70) ? 1 : (uint32_t)fuzz_between(&input, 2, CW_BURST);
     for (uint32_t i = 0; i < count; i++) {
-        bool noise = cw_random_chance(&world->random, 0.1);
-        if (noise) {
-            attack_noise(world);
+        if (chance(10)) {
+            attack_noise();
         } else {
-            attack_unsigned(world);
+            attack_unsigned();
         }
-        world->counts[noise ? NOISE : UNSIGNED]++;
     }
     for (uint32_t i = 0; i < count; i++) {
-        attack_signed_one(world);
+        if (is_sealed && (flow_of()->state != CW_PEER_ESTABLISHED || chance(5))) {
+            sealed_setup_add();
+        } else {
+            packet_add();
+        }
     }
-    burst_let_in(&world->burst, world->hosts.list[TARGET].endpoint);
-    world->counts[SIGNED] += count;
+    burst_let_in(&burst, target);
     return 2 * count;
 }
 
-/* ---- after the attack ---- */
-
-static void check_grounds(const struct world *world)
+static void grounds_check(void)
 {
-    const struct grounds *grounds = world->grounds;
     guard_check(grounds->before, GUARD_BYTES);
     guard_check(grounds->between, GUARD_BYTES);
     guard_check(grounds->after, GUARD_BYTES);
@@ -360,70 +446,35 @@ static void check_grounds(const struct world *world)
     guard_check(grounds->gone, CLOSED_BYTES);
 }
 
-/* A world of one seed, attacked with PACKETS_A_WORLD packets or a few more. */
-static void run_world(struct world *world, uint64_t seed)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint64_t injected = 0;
-    world_create(world, seed);
-    while (injected < PACKETS_A_WORLD) {
-        injected += attack(world);
-        sim_hosts_run(&world->hosts, 5 * SIMULATION_US);
+    input = (struct fuzz_input){data, size};
+    grounds = calloc(1, sizeof(*grounds));
+    originals = calloc(FRAMES_MAX, sizeof(*originals));
+    plain = calloc(FRAMES_MAX, sizeof(*plain));
+    is_sealed = CAN_SEAL && chance(50);
+    sealed_inputs += is_sealed;
+    world_create(below(1 << 16));
+    for (uint32_t packets = 0; packets < PACKETS && input.left > 0;) {
+        packets += attack();
+        sim_hosts_run(&hosts, 5 * SIMULATION_US);
     }
-    check_grounds(world);
-    bystander_check(&world->hosts);
-    check_grounds(world);
-    sim_hosts_destroy(&world->hosts);
-}
-
-static int world_allocate(void **state)
-{
-    struct world *world = calloc(1, sizeof(*world));
-    world->grounds = calloc(1, sizeof(*world->grounds));
-    *state = world;
+    grounds_check();
+    bystander_check(&hosts);
+    grounds_check();
+    sim_hosts_destroy(&hosts);
+    free(originals);
+    free(plain);
+    free(grounds);
     return 0;
 }
 
-static int world_free(void **state)
+/* Every type of packet, except the goodbye, and every kind of frame was among the originals. */
+static void end(uint64_t inputs)
 {
-    struct world *world = *state;
-    free(world->recording.frames);
-    free(world->grounds);
-    free(world);
-    return 0;
+    assert_int_equal(seen_types & 0x7e, 0x7e);
+    assert_int_equal(seen_kinds & 0x5fe, 0x5fe);
+    assert_true(!CAN_SEAL || sealed_inputs > inputs / 4);
 }
 
-static void hostile_packets(void **state)
-{
-    struct world *world = *state;
-    uint64_t packets = test_count("CW_TEST_PACKETS", PACKETS);
-    struct test_seeds seeds = test_seeds(1, (packets + PACKETS_A_WORLD - 1) / PACKETS_A_WORLD);
-    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        run_world(world, seed);
-    }
-    printf("%llu unsigned packets, none let in; %llu of noise; %llu signed again\n",
-           (unsigned long long)world->counts[UNSIGNED], (unsigned long long)world->counts[NOISE],
-           (unsigned long long)world->counts[SIGNED]);
-    if (seeds.is_all && packets >= PACKETS) {
-        /* every type of packet, but for the goodbye, and every kind of frame was among the originals */
-        assert_int_equal(seen_types & 0x7e, 0x7e);
-        assert_int_equal(seen_kinds & 0x5fe, 0x5fe);
-    }
-}
-
-/* 5366: requests in the names of hosts that are not there filled the table of peers. */
-static void seeds_that_have_found_something(void **state)
-{
-    static const uint64_t seeds[] = {5366};
-    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
-        run_world(*state, seeds[i]);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(seeds_that_have_found_something, world_allocate, world_free),
-        cmocka_unit_test_setup_teardown(hostile_packets, world_allocate, world_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct fuzz_target fuzz_target = {.bytes_max = BYTES_MAX, .packets = PACKETS, .end = end};

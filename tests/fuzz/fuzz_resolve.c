@@ -1,30 +1,26 @@
-/* Anything that comes to an address that no kernel has: random and mutated questions and answers, their checksums often
- * made right again. An answer goes to the asker alone, by no group but all nodes', for a probe; it is no longer than
- * the question, an advertisement not longer than one with its option; it is never answered itself. CW_TEST_PACKETS
- * (100,000). */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* Frames to an address that no kernel owns: random and mutated questions and answers, their checksums often repaired. An
+ * answer goes to the asker alone, by no group but all nodes', for a probe; it is no longer than the question, an
+ * advertisement not longer than one with its option; it is never answered itself. */
+#include "tests/fuzz/fuzz.h"
 
-#include "dataplane/base/random.h"
 #include "dataplane/limits.h"
 #include "dataplane/resolve/resolve.h"
 #include "dataplane/status.h"
-#include "tests/test.h"
 #include "tests/unit/dataplane/resolve_frames.h"
 
-enum { FRAME_MAX = 600, HOSTS = 6, KINDS = 7 };
+enum { FRAME_MAX = 600, HOSTS = 6, KINDS = 7, FRAMES = 2500, BYTES_MAX = 1 << 16 };
+
+static uint64_t answered, limited, damaged;
 
 /* OWN is asked; OTHER gets what OWN answers, too; the rest ask. */
 enum { OWN, OTHER };
 
 struct world {
-    struct cw_random random;
+    struct fuzz_input input;
     bool is_v4;
     struct party hosts[HOSTS];
     struct cw_resolve *own, *other;
     uint64_t now_ns;
-    uint64_t answered, limited, damaged;
     uint64_t owed_ns; /* as the bucket of answers has it */
 };
 
@@ -40,11 +36,10 @@ static struct cw_resolve *resolve_open(const struct world *world, uint32_t host)
     return resolve;
 }
 
-static void world_open(struct world *world, uint64_t seed, bool is_v4)
+static void world_open(struct world *world, const uint8_t *data, size_t size)
 {
-    memset(world, 0, sizeof(*world));
-    world->is_v4 = is_v4;
-    cw_random_seed(&world->random, seed);
+    *world = (struct world){.input = {data, size}};
+    bool is_v4 = world->is_v4 = fuzz_chance(&world->input, 50);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct cw_ip ip = {{0xfd, 0x77, [14] = 1, (uint8_t)(i + 1)}};
         world->hosts[i] =
@@ -58,25 +53,25 @@ static void world_open(struct world *world, uint64_t seed, bool is_v4)
 
 static const struct party *host_draw(struct world *world)
 {
-    return &world->hosts[cw_random_below(&world->random, HOSTS)];
+    return &world->hosts[fuzz_below(&world->input, HOSTS)];
 }
 
 static uint32_t question_draw(struct world *world, uint8_t *frame)
 {
     static const struct party nobody = {{2, 0, 0, 0, 0, 9}, {{0}}};
-    struct cw_random *random = &world->random;
-    const struct party *own = cw_random_chance(random, 0.9) ? &world->hosts[OWN] : host_draw(world);
+    struct fuzz_input *input = &world->input;
+    const struct party *own = fuzz_chance(input, 90) ? &world->hosts[OWN] : host_draw(world);
     const struct party *asker = host_draw(world);
     struct party group = solicited_of(&own->ip);
-    uint32_t data = (uint32_t)cw_random_below(random, FRAME_MAX - V6_ECHO_BYTES + 20);
-    uint32_t type = cw_random_chance(random, 0.7) ? 135 : 136;
-    switch (cw_random_below(random, KINDS)) {
+    uint32_t data = (uint32_t)fuzz_below(input, FRAME_MAX - V6_ECHO_BYTES + 20);
+    uint32_t type = fuzz_chance(input, 70) ? 135 : 136;
+    switch (fuzz_below(input, KINDS)) {
     case 0:
-        return arp_put(frame, everybody_mac, cw_random_chance(random, 0.7) ? 1 : 2, asker, own);
+        return arp_put(frame, everybody_mac, fuzz_chance(input, 70) ? 1 : 2, asker, own);
     case 1:
-        return v4_echo_put(frame, 8, 64, own, asker, (uint32_t)cw_random_below(random, 65536), data);
+        return v4_echo_put(frame, 8, 64, own, asker, (uint32_t)fuzz_below(input, 65536), data);
     case 2:
-        return v6_echo_put(frame, 128, 64, own, asker, (uint32_t)cw_random_below(random, 65536), data);
+        return v6_echo_put(frame, 128, 64, own, asker, (uint32_t)fuzz_below(input, 65536), data);
     case 3:
         return nd_put(frame, 135, 0, &group, &nobody, &own->ip, NULL);
     case 4:
@@ -92,17 +87,17 @@ static uint32_t question_draw(struct world *world, uint8_t *frame)
 static void mutate(struct world *world, uint8_t *frame, uint32_t *bytes)
 {
     static const uint8_t values[] = {0, 1, 2, 0x20, 0x33, 0x7f, 0x80, 0xe0, 0xff};
-    struct cw_random *random = &world->random;
-    for (uint64_t wounds = cw_random_below(random, 4); wounds > 0; wounds--) {
-        uint32_t at = (uint32_t)cw_random_below(random, cw_random_chance(random, 0.8) && *bytes > 90 ? 90 : *bytes);
-        frame[at] = cw_random_chance(random, 0.5) ? values[cw_random_below(random, sizeof(values))]
-                                                  : (uint8_t)(frame[at] ^ 1u << cw_random_below(random, 8));
+    struct fuzz_input *input = &world->input;
+    for (uint64_t wounds = fuzz_below(input, 4); wounds > 0; wounds--) {
+        uint32_t at = (uint32_t)fuzz_below(input, fuzz_chance(input, 80) && *bytes > 90 ? 90 : *bytes);
+        frame[at] = fuzz_chance(input, 50) ? values[fuzz_below(input, sizeof(values))]
+                                           : (uint8_t)(frame[at] ^ 1u << fuzz_below(input, 8));
     }
-    if (cw_random_chance(random, 0.1)) {
-        *bytes = (uint32_t)cw_random_below(random, *bytes + 1);
-    } else if (cw_random_chance(random, 0.1)) {
-        uint32_t more = (uint32_t)cw_random_below(random, 100);
-        cw_random_fill(random, frame + *bytes, more);
+    if (fuzz_chance(input, 10)) {
+        *bytes = (uint32_t)fuzz_below(input, *bytes + 1);
+    } else if (fuzz_chance(input, 10)) {
+        uint32_t more = (uint32_t)fuzz_below(input, 100);
+        fuzz_fill(input, frame + *bytes, more);
         *bytes += more;
     }
 }
@@ -122,15 +117,15 @@ static void sign(uint8_t *frame, uint32_t bytes)
 
 static uint32_t frame_draw(struct world *world, uint8_t *frame)
 {
-    struct cw_random *random = &world->random;
-    if (cw_random_chance(random, 0.05)) {
-        uint32_t bytes = (uint32_t)cw_random_below(random, FRAME_MAX + 20);
-        cw_random_fill(random, frame, bytes);
+    struct fuzz_input *input = &world->input;
+    if (fuzz_chance(input, 5)) {
+        uint32_t bytes = (uint32_t)fuzz_below(input, FRAME_MAX + 20);
+        fuzz_fill(input, frame, bytes);
         return bytes;
     }
     uint32_t bytes = question_draw(world, frame);
     mutate(world, frame, &bytes);
-    if (cw_random_chance(random, 0.8)) {
+    if (fuzz_chance(input, 80)) {
         sign(frame, bytes);
     }
     return bytes;
@@ -201,14 +196,14 @@ static void frame_take(struct world *world)
     memcpy(copy, frame, bytes);
     switch (cw_resolve_take(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes)) {
     case CW_RESOLVE_ANSWERED:
-        world->answered++;
+        answered++;
         answer_check(world, copy, bytes, answer, answer_bytes);
         break;
     case CW_RESOLVE_LIMITED:
-        world->limited++;
+        limited++;
         break;
     case CW_RESOLVE_DAMAGED:
-        world->damaged++;
+        damaged++;
         break;
     default:
         break;
@@ -222,7 +217,7 @@ static void hops_check(struct world *world)
 {
     uint8_t question[CW_SOLICIT_BYTES_MAX], mac[6];
     const struct party *host = host_draw(world);
-    if (cw_random_chance(&world->random, 0.01)) {
+    if (fuzz_chance(&world->input, 1)) {
         assert_int_equal(cw_resolve_want(world->own, &host->ip, world->now_ns), CW_OK);
     }
     assert_true(!cw_resolve_find(world->own, &host->ip, mac) || (mac[0] & 1) == 0);
@@ -236,42 +231,27 @@ static void hops_check(struct world *world)
     assert_true(cw_resolve_deadline(world->own) > world->now_ns);
 }
 
-static void whatever_comes_is_answered_to_the_asker_or_not(bool is_v4)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world world;
-    uint64_t packets = test_count("CW_TEST_PACKETS", 100000);
-    world_open(&world, is_v4 ? 4 : 6, is_v4);
-    for (uint64_t i = 0; i < packets; i++) {
-        /* now so many that answers are held back, now few */
-        world.now_ns += cw_random_below(&world.random, i / 5000 % 2 == 0 ? 20000000 : 20000);
+    world_open(&world, data, size);
+    uint64_t pause_ns = fuzz_chance(&world.input, 50) ? 20000000 : 200; /* so few that all are answered, or too many */
+    for (uint32_t i = 0; i < FRAMES && world.input.left > 0; i++) {
+        world.now_ns += fuzz_below(&world.input, pause_ns);
         frame_take(&world);
         hops_check(&world);
     }
-    printf("IPv%d: %llu of %llu answered, %llu held back, %llu damaged\n", is_v4 ? 4 : 6,
-           (unsigned long long)world.answered, (unsigned long long)packets, (unsigned long long)world.limited,
-           (unsigned long long)world.damaged);
-    assert_true(world.answered > packets / 50);
-    assert_true(packets < 10000 || world.limited > 0);
-    assert_true(world.damaged > packets / 50);
     cw_resolve_destroy(world.own);
     cw_resolve_destroy(world.other);
+    return 0;
 }
 
-static void over_ipv4(void **state)
+static void end(uint64_t inputs)
 {
-    whatever_comes_is_answered_to_the_asker_or_not(true);
+    uint64_t frames = inputs * FRAMES;
+    assert_true(answered > frames / 50);
+    assert_true(limited > 0);
+    assert_true(damaged > frames / 50);
 }
 
-static void over_ipv6(void **state)
-{
-    whatever_comes_is_answered_to_the_asker_or_not(false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(over_ipv4),
-        cmocka_unit_test(over_ipv6),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct fuzz_target fuzz_target = {.bytes_max = BYTES_MAX, .packets = FRAMES / 2, .end = end};

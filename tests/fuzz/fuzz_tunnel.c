@@ -1,13 +1,19 @@
-/* A peer that holds the key and writes what it likes: batches, room and hellos that are damaged, at any place and time.
- * The tunnel delivers what is sound, all of it, counts the rest, and stays usable. CW_TEST_PACKETS (100,000) / 10 of
- * its operations. */
+/* A peer of a gateway that holds the key and writes anything: batches, room and hellos that are damaged, at any place and
+ * time, in several lives. The tunnel delivers all sound frames, counts the rest, and stays usable. */
+#include "tests/fuzz/fuzz.h"
 #include "tests/simulation/simulation.h"
 
-#include "dataplane/base/random.h"
 #include "dataplane/tunnel/records.h"
 #include "dataplane/tunnel/tunnel.h"
 
-enum { FRAME_MAX = 1522, BATCH_ROOM = 9000, HELLO_BYTES = 40, RING_BYTES = 256 << 10, LIFE = 500 };
+enum {
+    FRAME_MAX = 1522,
+    BATCH_ROOM = 9000,
+    HELLO_BYTES = 40,
+    RING_BYTES = 256 << 10,
+    ROUNDS = 500,
+    BYTES_MAX = 1 << 14
+};
 
 enum { TUNNEL, HOSTILE };
 
@@ -25,7 +31,8 @@ struct node {
 
 static struct sim_hosts hosts;
 static struct node tunnel_node, hostile_node;
-static uint64_t arrived; /* puts of the tunnel, in all lives of the other side */
+static uint64_t arrived; /* puts of the tunnel */
+static uint64_t delivered, broken;
 
 static bool deliver(void *context, const uint8_t *frame, uint32_t length)
 {
@@ -117,39 +124,38 @@ static uint64_t number_at(const uint8_t *at)
 /* ---- what it does ---- */
 
 /* Frames that a batch holds, damaged now and then; *bytes may be 0. */
-static void batch_draw(struct cw_random *random, uint8_t *batch, uint64_t *bytes)
+static void batch_draw(struct fuzz_input *input, uint8_t *batch, uint64_t *bytes)
 {
     uint8_t frame[FRAME_MAX];
     *bytes = 0;
-    for (uint64_t i = cw_random_below(random, 6); i > 0; i--) {
-        uint32_t length = (uint32_t)cw_random_between(random, 14, FRAME_MAX);
-        cw_random_fill(random, frame, length);
+    for (uint64_t i = fuzz_below(input, 6); i > 0; i--) {
+        uint32_t length = (uint32_t)fuzz_between(input, 14, FRAME_MAX);
+        fuzz_fill(input, frame, length);
         *bytes += cw_tunnel_record_write(batch + *bytes, frame, length);
     }
-    for (uint64_t wounds = cw_random_chance(random, 0.5) ? cw_random_below(random, 3) : 0; wounds > 0 && *bytes > 0;
-         wounds--) {
-        if (cw_random_chance(random, 0.7)) {
-            batch[cw_random_below(random, *bytes)] = (uint8_t)cw_random_next(random);
+    for (uint64_t wounds = fuzz_chance(input, 50) ? fuzz_below(input, 3) : 0; wounds > 0 && *bytes > 0; wounds--) {
+        if (fuzz_chance(input, 70)) {
+            batch[fuzz_below(input, *bytes)] = (uint8_t)fuzz_below(input, 256);
         } else {
-            *bytes -= cw_random_below(random, *bytes);
+            *bytes -= fuzz_below(input, *bytes);
         }
     }
 }
 
-static void batch_put(struct cw_random *random, uint64_t *expected)
+static void batch_put(struct fuzz_input *input, uint64_t *expected)
 {
     static uint8_t batch[BATCH_ROOM + 200];
     uint64_t bytes;
-    batch_draw(random, batch, &bytes);
+    batch_draw(input, batch, &bytes);
     uint64_t ring_bytes = 64 * (number_at(hostile_node.hello + 12) & UINT32_MAX);
-    uint64_t offset = cw_random_below(random, ring_bytes);
+    uint64_t offset = fuzz_below(input, ring_bytes);
     uint64_t offset_most = ring_bytes - bytes;
-    uint32_t lane = cw_random_chance(random, 0.95) ? 1 : (uint32_t)cw_random_below(random, 4);
+    uint32_t lane = fuzz_chance(input, 95) ? 1 : (uint32_t)fuzz_below(input, 4);
     struct cw_put put = {
         .peer = hostile_node.peer,
-        .lane_tag = cw_lane_tag(lane, (uint32_t)cw_random_next(random)),
+        .lane_tag = cw_lane_tag(lane, (uint32_t)fuzz_below(input, 1 << 16)),
         .region = number_at(hostile_node.hello + 24),
-        .offset = cw_random_chance(random, 0.9) && offset > offset_most ? offset_most : offset,
+        .offset = fuzz_chance(input, 90) && offset > offset_most ? offset_most : offset,
         .source = {.contiguous = {.data = batch, .bytes = bytes}},
     };
     bool inside = put.offset <= offset_most;
@@ -159,41 +165,41 @@ static void batch_put(struct cw_random *random, uint64_t *expected)
     run(20 * SIMULATION_MS);
 }
 
-static void room_put(struct cw_random *random)
+static void room_put(struct fuzz_input *input)
 {
     struct cw_put put = {
         .peer = hostile_node.peer,
-        .lane_tag = cw_lane_tag(cw_random_chance(random, 0.9) ? 2 : 1, (uint32_t)cw_random_next(random)),
+        .lane_tag = cw_lane_tag(fuzz_chance(input, 90) ? 2 : 1, (uint32_t)fuzz_below(input, 1 << 16)),
         .region = number_at(hostile_node.hello + 32),
     };
     cw_put(hostile_node.endpoint, &put);
 }
 
 /* One like the tunnel's own, with other tokens, and damaged as a rule. */
-static void hello_send(struct cw_random *random, bool damaged)
+static void hello_send(struct fuzz_input *input, bool damaged)
 {
     uint8_t hello[64];
     memcpy(hello, hostile_node.hello, HELLO_BYTES);
     memcpy(hello + 24, &hostile_node.ring_token, 8);
     memcpy(hello + 32, &hostile_node.room_token, 8);
     uint64_t bytes = HELLO_BYTES;
-    if (damaged && cw_random_chance(random, 0.8)) {
-        hello[cw_random_below(random, 24)] = (uint8_t)cw_random_next(random);
+    if (damaged && fuzz_chance(input, 80)) {
+        hello[fuzz_below(input, 24)] = (uint8_t)fuzz_below(input, 256);
     } else if (damaged) {
-        bytes = cw_random_below(random, sizeof(hello) + 1);
+        bytes = fuzz_below(input, sizeof(hello) + 1);
     }
     struct cw_message message = {.peer = hostile_node.peer, .source = {.contiguous = {.data = hello, .bytes = bytes}}};
     cw_message_send(hostile_node.endpoint, &message);
     run(SIMULATION_MS);
 }
 
-static void frames_send(struct cw_random *random)
+static void frames_send(struct fuzz_input *input)
 {
     uint8_t frame[2000];
-    for (uint64_t i = cw_random_below(random, 20); i > 0; i--) {
-        cw_random_fill(random, frame, 60);
+    for (uint64_t i = fuzz_below(input, 20); i > 0; i--) {
+        fuzz_fill(input, frame, 60);
         cw_tunnel_send(tunnel_node.tunnel, sim_hosts_now(&hosts), frame,
-                       (uint32_t)cw_random_between(random, 14, sizeof(frame)));
+                       (uint32_t)fuzz_between(input, 14, sizeof(frame)));
     }
     run(SIMULATION_MS);
 }
@@ -223,54 +229,59 @@ static void world_open(void)
     assert_int_equal(cw_tunnel_create(tunnel_node.endpoint, &tunnel, 0, &tunnel_node.tunnel), CW_OK);
 }
 
-static void what_is_broken_is_counted_and_dropped(void **state)
+/* A new process at the same address. */
+static void hostile_restart(uint64_t seed)
 {
     char error[200];
-    uint64_t rounds = test_count("CW_TEST_PACKETS", 100000) / 10;
-    struct cw_random random;
+    run(100 * SIMULATION_MS);
+    sim_hosts_crash(&hosts, HOSTILE);
+    next_seed = 3 + seed;
+    assert_int_equal(sim_hosts_restart(&hosts, HOSTILE, error, sizeof(error)), CW_OK);
+    hostile_start();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = {data, size};
     uint64_t expected = 0;
-    cw_random_seed(&random, 1);
     world_open();
     hostile_start();
-    for (uint64_t round = 0; round < rounds; round++) {
-        if (round % LIFE == LIFE - 1) {
-            run(100 * SIMULATION_MS);
-            sim_hosts_crash(&hosts, HOSTILE);
-            next_seed = 3 + round;
-            assert_int_equal(sim_hosts_restart(&hosts, HOSTILE, error, sizeof(error)), CW_OK);
-            hostile_start();
+    for (uint64_t round = 0; round < ROUNDS && input.left > 0; round++) {
+        if (round == ROUNDS / 2) {
+            hostile_restart(round);
         }
-        switch (cw_random_below(&random, 8)) {
+        switch (fuzz_below(&input, 8)) {
         case 0:
-            hello_send(&random, round % LIFE < LIFE / 2 || cw_random_chance(&random, 0.9));
+            hello_send(&input, round % 250 < 125 || fuzz_chance(&input, 90));
             break;
         case 1:
-            room_put(&random);
+            room_put(&input);
             break;
         case 2:
-            frames_send(&random);
+            frames_send(&input);
             break;
         default:
-            batch_put(&random, &expected);
+            batch_put(&input, &expected);
         }
         assert_int_equal(tunnel_node.delivered, expected);
     }
     /* the last one, if not before, is heard */
-    hello_send(&random, false);
+    hello_send(&input, false);
     run(100 * SIMULATION_MS);
     assert_true(cw_tunnel_is_up(tunnel_node.tunnel, 0));
-    assert_true(expected > 0);
-    assert_true(arrived > 0);
     assert_int_equal(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_DELIVERED), expected);
-    assert_true(cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_BROKEN) > rounds / 20);
+    delivered += expected;
+    broken += cw_tunnel_counter(tunnel_node.tunnel, 0, CW_TUNNEL_BROKEN);
     sim_hosts_destroy(&hosts);
     cw_tunnel_destroy(tunnel_node.tunnel);
+    return 0;
 }
 
-int main(void)
+static void end(uint64_t inputs)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_broken_is_counted_and_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_true(delivered > 0);
+    assert_true(arrived > 0);
+    assert_true(broken > inputs * ROUNDS / 20);
 }
+
+const struct fuzz_target fuzz_target = {.bytes_max = BYTES_MAX, .packets = 10 * ROUNDS, .end = end};

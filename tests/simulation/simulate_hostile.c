@@ -2,8 +2,12 @@
  * way to be short of room. (tests/fuzz looks for more of them at random.) */
 #include "tests/simulation/attack.h"
 
+#include "dataplane/codec/codec.h"
+#include "dataplane/flow/extension.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/state/endpoint.h"
+#include "mcast/packet.h"
+#include "tests/simulation/mcast_world.h"
 
 enum { RECORDS = 64 };
 
@@ -377,6 +381,100 @@ static void data_without_a_crc_need_a_medium_and_one_frame(void **state)
     sim_hosts_destroy(&world.hosts);
 }
 
+/* ---- multicast ---- */
+
+enum { GROUP_MEMBERS = 4, MEMBER_HOSTILE = 3 };
+
+/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes,
+ * of a longer one. */
+static void data_send(struct mcast_world *world, uint64_t message, uint32_t place, bool is_damaged)
+{
+    struct cw_endpoint *endpoint = world->hosts.list[MEMBER_HOSTILE].endpoint;
+    uint64_t id = mcast_world_group(world);
+    struct cw_wire_receiver receiver;
+    struct cw_wire_key key;
+    uint8_t *at = cw_extension_stage(endpoint);
+    assert_non_null(at);
+    memset(at, 0, sizeof(struct cw_mcast_data) + 8);
+    *(struct cw_mcast_data *)at = (struct cw_mcast_data){
+        .prefix = {.group_high = (uint32_t)(id >> 32), .author = MEMBER_HOSTILE, .sender = MEMBER_HOSTILE, .epoch = 1},
+        .place = place,
+        .message = message,
+        .total = 8,
+    };
+    if (is_damaged) {
+        struct cw_mcast_data *data = (struct cw_mcast_data *)at;
+        data->flags = CW_MCAST_PACKED;
+        data->total = 4000;
+        *(struct cw_mcast_chunk *)(data + 1) = (struct cw_mcast_chunk){.raw_bytes = 4000, .codec = CW_CODEC_LORENZO};
+    }
+    struct cw_extension_header header = {
+        .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
+    cw_extension_key(endpoint, id, MEMBER_HOSTILE, &key);
+    cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
+    header.checksum = cw_wire_checksum(0, at, sizeof(struct cw_mcast_data) + 8);
+    cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
+    cw_extension_flush(endpoint);
+}
+
+static void message_send(struct mcast_world *world, uint64_t message, uint32_t place)
+{
+    data_send(world, message, place, false);
+}
+
+/* Nobody sends or takes anything but the test; at most so many events of groups wait. */
+static void quiet_create(struct mcast_world *world, uint32_t event_count_max)
+{
+    struct mcast_world_config config;
+    mcast_world_config_init(&config, GROUP_MEMBERS);
+    config.senders = 0;
+    config.mcast.event_count_max = event_count_max;
+    mcast_world_create(world, &config);
+    for (uint32_t member = 0; member < GROUP_MEMBERS; member++) {
+        world->hosts.list[member].work = NULL;
+        world->hosts.list[member].holds_events = true;
+    }
+}
+
+/* What is dropped has done nothing: the message that comes then is taken, as long as it is. */
+static void a_damaged_chunk_begins_nothing(void **state)
+{
+    struct mcast_world world;
+    struct cw_event event;
+    quiet_create(&world, CW_MCAST_DEFAULT_EVENTS);
+    data_send(&world, 0, 0, true);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    assert_int_equal(cw_mcast_counters(world.members[0].mcast).drop_malformed, 1);
+    message_send(&world, 0, 0);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    assert_int_equal(cw_mcast_counters(world.members[0].mcast).drop_malformed, 1);
+    assert_int_equal(cw_endpoint_events(world.hosts.list[0].endpoint, &event, 1), 1);
+    assert_int_equal(event.kind, CW_EVENT_EXTENSION);
+    assert_int_equal(world.members[0].heard, 1);
+    assert_int_equal(world.members[0].heard_bytes, 8);
+    mcast_world_destroy(&world);
+}
+
+/* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks
+ * for ever. */
+static void who_counts_wrongly_holds_nobody_up(void **state)
+{
+    struct mcast_world world;
+    struct cw_event event;
+    quiet_create(&world, 1);
+    message_send(&world, 0, 0);
+    message_send(&world, 1, 1);
+    message_send(&world, 2, 5);
+    sim_hosts_run(&world.hosts, SIMULATION_MS);
+    for (int i = 0; i < 100; i++) {
+        while (cw_endpoint_events(world.hosts.list[0].endpoint, &event, 1) == 1) {
+        }
+        sim_hosts_run(&world.hosts, SIMULATION_MS / 10);
+    }
+    assert_int_equal(world.members[0].heard, 2);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +486,8 @@ int main(void)
         cmocka_unit_test(numbers_that_do_not_rise_are_malformed),
         cmocka_unit_test(damaged_chunks_end_the_session),
         cmocka_unit_test(data_without_a_crc_need_a_medium_and_one_frame),
+        cmocka_unit_test(a_damaged_chunk_begins_nothing),
+        cmocka_unit_test(who_counts_wrongly_holds_nobody_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
