@@ -25,11 +25,6 @@ static inline uint32_t read_be16(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 8 | bytes[1];
 }
 
-static inline uint32_t read_be32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 static inline void write_be16(uint8_t *bytes, uint32_t value)
 {
     bytes[0] = (uint8_t)(value >> 8);
