@@ -20,7 +20,6 @@ static const struct transport {
 } transports[] = {
     {"udp", "UDP sockets", true},
     {"af_packet", "af_packet", false},
-    {"af_xdp", "AF_XDP", false},
 };
 
 static const char here[] = "this machine: shared memory, no network";

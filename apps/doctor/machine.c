@@ -112,10 +112,8 @@ static uint64_t effective_capabilities(void)
 void doctor_rights(struct doctor *doctor)
 {
     static const struct capability list[] = {
-        {13, "CAP_NET_RAW",
-         "needed for af_packet and af_xdp: run as root, or setcap cap_net_raw,cap_net_admin+ep on the program"},
-        {12, "CAP_NET_ADMIN", "needed for veth pairs and namespaces, and for af_xdp"},
-        {39, "CAP_BPF", "needed for af_xdp (with CAP_NET_ADMIN)"},
+        {13, "CAP_NET_RAW", "needed for af_packet: run as root, or setcap cap_net_raw,cap_net_admin+ep on the program"},
+        {12, "CAP_NET_ADMIN", "needed for veth pairs and namespaces"},
         {23, "CAP_SYS_NICE", "gives a dedicated loop real-time priority; optional"},
     };
     uint64_t set = effective_capabilities();
@@ -134,9 +132,7 @@ void doctor_rights(struct doctor *doctor)
             snprintf(text, sizeof(text), "%" PRIu64 " KiB", (uint64_t)limit.rlim_cur / 1024);
         }
         doctor_tell(doctor, "rights", "locked memory", plenty ? DOCTOR_GOOD : DOCTOR_NOTE, text,
-                    plenty
-                        ? NULL
-                        : "af_xdp and RDMA lock memory: ulimit -l unlimited, or memlock in /etc/security/limits.conf");
+                    plenty ? NULL : "RDMA locks memory: ulimit -l unlimited, or memlock in /etc/security/limits.conf");
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)limit.rlim_cur);

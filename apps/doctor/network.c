@@ -121,7 +121,6 @@ static void tell_drivers(struct doctor *doctor)
         const char *use;
     } drivers[] = {
         {"memif", "two processes of a host, and `causeway switch`; needs no privilege"},
-        {"af_xdp", "kernel interfaces, faster than af_packet; MTU up to 3,400"},
         {"af_packet", "kernel interfaces"},
         {"pcap", "files of captured packets"},
         {"tap", "the network stack of this host"},
@@ -206,13 +205,11 @@ void doctor_choice(struct doctor *doctor)
                 "memif, with a doorbell that wakes a sleeping process",
                 cores > 1 ? NULL : "with one core, every packet costs a thread switch");
     doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
-                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them, af_packet and af_xdp",
-                NULL);
+                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them and af_packet", NULL);
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
                 "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
-                geteuid() == 0 ? "af_xdp up to an MTU of 3,400, af_packet above it"
-                               : "none, since they need CAP_NET_RAW",
+                geteuid() == 0 ? "af_packet" : "none, since they need CAP_NET_RAW",
                 geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
     doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
                 "4 KiB pages (--no-huge), which need no privilege and leave no files",

@@ -33,7 +33,7 @@ static int refuse(const char *option, const char *text, const char *todo)
 /* ---- ports ---- */
 
 static const char *const port_todo =
-    "memif:PATH,port=N, memif:PATH,role=server, af_packet:IFACE, af_xdp:IFACE or DEVICE,KEY=VALUE,... is wanted";
+    "memif:PATH,port=N, memif:PATH,role=server, af_packet:IFACE or DEVICE,KEY=VALUE,... is wanted";
 
 /* `rest` is PATH,port=N, PATH,role=server or PATH,role=client (dataplane/host/host.h). A client N sleeps on word 1 + N
  * of PATH.bell and rings word 0, as at a switch; the client of a server that is a gateway is number 0. */
@@ -79,9 +79,6 @@ const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number
     }
     if (strncmp(text, "af_packet:", 10) == 0) {
         return interface_parse(port, "af_packet", text + 10, number);
-    }
-    if (strncmp(text, "af_xdp:", 7) == 0) {
-        return interface_parse(port, "af_xdp", text + 7, number);
     }
     const char *arguments = text[device_length] == ',' ? text + device_length + 1 : "";
     if (device_length == 0 || device_length >= sizeof(port->device) || strlen(arguments) >= sizeof(port->arguments)) {
@@ -228,7 +225,7 @@ static const char usage[] =
     "repaired.\n"
     "PORT: memif:PATH,port=N (of the `causeway switch` at PATH), memif:PATH,role=server (for another gateway's "
     "memif:PATH,role=client),\n"
-    "af_packet:IFACE, af_xdp:IFACE, or any DPDK device: DEVICE,KEY=VALUE,...\n"
+    "af_packet:IFACE, or any DPDK device: DEVICE,KEY=VALUE,...\n"
     "Prints `ready: ...`, and `up: ...` and `down: ...` as the other gateway comes and goes; counters at the end and "
     "on SIGUSR1.";
 

@@ -53,7 +53,7 @@ struct gateway_config {
 bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, int *exit_code);
 
 /* Understands "memif:PATH,port=N" (a port of the `causeway switch` at PATH), "memif:PATH,role=server",
- * "memif:PATH,role=client", "af_packet:IFACE", "af_xdp:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of
+ * "memif:PATH,role=client", "af_packet:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of
  * a process apart. NULL, or what is wanted instead. `port->text` is set. */
 const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number);
 

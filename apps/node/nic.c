@@ -29,7 +29,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
     if (transport == CW_NET_TRANSPORT_UDP || transport == CW_NET_TRANSPORT_NODE) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
-            "--transport %.60s: the node wants a NIC: an interface (eth0, af_xdp:eth0), or a device: %s", text,
+            "--transport %.60s: the node wants a NIC: an interface (eth0, af_packet:eth0), or a device: %s", text,
             CW_DEVICE_WORDS);
     }
     transport = transport == CW_NET_TRANSPORT_NONE ? CW_NET_TRANSPORT_AF_PACKET : transport;

@@ -216,7 +216,7 @@ int node_main(int argc, char **argv)
         .path = CW_LEASE_SOCKET, .cores = {.count_max = NODE_CORES_MAX, .rising = true}, .user_leases = USER_LEASES};
     const struct app_option rows[] = {
         OPTION_TEXT("transport", "NIC",
-                    "an interface (eth0, af_xdp:eth0), a subnet, or a device (0000:03:00.0,ip=10.9.0.1/24)",
+                    "an interface (eth0, af_packet:eth0), a subnet, or a device (0000:03:00.0,ip=10.9.0.1/24)",
                     &options.nic),
         OPTION_TEXT("socket", "PATH", "where ranks find it; default " CW_LEASE_SOCKET, &options.path),
         OPTION_TEXT("ports", "FIRST-LAST", "UDP ports that it leases; default 29400-30423", &options.ports),

@@ -22,10 +22,7 @@
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-enum {
-    VETH_MTU = 1500,
-    VETH_XDP_MTU_MAX = 3434,
-};
+enum { VETH_MTU = 1500 };
 
 #define TOPOLOGY_WORD "topology="
 
@@ -110,8 +107,6 @@ static bool veth_word_take(const char *word, struct wish *wish)
     uint64_t mtu_bytes;
     if (strcmp(word, "af_packet") == 0) {
         wish->driver = "af_packet";
-    } else if (strcmp(word, "af_xdp") == 0) {
-        wish->driver = "af_xdp";
     } else if (strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) && mtu_bytes >= CW_PORT_MTU_MIN &&
                mtu_bytes <= CW_PORT_MTU_ETHERNET_MAX) {
         wish->mtu_bytes = (uint32_t)mtu_bytes;
@@ -234,15 +229,11 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet|af_xdp][,mtu=576..9600], or topology=FILE,memif; behind memif also "
+            "4,veth[,af_packet][,mtu=576..9600], or topology=FILE,memif; behind memif also "
             "[,stats=FILE[,stats-interval=1ms]]; and "
             "[,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
-        return APP_EXIT_USAGE;
-    }
-    if (wish->driver != NULL && strcmp(wish->driver, "af_xdp") == 0 && wish->mtu_bytes > VETH_XDP_MTU_MAX) {
-        app_error("bad value", "--emulate", "af_xdp on veth carries an MTU of 3434 at most: a frame must fit a page");
         return APP_EXIT_USAGE;
     }
     if (ranks > CW_EMULATED_RANKS_MAX) {

@@ -9,8 +9,7 @@
  * Invariants
  *   - Namespaces have no names: they are held by our descriptors and by the processes in them, and vanish with these,
  *     however those end. Nothing of all this is seen from outside.
- *   - The kernel's own TCP and UDP work between the interfaces, too, but for those that are used by af_xdp, which takes
- *     all that comes.
+ *   - The kernel's own TCP and UDP work between the interfaces, too.
  *   - The bridge snoops on IGMP and is the querier: a group's frames go to those that have reported. For the first
  *     seconds, until it knows all there are, the kernel floods.
  *

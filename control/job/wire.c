@@ -236,9 +236,8 @@ static void loops_count(const struct cw_wire_request *request, struct cw_wire *w
     const char *why = request->own == NULL ? "an emulated host has one port"
                       : request->transport == CW_NET_TRANSPORT_DEVICE && !cw_ip_is_none(&request->device->gateway)
                           ? "one loop alone hears that a gateway's MAC address has changed"
-                      : wire->has_rdma                                ? "queue pairs have one loop"
-                      : request->transport == CW_NET_TRANSPORT_NODE   ? "the node serves one loop of a rank"
-                      : request->transport == CW_NET_TRANSPORT_AF_XDP ? "an interface has one queue for af_xdp"
+                      : wire->has_rdma                              ? "queue pairs have one loop"
+                      : request->transport == CW_NET_TRANSPORT_NODE ? "the node serves one loop of a rank"
                       : request->transport == CW_NET_TRANSPORT_AF_PACKET
                           ? "af_packet deals packets among the sockets of a process"
                       : request->may_seal ? "sessions that may be sealed have one loop"

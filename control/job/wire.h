@@ -1,7 +1,7 @@
 /* wire: the transport of this process to other hosts, opened: a port, an endpoint on it and its loop; with several
  * dataplane threads as many of each, side by side (dataplane/loop/set.h).
  *
- * Between hosts the port is a socket of the kernel, or the kernel's interface by af_packet or af_xdp
+ * Between hosts the port is a socket of the kernel, or the kernel's interface by af_packet
  * (control/net/transport.h), at the address that all have agreed on (control/net/net.h), and at a UDP port that is
  * free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
  * too; or the host's dataplane, which leases UDP ports (control/lease/lease.h).
@@ -127,7 +127,7 @@ int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_
  * comes to nobody. A zeroed one is allowed. */
 void cw_wire_quiet(struct cw_wire *wire);
 
-/* What an interface of the kernel, by af_packet or af_xdp, is opened with: it takes what `selection` names. `words` keep
+/* What an interface of the kernel, by af_packet, is opened with: it takes what `selection` names. `words` keep
  * what the configuration points into. */
 struct cw_port_ethdev_config;
 struct cw_port_selection;

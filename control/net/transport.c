@@ -2,15 +2,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,16 +16,11 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-
 enum { LINK_BYTES = 16384 /* of what the kernel says of an interface */ };
 
 static const char *const names[] = {
-    [CW_NET_TRANSPORT_NONE] = "none",           [CW_NET_TRANSPORT_UDP] = "udp",
-    [CW_NET_TRANSPORT_AF_PACKET] = "af_packet", [CW_NET_TRANSPORT_AF_XDP] = "af_xdp",
-    [CW_NET_TRANSPORT_DEVICE] = "device",       [CW_NET_TRANSPORT_NODE] = "node",
+    [CW_NET_TRANSPORT_NONE] = "none",     [CW_NET_TRANSPORT_UDP] = "udp",   [CW_NET_TRANSPORT_AF_PACKET] = "af_packet",
+    [CW_NET_TRANSPORT_DEVICE] = "device", [CW_NET_TRANSPORT_NODE] = "node",
 };
 
 const char *cw_net_transport_name(enum cw_net_transport transport)
@@ -61,7 +53,7 @@ int cw_net_transport_choose(const struct cw_net_offer *offers, uint32_t count, u
                             enum cw_net_transport *transport, char *error, size_t error_bytes)
 {
     enum cw_net_transport named = CW_NET_TRANSPORT_NONE;
-    uint32_t first = 0, sharing = 0;
+    uint32_t first = 0;
     for (uint32_t rank = 0; rank < count; rank++) {
         enum cw_net_transport its = offers[rank].transport <= CW_NET_TRANSPORT_NODE
                                         ? (enum cw_net_transport)offers[rank].transport
@@ -69,7 +61,6 @@ int cw_net_transport_choose(const struct cw_net_offer *offers, uint32_t count, u
         if (!is_same_network(&offers[rank], &offers[own])) {
             continue;
         }
-        sharing++;
         if (its != CW_NET_TRANSPORT_NONE && named != CW_NET_TRANSPORT_NONE && its != named) {
             return cw_error_text(
                 error, error_bytes, CW_ERROR_ARGUMENT,
@@ -86,13 +77,6 @@ int cw_net_transport_choose(const struct cw_net_offer *offers, uint32_t count, u
                              "rank %" PRIu32 " of the same host has a device of its own, and this rank has none: "
                              "--transport (CAUSEWAY_TRANSPORT) has to name one for each rank, like 0000:03:02.{local}",
                              first);
-    }
-    if (named == CW_NET_TRANSPORT_AF_XDP && sharing > 1) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "%" PRIu32
-                             " ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
-                             "with one queue: start one a host, or use --transport af_packet or --transport udp",
-                             sharing);
     }
     *transport = named != CW_NET_TRANSPORT_NONE ? named : CW_NET_TRANSPORT_UDP;
     return CW_OK;
@@ -112,38 +96,25 @@ bool cw_net_transport_all_sockets(const struct cw_net_offer *offers, uint32_t co
 
 static int privilege_check(enum cw_net_transport transport, char *error, size_t error_bytes)
 {
-    bool xdp = transport == CW_NET_TRANSPORT_AF_XDP;
-    int probe = socket(xdp ? AF_XDP : AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    int probe = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     int failed = probe < 0 ? errno : 0;
     if (probe >= 0) {
         close(probe);
     }
     if (failed == EPERM || failed == EACCES) {
         return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
-                             "--transport %s needs root%s: --transport udp, which is the default, needs no privilege",
-                             names[transport],
-                             xdp ? " (or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF)" : " (or CAP_NET_RAW)");
+                             "--transport %s needs root (or CAP_NET_RAW): --transport udp, which is the default, needs "
+                             "no privilege",
+                             names[transport]);
     }
     if (failed == EAFNOSUPPORT) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--transport %s: this kernel has no such sockets (%s): use --transport udp",
-                             names[transport], xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
+                             "--transport %s: this kernel has no such sockets (CONFIG_PACKET): use --transport udp",
+                             names[transport]);
     }
     return failed == 0 ? CW_OK
                        : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--transport %s: socket: %s%s",
                                        names[transport], strerror(failed), cw_errno_remedy(failed));
-}
-
-/* Asks the kernel of an interface (netdevice(7)). False: it does not say. */
-static bool interface_ask(const char *interface, unsigned long what, struct ifreq *request)
-{
-    int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    snprintf(request->ifr_name, sizeof(request->ifr_name), "%s", interface);
-    bool says = query >= 0 && ioctl(query, what, request) == 0;
-    if (query >= 0) {
-        close(query);
-    }
-    return says;
 }
 
 /* The content of the first attribute of a type; NULL: there is none. */
@@ -164,15 +135,6 @@ static const uint8_t *attribute_find(const uint8_t *at, size_t left, uint32_t ty
         left -= length < left ? length : left;
     }
     return NULL;
-}
-
-/* Whether the attributes of a link say that an XDP program is attached (rtnetlink(7)). */
-static bool has_program(const uint8_t *attributes, size_t bytes)
-{
-    size_t inside = 0, length = 0;
-    const uint8_t *xdp = attribute_find(attributes, bytes, IFLA_XDP, &inside);
-    const uint8_t *attached = xdp == NULL ? NULL : attribute_find(xdp, inside, IFLA_XDP_ATTACHED, &length);
-    return attached != NULL && length > 0 && attached[0] != XDP_ATTACHED_NONE;
 }
 
 /* Whether the attributes of a link are those of a VLAN that leaves its tag in the frames which it hands up. */
@@ -220,36 +182,6 @@ static bool link_ask(const char *interface, bool (*says)(const uint8_t *attribut
            says(answer + head, header.nlmsg_len - head);
 }
 
-/* Packets come by whichever queue the interface likes, and an AF_XDP socket has one. */
-static int xdp_check(const char *interface, char *error, size_t error_bytes)
-{
-    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
-    struct ifreq queues = {.ifr_data = (char *)&channels}, size = {.ifr_mtu = 0};
-    bool has_many = interface_ask(interface, SIOCETHTOOL, &queues) && channels.rx_count + channels.combined_count > 1;
-    int mtu = interface_ask(interface, SIOCGIFMTU, &size) ? size.ifr_mtu : 0;
-    if (has_many) {
-        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--transport af_xdp: %s has %" PRIu32 " receive queues, and a rank listens to one: "
-                             "ethtool -L %s combined 1, or use --transport af_packet:%s",
-                             interface, channels.rx_count + channels.combined_count, interface, interface);
-    }
-    if (link_ask(interface, has_program)) { /* it takes one at a time */
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_BUSY,
-            "--transport af_xdp: %s has an XDP program, of another job or of somebody else, and takes one at "
-            "a time (ip link): wait for its end, or use --transport af_packet:%s",
-            interface, interface);
-    }
-    if (mtu > CW_NET_XDP_MTU_MAX) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_UNSUPPORTED,
-            "--transport af_xdp: %s has an MTU of %d, and af_xdp takes %d at most: ip link set %s mtu %d, "
-            "or use --transport af_packet:%s",
-            interface, mtu, CW_NET_XDP_MTU_MAX, interface, CW_NET_XDP_MTU_MAX, interface);
-    }
-    return CW_OK;
-}
-
 int cw_net_transport_check(enum cw_net_transport transport, const char *interface, char *error, size_t error_bytes)
 {
 #if !defined(CW_HAVE_DPDK)
@@ -272,5 +204,5 @@ int cw_net_transport_check(enum cw_net_transport transport, const char *interfac
             "reorder_hdr on, or use --transport udp:%s",
             names[transport], interface, interface, interface);
     }
-    return status == CW_OK && transport == CW_NET_TRANSPORT_AF_XDP ? xdp_check(interface, error, error_bytes) : status;
+    return status;
 }

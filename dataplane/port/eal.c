@@ -213,7 +213,14 @@ static bool huge_pages_free(void)
     return found;
 }
 
-void cw_eal_quiet_begin(struct cw_eal_quiet *quiet)
+/* Sends what is printed on stdout and stderr to a scratch file instead, since EAL prints what it should return. For short
+ * stretches only: it concerns all threads. */
+struct quiet {
+    int file;
+    int saved[2];
+};
+
+static void quiet_begin(struct quiet *quiet)
 {
     fflush(stdout);
     fflush(stderr);
@@ -226,7 +233,8 @@ void cw_eal_quiet_begin(struct cw_eal_quiet *quiet)
     }
 }
 
-void cw_eal_quiet_end(struct cw_eal_quiet *quiet, char *text, size_t text_bytes)
+/* `text` gets the beginning of what was printed. */
+static void quiet_end(struct quiet *quiet, char *text, size_t text_bytes)
 {
     fflush(stdout);
     fflush(stderr);
@@ -281,12 +289,12 @@ static int eal_init(const struct cw_eal_config *config, char *error, size_t erro
     cw_eal_log_clear();
 
     /* EAL prints, too: getopt and its alerts on stderr, its usage on stdout. */
-    struct cw_eal_quiet quiet;
+    struct quiet quiet;
     char printed[CAPTURE_BYTES];
-    cw_eal_quiet_begin(&quiet);
+    quiet_begin(&quiet);
     int result = rte_eal_init(list.count, list.texts);
     int code = rte_errno;
-    cw_eal_quiet_end(&quiet, printed, sizeof(printed));
+    quiet_end(&quiet, printed, sizeof(printed));
 
     if (affinity_known) {
         pthread_setaffinity_np(pthread_self(), sizeof(affinity), &affinity);

@@ -48,16 +48,6 @@ void cw_eal_log_clear(void);
  * Without line end and function name; "" if there was none. Any thread. */
 void cw_eal_log_first(char *text, size_t text_bytes);
 
-/* Sends what is printed on stdout and stderr to a scratch file instead, for libraries that print what they should
- * return. For short stretches only: it concerns all threads. */
-struct cw_eal_quiet {
-    int file;
-    int saved[2];
-};
-void cw_eal_quiet_begin(struct cw_eal_quiet *quiet);
-/* `text` gets the beginning of what was printed. */
-void cw_eal_quiet_end(struct cw_eal_quiet *quiet, char *text, size_t text_bytes);
-
 /* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; gives up silently when
  * all are taken (slower, but correct). Undone when the thread ends. */
 void cw_eal_thread_register(void);

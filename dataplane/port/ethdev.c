@@ -13,27 +13,13 @@ enum {
     DIAL_PATIENCE_MS = 20000, /* with a server that says nothing */
 };
 
-static void device_close_quietly(struct ethdev_port *port)
-{
-    struct cw_eal_quiet quiet;
-    char printed[8];
-    if (port->driver.prints) {
-        cw_eal_quiet_begin(&quiet);
-    }
-    ethdev_device_close(port);
-    if (port->driver.prints) {
-        cw_eal_quiet_end(&quiet, printed, sizeof(printed));
-    }
-}
-
 /* `port`: of the first queue pair; with it goes the device, and what further pairs have. */
 static void ethdev_free(struct ethdev_port *port)
 {
     ethdev_filter_close(port);
     ethdev_queues_drain(port);
     ethdev_gate_hold(port);
-    device_close_quietly(port);
-    ethdev_xdp_close(port);
+    ethdev_device_close(port);
     ethdev_gate_remove(port);
     ethdev_gate_let_go(port);
     /* After the device: it no longer holds pieces then. */
@@ -90,22 +76,6 @@ static int config_check(const struct cw_port_ethdev_config *config, struct ethde
     return CW_OK;
 }
 
-/* Some drivers' libraries tell stderr what they are doing (libbpf, libxdp); it is nothing a user could act on. */
-static int device_open_quietly(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
-                               size_t error_bytes)
-{
-    struct cw_eal_quiet quiet;
-    char printed[8];
-    if (port->driver.prints) {
-        cw_eal_quiet_begin(&quiet);
-    }
-    int status = ethdev_device_open(port, config, error, error_bytes);
-    if (port->driver.prints) {
-        cw_eal_quiet_end(&quiet, printed, sizeof(printed));
-    }
-    return status;
-}
-
 /* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it
  * knows its numbers. The client's driver hangs up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again
  * opens the device anew. A server that is only slow must be waited for: one whose client hangs up before it has been
@@ -154,7 +124,7 @@ static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_con
 {
     int status = ethdev_bell_open(port, config, error, error_bytes);
     if (status == CW_OK) {
-        status = device_open_quietly(port, config, error, error_bytes);
+        status = ethdev_device_open(port, config, error, error_bytes);
     }
     if (status == CW_OK && port->driver.gated) {
         status = ethdev_gate_add(port, error, error_bytes);
@@ -181,10 +151,6 @@ static int port_create(const struct cw_port_ethdev_config *config, const struct 
                                     .epoll_descriptor = -1,
                                     .packet_descriptor = -1,
                                     .selection = config->selection,
-                                    .program_descriptor = -1,
-                                    .link_descriptor = -1,
-                                    .guard = -1,
-                                    .guard_descriptor = -1,
                                     .driver = *driver};
     strcpy(created->device, config->device);
     created->first = created->queues[0] = created;

@@ -1,5 +1,4 @@
-/* Ethdev port: any DPDK ethdev as a port: physical NICs and the virtual devices memif, af_packet, af_xdp, tap, pcap,
- * ring.
+/* Ethdev port: any DPDK ethdev as a port: physical NICs and the virtual devices memif, af_packet, tap, pcap, ring.
  *
  * Invariants
  *  - A port is one queue pair. Of a device with several each is a port, with an owner of its own; a packet that the NIC
@@ -44,8 +43,8 @@ enum cw_port_gather {
 
 /* What a port on an interface of the kernel takes, beside which the host goes on as before: packets to one address at
  * some UDP ports, and to multicast groups at one port, all of the kind of that address: IPv4 without options, or IPv6
- * without extension headers. af_packet gets copies of these and no others; af_xdp takes them,
- * and leaves the kernel all others. Memberships in groups are the kernel's (membership.h). */
+ * without extension headers. af_packet gets copies of these and no others.
+ * Memberships in groups are the kernel's (membership.h). */
 struct cw_port_selection {
     struct cw_ip ip; /* own address; none: no selection */
     uint16_t udp_port;
@@ -70,7 +69,7 @@ struct cw_port_ethdev_config {
     const char *doorbell_path;          /* NULL: none; see doorbell.h */
     uint32_t doorbell_own;              /* the word this port sleeps on; that of queue pair I is 2 * I behind it */
     uint32_t doorbell_peer;             /* the word that is rung after each transmit; as well */
-    struct cw_port_selection selection; /* af_packet and af_xdp; with others CW_ERROR_ARGUMENT */
+    struct cw_port_selection selection; /* af_packet; with others CW_ERROR_ARGUMENT */
     /* bits by enum cw_port_offload: those that the NIC is asked for (offload/offload.h); with several queue pairs
      * CW_OFFLOAD_STEER in any case */
     uint32_t offloads;

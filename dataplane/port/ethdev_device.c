@@ -157,13 +157,11 @@ static bool gather_possible(const struct opening *opening)
 /* Bytes of a buffer: a frame, in steps of 1 KiB, since some NICs count receive buffers so. */
 static uint32_t room_bytes(const struct opening *opening)
 {
-    uint32_t step = opening->port->driver.room_is_tight ? RTE_CACHE_LINE_SIZE : 1024;
     uint32_t frame =
-        (uint32_t)RTE_ALIGN_CEIL(opening->config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + RTE_ETHER_CRC_LEN, step);
+        (uint32_t)RTE_ALIGN_CEIL(opening->config->mtu_bytes + ETHDEV_FRAME_OVERHEAD + RTE_ETHER_CRC_LEN, 1024u);
     uint32_t room = RTE_MAX(RTE_MAX(frame, 2048u), opening->info.min_rx_bufsize);
     opening->port->ring.slot_bytes = ethdev_driver_room(&opening->port->driver, opening->arguments);
-    room = RTE_MAX(room, opening->port->ring.slot_bytes);
-    return room + opening->port->driver.room_extra_bytes;
+    return RTE_MAX(room, opening->port->ring.slot_bytes);
 }
 
 /* Of one queue pair: what a NIC fills and its owner empties. */
@@ -172,8 +170,7 @@ static int pools_create(struct opening *opening, struct ethdev_port *port)
     const struct cw_port_ethdev_config *config = opening->config;
     uint32_t rings = (uint32_t)opening->receive_descriptors + opening->transmit_descriptors;
     uint32_t handed = (port->queue_count - 1u) * ETHDEV_HANDED_MAX; /* others may be slow to take them */
-    uint32_t count = config->pool_packets != 0 ? config->pool_packets
-                                               : rings + port->driver.pool_extra + ETHDEV_POOL_RESERVE + handed;
+    uint32_t count = config->pool_packets != 0 ? config->pool_packets : rings + ETHDEV_POOL_RESERVE + handed;
     int socket = rte_eth_dev_socket_id(port->id);
     char name[RTE_MEMPOOL_NAMESIZE];
     uint32_t room = RTE_PKTMBUF_HEADROOM + room_bytes(opening);
@@ -372,10 +369,7 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port %s: its arguments are longer than %d bytes",
                              port->device, CW_PORT_ETHDEV_ARGUMENTS_BYTES);
     }
-    int status = !cw_ip_is_none(&port->selection.ip) && port->driver.xdp
-                     ? ethdev_xdp_program(port, opening.arguments, sizeof(opening.arguments), error, error_bytes)
-                     : CW_OK;
-    status = status == CW_OK ? device_find(&opening) : status;
+    int status = device_find(&opening);
     if (status == CW_OK) {
         descriptors_choose(&opening);
         queues_choose(&opening);
@@ -386,9 +380,6 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
     status = status == CW_OK ? ethdev_queues_make(port, config, error, error_bytes) : status;
     for (uint32_t i = 0; i < port->queue_count && status == CW_OK; i++) {
         status = pools_create(&opening, port->queues[i]);
-    }
-    if (status == CW_OK && port->program_descriptor >= 0) {
-        ethdev_xdp_guard(port, opening.info.if_index);
     }
     if (status == CW_OK) {
         status = device_start(&opening);

@@ -17,10 +17,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-
 enum {
     MEMIF_SLOT_MIN = 2048,
     MEMIF_RING_LOG2_DEFAULT = 10,
@@ -51,22 +47,6 @@ static const struct ethdev_driver drivers[] = {
         .slot_overhead_bytes = AF_PACKET_HEADER_BYTES,
         .room_is_slot = true,
         .probe_remedy = "af_packet takes iface=NAME",
-    },
-    {
-        .name = "net_af_xdp",
-        .xdp = true,
-        .kernel_interface = true,
-        .prints = true,
-        /* In front of each received frame the kernel keeps XDP_PACKET_HEADROOM bytes. */
-        .room_extra_bytes = 256,
-        .room_is_tight = true,
-        /* The driver's fill ring is filled with twice what it reports as its default ring. */
-        .pool_extra = 4096,
-        .probe_remedy = "af_xdp takes iface=NAME, start_queue=N, and needs a kernel with AF_XDP",
-        .start_remedy =
-            "af_xdp needs root (or CAP_NET_ADMIN and CAP_BPF), enough locked memory (ulimit -l), an interface without "
-            "an XDP program (ip link) and a queue that no other AF_XDP socket uses, and an MTU of some 3,400 at most "
-            "on both ends of a veth",
     },
     /* QEMU's models of these drop, in silence, a packet with a piece that crosses a page of an IOMMU: they map each at
      * once, and take what is shorter for an error (net_tx_pkt_add_raw_fragment). The real ones need no gathering.
@@ -261,10 +241,9 @@ int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *a
 
 /* ---- kernel interfaces ---- */
 
-static int privilege_check(const struct ethdev_driver *driver, const char *device, char *error, size_t error_bytes)
+static int privilege_check(const char *device, char *error, size_t error_bytes)
 {
-    bool xdp = strcmp(driver->name, "net_af_xdp") == 0;
-    int probe = socket(xdp ? AF_XDP : AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    int probe = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (probe >= 0) {
         close(probe);
         return CW_OK;
@@ -272,16 +251,14 @@ static int privilege_check(const struct ethdev_driver *driver, const char *devic
     if (errno == EPERM || errno == EACCES) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_PERMISSION,
-            "port %s: raw sockets need CAP_NET_RAW%s: run as root, or use memif, which needs no privilege", device,
-            xdp ? ", XDP also CAP_NET_ADMIN and CAP_BPF" : "");
+            "port %s: raw sockets need CAP_NET_RAW: run as root, or use memif, which needs no privilege", device);
     }
     if (cw_errno_remedy(errno)[0] != '\0') {
         return cw_error_text(error, error_bytes, cw_status_of_errno(errno), "port %s: socket: %s%s", device,
                              strerror(errno), cw_errno_remedy(errno));
     }
     return cw_error_text(error, error_bytes, errno == EAFNOSUPPORT ? CW_ERROR_UNSUPPORTED : CW_ERROR_SYSTEM,
-                         "port %s: socket: %s; this kernel may lack %s", device, strerror(errno),
-                         xdp ? "CONFIG_XDP_SOCKETS" : "CONFIG_PACKET");
+                         "port %s: socket: %s; this kernel may lack CONFIG_PACKET", device, strerror(errno));
 }
 
 /* The interface must carry the MTU; it is raised if that is allowed. */
@@ -383,7 +360,7 @@ int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port
                              "port %s: there is no network interface '%s' here; ip link lists them", config->device,
                              interface);
     }
-    status = privilege_check(driver, config->device, error, error_bytes);
+    status = privilege_check(config->device, error, error_bytes);
     return status != CW_OK ? status
                            : interface_mtu_raise(config->device, interface, config->mtu_bytes, error, error_bytes);
 }

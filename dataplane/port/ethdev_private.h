@@ -9,7 +9,6 @@
  *    ethdev_memory.c  registered memory, external pieces; where the device reaches it: register/
  *    offload/         what the NIC takes over, multicast filters among it
  *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
- *    ethdev_xdp.c     ... by af_xdp
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
@@ -66,19 +65,14 @@ struct ethdev_driver {
     bool gated;                /* its callbacks must not run while the owner is in it: ethdev_gate.c */
     bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
     bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
-    uint32_t room_extra_bytes; /* in each buffer, beyond the frame */
-    bool room_is_tight;        /* a buffer must fit a page: no rounding up as NICs like it */
-    bool xdp;                  /* an XDP program selects what it takes */
     bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
     bool good_untold;          /* says which UDP checksums are wrong, and nothing of those that are right */
     bool copies_pieces;        /* unless it is asked to gather */
     bool interrupts_fail;      /* its receive interrupts come late, or never */
-    bool prints;               /* so do libraries that it uses, past DPDK's log */
     const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
     const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
     uint32_t slot_overhead_bytes;
     bool room_is_slot;        /* our buffers must be as long as its slots */
-    uint32_t pool_extra;      /* buffers held beside its rings */
     const char *probe_remedy; /* what to look at when it refuses the device */
     const char *start_remedy; /* … or does not start */
 };
@@ -131,10 +125,6 @@ struct ethdev_port {
 
     struct ethdev_offloads offloads;
     struct cw_port_selection selection; /* ip none: none */
-    int program_descriptor;             /* file of its XDP program; -1: none */
-    int link_descriptor;                /* by which that is attached; -1: none, or as the driver has done it */
-    pid_t guard;                        /* who detaches it if this process ends before; -1: nobody */
-    int guard_descriptor;               /* of this process, for the guard; -1: none */
     enum ethdev_multicast multicast;
     uint32_t group_count;
     struct ethdev_group groups[CW_PORT_ETHDEV_GROUPS_MAX];
@@ -244,15 +234,6 @@ static inline uint32_t ethdev_ip_word(const struct cw_ip *ip, uint32_t index)
 
 /* ethdev_selection.c: has the kernel give the port what it is to take, and no more; after ethdev_wait_open. */
 int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_bytes);
-
-/* ethdev_xdp.c: makes the program for the port's selection, and adds it to the driver's arguments; guards an interface
- * before the driver attaches it there; attaches it by a link when the device has been started; detaches it after that
- * has been closed. */
-int ethdev_xdp_program(struct ethdev_port *port, char *arguments, size_t arguments_bytes, char *error,
-                       size_t error_bytes);
-void ethdev_xdp_guard(struct ethdev_port *port, uint32_t interface);
-int ethdev_xdp_link(struct ethdev_port *port, char *error, size_t error_bytes);
-void ethdev_xdp_close(struct ethdev_port *port);
 
 /* offload/multicast.c */
 void ethdev_filter_close(struct ethdev_port *port);

@@ -113,11 +113,7 @@ static int port_make(struct ethdev_port *first, uint16_t queue)
                                  .needs_dma = first->needs_dma,
                                  .wake.descriptor = -1,
                                  .epoll_descriptor = -1,
-                                 .packet_descriptor = -1,
-                                 .program_descriptor = -1,
-                                 .link_descriptor = -1,
-                                 .guard = -1,
-                                 .guard_descriptor = -1};
+                                 .packet_descriptor = -1};
     strcpy(port->device, first->device);
     ethdev_gate_init(port);
     first->queues[queue] = port;

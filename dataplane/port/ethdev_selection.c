@@ -1,6 +1,6 @@
 /* What is taken of all that an interface of the kernel gets. af_packet: a filter of the driver's socket, so that the
  * host's other packets are not copied to it. Packets that others of this host send by the interface pass it, too:
- * members of a group are told apart by UDP ports, and reach each other so. af_xdp: ethdev_xdp.c. */
+ * members of a group are told apart by UDP ports, and reach each other so. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <assert.h>
@@ -148,10 +148,6 @@ int ethdev_selection_apply(struct ethdev_port *port, char *error, size_t error_b
     if (!port->driver.kernel_interface) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "port %s: only devices on an interface of the kernel share it with a host", port->device);
-    }
-    int status = port->driver.xdp ? ethdev_xdp_link(port, error, error_bytes) : CW_OK;
-    if (status != CW_OK) {
-        return status;
     }
     port->multicast = ETHDEV_MULTICAST_BY_KERNEL;
     port->port.info.reports = true;

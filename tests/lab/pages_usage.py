@@ -22,7 +22,7 @@ CASES = [
     (["plan", "ch"], ["check", "choose"]),
     (["plan", "draw", "--m"], ["--matrix"]),
     (["bench", "mcast", "--collective", "sc"], ["scatter", "scatterv"]),
-    (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet", "veth-af_xdp"]),
+    (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--data", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),

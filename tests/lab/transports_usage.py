@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """transports_usage.py BUILD PART PROGRAM... : MPI programs across hosts of a laboratory (hosts.py) by transports that need root.
-PART: af_packet, vlan, macvlan, af_xdp. PROGRAM: programs of the conformance suite, and the kernel is."""
+PART: af_packet, vlan, macvlan. PROGRAM: programs of the conformance suite, and the kernel is."""
 import os
 import re
-import signal
 import subprocess
 import sys
 
@@ -228,7 +227,8 @@ def by_other_kind(lab):
 
 def errors(lab):
     fails(lab, "--transport af_pakcet --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
-          "transports are udp, af_packet and af_xdp, alone or as in af_packet:eth0")
+          "transports are udp and af_packet, alone or as in af_packet:eth0")
+    fails(lab, "--transport af_xdp --hosts h0,h1", "is 'af_xdp', and this host has nothing like that; .*; transports are udp and af_packet")
     fails(lab, "--transport af_packet:nosuch0 --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has ")
     fails(lab, "--transport udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
     fails(lab, "--hosts h0:2,h1", r"rank 0 is to use af_packet and rank 1 udp, and they share their interfaces",
@@ -274,138 +274,8 @@ def part_stacked(kind, name, *arguments, then=None):
             then(lab)
 
 
-# ---- af_xdp ----
-
-
-class Session:
-    """A conversation by TCP between two hosts, as an ssh session is: lines there and back, and now and then a lot."""
-    SERVER = "import socket; s=socket.create_server(('', 4022)); print('ready', flush=True); c,_=s.accept()\nwhile (d:=c.recv(65536)): c.sendall(d)"
-    CLIENT = ("import socket,sys,time; c=socket.create_connection((sys.argv[1], 4022)); n=0\n"
-              "while sys.stdin.readline():\n"
-              " for size in (10, 100, 200000):\n"
-              "  d=b'x'*size; c.sendall(d); got=0\n"
-              "  while got<size: got+=len(c.recv(65536))\n"
-              " n+=1; print(n, flush=True)")
-
-    def __init__(self, lab, server, client):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.lab = lab
-        self.server = lab.start(server, ["/usr/bin/python3", "-c", self.SERVER], **pipes)
-        self.server.stdout.readline()
-        self.client = lab.start(client, ["/usr/bin/python3", "-c", self.CLIENT, lab.address(lab.names.index(server))], **pipes)
-        self.count = 0
-
-    def goes_on(self, what):
-        self.count += 1
-        self.client.stdin.write("\n")
-        self.client.stdin.flush()
-        said = self.client.stdout.readline()
-        expect(said == f"{self.count}\n", f"{what}: the session goes on: {said!r}")
-
-    def close(self):
-        for process in (self.client, self.server):
-            self.lab.kill(process)
-            process.communicate()
-
-
-def has_program(lab, name):
-    text = subprocess.run([*lab.inside(name), "ip", "link", "show", "dev", "eth0"], check=True, capture_output=True, text=True).stdout
-    return "xdp" in text
-
-
-def gone(lab, what):
-    """No program stays with an interface. That ends a moment after the process."""
-    expect(wait_until(lambda: not any(has_program(lab, name) for name in lab.names)), f"{what}: no XDP program stays")
-
-
-def kill_ranks(lab, name):
-    """By descriptors: numbers of processes come again."""
-    for number in lab.processes(name):
-        try:
-            process = os.pidfd_open(number)
-        except ProcessLookupError:
-            continue
-        if lab.processes(name).get(number, "").startswith(programs["mpi_busy"][0]):
-            signal.pidfd_send_signal(process, signal.SIGKILL)
-        os.close(process)
-
-
-def session(lab):
-    """What else the hosts say to each other goes on, while a job runs and after it was killed."""
-    talk = Session(lab, "h1", "h0")
-    talk.goes_on("before")
-    for ends in (False, True):
-        job = start(lab, "--transport af_xdp --hosts h0,h1,h2", programs["mpi_busy"])
-        wait_until(lambda: has_program(lab, "h0") and has_program(lab, "h1") or job.poll() is not None)
-        expect(job.poll() is None, "the job runs")
-        for _ in range(20):
-            talk.goes_on("during a job")
-        if not ends:
-            fails(lab, "--transport af_xdp --hosts h0,h1", r"--transport af_xdp: eth0 has an XDP program, of another job or of somebody else, .* or use "
-                  "--transport af_packet:eth0", alone=False)
-            expect(job.poll() is None, "the job that has the interface runs on")
-        for name in ("h0", "h1") if ends else ():
-            kill_ranks(lab, name)
-        if not ends:
-            os.killpg(job.pid, signal.SIGTERM)  # the launcher is a child
-        out, err = job.communicate()
-        expect(job.returncode != 0, f"it was ended: {out}{err}")
-        nothing_left(lab, "a job that was ended")
-        gone(lab, "after kill -9" if ends else "after SIGTERM")
-        talk.goes_on("afterwards")
-    well(lab, "--transport af_xdp --hosts h0,h1,h2", programs["is"])
-    talk.goes_on("after the next job")
-    talk.close()
-
-
-def errors_xdp(lab):
-    fails(lab, "--transport af_xdp --hosts h0:2,h1", r"rank \d on h0: 2 ranks of this host share its interfaces, and af_xdp takes one rank for an interface "
-          "with one queue: start one a host, or use --transport af_packet or --transport udp")
-    for index, name in enumerate(lab.names):
-        lab.root(name, "ip", "link", "set", "eth0", "mtu", "9000")
-        lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "9000")
-    fails(lab, "--transport af_xdp --hosts h0,h1", r"--transport af_xdp: eth0 has an MTU of 9000, and af_xdp takes 3434 at most: ip link set eth0 mtu 3434, "
-          "or use --transport af_packet:eth0")
-    well(lab, "--transport af_packet --hosts h0:2,h1:2", programs["mpi_point_blocking"])
-    for index, name in enumerate(lab.names):
-        lab.root(name, "ip", "link", "set", "eth0", "mtu", "3434")
-        lab.root("net", "ip", "link", "set", f"p{index}", "mtu", "3434")
-    well(lab, "--transport af_xdp --hosts h0,h1", programs["mpi_point_blocking"])
-    for index, name in enumerate(lab.names):
-        lab.root(name, "ip", "link", "add", "wide", "numtxqueues", "3", "numrxqueues", "3", "type", "veth", "peer", "name", "end",
-             "numtxqueues", "3", "numrxqueues", "3")
-        lab.root(name, "ip", "addr", "add", f"10.99.0.{index + 1}/24", "dev", "wide")
-        lab.root(name, "ip", "link", "set", "wide", "up")
-        lab.root(name, "ip", "link", "set", "end", "up")
-    fails(lab, "--transport af_xdp:wide --hosts h0,h1", r"--transport af_xdp: wide has 3 receive queues, and a rank listens to one: ethtool -L wide combined 1")
-
-
-def part_af_xdp():
-    with Lab(3, keep=KEEP) as lab:
-        well(lab, "--explain --transport af_xdp --hosts h0,h1", programs["is"], None,
-             r"to other hosts by af_xdp on eth0 at 10\.77\.0\.1, UDP port \d+, since all hosts are in 10\.77\.0\.0/24; sockets")
-        suite(lab, "af_xdp", ["h0,h1", "h0,h1,h2"])
-        well(lab, "--explain --transport af_xdp --hosts h0,h1,h2", programs["is"], None, "group of MPI_COMM_WORLD: multicast")
-        gone(lab, "after jobs")
-        mixed(lab, "af_xdp")
-        quiet(lab, "over IPv6", over_ipv6, lab, "af_xdp", "h0,h1,h2")
-        mixed_over_ipv6(lab, "af_xdp")
-        for transports in (["af_xdp", "af_packet", "udp"], ["af_packet", "udp", "af_xdp"]):
-            well(lab, "--hosts h0,h1,h2", by_rank(transports, programs["mpi_collective_random"]), MULTICAST)
-        session(lab)
-        errors_xdp(lab)
-    with Lab(3, subnets=2, keep=KEEP) as lab:
-        for hosts in ("h0,h1", "h0,h1,h2"):
-            well(lab, f"--transport af_xdp --hosts {hosts}", programs["is"])
-        well(lab, "--transport af_xdp:fd77::/16 --hosts h0,h1,h2", programs["is"])
-    with Lab(2, user="nobody", keep=KEEP) as lab:
-        fails(lab, "--transport af_xdp --hosts h0,h1", r"rank \d on h\d: --transport af_xdp needs root \(or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF\): "
-              "--transport udp, which is the default, needs no privilege")
-
-
 PARTS = {
     "af_packet": part_af_packet,
-    "af_xdp": part_af_xdp,
     "vlan": lambda: part_stacked("vlan", "eth0.5", "id", "5", then=tagged),
     "macvlan": lambda: part_stacked("macvlan", "above", "mode", "bridge"),
 }

@@ -40,19 +40,7 @@ def skip_unless_possible():
         sys.exit(77)
 
 
-def skip_unless_xdp():
-    """The same where af_xdp does not work."""
-    import socket
-    try:
-        socket.socket(44, socket.SOCK_RAW).close()
-    except OSError:
-        print("SKIPPED: machine: the kernel has no AF_XDP")
-        sys.exit(77)
-
-
 if __name__ == "__main__":
     causeway, ranks, network = sys.argv[1:4]
     skip_unless_possible()
-    if ",af_xdp" in network:
-        skip_unless_xdp()
     os.execv(causeway, [causeway, "run", "-n", ranks, "--emulate", network, "--timeout", JOB_HANG] + sys.argv[4:])

@@ -39,8 +39,8 @@ def run(arguments, prefix=()):
 
 
 def usage():
-    for value in ["0,veth", "5,veth", "4,veth,", "4,veth,,af_xdp", "4,veth,af_inet", "4,veth,mtu=", "4,veth,mtu=100", "4,veth,mtu=9601", "4,veth,mtu=1500x",
-                  "4,veth,af_xdp,mtu=9000", "4,memif,af_packet", "4,vethx", "+4,veth", "4,veth" + ",af_packet" * 200]:
+    for value in ["0,veth", "5,veth", "4,veth,", "4,veth,,af_packet", "4,veth,af_inet", "4,veth,mtu=", "4,veth,mtu=100", "4,veth,mtu=9601", "4,veth,mtu=1500x",
+                  "4,veth,af_xdp", "4,memif,af_packet", "4,vethx", "+4,veth", "4,veth" + ",af_packet" * 200]:
         result = run(["-n", "4", "--emulate", value, program, "S"])
         expect(result.returncode == 2, f"--emulate '{value}' ends with 2, not {result.returncode}")
         expect(result.stderr.count("\n") == 1 and "--emulate" in result.stderr, f"one line for '{value}', not: {result.stderr}")

@@ -156,7 +156,7 @@ static int fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kin
                          uint32_t mtu_bytes, const char *const *options)
 {
     *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes, .veth.bridge = -1};
-    bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET || kind == BENCH_FABRIC_VETH_AF_XDP;
+    bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET;
     int code = veth ? create_veth(fabric) : create_folder(fabric);
     if (code == APP_EXIT_SUCCESS && !veth) {
         start_cleaner(fabric);
@@ -208,10 +208,6 @@ static void name_device(const struct bench_fabric *fabric, uint32_t side, const 
         break;
     case BENCH_FABRIC_VETH_AF_PACKET:
         *device = "net_af_packet0";
-        snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
-        break;
-    case BENCH_FABRIC_VETH_AF_XDP:
-        *device = "net_af_xdp0";
         snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
         break;
     case BENCH_FABRIC_DEVICES: /* device_read */

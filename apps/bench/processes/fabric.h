@@ -19,7 +19,6 @@
 enum bench_fabric_kind {
     BENCH_FABRIC_MEMIF,
     BENCH_FABRIC_VETH_AF_PACKET,
-    BENCH_FABRIC_VETH_AF_XDP,
     BENCH_FABRIC_SWITCH,
     BENCH_FABRIC_DEVICES, /* the user's, which reach each other */
 };

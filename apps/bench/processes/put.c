@@ -284,7 +284,6 @@ static int parse_fabric(const char *name, enum bench_fabric_kind *kind)
     static const char *const names[] = {
         [BENCH_FABRIC_MEMIF] = "memif",
         [BENCH_FABRIC_VETH_AF_PACKET] = "veth-af_packet",
-        [BENCH_FABRIC_VETH_AF_XDP] = "veth-af_xdp",
         [BENCH_FABRIC_SWITCH] = "switch",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -293,7 +292,7 @@ static int parse_fabric(const char *name, enum bench_fabric_kind *kind)
             return APP_EXIT_SUCCESS;
         }
     }
-    app_error("no such fabric", name, "choose memif, veth-af_packet, veth-af_xdp, switch or sim");
+    app_error("no such fabric", name, "choose memif, veth-af_packet, switch or sim");
     return APP_EXIT_USAGE;
 }
 

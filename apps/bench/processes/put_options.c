@@ -8,7 +8,7 @@
 #include "dataplane/port/port.h"
 
 static const char put_usage[] =
-    "bench put [--fabric memif|veth-af_packet|veth-af_xdp|switch | --device DEVICE --peer-device DEVICE | --net "
+    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE | --net "
     "HOST --device DEVICE] [OPTION...]\n\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
@@ -68,8 +68,7 @@ int bench_put(int argc, char **argv)
         .core = {0, 1},
     };
     const struct app_option table[] = {
-        OPTION_TEXT("fabric", "memif|veth-af_packet|veth-af_xdp|switch", "the network between the two (memif)",
-                    &options.fabric),
+        OPTION_TEXT("fabric", "memif|veth-af_packet|switch", "the network between the two (memif)", &options.fabric),
         OPTION_TEXT("device", "DEVICE",
                     "instead of a fabric: the initiating side's port, like 0000:03:00.0 or net_tap0,iface=x",
                     &options.devices[0]),

@@ -47,9 +47,9 @@ static uint64_t clock_ms(void)
 /* Buffers as our ports have them: a frame in one piece, as long as af_packet's slots where those are larger. */
 static uint32_t buffer_bytes(uint32_t frame_bytes)
 {
-    enum { HEADROOM = 128, XDP_HEADROOM = 256, SLOT = 4096, SLOT_HEADER = 96 };
+    enum { HEADROOM = 128, SLOT = 4096, SLOT_HEADER = 96 };
     if (frame_bytes <= 2048 - SLOT_HEADER) {
-        return 2048 + HEADROOM + XDP_HEADROOM;
+        return 2048 + HEADROOM;
     }
     return (frame_bytes + SLOT_HEADER + SLOT - 1) / SLOT * SLOT + HEADROOM;
 }

@@ -1,12 +1,10 @@
-/* Ethdev port over the kernel's interfaces: af_packet and af_xdp on a veth pair, tap, each in a network namespace of
+/* Ethdev port over the kernel's interfaces: af_packet on a veth pair, tap, each in a network namespace of
  * its own. */
 #include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
-#include <linux/if_link.h>
 #include <linux/if_packet.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
@@ -371,101 +369,6 @@ static void case_named_otherwise(int descriptor, const void *argument)
     cw_port_close(port);
 }
 
-static void xdp_need(void)
-{
-    int probe = socket(44 /* AF_XDP */, SOCK_RAW, 0);
-    if (probe < 0) {
-        case_skip("the kernel has no AF_XDP");
-    }
-    close(probe);
-}
-
-static void case_af_xdp(int descriptor, const void *argument)
-{
-    (void)descriptor;
-    (void)argument;
-    xdp_need();
-    veth_make(1500);
-    struct cw_port_ethdev_config a = config_of("net_af_xdp0", "iface=cwa", 1500);
-    struct cw_port_ethdev_config b = config_of("net_af_xdp1", "iface=cwb", 1500);
-    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
-    struct cw_port_memory *memory = NULL;
-    uint8_t byte[64];
-    CHECK(!ports[0]->info.gather);
-    CHECK(cw_port_memory_register(ports[0], byte, sizeof(byte), &memory) == CW_ERROR_UNSUPPORTED);
-    ports_exchange(ports[0], ports[1], 1500);
-    cw_port_close(ports[0]);
-    cw_port_close(ports[1]);
-
-    char error[CW_PORT_TEXT_BYTES] = "";
-    struct cw_port *port = NULL;
-    a = config_of("net_af_xdp2", "iface=cwa", 9000);
-    CHECK(cw_port_ethdev_open(&a, &port, error, sizeof(error)) == CW_ERROR_UNSUPPORTED);
-    CHECK(strstr(error, "9000") != NULL);
-}
-
-/* The number of the XDP program of an interface; 0: none. */
-static uint32_t program_of(int kernel, const char *interface)
-{
-    struct {
-        struct nlmsghdr header;
-        struct ifinfomsg message;
-    } request = {.header = {.nlmsg_len = sizeof(request), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
-                 .message = {.ifi_index = (int)if_nametoindex(interface)}};
-    static _Alignas(struct nlmsghdr) uint8_t answer[16384];
-    CHECK(send(kernel, &request, sizeof(request), 0) == sizeof(request));
-    ssize_t bytes = recv(kernel, answer, sizeof(answer), 0);
-    struct nlmsghdr *header = (struct nlmsghdr *)answer;
-    CHECK(bytes > 0 && header->nlmsg_type == RTM_NEWLINK);
-    uint32_t left = (uint32_t)IFLA_PAYLOAD(header);
-    for (struct rtattr *each = IFLA_RTA(NLMSG_DATA(header)); RTA_OK(each, left); each = RTA_NEXT(each, left)) {
-        uint32_t nested = (uint32_t)RTA_PAYLOAD(each);
-        struct rtattr *inner = RTA_DATA(each);
-        for (; (each->rta_type & NLA_TYPE_MASK) == IFLA_XDP && RTA_OK(inner, nested); inner = RTA_NEXT(inner, nested)) {
-            if (inner->rta_type == IFLA_XDP_PROG_ID) {
-                return *(const uint32_t *)RTA_DATA(inner);
-            }
-        }
-    }
-    return 0;
-}
-
-/* A process that is killed leaves no program behind, however far it has come: here at once when the driver has attached
- * it, a moment later, and when the port stands. */
-static void case_xdp_killed(int descriptor, const void *argument)
-{
-    (void)descriptor;
-    (void)argument;
-    xdp_need();
-    veth_make(1500);
-    int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    CHECK(kernel >= 0);
-    for (uint32_t round = 0; round < 6; round++) {
-        pid_t child = fork();
-        if (child == 0) {
-            struct cw_port_ethdev_config config = config_of("net_af_xdp0", "iface=cwa", 1500);
-            CHECK(cw_ip_read("10.1.2.3", &config.selection.ip));
-            config.selection.udp_port = PORT_FIRST;
-            config.selection.udp_port_count = 1;
-            config.selection.group_port = PORT_GROUP;
-            port_open(&config);
-            for (;;) {
-                pause();
-            }
-        }
-        CHECK(child > 0);
-        while (program_of(kernel, "cwa") == 0) {
-            CHECK(waitpid(child, NULL, WNOHANG) == 0);
-        }
-        usleep(round < 3 ? 0 : (round - 2) * 2000);
-        CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-        while (program_of(kernel, "cwa") != 0) {
-            usleep(1000);
-        }
-    }
-    close(kernel);
-}
-
 /* The kernel's end of a tap. */
 static void tap_send(const void *from, uint32_t number)
 {
@@ -620,8 +523,6 @@ static void test_af_packet(void **state)
 CASE_TEST(selection)
 CASE_TEST(selection_v6)
 CASE_TEST(named_otherwise)
-CASE_TEST(af_xdp)
-CASE_TEST(xdp_killed)
 CASE_TEST(tap)
 CASE_TEST(slots)
 
@@ -633,8 +534,6 @@ int main(void)
         cmocka_unit_test(test_selection),
         cmocka_unit_test(test_selection_v6),
         cmocka_unit_test(test_named_otherwise),
-        cmocka_unit_test(test_af_xdp),
-        cmocka_unit_test(test_xdp_killed),
         cmocka_unit_test(test_tap),
         cmocka_unit_test(test_slots),
     };

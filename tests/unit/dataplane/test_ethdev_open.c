@@ -123,7 +123,6 @@ static void case_errors(int descriptor, const void *argument)
         {"net_memif0", "role=server,bsize=2048", 9000, 0, CW_ERROR_ARGUMENT, "bsize"},
         {"net_af_packet0", NULL, 1500, 0, CW_ERROR_ARGUMENT, "iface=NAME"},
         {"net_af_packet0", "iface=nowhere9", 1500, 0, CW_ERROR_NOT_FOUND, "'nowhere9'"},
-        {"net_af_xdp0", "iface=nowhere9", 1500, 0, CW_ERROR_NOT_FOUND, "'nowhere9'"},
         {"net_null0", NULL, 1500, 4000000, CW_ERROR_MEMORY, "4000000 buffers"},
         {"net_tap0", "iface=a_name_that_is_too_long_for_linux", 1500, 0, CW_ERROR_NOT_FOUND, "net_tap0"},
     };
