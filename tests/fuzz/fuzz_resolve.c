@@ -10,7 +10,7 @@
 
 enum { FRAME_MAX = 600, HOSTS = 6, KINDS = 7, FRAMES = 2500, BYTES_MAX = 1 << 16 };
 
-static uint64_t answered, limited, damaged;
+static uint64_t answered[2], limited, damaged; /* frames; answered over IPv6 and IPv4 */
 
 /* OWN is asked; OTHER gets what OWN answers, too; the rest ask. */
 enum { OWN, OTHER };
@@ -38,7 +38,7 @@ static struct cw_resolve *resolve_open(const struct world *world, uint32_t host)
 
 static void world_open(struct world *world, const uint8_t *data, size_t size)
 {
-    *world = (struct world){.input = {data, size}};
+    *world = (struct world){.input = {data, size}, .now_ns = 1000 * CW_RESOLVE_ANSWER_NS};
     bool is_v4 = world->is_v4 = fuzz_chance(&world->input, 50);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct cw_ip ip = {{0xfd, 0x77, [14] = 1, (uint8_t)(i + 1)}};
@@ -196,7 +196,7 @@ static void frame_take(struct world *world)
     memcpy(copy, frame, bytes);
     switch (cw_resolve_take(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes)) {
     case CW_RESOLVE_ANSWERED:
-        answered++;
+        answered[world->is_v4]++;
         answer_check(world, copy, bytes, answer, answer_bytes);
         break;
     case CW_RESOLVE_LIMITED:
@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void end(uint64_t inputs)
 {
     uint64_t frames = inputs * FRAMES;
-    assert_true(answered > frames / 50);
+    assert_true(answered[0] > frames / 100 && answered[1] > frames / 100);
     assert_true(limited > 0);
     assert_true(damaged > frames / 50);
 }
