@@ -1,4 +1,5 @@
-/* The checker: what is told about messages, deadlocks, barriers and who has entered. */
+/* The checker: what is told about messages, deadlocks, barriers, who has entered, bytes that nobody wrote, and strided
+ * copies. The mutants of tests/schedules show that it finds races and wrong results. */
 #include "check_plans.h"
 #include "tests/test.h"
 
@@ -331,6 +332,75 @@ static void test_barrier_collective(void **state)
     plan_expect(&test, CW_CHECK_NOT_SYNCHRONIZED, 4, NONE);
 }
 
+static void test_read_undefined(void **state)
+{
+    struct test_plan test;
+    plan_begin_simple(&test, CW_ALLGATHER, 1, 8);
+    plan_scratch(&test, 8);
+    copy(&test, 0, SEND(0), SCRATCH(0), 6);
+    copy(&test, 0, SCRATCH(0), RECEIVE(0), 8);
+    plan_after(&test, 0, 0);
+    plan_expect(&test, CW_CHECK_READ_UNDEFINED, 0, 1);
+    assert_int_equal(test.report.byte, 6);
+    /* The write comes, but surely after the read. */
+    plan_begin_simple(&test, CW_BCAST, 3, 8);
+    put(&test, 0, 1, 1, SEND(0), NOWHERE, 8);
+    put(&test, 1, 2, 1, RECEIVE(0), NOWHERE, 8);
+    wait_eager(&test, 1, 0, 1, RECEIVE(0), 8);
+    plan_after(&test, 1, 0);
+    wait_eager(&test, 2, 1, 1, RECEIVE(0), 8);
+    plan_expect(&test, CW_CHECK_READ_UNDEFINED, 1, 0);
+}
+
+/* ---- strided copies ---- */
+
+/* Five blocks of 3 bytes, the last one of 1, are pulled apart and put together again. */
+static void begin_strided(struct test_plan *test, uint32_t variant)
+{
+    plan_begin_simple(test, CW_ALLGATHER, 1, 13);
+    plan_scratch(test, 30);
+    struct cw_op apart = {.kind = CW_OP_COPY,
+                          .blocks = 5,
+                          .from = SEND(0),
+                          .to = SCRATCH(0),
+                          .bytes = 3,
+                          .last_bytes = 1,
+                          .from_stride = 3,
+                          .to_stride = 7};
+    struct cw_op together = apart;
+    together.from = SCRATCH(variant == 1 ? 1 : 0);
+    together.to = RECEIVE(0);
+    together.from_stride = variant == 2 ? 6 : 7;
+    together.to_stride = 3;
+    plan_add(test, 0, apart);
+    if (variant == 3) { /* between the blocks there is room: that is no race */
+        copy(test, 0, SEND(0), SCRATCH(3), 4);
+    } else if (variant == 4) { /* one byte too many */
+        copy(test, 0, SEND(0), SCRATCH(3), 5);
+    }
+    plan_add(test, 0, together);
+    plan_after(test, 0, 0);
+}
+
+static void test_strided(void **state)
+{
+    struct test_plan test;
+    begin_strided(&test, 0);
+    plan_passes(&test);
+    begin_strided(&test, 1);
+    plan_expect(&test, CW_CHECK_READ_UNDEFINED, 0, 1);
+    assert_int_equal(test.report.byte, 3);
+    begin_strided(&test, 2);
+    plan_expect(&test, CW_CHECK_READ_UNDEFINED, 0, 1);
+    assert_int_equal(test.report.byte, 6);
+    begin_strided(&test, 3);
+    plan_passes(&test);
+    begin_strided(&test, 4);
+    assert_int_equal(cw_check(&test.plan, &test.report), CW_OK);
+    assert_int_equal(test.report.byte, 7);
+    plan_expect(&test, CW_CHECK_RACE, 0, test.report.op);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_deadlock_by_window),
         cmocka_unit_test(test_barrier_op),
         cmocka_unit_test(test_barrier_collective),
+        cmocka_unit_test(test_read_undefined),
+        cmocka_unit_test(test_strided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
