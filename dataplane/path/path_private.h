@@ -99,23 +99,12 @@ struct cw_paths {
     uint64_t refusals_seen; /* when it slept the last time */
     bool holds;             /* between cw_paths_hold and cw_paths_release */
     bool has_held;          /* something since cw_paths_hold */
+    bool is_simulated;      /* copies take virtual time */
     char failure[CW_PORT_TEXT_BYTES];
 };
 
 /* Gives a message to who listens. */
-static inline void path_message(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *data,
-                                uint32_t bytes)
-{
-    const struct cw_path_handler *handler = &paths->config.handler;
-    uint32_t tag = cw_tag(lane_tag);
-    const struct cw_path_listener *listener = tag < CW_PATH_LISTENERS && handler->listeners[tag].message != NULL
-                                                  ? &handler->listeners[tag]
-                                                  : &handler->others;
-    paths->counters.messages_received++;
-    if (listener->message != NULL) {
-        listener->message(listener->context, rank, lane_tag, data, bytes);
-    }
-}
+void path_message(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
 
 /* shared.c */
 int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,

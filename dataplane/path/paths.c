@@ -1,6 +1,7 @@
 #include "dataplane/path/path_private.h"
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"
 
@@ -14,6 +15,7 @@
 static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes)
 {
     const struct cw_loop *loop = cw_paths_loop(paths);
+    paths->is_simulated = cw_virtual_is_on(); /* joined with the port */
     int status =
         loop != NULL && cw_loop_needs_descriptor(loop) ? cw_inbox_bell_open(paths->inbox, error, error_bytes) : CW_OK;
     return loop == NULL || status != CW_OK ? status : path_wire_create(paths);
@@ -223,11 +225,24 @@ const char *cw_paths_failure(const struct cw_paths *paths)
 int cw_paths_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                   const void *data, uint32_t bytes, enum cw_element element)
 {
-    assert(rank < paths->config.rank_count && head_bytes + bytes <= cw_paths_message_max(paths, rank));
+    assert(rank < paths->config.rank_count);
     paths->counters.messages_sent++;
     return paths->peers[rank].transport == CW_PATH_TRANSPORT_PACKETS
                ? path_wire_send(paths, rank, lane_tag, head, head_bytes, data, bytes, element)
                : path_shared_send(paths, rank, lane_tag, head, head_bytes, data, bytes);
+}
+
+void path_message(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+{
+    const struct cw_path_handler *handler = &paths->config.handler;
+    uint32_t tag = cw_tag(lane_tag);
+    const struct cw_path_listener *listener = tag < CW_PATH_LISTENERS && handler->listeners[tag].message != NULL
+                                                  ? &handler->listeners[tag]
+                                                  : &handler->others;
+    paths->counters.messages_received++;
+    if (listener->message != NULL) {
+        listener->message(listener->context, rank, lane_tag, data, bytes);
+    }
 }
 
 int cw_paths_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,

@@ -59,7 +59,7 @@ int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, c
             return status;
         }
     }
-    if (cw_virtual_is_on()) {
+    if (paths->is_simulated) {
         cw_virtual_copy(head_bytes + bytes);
     }
     uint8_t *payload = cw_ring_reserve(&peer->sender.ring, head_bytes + bytes);
@@ -89,7 +89,7 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return path_stream_get(paths, rank, &place, to, bytes, operation);
     }
     paths->counters.copies_single++;
-    if (cw_virtual_is_on()) {
+    if (paths->is_simulated) {
         cw_virtual_copy(bytes);
     }
     if (rank == paths->config.rank) {
@@ -118,7 +118,7 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return CW_ERROR_AGAIN;
     }
     paths->counters.copies_single++;
-    if (cw_virtual_is_on()) {
+    if (paths->is_simulated) {
         cw_virtual_copy(bytes);
     }
     if (rank == paths->config.rank) {
@@ -209,29 +209,23 @@ static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring,
     return count;
 }
 
-/* A ring of which nothing is heard: its sender has to be given up, unless it is only not ready yet. */
-static void ring_check(struct cw_paths *paths, uint32_t slot)
+/* Nothing is heard of the sender of a ring. */
+static uint32_t ring_lose(struct cw_paths *paths, const struct cw_inbox_cursor *at)
 {
-    char text[sizeof(paths->failure)];
-    uint32_t rank;
-    int status = cw_inbox_lost(paths->inbox, slot, &rank, text, sizeof(text));
-    if (status != CW_OK && rank < paths->config.rank_count && !paths->peers[rank].failed) {
-        memcpy(paths->failure, text, sizeof(text));
-        unreachable(paths, rank, status);
+    if (paths->peers[at->sender].failed) {
+        return 0;
     }
+    int status = cw_inbox_lost(paths->inbox, at->slot, paths->failure, sizeof(paths->failure));
+    unreachable(paths, at->sender, status);
+    return 1;
 }
 
 uint32_t path_shared_poll(struct cw_paths *paths)
 {
     uint32_t count = 0;
-    uint32_t slots = cw_inbox_slots(paths->inbox);
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        uint32_t rank;
-        struct cw_ring_consumer *ring = cw_inbox_consumer(paths->inbox, slot, &rank);
-        if (ring == NULL) {
-            ring_check(paths, slot);
-        } else if (rank < paths->config.rank_count) {
-            count += ring_poll(paths, ring, rank);
+    for (struct cw_inbox_cursor at = {.next = 0}; cw_inbox_next(paths->inbox, &at);) {
+        if (at.sender < paths->config.rank_count) {
+            count += at.ring == NULL ? ring_lose(paths, &at) : ring_poll(paths, at.ring, at.sender);
         }
     }
     return count;

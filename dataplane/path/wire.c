@@ -173,6 +173,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
                    const void *data, uint32_t bytes, enum cw_element element)
 {
     uint8_t inlined[CW_INLINE_MAX];
+    assert(head_bytes + bytes <= paths->config.message_bytes_max);
     bool is_inline = head_bytes + bytes <= CW_INLINE_MAX;
     struct path_wire_operation *kept = is_inline ? NULL : message_take(paths, rank);
     if (!is_inline && kept == NULL) {

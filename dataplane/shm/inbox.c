@@ -177,48 +177,50 @@ struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox)
     };
 }
 
-uint32_t cw_inbox_slots(const struct cw_inbox *inbox)
+/* Maps the ring of a claimed slot. False: its sender is not ready yet. */
+static bool ring_open(struct cw_inbox *inbox, uint32_t slot)
+{
+    struct inbox_ring *ring = &inbox->rings[slot];
+    if (ring->lost != 0) {
+        return true;
+    }
+    /* pairs with the release in slot_claim: `sender` */
+    if (atomic_load_explicit(&inbox->slots[slot].ready, memory_order_acquire) == 0) {
+        return false;
+    }
+    ring->mapping = ring_map(inbox->descriptor, ring_offset(inbox->shared, slot), CW_INBOX_RING_BYTES);
+    ring->lost = ring->mapping == NULL ? errno : 0;
+    ring->sender = inbox->slots[slot].sender;
+    ring->consumer = (struct cw_ring_consumer){
+        .memory = ring->mapping,
+        .control = &inbox->slots[slot].control,
+        .bytes = CW_INBOX_RING_BYTES,
+    };
+    return true;
+}
+
+bool cw_inbox_next(struct cw_inbox *inbox, struct cw_inbox_cursor *at)
 {
     uint32_t claimed = atomic_load_explicit(&inbox->shared->claimed, memory_order_relaxed);
-    return claimed < inbox->senders_max ? claimed : inbox->senders_max;
-}
-
-struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender)
-{
-    assert(slot < inbox->senders_max);
-    struct inbox_ring *ring = &inbox->rings[slot];
-    if (ring->mapping == NULL) {
-        if (ring->lost != 0) {
-            return NULL;
+    while (at->next < claimed && at->next < inbox->senders_max) {
+        struct inbox_ring *ring = &inbox->rings[at->next];
+        at->slot = at->next++;
+        if (ring->mapping != NULL || ring_open(inbox, at->slot)) {
+            at->sender = ring->sender;
+            at->ring = ring->lost == 0 ? &ring->consumer : NULL;
+            return true;
         }
-        /* pairs with the release in cw_inbox_attach: `sender` */
-        if (atomic_load_explicit(&inbox->slots[slot].ready, memory_order_acquire) == 0) {
-            return NULL;
-        }
-        ring->mapping = ring_map(inbox->descriptor, ring_offset(inbox->shared, slot), CW_INBOX_RING_BYTES);
-        ring->lost = ring->mapping == NULL ? errno : 0;
-        ring->sender = inbox->slots[slot].sender;
-        if (ring->lost != 0) {
-            return NULL;
-        }
-        ring->consumer = (struct cw_ring_consumer){
-            .memory = ring->mapping,
-            .control = &inbox->slots[slot].control,
-            .bytes = CW_INBOX_RING_BYTES,
-        };
     }
-    *sender = ring->sender;
-    return &ring->consumer;
+    return false;
 }
 
-int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender, char *error, size_t error_bytes)
+int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, char *error, size_t error_bytes)
 {
     assert(slot < inbox->senders_max);
     const struct inbox_ring *ring = &inbox->rings[slot];
     if (ring->lost == 0) {
         return CW_OK;
     }
-    *sender = ring->sender;
     return cw_error_text(error, error_bytes, cw_status_of_errno(ring->lost),
                          "own inbox: map the ring of a sender: %s%s", strerror(ring->lost),
                          cw_errno_remedy(ring->lost));
@@ -287,7 +289,8 @@ bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core)
            atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) == 0;
 }
 
-void cw_inbox_wake(struct cw_inbox_shared *shared, int bell)
+/* Wakes the owner; `bell`: its pipe, or -1. */
+static void wake(struct cw_inbox_shared *shared, int bell)
 {
     /* only who finds it armed pays for the calls to the kernel */
     if (atomic_exchange_explicit(&shared->asleep, 0, memory_order_relaxed) == 0) {
@@ -306,9 +309,21 @@ void cw_inbox_wake(struct cw_inbox_shared *shared, int bell)
     }
 }
 
+void cw_inbox_ring(struct cw_inbox_sender *end)
+{
+    if (atomic_load_explicit(&end->shared->senders_fence, memory_order_relaxed) != 0) {
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_arm */
+    } else {
+        atomic_signal_fence(memory_order_seq_cst); /* the owner's membarrier turns this into a real one */
+    }
+    if (atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) != 0) {
+        wake(end->shared, end->bell);
+    }
+}
+
 void cw_inbox_ring_own(struct cw_inbox *inbox)
 {
-    cw_inbox_wake(inbox->shared, inbox->bell[1]);
+    wake(inbox->shared, inbox->bell[1]);
 }
 
 /* Opens the pipe of an owner that has one. False: errno tells. */
@@ -411,7 +426,7 @@ static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t send
         .control = &claimed->control,
         .bytes = CW_INBOX_RING_BYTES,
     };
-    /* pairs with the acquire in cw_inbox_consumer */
+    /* pairs with the acquire in ring_open */
     atomic_store_explicit(&claimed->ready, 1, memory_order_release);
     return CW_OK;
 }

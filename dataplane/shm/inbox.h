@@ -16,7 +16,7 @@
  *     sleeps rarely again (CW_INBOX_RARELY_NS).
  *
  * Order of calls
- *   owner:  create { poll: cw_inbox_slots, cw_inbox_consumer; cw_ring_*  | arm, look, sleep, disarm }* destroy
+ *   owner:  create { poll: cw_inbox_next; cw_ring_*  | arm, look, sleep, disarm }* destroy
  *   sender: attach { cw_ring_*; cw_inbox_ring }* detach
  *
  * Thread: the owner's calls one thread at a time, and so each attachment's; cw_inbox_ring and cw_inbox_ring_own from
@@ -60,13 +60,18 @@ void cw_inbox_destroy(struct cw_inbox *inbox);
 
 struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox);
 
-/* How many slots have been claimed, at most senders_max. A slot may be claimed and not yet ready. */
-uint32_t cw_inbox_slots(const struct cw_inbox *inbox);
-/* The consumer's end of a claimed slot and who claimed it; NULL: not ready yet, or cw_inbox_lost. */
-struct cw_ring_consumer *cw_inbox_consumer(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender);
-/* Whether cw_inbox_consumer could not map the ring of a claimed slot, and never will: then nothing that its sender says
- * is heard. CW_OK: no; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: who claimed it, and a line in `error`. */
-int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, uint32_t *sender, char *error, size_t error_bytes);
+/* Goes from one claimed slot to the next. Begin with {.next = 0}. */
+struct cw_inbox_cursor {
+    uint32_t next; /* the slot to look at next */
+    uint32_t slot;
+    uint32_t sender;               /* who claimed it */
+    struct cw_ring_consumer *ring; /* the consumer's end of its ring; NULL: see cw_inbox_lost */
+};
+/* False: no more slots. A slot whose sender is not ready yet is left out. */
+bool cw_inbox_next(struct cw_inbox *inbox, struct cw_inbox_cursor *at);
+/* Whether the ring of a claimed slot could not be mapped, and never will be: then nothing that its sender says is
+ * heard. CW_OK: no; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: a line in `error`. */
+int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, char *error, size_t error_bytes);
 
 /* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before
  * cw_inbox_sleep. */
@@ -103,8 +108,10 @@ void cw_inbox_detach(struct cw_inbox_sender *end);
 /* Whether that inbox's owner was last seen on this core, and does not sleep. */
 bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core);
 
-/* ---- the shared header; private to inbox.c but for the fast path of cw_inbox_ring ---- */
+/* After records have been published: wakes the owner if it sleeps. */
+void cw_inbox_ring(struct cw_inbox_sender *end);
 
+/* The head of the shared memory: for inbox.c and its test. */
 struct cw_inbox_shared {
     /* written at creation only */
     _Alignas(CW_RING_LINE) uint64_t magic;
@@ -123,19 +130,3 @@ struct cw_inbox_shared {
     /* written by senders, once each */
     _Alignas(CW_RING_LINE) _Atomic uint32_t claimed;
 };
-
-/* Wakes the owner; `bell`: its pipe, or -1. */
-void cw_inbox_wake(struct cw_inbox_shared *shared, int bell);
-
-/* After records have been published: wakes the owner if it sleeps. */
-static inline void cw_inbox_ring(struct cw_inbox_sender *end)
-{
-    if (atomic_load_explicit(&end->shared->senders_fence, memory_order_relaxed) != 0) {
-        atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_inbox_arm */
-    } else {
-        atomic_signal_fence(memory_order_seq_cst); /* the owner's membarrier turns this into a real one */
-    }
-    if (atomic_load_explicit(&end->shared->asleep, memory_order_relaxed) != 0) {
-        cw_inbox_wake(end->shared, end->bell);
-    }
-}

@@ -65,10 +65,7 @@ MPI_Datatype mpi_type_give(struct mpi_type *type);
 int mpi_type_check(MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, struct mpi_type **type);
 
 /* Whether so many bytes cannot be at `buffer`: NULL, unless it is the MPI_BOTTOM of a derived type; or MPI_IN_PLACE. */
-static inline bool mpi_buffer_is_wrong(const void *buffer, const struct mpi_type *type, MPI_Count bytes)
-{
-    return (uintptr_t)buffer <= (uintptr_t)MPI_IN_PLACE && bytes > 0 && (buffer == MPI_IN_PLACE || type->predefined);
-}
+bool mpi_buffer_is_wrong(const void *buffer, const struct mpi_type *type, MPI_Count bytes);
 
 /* Copies `bytes` of the packed stream of `count` elements at `buffer`, from its byte `from` on, to `to`; or back
  * from `data` into the elements. Any piece, in any order. */

@@ -80,6 +80,11 @@ int mpi_type_check(MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, struct
     return MPI_SUCCESS;
 }
 
+bool mpi_buffer_is_wrong(const void *buffer, const struct mpi_type *type, MPI_Count bytes)
+{
+    return (uintptr_t)buffer <= (uintptr_t)MPI_IN_PLACE && bytes > 0 && (buffer == MPI_IN_PLACE || type->predefined);
+}
+
 /* From a number of one unit to that of the other, elements or bytes. */
 struct measure {
     bool from_bytes;

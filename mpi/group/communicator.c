@@ -14,13 +14,16 @@ static uint32_t context_count;
 static const struct mpi_comm_owner *owners;
 static uint32_t owner_count;
 
+int mpi_comm_unknown(MPI_Comm handle)
+{
+    return mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
+                     handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
+}
+
 int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm)
 {
     *comm = mpi_comm_find(handle);
-    return *comm != NULL
-               ? MPI_SUCCESS
-               : mpi_error(MPI_COMM_NULL, MPI_ERR_COMM, "%s",
-                           handle == MPI_COMM_NULL ? "the communicator is MPI_COMM_NULL" : "unknown communicator");
+    return *comm != NULL ? MPI_SUCCESS : mpi_comm_unknown(handle);
 }
 
 uint64_t mpi_context_next(void)
@@ -77,16 +80,8 @@ struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks,
     return made;
 }
 
-void mpi_comm_retain(struct mpi_comm *comm)
+void mpi_comm_end(struct mpi_comm *comm)
 {
-    comm->references++;
-}
-
-void mpi_comm_release(struct mpi_comm *comm)
-{
-    if (--comm->references > 0) {
-        return;
-    }
     mpi_comm_delist(comm);
     for (uint32_t i = 0; i < owner_count; i++) {
         if (owners[i].abandon != NULL) {

@@ -13,14 +13,14 @@
 
 /* The communicator of a handle, for calls: MPI_SUCCESS, or MPI_ERR_COMM, raised. */
 int mpi_comm_lookup(MPI_Comm handle, struct mpi_comm **comm);
+/* Raises MPI_ERR_COMM, and returns it: the handle is of no communicator. */
+int mpi_comm_unknown(MPI_Comm handle);
 
 /* A new communicator with one reference, its handle's; it holds `group` and takes error handler from `parent` (NULL:
  * MPI_ERRORS_ARE_FATAL). NULL: no memory. */
 struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *group, uint64_t context);
 /* The same for some ranks of `parent`, in that order, by a context that all of them know. */
 struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context);
-void mpi_comm_retain(struct mpi_comm *comm);
-void mpi_comm_release(struct mpi_comm *comm);
 
 /* Lets go of a communicator's handle: it lives on while something is under way in it. */
 void mpi_comm_forget(struct mpi_comm *comm);

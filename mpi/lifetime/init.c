@@ -259,10 +259,11 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no level of thread support", required);
     }
     int code = job_start();
-    if (cw_virtual_is_on()) {
+    mpi_process.is_simulated = cw_virtual_is_on();
+    if (mpi_process.is_simulated) {
         cw_virtual_sleep_by(mpi_virtual_sleep);
     }
-    if (cw_virtual_is_on() && required != MPI_THREAD_SINGLE) {
+    if (mpi_process.is_simulated && required != MPI_THREAD_SINGLE) {
         required = MPI_THREAD_FUNNELED; /* one thread has a virtual time (MPI 5.0, 11.6.2: it may be less) */
     }
     if (code == MPI_SUCCESS) {
@@ -349,7 +350,7 @@ int mpi_finalize(void)
     mpi_lost_abandon_all();
     mpi_buffered_finish();
     if (!nothing_waits(NULL)) {
-        mpi_progress_until(nothing_waits, outbox_describe, NULL);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = nothing_waits, .describe = outbox_describe});
     }
     mpi_record_stop();
     mpi_replay_report();
@@ -357,7 +358,7 @@ int mpi_finalize(void)
     code = mpi_barrier(MPI_COMM_WORLD); /* others may still need this process to go on */
     if (code != MPI_SUCCESS) {
         mpi_lost_abandon_all(); /* a rank was lost since */
-        mpi_progress_until(nothing_waits, outbox_describe, NULL);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = nothing_waits, .describe = outbox_describe});
     }
     (void)mpi_attributes_free_comm(MPI_COMM_WORLD, &mpi_comm_world->attributes);
     mpi_multicasts_finish();

@@ -170,7 +170,8 @@ static void buffer_describe(void *context, struct mpi_said *said)
 static void buffer_flush(struct buffer *buffer)
 {
     if (!buffer_is_empty(buffer)) {
-        mpi_progress_until(buffer_is_empty, buffer_describe, buffer);
+        mpi_progress_wait(
+            &(struct mpi_wait){.is_over = buffer_is_empty, .describe = buffer_describe, .context = buffer});
     }
 }
 

@@ -7,6 +7,44 @@
 #include "mpi/runtime/progress.h"
 #include "mpi_functions.h"
 
+int mpi_request_prepare(struct mpi_request *request, const void *buffer, MPI_Count count, MPI_Datatype datatype,
+                        int peer, int tag, MPI_Comm comm)
+{
+    bool is_send = request->kind == MPI_REQUEST_SEND;
+    struct mpi_comm *found = mpi_comm_find(comm);
+    struct mpi_type *type;
+    int code = found == NULL ? mpi_comm_unknown(comm) : mpi_type_check(comm, count, datatype, &type);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    bool is_rank = peer >= 0 && peer < found->size;
+    if (!is_rank && peer != MPI_PROC_NULL && (is_send || peer != MPI_ANY_SOURCE)) {
+        return mpi_error(comm, MPI_ERR_RANK, "%s %d is none of the %d ranks of %s", is_send ? "destination" : "source",
+                         peer, found->size, found->name);
+    }
+    if ((tag < 0 && (is_send || tag != MPI_ANY_TAG)) || tag > MPI_TAG_MAX) {
+        return mpi_error(comm, MPI_ERR_TAG,
+                         is_send ? "tag %d of a message to send is outside 0 .. %d"
+                                 : "tag %d of a receive is neither MPI_ANY_TAG nor within 0 .. %d",
+                         tag, MPI_TAG_MAX);
+    }
+    if (mpi_buffer_is_wrong(buffer, type, type->size * count)) {
+        return mpi_error(comm, MPI_ERR_BUFFER, "the buffer is %s, but %lld elements %s",
+                         buffer == NULL ? "NULL" : "MPI_IN_PLACE", (long long)count,
+                         is_send ? "are to be sent" : "may come");
+    }
+    request->comm = found;
+    request->buffer = (void *)(uintptr_t)buffer;
+    request->count = count;
+    request->peer = peer;
+    request->tag = tag;
+    request->type = type;
+    request->bytes = type->size * count;
+    mpi_comm_retain(found);
+    mpi_type_retain(type);
+    return MPI_SUCCESS;
+}
+
 /* Waits for a blocking call's own request and raises what went wrong. */
 static int blocking_end(struct mpi_request *request, MPI_Comm comm, MPI_Status *status)
 {

@@ -295,7 +295,8 @@ int mpi_waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_until(all_are_complete_or_one_has_failed, all_describe, &list);
+        mpi_progress_wait(&(struct mpi_wait){
+            .is_over = all_are_complete_or_one_has_failed, .describe = all_describe, .context = &list});
     }
     code = all_finish(&list, array_of_requests, array_of_statuses);
     list_close(&list);
@@ -340,7 +341,7 @@ int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Stat
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, any_describe, &list);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = any_is_complete, .describe = any_describe, .context = &list});
     }
     code = any_finish(&list, array_of_requests, index, status);
     list_close(&list);
@@ -392,7 +393,7 @@ int mpi_waitsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_until(any_is_complete, any_describe, &list);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = any_is_complete, .describe = any_describe, .context = &list});
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);

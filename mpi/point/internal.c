@@ -79,6 +79,6 @@ static void drain_describe(void *context, struct mpi_said *said)
 void mpi_internal_drain(struct mpi_comm *comm)
 {
     if (!is_drained(comm)) {
-        mpi_progress_until(is_drained, drain_describe, comm);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = is_drained, .describe = drain_describe, .context = comm});
     }
 }

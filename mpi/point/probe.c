@@ -44,7 +44,7 @@ static void probe_describe(void *context, struct mpi_said *said)
 static int probe_await(struct probe *probe)
 {
     if (probe->source != MPI_PROC_NULL && !probe_look(probe)) {
-        mpi_progress_until(probe_is_over, probe_describe, probe);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = probe_is_over, .describe = probe_describe, .context = probe});
     }
     return !probe->is_lost ? MPI_SUCCESS : mpi_request_raise_lost(probe->comm->handle, probe->source);
 }

@@ -176,7 +176,8 @@ static void request_describe(void *context, struct mpi_said *said)
 void mpi_request_await(struct mpi_request *request)
 {
     if (!mpi_request_poll(request)) {
-        mpi_progress_until(request_is_complete, request_describe, request);
+        mpi_progress_wait(
+            &(struct mpi_wait){.is_over = request_is_complete, .describe = request_describe, .context = request});
     }
 }
 

@@ -102,7 +102,7 @@ static void send_message(struct mpi_request *request, enum mpi_sent kind, const 
         .head_bytes = head_bytes,
         .data = data,
         .bytes = (uint32_t)bytes,
-        .element = mpi_element_of_short(request->comm, request->type, bytes),
+        .element = bytes < MPI_ELEMENTS_MATTER_MIN ? CW_ELEMENT_BYTES : mpi_element_of(request->comm, request->type),
         .left = send_left,
         .owner = request,
     });
@@ -190,7 +190,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     }
     uint64_t bytes = (uint64_t)(count * type->size);
     uint32_t rank = found->group->ranks[dest];
-    if (!mpi_transport_is_eager(rank, bytes)) {
+    if (!mpi_credit_is_eager(rank, bytes)) {
         return false;
     }
     if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
@@ -200,9 +200,10 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
         return false;
     }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
-    bool is_sent = cw_paths_send(mpi_process.paths, rank, found->lane_tag | MPI_SENT_EAGER, &envelope, sizeof(envelope),
-                                 (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
-                                 mpi_element_of_short(found, type, bytes)) == CW_OK;
+    bool is_sent =
+        cw_paths_send(mpi_process.paths, rank, found->lane_tag | MPI_SENT_EAGER, &envelope, sizeof(envelope),
+                      (const uint8_t *)buffer + type->true_lb, (uint32_t)bytes,
+                      bytes < MPI_ELEMENTS_MATTER_MIN ? CW_ELEMENT_BYTES : mpi_element_of(found, type)) == CW_OK;
     if (!is_sent) {
         mpi_credit_untake(rank, bytes);
     }
@@ -225,7 +226,7 @@ void mpi_send_start(struct mpi_request *request)
         send_end(request, MPI_ERR_NO_MEM);
         return;
     }
-    bool eager = mpi_transport_is_eager(request->rank, (uint64_t)request->bytes);
+    bool eager = mpi_credit_is_eager(request->rank, (uint64_t)request->bytes);
     bool has_credit = eager && mpi_credit_take(request->rank, (uint64_t)request->bytes);
     if (has_credit && request->mode != MPI_MODE_SYNCHRONOUS) {
         send_eager(request, data);

@@ -17,20 +17,17 @@ uint32_t mpi_progress(void);
  * its core run if there are more ranks than cores: one of them may be asked for. */
 void mpi_progress_ask(void);
 
-/* Waits until the condition holds, in grades: looks, lets others have the core, sleeps until something comes.
- * `describe` tells what is waited for (waiting.h). */
+/* A wait. It ends when `is_over` says so. */
 struct mpi_said;
-void mpi_progress_until(bool (*condition)(void *context), void (*describe)(void *context, struct mpi_said *said),
-                        void *context);
-
-/* The same for who waits for memory that others write (collective/host/host.h): `doze`, if not NULL, is called before
- * and after each sleep, so that they know whom to wake. */
 struct mpi_wait {
     bool (*is_over)(void *context);
+    /* NULL, or called before and after each sleep, for who waits for memory that others write (collective/host/host.h):
+     * so they know whom to wake */
     void (*doze)(void *context, bool asleep);
-    void (*describe)(void *context, struct mpi_said *said);
+    void (*describe)(void *context, struct mpi_said *said); /* what it waits for (waiting.h) */
     void *context;
 };
+/* Waits in grades: looks, lets others have the core, sleeps until something comes. */
 void mpi_progress_wait(const struct mpi_wait *wait);
 
 /* How many looks a wait makes before it lets others have the core: none if more threads of ranks and of hosts'

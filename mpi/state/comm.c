@@ -9,9 +9,8 @@
 struct mpi_comm *mpi_comm_world;
 struct mpi_comm *mpi_comm_self;
 
-/* By context; freed ones stay until nothing is under way in them. */
-enum { CONTEXT_BUCKETS = 256 };
-static struct mpi_comm *buckets[CONTEXT_BUCKETS];
+struct mpi_comm *mpi_comm_buckets[MPI_CONTEXT_BUCKETS];
+
 static uint64_t freed[MPI_CONTEXTS_FREED]; /* the last ones; 0: none */
 static uint32_t freed_count;
 
@@ -23,19 +22,6 @@ bool mpi_context_was_freed(uint64_t context)
         }
     }
     return false;
-}
-
-static uint32_t bucket_of(uint64_t context)
-{
-    return (uint32_t)((context ^ context >> 32) % CONTEXT_BUCKETS);
-}
-
-struct mpi_comm *mpi_comm_find(MPI_Comm handle)
-{
-    if (handle == MPI_COMM_WORLD) {
-        return mpi_comm_world;
-    }
-    return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
 }
 
 void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_t bytes)
@@ -50,21 +36,12 @@ void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_
     }
 }
 
-struct mpi_comm *mpi_comm_of_context(uint64_t context)
-{
-    struct mpi_comm *comm = buckets[bucket_of(context)];
-    while (comm != NULL && comm->context != context) {
-        comm = comm->next;
-    }
-    return comm;
-}
-
 static struct mpi_comm *comm_from_bucket(uint32_t bucket)
 {
-    while (bucket < CONTEXT_BUCKETS && buckets[bucket] == NULL) {
+    while (bucket < MPI_CONTEXT_BUCKETS && mpi_comm_buckets[bucket] == NULL) {
         bucket++;
     }
-    return bucket < CONTEXT_BUCKETS ? buckets[bucket] : NULL;
+    return bucket < MPI_CONTEXT_BUCKETS ? mpi_comm_buckets[bucket] : NULL;
 }
 
 struct mpi_comm *mpi_comm_first(void)
@@ -74,18 +51,18 @@ struct mpi_comm *mpi_comm_first(void)
 
 struct mpi_comm *mpi_comm_after(struct mpi_comm *comm)
 {
-    return comm->next != NULL ? comm->next : comm_from_bucket(bucket_of(comm->context) + 1);
+    return comm->next != NULL ? comm->next : comm_from_bucket(mpi_context_bucket(comm->context) + 1);
 }
 
 void mpi_comm_enlist(struct mpi_comm *comm)
 {
-    comm->next = buckets[bucket_of(comm->context)];
-    buckets[bucket_of(comm->context)] = comm;
+    comm->next = mpi_comm_buckets[mpi_context_bucket(comm->context)];
+    mpi_comm_buckets[mpi_context_bucket(comm->context)] = comm;
 }
 
 void mpi_comm_delist(struct mpi_comm *comm)
 {
-    struct mpi_comm **link = &buckets[bucket_of(comm->context)];
+    struct mpi_comm **link = &mpi_comm_buckets[mpi_context_bucket(comm->context)];
     while (*link != comm) {
         link = &(*link)->next;
     }

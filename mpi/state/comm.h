@@ -11,6 +11,7 @@
 
 #include "mpi.h"
 #include "mpi/state/group.h"
+#include "mpi/state/handle.h"
 
 struct mpi_attributes;
 struct mpi_collectives; /* collective/ */
@@ -42,19 +43,53 @@ struct mpi_comm {
 enum {
     MPI_TAG_MAX = 0x7ffffffe, /* MPI_TAG_UB */
     MPI_CONTEXTS_FREED = 4096,
+    MPI_CONTEXT_BUCKETS = 256,
 };
 
 extern struct mpi_comm *mpi_comm_world;
 extern struct mpi_comm *mpi_comm_self;
 
+/* By context; freed ones stay until nothing is under way in them. */
+extern struct mpi_comm *mpi_comm_buckets[MPI_CONTEXT_BUCKETS];
+
 /* The object of a handle; NULL: none, or freed. */
-struct mpi_comm *mpi_comm_find(MPI_Comm handle);
+static inline struct mpi_comm *mpi_comm_find(MPI_Comm handle)
+{
+    if (handle == MPI_COMM_WORLD) {
+        return mpi_comm_world;
+    }
+    return handle == MPI_COMM_SELF ? mpi_comm_self : mpi_handle_object(MPI_KIND_COMM, (uintptr_t)handle);
+}
+
+/* One who uses a communicator: it lives until all of them have released it. */
+static inline void mpi_comm_retain(struct mpi_comm *comm)
+{
+    comm->references++;
+}
+void mpi_comm_end(struct mpi_comm *comm); /* by group/communicator.h */
+static inline void mpi_comm_release(struct mpi_comm *comm)
+{
+    if (--comm->references == 0) {
+        mpi_comm_end(comm);
+    }
+}
 
 /* Why `rank` of a communicator, which is lost (point/lost.h), cannot be had. One line. */
 void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_t bytes);
 
 /* The communicator of a context, of messages or of collectives; NULL: not (or no longer) known here. */
-struct mpi_comm *mpi_comm_of_context(uint64_t context);
+static inline uint32_t mpi_context_bucket(uint64_t context)
+{
+    return (uint32_t)((context ^ context >> 32) % MPI_CONTEXT_BUCKETS);
+}
+static inline struct mpi_comm *mpi_comm_of_context(uint64_t context)
+{
+    struct mpi_comm *comm = mpi_comm_buckets[mpi_context_bucket(context)];
+    while (comm != NULL && comm->context != context) {
+        comm = comm->next;
+    }
+    return comm;
+}
 
 /* Whether it was that of a communicator that has gone: one of the last MPI_CONTEXTS_FREED. Nothing that comes for it
  * will ever be asked for. */

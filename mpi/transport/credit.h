@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mpi/state/process.h"
+
 enum {
     MPI_CREDIT_MESSAGE = 128, /* cost of a message in addition to its bytes: the memory for its description */
     /* A window is a rank's share of the total, but within these. */
@@ -41,6 +43,12 @@ extern uint32_t mpi_credit_window;     /* bytes that each rank grants each other
 int mpi_credit_start(uint32_t rank_count);
 void mpi_credit_stop(void);
 
+/* Whether a message of that many bytes is sent with its data, if there is credit. If not, it is offered. */
+static inline bool mpi_credit_is_eager(uint32_t rank, uint64_t bytes)
+{
+    return bytes <= mpi_process.eager_max_bytes ||
+           (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
+}
 /* Sender: pays for a message of that many bytes; false: not enough credit. */
 static inline bool mpi_credit_take(uint32_t rank, uint64_t bytes)
 {

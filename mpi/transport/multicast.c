@@ -318,6 +318,6 @@ static void multicasts_describe(void *context, struct mpi_said *said)
 void mpi_multicasts_finish(void)
 {
     if (open_count > 0) {
-        mpi_progress_until(are_all_over, multicasts_describe, NULL);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = are_all_over, .describe = multicasts_describe});
     }
 }

@@ -22,24 +22,10 @@ void mpi_transport_listen(struct cw_path_handler *handler);
 /* Delivers a message to the receiver of its kind, as if it arrived now. */
 void mpi_transport_give(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes);
 
-/* Whether a message of that many bytes is sent with its data, if there is credit. If not, it is offered. */
-static inline bool mpi_transport_is_eager(uint32_t rank, uint64_t bytes)
-{
-    return bytes <= mpi_process.eager_max_bytes ||
-           (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
-}
-
 /* The elements of an MPI type (NULL: bytes) in messages of a communicator, for compression. CW_ELEMENT_PLAIN, which is
  * never compressed, if the communicator's hint "causeway_compression" is "off". */
+enum { MPI_ELEMENTS_MATTER_MIN = 1024 }; /* bytes; shorter messages fit a packet, and are CW_ELEMENT_BYTES */
 enum cw_element mpi_element_of(const struct mpi_comm *comm, const struct mpi_type *type);
-
-/* The same for a message of `bytes`. A short message fits a packet, so its type does not matter. */
-static inline enum cw_element mpi_element_of_short(const struct mpi_comm *comm, const struct mpi_type *type,
-                                                   uint64_t bytes)
-{
-    enum { TYPE_MATTERS_MIN = 1024 };
-    return bytes < TYPE_MATTERS_MIN ? CW_ELEMENT_BYTES : mpi_element_of(comm, type);
-}
 
 /* A communicator is there: sets its lane, and delivers the messages that came before it. */
 void mpi_transport_adopt(struct mpi_comm *comm);

@@ -42,7 +42,8 @@ def rows(made):
     keys = dict.fromkeys(key for one in made for key in one.results)
     for key in (key for key in keys if key in made[0].results):
         medians = {one.name: one.median(key) for one in made if key in one.results}
-        yield {"name": key[0], "bytes": key[1], "medians": medians, "ratio": ratio(made[0], made[1:], key)}
+        values = {one.name: one.results[key] for one in made if key in one.results}
+        yield {"name": key[0], "bytes": key[1], "values": values, "medians": medians, "ratio": ratio(made[0], made[1:], key)}
 
 
 def main():

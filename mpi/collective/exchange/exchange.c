@@ -14,6 +14,7 @@
 #include "mpi/collective/state/collectives.h"
 #include "mpi/point/lost.h"
 #include "mpi/state/process.h"
+#include "mpi/transport/credit.h"
 #include "mpi/transport/rendezvous.h"
 #include "mpi/transport/transport.h"
 #include "mpi/transport/unknown.h"
@@ -126,6 +127,11 @@ static int put_multicast(struct mpi_exchange *exchange, const struct cw_transpor
     return exchange->failure != CW_OK ? exchange->failure : status == MPI_MULTICAST_DONE ? CW_TRANSPORT_DONE : status;
 }
 
+static enum cw_element put_element(const struct mpi_exchange *exchange, const struct cw_transport_put *put)
+{
+    return put->bytes < MPI_ELEMENTS_MATTER_MIN ? CW_ELEMENT_BYTES : mpi_element_of(exchange->comm, exchange->type);
+}
+
 static int transport_put(void *state, const struct cw_transport_put *put)
 {
     struct mpi_exchange *exchange = state;
@@ -138,7 +144,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     }
     uint32_t rank = exchange->comm->group->ranks[put->peers[0]];
     struct mpi_call_head head = head_of(exchange, put);
-    if (exchange->own_waits != NULL && (exchange->offers_all || !mpi_transport_is_eager(rank, put->bytes))) {
+    if (exchange->own_waits != NULL && (exchange->offers_all || !mpi_credit_is_eager(rank, put->bytes))) {
         head.kind = MPI_SENT_OFFER;
         head.buffer = MPI_NO_PLACE;
         return put_offer(exchange, put, rank, &head);
@@ -154,7 +160,7 @@ static int transport_put(void *state, const struct cw_transport_put *put)
     int status = mpi_direct_is_clear(put, rank)
                      ? mpi_direct_clear_send(exchange, rank, &head)
                      : mpi_exchange_send_eager(exchange->comm, rank, &head, sizeof(head), put->data, put->bytes,
-                                               mpi_element_of_short(exchange->comm, exchange->type, put->bytes));
+                                               put_element(exchange, put));
     return status == CW_OK ? CW_TRANSPORT_DONE : status; /* it has been copied */
 }
 

@@ -183,6 +183,6 @@ static void finish_describe(void *context, struct mpi_said *said)
 void mpi_groups_finish(void)
 {
     if (cw_job_groups(mpi_process.job) != NULL && !is_finished(NULL)) {
-        mpi_progress_until(is_finished, finish_describe, NULL);
+        mpi_progress_wait(&(struct mpi_wait){.is_over = is_finished, .describe = finish_describe});
     }
 }

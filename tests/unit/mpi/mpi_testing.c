@@ -18,11 +18,6 @@ struct mpi_process mpi_process = {
 struct mpi_comm *mpi_comm_world = &world;
 struct mpi_comm *mpi_comm_self = &self;
 
-struct mpi_comm *mpi_comm_find(MPI_Comm handle)
-{
-    return handle == MPI_COMM_WORLD ? mpi_comm_world : handle == MPI_COMM_SELF ? mpi_comm_self : NULL;
-}
-
 const char *mpi_call_name(void)
 {
     return call_name;
