@@ -19,7 +19,7 @@
  * Order of calls
  *   cw_endpoint_config_init, cw_endpoint_create
  *   { cw_peer_add | cw_region_register | cw_put | cw_get | cw_message_send | cw_endpoint_turn | cw_endpoint_events }*
- *   cw_endpoint_destroy, cw_port_close
+ *   cw_endpoint_destroy; the port is closed after it
  */
 #ifndef CW_DATAPLANE_H
 #define CW_DATAPLANE_H
@@ -75,7 +75,7 @@ struct cw_endpoint_config {
     uint64_t seed;             /* for sessions, region keys and first numbers: unpredictable in real use */
     enum cw_waiting waiting;
     enum cw_encryption encryption;
-    const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is (crypt/aead.h) */
+    const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is */
     bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
     /* Payloads have a CRC-32C that the process of the other end verifies, whatever the ports of both ends do or their
      * medium is, in this endpoint's packets and in those of its peers. */
@@ -106,8 +106,8 @@ struct cw_endpoint_config {
 void cw_endpoint_config_init(struct cw_endpoint_config *config);
 
 /* Creates an endpoint on `port`, which stays the caller's and must outlive it. CW_OK, CW_ERROR_ARGUMENT (the one-line
- * reason in `error`), CW_ERROR_MEMORY; with encryption also CW_ERROR_UNSUPPORTED (nothing here can do it) and other
- * errors of cw_aead_open. */
+ * reason in `error`), CW_ERROR_MEMORY; with encryption also CW_ERROR_UNSUPPORTED (nothing here can do it) and
+ * CW_ERROR_SYSTEM. */
 int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *port, uint64_t now_ns,
                        struct cw_endpoint **endpoint, char *error, size_t error_bytes);
 
@@ -177,8 +177,7 @@ enum cw_traffic_control {
     CW_TRAFFIC_DELAY = 0,
     CW_TRAFFIC_RATE =
         1, /* a rate that is known, and kept, by the shaper if there is one: across a wide area of which it is told */
-    CW_TRAFFIC_BANDWIDTH =
-        2, /* the rate of delivery, which is found out (bandwidth.h): across one of which nothing is known */
+    CW_TRAFFIC_BANDWIDTH = 2, /* the rate of delivery, which is found out: across one of which nothing is known */
 };
 
 #define CW_SHAPER_NONE 255u
@@ -272,7 +271,7 @@ enum cw_region_rights {
  * notifications). CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_LIMIT. */
 int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
 
-/* The same under the token that another endpoint of this process has given (loop/set.h), so that peers reach the memory
+/* The same under the token that another endpoint of this process has given, so that peers reach the memory
  * by either. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_BUSY: an own registration has that place. */
 int cw_region_register_as(struct cw_endpoint *endpoint, void *base, uint64_t bytes, uint32_t rights, uint64_t token);
 
@@ -401,7 +400,7 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot);
 
 enum cw_compression_mode {
     CW_COMPRESSION_OFF = 0,  /* nothing that goes out; what comes in compressed is taken */
-    CW_COMPRESSION_AUTO = 1, /* what is sooner at its target for it, as far as measured (compress/choice.h) */
+    CW_COMPRESSION_AUTO = 1, /* what is sooner at its target for it, as far as measured */
     CW_COMPRESSION_ON = 2,   /* whatever becomes shorter */
 };
 

@@ -1,8 +1,10 @@
 /* Groups: who is in them, and the streams that they have. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/port/error_text.h"
 #include "mcast/state.h"
 
 /* ---- members ---- */
@@ -89,22 +91,37 @@ static enum cw_extension_carrier carrier_of(const struct cw_mcast_group_config *
     return config->by_device ? CW_CARRIER_DEVICE : CW_CARRIER_PORT;
 }
 
-static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config)
+static int config_check(const struct cw_mcast *mcast, const struct cw_mcast_group_config *config, char *error,
+                        size_t error_bytes)
 {
-    if (config->id == 0 || config->member_count < 2 || config->member_count > CW_MCAST_MEMBERS_MAX ||
-        config->self >= config->member_count || config->ipv4 >> 28 != 0xe || config->epoch == 0 ||
-        mcast_group_find(mcast, config->id) != NULL) {
-        return CW_ERROR_ARGUMENT;
+    const char *wrong = config->id == 0                               ? "id is 0, which names no group"
+                        : mcast_group_find(mcast, config->id) != NULL ? "a group with this id is open"
+                        : config->member_count < 2                    ? "member_count is below 2"
+                        : config->member_count > CW_MCAST_MEMBERS_MAX ? "member_count is above CW_MCAST_MEMBERS_MAX"
+                        : config->self >= config->member_count        ? "self is not below member_count"
+                        : config->ipv4 >> 28 != 0xe ? "ipv4 is not within 224.0.0.0/4, host byte order"
+                        : config->epoch == 0        ? "epoch is 0; the first one is 1"
+                                                    : NULL;
+    if (wrong != NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "group: %s", wrong);
     }
     if (config->by_device && cw_extension_payload_by_device(mcast->endpoint) < CW_MCAST_PAYLOAD_LEAST) {
-        return CW_ERROR_UNSUPPORTED;
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "group: by_device, but the endpoint has no RDMA device that takes part in groups");
     }
     for (uint32_t member = 0; member < config->member_count; member++) {
         if (member != config->self && !cw_extension_knows(mcast->endpoint, config->peers[member])) {
-            return CW_ERROR_ARGUMENT;
+            return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                                 "group: peers[%u] is %u, which is no peer of the endpoint; add it first", member,
+                                 config->peers[member]);
         }
     }
-    return mcast->group_count < mcast->config.group_count_max ? CW_OK : CW_ERROR_LIMIT;
+    if (mcast->group_count >= mcast->config.group_count_max) {
+        return cw_error_text(error, error_bytes, CW_ERROR_LIMIT,
+                             "group: %u groups are open, which is group_count_max of struct cw_mcast_config",
+                             mcast->group_count);
+    }
+    return CW_OK;
 }
 
 static void group_free(struct cw_mcast_group *group)
@@ -165,20 +182,23 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
     return group;
 }
 
-int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group)
+int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group,
+                  char *error, size_t error_bytes)
 {
-    int status = config_check(mcast, config);
+    int status = config_check(mcast, config, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     struct cw_mcast_group *made = group_make(mcast, config);
     if (made == NULL) {
-        return CW_ERROR_MEMORY;
+        return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "group: no memory for %u members%s",
+                             config->member_count, cw_errno_remedy(ENOMEM));
     }
     status = mcast_membership_begin(mcast, &made->membership, config->ipv4, carrier_of(config));
     if (status != CW_OK) {
         group_free(made);
-        return status;
+        return cw_error_text(error, error_bytes, status, "group: its multicast address cannot be joined: %s",
+                             cw_status_text(status));
     }
     made->next = *bucket_of(mcast, made->id);
     *bucket_of(mcast, made->id) = made;

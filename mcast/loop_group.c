@@ -45,6 +45,10 @@ struct call {
     const struct cw_mcast_group_config *config;
     const struct cw_mcast_put *put;
     const bool *live;
+    char *error;
+    size_t error_bytes;
+    struct cw_mcast_counters counters;
+    struct cw_mcast_stream_info stream;
     void *to;
     uint64_t bytes;
     uint64_t context;
@@ -55,13 +59,13 @@ static int group_open(struct cw_endpoint *endpoint, void *context)
 {
     struct call *call = context;
     (void)endpoint;
-    return cw_mcast_open(call->mcast, call->config, &call->group);
+    return cw_mcast_open(call->mcast, call->config, &call->group, call->error, call->error_bytes);
 }
 
 int cw_loop_group_open(struct cw_loop *loop, struct cw_mcast *mcast, const struct cw_mcast_group_config *config,
-                       struct cw_mcast_group **group)
+                       struct cw_mcast_group **group, char *error, size_t error_bytes)
 {
-    struct call call = {.mcast = mcast, .config = config};
+    struct call call = {.mcast = mcast, .config = config, .error = error, .error_bytes = error_bytes};
     int status = cw_loop_call(loop, group_open, &call);
     *group = call.group;
     return status;
@@ -132,4 +136,36 @@ int cw_loop_group_register(struct cw_loop *loop, struct cw_mcast_group *group, u
 {
     struct call call = {.group = group, .number = sender, .to = to, .bytes = bytes, .context = context};
     return cw_loop_call(loop, group_register, &call);
+}
+
+/* ---- what it has done ---- */
+
+static int mcast_counters(struct cw_endpoint *endpoint, void *context)
+{
+    struct call *call = context;
+    (void)endpoint;
+    call->counters = cw_mcast_counters(call->mcast);
+    return CW_OK;
+}
+
+struct cw_mcast_counters cw_loop_mcast_counters(struct cw_loop *loop, const struct cw_mcast *mcast)
+{
+    struct call call = {.mcast = (struct cw_mcast *)(uintptr_t)mcast};
+    (void)cw_loop_call(loop, mcast_counters, &call);
+    return call.counters;
+}
+
+static int group_stream(struct cw_endpoint *endpoint, void *context)
+{
+    struct call *call = context;
+    (void)endpoint;
+    call->stream = cw_mcast_stream(call->group);
+    return CW_OK;
+}
+
+struct cw_mcast_stream_info cw_loop_group_stream(struct cw_loop *loop, const struct cw_mcast_group *group)
+{
+    struct call call = {.group = (struct cw_mcast_group *)(uintptr_t)group};
+    (void)cw_loop_call(loop, group_stream, &call);
+    return call.stream;
 }

@@ -16,7 +16,7 @@
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
  *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
- *     (dataplane/flow/extension.h), turned with it, in real and in virtual time.
+ *     turned with it, in real and in virtual time.
  *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
  *     bounds. What fails is counted and dropped.
  *
@@ -107,7 +107,7 @@ struct cw_mcast_group_config {
     const uint32_t *peers; /* [member_count]: their numbers at this endpoint (cw_peer_add); peers[self] is ignored */
     const uint32_t *names; /* [member_count]: what the handler calls them; NULL: by their index */
     void *context;         /* for the handler */
-    /* Packets to all go as datagrams of the endpoint's RDMA device (cw_rdma_attach), which all members have; those to
+    /* Packets to all go as datagrams of the endpoint's RDMA device, which all members have; those to
      * one, acknowledgements and repairs among them, by its port. The same at all members. */
     bool by_device;
     uint32_t ipv4;  /* of the group, 224.0.0.0/4, host byte order; groups may share one: they are told apart by id */
@@ -119,9 +119,10 @@ struct cw_mcast_group_config {
 
 /* Says who is in it; all members do so with the same arguments, but for `self` and `peers`. Joins the group's address
  * at the port. Packets that come before are lost, and come again. CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_LIMIT (groups, or
- * the port's filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups); CW_ERROR_MEMORY; others as
- * cw_port_join. */
-int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group);
+ * the port's filters); CW_ERROR_UNSUPPORTED (`by_device` without a device that has groups, or a port that lets no
+ * multicast in); CW_ERROR_MEMORY; CW_ERROR_SYSTEM. A line in `error` says what is wrong. */
+int cw_mcast_open(struct cw_mcast *mcast, const struct cw_mcast_group_config *config, struct cw_mcast_group **group,
+                  char *error, size_t error_bytes);
 /* Whether packets of the group come from now on: who tells others that it is in had better wait for it. */
 bool cw_mcast_is_joined(const struct cw_mcast_group *group);
 /* Forgets a group: the handler hears no more of it, except of own messages that have not ended. */

@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     about.ipv4 = 0xef010203; /* 239.1.2.3 */
     about.epoch = 1;
     about.context = &count;
-    check(cw_loop_group_open(loop, mcast, &about, &group) == CW_OK, "no group");
+    check(cw_loop_group_open(loop, mcast, &about, &group, error, sizeof(error)) == CW_OK, error);
     if (self == 0) {
         send_all(loop, group, &count);
     } else {

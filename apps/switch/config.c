@@ -301,7 +301,8 @@ static const char usage[] =
     "switch --memif PATH --ports N [OPTION...]\n"
     "\n"
     "An Ethernet switch between memif ports (and other devices) on the real clock: learns addresses, replicates\n"
-    "multicast (IGMP snooping), and shapes what leaves towards each port. Client I connects with\n"
+    "multicast (IGMP snooping), and shapes what leaves towards each port. A process opens port I by the name\n"
+    "memif:PATH,port=I (docs/c-interface.md). Another DPDK program connects with\n"
     "role=client,id=I,socket=PATH,socket-abstract=no, sleeps on word 1+I of PATH.bell and rings word 0.\n"
     "Prints `ready: N ports, socket PATH` when it forwards; counters at the end and on SIGUSR1.";
 

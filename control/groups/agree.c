@@ -167,7 +167,7 @@ struct open_call {
 static int group_open(void *argument)
 {
     struct open_call *call = argument;
-    return cw_mcast_open(call->mcast, &call->config, &call->group);
+    return cw_mcast_open(call->mcast, &call->config, &call->group, NULL, 0);
 }
 
 static int peers_find(const struct cw_group *group, uint32_t *peers)

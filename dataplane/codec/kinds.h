@@ -30,7 +30,7 @@ enum cw_codec {
     CW_CODECS
 };
 
-/* What a codec costs this processor; cw_codec_measure (codec/speed.h) finds out. */
+/* What a codec costs this processor. */
 struct cw_codec_speed {
     float fill_ns;   /* a byte of the source */
     float expand_ns; /* a byte of the source */

@@ -66,7 +66,7 @@ static int memif_words(const char *text, struct port_words *words, char *error, 
     if (length == 0 || length >= PATH_BYTES || (!words->is_client && strcmp(how, ",role=server") != 0)) {
         snprintf(
             error, error_bytes,
-            "port memif:%s: wanted is memif:SOCKET,role=server, role=client, or port=N of a switch, with a path of "
+            "port memif:%s: expected memif:SOCKET,role=server, role=client, or port=N of a switch, with a path of "
             "at most %d bytes",
             text, PATH_BYTES - 1);
         return CW_ERROR_ARGUMENT;
@@ -86,7 +86,7 @@ static int device_words(const char *text, struct port_words *words, char *error,
 {
     size_t length = strcspn(text, ",");
     if (length == 0 || strlen(text) >= sizeof(words->device)) {
-        snprintf(error, error_bytes, "port '%s': wanted is DEVICE[,ARGUMENTS], of at most %zu bytes", text,
+        snprintf(error, error_bytes, "port '%s': expected DEVICE[,ARGUMENTS], of at most %zu bytes", text,
                  sizeof(words->device) - 1);
         return CW_ERROR_ARGUMENT;
     }
@@ -107,11 +107,11 @@ static int udp_open(struct cw_host *host, const struct cw_host_config *config, c
     const char *end = cw_name_read(text, &name);
     bool has_port = end != NULL && sscanf(end, ":%5u%n", &udp_port, &length) == 1;
     if (end == NULL || end[has_port ? length : 0] != 0 || udp_port > UINT16_MAX) {
-        snprintf(error, error_bytes,
-                 "port udp:%s: wanted is udp:ADDRESS or udp:ADDRESS:PORT, an address of this host, 10.0.0.1 or "
-                 "[fd77::1], or its name",
-                 text);
-        return CW_ERROR_ARGUMENT;
+        bool is_port = end != NULL && *end == ':';
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "port udp:%s: %s", text,
+                             is_port ? "the UDP port behind the address is not a number from 0 to 65535"
+                                     : "expected udp:ADDRESS or udp:ADDRESS:PORT, with an address of this host, "
+                                       "10.0.0.1 or [fd77::1], or its name");
     }
     struct cw_port_udp_config udp = {.udp_port = (uint16_t)udp_port,
                                      .stream_count = config->endpoint.stream_count,

@@ -1,11 +1,11 @@
 /* Loop: who turns an endpoint, and when; the calls of dataplane.h for any thread, on the real clock.
  *
  * Invariants
- *   - The right to turn an endpoint is a token (token.h). Whoever has it is the owner.
+ *   - The right to turn an endpoint is a token. Whoever has it is the owner.
  *   - A call from a thread that cannot have the token becomes a command in a bounded queue; the owner runs commands in
  *     order before anything newer. A command never waits for a thread that has left: whoever gives the token back looks
  *     once more.
- *   - What finds no room waits behind others to the same peer alone (backlog.h), and what follows it there is refused:
+ *   - What finds no room waits behind others to the same peer alone, and what follows it there is refused:
  *     CW_ERROR_AGAIN.
  *   - Waiting is graded: yield, unless somebody computes on the core, then sleep on the port until a packet, a command
  *     or a deadline comes.
@@ -60,7 +60,7 @@ struct cw_loop_config {
     enum cw_loop_fallback fallback; /* INLINE */
     bool stands_by;                 /* ... with CALLER: that thread never sleeps */
     uint32_t command_count;         /* a power of two */
-    uint64_t yield_ns;              /* before sleeping, where that pays (yield_policy.h) */
+    uint64_t yield_ns;              /* before sleeping, where that pays */
     /* DEDICATED: who waits at this loop waits for events of both; it has a thread that turns it while that sleeps
      * (DEDICATED, or standing by). NULL: itself. Destroyed after this one, and nobody is inside it meanwhile. */
     struct cw_loop *first;
@@ -80,7 +80,7 @@ enum cw_waiting cw_loop_waiting(const struct cw_loop_config *config, const struc
 int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endpoint, struct cw_port *port,
                    struct cw_loop **loop, char *error, size_t error_bytes);
 
-/* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of cw_clock_ns, and turns the
+/* What the fallback thread does, with CW_FALLBACK_CALLER: sleeps until `until_ns` of CLOCK_MONOTONIC, and turns the
  * endpoint meanwhile when nobody has for CW_LOOP_FALLBACK_NS. One thread at a time; cw_loop_recall, from any, ends the
  * call, or the next one. Standing by it does not sleep, and returns true as soon as there are events that nobody waits
  * for: whoever knows what they mean may take them. */

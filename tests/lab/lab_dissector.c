@@ -117,7 +117,7 @@ static void make_multicast(struct sim_hosts *hosts)
         };
         assert_int_equal(cw_mcast_create(&config, hosts->list[self].endpoint, &mcasts[self], error, sizeof(error)),
                          CW_OK);
-        assert_int_equal(cw_mcast_open(mcasts[self], &group, &groups[self]), CW_OK);
+        assert_int_equal(cw_mcast_open(mcasts[self], &group, &groups[self], NULL, 0), CW_OK);
         free(peers);
     }
     sim_link_lose(cw_simulator_link_down(hosts->simulator, 2), 0.5);

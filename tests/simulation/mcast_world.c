@@ -274,7 +274,7 @@ static void group_open(struct mcast_member *member, bool joins_late)
         .joins_late = joins_late,
         .epoch = joins_late ? world->epoch : 1,
     };
-    assert_int_equal(cw_mcast_open(member->mcast, &group, &member->group), CW_OK);
+    assert_int_equal(cw_mcast_open(member->mcast, &group, &member->group, NULL, 0), CW_OK);
     free(peers);
     if (!joins_late && world->epoch > 1) {
         assert_int_equal(cw_mcast_change(member->group, world->epoch, world->live), CW_OK);

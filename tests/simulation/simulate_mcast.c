@@ -606,9 +606,61 @@ static void leaving_takes_nothing_from_others(void **state)
     mcast_world_destroy(&world);
 }
 
+/* What is wrong with a group is said, and leaves nothing behind. */
+static void a_wrong_group_is_explained(void **state)
+{
+    enum { MEMBERS = 2, WRONG = 9 };
+    struct mcast_world_config config;
+    struct mcast_world world;
+    char error[CW_ERROR_TEXT_BYTES];
+    mcast_world_config_init(&config, MEMBERS);
+    mcast_world_create(&world, &config);
+    const uint32_t *peers = sim_hosts_peers(&world.hosts, 0, MEMBERS);
+    const uint32_t unknown[MEMBERS] = {0, 1000};
+    const struct cw_mcast_group_config good = {
+        .id = 99, .member_count = MEMBERS, .peers = peers, .ipv4 = 0xef010203, .epoch = 1};
+    struct {
+        struct cw_mcast_group_config group;
+        const char *why;
+        int status;
+    } rows[WRONG];
+    for (int i = 0; i < WRONG; i++) {
+        rows[i].group = good;
+        rows[i].status = CW_ERROR_ARGUMENT;
+    }
+    rows[0].group.id = 0, rows[0].why = "id is 0";
+    rows[1].group.id = mcast_world_group(&world), rows[1].why = "with this id is open";
+    rows[2].group.member_count = 1, rows[2].why = "below 2";
+    rows[3].group.member_count = CW_MCAST_MEMBERS_MAX + 1, rows[3].why = "CW_MCAST_MEMBERS_MAX";
+    rows[4].group.self = MEMBERS, rows[4].why = "self is not below";
+    rows[5].group.ipv4 = 0x0a000001, rows[5].why = "224.0.0.0/4";
+    rows[6].group.epoch = 0, rows[6].why = "epoch is 0";
+    rows[7].group.peers = unknown, rows[7].why = "peers[1] is 1000";
+    rows[8].group.by_device = true, rows[8].why = "no RDMA device", rows[8].status = CW_ERROR_UNSUPPORTED;
+    for (int i = 0; i < WRONG; i++) {
+        struct cw_mcast_group *group = NULL;
+        error[0] = '\0';
+        assert_int_equal(cw_mcast_open(world.members[0].mcast, &rows[i].group, &group, error, sizeof(error)),
+                         rows[i].status);
+        assert_non_null(strstr(error, rows[i].why));
+        assert_null(group);
+    }
+    struct cw_mcast_group_config more = good;
+    struct cw_mcast_group *group;
+    int status;
+    while ((status = cw_mcast_open(world.members[0].mcast, &more, &group, error, sizeof(error))) == CW_OK) {
+        more.id++;
+    }
+    assert_int_equal(status, CW_ERROR_LIMIT);
+    assert_non_null(strstr(error, "group_count_max"));
+    free((void *)(uintptr_t)peers);
+    mcast_world_destroy(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_group_is_explained),
         cmocka_unit_test(every_byte_to_every_member),
         cmocka_unit_test(paths_become_narrower),
         cmocka_unit_test(groups_go_by_devices),
