@@ -21,8 +21,6 @@ static int bench_without_dpdk(int argc, char **argv)
               "install libdpdk-dev and configure with -Ddpdk=enabled");
     return APP_EXIT_MACHINE;
 }
-#define bench_crowd  bench_without_dpdk
-#define bench_idle   bench_without_dpdk
 #define bench_node   bench_without_dpdk
 #define bench_put    bench_without_dpdk
 #define bench_switch bench_without_dpdk
@@ -39,8 +37,6 @@ static const struct {
     {"codec", bench_codec, "what codecs make of data, what they take, and for which links they pay"},
     {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
     {"node", bench_node, "what a frame costs the node's thread, by length"},
-    {"crowd", bench_crowd, "many processes on few cores, through a switch"},
-    {"idle", bench_idle, "what processes cost that have nothing to do"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
     {"mcast", bench_mcast, "collectives by multicast and by unicast algorithms"},
 };

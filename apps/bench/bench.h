@@ -55,11 +55,6 @@ int bench_offload(int argc, char **argv);
 /* causeway bench node: the node's thread alone. */
 int bench_node(int argc, char **argv);
 
-/* causeway bench crowd: more processes than cores, through a switch. causeway bench idle: what processes cost that do
- * nothing. */
-int bench_crowd(int argc, char **argv);
-int bench_idle(int argc, char **argv);
-
 /* causeway bench switch: the limits of the emulator. */
 int bench_switch(int argc, char **argv);
 

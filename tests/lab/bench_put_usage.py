@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """bench_put_usage.py CAUSEWAY: `causeway bench put` on a machine without dpdk-testpmd, and beside one that fails; between devices, also of two hosts,
 whose launcher starts the other side here: connections that break, and hosts that do not answer as they should."""
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import HANG_S, exit_code, expect
+from expectation import HANG_S, exit_code, expect, wait_until
 
 causeway = os.path.abspath(sys.argv[1])
+PR_SET_CHILD_SUBREAPER = 36
+CHILDREN = 4  # the switch, two members, and the process that cleans up
 
 
 def script(folder, name, *lines):
@@ -93,4 +97,35 @@ with tempfile.TemporaryDirectory() as folder:
     process.kill()
     process.wait()
     expect(os.read(inside, 1) == b"", "nobody is left behind")
+
+
+def children(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+        found = list(map(int, file.read().split()))
+    return found if len(found) == CHILDREN else None
+
+
+def long_run(folder):
+    """A measurement that would go on for minutes, and its processes."""
+    process = subprocess.Popen([causeway, "bench", "put", "--fabric", "switch", "--duration", "50s"], env=dict(os.environ, TMPDIR=folder),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    found = wait_until(lambda: children(process))
+    expect(found, "members are started")
+    return process, found
+
+
+with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    # A member that is killed ends the run, which says so.
+    process, found = long_run(folder)
+    os.kill(found[-1], signal.SIGKILL)
+    expect(process.wait(HANG_S) == 4, f"the death of a member is told: {process.returncode}")
+    # All processes end with the first one, also when that is killed. They become children of this process, which sees them end.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    process, found = long_run(folder)
+    process.kill()
+    ended = []
+    while len(ended) < 1 + CHILDREN:
+        ended.append(os.wait()[0])
+    expect(sorted(ended) == sorted([process.pid, *found]), f"nobody is left: {ended} {found}")
+    expect(os.listdir(folder) == [], f"another process has removed the files: {os.listdir(folder)}")
 sys.exit(exit_code())

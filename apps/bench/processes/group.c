@@ -78,7 +78,6 @@ static int report_late(const struct bench_group *group)
         [BENCH_STEP_REFERENCE] = "to measure bare frames",
         [BENCH_STEP_KNOWN] = "to learn its peers",
         [BENCH_STEP_CONNECTED] = "to connect to all others",
-        [BENCH_STEP_TRAFFIC] = "to finish its puts",
         [BENCH_STEP_LEAVE] = "to tell its result",
     };
     for (uint32_t i = 0; i < group->config.count; i++) {
@@ -86,7 +85,7 @@ static int report_late(const struct bench_group *group)
         if (group->processes[i] > 0 && steps < BENCH_STEP_COUNT) {
             char where[64];
             snprintf(where, sizeof(where), "process %u has still %s", i, waiting_for[steps]);
-            app_error("the time is over", where, "is the machine busy otherwise? fewer --processes may help");
+            app_error("the time is over", where, "is the machine busy otherwise?");
         }
     }
     return APP_EXIT_FAILURE;
@@ -151,7 +150,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
     group->shared_bytes = sizeof(*group->shared) + config->count * bench_group_result_stride(group);
     void *shared = mmap(NULL, group->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
-        app_error("no shared memory for the results", strerror(errno), "free memory, or take fewer --processes");
+        app_error("no shared memory for the results", strerror(errno), "free memory");
         return APP_EXIT_MACHINE;
     }
     group->shared = shared;
@@ -160,7 +159,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
     for (uint32_t i = 0; i < config->count; i++) {
         pid_t process = fork();
         if (process < 0) {
-            app_error("no process for a member", strerror(errno), "raise `ulimit -u`, or take fewer --processes");
+            app_error("no process for a member", strerror(errno), "raise `ulimit -u`");
             stop_all(group);
             return APP_EXIT_MACHINE;
         }
@@ -195,19 +194,4 @@ uint64_t bench_process_cpu_ns(pid_t process)
         return 0;
     }
     return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
-
-uint64_t bench_machine_cpu_ns(void)
-{
-    FILE *file = fopen("/proc/stat", "re");
-    unsigned long long user = 0;
-    unsigned long long nice = 0;
-    unsigned long long system = 0;
-    if (file != NULL) {
-        if (fscanf(file, "cpu %llu %llu %llu", &user, &nice, &system) != 3) {
-            user = nice = system = 0;
-        }
-        fclose(file);
-    }
-    return (uint64_t)(user + nice + system) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 }

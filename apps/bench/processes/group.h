@@ -25,7 +25,7 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/loop.h"
 
-enum { BENCH_GROUP_MEMBERS_MAX = 32 };
+enum { BENCH_GROUP_MEMBERS_MAX = 4 };
 
 enum bench_step {
     BENCH_STEP_PORT,      /* the port is open */
@@ -33,7 +33,6 @@ enum bench_step {
     BENCH_STEP_REFERENCE, /* what config.reference does is done */
     BENCH_STEP_KNOWN,     /* all others are peers */
     BENCH_STEP_CONNECTED, /* ... and connected */
-    BENCH_STEP_TRAFFIC,   /* nothing that this member has begun is open any more */
     BENCH_STEP_LEAVE,     /* the result is complete */
     BENCH_STEP_COUNT,
 };
@@ -84,11 +83,10 @@ struct bench_member {
     uint8_t *region;
     uint32_t rights; /* to the region; CW_REGION_WRITE */
     uint64_t token;
-    uint32_t connected;                        /* others that are */
-    uint32_t peers[BENCH_GROUP_MEMBERS_MAX];   /* by member: the endpoint's number for it */
-    uint32_t members[BENCH_GROUP_MEMBERS_MAX]; /* by peer */
-    uint64_t tokens[BENCH_GROUP_MEMBERS_MAX];  /* by member: of its region */
-    uint8_t macs[BENCH_GROUP_MEMBERS_MAX][6];  /* by member */
+    uint32_t connected;                       /* others that are */
+    uint32_t peers[BENCH_GROUP_MEMBERS_MAX];  /* by member: the endpoint's number for it */
+    uint64_t tokens[BENCH_GROUP_MEMBERS_MAX]; /* by member: of its region */
+    uint8_t macs[BENCH_GROUP_MEMBERS_MAX][6]; /* by member */
 };
 
 /* Starts the members. One of enum app_exit; an error has been reported, and nobody is left then. */
@@ -131,11 +129,5 @@ int bench_member_fail(const struct bench_member *member, int status, const char 
  * microsecond. */
 uint64_t bench_member_clock_ns(void);
 
-/* CPU time of this process, all its threads. */
-uint64_t bench_member_cpu_ns(void);
-
 /* CPU time of another process; 0 if it has gone. */
 uint64_t bench_process_cpu_ns(pid_t process);
-
-/* CPU time of everything on this machine since it started, to 10 ms; 0 if the system does not say. */
-uint64_t bench_machine_cpu_ns(void);

@@ -43,21 +43,11 @@ int bench_member_fail(const struct bench_member *member, int status, const char 
     return app_error_status(status, what, where);
 }
 
-static uint64_t read_clock_ns(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
-
 uint64_t bench_member_clock_ns(void)
 {
-    return read_clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t bench_member_cpu_ns(void)
-{
-    return read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
 void bench_member_await(const struct bench_member *member, enum bench_step step)
@@ -166,10 +156,6 @@ static int run_peers_add(struct cw_endpoint *endpoint, void *context)
         if (status != CW_OK) {
             return status;
         }
-        if (member->peers[i] >= BENCH_GROUP_MEMBERS_MAX) {
-            return CW_ERROR_LIMIT;
-        }
-        member->members[member->peers[i]] = i;
         member->tokens[i] = other->token;
     }
     return CW_OK;

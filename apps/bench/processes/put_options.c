@@ -98,8 +98,7 @@ int bench_put(int argc, char **argv)
     if (!devices_finish(&options) || !cores_exist(&options)) {
         return APP_EXIT_USAGE;
     }
-    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit (bench crowd has bare frames
-     * that do) */
+    /* bare bursts ring no doorbell: where a switch sleeps between them they are no limit */
     options.no_raw = options.no_raw || strcmp(options.fabric, "switch") == 0 || options.rdma != NULL;
     return bench_put_run(&options);
 }
