@@ -38,13 +38,12 @@ static const struct {
     {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
     {"node", bench_node, "what a frame costs the node's thread, by length"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
-    {"mcast", bench_mcast, "collectives by multicast and by unicast algorithms"},
 };
 
 static void list_print(void)
 {
-    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts, multicast and collectives; everything that "
-           "is moved is verified.\n\n"
+    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts and their parts; everything that is moved is "
+           "verified.\n\n"
            "subcommands:\n");
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);

@@ -57,6 +57,3 @@ int bench_node(int argc, char **argv);
 
 /* causeway bench switch: the limits of the emulator. */
 int bench_switch(int argc, char **argv);
-
-/* causeway bench mcast: collectives by multicast and by unicast algorithms. */
-int bench_mcast(int argc, char **argv);

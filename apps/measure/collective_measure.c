@@ -1,5 +1,5 @@
-/* collective_measure: measures a collective by several algorithms, which take turns, in any MPI job. `causeway bench
- * mcast` starts it; tests/peers/multicast.py runs it with other MPI libraries, too.
+/* collective_measure: measures a collective by several algorithms, which take turns, in any MPI job.
+ * tests/peers/multicast.py runs it with other MPI libraries, too.
  *
  *   collective_measure [--alone] COLLECTIVE SIZES RUNS ALGORITHM...
  *

@@ -21,7 +21,7 @@ CASES = [
     (["help", "pl"], ["plan", "plogp"]),
     (["plan", "ch"], ["check", "choose"]),
     (["plan", "draw", "--m"], ["--matrix"]),
-    (["bench", "mcast", "--collective", "sc"], ["scatter", "scatterv"]),
+    (["plogp", "--path", "m"], ["memif"]),
     (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--data", "x"], None),
@@ -94,7 +94,7 @@ for words, offered in CASES + (GATEWAY if "gateway" in commands else []):
     expect(bash(words) == offered, f"causeway {' '.join(words)}: {offered}, not {bash(words)}")
 if shutil.which("fish"):
     script = f"source {os.path.join(pages, 'causeway.fish')}; complete -C $argv[1]"
-    for typed, offered in (("causeway plan ch", ["check", "choose"]), ("causeway bench mcast --collective sc", ["scatter", "scatterv"])):
+    for typed, offered in (("causeway plan ch", ["check", "choose"]), ("causeway plogp --path m", ["memif"])):
         found = [line.split("\t")[0] for line in text_of("fish", "-N", "-c", script, typed).splitlines()]
         expect(found == offered, f"fish: {typed}: {offered}, not {found}")
 for shell, name in (("zsh", "_causeway"), ("bash", "causeway"), ("fish", "causeway.fish")):
