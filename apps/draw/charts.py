@@ -1,9 +1,8 @@
-"""Charts of measurements, by gnuplot: times that a model predicts against those measured, and codecs."""
+"""A chart of codecs, by gnuplot."""
 from gnuplot import picture_make, text
 from panels import COLOURS
 from table import Refused
 
-POINTS = ("collective", "algorithm", "measured_ns", "predicted_ns")
 CODECS = ("field", "codec", "rate", "break_even_bps")
 ACROSS, NAME_MAX = 3, 14
 
@@ -11,24 +10,6 @@ ACROSS, NAME_MAX = 3, 14
 def some(table, found):
     if not found:
         raise Refused("there is nothing behind the first line", table.path, "let the command that wrote it finish")
-
-
-def points_draw(table, _title, output):
-    """A panel for each collective, a kind of point for each algorithm; on the line they agree."""
-    panels = {}
-    for collective, algorithm, *times in table.rows():
-        measured, predicted = (table.positive(*pair) / 1e3 for pair in zip(POINTS[2:], times))
-        panels.setdefault(collective, {}).setdefault(algorithm, []).append(f"{measured:.6g} {predicted:.6g}")
-    some(table, panels)
-    down = -(-len(panels) // ACROSS)
-    lines = ["set logscale xy", "set key outside right", "set xlabel 'measured, us'", "set ylabel 'predicted, us'"]
-    lines += ["set xrange [0.1:1e5]", "set yrange [0.1:1e5]", "set xtics 0.1,100", f"set multiplot layout {down},{ACROSS}"]
-    for collective, algorithms in panels.items():
-        for i, points in enumerate(algorithms.values()):
-            lines += [f"$d{i} << EOD", *points, "EOD"]
-        plots = [f", $d{i} title {text(algorithm)} with points" for i, algorithm in enumerate(algorithms)]
-        lines += [f"set title {text(collective)}", "plot x notitle with lines lc 'gray'" + "".join(plots)]
-    picture_make(output, 500 * ACROSS, 400 * down, lines + ["unset multiplot"])
 
 
 def codecs_draw(table, _title, output):

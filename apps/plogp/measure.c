@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/settings/settings.h"
 #include "dataplane/status.h"
 
 #define NS_PER_MS 1000000ull
@@ -25,28 +24,6 @@ static void sizes_parse(struct plogp_measure *measure, const char *text)
             plogp_fail("the sizes are no numbers with commas between them; `causeway plogp` starts this program");
         }
         measure->size_count++;
-    }
-}
-
-/* What the library itself goes by: measured first, then it is all there is. */
-static void known_read(struct plogp_measure *measure)
-{
-    struct cw_settings_place place;
-    char error[400];
-    size_t length;
-    cw_settings_plogp(&place);
-    char *text = measure->is_verification && place.path[0] != '\0'
-                     ? cw_settings_read(place.path, CW_MEASURED_TEXT_MAX, &length)
-                     : NULL;
-    if (text == NULL) {
-        measure->known = cw_measured_create();
-    } else if (cw_measured_decode(text, length, &measure->known, error, sizeof(error)) != CW_OK) {
-        plogp_fail(error);
-    }
-    free(text);
-    measure->result = cw_measured_create();
-    if (measure->known == NULL || measure->result == NULL) {
-        plogp_fail("no memory");
     }
 }
 
@@ -116,25 +93,21 @@ int main(int argc, char **argv)
     uint64_t now_ns = plogp_now_ns();
     measure.path = cw_measured_path_find(argv[1]);
     measure.deadline_ns = now_ns + budget_ns;
-    measure.is_verification = strcmp(argv[3], "verify") == 0;
     sizes_parse(&measure, argv[4]);
     if (measure.path == CW_MEASURED_PATHS || measure.size_count == 0) {
         plogp_fail("the path is none of shared, wire and rdma, or there are no sizes");
     }
     path_check(&measure);
     comms_make(&measure);
-    if (measure.rank == 0) {
-        known_read(&measure);
+    if (measure.rank == 0 && (measure.result = cw_measured_create()) == NULL) {
+        plogp_fail("no memory");
     }
-    if (!measure.is_verification) {
-        plogp_measure_network(&measure, budget_ns / 5);
-    }
+    plogp_measure_network(&measure, budget_ns / 5);
     if (strcmp(argv[3], "parameters") != 0) {
         plogp_measure_tests(&measure);
     }
     if (measure.rank == 0) {
         result_print(&measure);
-        cw_measured_destroy(measure.known);
         cw_measured_destroy(measure.result);
     }
     comms_free(&measure);

@@ -2,7 +2,7 @@
  * what it has found as the text of a file of measured parameters (collectives/choose/measured.h) to its standard
  * output, behind a line "noise NUMBER".
  *
- *   plogp_measure PATH BUDGET_MS measure|verify|parameters SIZES
+ *   plogp_measure PATH BUDGET_MS measure|parameters SIZES
  *
  * `parameters` measures no algorithms. It serves simulated networks: causeway run -n 2 --simulate cpu=0
  * libexec/causeway/plogp_measure wire 500 parameters 8
@@ -25,12 +25,10 @@ struct plogp_measure {
     int rank;
     int size;
     uint64_t deadline_ns;
-    bool is_verification;
     uint64_t sizes[PLOGP_SIZES_MAX];
     uint32_t size_count;
     MPI_Comm sync;              /* whose barrier separates what is measured */
     MPI_Comm *arenas;           /* one for each contender; their hints say what to run */
-    struct cw_measured *known;  /* that the library chooses by; at rank 0 */
     struct cw_measured *result; /* at rank 0 */
     double noise; /* of the noisiest of the parameters (plogp/arithmetic.h); 0: none measured; at rank 0 */
 };
@@ -64,7 +62,6 @@ struct plogp_question {
     enum cw_collective collective;
     uint64_t bytes;
     uint32_t contender_count;
-    uint32_t chosen; /* index: measured to the end, however slow; contender_count: none */
     struct plogp_contender contenders[PLOGP_CONTENDERS_MAX];
 };
 

@@ -16,8 +16,6 @@
 static const char usage[] =
     "plogp [-n RANKS | --ranks LIST] [--path shared|memif|all] [--time TIME] [-o FILE] [--json]\n"
     "       causeway plogp --hosts LIST [--path wire|rdma] [--launcher COMMAND] [--time TIME] [-o FILE] [--json]\n"
-    "       causeway plogp --verify [-n RANKS | --ranks LIST] [--path ...] [--time TIME] [-o FILE] [--data FILE] "
-    "[--json]\n"
     "\n"
     "Measures the parameters of each kind of path (latency, gap and overheads by size, concurrency, contention) and "
     "how\n"
@@ -26,25 +24,19 @@ static const char usage[] =
     "is there already the paths that are not measured are kept. Nothing else should be running: what others make noise "
     "of\n"
     "is measured again, and refused after three times (exit code 1).\n"
-    "--verify measures afresh and compares what the file makes MPI choose with the best algorithm: at most 5 % longer "
-    "on "
-    "average,\n"
-    "and nowhere more than half as long again, is the claim. The exit code does not depend on it.\n"
     "Hosts are reached as `causeway run --hosts` reaches them, by what CAUSEWAY_TRANSPORT and "
     "CAUSEWAY_RDMA "
     "say.";
 
 static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384, 32768, 131072, 262144, 1048576},
                                              .count = 9};
-static const struct app_list verified_sizes = {/* half of them were not tested */
-                                               .values = {8, 128, 1024, 8192, 65536, 262144, 1048576},
-                                               .count = 7};
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
 
 enum { NOISY_ROUNDS = 3 };
 
-bool plogp_path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
+/* Whether a path is among those that were asked for. */
+static bool path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
 {
     if (options->hosts != NULL) {
         return path == (strcmp(options->path, "rdma") == 0 ? CW_MEASURED_RDMA : CW_MEASURED_WIRE);
@@ -66,7 +58,8 @@ uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_
     return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
 }
 
-void plogp_progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
+/* Says on a terminal that the job of ranks[index] on a path begins. */
+static void progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
 {
     uint64_t done_ns = 0, all_ns = 0;
     char step[48];
@@ -75,7 +68,7 @@ void plogp_progress_tell(const struct plogp_options *options, enum cw_measured_p
         if (i == path * options->rank_count + index) {
             done_ns = all_ns;
         }
-        if (plogp_path_is_asked(options, other)) {
+        if (path_is_asked(options, other)) {
             all_ns += plogp_time_share(options, other, options->ranks[i % options->rank_count]);
         }
     }
@@ -83,7 +76,8 @@ void plogp_progress_tell(const struct plogp_options *options, enum cw_measured_p
     app_progress_step(done_ns / NS_PER_MS, all_ns / NS_PER_MS, step);
 }
 
-int plogp_file_read(const char *path, struct cw_measured **measured)
+/* Reads a file of measured parameters; an exit code, the reason told. */
+static int file_read(const char *path, struct cw_measured **measured)
 {
     char error[400];
     size_t length;
@@ -126,7 +120,7 @@ static void ranks_up_to(struct plogp_options *options, uint32_t most)
 static void sizes_finish(struct plogp_options *options, const struct app_list *asked)
 {
     static char plain[APP_LIST_MAX * 24];
-    const struct app_list *sizes = asked->count > 0 ? asked : options->verify ? &verified_sizes : &tested_sizes;
+    const struct app_list *sizes = asked->count > 0 ? asked : &tested_sizes;
     for (size_t i = 0, used = 0; i < sizes->count; i++) {
         used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s%" PRIu64, i == 0 ? "" : ",", sizes->values[i]);
     }
@@ -231,16 +225,16 @@ static struct cw_measured *kept_make(const struct plogp_options *options)
 {
     struct cw_measured *kept = cw_measured_create();
     struct cw_measured *old = NULL;
-    if (kept == NULL || access(options->file, F_OK) != 0 || plogp_file_read(options->file, &old) != APP_EXIT_SUCCESS) {
+    if (kept == NULL || access(options->file, F_OK) != 0 || file_read(options->file, &old) != APP_EXIT_SUCCESS) {
         return kept; /* what cannot be read was reported, and is written anew */
     }
     for (uint32_t i = 0; i < old->network_count; i++) {
-        if (!plogp_path_is_asked(options, old->networks[i].path)) {
+        if (!path_is_asked(options, old->networks[i].path)) {
             (void)cw_measured_add_network(kept, &old->networks[i]);
         }
     }
     for (uint32_t i = 0; i < old->test_count; i++) {
-        if (!plogp_path_is_asked(options, old->tests[i].path)) {
+        if (!path_is_asked(options, old->tests[i].path)) {
             (void)cw_measured_add_test(kept, &old->tests[i]);
         }
     }
@@ -275,7 +269,7 @@ static int quiet_measure(const struct plogp_options *options, enum cw_measured_p
     for (int round = 1;; round++) {
         double noise = 0;
         struct plogp_machine before = plogp_machine_look();
-        int code = plogp_job_run(options, path, ranks, PLOGP_MEASURE, "none", one, &noise);
+        int code = plogp_job_run(options, path, ranks, one, &noise);
         struct plogp_machine after = plogp_machine_look();
         double others = plogp_machine_others(&before, &after);
         if (code != APP_EXIT_SUCCESS || plogp_is_quiet(noise, others)) {
@@ -301,7 +295,7 @@ static int path_measure(struct plogp_options *options, enum cw_measured_path pat
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
-        plogp_progress_tell(options, path, i);
+        progress_tell(options, path, i);
         code = quiet_measure(options, path, options->ranks[i], &one);
         if (code != APP_EXIT_SUCCESS) {
             break;
@@ -320,7 +314,7 @@ static int measure_all(struct plogp_options *options)
     struct cw_measured *all = kept_make(options);
     int code = all == NULL ? app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL) : APP_EXIT_SUCCESS;
     for (uint32_t path = 0; path < CW_MEASURED_PATHS && code == APP_EXIT_SUCCESS; path++) {
-        if (plogp_path_is_asked(options, path)) {
+        if (path_is_asked(options, path)) {
             code = path_measure(options, path, all);
         }
     }
@@ -354,9 +348,6 @@ int plogp_main(int argc, char **argv)
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
         OPTION_TEXT("hosts", "LIST", "measures between these hosts, each with one rank", &options.hosts),
         OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
-        OPTION_FLAG("verify", "compare what the file makes MPI choose with the best", &options.verify),
-        OPTION_TEXT("data", "FILE", "--verify: predicted and measured times, as CSV that `causeway draw` draws",
-                    &options.data),
         OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
         OPTION_JSON(" a line", &options.report.json),
         {0},
@@ -369,14 +360,10 @@ int plogp_main(int argc, char **argv)
     if (!options_finish(&options, most, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
-    if (options.data != NULL && !options.verify) {
-        app_error("--data is for --verify", options.data, "it has what that measures");
-        return APP_EXIT_USAGE;
-    }
     if (options.launcher != NULL && options.hosts == NULL) {
         app_error("--launcher is for --hosts", options.launcher, NULL);
         return APP_EXIT_USAGE;
     }
     app_progress_begin("plogp", options.report.json);
-    return options.verify ? plogp_verify(&options) : measure_all(&options);
+    return measure_all(&options);
 }

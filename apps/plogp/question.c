@@ -3,10 +3,7 @@
  * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is
  * in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
  * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls.
- * Those that are far behind drop out, so that what there is of time goes to those that are close.
- *
- * A verification ends with a duel: of many that are about alike the one with the luckiest calls looks best, so what is
- * chosen and what looks best are measured once more against each other, and only that counts. */
+ * Those that are far behind drop out, so that what there is of time goes to those that are close. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +21,6 @@ enum {
     ROUNDS_LOOK = 2,
     ROUNDS_MIN = 5,
     BLOCK_MAX = 50,
-    TRIAL_ALL = PLOGP_CONTENDERS_MAX + 1, /* for the chosen one: nobody drops out */
     WORD_BYTES = 160,
     SEGMENT_SMALL = 8192, /* what goes without a handshake */
     SEGMENT_LARGE = 65536,
@@ -34,8 +30,6 @@ enum {
  * rounds. */
 #define FAR_BEHIND 2.0
 #define BEHIND     1.3
-
-#define DUEL_SHARE 0.4 /* of a verification's time */
 
 struct call {
     enum cw_collective collective;
@@ -177,8 +171,8 @@ static double standing(struct trial *trial, uint32_t i)
                                          : cw_statistics_median(trial->times[i], trial->rounds[i]);
 }
 
-/* At rank 0: who stays (`chosen` does in any case), and how many rounds are next; 0: enough. */
-static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, double left_ns)
+/* At rank 0: who stays, and how many rounds are next; 0: enough. */
+static int plan_next(struct trial *trial, double round_ns, double left_ns)
 {
     double best = 0;
     uint32_t most = 0;
@@ -191,7 +185,7 @@ static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, doub
     uint32_t before = (uint32_t)__builtin_popcountll(trial->alive);
     for (uint32_t i = 0; i < trial->count; i++) {
         bool is_near = standing(trial, i) <= (most < ROUNDS_MIN ? FAR_BEHIND : BEHIND) * best;
-        trial->alive &= is_near || i == chosen || chosen == TRIAL_ALL ? ~0ull : ~(1ull << i);
+        trial->alive &= is_near ? ~0ull : ~(1ull << i);
     }
     uint32_t alive = (uint32_t)__builtin_popcountll(trial->alive);
     assert(alive > 0); /* the best one */
@@ -205,9 +199,10 @@ static int plan_next(struct trial *trial, uint32_t chosen, double round_ns, doub
 }
 
 /* Rounds of those that are left until the time is over. */
-static void rounds_run(const struct plogp_measure *measure, const struct plogp_question *question,
-                       const struct call *call, struct trial *trial, int rounds, uint64_t end_ns)
+static void rounds_run(const struct plogp_measure *measure, const struct call *call, struct trial *trial,
+                       uint64_t end_ns)
 {
+    int rounds = ROUNDS_LOOK;
     while (rounds > 0) {
         uint64_t start_ns = plogp_now_ns();
         block_run(measure, call, trial, rounds);
@@ -215,60 +210,12 @@ static void rounds_run(const struct plogp_measure *measure, const struct plogp_q
         uint64_t next[2] = {0, 0};
         if (measure->rank == 0) {
             double round_ns = (double)(now_ns - start_ns) / rounds + 1;
-            next[0] =
-                (uint64_t)plan_next(trial, question->chosen, round_ns, end_ns > now_ns ? (double)(end_ns - now_ns) : 0);
+            next[0] = (uint64_t)plan_next(trial, round_ns, end_ns > now_ns ? (double)(end_ns - now_ns) : 0);
             next[1] = trial->alive;
         }
         MPI_Bcast(next, 2, MPI_UINT64_T, 0, measure->sync);
         rounds = (int)next[0];
         trial->alive = next[1];
-    }
-}
-
-/* The one that looks best, but for those of `without`. */
-static uint32_t best_looking(const struct plogp_question *question, uint64_t without)
-{
-    uint32_t best = question->contender_count;
-    for (uint32_t i = 0; i < question->contender_count; i++) {
-        bool is_out = (without >> i & 1) != 0;
-        if (!is_out && (best == question->contender_count ||
-                        question->contenders[i].time_ns < question->contenders[best].time_ns)) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* What is chosen against the two others that look best, afresh; the rest keep their distance from the better looking
- * one of these. */
-static void duel_run(const struct plogp_measure *measure, struct plogp_question *question, const struct call *call,
-                     struct trial *trial, uint64_t end_ns)
-{
-    uint64_t finalists = 0;
-    uint32_t best = 0;
-    if (measure->rank == 0 && question->chosen < trial->count && trial->count > 1) {
-        finalists = 1ull << question->chosen;
-        best = best_looking(question, finalists);
-        finalists |= 1ull << best;
-        finalists |= trial->count > 2 ? 1ull << best_looking(question, finalists) : 0;
-    }
-    MPI_Bcast(&finalists, 1, MPI_UINT64_T, 0, measure->sync);
-    if (finalists == 0) {
-        return;
-    }
-    double looked_ns = question->contenders[best].time_ns;
-    trial->alive = finalists;
-    for (uint32_t i = 0; i < trial->count; i++) {
-        trial->rounds[i] = (finalists >> i & 1) != 0 ? 0 : trial->rounds[i];
-    }
-    struct plogp_question all = *question; /* nobody drops out */
-    all.chosen = TRIAL_ALL;
-    rounds_run(measure, &all, call, trial, ROUNDS_MIN, end_ns);
-    double scale = cw_statistics_median(trial->times[best], trial->rounds[best]) / looked_ns;
-    for (uint32_t i = 0; i < trial->count; i++) {
-        question->contenders[i].time_ns = (finalists >> i & 1) != 0
-                                              ? cw_statistics_median(trial->times[i], trial->rounds[i])
-                                              : question->contenders[i].time_ns * scale;
     }
 }
 
@@ -288,13 +235,9 @@ void plogp_question_run(const struct plogp_measure *measure, struct plogp_questi
             call_make(&call, measure->arenas[i]);
         }
     }
-    uint64_t duel_ns = measure->is_verification ? (uint64_t)((double)budget_ns * DUEL_SHARE) : 0;
-    rounds_run(measure, question, &call, &trial, ROUNDS_LOOK, end_ns - duel_ns);
+    rounds_run(measure, &call, &trial, end_ns);
     for (uint32_t i = 0; i < trial.count; i++) {
         question->contenders[i].time_ns = cw_statistics_median(trial.times[i], trial.rounds[i]);
-    }
-    if (measure->is_verification) {
-        duel_run(measure, question, &call, &trial, end_ns);
     }
     free(call.send);
     free(call.receive);
@@ -331,18 +274,18 @@ static struct cw_parameters parameters_of(const struct cw_candidate *candidate)
 }
 
 /* The model's segments, and two that have shown to be good: just short enough for no handshake, and a few of them. */
-static void candidate_take(struct plogp_question *question, const struct cw_candidate *candidate, bool is_verification)
+static void candidate_take(struct plogp_question *question, const struct cw_candidate *candidate)
 {
     static const uint64_t segments[] = {SEGMENT_SMALL, SEGMENT_LARGE};
     struct cw_parameters parameters = parameters_of(candidate);
     bool has_segments = (candidate->algorithm->takes & CW_TAKES_SEGMENT) != 0;
-    if (has_segments && question->bytes <= SEGMENT_SMALL && !is_verification) {
+    if (has_segments && question->bytes <= SEGMENT_SMALL) {
         return; /* one segment: the same as the algorithm without any */
     }
-    if (!has_segments || parameters.segment_bytes >= CW_MEASURED_SEGMENT_LEAST || is_verification) {
+    if (!has_segments || parameters.segment_bytes >= CW_MEASURED_SEGMENT_LEAST) {
         contender_add(question, candidate->algorithm, &parameters);
     }
-    for (size_t i = 0; i < 2 && !is_verification && has_segments; i++) {
+    for (size_t i = 0; i < 2 && has_segments; i++) {
         if (segments[i] < question->bytes) {
             parameters.segment_bytes = segments[i];
             contender_add(question, candidate->algorithm, &parameters);
@@ -350,55 +293,26 @@ static void candidate_take(struct plogp_question *question, const struct cw_cand
     }
 }
 
-static const struct cw_measured_answer *answer_of(const struct cw_measured_answer *answers, uint32_t count,
-                                                  const char *name)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(answers[i].algorithm, name) == 0) {
-            return &answers[i];
-        }
-    }
-    return NULL;
-}
-
 static void contenders_find(const struct plogp_measure *measure, const struct cw_problem *problem,
                             struct plogp_question *question)
 {
     static struct cw_choice choice;
-    struct cw_measured_answer answers[CW_CANDIDATES_MAX];
     struct cw_network network;
-    struct cw_candidate best;
-    enum cw_measured_origin origin;
     struct cw_choose_request request = {.problem = problem,
                                         .network = &network,
                                         .eager_max_bytes = PLOGP_EAGER_BYTES,
                                         .multicast_eager_max_bytes = PLOGP_CAST_EAGER_BYTES,
                                         .multicast = measure->path != CW_MEASURED_SHARED};
-    cw_measured_network(measure->known, measure->path, problem->ranks, &network);
-    uint32_t count = cw_measured_answers(measure->known, measure->path, problem, answers, CW_CANDIDATES_MAX);
-    if (cw_choose(&request, &choice) != CW_OK ||
-        cw_measured_choose(measure->known, measure->path, NULL, &request, &best, &origin) != CW_OK) {
+    cw_measured_network(measure->result, measure->path, problem->ranks, &network);
+    if (cw_choose(&request, &choice) != CW_OK) {
         plogp_fail("no algorithm fits, or there is no memory");
     }
     for (uint32_t i = 0; i < choice.count; i++) {
-        struct cw_candidate candidate = choice.candidates[i];
-        const struct cw_measured_answer *answer = answer_of(answers, count, candidate.algorithm->name);
-        if (answer != NULL) {
-            candidate.parameters = answer->parameters;
-        }
-        candidate_take(question, &candidate, measure->is_verification);
+        candidate_take(question, &choice.candidates[i]);
     }
-    const struct cw_algorithm *chosen = best.algorithm;
     if (measure->path == CW_MEASURED_SHARED) {
         const struct cw_algorithm *host = cw_algorithm_find(problem->collective, "host");
         contender_add(question, host, &(struct cw_parameters){.segment_bytes = 0});
-        /* as in MPI: if it is the fastest in tests, or has not been tested */
-        enum cw_measured_standing standing = cw_measured_standing(measure->known, measure->path, problem, "host", NULL);
-        chosen = standing != CW_STANDING_BEHIND ? host : chosen;
-    }
-    question->chosen = PLOGP_CONTENDERS_MAX;
-    for (uint32_t i = 0; i < question->contender_count && measure->is_verification; i++) {
-        question->chosen = question->contenders[i].algorithm == chosen ? i : question->chosen;
     }
 }
 

@@ -21,9 +21,6 @@ static bool has_blocks(enum cw_collective collective)
 /* A barrier has one size, blocks of all ranks together a bound. */
 static bool is_asked(const struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes)
 {
-    if (measure->is_verification && (collective == CW_SCAN || collective == CW_EXSCAN)) {
-        return false; /* the claim is about the others */
-    }
     if (collective == CW_BARRIER) {
         return bytes == measure->sizes[0];
     }
@@ -73,7 +70,7 @@ static bool question_ask(struct plogp_measure *measure, enum cw_collective colle
     uint64_t now_ns = plogp_now_ns();
     uint64_t budget_ns = measure->deadline_ns > now_ns ? (measure->deadline_ns - now_ns) / left : 0;
     question = (struct plogp_question){.collective = collective, .bytes = collective == CW_BARRIER ? 0 : bytes};
-    if (measure->rank == 0 && (budget_ns > 0 || measure->is_verification)) {
+    if (measure->rank == 0 && budget_ns > 0) {
         plogp_contenders(measure, &question);
     }
     MPI_Bcast(&question.contender_count, 1, MPI_UINT32_T, 0, measure->sync);

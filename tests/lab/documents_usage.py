@@ -32,7 +32,7 @@ NOT_RUN = [
     (r"--hosts a:|doctor --transport", ELSEWHERE + "hosts_usage, on hosts of its own"),
     (r"^tests/metal/", ELSEWHERE + "metal_guest"),
     (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
-    (r"^build/causeway plogp|plogp --verify", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
+    (r"^build/causeway plogp", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
     (r"build/tests/simulate_", ELSEWHERE + "the tests of these names, with fewer seeds"),
     (r"--seeds 10000|CW_TEST_|CW_CALLS|CW_KILLS", ELSEWHERE + "fewer of the same; minutes"),
     (r"^build/causeway top$", ELSEWHERE + "top_usage; it goes on until it is ended"),

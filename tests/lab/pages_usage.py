@@ -24,7 +24,7 @@ CASES = [
     (["plogp", "--path", "m"], ["memif"]),
     (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
-    (["plogp", "--data", "x"], None),
+    (["plogp", "--hosts", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),
     (["run", "-n", "2", "--rec"], ["--record"]),
     (["run", "-n", "2", ""], None),
