@@ -174,7 +174,6 @@ def main():
             programs_run(machines, [name for name in PROGRAMS if name not in ("is", "ft", "cg", "mpi_busy") and is_first])
             if PART == "e1000e":
                 refusals(machines)
-                bench(machines, "--net", "b", "--launcher", "remote", "--device", NICS[0])
                 troubles(machines)
         faults = [each for each in machines.faults() if model not in QUIRKS or not re.search(QUIRKS[model], each)]
         expect(not faults, f"the IOMMU has refused nothing: {faults}")

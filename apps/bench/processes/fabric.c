@@ -18,7 +18,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
-/* A link that takes longer has no other side. The wait ends no earlier where the connection to the other host is cut. */
+/* A link that takes longer has no other side. */
 #define LINK_WAIT_NS 30000000000ull
 
 enum {
@@ -180,12 +180,6 @@ void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices
                                     .veth.bridge = -1};
 }
 
-void bench_fabric_hosts(struct bench_fabric *fabric, const struct bench_mirror *mirror, uint32_t side)
-{
-    fabric->mirror = mirror;
-    fabric->mirrored = side;
-}
-
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
                         const char *const *options)
 {
@@ -220,10 +214,8 @@ static int device_read(const struct bench_fabric *fabric, uint32_t side, struct 
                        struct cw_wire_nic *nic, struct cw_port_ethdev_config *config)
 {
     char error[CW_DEVICE_TEXT_BYTES];
-    uint32_t here = fabric->mirror != NULL ? 1 : 2;
-    int status =
-        cw_device_read(fabric->devices[side], side, here == 1 ? 0 : (int32_t)side, device, error, sizeof(error));
-    status = status == CW_OK ? cw_wire_nic_config(device, here, nic, config, error, sizeof(error)) : status;
+    int status = cw_device_read(fabric->devices[side], side, (int32_t)side, device, error, sizeof(error));
+    status = status == CW_OK ? cw_wire_nic_config(device, 2, nic, config, error, sizeof(error)) : status;
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
 }
 

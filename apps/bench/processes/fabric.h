@@ -23,18 +23,14 @@ enum bench_fabric_kind {
     BENCH_FABRIC_DEVICES, /* the user's, which reach each other */
 };
 
-struct bench_mirror;
-
 struct bench_fabric {
     enum bench_fabric_kind kind;
     uint32_t port_count;
     uint32_t mtu_bytes;
-    char folder[64];                   /* of sockets; "" if none */
-    char socket[96];                   /* memif */
-    const char *devices[2];            /* of each side (control/net/device.h); NULL: none are named */
-    const struct bench_mirror *mirror; /* of the side that another host has; NULL: this host has both */
-    uint32_t mirrored;
-    struct run_veth veth; /* two emulated hosts, with an interface each */
+    char folder[64];        /* of sockets; "" if none */
+    char socket[96];        /* memif */
+    const char *devices[2]; /* of each side (control/net/device.h); NULL: none are named */
+    struct run_veth veth;   /* two emulated hosts, with an interface each */
     int switch_output;
     pid_t switch_process; /* 0: none */
     pid_t cleaner;        /* takes everything away if this process cannot; 0: none */
@@ -47,9 +43,6 @@ int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind
 
 /* The same of two devices of the user's, which are taken as they are. */
 void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices[2], uint32_t mtu_bytes);
-
-/* ... of which another host has this side's (mirror.h). The mirror has to outlive the fabric. */
-void bench_fabric_hosts(struct bench_fabric *fabric, const struct bench_mirror *mirror, uint32_t side);
 
 /* The same of a switch with more options, ended by NULL. */
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,

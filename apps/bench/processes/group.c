@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "apps/bench/processes/group_shared.h"
-#include "apps/bench/processes/mirror.h"
 #include "apps/cli/cli.h"
 #include "dataplane/base/clock.h"
 
@@ -166,10 +165,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
         if (process == 0) {
             /* nobody is left behind when the first process is killed */
             bool alone = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent;
-            bool is_here = fabric->mirror == NULL || fabric->mirrored != i;
-            _exit(alone     ? APP_EXIT_INTERNAL
-                  : is_here ? bench_member_run(group, i)
-                            : bench_mirror_run(fabric->mirror, group, i));
+            _exit(alone ? APP_EXIT_INTERNAL : bench_member_run(group, i));
         }
         group->processes[i] = process;
         group->running++;

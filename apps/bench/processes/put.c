@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/processes/mirror.h"
 #include "apps/bench/processes/raw.h"
 #include "apps/bench/processes/testpmd.h"
 #include "apps/cli/cli.h"
@@ -155,7 +154,7 @@ static void round_add(struct run *run, const struct put_result *responder, const
 }
 
 /* Raw and ours in turn, by new processes. */
-static int round_run(struct run *run, enum bench_fabric_kind kind, const struct bench_mirror *mirror)
+static int round_run(struct run *run, enum bench_fabric_kind kind)
 {
     const struct bench_put_options *options = run->options;
     const uint64_t cores[2] = {options->core[1], options->core[0]};
@@ -178,7 +177,6 @@ static int round_run(struct run *run, enum bench_fabric_kind kind, const struct 
     if (kind == BENCH_FABRIC_DEVICES) {
         const char *const devices[2] = {options->devices[1], options->devices[0]}; /* as the cores */
         bench_fabric_devices(&fabric, devices, (uint32_t)options->mtu_bytes);
-        bench_fabric_hosts(&fabric, mirror, options->is_member ? 1 : 0);
     } else {
         code = bench_fabric_create(&fabric, kind, 2, (uint32_t)options->mtu_bytes);
     }
@@ -350,18 +348,8 @@ static int rdma_check(const struct bench_put_options *options)
 int bench_put_run(const struct bench_put_options *options)
 {
     enum bench_fabric_kind kind = BENCH_FABRIC_DEVICES;
-    struct bench_mirror mirror = {.host = options->host, .launcher = options->launcher};
-    bool has_mirror = options->host != NULL || options->is_member;
     int code = options->devices[1] != NULL ? APP_EXIT_SUCCESS : parse_fabric(options->fabric, &kind);
     code = code == APP_EXIT_SUCCESS ? rdma_check(options) : code;
-    if (code != APP_EXIT_SUCCESS) {
-        return code;
-    }
-    if (options->is_member) {
-        code = bench_mirror_files(&mirror);
-    } else if (options->host != NULL && !bench_mirror_command(&mirror, options)) {
-        code = app_error_status(CW_ERROR_MEMORY, "no memory for the command of the other host", NULL);
-    }
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }
@@ -372,15 +360,14 @@ int bench_put_run(const struct bench_put_options *options)
     struct testpmd_results testpmd = {0};
     run->options = options;
     for (uint64_t round = 0; round < options->rounds && code == APP_EXIT_SUCCESS; round++) {
-        code = round_run(run, kind, has_mirror ? &mirror : NULL);
+        code = round_run(run, kind);
     }
-    bench_mirror_free(&mirror);
     bool wants_testpmd =
         !options->no_raw && !options->no_testpmd && kind != BENCH_FABRIC_SWITCH && kind != BENCH_FABRIC_DEVICES;
     if (code == APP_EXIT_SUCCESS && wants_testpmd) {
         code = run_testpmd(options, kind, &testpmd);
     }
-    if (code == APP_EXIT_SUCCESS && !options->is_member) {
+    if (code == APP_EXIT_SUCCESS) {
         struct app_report report = options->report;
         if (!report.json) {
             head_print(run, &testpmd);

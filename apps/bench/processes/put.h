@@ -14,10 +14,7 @@
 struct bench_put_options {
     const char *fabric;
     const char *devices[2]; /* of the initiating side, of the other one; NULL: a fabric is made */
-    const char *host;       /* that has the other side; NULL: this one */
-    const char *launcher;   /* what starts it there */
     const char *rdma;       /* a device beside the port; NULL: none */
-    bool is_member;         /* this is the other side, on its host */
     struct app_list sizes;
     uint64_t mtu_bytes;
     uint64_t rounds;

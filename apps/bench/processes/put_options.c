@@ -8,8 +8,7 @@
 #include "dataplane/port/port.h"
 
 static const char put_usage[] =
-    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE | --net "
-    "HOST --device DEVICE] [OPTION...]\n\n"
+    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE] [OPTION...]\n\n"
     "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
     "the\n"
     "same run: bare bursts of frames without any protocol, and the same with one copy on each side. Rounds of both "
@@ -20,24 +19,12 @@ static const char put_usage[] =
 static bool devices_finish(struct bench_put_options *options)
 {
     const char **devices = options->devices;
-    if (options->host != NULL && devices[1] == NULL) {
-        devices[1] = devices[0];
-    }
-    if (options->is_member ? devices[1] == NULL : (devices[0] == NULL) != (devices[1] == NULL)) {
-        app_error("one device is given",
-                  devices[0] != NULL   ? devices[0]
-                  : devices[1] != NULL ? devices[1]
-                                       : "--member",
-                  "two ports that reach each other are wanted: --device and --peer-device, or --device and --net HOST");
+    if ((devices[0] == NULL) != (devices[1] == NULL)) {
+        app_error("one device is given", devices[0] != NULL ? devices[0] : devices[1],
+                  "two ports that reach each other are wanted: --device and --peer-device");
         return false;
     }
-    if (options->host != NULL && devices[0] == NULL) {
-        app_error("by which device?", options->host,
-                  "--device 0000:03:00.0, or of an interface as root --device net_af_packet0,iface=eth1");
-        return false;
-    }
-    options->fabric = options->host != NULL ? "hosts" : devices[1] != NULL ? "devices" : options->fabric;
-    options->launcher = options->launcher != NULL ? options->launcher : "ssh";
+    options->fabric = devices[1] != NULL ? "devices" : options->fabric;
     return true;
 }
 
@@ -45,8 +32,7 @@ static bool cores_exist(const struct bench_put_options *options)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     for (uint32_t side = 0; side < 2; side++) {
-        bool is_here = side == 0 ? !options->is_member : options->host == NULL;
-        if (is_here && cores > 0 && options->core[side] >= (uint64_t)cores) {
+        if (cores > 0 && options->core[side] >= (uint64_t)cores) {
             char where[64];
             snprintf(where, sizeof(where), "%s %llu", side == 0 ? "--core" : "--peer-core",
                      (unsigned long long)options->core[side]);
@@ -73,13 +59,7 @@ int bench_put(int argc, char **argv)
                     "instead of a fabric: the initiating side's port, like 0000:03:00.0 or net_tap0,iface=x",
                     &options.devices[0]),
         OPTION_TEXT("peer-device", "DEVICE", "the other side's, at the other end of its cable", &options.devices[1]),
-        OPTION_TEXT("net", "HOST",
-                    "the other side is on that host, by its --peer-device, or one of the same name; on one network",
-                    &options.host),
-        OPTION_TEXT("launcher", "ssh|COMMAND",
-                    "with --net: what starts it; a command gets the host and a command line (ssh)", &options.launcher),
         OPTION_TEXT("rdma", "DEVICE", "queue pairs of this RDMA device (rxe0, mlx5_0) carry the puts", &options.rdma),
-        OPTION_FLAG("member", "what --net starts on the other host; nobody else does", &options.is_member),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &options.mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         OPTION_SIZES("sizes", "sizes of puts (8,32,1024,65536,1M)", &options.sizes, 0, 64 << 20),
         OPTION_COUNT("rounds", "interleaved rounds (3)", &options.rounds, 1, BENCH_ROUNDS_MAX),
