@@ -80,11 +80,6 @@ uint16_t cw_port_ethdev_id(const struct cw_port *port)
     return table->ethdev_id(port);
 }
 
-struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
-{
-    return table->ethdev_pool(port);
-}
-
 void cw_port_ethdev_offloads(const struct cw_port *port, struct cw_offload_report reports[CW_PORT_OFFLOADS])
 {
     table->ethdev_offloads(port, reports);

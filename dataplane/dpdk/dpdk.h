@@ -22,7 +22,6 @@ struct cw_dpdk {
     const char *(*ethdev_multicast)(const struct cw_port *port);
     uint64_t (*ethdev_dropped)(const struct cw_port *port);
     uint16_t (*ethdev_id)(const struct cw_port *port);
-    struct rte_mempool *(*ethdev_pool)(const struct cw_port *port);
     void (*ethdev_offloads)(const struct cw_port *port, struct cw_offload_report reports[CW_PORT_OFFLOADS]);
     int (*ethdev_offload_switch)(struct cw_port *port, enum cw_port_offload offload, bool on);
     const char *(*aead_driver_name)(uint32_t index);

@@ -14,7 +14,6 @@ const struct cw_dpdk cw_dpdk_table = {
     .ethdev_multicast = cw_port_ethdev_multicast,
     .ethdev_dropped = cw_port_ethdev_dropped,
     .ethdev_id = cw_port_ethdev_id,
-    .ethdev_pool = cw_port_ethdev_pool,
     .ethdev_offloads = cw_port_ethdev_offloads,
     .ethdev_offload_switch = cw_port_ethdev_offload_switch,
     .aead_driver_name = cw_aead_driver_name,

@@ -208,11 +208,6 @@ uint16_t cw_port_ethdev_id(const struct cw_port *port)
     return ((const struct ethdev_port *)port)->id;
 }
 
-struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port)
-{
-    return ((const struct ethdev_port *)port)->pool;
-}
-
 uint64_t cw_port_ethdev_dropped(const struct cw_port *port)
 {
     return ((const struct ethdev_port *)port)->dropped;

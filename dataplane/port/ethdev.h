@@ -123,7 +123,5 @@ void cw_port_ethdev_offloads(const struct cw_port *port, struct cw_offload_repor
  * alone. */
 int cw_port_ethdev_offload_switch(struct cw_port *port, enum cw_port_offload offload, bool on);
 
-/* For benchmarks that measure the driver without the port: its number and its pool of frame buffers. */
-struct rte_mempool;
+/* The number of the device in DPDK, for tests of its driver. */
 uint16_t cw_port_ethdev_id(const struct cw_port *port);
-struct rte_mempool *cw_port_ethdev_pool(const struct cw_port *port);

@@ -102,7 +102,7 @@ def bench(machines, *ends):
            line["raw_goodput_bps"] > 0 and line["ratio_latency"] > 0 for line in lines), f"bench put {ends}: {told(result)}")
     for line in lines:
         print(f"{' '.join(ends)}: {line['size_bytes']} bytes: there and back {line['latency_p50_ns'] / 1000:.0f} us, {line['ratio_latency']:.2f} of raw; goodput "
-              f"{line['goodput_bps'] / 1e6:.0f} Mb/s, {line['ratio_goodput']:.2f} of raw, {line['ratio_goodput_copy']:.2f} of raw with a copy; {line['retransmits']} retransmits")
+              f"{line['goodput_bps'] / 1e6:.0f} Mb/s, {line['ratio_goodput']:.2f} of raw; {line['retransmits']:.0f} retransmits")
 
 
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

@@ -34,7 +34,7 @@ static inline void *bench_group_result_at(const struct bench_group *group, uint3
     return group->shared->results + member * bench_group_result_stride(group);
 }
 
-/* ---- two that measure in turn: both set a mark at the end of each phase; libcauseway_bench.so has these, too ---- */
+/* ---- two that measure in turn: both set a mark at the end of each phase ---- */
 
 static inline void bench_member_mark(struct bench_member *member)
 {

@@ -15,6 +15,7 @@ enum {
     WINDOW_BYTES = 2 << 20, /* of large puts under way */
     WALK_BYTES = 1 << 20,
     SIGNAL_EVERY = 64,
+    SAMPLES_MAX = 1 << 20,
 };
 
 static bool is_initiator(const struct bench_member *member)
@@ -52,40 +53,61 @@ static int await_put(struct bench_member *member)
     }
 }
 
-static int latency_initiator(struct bench_member *member, uint64_t size, uint64_t duration_ns,
-                             struct bench_put_latency *latency)
+/* ---- times of round trips ---- */
+
+int bench_samples_begin(struct bench_samples *samples, uint64_t duration_ns, uint64_t patience_ns)
 {
-    double *samples = malloc(BENCH_PUT_SAMPLES_MAX * sizeof(*samples));
-    if (samples == NULL) {
-        return CW_ERROR_MEMORY;
+    uint64_t now_ns = cw_clock_ns();
+    *samples = (struct bench_samples){.times_ns = malloc(SAMPLES_MAX * sizeof(double)),
+                                      .measure_ns = now_ns + duration_ns / 4,
+                                      .end_ns = now_ns + duration_ns / 4 + duration_ns,
+                                      .patience_ns = patience_ns};
+    return samples->times_ns != NULL ? CW_OK : CW_ERROR_MEMORY;
+}
+
+bool bench_samples_go_on(const struct bench_samples *samples)
+{
+    uint64_t now_ns = cw_clock_ns();
+    return samples->count < SAMPLES_MAX &&
+           (now_ns < samples->end_ns || (samples->count == 0 && now_ns < samples->end_ns + samples->patience_ns));
+}
+
+void bench_samples_add(struct bench_samples *samples, uint64_t time_ns)
+{
+    if (time_ns > 0 && cw_clock_ns() >= samples->measure_ns) {
+        samples->times_ns[samples->count++] = (double)time_ns;
     }
+}
+
+struct bench_latency bench_samples_end(struct bench_samples *samples)
+{
+    struct bench_latency latency = {.count = samples->count};
+    if (samples->count > 0) {
+        latency.p50_ns = cw_statistics_median(samples->times_ns, samples->count);
+        latency.p99_ns = cw_statistics_percentile(samples->times_ns, samples->count, 0.99);
+    }
+    free(samples->times_ns);
+    return latency;
+}
+
+/* ---- latency ---- */
+
+static int latency_initiator(struct bench_member *member, uint64_t size, uint64_t duration_ns,
+                             struct bench_latency *latency)
+{
+    struct bench_samples samples;
     struct cw_put put;
+    int status = bench_samples_begin(&samples, duration_ns, BENCH_HANG_NS);
     fill_put(member, 0, size, &put);
-    uint64_t end_ns = cw_clock_ns() + duration_ns + duration_ns / 4;
-    uint64_t measure_ns = cw_clock_ns() + duration_ns / 4;
-    uint64_t count = 0;
-    bool last = false;
-    int status = CW_OK;
-    while (!last) {
+    for (bool last = false; status >= 0 && !last;) {
         uint64_t start_ns = cw_clock_ns();
-        last =
-            (start_ns >= end_ns && (count > 0 || start_ns >= end_ns + BENCH_HANG_NS)) || count == BENCH_PUT_SAMPLES_MAX;
+        last = !bench_samples_go_on(&samples);
         put.lane_tag = cw_lane_tag(LANE, last ? 1 : 0);
         status = cw_loop_put(member->loop, &put);
         status = status == CW_OK ? await_put(member) : status;
-        if (status < 0) {
-            break;
-        }
-        if (!last && start_ns >= measure_ns) {
-            samples[count++] = (double)(cw_clock_ns() - start_ns);
-        }
+        bench_samples_add(&samples, status >= 0 && !last ? cw_clock_ns() - start_ns : 0);
     }
-    if (status >= 0) {
-        latency->count = count;
-        latency->p50_ns = cw_statistics_median(samples, count);
-        latency->p99_ns = cw_statistics_percentile(samples, count, 0.99);
-    }
-    free(samples);
+    *latency = bench_samples_end(&samples);
     return status < 0 ? status : CW_OK;
 }
 
@@ -142,8 +164,7 @@ static int meet(struct bench_member *member)
     return CW_OK;
 }
 
-int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t duration_ns,
-                      struct bench_put_latency *latency)
+int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t duration_ns, struct bench_latency *latency)
 {
     int status =
         is_initiator(member) ? latency_initiator(member, size, duration_ns, latency) : latency_responder(member, size);
@@ -219,7 +240,6 @@ static int rate_initiator(struct bench_member *member, uint64_t size, bool alone
 static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint64_t duration_ns,
                           struct bench_put_rate *rate)
 {
-    uint64_t before = cw_endpoint_counter(member->endpoint, CW_COUNTER_DROP_DUPLICATE);
     uint64_t first_ns = 0;
     uint64_t last_ns = 0;
     uint64_t start_ns = 0;
@@ -233,7 +253,6 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
                 double seconds = (double)(last_ns - start_ns) / 1e9;
                 rate->puts_per_s = seconds > 0 ? (double)puts / seconds : 0;
                 rate->bytes_per_s = seconds > 0 ? (double)bytes / seconds : 0;
-                rate->spurious = cw_endpoint_counter(member->endpoint, CW_COUNTER_DROP_DUPLICATE) - before;
                 return CW_OK;
             }
             continue;
@@ -263,9 +282,10 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
     }
 }
 
-int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint64_t warmup_ns, uint64_t duration_ns,
+int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,
                    struct bench_put_rate *rate)
 {
+    uint64_t warmup_ns = duration_ns / 4;
     *rate = (struct bench_put_rate){0};
     int status = is_initiator(member)
                      ? rate_initiator(member, size, alone, warmup_ns + duration_ns + duration_ns / 10, rate)
@@ -275,29 +295,4 @@ int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint6
     }
     bench_member_mark(member);
     return meet(member);
-}
-
-/* ---- the token ---- */
-
-static int nothing(struct cw_endpoint *endpoint, void *context)
-{
-    (void)endpoint;
-    (void)context;
-    return CW_OK;
-}
-
-double bench_token_cost_ns(struct bench_member *member)
-{
-    enum { CALLS = 1000000 };
-    uint64_t start_ns = cw_clock_ns();
-    for (uint32_t i = 0; i < CALLS; i++) {
-        (void)cw_loop_call(member->loop, nothing, NULL);
-    }
-    uint64_t with_ns = cw_clock_ns() - start_ns;
-    start_ns = cw_clock_ns();
-    for (uint32_t i = 0; i < CALLS; i++) {
-        cw_endpoint_clock(member->endpoint, cw_clock_ns()); /* what such a call does besides */
-    }
-    uint64_t without_ns = cw_clock_ns() - start_ns;
-    return with_ns > without_ns ? (double)(with_ns - without_ns) / CALLS : 0;
 }

@@ -1,25 +1,25 @@
 /* Bench testpmd: what DPDK's own measuring program reaches on the same device: the raw figures are held against it.
  *
- * Runs dpdk-testpmd twice, one sending (txonly), one receiving (rxonly), each pinned to its core, and reads the
+ * Runs dpdk-testpmd twice, one receiving (rxonly), one sending (txonly), each pinned to its core, and reads the
  * receiver's rate. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct bench_testpmd_settings {
-    const char *receive_device;  /* as --vdev takes it: "net_memif0,role=server,…"; started first */
-    const char *transmit_device; /* "net_memif0,role=client,…" */
-    int receive_network;         /* the network namespace it runs in, a descriptor; -1: ours */
-    int transmit_network;
-    uint32_t frame_bytes;
-    uint32_t receive_core;
-    uint32_t transmit_core;
-    uint32_t samples; /* seconds that are measured, after warm-up; 0: 5 */
+struct bench_testpmd_side {
+    const char *device; /* as --vdev takes it: "net_memif0,role=server,…" */
+    int network;        /* the network namespace it runs in, a descriptor; -1: ours */
+    uint32_t core;
 };
 
-/* Runs the two and ends them again. *packets_per_s: the best of the samples, at the receiver. Takes samples + some 5
- * seconds. CW_OK; CW_ERROR_NOT_FOUND (dpdk-testpmd is not installed); CW_ERROR_TIMEOUT (nothing was received);
- * CW_ERROR_SYSTEM (testpmd ended early; the text quotes it). `error` gets one line. */
+struct bench_testpmd_settings {
+    struct bench_testpmd_side sides[2]; /* the first one receives, and is started first */
+    uint32_t frame_bytes;
+};
+
+/* Runs the two for some seconds and ends them again. *packets_per_s: the best of three, at the receiver. CW_OK;
+ * CW_ERROR_NOT_FOUND (dpdk-testpmd is not installed); CW_ERROR_SYSTEM (it ended early, or received nothing; the text
+ * quotes it). `error` gets one line. */
 int bench_testpmd_run(const struct bench_testpmd_settings *settings, double *packets_per_s, char *error,
                       size_t error_bytes);
