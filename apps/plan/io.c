@@ -129,7 +129,8 @@ struct cw_plan *plan_read(const char *path, int *exit_code)
     return plan;
 }
 
-struct cw_plan *plan_read_checked(const char *path, int *exit_code)
+/* A plan that passes the checker. */
+static struct cw_plan *read_checked(const char *path, int *exit_code)
 {
     char error[500];
     struct cw_plan *plan = plan_read(path, exit_code);
@@ -154,7 +155,7 @@ struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *code)
         *code = APP_EXIT_USAGE;
         return NULL;
     }
-    return plan_read_checked(argv[first], code);
+    return read_checked(argv[first], code);
 }
 
 int plan_write(const struct cw_plan *plan, const char *path)

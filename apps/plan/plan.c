@@ -1,4 +1,4 @@
-/* causeway plan: schedules of collectives as files that are built, checked, read, priced, run and drawn. */
+/* causeway plan: schedules of collectives as files that are built, checked, read, priced and drawn. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,6 @@ static const struct subcommand subcommands[] = {
     {"compile", plan_compile_main, "makes plans for the collective calls that a run has recorded"},
     {"check", plan_check_main, "proves that a plan is right in every order that it allows"},
     {"dump", plan_dump_main, "prints a plan as text"},
-    {"run", plan_run_main, "carries a plan out and compares every byte"},
     {"choose", plan_choose_main, "ranks the algorithms for a problem on a network"},
     {"price", plan_price_main, "tells what a plan takes on a network"},
     {"draw", plan_draw_main, "draws a plan as SVG: ranks by time, or an all-to-all's phases"},

@@ -74,10 +74,7 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 /* The plan in a file, or number N of a bundle of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
 struct cw_plan *plan_read(const char *path, int *exit_code);
 
-/* The same, of a plan that passes the checker: for whatever does more with it than look at it. */
-struct cw_plan *plan_read_checked(const char *path, int *exit_code);
-
-/* The same, of the only operand, argv[first]. */
+/* The same, of the only operand, argv[first]: a plan that passes the checker. */
 struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *exit_code);
 
 /* One of enum app_exit. "-" is standard output. */
@@ -101,7 +98,6 @@ int plan_check_main(int argc, char **argv);
 int plan_compile_main(int argc, char **argv);
 int plan_dump_main(int argc, char **argv);
 int plan_list_main(int argc, char **argv);
-int plan_run_main(int argc, char **argv);
 int plan_networks_main(int argc, char **argv);
 int plan_price_main(int argc, char **argv);
 int plan_choose_main(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* transport_memory: all ranks of a plan in one process, for tests and `causeway plan run`.
+/* transport_memory: all ranks of a plan in one process, for tests.
  *
  * Invariants
  *   - From a seed it draws any order that schedule.h allows: when a source is read (piece by piece, at any time up to

@@ -4,7 +4,6 @@ import pty
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 from expectation import exit_code, expect
@@ -33,18 +32,14 @@ def on_terminal(arguments):
     return output, seen
 
 
-folder = tempfile.TemporaryDirectory()  # until the end
-plan = os.path.join(folder.name, "plan")
-subprocess.run([causeway, "plan", "build", "--collective", "barrier", "--algorithm", "dissemination", "--ranks", "4", "-o", plan], check=True, stdout=subprocess.PIPE)
-for arguments, what in [(["bench", "cost", "--duration", "50ms", "--sizes", "8"], b"bench cost: "), (["plan", "run", plan], b"plan run: ")]:
-    output, seen = on_terminal(arguments)
-    texts = [text for text in seen.split(ERASE) if text != b""]
-    expect(len(texts) > 0 and all(re.match(what + rb".*\d s", text) for text in texts), f"{arguments} shows progress: {seen}")
-    expect(seen.endswith(ERASE) and b"\n" not in seen, f"... and takes it away: {seen}")
-    expect(b"\x1b" not in output, f"the results have nothing of it: {output}")
-    piped = subprocess.run([causeway] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    expect(piped.returncode == 0 and piped.stderr == b"", f"nothing in a pipe: {piped.stderr}")
-    output, seen = on_terminal(arguments + ["--json"])
-    expect(seen == b"", f"nothing beside JSON: {seen}")
-
+arguments = ["bench", "cost", "--duration", "50ms", "--sizes", "8"]
+output, seen = on_terminal(arguments)
+texts = [text for text in seen.split(ERASE) if text != b""]
+expect(len(texts) > 0 and all(re.match(rb"bench cost: .*\d s", text) for text in texts), f"it shows progress: {seen}")
+expect(seen.endswith(ERASE) and b"\n" not in seen, f"... and takes it away: {seen}")
+expect(b"\x1b" not in output, f"the results have nothing of it: {output}")
+piped = subprocess.run([causeway] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+expect(piped.returncode == 0 and piped.stderr == b"", f"nothing in a pipe: {piped.stderr}")
+output, seen = on_terminal(arguments + ["--json"])
+expect(seen == b"", f"nothing beside JSON: {seen}")
 sys.exit(exit_code())

@@ -15,17 +15,17 @@ static void texts_are_as_they_should(void **state)
     } rows[] = {
         {"bench put", "", 0, 0, 0, 0, "bench put: 0 s"},
         {"bench put", "", 0, 0, 0, 12 * S + 9, "bench put: 12 s"},
-        {"plan run", "", 0, 100, 0, 0, "plan run: 0 %, 0 s"},
-        {"plan run", "", 50, 100, 1 * S, 1 * S, "plan run: 50 %, 1 s"}, /* too soon to tell */
-        {"plan run", "", 50, 100, 2 * S, 2 * S, "plan run: 50 %, 2 s, about 2 s left"},
-        {"plan run", "", 50, 100, 4 * S, 6 * S,
-         "plan run: 50 %, 6 s, about 2 s left"},                        /* it goes down while a part takes long */
-        {"plan run", "", 50, 100, 4 * S, 9 * S, "plan run: 50 %, 9 s"}, /* longer than was expected */
+        {"paper", "", 0, 100, 0, 0, "paper: 0 %, 0 s"},
+        {"paper", "", 50, 100, 1 * S, 1 * S, "paper: 50 %, 1 s"}, /* too soon to tell */
+        {"paper", "", 50, 100, 2 * S, 2 * S, "paper: 50 %, 2 s, about 2 s left"},
+        {"paper", "", 50, 100, 4 * S, 6 * S,
+         "paper: 50 %, 6 s, about 2 s left"},                     /* it goes down while a part takes long */
+        {"paper", "", 50, 100, 4 * S, 9 * S, "paper: 50 %, 9 s"}, /* longer than was expected */
         {"bench codec", "bytes of text", 1, 3, 20 * S, 20 * S,
          "bench codec: bytes of text: 33 %, 20 s, about 40 s left"},
         {"plogp", "shared, 8 ranks", 1, 101, 6 * S, 6 * S, "plogp: shared, 8 ranks: 0 %, 6 s, about 10 min left"},
-        {"plan run", "", 100, 100, 90 * S, 90 * S, "plan run: 100 %, 90 s"},
-        {"plan run", "", 1ull << 61, 1ull << 63, 5 * S, 5 * S, "plan run: 25 %, 5 s, about 15 s left"},
+        {"paper", "", 100, 100, 90 * S, 90 * S, "paper: 100 %, 90 s"},
+        {"paper", "", 1ull << 61, 1ull << 63, 5 * S, 5 * S, "paper: 25 %, 5 s, about 15 s left"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[APP_PROGRESS_BYTES];
