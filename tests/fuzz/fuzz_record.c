@@ -3,11 +3,11 @@
  * the content of a file, behind a byte that names its kind. The target closes the file, so that its checksum is right. */
 #include "tests/fuzz/fuzz.h"
 
-#include "apps/plan/trial.h"
 #include "collectives/algorithms/build.h"
 #include "collectives/check/check.h"
 #include "collectives/compile/compile.h"
 #include "collectives/file/plan_file.h"
+#include "tests/schedules/trial.h"
 #include "tests/unit/collectives/recording_sample.h"
 
 enum { BYTES_MAX = 1 << 16, RANKS = 4, MEMORY_MAX = 1 << 20, TRACE = 0, BUNDLE, PLAN, KINDS };

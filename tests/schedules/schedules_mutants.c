@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "apps/plan/trial.h"
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
 #include "tests/schedules/mutate.h"
+#include "tests/schedules/trial.h"
 #include "tests/test.h"
 
 /* Why a plan with this fault may deliver the right bytes in all runs that were tried. NULL: it may not. */

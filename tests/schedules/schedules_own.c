@@ -2,10 +2,10 @@
  * adversarial transport delivers the right bytes. */
 #include <stdlib.h>
 
-#include "apps/plan/trial.h"
 #include "collectives/algorithms/own.h"
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
+#include "tests/schedules/trial.h"
 #include "tests/test.h"
 
 enum { RANKS_MAX = 12, SEEDS = 400 };

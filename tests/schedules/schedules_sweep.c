@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/plan/trial.h"
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"
+#include "tests/schedules/trial.h"
 #include "tests/test.h"
 
 struct sweep {

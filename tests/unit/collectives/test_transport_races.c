@@ -1,8 +1,8 @@
 /* Schedules with a race or a deadlock fail over the memory transport under some seeds; the same ones without it never
  * do. This is what makes a plan that passes worth something. Barrier ops, which no race needs, run well. (The sweeps of
  * tests/schedules run the plans of all algorithms.) */
-#include "apps/plan/trial.h"
 #include "check_plans.h"
+#include "tests/schedules/trial.h"
 #include "tests/test.h"
 
 enum { SEEDS = 1000, BYTES = 16 };

@@ -1,4 +1,4 @@
-#include "apps/plan/trial.h"
+#include "tests/schedules/trial.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/plan/buffers.h"
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport_memory.h"
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
+#include "tests/schedules/buffers.h"
 
 enum {
     NUDGES_MAX = 64, /* rounds of polls for nothing before it counts as a deadlock */

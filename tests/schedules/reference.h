@@ -1,4 +1,4 @@
-/* What each rank has to receive, computed serially (plan/reference.c). For plan/trial.c. */
+/* What each rank has to receive, computed serially (schedules/reference.c). For schedules/trial.c. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,14 +1,14 @@
 /* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For
- * plan/trial.c. */
+ * schedules/trial.c. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/plan/reference.h"
 #include "collectives/schedule/plan.h"
 #include "dataplane/base/random.h"
+#include "tests/schedules/reference.h"
 
 /* By enum cw_buffer. */
 struct plan_rank_buffers {

@@ -1,4 +1,4 @@
-#include "apps/plan/reference.h"
+#include "tests/schedules/reference.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "apps/plan/buffers.h"
+#include "tests/schedules/buffers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
