@@ -33,7 +33,6 @@ static const struct {
 } benchmarks[] = {
     {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
     {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
-    {"crypt", bench_crypt, "what sealing packets costs a core, by each driver there is"},
     {"codec", bench_codec, "what codecs make of data, what they take, and for which links they pay"},
     {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
     {"node", bench_node, "what a frame costs the node's thread, by length"},

@@ -27,24 +27,11 @@ static inline double bench_series_median(struct bench_series series)
     return cw_statistics_median(series.values, series.count);
 }
 
-/* The time stamp counter; 0 where there is none. */
-static inline uint64_t bench_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return 0;
-#endif
-}
-
 /* causeway bench put: puts between two processes, next to the raw limit of the same port. */
 int bench_put(int argc, char **argv);
 
 /* causeway bench cost: the protocol alone, in one thread. */
 int bench_cost(int argc, char **argv);
-
-/* causeway bench crypt: AES-GCM alone. */
-int bench_crypt(int argc, char **argv);
 
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);

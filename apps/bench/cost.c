@@ -549,7 +549,7 @@ int bench_cost(int argc, char **argv)
         OPTION_TEXT("only", "coalesced|alone|one-by-one", "one way of putting (all three)", &only),
         OPTION_FLAG("crc", "payloads have a CRC-32C (the medium keeps them)", &cover.has_crc),
         OPTION_FLAG("encrypt", "sealed sessions", &cover.seals),
-        OPTION_TEXT("driver", "NAME", "that seals them (the best one; bench crypt lists them)", &cover.driver),
+        OPTION_TEXT("driver", "NAME", "of DPDK that seals them (the best one)", &cover.driver),
         OPTION_JSON(" a line", &report.json),
         {0},
     };

@@ -209,7 +209,7 @@ static void measure_row(struct bench *bench, struct app_report *report, const st
     struct bench_series software = {.count = 0}, off = {.count = 0}, on = {.count = 0};
     bool is_real = bench->device.simulator == NULL && !bench->device.is_socket;
     const char *note = row->is_measured                    ? said->why
-                       : said->offload == CW_OFFLOAD_CRYPT ? "causeway bench crypt"
+                       : said->offload == CW_OFFLOAD_CRYPT ? "causeway bench cost --encrypt"
                                                            : said->why;
     for (uint64_t round = 0; round < bench->rounds && row->is_measured; round++) {
         if (row->work != NULL) {

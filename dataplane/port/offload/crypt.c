@@ -25,7 +25,8 @@ static bool crypt_has(struct ethdev_port *port, const struct rte_eth_dev_info *i
             return true;
         }
     }
-    snprintf(why, CW_OFFLOAD_WHY_BYTES, "DPDK sees no device that seals; causeway bench crypt measures the core");
+    snprintf(why, CW_OFFLOAD_WHY_BYTES,
+             "DPDK sees no device that seals; causeway bench cost --encrypt measures the core");
     return false;
 }
 
