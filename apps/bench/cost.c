@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/counters.h"
 #include "apps/cli/cli.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/dataplane.h"
@@ -147,7 +146,6 @@ struct cost_side {
     uint8_t *memory;
     uint64_t token;
     uint64_t spent_ns;
-    struct counters_values counted; /* with counters */
 };
 
 struct cost_pair {
@@ -156,9 +154,8 @@ struct cost_pair {
     uint64_t posted;
     uint64_t completed;
     uint64_t notified;
-    uint64_t offset;           /* of the next put */
-    uint32_t until_signal;     /* puts */
-    struct counters *counters; /* NULL: not counted just now */
+    uint64_t offset;       /* of the next put */
+    uint32_t until_signal; /* puts */
 };
 
 /* Whether sessions are sealed, and by which driver (NULL: the best); whether payloads have a CRC. */
@@ -309,8 +306,6 @@ struct cost_result {
     uint64_t packets;
     double put_ns[2];  /* of each side */
     double copy_ns[2]; /* ... of the same bytes, copied alone */
-    struct counters_values counted[2];
-    uint64_t counted_packets; /* 0: this machine lets nobody count */
 };
 
 static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
@@ -338,17 +333,11 @@ static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
 /* One round of puts; false: they do not go on. */
 static bool round_put(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t now_ns)
 {
-    struct counters_values before, between, after;
-    counters_read(pair->counters, &before);
     if (!post_some(pair, size, way)) {
         return false;
     }
     side_turn(pair, 0, now_ns);
-    counters_read(pair->counters, &between);
     receiver_turn(pair);
-    counters_read(pair->counters, &after);
-    counters_add(&pair->sides[0].counted, &before, &between);
-    counters_add(&pair->sides[1].counted, &between, &after);
     return true;
 }
 
@@ -362,7 +351,6 @@ static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
     pair->offset = 0;
     pair->until_signal = SIGNAL_EVERY;
     sides[0].spent_ns = sides[1].spent_ns = 0;
-    sides[0].counted = sides[1].counted = (struct counters_values){.cycles = 0};
     uint64_t end_ns = cw_clock_ns() + duration_ns;
     uint64_t now_ns;
     /* on a busy machine the time may be over before a put has ended */
@@ -374,7 +362,6 @@ static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
     result->puts = pair->notified - puts;
     for (uint32_t i = 0; i < 2; i++) {
         result->put_ns[i] = result->puts == 0 ? 0 : (double)sides[i].spent_ns / (double)result->puts;
-        result->counted[i] = sides[i].counted;
     }
     end_ns = cw_clock_ns() + HANG_NS;
     struct cw_peer_info info = {.operations_open = 1};
@@ -432,7 +419,7 @@ static void copy_for(struct cost_pair *pair, uint64_t size, uint64_t duration_ns
 
 /* Puts and copies take turns, so that both have the same machine; the medians of both. */
 static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
-                    struct counters *counters, struct cost_result *result)
+                    struct cost_result *result)
 {
     double put_ns[2][SLICES], copy_ns[2][SLICES];
     uint64_t puts = 0, packets = 0;
@@ -448,15 +435,6 @@ static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
             copy_ns[side][i] = result->copy_ns[side];
         }
     }
-    if (counters != NULL) { /* apart, since reading them takes some time */
-        pair->counters = counters;
-        bool goes_on = put_for(pair, size, way, duration_ns / SLICES, result);
-        pair->counters = NULL;
-        if (!goes_on) {
-            return false;
-        }
-        result->counted_packets = result->packets;
-    }
     for (uint32_t side = 0; side < 2; side++) {
         result->put_ns[side] = cw_statistics_median(put_ns[side], SLICES);
         result->copy_ns[side] = cw_statistics_median(copy_ns[side], SLICES);
@@ -464,12 +442,6 @@ static bool measure(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
     result->puts = puts;
     result->packets = packets;
     return true;
-}
-
-static struct app_cell counted(const char *name, const struct cost_result *result, uint64_t count)
-{
-    return app_when(result->counted_packets > 0,
-                    app_number(name, NULL, 1, 1, (double)count / (double)(result->counted_packets | 1)));
 }
 
 static void result_report(struct app_report *report, uint64_t size, enum cost_way way, const struct cost_result *result)
@@ -494,29 +466,13 @@ static void result_report(struct app_report *report, uint64_t size, enum cost_wa
         app_number("receiver_copy_packet_ns", "memcpy in", 1, 1, result->copy_ns[1] * puts),
         app_number("sender_copies", "out, ratio", 2, 1, ratio[0]),
         app_number("receiver_copies", "in, ratio", 2, 1, ratio[1]),
-        counted("sender_packet_cycles", result, result->counted[0].cycles),
-        counted("sender_packet_instructions", result, result->counted[0].instructions),
-        counted("sender_packet_l2_misses", result, result->counted[0].misses),
-        counted("receiver_packet_cycles", result, result->counted[1].cycles),
-        counted("receiver_packet_instructions", result, result->counted[1].instructions),
-        counted("receiver_packet_l2_misses", result, result->counted[1].misses),
     };
     APP_REPORT(report, cells);
-    if (!report->json && result->counted_packets > 0) {
-        double packets = (double)result->counted_packets;
-        for (uint32_t i = 0; i < 2; i++) {
-            const struct counters_values *values = &result->counted[i];
-            printf("           %s, a packet: %.0f cycles, %.0f instructions, %.1f misses of the L2 cache\n",
-                   i == 0 ? "sender" : "receiver", (double)values->cycles / packets,
-                   (double)values->instructions / packets, (double)values->misses / packets);
-        }
-    }
 }
 
 static int measure_all(struct cost_pair *pair, const struct app_list *sizes, uint64_t duration_ns, const char *only,
                        struct app_report *report)
 {
-    struct counters *counters = counters_open();
     bool goes_on = true;
     for (size_t i = 0; i < sizes->count && goes_on; i++) {
         for (enum cost_way way = COALESCED; way < WAYS && goes_on; way++) {
@@ -524,13 +480,12 @@ static int measure_all(struct cost_pair *pair, const struct app_list *sizes, uin
             if (only != NULL && strcmp(only, ways[way]) != 0) {
                 continue;
             }
-            goes_on = measure(pair, sizes->values[i], way, duration_ns, counters, &result);
+            goes_on = measure(pair, sizes->values[i], way, duration_ns, &result);
             if (goes_on) {
                 result_report(report, sizes->values[i], way, &result);
             }
         }
     }
-    counters_close(counters);
     return goes_on ? APP_EXIT_SUCCESS : app_error_status(CW_ERROR_TIMEOUT, "puts do not end", NULL);
 }
 
