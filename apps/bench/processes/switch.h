@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/bench/histogram.h"
 #include "apps/bench/processes/group.h"
 
 /* The first part of the time gives no results: queues fill, caches warm up. */
@@ -24,14 +23,13 @@ struct switch_bench_settings {
 
 /* Of one member, of the frames it has received. */
 struct switch_bench_result {
-    uint64_t sent;
     uint64_t received;
     uint64_t first_ns; /* the first and last arrival within the measured time, */
     uint64_t last_ns;
-    uint64_t between;            /* and how many frames came after the first */
-    struct bench_histogram late; /* beyond expected_ns */
-    uint64_t early;              /* before it: a bug */
-    uint64_t jitter_ns;          /* sum of the differences between neighbours' delays */
+    uint64_t between;   /* and how many frames came after the first */
+    double late_ns[3];  /* beyond expected_ns: median, 99th and 99.9th percentile; of frames with a gap */
+    uint64_t early;     /* before it: a bug */
+    uint64_t jitter_ns; /* sum of the differences between neighbours' delays */
 };
 
 /* For struct bench_group_config.reference. */

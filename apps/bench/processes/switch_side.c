@@ -1,17 +1,19 @@
 /* A client of the emulator that is measured: bare frames with the time in them. */
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "apps/bench/processes/switch.h"
 #include "apps/cli/cli.h"
 #include "dataplane/base/yield_policy.h"
+#include "dataplane/statistics.h"
 
 #define YIELD_NS    50000ull
 #define NAP_MIN_NS  200000ull
 #define NAP_LESS_NS 100000ull
 
-enum { HEADER_BYTES = 14, ETHERTYPE = 0x88b5 /* for local experiments */, BURST = 32, HELLOS = 3 };
+enum { HEADER_BYTES = 14, ETHERTYPE = 0x88b5 /* for local experiments */, BURST = 32, HELLOS = 3, LATE_MAX = 1 << 20 };
 
 struct content {
     uint64_t sent_ns;
@@ -27,6 +29,8 @@ struct side {
     struct cw_yield_policy yield_policy;
     uint64_t start_ns;
     uint64_t delay_ns; /* of the frame before; 0: none */
+    double *late_ns;   /* LATE_MAX */
+    uint64_t late_count;
 };
 
 static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -55,7 +59,9 @@ static void delay_note(struct side *side, uint64_t delay_ns)
 {
     struct switch_bench_result *result = side->result;
     uint64_t expected_ns = side->settings->expected_ns;
-    bench_histogram_add(&result->late, delay_ns > expected_ns ? delay_ns - expected_ns : 0);
+    if (side->settings->gap_ns > 0 && side->late_count < LATE_MAX) {
+        side->late_ns[side->late_count++] = delay_ns > expected_ns ? (double)(delay_ns - expected_ns) : 0;
+    }
     result->early += delay_ns < expected_ns;
     if (side->delay_ns != 0) {
         result->jitter_ns += delay_ns > side->delay_ns ? delay_ns - side->delay_ns : side->delay_ns - delay_ns;
@@ -108,7 +114,6 @@ static bool send_due(struct side *side, uint64_t now_ns, uint64_t *next_ns)
         return false;
     }
     uint32_t sent = frames_send(side, to, KIND_PROBE, settings->gap_ns == 0 ? (uint32_t)BURST : 1);
-    side->result->sent += sent;
     /* what is late by more than a burst is left out: it would come all at once */
     *next_ns = settings->gap_ns == 0                          ? now_ns
                : now_ns > *next_ns + BURST * settings->gap_ns ? now_ns + settings->gap_ns
@@ -145,6 +150,10 @@ static void converse(struct side *side, bool sends)
 int switch_bench_member(struct bench_member *member)
 {
     struct side side = {.member = member, .settings = member->settings, .result = member->result};
+    side.late_ns = malloc(LATE_MAX * sizeof(*side.late_ns));
+    if (side.late_ns == NULL) {
+        return bench_member_fail(member, CW_ERROR_MEMORY, "no memory for the delays");
+    }
     for (int i = 0; i < HELLOS; i++) { /* so that the bridge knows where everybody is */
         (void)frames_send(&side, everybody, KIND_HELLO, 1);
         (void)cw_port_sleep(member->port, 1);
@@ -153,6 +162,13 @@ int switch_bench_member(struct bench_member *member)
     bench_member_await(member, BENCH_STEP_REFERENCE);
     side.start_ns = bench_member_start_ns(member, BENCH_STEP_REFERENCE);
     converse(&side, side.settings->all || member->index == 0);
+    if (side.late_count > 0) {
+        double *late_ns = side.result->late_ns;
+        late_ns[0] = cw_statistics_median(side.late_ns, side.late_count); /* sorts them */
+        late_ns[1] = cw_statistics_percentile(side.late_ns, side.late_count, 0.99);
+        late_ns[2] = cw_statistics_percentile(side.late_ns, side.late_count, 0.999);
+    }
+    free(side.late_ns);
     bench_member_leave(member);
     return APP_EXIT_SUCCESS;
 }
