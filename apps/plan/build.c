@@ -90,11 +90,7 @@ int plan_check_main(int argc, char **argv)
     if (first < 0) {
         return code;
     }
-    if (first == argc) {
-        app_error("nothing to check", "the plan file is missing", "causeway plan check FILE");
-        return APP_EXIT_USAGE;
-    }
-    struct cw_plan *plan = plan_read(argv[first], &code);
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, false, &code);
     if (plan == NULL) {
         return code;
     }
@@ -127,11 +123,7 @@ int plan_dump_main(int argc, char **argv)
     if (first < 0) {
         return code;
     }
-    if (first == argc) {
-        app_error("nothing to print", "the plan file is missing", "causeway plan dump FILE");
-        return APP_EXIT_USAGE;
-    }
-    struct cw_plan *plan = plan_read(argv[first], &code);
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, false, &code);
     if (plan == NULL) {
         return code;
     }

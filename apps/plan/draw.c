@@ -149,7 +149,7 @@ int plan_draw_main(int argc, char **argv)
     if (!plan_network_take(name != NULL ? name : "gigabit", &network)) {
         return APP_EXIT_USAGE;
     }
-    struct cw_plan *plan = plan_operand_read(first, argc, argv, &code);
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, true, &code);
     if (plan != NULL) {
         code = plan_draw(plan, matrix ? NULL : &network, output);
         cw_plan_destroy(plan);

@@ -100,7 +100,7 @@ static int bundle_take(const char *bytes, size_t length, uint64_t number, struct
     return status;
 }
 
-struct cw_plan *plan_read(const char *path, int *exit_code)
+static struct cw_plan *plan_read(const char *path, int *exit_code)
 {
     size_t length;
     char error[400];
@@ -129,33 +129,27 @@ struct cw_plan *plan_read(const char *path, int *exit_code)
     return plan;
 }
 
-/* A plan that passes the checker. */
-static struct cw_plan *read_checked(const char *path, int *exit_code)
+struct cw_plan *plan_operand_read(int first, int argc, char **argv, bool checked, int *exit_code)
 {
     char error[500];
-    struct cw_plan *plan = plan_read(path, exit_code);
-    int status = plan != NULL ? cw_check_refuse(plan, error, sizeof(error)) : CW_OK;
+    if (first == argc) {
+        app_error("nothing to do", "the plan file is missing", "causeway plan build makes one");
+        *exit_code = APP_EXIT_USAGE;
+        return NULL;
+    }
+    struct cw_plan *plan = plan_read(argv[first], exit_code);
+    int status = plan != NULL && checked ? cw_check_refuse(plan, error, sizeof(error)) : CW_OK;
     if (status == CW_OK) {
         return plan;
     }
     if (status == CW_ERROR_ARGUMENT) {
-        app_error(error, path, "`causeway plan dump` shows it, `causeway plan build` makes another");
+        app_error(error, argv[first], "`causeway plan dump` shows it, `causeway plan build` makes another");
         *exit_code = APP_EXIT_USAGE;
     } else {
-        *exit_code = app_error_status(status, "the plan cannot be checked", path);
+        *exit_code = app_error_status(status, "the plan cannot be checked", argv[first]);
     }
     cw_plan_destroy(plan);
     return NULL;
-}
-
-struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *code)
-{
-    if (first == argc) {
-        app_error("nothing to do", "the plan file is missing", "causeway plan build makes one");
-        *code = APP_EXIT_USAGE;
-        return NULL;
-    }
-    return read_checked(argv[first], code);
 }
 
 int plan_write(const struct cw_plan *plan, const char *path)

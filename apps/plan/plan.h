@@ -71,11 +71,9 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via);
 
 /* ---- Files (plan/io.c) ---- */
 
-/* The plan in a file, or number N of a bundle of plans (FILE#N, from 1 on); NULL: reported, *exit_code says how. */
-struct cw_plan *plan_read(const char *path, int *exit_code);
-
-/* The same, of the only operand, argv[first]: a plan that passes the checker. */
-struct cw_plan *plan_operand_read(int first, int argc, char **argv, int *exit_code);
+/* The plan in the file that is the only operand, argv[first], or number N of a bundle of plans (FILE#N, from 1 on).
+ * `checked`: it passes the checker. NULL: reported, *exit_code says how. */
+struct cw_plan *plan_operand_read(int first, int argc, char **argv, bool checked, int *exit_code);
 
 /* One of enum app_exit. "-" is standard output. */
 int plan_write(const struct cw_plan *plan, const char *path);

@@ -79,7 +79,7 @@ int plan_price_main(int argc, char **argv)
     if (!plan_network_take(name, &network)) {
         return APP_EXIT_USAGE;
     }
-    struct cw_plan *plan = plan_operand_read(first, argc, argv, &code);
+    struct cw_plan *plan = plan_operand_read(first, argc, argv, true, &code);
     if (plan == NULL) {
         return code;
     }
