@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -35,6 +36,32 @@ static inline bool test_is_short(void)
 {
     return test_count("CW_TEST_SEEDS", 1000) < 100;
 }
+
+/* ---- the tests of a program ---- */
+
+/* Runs tests, whose names are in one text, separated by commas. Returns how many have failed. */
+static inline int tests_run(const char *names, const CMUnitTestFunction *functions, size_t count,
+                            CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    char *text = strdup(names), *rest = NULL;
+    struct CMUnitTest *tests = calloc(count, sizeof(*tests));
+    for (size_t i = 0; i < count; i++) {
+        tests[i] = (struct CMUnitTest){.name = strtok_r(i == 0 ? text : NULL, ", ", &rest),
+                                       .test_func = functions[i],
+                                       .setup_func = set_up,
+                                       .teardown_func = tear_down};
+    }
+    int failed = _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
+    free(tests);
+    free(text);
+    return failed;
+}
+
+/* The tests in this order, with a set-up before each and a tear-down after it; without them. */
+#define TESTS_RUN_EACH(set_up, tear_down, ...)                         \
+    tests_run(#__VA_ARGS__, (const CMUnitTestFunction[]){__VA_ARGS__}, \
+              sizeof((const CMUnitTestFunction[]){__VA_ARGS__}) / sizeof(CMUnitTestFunction), set_up, tear_down)
+#define TESTS_RUN(...) TESTS_RUN_EACH(NULL, NULL, __VA_ARGS__)
 
 /* ---- seeds ---- */
 

@@ -120,8 +120,6 @@ static uint32_t frame_kinds(const uint8_t *at, uint32_t left)
 static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
                 uint32_t length)
 {
-    (void)context;
-    (void)time_ns;
     if (kind != CW_SIMULATOR_ARRIVAL || node != TARGET || frame[29] != MADMAN + 1 || length > FRAME_BYTES ||
         frame_count == FRAMES_MAX) {
         return;

@@ -89,7 +89,6 @@ static uint64_t next_seed;
 
 static void prepare(struct sim_host *host, struct cw_endpoint_config *config)
 {
-    (void)host;
     cw_tunnel_endpoint_config(config, 1);
     config->address.udp_port = CW_UDP_PORT_GATEWAY;
     config->seed = next_seed++;

@@ -34,8 +34,6 @@ static void frame_write(struct capture *capture, const uint8_t *frame, uint32_t 
 static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node, const uint8_t *frame,
                 uint32_t length)
 {
-    (void)time_ns;
-    (void)node;
     if (kind == CW_SIMULATOR_DEPARTURE) {
         frame_write(context, frame, length);
     }
@@ -555,6 +553,5 @@ int main(void)
         fprintf(stderr, "CW_SOURCE must name the project's folder\n");
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_packet_is_decoded)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_every_packet_is_decoded);
 }

@@ -565,22 +565,9 @@ int main(int argc, char **argv)
         started.text[i] = calloc(1, OUTPUT_BYTES);
         assert_non_null(started.text[i]);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs_without_pmi),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_output_is_binary_safe),
-        cmocka_unit_test(test_input),
-        cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(ranks_are_bound),
-        cmocka_unit_test(test_nobody_stays),
-        cmocka_unit_test(test_rank_is_killed),
-        cmocka_unit_test(test_launcher_is_killed),
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_reader_goes),
-        cmocka_unit_test(test_hydra),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = TESTS_RUN(test_programs_without_pmi, test_labels, test_output_is_binary_safe, test_input,
+                           test_exit_codes, test_environment, ranks_are_bound, test_nobody_stays, test_rank_is_killed,
+                           test_launcher_is_killed, test_signals, test_reader_goes, test_hydra);
     free(started.text[0]);
     free(started.text[1]);
     return failed;

@@ -258,13 +258,6 @@ int main(void)
         fprintf(stderr, "CW_CAUSEWAY must name the program\n");
         return 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learning_and_flooding),
-        cmocka_unit_test(test_multicast),
-        cmocka_unit_test(test_loss_and_shaping),
-        cmocka_unit_test(test_left_over_socket_is_replaced),
-        cmocka_unit_test(test_a_live_switch_is_left_alone),
-        cmocka_unit_test(test_bad_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_learning_and_flooding, test_multicast, test_loss_and_shaping,
+                     test_left_over_socket_is_replaced, test_a_live_switch_is_left_alone, test_bad_options);
 }

@@ -365,10 +365,5 @@ int main(void)
     if (system("tshark --version >/dev/null 2>&1") != 0) {
         test_skip("tshark is not installed");
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routes_and_clusters),
-        cmocka_unit_test(test_pairs_share_a_link),
-        cmocka_unit_test(test_links_go_down_and_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_routes_and_clusters, test_pairs_share_a_link, test_links_go_down_and_up);
 }

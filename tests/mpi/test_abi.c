@@ -204,13 +204,7 @@ static void the_library_has_nothing_else(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_constant_has_its_value_and_type),
-        cmocka_unit_test(types_are_those_of_the_abi),
-        cmocka_unit_test(handles_and_statuses_go_to_fortran_and_back),
-        cmocka_unit_test(statuses_have_the_layout_of_the_abi),
-        cmocka_unit_test(every_function_is_weak_and_has_a_strong_name_for_tools),
-        cmocka_unit_test(the_library_has_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(every_constant_has_its_value_and_type, types_are_those_of_the_abi,
+                     handles_and_statuses_go_to_fortran_and_back, statuses_have_the_layout_of_the_abi,
+                     every_function_is_weak_and_has_a_strong_name_for_tools, the_library_has_nothing_else);
 }

@@ -113,11 +113,6 @@ static void ranks_share_pages_but_no_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(diffs_tell_what_has_changed),
-        cmocka_unit_test(longest_diffs_fit),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(ranks_share_pages_but_no_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(diffs_tell_what_has_changed, longest_diffs_fit, what_makes_no_sense_is_refused,
+                     ranks_share_pages_but_no_words);
 }

@@ -94,11 +94,6 @@ static void codes_have_texts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_outside_are_refused),
-        cmocka_unit_test(there_is_none_of_anything),
-        cmocka_unit_test(sessions_are_made_and_freed),
-        cmocka_unit_test(codes_have_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(calls_outside_are_refused, there_is_none_of_anything, sessions_are_made_and_freed,
+                     codes_have_texts);
 }

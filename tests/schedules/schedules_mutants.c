@@ -94,7 +94,6 @@ static void mutant_judge(const struct schedule_case *one, const struct cw_plan *
 
 static bool case_mutate(void *context, const struct schedule_case *one)
 {
-    (void)context;
     for (uint32_t kind = 0; kind < MUTATION_COUNT; kind++) {
         bool there = true;
         for (uint32_t site = 0; there; site++) {

@@ -89,6 +89,5 @@ static void all_ranks_together_are_a_right_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_ranks_together_are_a_right_plan)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(all_ranks_together_are_a_right_plan);
 }

@@ -39,7 +39,6 @@ static inline void record(void *context, enum cw_simulator_tap_kind kind, uint64
                           const uint8_t *frame, uint32_t length)
 {
     struct recording *recording = context;
-    (void)time_ns;
     if (kind == recording->kind && !recording->is_off && recording->count < recording->most && length <= FRAME_BYTES &&
         (recording->wants == NULL || recording->wants(node, frame, length))) {
         struct frame *kept = &recording->frames[recording->count++];

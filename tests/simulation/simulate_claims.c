@@ -151,12 +151,6 @@ static void test_a_thousand_endpoints(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_incast_uses_the_port_and_is_fair),
-        cmocka_unit_test(test_paced_flows_keep_their_rates),
-        cmocka_unit_test(test_a_slow_line_is_filled),
-        cmocka_unit_test(test_memory_of_peers),
-        cmocka_unit_test(test_a_thousand_endpoints),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_incast_uses_the_port_and_is_fair, test_paced_flows_keep_their_rates,
+                     test_a_slow_line_is_filled, test_memory_of_peers, test_a_thousand_endpoints);
 }

@@ -317,18 +317,9 @@ static void short_runs_share_packets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_link_is_sooner),
-        cmocka_unit_test(a_fast_link_is_left_alone),
-        cmocka_unit_test(random_data_is_left_alone),
-        cmocka_unit_test(data_that_changes_is_noticed),
-        cmocka_unit_test(gets_are_answered_compressed),
-        cmocka_unit_test(plain_data_is_left_alone),
-        cmocka_unit_test(a_source_that_changes_is_an_error),
-        cmocka_unit_test(an_answer_that_changes_is_an_error),
-        cmocka_unit_test(a_session_that_ends_leaves_no_trial_behind),
-        cmocka_unit_test(short_runs_share_packets),
-        cmocka_unit_test(every_seed_keeps_the_promises),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_slow_link_is_sooner, a_fast_link_is_left_alone, random_data_is_left_alone,
+                     data_that_changes_is_noticed, gets_are_answered_compressed, plain_data_is_left_alone,
+                     a_source_that_changes_is_an_error, an_answer_that_changes_is_an_error,
+                     a_session_that_ends_leaves_no_trial_behind, short_runs_share_packets,
+                     every_seed_keeps_the_promises);
 }

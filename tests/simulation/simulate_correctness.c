@@ -84,11 +84,6 @@ static void options_are_obeyed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_obeyed),
-        cmocka_unit_test(what_was_lost_arrives_after_healing),
-        cmocka_unit_test(seeds_that_have_found_something),
-        cmocka_unit_test(every_seed_keeps_the_promises),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(options_are_obeyed, what_was_lost_arrives_after_healing, seeds_that_have_found_something,
+                     every_seed_keeps_the_promises);
 }

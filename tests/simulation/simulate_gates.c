@@ -165,8 +165,5 @@ static void endpoints_get_what_the_tunnel_carries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoints_get_what_the_tunnel_carries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(endpoints_get_what_the_tunnel_carries);
 }

@@ -116,12 +116,10 @@ static int peer_of(void *context, uint32_t rank, uint32_t *peer)
 /* Who is dead is told by the test. */
 static void ask(void *context, uint32_t rank)
 {
-    (void)context, (void)rank;
 }
 
 static int run(void *context, int (*function)(void *argument), void *argument)
 {
-    (void)context;
     return function(argument);
 }
 
@@ -137,7 +135,6 @@ static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const 
     struct held *held = cw_group_context(context);
     struct party *party = held->party;
     struct town *town = party->town;
-    (void)lane_tag;
     uint32_t index = (uint32_t)(held - party->held);
     uint32_t number = held->next[rank]++;
     const uint8_t *at = data;
@@ -160,7 +157,6 @@ static void held_close(struct held *held)
 static void put_complete(void *context, uint64_t put_context, int status)
 {
     struct held *held = (struct held *)(uintptr_t)put_context;
-    (void)context;
     held->completed++;
     held->failed += status != CW_OK;
     if (status != CW_OK && held->group != NULL && held->party->town->seed % 2 == 0) {
@@ -697,16 +693,6 @@ static void bad_requests(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opened_in_any_order),
-        cmocka_unit_test(a_device_fails),
-        cmocka_unit_test(one_dies),
-        cmocka_unit_test(two_lose_each_other),
-        cmocka_unit_test(a_network_without_multicast),
-        cmocka_unit_test(a_network_that_floods),
-        cmocka_unit_test(members_do_not_agree),
-        cmocka_unit_test(bad_requests),
-        cmocka_unit_test(one_is_full),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(opened_in_any_order, a_device_fails, one_dies, two_lose_each_other, a_network_without_multicast,
+                     a_network_that_floods, members_do_not_agree, bad_requests, one_is_full);
 }

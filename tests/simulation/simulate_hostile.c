@@ -477,17 +477,9 @@ static void who_counts_wrongly_holds_nobody_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_out_of_turn_find_no_records),
-        cmocka_unit_test(credit_takes_no_number_that_a_get_was_promised),
-        cmocka_unit_test(frames_far_apart_find_no_blocks),
-        cmocka_unit_test(half_a_put_keeps_its_number),
-        cmocka_unit_test(two_messages_cannot_share_a_slot),
-        cmocka_unit_test(numbers_that_do_not_rise_are_malformed),
-        cmocka_unit_test(damaged_chunks_end_the_session),
-        cmocka_unit_test(data_without_a_crc_need_a_medium_and_one_frame),
-        cmocka_unit_test(a_damaged_chunk_begins_nothing),
-        cmocka_unit_test(who_counts_wrongly_holds_nobody_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(puts_out_of_turn_find_no_records, credit_takes_no_number_that_a_get_was_promised,
+                     frames_far_apart_find_no_blocks, half_a_put_keeps_its_number, two_messages_cannot_share_a_slot,
+                     numbers_that_do_not_rise_are_malformed, damaged_chunks_end_the_session,
+                     data_without_a_crc_need_a_medium_and_one_frame, a_damaged_chunk_begins_nothing,
+                     who_counts_wrongly_holds_nobody_up);
 }

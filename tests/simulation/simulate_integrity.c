@@ -145,8 +145,5 @@ static void each_form_finds_what_it_is_for(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_form_finds_what_it_is_for),
-    };
-    return cmocka_run_group_tests_name("simulate integrity", tests, NULL, NULL);
+    return TESTS_RUN(each_form_finds_what_it_is_for);
 }

@@ -434,14 +434,7 @@ int main(void)
     if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
         test_skip(error);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_a_bit_can_be_altered),
-        cmocka_unit_test(nothing_can_be_cut_off_or_added),
-        cmocka_unit_test(replays_do_nothing),
-        cmocka_unit_test(another_jobs_key_opens_nothing),
-        cmocka_unit_test(nobody_is_talked_out_of_it),
-        cmocka_unit_test(asking_for_it_opens_no_other_door),
-        cmocka_unit_test(held_back_packets_are_taken_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, replays_do_nothing,
+                     another_jobs_key_opens_nothing, nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door,
+                     held_back_packets_are_taken_once);
 }

@@ -193,7 +193,6 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     struct world *world = context;
     uint32_t process = host->node / LOOPS, loop = host->node % LOOPS;
     struct cw_event event;
-    (void)now_ns;
     while (cw_endpoint_events(host->endpoint, &event, 1) == 1) {
         if (event.kind == CW_EVENT_PUT || event.kind == CW_EVENT_MESSAGE) {
             arrive(world, process, loop, &event);
@@ -347,6 +346,5 @@ static void test_every_seed_keeps_the_promises(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_seed_keeps_the_promises)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_every_seed_keeps_the_promises);
 }

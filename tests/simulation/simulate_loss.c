@@ -342,15 +342,8 @@ static void streams_that_share_a_slow_line_are_acknowledged_seldom(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_loss_the_buffer_is_filled),
-        cmocka_unit_test(by_loss_a_time_out_is_long),
-        cmocka_unit_test(acknowledgements_are_few_where_they_wake_somebody),
-        cmocka_unit_test(loss_costs_what_is_lost),
-        cmocka_unit_test(loss_within_a_burst_is_found_without_a_probe),
-        cmocka_unit_test(slots_are_acknowledged_by_messages),
-        cmocka_unit_test(streams_that_share_a_slow_line_are_acknowledged_seldom),
-        cmocka_unit_test(traffic_both_ways_fills_the_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(by_loss_the_buffer_is_filled, by_loss_a_time_out_is_long,
+                     acknowledgements_are_few_where_they_wake_somebody, loss_costs_what_is_lost,
+                     loss_within_a_burst_is_found_without_a_probe, slots_are_acknowledged_by_messages,
+                     streams_that_share_a_slow_line_are_acknowledged_seldom, traffic_both_ways_fills_the_line);
 }

@@ -659,25 +659,11 @@ static void a_wrong_group_is_explained(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_group_is_explained),
-        cmocka_unit_test(every_byte_to_every_member),
-        cmocka_unit_test(paths_become_narrower),
-        cmocka_unit_test(groups_go_by_devices),
-        cmocka_unit_test(a_packet_is_one_datagram),
-        cmocka_unit_test(what_was_fetched_is_taken),
-        cmocka_unit_test(survivors_get_everything),
-        cmocka_unit_test(members_come_late),
-        cmocka_unit_test(laggards_are_named),
-        cmocka_unit_test(few_ask_for_what_all_miss),
-        cmocka_unit_test(switches_are_told),
-        cmocka_unit_test(a_network_that_drops_is_noticed),
-        cmocka_unit_test(a_network_that_floods_is_noticed),
-        cmocka_unit_test(a_flood_probe_that_is_replayed_proves_nothing),
-        cmocka_unit_test(what_is_not_authentic_takes_no_memory),
-        cmocka_unit_test(a_group_that_is_shut_leaves_no_events),
-        cmocka_unit_test(groups_reach_across_switches),
-        cmocka_unit_test(leaving_takes_nothing_from_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower,
+                     groups_go_by_devices, a_packet_is_one_datagram, what_was_fetched_is_taken,
+                     survivors_get_everything, members_come_late, laggards_are_named, few_ask_for_what_all_miss,
+                     switches_are_told, a_network_that_drops_is_noticed, a_network_that_floods_is_noticed,
+                     a_flood_probe_that_is_replayed_proves_nothing, what_is_not_authentic_takes_no_memory,
+                     a_group_that_is_shut_leaves_no_events, groups_reach_across_switches,
+                     leaving_takes_nothing_from_others);
 }

@@ -86,9 +86,5 @@ static void one_that_stops_costs_the_others_little(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rare_loss_costs_little),
-        cmocka_unit_test(one_that_stops_costs_the_others_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(rare_loss_costs_little, one_that_stops_costs_the_others_little);
 }

@@ -82,10 +82,6 @@ static void what_is_under_way_can_be_left_plain(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_is_sent_chunks_once),
-        cmocka_unit_test(what_changes_under_way_holds_nobody_up),
-        cmocka_unit_test(what_is_under_way_can_be_left_plain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_group_is_sent_chunks_once, what_changes_under_way_holds_nobody_up,
+                     what_is_under_way_can_be_left_plain);
 }

@@ -341,7 +341,6 @@ static void line_watch(void *context, enum cw_simulator_tap_kind kind, uint64_t 
 {
     enum { FRAME_NS = (1514 + CW_ETHERNET_OVERHEAD_BYTES) * 8 };
     struct line *line = context;
-    (void)frame;
     if (kind != CW_SIMULATOR_DEPARTURE || node != 0 || length < 1500) {
         return;
     }
@@ -392,22 +391,10 @@ static void frames_leave_at_their_time(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ends_must_take_part),
-        cmocka_unit_test(a_share_is_verified_in_software),
-        cmocka_unit_test(a_mute_port_is_left_alone),
-        cmocka_unit_test(a_liar_is_never_believed),
-        cmocka_unit_test(a_port_is_tried_anew_after_its_link_was_down),
-        cmocka_unit_test(a_port_that_writes_wrong_ones_is_not_used),
-        cmocka_unit_test(a_sender_rehearses_after_its_link_was_down),
-        cmocka_unit_test(a_path_that_alters_has_crcs),
-        cmocka_unit_test(a_late_liar_is_found_by_a_later_trial),
-        cmocka_unit_test(rules_keep_others_out),
-        cmocka_unit_test(rules_that_lie_lose_nothing),
-        cmocka_unit_test(silence_puts_rules_away),
-        cmocka_unit_test(round_trips_are_those_of_the_network),
-        cmocka_unit_test(frames_leave_at_their_time),
-        cmocka_unit_test(every_seed_keeps_the_promises),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(both_ends_must_take_part, a_share_is_verified_in_software, a_mute_port_is_left_alone,
+                     a_liar_is_never_believed, a_port_is_tried_anew_after_its_link_was_down,
+                     a_port_that_writes_wrong_ones_is_not_used, a_sender_rehearses_after_its_link_was_down,
+                     a_path_that_alters_has_crcs, a_late_liar_is_found_by_a_later_trial, rules_keep_others_out,
+                     rules_that_lie_lose_nothing, silence_puts_rules_away, round_trips_are_those_of_the_network,
+                     frames_leave_at_their_time, every_seed_keeps_the_promises);
 }

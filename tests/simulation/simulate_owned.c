@@ -187,11 +187,6 @@ static void flows_are_mended_over_ipv6(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_go_on_over_ipv4),
-        cmocka_unit_test(puts_go_on_over_ipv6),
-        cmocka_unit_test(flows_are_mended_over_ipv4),
-        cmocka_unit_test(flows_are_mended_over_ipv6),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(puts_go_on_over_ipv4, puts_go_on_over_ipv6, flows_are_mended_over_ipv4,
+                     flows_are_mended_over_ipv6);
 }

@@ -156,11 +156,6 @@ static void what_passes_is_no_reason(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_largest_is_found),
-        cmocka_unit_test(a_path_that_becomes_wider_is_used),
-        cmocka_unit_test(a_path_that_becomes_narrower_is_told),
-        cmocka_unit_test(what_passes_is_no_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(the_largest_is_found, a_path_that_becomes_wider_is_used, a_path_that_becomes_narrower_is_told,
+                     what_passes_is_no_reason);
 }

@@ -53,7 +53,6 @@ struct talker {
 static void talk(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct talker *talker = context;
-    (void)now_ns;
     while (talker->posted < talker->count) {
         struct cw_message message = {
             .peer = talker->peer,
@@ -153,7 +152,6 @@ struct exchanger {
 static void exchange(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct exchanger *exchanger = context;
-    (void)now_ns;
     while (exchanger->sent < (host->arrived_messages / exchanger->burst + 1) * exchanger->burst) {
         struct cw_message message = {.peer = exchanger->peer,
                                      .source = {.contiguous = {.data = host->memory, .bytes = 1000}},
@@ -197,12 +195,6 @@ static void bursts_on_long_paths_find_slots(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_event_queue_stops_senders_and_loses_nothing),
-        cmocka_unit_test(few_slots_serve_many_senders),
-        cmocka_unit_test(few_slots_serve_senders_far_away),
-        cmocka_unit_test(long_paths_are_lent_more),
-        cmocka_unit_test(bursts_on_long_paths_find_slots),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_full_event_queue_stops_senders_and_loses_nothing, few_slots_serve_many_senders,
+                     few_slots_serve_senders_far_away, long_paths_are_lent_more, bursts_on_long_paths_find_slots);
 }

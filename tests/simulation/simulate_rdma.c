@@ -408,20 +408,9 @@ static void tokens_stand_for_keys(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_stand_for_keys),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(a_put_is_one_work_request),
-        cmocka_unit_test(credit_goes_along),
-        cmocka_unit_test(slots_are_given_back_once),
-        cmocka_unit_test(broken_pairs_lose_nothing),
-        cmocka_unit_test(packets_take_over),
-        cmocka_unit_test(what_no_device_knows_goes_by_packets),
-        cmocka_unit_test(a_device_that_fails_is_replaced_by_packets),
-        cmocka_unit_test(memory_of_gets_is_busy_until_they_settle),
-        cmocka_unit_test(a_peer_without_a_device_is_told_nothing),
-        cmocka_unit_test(a_stopped_peer_fails_in_time),
-        cmocka_unit_test(every_seed_keeps_the_promises),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request, credit_goes_along,
+                     slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
+                     what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
+                     memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,
+                     a_stopped_peer_fails_in_time, every_seed_keeps_the_promises);
 }

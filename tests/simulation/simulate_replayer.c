@@ -38,7 +38,6 @@ struct world {
 
 static bool is_wanted(uint32_t node, const uint8_t *frame, uint32_t length)
 {
-    (void)node;
     return is_setup(frame) && length <= SETUP_BYTES;
 }
 
@@ -383,11 +382,5 @@ static void a_new_process(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replayed_packets),
-        cmocka_unit_test(altered_packets),
-        cmocka_unit_test(forged_packets),
-        cmocka_unit_test(a_new_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(replayed_packets, altered_packets, forged_packets, a_new_process);
 }

@@ -42,7 +42,6 @@ struct work {
 static void post(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct work *work = context;
-    (void)now_ns;
     for (; work->left > 0 && cw_random_below(&work->random, 4) > 0; work->left--) {
         bool is_long = cw_random_below(&work->random, 3) > 0;
         uint64_t bytes = cw_random_below(&work->random, is_long ? LONGEST - 64 : 3000);
@@ -422,9 +421,5 @@ static void bursts_do_what_their_packets_do(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_are_the_same_in_runs_and_one_by_one),
-        cmocka_unit_test(bursts_do_what_their_packets_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(frames_are_the_same_in_runs_and_one_by_one, bursts_do_what_their_packets_do);
 }

@@ -12,7 +12,6 @@ struct sprayer {
 static void spray(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct sprayer *sprayer = context;
-    (void)now_ns;
     while (sprayer->posted < (uint64_t)FLOWS * PUTS_A_FLOW) {
         uint64_t to = sprayer->posted % FLOWS;
         uint64_t place =
@@ -123,9 +122,5 @@ static void peers_without_traffic_take_little(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peers_without_traffic_take_little),
-        cmocka_unit_test(a_thousand_endpoints),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(peers_without_traffic_take_little, a_thousand_endpoints);
 }

@@ -39,9 +39,6 @@ static void look(void *context, enum cw_simulator_tap_kind kind, uint64_t time_n
 {
     struct seen *seen = context;
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-    (void)time_ns;
-    (void)node;
-    (void)length;
     if (kind != CW_SIMULATOR_DEPARTURE) {
         return;
     }
@@ -249,7 +246,6 @@ static void audit_packet(void *context, enum cw_simulator_tap_kind kind, uint64_
 {
     struct audit *audit = context;
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-    (void)time_ns;
     if (kind != CW_SIMULATOR_DEPARTURE) {
         return;
     }
@@ -428,15 +424,7 @@ int main(void)
     if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
         test_skip(error);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(either_side_may_insist),
-        cmocka_unit_test(who_is_told_late_seals),
-        cmocka_unit_test(refusal_is_told),
-        cmocka_unit_test(no_nonce_comes_twice),
-        cmocka_unit_test(not_even_with_the_same_seeds),
-        cmocka_unit_test(phases_differ),
-        cmocka_unit_test(a_used_up_key_ends_its_session),
-        cmocka_unit_test(every_seed_keeps_the_promises),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
+                     not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session,
+                     every_seed_keeps_the_promises);
 }

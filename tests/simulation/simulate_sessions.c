@@ -294,7 +294,6 @@ struct answering {
 static void answer(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct answering *answering = context;
-    (void)now_ns;
     while (answering->answered < answering->most &&
            answering->answered < host->arrived_messages + (answering->begins ? 1 : 0)) {
         struct cw_message message = {.peer = answering->peer,
@@ -354,16 +353,9 @@ static void sessions_hear_from_their_first_number_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_to_and_fro_cost_a_packet_each),
-        cmocka_unit_test(a_silent_peer_fails_within_the_bound),
-        cmocka_unit_test(a_peer_that_was_never_there_is_told_once),
-        cmocka_unit_test(what_is_lost_after_a_long_rest_is_sent_again),
-        cmocka_unit_test(who_stood_still_gives_nobody_up),
-        cmocka_unit_test(sessions_hear_from_their_first_number_on),
-        cmocka_unit_test(a_restarted_peer_is_a_new_one),
-        cmocka_unit_test(packets_of_the_past_do_nothing),
-        cmocka_unit_test(old_set_up_packets_do_not_keep_a_new_process_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(messages_to_and_fro_cost_a_packet_each, a_silent_peer_fails_within_the_bound,
+                     a_peer_that_was_never_there_is_told_once, what_is_lost_after_a_long_rest_is_sent_again,
+                     who_stood_still_gives_nobody_up, sessions_hear_from_their_first_number_on,
+                     a_restarted_peer_is_a_new_one, packets_of_the_past_do_nothing,
+                     old_set_up_packets_do_not_keep_a_new_process_out);
 }

@@ -32,7 +32,6 @@ struct world {
 static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct sim_stream *sender = context;
-    (void)now_ns;
     while (sender->posted - host->got < sender->under_way_max && host->down == 0) {
         uint64_t offset = sender->posted % PUTS * PUT_BYTES;
         struct cw_get get = {
@@ -271,11 +270,6 @@ static void heavy_loss_is_no_failure(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_when_it_returns),
-        cmocka_unit_test(is_told_in_time_when_it_does_not),
-        cmocka_unit_test(who_waits_for_answers_is_told_in_time),
-        cmocka_unit_test(heavy_loss_is_no_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(goes_on_when_it_returns, is_told_in_time_when_it_does_not, who_waits_for_answers_is_told_in_time,
+                     heavy_loss_is_no_failure);
 }

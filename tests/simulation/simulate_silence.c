@@ -37,14 +37,12 @@ struct town {
 static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     struct party *party = cw_group_context(context);
-    (void)rank, (void)lane_tag, (void)data, (void)bytes;
     party->received++;
 }
 
 static void message_complete(void *context, uint64_t put_context, int status)
 {
     struct party *party = (struct party *)(uintptr_t)put_context;
-    (void)context;
     party->completed++;
     party->failed += status != CW_OK;
     party->town->complete_ns = sim_hosts_now(&party->town->hosts);
@@ -60,7 +58,6 @@ static bool is_sender(const struct party *party)
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct party *party = context;
-    (void)host, (void)now_ns;
     sim_groups_take(&party->groups);
     (void)cw_groups_poll(party->groups.groups);
     const struct cw_mcast_put put = {
@@ -230,9 +227,5 @@ static void a_member_that_answers_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_member_is_taken_out_in_time),
-        cmocka_unit_test(a_member_that_answers_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_silent_member_is_taken_out_in_time, a_member_that_answers_stays);
 }

@@ -326,16 +326,8 @@ static void what_bridges_do_not_forward_does_not_cross(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_frame_arrives_once_and_in_order),
-        cmocka_unit_test(a_peer_that_restarts_is_found_again),
-        cmocka_unit_test(a_cut_is_noticed_and_healed),
-        cmocka_unit_test(queues_are_bounded_and_short),
-        cmocka_unit_test(who_is_alone_does_not_wait),
-        cmocka_unit_test(a_deaf_site_is_waited_for),
-        cmocka_unit_test(wrong_key_and_number_of_streams),
-        cmocka_unit_test(what_is_local_stays_local),
-        cmocka_unit_test(what_bridges_do_not_forward_does_not_cross),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(each_frame_arrives_once_and_in_order, a_peer_that_restarts_is_found_again,
+                     a_cut_is_noticed_and_healed, queues_are_bounded_and_short, who_is_alone_does_not_wait,
+                     a_deaf_site_is_waited_for, wrong_key_and_number_of_streams, what_is_local_stays_local,
+                     what_bridges_do_not_forward_does_not_cross);
 }

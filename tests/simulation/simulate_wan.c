@@ -382,12 +382,7 @@ static void loss_stays_where_it_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shaper_keeps_the_sum),     cmocka_unit_test(the_turn_moves_on),
-        cmocka_unit_test(a_flow_finds_its_rate),      cmocka_unit_test(flows_share_a_link),
-        cmocka_unit_test(a_flow_follows_its_path),    cmocka_unit_test(a_flow_finds_that_its_path_is_long),
-        cmocka_unit_test(loss_stays_where_it_is),     cmocka_unit_test(a_flow_with_little_to_send_stays_fast),
-        cmocka_unit_test(a_few_bytes_are_no_measure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_shaper_keeps_the_sum, the_turn_moves_on, a_flow_finds_its_rate, flows_share_a_link,
+                     a_flow_follows_its_path, a_flow_finds_that_its_path_is_long, loss_stays_where_it_is,
+                     a_flow_with_little_to_send_stays_fast, a_few_bytes_are_no_measure);
 }

@@ -87,7 +87,6 @@ static void watch_numbers(void *context, enum cw_simulator_tap_kind kind, uint64
 {
     struct numbers *numbers = context;
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
-    (void)time_ns;
     if (kind == CW_SIMULATOR_DEPARTURE && node == 0 && length >= CW_WIRE_OVERHEAD_BYTES &&
         header->type == CW_WIRE_DATA) {
         numbers->first = numbers->any ? numbers->first : header->number;
@@ -159,11 +158,6 @@ static void timestamps_wrap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packet_and_put_numbers_wrap),
-        cmocka_unit_test(timestamps_wrap),
-        cmocka_unit_test(a_gigabit_fills_200_ms),
-        cmocka_unit_test(forty_thousand_packets_in_flight_with_loss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(packet_and_put_numbers_wrap, timestamps_wrap, a_gigabit_fills_200_ms,
+                     forty_thousand_packets_in_flight_with_loss);
 }

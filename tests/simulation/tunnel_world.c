@@ -134,7 +134,6 @@ static uint64_t site_turn(struct sim_host *host, uint64_t now_ns)
 static void news(void *context, uint32_t stream, bool up, int status)
 {
     struct tunnel_site *site = context;
-    (void)stream;
     site->news_up += up;
     site->news_down += !up;
     site->news_status = up ? site->news_status : status;

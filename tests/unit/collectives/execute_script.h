@@ -62,7 +62,6 @@ static inline void script_serve(void *state, const struct cw_transport_sink *sin
 static inline void script_expect(void *state, uint32_t peer, uint32_t tag)
 {
     struct script *script = state;
-    (void)peer;
     script->expected_tags[script->expect_count++] = tag;
 }
 
@@ -128,7 +127,6 @@ static inline struct bench *bench_begin(uint32_t ranks)
 
 static inline void sum_bytes(void *context, void *to, const void *left, const void *right, uint64_t count)
 {
-    (void)context;
     for (uint64_t i = 0; i < count; i++) {
         ((uint8_t *)to)[i] = (uint8_t)(((const uint8_t *)left)[i] + ((const uint8_t *)right)[i]);
     }

@@ -403,24 +403,8 @@ static void test_strided(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct_passes),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_tag_reused),
-        cmocka_unit_test(test_unmatched),
-        cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_out_of_bounds),
-        cmocka_unit_test(test_not_ready),
-        cmocka_unit_test(test_ready_over_others),
-        cmocka_unit_test(test_deadlock),
-        cmocka_unit_test(test_deadlock_without_buffers),
-        cmocka_unit_test(test_deadlock_after_body),
-        cmocka_unit_test(test_deadlock_by_window),
-        cmocka_unit_test(test_barrier_op),
-        cmocka_unit_test(test_barrier_collective),
-        cmocka_unit_test(test_read_undefined),
-        cmocka_unit_test(test_strided),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_direct_passes, test_names, test_invalid, test_tag_reused, test_unmatched, test_mismatch,
+                     test_out_of_bounds, test_not_ready, test_ready_over_others, test_deadlock,
+                     test_deadlock_without_buffers, test_deadlock_after_body, test_deadlock_by_window, test_barrier_op,
+                     test_barrier_collective, test_read_undefined, test_strided);
 }

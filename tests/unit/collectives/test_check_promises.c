@@ -308,10 +308,6 @@ static void test_wan_pipeline(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_promise_differs), cmocka_unit_test(test_fan_in),       cmocka_unit_test(test_fan_out),
-        cmocka_unit_test(test_phases),          cmocka_unit_test(test_wan_bytes),    cmocka_unit_test(test_wan_senders),
-        cmocka_unit_test(test_wan_proofs),      cmocka_unit_test(test_wan_pipeline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_promise_differs, test_fan_in, test_fan_out, test_phases, test_wan_bytes, test_wan_senders,
+                     test_wan_proofs, test_wan_pipeline);
 }

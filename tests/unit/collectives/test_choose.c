@@ -263,13 +263,6 @@ static void test_phases(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smooth),
-        cmocka_unit_test(test_best_of_grid),
-        cmocka_unit_test(test_runs_left_out_do_not_matter),
-        cmocka_unit_test(test_multicast_only_where_there_is_one),
-        cmocka_unit_test(test_chooser_remembers),
-        cmocka_unit_test(test_phases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_smooth, test_best_of_grid, test_runs_left_out_do_not_matter,
+                     test_multicast_only_where_there_is_one, test_chooser_remembers, test_phases);
 }

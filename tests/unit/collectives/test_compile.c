@@ -219,15 +219,7 @@ static void bundles_are_read_as_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_become_a_matrix),
-        cmocka_unit_test(what_does_not_fit_together_is_left),
-        cmocka_unit_test(only_what_is_sooner_is_planned),
-        cmocka_unit_test(plans_are_priced_by_what_carries_them),
-        cmocka_unit_test(ways_of_one_problem_are_one_plan),
-        cmocka_unit_test(the_budget_goes_to_the_groups_used_most),
-        cmocka_unit_test(other_runs_are_told_apart),
-        cmocka_unit_test(bundles_are_read_as_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(rows_become_a_matrix, what_does_not_fit_together_is_left, only_what_is_sooner_is_planned,
+                     plans_are_priced_by_what_carries_them, ways_of_one_problem_are_one_plan,
+                     the_budget_goes_to_the_groups_used_most, other_runs_are_told_apart, bundles_are_read_as_written);
 }

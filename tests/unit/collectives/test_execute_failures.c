@@ -224,10 +224,6 @@ static void test_create_refuses_two_waits_for_one_put(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_fails),      cmocka_unit_test(test_transport_fails),
-        cmocka_unit_test(test_intruders),      cmocka_unit_test(test_again_after_completion),
-        cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_create_refuses_two_waits_for_one_put),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_put_fails, test_transport_fails, test_intruders, test_again_after_completion,
+                     test_create_refuses, test_create_refuses_two_waits_for_one_put);
 }

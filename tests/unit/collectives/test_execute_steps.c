@@ -355,19 +355,8 @@ static void test_early_arrivals_are_kept(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_describe_barrier_and_body),
-        cmocka_unit_test(test_runs_again_after_reset),
-        cmocka_unit_test(test_order_of_starts),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_work_of_a_poll_is_bounded),
-        cmocka_unit_test(test_pick_none),
-        cmocka_unit_test(test_reductions_are_left),
-        cmocka_unit_test(test_sent_is_enough),
-        cmocka_unit_test(test_refused_puts_hold_nobody_up),
-        cmocka_unit_test(test_refusals_are_bounded),
-        cmocka_unit_test(test_early_arrivals_are_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_describe, test_describe_barrier_and_body, test_runs_again_after_reset, test_order_of_starts,
+                     test_window, test_work_of_a_poll_is_bounded, test_pick_none, test_reductions_are_left,
+                     test_sent_is_enough, test_refused_puts_hold_nobody_up, test_refusals_are_bounded,
+                     test_early_arrivals_are_kept);
 }

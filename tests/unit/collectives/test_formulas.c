@@ -27,7 +27,7 @@ static void network_add(const char *name, struct cw_plogp lan, uint32_t ports)
 }
 
 /* Those of the program, with copies that cost nothing, and some where one thing or the other is the bottleneck. */
-static int networks_make(void **state)
+static void networks_make(void)
 {
     for (const char *name; (name = cw_network_name(network_count)) != NULL; network_count++) {
         cw_network_find(name, &networks[network_count]);
@@ -39,7 +39,6 @@ static int networks_make(void **state)
     network_add("linear, 3 ports, slow processor", cw_plogp_linear(50, 700, 1), 3);
     network_add("linear, slow processor", cw_plogp_linear(10, 900, 2), 1);
     network_add("no overheads", cw_plogp_linear(5000, 0, 1), 1);
-    return 0;
 }
 
 /* ---- Holding a formula to its class ---- */
@@ -312,17 +311,11 @@ int main(void)
         count++;
     }
     tallies = calloc(count, sizeof(*tallies));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(algorithms_have_formulas),
-        cmocka_unit_test(what_a_formula_does_not_know_is_not_found),
-        cmocka_unit_test(binomial_trees_turn_floor_and_ceiling_round),
-        cmocka_unit_test(classes_hold_for_few_ranks),
-        cmocka_unit_test(classes_hold_for_more_ranks),
-        cmocka_unit_test(classes_hold_for_many_ranks),
-        cmocka_unit_test(classes_hold_with_handshakes),
-        cmocka_unit_test(best_class_is_reached),
-    };
-    int failed = cmocka_run_group_tests(tests, networks_make, NULL);
+    networks_make();
+    int failed =
+        TESTS_RUN(algorithms_have_formulas, what_a_formula_does_not_know_is_not_found,
+                  binomial_trees_turn_floor_and_ceiling_round, classes_hold_for_few_ranks, classes_hold_for_more_ranks,
+                  classes_hold_for_many_ranks, classes_hold_with_handshakes, best_class_is_reached);
     free(tallies);
     return failed;
 }

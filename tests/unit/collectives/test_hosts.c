@@ -209,7 +209,6 @@ static void test_prices(void **state)
 
 static int no_put(void *put_state, const struct cw_transport_put *put)
 {
-    (void)put_state, (void)put;
     return CW_ERROR_UNSUPPORTED;
 }
 
@@ -258,14 +257,7 @@ static void test_problems_tell_hosts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_of_one_schedule),
-        cmocka_unit_test(test_ranks_that_do_not_agree),
-        cmocka_unit_test(test_what_is_read_and_written),
-        cmocka_unit_test(test_files_keep_them),
-        cmocka_unit_test(test_prices),
-        cmocka_unit_test(test_transports_without_them_are_refused),
-        cmocka_unit_test(test_problems_tell_hosts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_rules_of_one_schedule, test_ranks_that_do_not_agree, test_what_is_read_and_written,
+                     test_files_keep_them, test_prices, test_transports_without_them_are_refused,
+                     test_problems_tell_hosts);
 }

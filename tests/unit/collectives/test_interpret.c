@@ -316,24 +316,10 @@ static void endless_plans_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager_message),
-        cmocka_unit_test(direct_message),
-        cmocka_unit_test(what_waits_for_a_direct_put),
-        cmocka_unit_test(copy_out_takes_the_processor),
-        cmocka_unit_test(signals_are_no_messages),
-        cmocka_unit_test(ports_of_either_side),
-        cmocka_unit_test(ports_take_in_the_order_of_coming),
-        cmocka_unit_test(ports_are_given_out_in_array_order),
-        cmocka_unit_test(processor_serves_in_array_order),
-        cmocka_unit_test(busy_processor_makes_an_arrival_late),
-        cmocka_unit_test(what_costs_nothing_does_not_wait),
-        cmocka_unit_test(copies_count_all_blocks),
-        cmocka_unit_test(pipeline_of_three),
-        cmocka_unit_test(back_dependencies),
-        cmocka_unit_test(window_of_a_body),
-        cmocka_unit_test(bodies_advance_together),
-        cmocka_unit_test(endless_plans_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(eager_message, direct_message, what_waits_for_a_direct_put, copy_out_takes_the_processor,
+                     signals_are_no_messages, ports_of_either_side, ports_take_in_the_order_of_coming,
+                     ports_are_given_out_in_array_order, processor_serves_in_array_order,
+                     busy_processor_makes_an_arrival_late, what_costs_nothing_does_not_wait, copies_count_all_blocks,
+                     pipeline_of_three, back_dependencies, window_of_a_body, bodies_advance_together,
+                     endless_plans_are_refused);
 }

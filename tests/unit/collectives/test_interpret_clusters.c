@@ -219,11 +219,6 @@ static void direct_ways_count_as_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(multicast_is_sent_once), cmocka_unit_test(barrier_waits_for_the_last),
-        cmocka_unit_test(link_is_shared),         cmocka_unit_test(two_legs),
-        cmocka_unit_test(multicast_crosses_once), cmocka_unit_test(handshakes),
-        cmocka_unit_test(one_rank_takes_no_time), cmocka_unit_test(direct_ways_count_as_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(multicast_is_sent_once, barrier_waits_for_the_last, link_is_shared, two_legs,
+                     multicast_crosses_once, handshakes, one_rank_takes_no_time, direct_ways_count_as_none);
 }

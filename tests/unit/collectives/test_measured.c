@@ -286,15 +286,7 @@ static void clusters_make_a_network_wide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_told_apart),
-        cmocka_unit_test(clusters_make_a_network_wide),
-        cmocka_unit_test(rows_are_kept_in_order),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(what_makes_no_sense_is_refused_with_place_and_reason),
-        cmocka_unit_test(answers_lie_between_tests),
-        cmocka_unit_test(choices_say_what_they_are_by),
-        cmocka_unit_test(built_in_figures_are_valid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(paths_are_told_apart, clusters_make_a_network_wide, rows_are_kept_in_order,
+                     what_is_written_is_read_again, what_makes_no_sense_is_refused_with_place_and_reason,
+                     answers_lie_between_tests, choices_say_what_they_are_by, built_in_figures_are_valid);
 }

@@ -337,16 +337,8 @@ static void overlapped_allreduce_comes_near_the_stages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(segmented_chain_wins_for_long_messages),
-        cmocka_unit_test(scatters_cross_over),
-        cmocka_unit_test(concurrent_exchange_has_fewer_steps),
-        cmocka_unit_test(concurrent_exchange_is_faster),
-        cmocka_unit_test(shared_network_model),
-        cmocka_unit_test(broadcast_across_clusters),
-        cmocka_unit_test(allreduce_across_clusters),
-        cmocka_unit_test(overlapped_broadcast_comes_near_its_bound),
-        cmocka_unit_test(overlapped_allreduce_comes_near_the_stages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(segmented_chain_wins_for_long_messages, scatters_cross_over, concurrent_exchange_has_fewer_steps,
+                     concurrent_exchange_is_faster, shared_network_model, broadcast_across_clusters,
+                     allreduce_across_clusters, overlapped_broadcast_comes_near_its_bound,
+                     overlapped_allreduce_comes_near_the_stages);
 }

@@ -142,14 +142,7 @@ static void refusals_name_what_is_wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_lie_on_lines),
-        cmocka_unit_test(one_point_is_a_constant),
-        cmocka_unit_test(overheads_beyond_the_table_stay_below_the_gap),
-        cmocka_unit_test(linear_path),
-        cmocka_unit_test(networks_of_the_program_are_valid),
-        cmocka_unit_test(networks_of_the_papers),
-        cmocka_unit_test(refusals_name_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(values_lie_on_lines, one_point_is_a_constant, overheads_beyond_the_table_stay_below_the_gap,
+                     linear_path, networks_of_the_program_are_valid, networks_of_the_papers,
+                     refusals_name_what_is_wrong);
 }

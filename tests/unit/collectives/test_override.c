@@ -99,10 +99,5 @@ static void what_is_written_is_understood(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_understood),
-        cmocka_unit_test(the_rest_is_refused),
-        cmocka_unit_test(what_is_written_is_understood),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(words_are_understood, the_rest_is_refused, what_is_written_is_understood);
 }

@@ -262,14 +262,6 @@ static void test_switches(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figure_3_greedy),
-        cmocka_unit_test(test_figure_3_all_to_all_based),
-        cmocka_unit_test(test_figure_3_better_ones),
-        cmocka_unit_test(test_threshold),
-        cmocka_unit_test(test_random_count_matrices),
-        cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_switches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_figure_3_greedy, test_figure_3_all_to_all_based, test_figure_3_better_ones, test_threshold,
+                     test_random_count_matrices, test_nothing_to_do, test_switches);
 }

@@ -73,9 +73,5 @@ static void test_absurd_numbers_of_ranks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_near_what_plans_take),
-        cmocka_unit_test(test_absurd_numbers_of_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_near_what_plans_take, test_absurd_numbers_of_ranks);
 }

@@ -288,11 +288,6 @@ static void test_ranks_are_judged_one_by_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_written_and_read),
-        cmocka_unit_test(test_cut_off_or_altered),
-        cmocka_unit_test(test_memory_by_length),
-        cmocka_unit_test(test_ranks_are_judged_one_by_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_written_and_read, test_cut_off_or_altered, test_memory_by_length,
+                     test_ranks_are_judged_one_by_one);
 }

@@ -82,10 +82,5 @@ static void what_is_no_recording_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_noted_is_read),
-        cmocka_unit_test(a_full_recorder_counts),
-        cmocka_unit_test(what_is_no_recording_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(what_is_noted_is_read, a_full_recorder_counts, what_is_no_recording_is_refused);
 }

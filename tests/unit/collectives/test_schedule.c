@@ -401,10 +401,5 @@ static void test_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid),     cmocka_unit_test(test_each_breakage_is_refused),
-        cmocka_unit_test(test_permitted), cmocka_unit_test(test_sizes_unknown),
-        cmocka_unit_test(test_plan),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_valid, test_each_breakage_is_refused, test_permitted, test_sizes_unknown, test_plan);
 }

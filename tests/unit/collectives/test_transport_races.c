@@ -314,10 +314,5 @@ static void test_seeds_replay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_races_show),
-        cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_seeds_replay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_races_show, test_barriers, test_seeds_replay);
 }

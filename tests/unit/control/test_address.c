@@ -142,10 +142,5 @@ static void others_are_told_of_what_they_can_use(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_read),
-        cmocka_unit_test(broken_answers_do_no_harm),
-        cmocka_unit_test(others_are_told_of_what_they_can_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(answers_are_read, broken_answers_do_no_harm, others_are_told_of_what_they_can_use);
 }

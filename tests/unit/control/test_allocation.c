@@ -215,9 +215,5 @@ static void test_environment(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),    cmocka_unit_test(test_files),       cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_together), cmocka_unit_test(test_environment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_lists, test_files, test_slurm, test_together, test_environment);
 }

@@ -207,11 +207,6 @@ static void test_texts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dedicated_cores_are_whole_and_apart),
-        cmocka_unit_test(test_errors_say_how_many_there_are),
-        cmocka_unit_test(test_ranks_of_other_launchers_find_their_own),
-        cmocka_unit_test(test_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_dedicated_cores_are_whole_and_apart, test_errors_say_how_many_there_are,
+                     test_ranks_of_other_launchers_find_their_own, test_texts);
 }

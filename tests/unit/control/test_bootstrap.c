@@ -189,7 +189,6 @@ struct got {
 
 static void each_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1])
 {
-    (void)context;
     snprintf(key, CW_BOOTSTRAP_KEY_MAX + 1, "k%u", index);
 }
 
@@ -482,18 +481,7 @@ static void test_bad_environments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_alone, set_up),
-        cmocka_unit_test_setup(unknown_launchers_are_refused, set_up),
-        cmocka_unit_test_setup(test_pmi1, set_up),
-        cmocka_unit_test_setup(test_pmi1_get_each, set_up),
-        cmocka_unit_test_setup(test_bad_launchers, set_up),
-        cmocka_unit_test_setup(test_pmi2, set_up),
-        cmocka_unit_test_setup(test_pmi2_declined, set_up),
-        cmocka_unit_test_setup(test_bad_pmi2_launchers, set_up),
-        cmocka_unit_test_setup(test_size_advertised, set_up),
-        cmocka_unit_test_setup(test_stale_variables, set_up),
-        cmocka_unit_test_setup(test_bad_environments, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN_EACH(set_up, NULL, test_alone, unknown_launchers_are_refused, test_pmi1, test_pmi1_get_each,
+                          test_bad_launchers, test_pmi2, test_pmi2_declined, test_bad_pmi2_launchers,
+                          test_size_advertised, test_stale_variables, test_bad_environments);
 }

@@ -239,16 +239,7 @@ static void links_say_what_is_sealed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_file),
-        cmocka_unit_test(emulated_hosts_take_ranks_in_blocks),
-        cmocka_unit_test(others_are_found_by_name),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(a_link_is_divided_among_senders),
-        cmocka_unit_test(rates_that_nobody_knows),
-        cmocka_unit_test(links_are_shared_by_all_that_cross),
-        cmocka_unit_test(shapers_go_by_bottleneck),
-        cmocka_unit_test(links_say_what_is_sealed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(without_a_file, emulated_hosts_take_ranks_in_blocks, others_are_found_by_name, what_is_refused,
+                     a_link_is_divided_among_senders, rates_that_nobody_knows, links_are_shared_by_all_that_cross,
+                     shapers_go_by_bottleneck, links_say_what_is_sealed);
 }

@@ -173,11 +173,5 @@ static void obstacles_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_known),
-        cmocka_unit_test(texts_are_read),
-        cmocka_unit_test(nonsense_is_named),
-        cmocka_unit_test(obstacles_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(names_are_known, texts_are_read, nonsense_is_named, obstacles_are_named);
 }

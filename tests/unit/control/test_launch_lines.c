@@ -154,16 +154,7 @@ static void test_sink_is_reused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_lines_wait_for_their_end),
-        TEST(test_prompts),
-        TEST(test_cut_by_stdio_is_no_prompt),
-        TEST(test_last_line_without_end),
-        TEST(test_labels),
-        TEST(test_long_lines),
-        TEST(test_any_bytes),
-        TEST(test_sink_is_reused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN_EACH(set_up, tear_down, test_lines_wait_for_their_end, test_prompts,
+                          test_cut_by_stdio_is_no_prompt, test_last_line_without_end, test_labels, test_long_lines,
+                          test_any_bytes, test_sink_is_reused);
 }

@@ -311,15 +311,7 @@ static void ports_are_reserved_over_ipv6(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(broken_tables_do_no_harm),
-        cmocka_unit_test(replies_are_told_from_others),
-        cmocka_unit_test(solicitations_are_written),
-        cmocka_unit_test(advertisements_are_told_from_others),
-        cmocka_unit_test(broken_advertisements_do_no_harm),
-        cmocka_unit_test(ports_are_reserved),
-        cmocka_unit_test(ports_are_reserved_over_ipv6),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(tables_are_read, broken_tables_do_no_harm, replies_are_told_from_others, solicitations_are_written,
+                     advertisements_are_told_from_others, broken_advertisements_do_no_harm, ports_are_reserved,
+                     ports_are_reserved_over_ipv6);
 }

@@ -199,10 +199,5 @@ static void wishes_are_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_choose_by_one_rule),
-        cmocka_unit_test(ranks_of_a_host_share_addresses),
-        cmocka_unit_test(wishes_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(all_choose_by_one_rule, ranks_of_a_host_share_addresses, wishes_are_read);
 }

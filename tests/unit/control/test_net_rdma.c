@@ -77,10 +77,5 @@ static void ports_are_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wishes_are_read),
-        cmocka_unit_test(none_is_found_where_it_is_off),
-        cmocka_unit_test(ports_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(wishes_are_read, none_is_found_where_it_is_off, ports_are_told);
 }

@@ -111,10 +111,5 @@ static void ranks_of_a_host_use_one_transport(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_read),
-        cmocka_unit_test(nonsense_is_named),
-        cmocka_unit_test(ranks_of_a_host_use_one_transport),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(texts_are_read, nonsense_is_named, ranks_of_a_host_use_one_transport);
 }

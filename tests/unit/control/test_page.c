@@ -112,10 +112,5 @@ static void test_hostile_pages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_written_is_read),
-        cmocka_unit_test(test_figures_belong_together),
-        cmocka_unit_test(test_hostile_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_what_is_written_is_read, test_figures_belong_together, test_hostile_pages);
 }

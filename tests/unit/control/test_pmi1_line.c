@@ -144,9 +144,5 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse), cmocka_unit_test(test_length),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_write), cmocka_unit_test(test_write_too_long), cmocka_unit_test(test_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_parse, test_length, test_numbers, test_write, test_write_too_long, test_random);
 }

@@ -255,15 +255,6 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_nonsense_fails_one_client),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_questions, test_pieces, test_barrier, test_abort, test_nonsense_fails_one_client, test_limits,
+                     test_bad_configs, test_random);
 }

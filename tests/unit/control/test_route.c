@@ -122,11 +122,6 @@ static void this_host_has_one_to_itself(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_read),
-        cmocka_unit_test(next_hops_of_the_other_kind_are_read),
-        cmocka_unit_test(broken_answers_do_no_harm),
-        cmocka_unit_test(this_host_has_one_to_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(answers_are_read, next_hops_of_the_other_kind_are_read, broken_answers_do_no_harm,
+                     this_host_has_one_to_itself);
 }

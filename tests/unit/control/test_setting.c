@@ -174,7 +174,6 @@ static void look_at_anything(const char *path)
     }
     complaints.count = 0;
     cw_settings_check(complain, &complaints);
-    (void)path;
 }
 
 static void files_may_have_any_content(void **state)
@@ -201,11 +200,7 @@ static void files_may_have_any_content(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_precede_the_environment_which_precedes_the_file),
-        cmocka_unit_test(an_alias_is_as_good_as_the_name_and_both_have_to_agree),
-        cmocka_unit_test(names_that_are_none_are_told_with_the_nearest),
-        cmocka_unit_test(files_may_have_any_content),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(options_precede_the_environment_which_precedes_the_file,
+                     an_alias_is_as_good_as_the_name_and_both_have_to_agree,
+                     names_that_are_none_are_told_with_the_nearest, files_may_have_any_content);
 }

@@ -360,14 +360,6 @@ static void routes_are_the_shortest(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_file_says),
-        cmocka_unit_test(routes_and_what_they_make),
-        cmocka_unit_test(ties_are_broken_by_links_and_order),
-        cmocka_unit_test(every_error_is_told),
-        cmocka_unit_test(lookups_say_what_there_is),
-        cmocka_unit_test(files_that_are_not_there),
-        cmocka_unit_test(routes_are_the_shortest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(what_the_file_says, routes_and_what_they_make, ties_are_broken_by_links_and_order,
+                     every_error_is_told, lookups_say_what_there_is, files_that_are_not_there, routes_are_the_shortest);
 }

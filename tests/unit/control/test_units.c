@@ -41,11 +41,5 @@ static void test_percent(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_rate),
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_percent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_bytes, test_rate, test_duration, test_percent);
 }

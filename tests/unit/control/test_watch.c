@@ -148,10 +148,5 @@ static void who_is_missing_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_answers_once_per_question),
-        cmocka_unit_test(foreign_descriptors_are_left_alone),
-        cmocka_unit_test(who_is_missing_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_rank_answers_once_per_question, foreign_descriptors_are_left_alone, who_is_missing_is_told);
 }

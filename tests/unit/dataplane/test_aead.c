@@ -245,12 +245,6 @@ int main(void)
     if (driver_count == 0) {
         test_skip(error);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_of_the_specification),
-        cmocka_unit_test(drivers_agree_on_bursts),
-        cmocka_unit_test(what_was_altered_does_not_open),
-        cmocka_unit_test(keys_grow_in_number),
-        cmocka_unit_test(names_and_reasons),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(vectors_of_the_specification, drivers_agree_on_bursts, what_was_altered_does_not_open,
+                     keys_grow_in_number, names_and_reasons);
 }

@@ -166,17 +166,6 @@ static void test_bad_configurations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learning),
-        cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_ageing),
-        cmocka_unit_test(test_address_table_full),
-        cmocka_unit_test(test_table_against_model),
-        cmocka_unit_test(test_addresses_by_hand),
-        cmocka_unit_test(test_mesh_ports),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_bad_configurations),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_learning, test_broadcast, test_ageing, test_address_table_full, test_table_against_model,
+                     test_addresses_by_hand, test_mesh_ports, test_malformed, test_bad_configurations);
 }

@@ -238,19 +238,7 @@ static void test_random_frames(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups_by_hand),
-        cmocka_unit_test(test_igmp_v2),
-        cmocka_unit_test(test_routers_hear_of_the_last_leave),
-        cmocka_unit_test(test_igmp_v3),
-        cmocka_unit_test(test_igmp_v3_many_records),
-        cmocka_unit_test(test_groups_with_the_same_mac),
-        cmocka_unit_test(test_members_age_only_with_a_querier),
-        cmocka_unit_test(test_group_table_full),
-        cmocka_unit_test(test_unregistered),
-        cmocka_unit_test(test_malformed_igmp),
-        cmocka_unit_test(test_random_frames),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_groups_by_hand, test_igmp_v2, test_routers_hear_of_the_last_leave, test_igmp_v3,
+                     test_igmp_v3_many_records, test_groups_with_the_same_mac, test_members_age_only_with_a_querier,
+                     test_group_table_full, test_unregistered, test_malformed_igmp, test_random_frames);
 }

@@ -376,9 +376,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways), cmocka_unit_test(test_sleep),   cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests_name("cable", tests, NULL, NULL);
+    return TESTS_RUN(test_both_ways, test_sleep, test_groups, test_nonsense, test_refused);
 }

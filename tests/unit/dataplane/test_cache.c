@@ -49,7 +49,6 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_p
 {
     struct world *world = context;
     uint32_t count = (uint32_t)((end - first) / PAGE_BYTES);
-    (void)below;
     if (count > world->room) {
         return CW_ERROR_LIMIT;
     }
@@ -65,7 +64,6 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_p
 static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct world *world = context;
-    (void)below;
     assert_int_equal(world->ends[first / PAGE_BYTES], end / PAGE_BYTES);
     world->ends[first / PAGE_BYTES] = 0;
     for (uintptr_t page = first / PAGE_BYTES; page < end / PAGE_BYTES; page++) {
@@ -327,7 +325,6 @@ static void test_once_for_the_same_buffer(void **state)
 static int any_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     uint64_t *mapped = context;
-    (void)below;
     *mapped += end - first;
     return CW_OK;
 }
@@ -335,31 +332,26 @@ static int any_map(void *context, uintptr_t first, uintptr_t end, struct cw_page
 static void any_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     uint64_t *mapped = context;
-    (void)below;
     *mapped -= end - first;
 }
 
 static int any_begin(void *context, uintptr_t first, uintptr_t end)
 {
-    (void)context, (void)first, (void)end;
     return CW_OK;
 }
 
 static bool any_is_same(void *context, uintptr_t first, uintptr_t end)
 {
-    (void)context, (void)first, (void)end;
     return true;
 }
 
 static bool any_removed(void *context, uintptr_t *first, uintptr_t *end)
 {
-    (void)context, (void)first, (void)end;
     return false;
 }
 
 static void any_end(void *context, uintptr_t first, uintptr_t end)
 {
-    (void)context, (void)first, (void)end;
 }
 
 /* Uses `count` buffers of so many bytes, far from each other, once each. */
@@ -402,10 +394,5 @@ static void test_unused_entries_are_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_bytes_in_any_order),
-        cmocka_unit_test(test_once_for_the_same_buffer),
-        cmocka_unit_test(test_unused_entries_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_right_bytes_in_any_order, test_once_for_the_same_buffer, test_unused_entries_are_bounded);
 }

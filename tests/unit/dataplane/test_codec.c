@@ -207,10 +207,6 @@ static void names_go_both_ways(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dfcm_is_the_papers), cmocka_unit_test(dfcm_does_not_depend_on_rounding),
-        cmocka_unit_test(runs_cost_nothing),  cmocka_unit_test(plans_find_the_shape),
-        cmocka_unit_test(names_go_both_ways),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(dfcm_is_the_papers, dfcm_does_not_depend_on_rounding, runs_cost_nothing, plans_find_the_shape,
+                     names_go_both_ways);
 }

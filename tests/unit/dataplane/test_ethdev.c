@@ -27,8 +27,6 @@ static uint32_t receive_one(struct cw_port *port, struct cw_received *packet)
 
 static void case_frames(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     static const uint32_t lengths[] = {60, 64, 65, 1514, 2048, 4097, 9014};
     struct cw_port_ethdev_config config = config_of("net_ring0", 9000);
     struct cw_port *port = port_open(&config);
@@ -50,8 +48,6 @@ static void case_frames(int descriptor, const void *argument)
 
 static void case_bursts(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
     struct cw_port *port = port_open(&config);
     for (uint32_t round = 0; round < 2000; round++) {
@@ -81,8 +77,6 @@ static void case_bursts(int descriptor, const void *argument)
 /* The pool is bounded: reserve gives fewer, then none, and all again once they are given back. */
 static void case_pool(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     enum { PACKETS = 300 };
     struct cw_port_ethdev_config config = config_of("net_null0", 1500);
     config.pool_packets = PACKETS;
@@ -119,8 +113,6 @@ static void gather_send(struct cw_port *port, struct cw_port_memory *memory, con
 
 static void case_gather(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     static const uint32_t totals[] = {40, 140, 340, 640, 1040};
     static uint8_t source[CW_PORT_PIECES_MAX + 1][2048];
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
@@ -155,8 +147,6 @@ static void case_gather(int descriptor, const void *argument)
 /* What the driver did not take stays the caller's, without its pieces: to be changed, sent again, or cancelled. */
 static void case_gather_refused(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     static uint8_t source[1000];
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
     struct cw_port *port = port_open(&config);
@@ -189,8 +179,6 @@ static void case_gather_refused(int descriptor, const void *argument)
 
 static void case_gather_off(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
     config.gather = CW_PORT_GATHER_OFF;
     struct cw_port *port = port_open(&config);
@@ -205,8 +193,6 @@ static void case_gather_off(int descriptor, const void *argument)
 
 static void case_multicast(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
     struct cw_port *port = port_open(&config);
     uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
@@ -253,7 +239,6 @@ static void *wake_thread(void *context)
 /* A wake-up that is lost hangs the case. */
 static void case_wake(int descriptor, const void *argument)
 {
-    (void)descriptor;
     struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
     config.doorbell_path = argument;
     struct wake_test test = {.port = port_open(&config)};
@@ -293,7 +278,6 @@ static void case_wake(int descriptor, const void *argument)
 
 static void case_pcap(int descriptor, const void *argument)
 {
-    (void)descriptor;
     char arguments[256];
     struct cw_port_ethdev_config config = config_of("net_pcap0", 9000);
     snprintf(arguments, sizeof(arguments), "tx_pcap=%s", (const char *)argument);
@@ -343,11 +327,6 @@ static void test_pcap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),    cmocka_unit_test(test_bursts),         cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_gather),    cmocka_unit_test(test_gather_refused), cmocka_unit_test(test_gather_off),
-        cmocka_unit_test(test_multicast), cmocka_unit_test(test_wake),           cmocka_unit_test(test_wake_doorbell),
-        cmocka_unit_test(test_pcap),
-    };
-    return cmocka_run_group_tests_name("ethdev", tests, NULL, NULL);
+    return TESTS_RUN(test_frames, test_bursts, test_pool, test_gather, test_gather_refused, test_gather_off,
+                     test_multicast, test_wake, test_wake_doorbell, test_pcap);
 }

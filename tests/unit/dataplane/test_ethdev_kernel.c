@@ -129,7 +129,6 @@ static void ports_gather(struct cw_port *a, struct cw_port *b)
 
 static void case_af_packet(int descriptor, const void *argument)
 {
-    (void)descriptor;
     uint32_t mtu_bytes = *(const uint32_t *)argument;
     veth_make(1500); /* raised by the ports where they need more */
     struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa", mtu_bytes);
@@ -168,7 +167,6 @@ static void refused_pass(struct cw_port *a, struct cw_port *b, uint32_t count, u
  * link that is down is the reason. */
 static void case_af_packet_refused(int descriptor, const void *argument)
 {
-    (void)descriptor, (void)argument;
     veth_make(1500);
     struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa,qdisc_bypass=0", 1500);
     struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", 1500);
@@ -304,7 +302,6 @@ static int raw_open(const char *interface)
  * interface; and the kernel is member of its groups. */
 static void case_selection(int descriptor, const void *argument)
 {
-    (void)descriptor, (void)argument;
     veth_make(1500);
     command_run("ip addr add " OWN_V4 "/24 dev cwa");
     const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
@@ -334,7 +331,6 @@ static void case_selection(int descriptor, const void *argument)
 
 static void case_selection_v6(int descriptor, const void *argument)
 {
-    (void)descriptor, (void)argument;
     veth_make(1500);
     if (system("ip addr add " OWN_V6 "/64 dev cwa nodad 2>/dev/null") != 0) {
         case_skip("the kernel has no IPv6");
@@ -360,8 +356,6 @@ static void case_selection_v6(int descriptor, const void *argument)
 /* A device whose name does not tell its driver, as with a NIC's address: the driver is found by what it says itself. */
 static void case_named_otherwise(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     veth_make(1500);
     struct cw_port_ethdev_config config = config_of("net_af_packet_lan", "iface=cwa,framesz=2048", 1500);
     struct cw_port *port = port_open(&config);
@@ -391,8 +385,6 @@ static void *tap_sender(void *context)
 
 static void case_tap(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     if (access("/dev/net/tun", R_OK | W_OK) != 0) {
         case_skip("there is no /dev/net/tun");
     }
@@ -419,8 +411,6 @@ static void case_tap(int descriptor, const void *argument)
 /* Slots that the user made too small: the driver would drop in silence. */
 static void case_slots(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     veth_make(1500);
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *port = NULL;
@@ -440,7 +430,6 @@ static uint32_t group_of(pid_t process, uint32_t interface)
 /* Two processes and interfaces whose numbers of a group are equal. */
 static void case_group_collides(int descriptor, const void *argument)
 {
-    (void)descriptor, (void)argument;
     int ends[2];
     char command[160];
     namespace_enter();
@@ -481,7 +470,6 @@ static void case_group_collides(int descriptor, const void *argument)
  * the packets. */
 static void case_group_is_shared(int descriptor, const void *argument)
 {
-    (void)descriptor, (void)argument;
     veth_make(1500);
     const struct sockaddr_ll address = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex("cwa")};
@@ -528,14 +516,6 @@ CASE_TEST(slots)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fanout_groups_are_told_apart),
-        cmocka_unit_test(test_af_packet),
-        cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_selection_v6),
-        cmocka_unit_test(test_named_otherwise),
-        cmocka_unit_test(test_tap),
-        cmocka_unit_test(test_slots),
-    };
-    return cmocka_run_group_tests_name("ethdev_kernel", tests, NULL, NULL);
+    return TESTS_RUN(fanout_groups_are_told_apart, test_af_packet, test_selection, test_selection_v6,
+                     test_named_otherwise, test_tap, test_slots);
 }

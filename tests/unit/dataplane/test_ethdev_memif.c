@@ -260,7 +260,6 @@ static void survive(struct cw_port *port, pid_t victim, uint32_t frames)
 /* A server sees clients come and be killed, one after the other, and serves the next. */
 static void case_server_survives(int descriptor, const void *argument)
 {
-    (void)descriptor;
     enum { DEATHS = 8 };
     /* A process that runs EAL cannot start children that do: they are made beforehand and wait for their turn. */
     int turns[DEATHS][2];
@@ -285,7 +284,6 @@ static void case_server_survives(int descriptor, const void *argument)
 /* A client sees its server killed. */
 static void case_client_survives(int descriptor, const void *argument)
 {
-    (void)descriptor;
     const struct pair *pair = argument;
     int ready[2];
     CHECK(pipe(ready) == 0);
@@ -315,7 +313,6 @@ static void test_death(void **state)
 /* A server takes the place of one that was killed, though its socket's file is still there. */
 static void case_stale_socket(int descriptor, const void *argument)
 {
-    (void)descriptor;
     const struct pair *pair = argument;
     pid_t victim = case_fork();
     CHECK(victim >= 0);
@@ -341,7 +338,6 @@ static void test_stale_socket(void **state)
  * never comes up. */
 static void case_refused(int descriptor, const void *argument)
 {
-    (void)descriptor;
     const struct pair *pair = argument;
     char arguments[160];
     char error[CW_PORT_TEXT_BYTES] = "";
@@ -368,7 +364,6 @@ static void test_refused_client(void **state)
  * hung up. */
 static void case_patient_client(int descriptor, const void *argument)
 {
-    (void)descriptor;
     char arguments[160];
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *client;
@@ -411,7 +406,6 @@ static void test_patient_client(void **state)
 
 static void case_unprivileged(int descriptor, const void *argument)
 {
-    (void)descriptor;
     char error[CW_PORT_TEXT_BYTES] = "", arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     struct cw_port *port = NULL;
     struct cw_port_ethdev_config config;
@@ -439,11 +433,6 @@ static void test_unprivileged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),         cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_death),          cmocka_unit_test(test_stale_socket),
-        cmocka_unit_test(test_unprivileged),   cmocka_unit_test(test_refused_client),
-        cmocka_unit_test(test_patient_client),
-    };
-    return cmocka_run_group_tests_name("ethdev_memif", tests, NULL, NULL);
+    return TESTS_RUN(test_frames, test_sleep, test_death, test_stale_socket, test_unprivileged, test_refused_client,
+                     test_patient_client);
 }

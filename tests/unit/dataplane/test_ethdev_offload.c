@@ -132,8 +132,6 @@ static void case_tap_checksums(int descriptor, const void *argument)
 {
     struct cw_port *ports[SIDES];
     bool is_present, is_right;
-    (void)descriptor;
-    (void)argument;
     taps_join(ports, CW_OFFLOADS_AUTO);
     CHECK(ports[0]->info.checksum_out && ports[1]->info.checksum_in);
     packet_send(ports[0], ports[1], true, 0);
@@ -211,8 +209,6 @@ static void case_tap_session(int descriptor, const void *argument)
     static struct side sides[SIDES];
     struct cw_port *ports[SIDES];
     uint32_t peer;
-    (void)descriptor;
-    (void)argument;
     taps_join(ports, CW_OFFLOADS_AUTO);
     for (uint32_t i = 0; i < SIDES; i++) {
         sides[i].port = ports[i];
@@ -255,8 +251,6 @@ static void case_reports(int descriptor, const void *argument)
 {
     struct cw_port_ethdev_config config;
     struct cw_offload_report reports[CW_PORT_OFFLOADS];
-    (void)descriptor;
-    (void)argument;
     cw_port_ethdev_config_init(&config);
     config.device = "net_ring0";
     config.offloads = CW_OFFLOADS_ALL;
@@ -273,10 +267,5 @@ CASE_TEST(reports)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_tap_checksums),
-        cmocka_unit_test(test_tap_session),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_reports, test_tap_checksums, test_tap_session);
 }

@@ -16,8 +16,6 @@ static struct cw_port_ethdev_config config_of(const char *device, uint32_t mtu_b
 
 static void case_affinity(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     cpu_set_t before;
     cpu_set_t after;
     CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
@@ -42,8 +40,6 @@ static void open_fails(const struct cw_port_ethdev_config *config, int status, c
 /* A wrong EAL argument is named, nothing is printed, and the next try with right ones works. */
 static void case_eal_arguments(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     static const char *const wrong[] = {"--frobnicate"};
     static const char *const right[] = {"--vdev=net_ring7"};
     FILE *printed = tmpfile();
@@ -84,8 +80,6 @@ static void case_eal_arguments(int descriptor, const void *argument)
 
 static void case_huge_pages(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     FILE *file = fopen("/proc/sys/vm/nr_hugepages", "re");
     int count = 0;
     if (file == NULL || fscanf(file, "%d", &count) != 1 || count > 0) {
@@ -99,8 +93,6 @@ static void case_huge_pages(int descriptor, const void *argument)
 
 static void case_errors(int descriptor, const void *argument)
 {
-    (void)descriptor;
-    (void)argument;
     static const struct {
         const char *device;
         const char *arguments;
@@ -182,9 +174,5 @@ CASE_TEST(errors)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments),  cmocka_unit_test(test_affinity), cmocka_unit_test(test_eal_arguments),
-        cmocka_unit_test(test_huge_pages), cmocka_unit_test(test_errors),
-    };
-    return cmocka_run_group_tests_name("ethdev_open", tests, NULL, NULL);
+    return TESTS_RUN(test_arguments, test_affinity, test_eal_arguments, test_huge_pages, test_errors);
 }

@@ -247,7 +247,6 @@ static uint32_t queues_of(struct cw_port *first)
 
 static void case_as_many_as_there_are(int descriptor, const void *argument)
 {
-    (void)descriptor;
     static const uint32_t asked[] = {0, 1, 2, 1000}, got[] = {1, 1, 2, CW_PORT_ETHDEV_QUEUES_MAX};
     for (uint32_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct cw_port *first = memif_open(argument, true, asked[i]);
@@ -268,9 +267,5 @@ static void test_as_many_as_there_are(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_has_claimed_it_gets_it),
-        cmocka_unit_test(test_as_many_as_there_are),
-    };
-    return cmocka_run_group_tests_name("ethdev_queues", tests, NULL, NULL);
+    return TESTS_RUN(test_who_has_claimed_it_gets_it, test_as_many_as_there_are);
 }

@@ -82,10 +82,5 @@ static void test_tracked(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_tracked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_order, test_tracked);
 }

@@ -55,7 +55,6 @@ static void it_comes_between_configuration_and_start(void **state)
 
 static int refuse(uint16_t device_id, void *context)
 {
-    (void)device_id;
     ++*(uint32_t *)context;
     return -ENOTSUP;
 }
@@ -81,10 +80,6 @@ static void what_it_refuses_is_not_opened(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_has_the_device_before_it_starts),
-        cmocka_unit_test(it_comes_between_configuration_and_start),
-        cmocka_unit_test(what_it_refuses_is_not_opened),
-    };
-    return cmocka_run_group_tests_name("hook_example", tests, NULL, NULL);
+    return TESTS_RUN(it_has_the_device_before_it_starts, it_comes_between_configuration_and_start,
+                     what_it_refuses_is_not_opened);
 }

@@ -278,13 +278,7 @@ static void test_hosts_meet_by_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_card_is_its_address),
-        cmocka_unit_test(test_hosts_with_sockets),
-        cmocka_unit_test(test_hosts_meet_by_name),
-        cmocka_unit_test(test_ports_that_are_none_are_refused),
-        cmocka_unit_test(test_names_that_do_not_resolve_are_refused),
-        cmocka_unit_test(test_peers_that_are_none_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_a_card_is_its_address, test_hosts_with_sockets, test_hosts_meet_by_name,
+                     test_ports_that_are_none_are_refused, test_names_that_do_not_resolve_are_refused,
+                     test_peers_that_are_none_are_refused);
 }

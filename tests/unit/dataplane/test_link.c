@@ -252,19 +252,7 @@ static void test_bad_configurations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rate_is_exact),
-        cmocka_unit_test(test_delay_and_idle_line),
-        cmocka_unit_test(test_no_rate_takes_no_time),
-        cmocka_unit_test(test_queue_limit),
-        cmocka_unit_test(test_down),
-        cmocka_unit_test(test_fault_rates),
-        cmocka_unit_test(test_loss_comes_after_the_queue),
-        cmocka_unit_test(test_corruption_changes_the_frame),
-        cmocka_unit_test(test_same_seed_same_verdicts),
-        cmocka_unit_test(test_reconfigured_under_way),
-        cmocka_unit_test(test_bad_configurations),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_rate_is_exact, test_delay_and_idle_line, test_no_rate_takes_no_time, test_queue_limit,
+                     test_down, test_fault_rates, test_loss_comes_after_the_queue, test_corruption_changes_the_frame,
+                     test_same_seed_same_verdicts, test_reconfigured_under_way, test_bad_configurations);
 }

@@ -342,7 +342,6 @@ static void test_who_stands_by_knows_of_events(void **state)
 
 static int add(struct cw_endpoint *endpoint, void *context)
 {
-    (void)endpoint;
     uint32_t *number = context;
     ++*number; /* without a lock: the owner alone runs it */
     return (int)*number;
@@ -519,16 +518,9 @@ static void test_stale_wish_lets_sleep(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_threads_post),
-        cmocka_unit_test(test_fallback_acknowledges_for_an_application_that_computes),
-        cmocka_unit_test(test_who_stands_by_knows_of_events),
-        cmocka_unit_test(test_calls_run_one_at_a_time),
-        cmocka_unit_test(test_errors_of_queued_commands_become_events),
-        cmocka_unit_test(test_no_command_is_left_behind),
-        cmocka_unit_test(test_a_first_put_after_a_long_time_does_not_fail_its_peer),
-        cmocka_unit_test(test_stale_wish_lets_sleep),
-        cmocka_unit_test(test_bad_configuration_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_many_threads_post, test_fallback_acknowledges_for_an_application_that_computes,
+                     test_who_stands_by_knows_of_events, test_calls_run_one_at_a_time,
+                     test_errors_of_queued_commands_become_events, test_no_command_is_left_behind,
+                     test_a_first_put_after_a_long_time_does_not_fail_its_peer, test_stale_wish_lets_sleep,
+                     test_bad_configuration_is_refused);
 }

@@ -129,7 +129,6 @@ static void exchange(struct host *hosts, uint32_t puts)
 
 static void test_loops_with_threads_have_none(void **state)
 {
-    (void)state;
     static const struct {
         enum cw_loop_mode mode;
         enum cw_loop_fallback fallback;
@@ -149,7 +148,6 @@ static void test_loops_with_threads_have_none(void **state)
 /* The race of every event loop: a packet comes after the last poll, before the wait is prepared and after that. */
 static void test_a_packet_before_the_wait_ends_it(void **state)
 {
-    (void)state;
     struct host *hosts = hosts_make(0);
     struct cw_event event;
     uint64_t timeout_ns;
@@ -171,7 +169,6 @@ static void test_a_packet_before_the_wait_ends_it(void **state)
 /* No descriptor that is readable for ever, or an application would spin. */
 static void test_nothing_to_do_is_not_readable(void **state)
 {
-    (void)state;
     struct host *hosts = hosts_make(0);
     uint64_t timeout_ns;
     assert_int_equal(turn_all(&hosts[0], &timeout_ns), 0);
@@ -203,7 +200,6 @@ static void *put_thread(void *argument)
 /* The application waits, without a deadline; another thread's put has one, for it may be lost. */
 static void test_a_call_of_another_thread_brings_a_deadline(void **state)
 {
-    (void)state;
     struct host *hosts = hosts_make(1); /* all is lost */
     pthread_t thread;
     uint64_t timeout_ns;
@@ -232,7 +228,6 @@ struct holder {
 
 static int hold(struct cw_endpoint *endpoint, void *context)
 {
-    (void)endpoint;
     struct holder *holder = context;
     atomic_store(&holder->is_inside, true);
     while (!atomic_load(&holder->is_over)) {
@@ -251,7 +246,6 @@ static void *hold_thread(void *argument)
 /* A call that had to be queued, since a third thread was inside, and has failed: its event ends the wait. */
 static void test_an_event_of_a_queued_call_ends_the_wait(void **state)
 {
-    (void)state;
     struct host *hosts = hosts_make(0);
     struct holder holder = {.loop = hosts[0].loop};
     const struct cw_put wrong = {.peer = 77, .region = 1, .context = 5};
@@ -276,7 +270,6 @@ static void test_an_event_of_a_queued_call_ends_the_wait(void **state)
 
 static void test_a_port_without_descriptor_is_looked_at(void **state)
 {
-    (void)state;
     struct host *hosts = hosts_make(0);
     struct cw_port_ops plain = *hosts[1].port->ops;
     plain.descriptor = NULL;
@@ -371,21 +364,14 @@ static void check_posters(uint32_t lose_one_in)
 /* Two applications wait in their event loops while other threads post for them. */
 static void test_many_threads_post_to_waiting_applications(void **state)
 {
-    (void)state;
     check_posters(0);
     check_posters(50);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loops_with_threads_have_none),
-        cmocka_unit_test(test_a_packet_before_the_wait_ends_it),
-        cmocka_unit_test(test_nothing_to_do_is_not_readable),
-        cmocka_unit_test(test_a_call_of_another_thread_brings_a_deadline),
-        cmocka_unit_test(test_an_event_of_a_queued_call_ends_the_wait),
-        cmocka_unit_test(test_a_port_without_descriptor_is_looked_at),
-        cmocka_unit_test(test_many_threads_post_to_waiting_applications),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_loops_with_threads_have_none, test_a_packet_before_the_wait_ends_it,
+                     test_nothing_to_do_is_not_readable, test_a_call_of_another_thread_brings_a_deadline,
+                     test_an_event_of_a_queued_call_ends_the_wait, test_a_port_without_descriptor_is_looked_at,
+                     test_many_threads_post_to_waiting_applications);
 }

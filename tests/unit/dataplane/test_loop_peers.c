@@ -11,7 +11,6 @@ enum { EVENTS = 32, MEMORY_BYTES = 1 << 16 };
 
 static int add(struct cw_endpoint *endpoint, void *context)
 {
-    (void)endpoint;
     uint32_t *number = context;
     return (int)++*number;
 }
@@ -170,8 +169,5 @@ static void test_peer_that_stops_holds_up_nobody_else(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peer_that_stops_holds_up_nobody_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_peer_that_stops_holds_up_nobody_else);
 }

@@ -24,7 +24,6 @@ struct device {
 static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct device *device = context;
-    (void)below;
     if (cw_random_below(&device->random, 100) < device->fails_percent) {
         return CW_ERROR_LIMIT;
     }
@@ -40,7 +39,6 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_p
 static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct device *device = context;
-    (void)below;
     assert_int_equal(device->ends[first / PAGE_BYTES], end / PAGE_BYTES);
     device->ends[first / PAGE_BYTES] = 0;
     memset(&device->mapped[first / PAGE_BYTES], 0, (end - first) / PAGE_BYTES * sizeof(device->mapped[0]));
@@ -164,9 +162,5 @@ static void test_same_pages_twice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_same_pages_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_any_order, test_same_pages_twice);
 }

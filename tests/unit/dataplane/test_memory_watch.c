@@ -189,18 +189,14 @@ static void test_of_a_file_cannot_be_watched(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_stays_the_same),    cmocka_unit_test(test_mapped_anew),
-        cmocka_unit_test(test_given_back_by_advice), cmocka_unit_test(test_heap),
-        cmocka_unit_test(test_beside_a_thread),      cmocka_unit_test(test_of_a_file_cannot_be_watched),
-    };
     char error[256], reason[300];
     page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (cw_memory_watch_open(&watch, error, sizeof(error)) != CW_OK) {
         snprintf(reason, sizeof(reason), "machine: %s", error);
         test_skip(reason);
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = TESTS_RUN(test_it_stays_the_same, test_mapped_anew, test_given_back_by_advice, test_heap,
+                           test_beside_a_thread, test_of_a_file_cannot_be_watched);
     cw_memory_watch_close(&watch);
     return failed;
 }

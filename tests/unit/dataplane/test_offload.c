@@ -135,12 +135,6 @@ static void ports_make_blocks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_read),
-        cmocka_unit_test(each_has_a_name_of_its_own),
-        cmocka_unit_test(hashes_are_those_of_the_specification),
-        cmocka_unit_test(ports_are_chosen_for_a_queue),
-        cmocka_unit_test(ports_make_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(texts_are_read, each_has_a_name_of_its_own, hashes_are_those_of_the_specification,
+                     ports_are_chosen_for_a_queue, ports_make_blocks);
 }

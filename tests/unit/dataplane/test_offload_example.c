@@ -37,9 +37,5 @@ static void it_counts_what_the_nic_has_done(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_asks_for_what_the_driver_says),
-        cmocka_unit_test(it_counts_what_the_nic_has_done),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(it_asks_for_what_the_driver_says, it_counts_what_the_nic_has_done);
 }

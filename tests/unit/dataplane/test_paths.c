@@ -194,7 +194,6 @@ static void operation_await(struct rank *rank, int status, uint32_t wanted)
 
 static void parent_talks(struct rank *rank, pid_t child)
 {
-    (void)child;
     uint8_t *source = memory_make(true), *target = memory_make(false);
     await(rank, &rank->messages, 3001);
     operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 0, target, LONG_BYTES, CW_ELEMENT_BYTES, 5),
@@ -233,7 +232,6 @@ static void child_registers_a_little(struct rank *rank)
 
 static void parent_wants_more(struct rank *rank, pid_t child)
 {
-    (void)child;
     static uint8_t memory[200];
     await(rank, &rank->messages, 1);
     operation_await(rank, cw_paths_get(rank->paths, 1, &rank->registration, 60, memory, 40, CW_ELEMENT_BYTES, 5), 1);
@@ -373,14 +371,6 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_one_copy),
-        cmocka_unit_test(in_two_copies),
-        cmocka_unit_test(only_what_is_registered_is_reached),
-        cmocka_unit_test(the_dead_are_told),
-        cmocka_unit_test(the_stopped_are_told),
-        cmocka_unit_test(other_hosts_need_a_port),
-        cmocka_unit_test(a_message_goes_to_the_listener_of_its_tag),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(in_one_copy, in_two_copies, only_what_is_registered_is_reached, the_dead_are_told,
+                     the_stopped_are_told, other_hosts_need_a_port, a_message_goes_to_the_listener_of_its_tag);
 }

@@ -37,19 +37,16 @@ static void take_message(void *context, uint32_t from, uint32_t lane_tag, const 
 
 static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
 {
-    (void)context;
     fail_msg("a put of rank %u with tag %u", from, lane_tag);
 }
 
 static void take_completion(void *context, uint64_t operation, int status)
 {
-    (void)context, (void)operation;
     fail_msg("an operation has ended: %s", cw_status_text(status));
 }
 
 static void take_down(void *context, uint32_t from, int status)
 {
-    (void)context;
     fail_msg("rank %u is down: %s", from, cw_status_text(status));
 }
 
@@ -200,8 +197,5 @@ static void test_host_that_stops_holds_up_nobody_else(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_that_stops_holds_up_nobody_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_host_that_stops_holds_up_nobody_else);
 }

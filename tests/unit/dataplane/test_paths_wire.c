@@ -301,14 +301,12 @@ struct neighbour {
 static void take_answer(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct neighbour *neighbour = context;
-    (void)from, (void)lane_tag, (void)data, (void)bytes;
     atomic_fetch_add(&neighbour->answers, 1);
 }
 
 static void count_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct host *host = context;
-    (void)from, (void)lane_tag, (void)data, (void)bytes;
     host->messages++;
 }
 
@@ -388,12 +386,6 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(over_a_good_network),
-        cmocka_unit_test(over_one_that_loses_frames),
-        cmocka_unit_test(a_rank_that_starts_again_is_told_of),
-        cmocka_unit_test(the_reason_can_be_asked),
-        cmocka_unit_test(shared_memory_ends_a_sleep_at_the_port),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(over_a_good_network, over_one_that_loses_frames, a_rank_that_starts_again_is_told_of,
+                     the_reason_can_be_asked, shared_memory_ends_a_sleep_at_the_port);
 }

@@ -143,14 +143,6 @@ static void test_no_gather(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_send_queue_pushes_back),
-        cmocka_unit_test(test_output_queue_limit),
-        cmocka_unit_test(test_buffers_run_out),
-        cmocka_unit_test(test_multicast),
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_no_gather),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_send_queue_pushes_back, test_output_queue_limit, test_buffers_run_out, test_multicast,
+                     test_gather, test_no_gather);
 }

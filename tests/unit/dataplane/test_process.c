@@ -38,6 +38,5 @@ static void test_slice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slice)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_slice);
 }

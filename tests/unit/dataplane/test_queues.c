@@ -226,14 +226,8 @@ static void each_producer_keeps_its_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pool_hands_out_each_object_once),
-        cmocka_unit_test(an_empty_pool_gives_nothing),
-        cmocka_unit_test(events_keep_their_order_and_refuse_when_full),
-        cmocka_unit_test(events_pass_from_thread_to_thread),
-        cmocka_unit_test(commands_behind_an_unfinished_one_are_seen),
-        cmocka_unit_test(commands_refuse_when_full),
-        cmocka_unit_test(each_producer_keeps_its_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_pool_hands_out_each_object_once, an_empty_pool_gives_nothing,
+                     events_keep_their_order_and_refuse_when_full, events_pass_from_thread_to_thread,
+                     commands_behind_an_unfinished_one_are_seen, commands_refuse_when_full,
+                     each_producer_keeps_its_order);
 }

@@ -73,12 +73,5 @@ static void test_streams_differ(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_are_fixed),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_chance_of_nothing_draws_nothing),
-        cmocka_unit_test(test_streams_differ),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_numbers_are_fixed, test_ranges, test_chance_of_nothing_draws_nothing, test_streams_differ);
 }

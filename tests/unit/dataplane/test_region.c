@@ -88,9 +88,5 @@ static void tokens_live_as_long_as_their_regions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rights_and_bounds),
-        cmocka_unit_test(tokens_live_as_long_as_their_regions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(rights_and_bounds, tokens_live_as_long_as_their_regions);
 }

@@ -399,12 +399,8 @@ static void answers_are_limited(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arp_requests_are_answered),   cmocka_unit_test(other_arp_is_not_answered),
-        cmocka_unit_test(v4_echo_is_answered),         cmocka_unit_test(other_icmp_is_not_answered),
-        cmocka_unit_test(v6_echo_is_answered),         cmocka_unit_test(other_icmpv6_is_not_answered),
-        cmocka_unit_test(solicitations_are_answered),  cmocka_unit_test(other_solicitations_are_not_answered),
-        cmocka_unit_test(unknown_options_are_skipped), cmocka_unit_test(answers_are_limited),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(arp_requests_are_answered, other_arp_is_not_answered, v4_echo_is_answered,
+                     other_icmp_is_not_answered, v6_echo_is_answered, other_icmpv6_is_not_answered,
+                     solicitations_are_answered, other_solicitations_are_not_answered, unknown_options_are_skipped,
+                     answers_are_limited);
 }

@@ -268,15 +268,7 @@ static void full_tables_take_no_more(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(questions_are_repeated),
-        cmocka_unit_test(questions_do_not_pile_up),
-        cmocka_unit_test(hops_are_found),
-        cmocka_unit_test(proxies_do_not_override),
-        cmocka_unit_test(strangers_are_not_entered),
-        cmocka_unit_test(arp_requests_say_where_the_asker_is),
-        cmocka_unit_test(other_subnets_are_the_gateways),
-        cmocka_unit_test(full_tables_take_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(questions_are_repeated, questions_do_not_pile_up, hops_are_found, proxies_do_not_override,
+                     strangers_are_not_entered, arp_requests_say_where_the_asker_is, other_subnets_are_the_gateways,
+                     full_tables_take_no_more);
 }

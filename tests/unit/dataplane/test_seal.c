@@ -74,11 +74,5 @@ static void beyond_the_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_order_and_again),
-        cmocka_unit_test(leaps_forget_nothing_that_counts),
-        cmocka_unit_test(at_random),
-        cmocka_unit_test(beyond_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(in_order_and_again, leaps_forget_nothing_that_counts, at_random, beyond_the_end);
 }

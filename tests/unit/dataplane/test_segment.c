@@ -262,12 +262,6 @@ static void test_bad_places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_calls_that_differ),
-        cmocka_unit_test(test_what_a_member_says),
-        cmocka_unit_test(test_calls_are_read_whole),
-        cmocka_unit_test(test_bad_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_rounds, test_calls_that_differ, test_what_a_member_says, test_calls_are_read_whole,
+                     test_bad_places);
 }

@@ -140,10 +140,6 @@ static void used_up_pools_refuse_and_nothing_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_stay_while_they_are_open),
-        cmocka_unit_test(acknowledged_chunks_are_given_back_behind_a_hole),
-        cmocka_unit_test(used_up_pools_refuse_and_nothing_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(records_stay_while_they_are_open, acknowledged_chunks_are_given_back_behind_a_hole,
+                     used_up_pools_refuse_and_nothing_is_lost);
 }

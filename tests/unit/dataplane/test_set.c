@@ -280,7 +280,6 @@ static void test_whoever_waits_is_woken_by_any_loop(void **state)
 
 static int nothing(struct cw_endpoint *endpoint, void *context)
 {
-    (void)endpoint, (void)context;
     return CW_OK;
 }
 
@@ -337,12 +336,7 @@ static void test_a_loop_that_nobody_would_be_woken_for_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes_keep_their_order),
-        cmocka_unit_test(test_processes_with_other_numbers_of_loops),
-        cmocka_unit_test(test_whoever_waits_is_woken_by_any_loop),
-        cmocka_unit_test(test_registrations_are_the_same_in_all_loops),
-        cmocka_unit_test(test_a_loop_that_nobody_would_be_woken_for_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_lanes_keep_their_order, test_processes_with_other_numbers_of_loops,
+                     test_whoever_waits_is_woken_by_any_loop, test_registrations_are_the_same_in_all_loops,
+                     test_a_loop_that_nobody_would_be_woken_for_is_refused);
 }

@@ -502,25 +502,8 @@ static void test_memory_of_a_node(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_of_one_packet),
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_order_without_faults),
-        cmocka_unit_test(test_scripted_events),
-        cmocka_unit_test(test_deadlines),
-        cmocka_unit_test(test_fault_rates),
-        cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_stop_and_resume),
-        cmocka_unit_test(test_crash_and_restart),
-        cmocka_unit_test(test_inject),
-        cmocka_unit_test(test_clusters),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_tree_of_bridges_learns),
-        cmocka_unit_test(test_shared_buffer),
-        cmocka_unit_test(test_tap),
-        cmocka_unit_test(test_bad_configurations),
-        cmocka_unit_test(test_memory_of_a_node),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_time_of_one_packet, test_replay, test_order_without_faults, test_scripted_events,
+                     test_deadlines, test_fault_rates, test_partition, test_stop_and_resume, test_crash_and_restart,
+                     test_inject, test_clusters, test_switches, test_tree_of_bridges_learns, test_shared_buffer,
+                     test_tap, test_bad_configurations, test_memory_of_a_node);
 }

@@ -222,13 +222,6 @@ static void a_seed_is_a_run(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_ends_when_nothing_is_left),
-        cmocka_unit_test(hosts_start_and_end),
-        cmocka_unit_test(periods_begin_and_end_at_their_times),
-        cmocka_unit_test(scripts_are_bounded),
-        cmocka_unit_test(healed_links_lose_nothing),
-        cmocka_unit_test(a_seed_is_a_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_run_ends_when_nothing_is_left, hosts_start_and_end, periods_begin_and_end_at_their_times,
+                     scripts_are_bounded, healed_links_lose_nothing, a_seed_is_a_run);
 }

@@ -142,10 +142,5 @@ static void within_means_every_byte(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_is_found),
-        cmocka_unit_test(bad_descriptions_are_refused),
-        cmocka_unit_test(within_means_every_byte),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(every_byte_is_found, bad_descriptions_are_refused, within_means_every_byte);
 }

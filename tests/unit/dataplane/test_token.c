@@ -124,11 +124,7 @@ static void test_an_owner_that_keeps_it_notices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_has_it_at_a_time),
-        cmocka_unit_test(test_an_owner_that_keeps_it_notices),
-        cmocka_unit_test(test_first_announcement_reaches_an_owner_that_pays_nothing),
-        cmocka_unit_test(test_later_announcements_reach_the_owner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_one_has_it_at_a_time, test_an_owner_that_keeps_it_notices,
+                     test_first_announcement_reaches_an_owner_that_pays_nothing,
+                     test_later_announcements_reach_the_owner);
 }

@@ -228,14 +228,6 @@ static void nothing_is_read_beyond_the_frame(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ipv4_by_addresses_protocol_and_ports),
-        cmocka_unit_test(fragments_go_together),
-        cmocka_unit_test(ipv6_behind_extension_headers),
-        cmocka_unit_test(vlans_are_networks),
-        cmocka_unit_test(others_by_their_macs),
-        cmocka_unit_test(streams_share_evenly),
-        cmocka_unit_test(nothing_is_read_beyond_the_frame),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(ipv4_by_addresses_protocol_and_ports, fragments_go_together, ipv6_behind_extension_headers,
+                     vlans_are_networks, others_by_their_macs, streams_share_evenly, nothing_is_read_beyond_the_frame);
 }

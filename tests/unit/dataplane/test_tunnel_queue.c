@@ -236,11 +236,6 @@ static void records_are_checked_as_a_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_queue_is_a_list_with_a_limit),
-        cmocka_unit_test(codel_does_as_the_rfc_says),
-        cmocka_unit_test(bursts_lose_nothing),
-        cmocka_unit_test(records_are_checked_as_a_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_queue_is_a_list_with_a_limit, codel_does_as_the_rfc_says, bursts_lose_nothing,
+                     records_are_checked_as_a_whole);
 }

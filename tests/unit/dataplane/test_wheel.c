@@ -106,9 +106,5 @@ static void test_a_time_in_the_past_is_due_at_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_times),
-        cmocka_unit_test(test_a_time_in_the_past_is_due_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_random_times, test_a_time_in_the_past_is_due_at_once);
 }

@@ -152,10 +152,5 @@ static void test_whole_span(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_orders),
-        cmocka_unit_test(test_without_memory_only_the_oldest_goes_on),
-        cmocka_unit_test(test_whole_span),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_random_orders, test_without_memory_only_the_oldest_goes_on, test_whole_span);
 }

@@ -545,25 +545,11 @@ static void test_seal_keys_differ_by_direction_and_session(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checksum_vectors),
-        cmocka_unit_test(test_checksums_in_all_ways),
-        cmocka_unit_test(test_tag_vector),
-        cmocka_unit_test(test_tags_of_many),
-        cmocka_unit_test(test_keys_differ_by_direction_and_session),
-        cmocka_unit_test(test_numbers_expand_to_the_nearest),
-        cmocka_unit_test(test_good_packet_is_found),
-        cmocka_unit_test(test_every_shorter_length_is_refused),
-        cmocka_unit_test(test_altered_packets_are_told_apart),
-        cmocka_unit_test(test_packets_over_ipv6),
-        cmocka_unit_test(test_checksums_of_pieces),
-        cmocka_unit_test(test_only_signed_data_goes_without_crc),
-        cmocka_unit_test(test_groups_have_a_port_of_their_own),
-        cmocka_unit_test(test_sealed_packets_have_room_for_their_mac),
-        cmocka_unit_test(test_sealed_form_and_back),
-        cmocka_unit_test(test_set_up_tag_covers_all_of_it),
-        cmocka_unit_test(test_sealed_set_up),
-        cmocka_unit_test(test_seal_keys_differ_by_direction_and_session),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(
+        test_checksum_vectors, test_checksums_in_all_ways, test_tag_vector, test_tags_of_many,
+        test_keys_differ_by_direction_and_session, test_numbers_expand_to_the_nearest, test_good_packet_is_found,
+        test_every_shorter_length_is_refused, test_altered_packets_are_told_apart, test_packets_over_ipv6,
+        test_checksums_of_pieces, test_only_signed_data_goes_without_crc, test_groups_have_a_port_of_their_own,
+        test_sealed_packets_have_room_for_their_mac, test_sealed_form_and_back, test_set_up_tag_covers_all_of_it,
+        test_sealed_set_up, test_seal_keys_differ_by_direction_and_session);
 }

@@ -60,6 +60,5 @@ static void test_udp_checksums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_udp_checksums)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_udp_checksums);
 }

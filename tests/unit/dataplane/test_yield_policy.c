@@ -85,11 +85,6 @@ static void test_some_long_yields_among_short_ones(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_yields_go_on),
-        cmocka_unit_test(test_is_tired_of_sharing),
-        cmocka_unit_test(test_long_yields_retreat),
-        cmocka_unit_test(test_some_long_yields_among_short_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_short_yields_go_on, test_is_tired_of_sharing, test_long_yields_retreat,
+                     test_some_long_yields_among_short_ones);
 }

@@ -78,9 +78,5 @@ static void flat_is_flat(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_ways_lead_to_the_sender),
-        cmocka_unit_test(flat_is_flat),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(all_ways_lead_to_the_sender, flat_is_flat);
 }

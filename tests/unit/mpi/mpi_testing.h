@@ -9,5 +9,5 @@
 /* The call that modules think they are in; "MPI_Test" to begin with. */
 void mpi_testing_call(const char *call);
 
-/* Setup of a group (cmocka). */
-int mpi_testing_start(void **state);
+/* Before the first test. */
+void mpi_testing_start(void);

@@ -119,9 +119,5 @@ static void what_makes_no_sense_is_passed_over(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_several_sources_become_whole),
-        cmocka_unit_test(what_makes_no_sense_is_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(parts_of_several_sources_become_whole, what_makes_no_sense_is_passed_over);
 }

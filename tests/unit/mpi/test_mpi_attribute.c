@@ -34,7 +34,6 @@ static int delete_comm(MPI_Comm comm, int keyval, void *value, void *extra_state
 /* Copies values that are odd, plus one; fails on 13. */
 static int copy_comm(MPI_Comm comm, int keyval, void *extra_state, void *in, void *out, int *flag)
 {
-    (void)keyval;
     assert_ptr_equal(comm, MPI_COMM_WORLD);
     assert_ptr_equal(extra_state, &deleted_count);
     *flag = (intptr_t)in % 2 == 1;
@@ -164,8 +163,6 @@ static void test_freed_key(void **state)
 /* A delete function that deletes the other attribute, of which it is told twice otherwise. */
 static int delete_other(MPI_Comm comm, int keyval, void *value, void *extra_state)
 {
-    (void)keyval;
-    (void)value;
     deleted_count++;
     return mpi_comm_delete_attr(comm, *(int *)extra_state);
 }
@@ -218,17 +215,12 @@ static bool refuses_null;
 
 static int delete_type(MPI_Datatype datatype, int keyval, void *value, void *extra_state)
 {
-    (void)datatype;
-    (void)keyval;
-    (void)extra_state;
     types_deleted++;
     return value == NULL && refuses_null ? MPI_ERR_ARG : MPI_SUCCESS;
 }
 
 static int copy_type(MPI_Datatype old, int keyval, void *extra_state, void *in, void *out, int *flag)
 {
-    (void)old;
-    (void)keyval;
     *flag = 1;
     *(void **)out = extra_state;
     return in == NULL ? MPI_ERR_BUFFER : MPI_SUCCESS;
@@ -309,12 +301,7 @@ static void test_old_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_values, setup),       cmocka_unit_test_setup(test_delete_order, setup),
-        cmocka_unit_test_setup(test_copy, setup),         cmocka_unit_test_setup(test_freed_key, setup),
-        cmocka_unit_test_setup(test_nested, setup),       cmocka_unit_test_setup(test_library, setup),
-        cmocka_unit_test_setup(test_types, setup),        cmocka_unit_test_setup(test_old_names, setup),
-        cmocka_unit_test_setup(test_type_handles, setup),
-    };
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN_EACH(setup, NULL, test_values, test_delete_order, test_copy, test_freed_key, test_nested,
+                          test_library, test_types, test_old_names, test_type_handles);
 }

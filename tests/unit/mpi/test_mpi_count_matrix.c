@@ -83,10 +83,5 @@ static void refusals_say_which_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_agree_are_a_matrix),
-        cmocka_unit_test(rows_that_differ_name_the_first_pair),
-        cmocka_unit_test(refusals_say_which_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(rows_that_agree_are_a_matrix, rows_that_differ_name_the_first_pair, refusals_say_which_counts);
 }

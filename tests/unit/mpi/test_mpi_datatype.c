@@ -450,16 +450,8 @@ static void test_dense(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_predefined),     cmocka_unit_test(test_all_handles),
-        cmocka_unit_test(test_struct_bounds),  cmocka_unit_test(test_contents_small),
-        cmocka_unit_test(test_contents_large), cmocka_unit_test(test_contents_handles),
-        cmocka_unit_test(test_errors),         cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_check),          cmocka_unit_test(test_dup),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_value_index),
-        cmocka_unit_test(test_match_size),     cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_bottom),         cmocka_unit_test(test_position),
-        cmocka_unit_test(test_dense),
-    };
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN(test_predefined, test_all_handles, test_struct_bounds, test_contents_small, test_contents_large,
+                     test_contents_handles, test_errors, test_overflow, test_check, test_dup, test_names,
+                     test_value_index, test_match_size, test_pack, test_bottom, test_position, test_dense);
 }

@@ -487,7 +487,6 @@ static int rebuild_large(int combiner, const int integers[], const MPI_Count cou
     case MPI_COMBINER_RESIZED:
         return mpi_type_create_resized(types[0], counts[0], counts[1], made);
     default:
-        (void)integers;
         return MPI_ERR_UNKNOWN;
     }
 }
@@ -603,6 +602,6 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN(test_random);
 }

@@ -104,8 +104,6 @@ static void test_handles(void **state)
 
 static void window_handler(MPI_Win *win, int *code, ...)
 {
-    (void)win;
-    (void)code;
 }
 
 static void test_errors(void **state)
@@ -235,10 +233,7 @@ static void test_integers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_user),    cmocka_unit_test(test_none),     cmocka_unit_test(test_self),
-        cmocka_unit_test(test_handles), cmocka_unit_test(test_session),  cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_fatal),   cmocka_unit_test(test_integers),
-    };
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN(test_user, test_none, test_self, test_handles, test_session, test_errors, test_fatal,
+                     test_integers);
 }

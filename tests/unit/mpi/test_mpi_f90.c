@@ -78,10 +78,6 @@ static void test_properties(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_properties),
-    };
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN(test_kinds, test_refusals, test_properties);
 }

@@ -163,9 +163,6 @@ static void test_env(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),  cmocka_unit_test(test_buffers), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_env),
-    };
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    mpi_testing_start();
+    return TESTS_RUN(test_order, test_buffers, test_limits, test_copies, test_env);
 }

@@ -423,9 +423,6 @@ static MPI_Count passed;
 
 static void count_small(void *in, void *inout, int *count, MPI_Datatype *datatype)
 {
-    (void)in;
-    (void)inout;
-    (void)datatype;
     assert_true(*count > 0);
     passed += *count;
     calls++;
@@ -467,21 +464,9 @@ static void test_calls(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_reals),
-        cmocka_unit_test(test_long_double),
-        cmocka_unit_test(test_order_of_operands),
-        cmocka_unit_test(test_complex),
-        cmocka_unit_test(test_locations),
-        cmocka_unit_test(test_user),
-        cmocka_unit_test(test_user_freed_type),
-        cmocka_unit_test(test_user_many),
-        cmocka_unit_test(test_calls),
-    };
+    mpi_testing_start();
     cw_random_seed(&dice, 4);
-    return cmocka_run_group_tests(tests, mpi_testing_start, NULL);
+    return TESTS_RUN(test_groups, test_check, test_integers, test_truth, test_reals, test_long_double,
+                     test_order_of_operands, test_complex, test_locations, test_user, test_user_freed_type,
+                     test_user_many, test_calls);
 }

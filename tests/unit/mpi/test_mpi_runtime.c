@@ -49,7 +49,6 @@ static long long control_count;
 /* As the control thread does: tries now and then, and is often refused. */
 static void *control_run(void *context)
 {
-    (void)context;
     long long next = 0;
     while (!atomic_load(&is_over)) {
         if (atomic_load(&rounds_done) < next) {
@@ -102,7 +101,6 @@ static void the_control_thread_and_the_application_exclude_each_other(void **sta
 
 static void *application_thread(void *context)
 {
-    (void)context;
     for (int round = 0; round < ROUNDS / 10; round++) {
         mpi_lock_take();
         inside_count++;
@@ -140,11 +138,7 @@ static void threads_exclude_each_other_once_the_lock_is_shared(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handles_name_their_object_until_they_are_freed),
-        cmocka_unit_test(an_old_handle_is_not_taken_for_a_new_one),
-        cmocka_unit_test(the_control_thread_and_the_application_exclude_each_other),
-        cmocka_unit_test(threads_exclude_each_other_once_the_lock_is_shared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(handles_name_their_object_until_they_are_freed, an_old_handle_is_not_taken_for_a_new_one,
+                     the_control_thread_and_the_application_exclude_each_other,
+                     threads_exclude_each_other_once_the_lock_is_shared);
 }

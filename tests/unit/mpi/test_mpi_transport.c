@@ -227,10 +227,6 @@ static void no_part_is_longer_than_its_message(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_who_waits_gets_an_answer),
-        cmocka_unit_test(what_comes_before_its_communicator_comes_with_it),
-        cmocka_unit_test(no_part_is_longer_than_its_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(only_who_waits_gets_an_answer, what_comes_before_its_communicator_comes_with_it,
+                     no_part_is_longer_than_its_message);
 }
