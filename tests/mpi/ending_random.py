@@ -6,8 +6,9 @@ usage: ending_random.py CAUSEWAY BUSY TOPOLOGY [NETWORK...]     BUSY: errors/bus
     CW_TEST_ENDINGS   how many, default 16; 300 take some ten minutes
     CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
-Networks: shared memory, memif, veth, two clusters, two sites behind gateways. Victims: a rank, the launcher's front or worker, the switch, a gateway. Moments: while the launcher,
-the switch and the ranks start, in the midst of calls, around MPI_Finalize. A front or worker that is stopped holds up its job for as long as it is (control/README.md): it
+Networks: shared memory, memif, veth, two clusters, two sites behind gateways, simulated hosts. Victims: a rank, the launcher's front or worker, the switch, a gateway. Moments: while the launcher,
+the switch and the ranks start, in the midst of calls, around MPI_Finalize. Of a simulated job all ranks of a host are killed at a virtual time, and the network has
+faults. A front or worker that is stopped holds up its job for as long as it is (control/README.md): it
 gets SIGINT then, and a front is continued. How long each kind took is printed, and not checked.
 """
 import collections
@@ -21,12 +22,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import ending
 import veth
-from expectation import HANG_S, wait_until
+from expectation import HANG_S, JOB_HANG, wait_until
 
 TIMEOUT_S = "3"  # CAUSEWAY_FAILURE_TIMEOUT
 RANKS = 4
 causeway, busy, topology = map(os.path.abspath, sys.argv[1:4])
-networks = ["shared"] + sys.argv[4:]
+networks = ["shared", "simulated"] + sys.argv[4:]
 EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "veth": ["--emulate", "2,veth"], "gateways": []}
 
 
@@ -115,10 +116,26 @@ def victims_hit(job, chance, parts, sites):
     return victim, "killed" if number == signal.SIGKILL else "stopped"
 
 
+def simulated_run(seed, chance):
+    """The same of a round with simulated hosts."""
+    place = ending.Place(f"random-{os.getpid()}-{seed}")
+    faults = f"hosts=2,cpu=0,loss=1%,reorder=1%,seed={seed},kill={chance.randrange(2)}@{chance.choice([0, 10, 500, 20000])}us"
+    before = time.monotonic()
+    job = subprocess.run([causeway, "run", "-n", str(chance.randrange(2, 6)), "--timeout", JOB_HANG, "--simulate", faults, busy, str(seed)], capture_output=True, text=True,
+                         env=place.environment, timeout=HANG_S)
+    wrong = place.left_await()
+    if job.returncode in (0, 124) or "SIGKILL" not in job.stderr or "MPI_ERR_NOT_SAME" in job.stderr:
+        wrong = f"{faults}: exit code {job.returncode}: {job.stderr}"
+    place.close()
+    return ("simulated", "midst", "host", "killed"), time.monotonic() - before, wrong
+
+
 def round_run(seed):
     """(network, moment, victim, how), seconds, what is wrong with it or None."""
     chance = random.Random(seed)
     network = networks[seed % len(networks)]
+    if network == "simulated":
+        return simulated_run(seed, chance)
     moment = chance.choice(["start", "init", "midst", "midst", "end"])
     place = ending.Place(f"random-{os.getpid()}-{seed}")
     place.environment["CAUSEWAY_FAILURE_TIMEOUT"] = TIMEOUT_S
@@ -153,8 +170,8 @@ def place_check(place, job, sites, moment, hit, errors):
     """What is wrong with the end of the job itself."""
     if hit is None or moment == "end":
         return None if hit is None or job.returncode != 124 else "the time of --timeout"
-    if job.returncode == 0:
-        return f"exit code 0: {errors}"
+    if job.returncode == 0 or "MPI_ERR_NOT_SAME" in errors:
+        return f"exit code {job.returncode}: {errors}"
     if sites is None:
         left = place.left_await()
         return left and f"stays behind: {left}"

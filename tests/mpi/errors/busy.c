@@ -1,5 +1,5 @@
-/* Ranks that do all kinds of calls, for ever or so many, to be killed by kill_usage.py and ending_random.py: `busy
- * SEED [TURNS]`. Each says its process before MPI_Init and "end" before MPI_Finalize, rank 0 a line every few calls. */
+/* Ranks that do all kinds of calls, for ever or so many, to be killed by ending_random.py: `busy SEED [TURNS]`. Each says
+ * its process before MPI_Init and "end" before MPI_Finalize, rank 0 a line every few calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
