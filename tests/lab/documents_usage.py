@@ -15,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import exit_code, expect
+from expectation import execute, exit_code, expect
 
 build, sources, compiler = map(os.path.abspath, sys.argv[1:3] + [shutil.which(sys.argv[3]) or sys.argv[3]])
 SECONDS_MAX = 600  # A command that hangs: far above what any takes on a machine with other work.
@@ -120,7 +120,7 @@ def words_check(command, folder, there):
     missing = [] if "mpifort" in command else [path for path in re.findall(r"(?:^|[ =])((?:build|tests|apps)/[\w./-]+)", command) if not os.path.exists(os.path.join(folder, path))]
     expect(not missing, f"{command}: there is no {missing}")
     for words, arguments in re.findall(r"build/causeway ((?:bench |plan )?[a-z]+)([^;&\n]*)", command):
-        help = subprocess.run([os.path.join(build, "causeway"), *words.split(), "--help"], capture_output=True, text=True)
+        help = execute([os.path.join(build, "causeway"), *words.split(), "--help"])
         missing = [name for name in re.findall(r" (--?[a-z][\w-]*)", arguments) if not re.search(rf"(?<![\w-]){name}(?![\w-])", help.stdout)]
         expect(help.returncode == 0 and (not missing or words == "run"), f"{command}: there is no {missing}: {help.stderr}")
 

@@ -99,8 +99,7 @@ def signals(processes, number):
 
 def nodes_start(lab):
     for name in lab.names:
-        node = lab.start(name, [CAUSEWAY, "node", "--transport", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True)
+        node = lab.start(name, [CAUSEWAY, "node", "--transport", "eth0", "--socket", SOCKET], stderr=subprocess.DEVNULL)
         expect(node.stdout.readline().startswith("ready: "), f"a node on {name}")
 
 
@@ -118,8 +117,7 @@ def one(lab, seed):
         nodes_start(lab)
     transport = f"node:{SOCKET}" if net == "node" else net
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--transport", transport, "--hosts", "h0:2,h1,h2", NARROW, "random", str(seed), *(["fatal"] if fatal else [])]
-    job = lab.start("h0", words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                    environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
+    job = lab.start("h0", words, stdin=subprocess.PIPE, environment={"CAUSEWAY_FAILURE_TIMEOUT": str(TIMEOUT_S)})
     first, begun = job.stdout.readline(), time.monotonic()
     what = f"seed {seed}: {net}, {'fatal' if fatal else 'returned'}, {fault}"
     expect(first == "ready\n", f"{what}: the job begins: {first}")

@@ -257,19 +257,21 @@ class Lab(Closed):
         import pwd
         return pwd.getpwnam(self.user).pw_gid
 
-    def start(self, name, command, **files):
+    def start(self, name, command, environment=None, **files):
+        """Starts a command on a host, without input, and with both its outputs in pipes, as text, unless `files` says otherwise."""
+        own = environment or {}
         environment = dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}")
         if self.user is not None:
             environment |= {"HOME": "/tmp", "PATH": f"{self.folder}/bin:{USERS_PATH}"}
-        environment.update(files.pop("environment", {}))
-        process = subprocess.Popen([*self.enter(name), *command], env=environment, start_new_session=self.has_sessions,
+        files = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | files
+        process = subprocess.Popen([*self.enter(name), *command], env=environment | own, start_new_session=self.has_sessions,
                                    process_group=None if self.has_sessions else 0, **files)
         with self.lock:
             self.started.add(process)
         return process
 
     def run(self, name, command, timeout=None, **files):
-        """Its exit code, and what it wrote, if that is caught (stdout=subprocess.PIPE)."""
+        """The exit code, and both outputs."""
         process = self.start(name, command, **files)
         try:
             out, err = process.communicate(timeout=timeout)
@@ -339,7 +341,7 @@ def main():
     if not options.command:
         parser.error("a command is wanted")
     with Lab(options.hosts, options.subnets, options.user, [os.getcwd(), *options.keep], os.getcwd()) as lab:
-        code, _, _ = lab.run("h0", options.command)
+        code, _, _ = lab.run("h0", options.command, stdin=None, stdout=None, stderr=None)
     return code if code >= 0 else 128 - code
 
 

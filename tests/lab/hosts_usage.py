@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, expect
 from hosts import Lab, skip_without_hosts
 
 skip_without_hosts()
@@ -30,8 +30,7 @@ kernel = next(each for each in programs if os.path.basename(each[0]) == "is")
 
 def run(lab, options, command, environment=None):
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, *options.split(), *command]
-    process = lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                        environment=environment or {})
+    process = lab.start("h0", words, environment=environment)
     out, err = process.communicate()
     left = lab.left(HANG_S)
     expect(not left, f"{options} {command[0]}: nothing is left: {left}")
@@ -74,26 +73,24 @@ def transports_run(lab):
 def plogp_run(lab):
     """Parameters of the network between hosts, of which each has one rank."""
     command = [CAUSEWAY, "plogp", "--ranks", "3", "--hosts", "h0,h1,h2", "--sizes", "8,65536", "--time", "5s", "--noisy", "--json", "-o", "/tmp/hosts_usage.plogp.json"]
-    code, out, err = lab.run("h0", command, timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, out, err = lab.run("h0", command, timeout=HANG_S)
     rows = [json.loads(line) for line in out.splitlines()]
     # --noisy: the numbers themselves depend on the load of the machine; next to other programs a latency of 0 was seen
     expect(code == 0 and rows[0]["path"] == "wire" and rows[0]["ranks"] == 3 and rows[0]["latency_ns"] >= 0 and rows[0]["gap_1m_ns"] > 0, f"plogp --hosts: {code} {out} {err}")
-    code, out, err = lab.run("h0", [*command, "--path", "rdma"], timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, out, err = lab.run("h0", [*command, "--path", "rdma"], timeout=HANG_S)
     expect(code != 0 and "not every host has an RDMA device" in err, f"plogp --path rdma without devices: {code} {out} {err}")
 
 
 def doctor_run(lab):
     """What `causeway doctor --transport` finds out of each transport, as an ordinary user."""
-    process = lab.start("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "h2"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT, text=True, environment={})
+    process = lab.start("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "h2"], stderr=subprocess.STDOUT)
     out = process.communicate()[0]
     for words in (r"^  transport +UDP sockets +UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24$",
                   r"^  host +h0 +this machine: shared memory, no network$", r"^  host +h2 +UDP sockets at 10\.77\.0\.3: round trip \d+ us, packets up to 1500 bytes, checked by UDP checksums, by the kernels; the default of --transport$",
                   r"^  transport +af_packet .*needs root"):
         expect(re.search(words, out, re.M), f"doctor --transport says {words}: {out}")
     expect(process.returncode == 0, f"doctor --transport: {process.returncode}: {out}")
-    code, out, _ = lab.run("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "nosuch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True)
+    code, out, _ = lab.run("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1", "nosuch"], stderr=subprocess.STDOUT)
     expect(code == 3 and "nosuch" in out, f"doctor --transport with a host that cannot be reached: {code}: {out}")
 
 
@@ -113,8 +110,7 @@ def main():
             well(lab, "--explain --hosts h0:2,h1:2 --transport fd77::/16", kernel, err=r"at fd77::1 \(eth0\)(.|\n)*fd77:0:0:1::1, UDP port")
             if os.environ.get("CW_TEST_LAB") == "all":
                 suite_run(lab, LAYOUTS[:1])
-    return exit_code()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
 import hosts
 from ending import children_of
-from expectation import HANG_S, exit_code, expect, wait_until
+from expectation import HANG_S, expect, wait_until
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
@@ -25,17 +25,14 @@ FENCE, FENCE_LARGE = ("/tmp/build/" + os.path.relpath(os.path.abspath(each), bui
 FOREVER = "exec sleep infinity"
 PATIENCE_S = 5  # CAUSEWAY_FAILURE_TIMEOUT where it is to end something
 
-if os.geteuid() != 0:
-    print("SKIPPED: machine: hosts of a laboratory need root")
-    sys.exit(77)
+hosts.skip_without_hosts()
 
 
 def row(lab, command, code=0, out=None, err=None, stdin=None, lines=0, then=None):
     """One command on the first host; `out`: lines in any order, or text; `err`: expressions that match in it. `then`
     is called when the command has written so many lines, which are not in `out`."""
     # the folder in which nsenter begins is the machine's, not the host's
-    process = lab.start("h0", ["sh", "-c", f"cd /tmp; {command}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE, text=True)
+    process = lab.start("h0", ["sh", "-c", f"cd /tmp; {command}"], stdin=subprocess.PIPE)
     for _ in range(lines):
         process.stdout.readline()
     if then is not None:
@@ -98,8 +95,7 @@ def placed(lab):
 def prompted(lab):
     """A prompt is shown before its line ends, since the answer ends it."""
     ask = "if [ $PMI_RANK = 0 ]; then printf 'name? '; read name; echo hello $name; fi"
-    process = lab.start("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", ask],
-                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = lab.start("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", ask], stdin=subprocess.PIPE, text=False)
     shown = b""
     while not shown.endswith(b"name? ") and select.select([process.stdout], [], [], HANG_S)[0]:
         got = os.read(process.stdout.fileno(), 100)
@@ -188,7 +184,7 @@ def slow_hold(lab, host):
     hold = ("import fcntl, os, signal, shutil, sys; signal.signal(signal.SIGIO, signal.SIG_IGN); shutil.copy('/bin/true', '/tmp/slow'); "
             "file = os.open('/tmp/slow', os.O_RDONLY); fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK); print('held', flush=True); "
             "sys.stdin.read()")
-    holder = lab.start(host, [hosts.SYSTEM_PYTHON, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder = lab.start(host, [hosts.SYSTEM_PYTHON, "-c", hold], stdin=subprocess.PIPE, stderr=None)
     expect(holder.stdout.readline() == "held\n", f"a lease on {host}")
     return holder
 
@@ -203,11 +199,11 @@ def slow(lab):
     for how in "the launcher is killed", "another rank fails":
         holder = slow_hold(lab, "h1")
         process = lab.start("h0", ["sh", "-c", f"exec {CAUSEWAY} run --hosts h0,h1 -n 1 sh -c 'read line; exit 5' : -n 1 /tmp/slow"],
-                            stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                            stdin=subprocess.PIPE, stdout=None, stderr=subprocess.DEVNULL)
         slow_await(lab, "h1", "agent")
         if how == "the launcher is killed":
             lab.kill(process)
-        process.communicate(b"\n")
+        process.communicate("\n")
         goes_on = {}
 
         def is_over():
@@ -280,8 +276,7 @@ def stopped_untold(lab):
 def agent_stopped(lab):
     """Both agent processes of a host are stopped for good: the job ends, and the rank there, which waits for the others."""
     waits = f"if [ $PMI_RANK = 0 ]; then echo runs; {FOREVER}; fi; echo runs; exec {FENCE}"
-    process = lab.start("h0", ["env", f"CAUSEWAY_FAILURE_TIMEOUT={PATIENCE_S}", CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", waits],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = lab.start("h0", ["env", f"CAUSEWAY_FAILURE_TIMEOUT={PATIENCE_S}", CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", waits])
     for _ in range(2):
         process.stdout.readline()
     agents = [number for number, command in lab.processes("h2").items() if command.endswith("causeway agent")]
@@ -309,8 +304,7 @@ def timed_out(lab):
     """With --timeout, as long as both ranks take to start."""
     timeout_s, got, code, said = 1, "", None, ""
     while got.count("runs") < 2 and timeout_s < HANG_S:
-        code, got, said = lab.run("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "--timeout", str(timeout_s), "sh", "-c", f"echo runs; sleep infinity & {FOREVER}"],
-                                  timeout=HANG_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        code, got, said = lab.run("h0", [CAUSEWAY, "run", "--hosts", "h1,h2", "--timeout", str(timeout_s), "sh", "-c", f"echo runs; sleep infinity & {FOREVER}"], timeout=HANG_S)
         timeout_s *= 2
     expect(code == 124 and "still running: rank 0-1" in said, f"--timeout ends two ranks: {code}: {said}")
     expect(not lab.left(HANG_S), "--timeout leaves no process")
@@ -364,4 +358,3 @@ with tempfile.TemporaryDirectory() as scripts, ThreadPoolExecutor(4) as pool:
     list(pool.map(part_run, PARTS))
     with hosts.Lab(40, user="nobody", keep=[f"{build}:build"]) as forty:
         grown(forty)
-sys.exit(exit_code())

@@ -8,23 +8,16 @@ import sys
 import tempfile
 
 from expectation import HANG_S, expect, wait_until
-from hosts import Lab
-
-SKIPPED = 77
-
-
-def skip(reason):
-    print("SKIPPED:", reason)
-    sys.exit(SKIPPED)
+from hosts import Lab, skip_without_hosts
 
 
 def lab_or_skip(programs, keep, count=2):
     """A laboratory that has the programs. Only a machine without privileges is a reason that stays."""
     missing = [each for each in programs if shutil.which(each, path=os.environ["PATH"] + ":/usr/sbin:/sbin") is None]
     if missing:
-        skip(f"{', '.join(missing)} not there: ./setup develop")
-    if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL).returncode != 0:
-        skip("machine: hosts of a laboratory are namespaces, which need root")
+        print(f"SKIPPED: {', '.join(missing)} not there: ./setup develop")
+        sys.exit(77)
+    skip_without_hosts()
     return Lab(count, keep=[os.path.dirname(os.path.abspath(__file__)), *keep])
 
 

@@ -2,10 +2,9 @@
 """mpirun_usage.py CAUSEWAY EXCHANGE KERNEL PROGRAM...: jobs of Open MPI's mpirun (PMIx) and of Hydra (PMI-1, PMI-2) on two hosts, by ssh; jobs that fail, and
 daemons that are killed. KERNEL and the PROGRAMs of the conformance suite run on a host."""
 import os
-import subprocess
 import sys
 
-from expectation import HANG_S, exit_code, expect
+from expectation import HANG_S, expect
 from launcher import exchanged, folder_make, gone, kill_while_waiting, lab_or_skip
 
 causeway, exchange, kernel, *programs = [os.path.abspath(each) for each in sys.argv[1:]]
@@ -21,8 +20,7 @@ LAUNCHERS = {
 
 
 def run(lab, command, environment):
-    return lab.run("h0", command, timeout=HANG_S, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                   environment=environment)
+    return lab.run("h0", command, timeout=HANG_S, environment=environment)
 
 
 def library_hide(lab):
@@ -56,11 +54,9 @@ def main():
                 said = file.read()
             expect(code == 5 and "rank 1: aborts" in said, f"an abort by {name}: {code}: {err}: {said}")
             gone(lab, f"an abort by {name}")
-            process = lab.start("h0", [*hosts, exchange, "wait"], environment=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+            process = lab.start("h0", [*hosts, exchange, "wait"], environment=environment)
             expect(kill_while_waiting(lab, f"the daemon of {name} is killed", process, hosts[0], daemon, ["h1"]), f"{name} ends with its daemon")
         library_hide(lab)
-    return exit_code()
 
 
-sys.exit(main())
+main()

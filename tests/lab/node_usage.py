@@ -43,8 +43,7 @@ class Node:
 
     def start(self):
         user, self.lab.user, self.begun = self.lab.user, None, time.monotonic()
-        self.process = self.lab.start(self.name, [CAUSEWAY, "node", "--transport", self.net, "--socket", SOCKET, *self.options],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = self.lab.start(self.name, [CAUSEWAY, "node", "--transport", self.net, "--socket", SOCKET, *self.options])
         self.lab.user = user
         self.said = self.process.stdout.readline()
         if not self.said.startswith("ready: "):
@@ -56,8 +55,7 @@ class Node:
 
     def status_text(self, form):
         user, self.lab.user = self.lab.user, None
-        code, out, err = self.lab.run(self.name, [CAUSEWAY, "node", "status", form, "--socket", SOCKET], stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True)
+        code, out, err = self.lab.run(self.name, [CAUSEWAY, "node", "status", form, "--socket", SOCKET])
         self.lab.user = user
         expect(code == 0, f"node status: {code}: {err}")
         return out
@@ -125,8 +123,7 @@ def errors(lab):
             ("--transport eth0 --share nosuchuser:weight=1", "--share: this host has no such user: nosuchuser:weight=1"),
             ("--transport 0000:99:00.0", "0000:99:00.0"),
             ("state", "it knows `status`")):
-        code, _, err = lab.run("h0", [CAUSEWAY, "node", *options.split(), "--socket", SOCKET], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        code, _, err = lab.run("h0", [CAUSEWAY, "node", *options.split(), "--socket", SOCKET], stdout=subprocess.DEVNULL)
         expect(code != 0 and re.search(line, err) and err.count("\n") == 1, f"node {options}: says {line}: {code}: {err}")
 
 
@@ -193,7 +190,7 @@ def nodes_of_jobs(lab):
 def has_lease(lab, name):
     """Whether the node of a job on that host serves a rank."""
     sockets = [found[1] for words in lab.processes(name).values() if (found := re.search(r" node --transport .*--socket (\S+)", words))]
-    return any(lab.run(name, [CAUSEWAY, "node", "status", "--json", "--socket", each], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)[1] for each in sockets)
+    return any(lab.run(name, [CAUSEWAY, "node", "status", "--json", "--socket", each], stderr=subprocess.DEVNULL)[1] for each in sockets)
 
 
 def folders(lab):
@@ -257,7 +254,7 @@ def part_device():
         for command in (programs["is"], programs["mpi_point_blocking"]):
             well(lab, f"--explain {NET} --hosts h0:2,h1:2", command, None, r"the host's node at 10\.77\.0\.101, UDP port \d+, since ")
         well(lab, f"--explain {NET} --hosts h0:2,h1:2", programs["mpi_collective_random"], MULTICAST, r"group of MPI_COMM_WORLD: multicast\n")
-        code, _, err = lab.run("h1", ["/usr/bin/python3", "-c", ECHO, "10.77.0.101"], stderr=subprocess.PIPE, text=True)
+        code, _, err = lab.run("h1", ["/usr/bin/python3", "-c", ECHO, "10.77.0.101"])
         expect(code == 0, f"the node answers echo requests: {code}: {err}")
         nodes_end(nodes)
 
@@ -279,7 +276,7 @@ def memories_of(node):
 def as_root(lab, node, program, *words):
     """A program of the node's host, next to the node: the start of it."""
     former, lab.user = lab.user, None
-    process = lab.start(node.name, [sys.executable, program, SOCKET, lab.mac(0), lab.address(1), *words], stdout=subprocess.PIPE, text=True)
+    process = lab.start(node.name, [sys.executable, program, SOCKET, lab.mac(0), lab.address(1), *words], stderr=None)
     lab.user, node.is_lied_to = former, True
     return process
 
@@ -309,7 +306,7 @@ def stopped(lab, node):
                 lines[-1].connect(path)
             except BlockingIOError:
                 break
-        code, _, err = lab.run(node.name, [CAUSEWAY, "node", "status", "--socket", SOCKET], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        code, _, err = lab.run(node.name, [CAUSEWAY, "node", "status", "--socket", SOCKET])
         expect(code != 0 and "does not answer: is it stopped?" in err, f"a stopped node with a full backlog: {code}: {err}")
     finally:
         for line in lines:

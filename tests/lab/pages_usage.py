@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import HANG_S, exit_code, expect
+from expectation import HANG_S, execute, expect
 
 causeway, pages, sources = sys.argv[1:]
 
@@ -60,7 +60,7 @@ def options_check(words, page):
 
 
 def page_check(title):
-    shown = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", os.path.join(pages, title + ".1")], capture_output=True, text=True)
+    shown = execute(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", os.path.join(pages, title + ".1")])
     expect(shown.returncode == 0 and not shown.stderr, f"{title}.1: no warnings: {shown.stderr}")
     heads = re.findall(r"^[A-Z][A-Z ]+$", shown.stdout, re.M)
     expect({"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"} <= set(heads), f"{title}.1 has its sections: {heads}")
@@ -101,4 +101,3 @@ for shell, name in (("zsh", "_causeway"), ("bash", "causeway"), ("fish", "causew
     if shutil.which(shell):
         wrong = text_of(shell, "-n", os.path.join(pages, name))
         expect(not wrong, f"{shell} reads {name}: {wrong}")
-sys.exit(exit_code())

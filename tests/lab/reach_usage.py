@@ -8,7 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, expect
 from hosts import Lab, skip_without_hosts
 
 skip_without_hosts()
@@ -23,8 +23,7 @@ FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priori
 
 def run(lab, options="", command=(PROGRAM, "S"), environment=None):
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--hosts", ",".join(lab.names), *options.split(), *command]
-    process = lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                        text=True, environment=environment or {})
+    process = lab.start(lab.names[0], words, environment=environment)
     said = process.communicate()[1]
     left = lab.left(HANG_S)
     expect(not left, f"{options}: nothing is left: {left}")
@@ -146,8 +145,7 @@ def main():
     with ThreadPoolExecutor(4) as pool:
         for each in [pool.submit(flat), pool.submit(routed), *(pool.submit(firewall_case, *row) for row in FIREWALLS)]:
             each.result()
-    return exit_code()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

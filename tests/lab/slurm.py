@@ -64,8 +64,7 @@ class Slurm(Closed):
     def _server(self, name, command):
         with open(f"{self.folder}/{command[0]}.{name}.out", "wb") as out:
             environment = dict(self.environment, PATH="/usr/sbin:/sbin:" + os.environ["PATH"])
-            self.servers.append(self.lab.start(name, command, environment=environment, stdin=subprocess.DEVNULL,
-                                               stdout=out, stderr=out))
+            self.servers.append(self.lab.start(name, command, environment=environment, stdout=out, stderr=out))
 
     def _start(self):
         for name in self.lab.names:
@@ -98,9 +97,7 @@ class Slurm(Closed):
 
     def run(self, command, name=None, timeout=HANG_S, environment=None):
         """Exit code, output, errors of a command on a host, the first one if nothing is said."""
-        return self.lab.run(name or self.lab.names[0], command, timeout=timeout, text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            environment={**self.environment, **(environment or {})})
+        return self.lab.run(name or self.lab.names[0], command, timeout=timeout, environment={**self.environment, **(environment or {})})
 
     def close(self):
         for server in reversed(self.servers):

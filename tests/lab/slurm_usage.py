@@ -2,10 +2,9 @@
 """slurm_usage.py CAUSEWAY EXCHANGE KERNEL PROGRAM...: jobs of a Slurm cluster of two hosts: srun with each kind of MPI, an allocation without srun, jobs that fail,
 servers that are killed, and processors. KERNEL and the PROGRAMs of the conformance suite run on a host."""
 import os
-import subprocess
 import sys
 
-from expectation import exit_code, expect
+from expectation import expect
 from launcher import exchanged, folder_make, gone, kill_while_waiting, lab_or_skip
 from slurm import SERVERS, Slurm
 
@@ -41,8 +40,7 @@ def others_run(slurm):
 
 
 def wait_start(lab, slurm, mpi):
-    return lab.start("h0", ["srun", "-N2", "-n4", f"--mpi={mpi}", exchange, "wait"], environment=slurm.environment,
-                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return lab.start("h0", ["srun", "-N2", "-n4", f"--mpi={mpi}", exchange, "wait"], environment=slurm.environment)
 
 
 def failures_run(lab, slurm):
@@ -83,7 +81,6 @@ def main():
         failures_run(lab, slurm)
     with folder_make() as folder, lab_or_skip(SERVERS, [build, folder]) as lab, Slurm(lab, folder, "affinity") as slurm:
         unbound_run(slurm)
-    return exit_code()
 
 
-sys.exit(main())
+main()

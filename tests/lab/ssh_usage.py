@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect, wait_until
+from expectation import HANG_S, JOB_HANG, expect, wait_until
 from hosts import Lab, skip_without_hosts
 
 skip_without_hosts()
@@ -23,8 +23,7 @@ def server_start(lab, name):
     home = ("mount -t tmpfs -o mode=700 tmpfs /root && mkdir -m 700 /root/.ssh && cp /tmp/keys/good.pub /root/.ssh/authorized_keys && "
             "chmod 600 /root/.ssh/authorized_keys")
     subprocess.run([*lab.enter(name), "sh", "-c", home], check=True)
-    server = lab.start(name, ["dropbear", "-F", "-E", "-s", "-p", "22", "-r", "/tmp/keys/host"], stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = lab.start(name, ["dropbear", "-F", "-E", "-s", "-p", "22", "-r", "/tmp/keys/host"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     listens = [*lab.enter(name), "sh", "-c", "grep -q ':0016 .* 0A ' /proc/net/tcp"]
     if not wait_until(lambda: subprocess.run(listens, check=False).returncode == 0 or server.poll() is not None) or server.poll() is not None:
         raise RuntimeError(f"no SSH server on {name}")
@@ -33,8 +32,7 @@ def server_start(lab, name):
 
 def start(lab, command, key="good", options=()):
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options, *command]
-    return lab.start("h0", words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                     environment={"HOME": "/root"})
+    return lab.start("h0", words, environment={"HOME": "/root"})
 
 
 def fails(process, what, line):
@@ -70,8 +68,7 @@ def main():
             fails(process, "connections end", r"host h1: its agent is gone")
             left = lab.left(HANG_S)
             expect(not left, f"nothing is left: {left}")
-    return exit_code()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -53,7 +53,7 @@ def job_run(lab, hosts, ranks, program, options=()):
     command = ["/tmp/build/causeway", "run", "--timeout", "300", "--explain", "--hosts", ",".join(f"{name}:{ranks}" for name in lab.names[:hosts]), *options, program]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin_ns = time.monotonic_ns()
-    code, out, err = lab.run("h0", command, timeout=400, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code, out, err = lab.run("h0", command, timeout=400)
     end_ns = time.monotonic_ns()
     returned = [int(each) for each in re.findall(r"^init (\d+)$", out, re.M)]
     if code != 0 or len(returned) != hosts * ranks:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from expectation import JOB_HANG, exit_code, expect, wait_until
-from hosts import Lab
+from hosts import Lab, skip_without_hosts
 
 
 def skip(reason):
@@ -15,8 +15,7 @@ def skip(reason):
     sys.exit(77)
 
 
-if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-    skip("hosts of a laboratory are namespaces, which need root")
+skip_without_hosts()
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
@@ -44,8 +43,7 @@ def unreachables(lab):
 
 def start(lab, options, command, environment=None):
     words = [CAUSEWAY, "run", "--timeout", JOB_HANG, *options.split(), *command]
-    return lab.start(lab.names[0], words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                     text=True, environment=environment or {})
+    return lab.start(lab.names[0], words, environment=environment)
 
 
 def nothing_left(lab, what):

@@ -1,22 +1,16 @@
 """clusters_usage.py CAUSEWAY PROGRAM TOPOLOGY: what is wrong with a topology file is said in one line; what ranks do with one, --explain says."""
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, exit_code, expect
+from expectation import execute, expect, refused
 
 causeway, program, two = map(os.path.abspath, sys.argv[1:])
 
 
 def run(arguments, **environment):
-    return subprocess.run([causeway, "run"] + arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
-
-
-def refused(result, words, what):
-    expect(result.returncode == 2, f"{what} ends with 2, not {result.returncode}")
-    expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")
+    return execute([causeway, "run"] + arguments, **environment)
 
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
@@ -37,7 +31,7 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         json.dump({"clusters": sites, "links": [{"name": "sea", "between": ["delft", "leiden"], "rate": "found", "delay": "1ms"}]}, file)
     result = run(["-n", "4", "--explain", "--emulate", "4,memif", program], CAUSEWAY_TOPOLOGY=found)
     expect(result.returncode == 0 and result.stderr.count("other cluster (leiden), at a rate that is found out") == 2, f"a rate that flows find: {result.stderr}")
-    emulated = subprocess.run([causeway, "switch", "--memif", os.path.join(folder, "s"), "--topology", found], stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    emulated = execute([causeway, "switch", "--memif", os.path.join(folder, "s"), "--topology", found])
     for result in [run(["-n", "4", "--emulate", f"topology={found},memif", program]), emulated]:
         refused(result, ["rate of the link 'sea'"], "a rate that cannot be emulated")
     for rank in [0, 1]:  # what the launcher cannot see rank 0 says; what others have does not count
@@ -71,5 +65,3 @@ expect(result.returncode == 0 and result.stderr.count(", sealed") == 3, f"everyt
 one_more = ["-n", "4", "--explain", "--emulate", f"topology={two},memif"]
 result = run(one_more[2:] + ["-n", "3", program, ":", "-n", "1", "--env", "CAUSEWAY_TOPOLOGY=", program])
 expect(result.returncode == 0 and result.stderr.count(", sealed") == 2, f"sealed, though one rank has no file: {result.stderr}")
-
-sys.exit(exit_code())

@@ -5,21 +5,16 @@ Computation takes its CPU time: codecs are chosen by measured times.
 """
 import os
 import re
-import subprocess
 import sys
 
-from expectation import HANG_S, exit_code, expect
+from expectation import execute, expect
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
 
 
 def run(compression, hint="", rate="100Mbps"):
-    environment = dict(os.environ, CAUSEWAY_EXPLAIN="all", CAUSEWAY_ALGORITHM="bcast=multicast")
-    environment.pop("CAUSEWAY_COMPRESSION", None)
-    if compression:
-        environment["CAUSEWAY_COMPRESSION"] = compression
-    command = [causeway, "run", "-n", "3", "--simulate", f"rate={rate},delay=20us,loss=0.1%", program, hint]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    result = execute([causeway, "run", "-n", "3", "--simulate", f"rate={rate},delay=20us,loss=0.1%", program, hint], CAUSEWAY_EXPLAIN="all",
+                     CAUSEWAY_ALGORITHM="bcast=multicast", CAUSEWAY_COMPRESSION=compression)
     lines = re.findall(r"rank (\d): compression of (.*?) to (rank \d|the group of MPI_COMM_WORLD): (.*)", result.stderr)
     return result, {(int(rank), kind if to.startswith("rank") else f"{kind} to all"): text for rank, kind, to, text in lines}
 
@@ -55,7 +50,6 @@ def main():
 
     result, _ = run("gzip")
     expect(result.returncode != 0 and "CAUSEWAY_COMPRESSION=gzip" in result.stderr and "lorenzo" in result.stderr, f"gzip: {result.stderr}")
-    return exit_code()
 
 
-sys.exit(main())
+main()

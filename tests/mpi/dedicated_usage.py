@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, expect, wait_until
+from expectation import JOB_HANG, execute, expect, wait_until
 
 words = sys.argv[1:]
 has_wire = words[-2:] == ["--", "wire"]
@@ -14,7 +14,7 @@ cores = sorted(os.sched_getaffinity(0))
 
 
 def run(*arguments, **variables):
-    return subprocess.run([causeway, "run", "--timeout", JOB_HANG, *arguments], env=dict(os.environ, **variables), capture_output=True, text=True, timeout=HANG_S)
+    return execute([causeway, "run", "--timeout", JOB_HANG, *arguments], **variables)
 
 
 def passes(what, result):
@@ -75,7 +75,7 @@ if here == 2 and can_have_hosts:
 
         def is_settled():
             nonlocal result
-            result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S)
+            result = execute(words)
             return "no memif server listens" not in result.stderr
 
         wait_until(is_settled)
@@ -103,5 +103,5 @@ for text in ("9", "2,", "cores:", "cores:1,x", "2cores:1", "yes"):
     expect(result.returncode == 2 and f"--dedicated {text}" in result.stderr and "cores:2,4-7" in result.stderr, f"--dedicated {text}: {result.returncode}, {result.stderr}")
 result = run("-n", "1", "--dedicated", "cores:1000", programs[0])
 expect(result.returncode != 0 and "on core 1000" in result.stderr and "--dedicated off" in result.stderr, f"a core that is not there: {result.stderr}")
-alone = subprocess.run([programs[0]], env=dict(os.environ, CAUSEWAY_DEDICATED="many"), capture_output=True, text=True, timeout=HANG_S)
+alone = execute([programs[0]], CAUSEWAY_DEDICATED="many")
 expect(alone.returncode != 0 and "CAUSEWAY_DEDICATED: 'many'" in alone.stderr, f"without a launcher: {alone.stderr}")

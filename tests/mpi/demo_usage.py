@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, exit_code, expect
+from expectation import HANG_S, execute, expect
 
 causeway, mpi = map(os.path.abspath, sys.argv[1:3])
 build = os.path.dirname(causeway)
@@ -46,7 +46,5 @@ moved = json.loads(lines_of([causeway, "demo", "--size", "4100000", "--json"])[0
 expect(moved["identical"] and moved["file_bytes"] == 4100000 and moved["notifications"] == 4 and moved["lost_frames"] > 0 and
        moved["retransmitted_packets"] >= moved["lost_data_frames"] - moved["probes"], f"a file arrives intact, and what is lost is sent again: {moved}")
 for bad in (["--size", "none"], ["--file", "/no/such/file"]):
-    result = subprocess.run([causeway, "demo", *bad], capture_output=True, text=True, timeout=HANG_S, check=False)
+    result = execute([causeway, "demo", *bad])
     expect(result.returncode == 2 and bad[1] in result.stderr, f"{bad} is refused: {result.returncode} {result.stderr}")
-
-sys.exit(exit_code())

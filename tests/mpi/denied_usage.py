@@ -4,23 +4,21 @@ usage: denied_usage.py CAUSEWAY DENIED     DENIED: errors/denied.c
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import JOB_HANG, execute, expect
 
 EXIT_TIMEOUT = 124
 causeway, denied = sys.argv[1:]
-environment = dict(os.environ, CAUSEWAY_TRANSPORT="127.0.0.1")  # of hidden ranks, who use packets
 
 
 def run(kind):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        command = [causeway, "run", "-n", "3", "--timeout", JOB_HANG, denied, kind, folder]
-        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+        # the transport is that of hidden ranks, which use packets
+        return execute([causeway, "run", "-n", "3", "--timeout", JOB_HANG, denied, kind, folder], CAUSEWAY_TRANSPORT="127.0.0.1")
 
 
 KINDS = ["readv", "writev", "both", "hidden", "later", "later-all"]
@@ -33,5 +31,3 @@ for kind in KINDS[4:]:
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
     expect("inbox of process" in done.stderr and "the kernel hides it" in done.stderr,
            f"{kind}: it is told why: {done.stderr}")
-
-sys.exit(exit_code())

@@ -2,19 +2,18 @@
 """doctor_usage.py CAUSEWAY FUNCTIONS: `causeway doctor --mpi` counts every function of the ABI, in the chapter it is of; what needs other hosts says so without them;
 devices are opened, or refused with a remedy."""
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 
-from expectation import exit_code, expect
+from expectation import execute, expect
 
 causeway, functions_path = sys.argv[1:]
 
 
 def lines(*options):
-    done = subprocess.run([causeway, "doctor", "--mpi", *options], stdout=subprocess.PIPE, text=True, check=True)
+    done = execute([causeway, "doctor", "--mpi", *options])
+    expect(done.returncode == 0, f"{options}: {done}")
     return done.stdout.splitlines()
 
 
@@ -35,15 +34,15 @@ for line in as_json:
     wanted = 14 if re.match(r"MPI_File_(i?read|i?write|seek|open)", line["what"]) else \
         12 if re.match(r"MPI_(R?put|R?get|Win_lock)", line["what"]) else line["chapter"]
     expect(line["chapter"] == wanted, f"{line['what']} in chapter {wanted}")
-alone = subprocess.run([causeway, "doctor", "--rank"], capture_output=True, text=True)
+alone = execute([causeway, "doctor", "--rank"])
 expect(alone.returncode == 2 and "`causeway doctor --transport HOST...` starts one" in alone.stderr, f"a rank of no job: {alone}")
-alone = subprocess.run([causeway, "doctor", "--transport", "localhost"], capture_output=True, text=True)
+alone = execute([causeway, "doctor", "--transport", "localhost"])
 expect(alone.returncode == 0 and "localhost              this machine: shared memory" in alone.stdout, f"this host: {alone}")
 
 
 def net(*names):
     """The exit code, and what is told, in order: (name, verdict, value)."""
-    done = subprocess.run([causeway, "doctor", "--net", "--json", *names], capture_output=True, text=True)
+    done = execute([causeway, "doctor", "--net", "--json", *names])
     return done.returncode, [(each["what"], each["verdict"], each["value"]) for each in map(json.loads, done.stdout.splitlines())]
 
 
@@ -66,8 +65,8 @@ else:
 with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     file.write("# ours\nRDMA=off\nWATCHDGO=3\n")
     file.flush()
-    variables = os.environ | {"CAUSEWAY_SETTINGS": file.name, "CAUSEWAY_PACING": "off", "CAUSEWAY_PACINGS": "on"}
-    doctor = subprocess.run([causeway, "doctor", "--json"], capture_output=True, text=True, env=variables)
+    variables = {"CAUSEWAY_SETTINGS": file.name, "CAUSEWAY_PACING": "off", "CAUSEWAY_PACINGS": "on"}
+    doctor = execute([causeway, "doctor", "--json"], **variables)
     told = [json.loads(line) for line in doctor.stdout.splitlines()]
     settings = {each["what"]: (each["value"], each["origin"]) for each in told if each["topic"] == "setting"}
     expect(settings.get("CAUSEWAY_RDMA") == ("off", file.name), f"a setting of a file: {settings}")
@@ -75,10 +74,10 @@ with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     expect(settings.get("CAUSEWAY_WATCHDOG") == ("60 s", "default"), f"... by default: {settings}")
     wrong = [each["value"] for each in told if each["what"] == "settings"]
     expect(len(wrong) == 2 and "CAUSEWAY_PACING is meant" in wrong[0] and "WATCHDOG is meant" in wrong[1], f"names that are no settings: {wrong}")
-    job = subprocess.run([causeway, "run", "-n", "2", "sh", "-c", "echo $CAUSEWAY_RDMA"], capture_output=True, text=True, env=variables)
+    job = execute([causeway, "run", "-n", "2", "sh", "-c", "echo $CAUSEWAY_RDMA"], **variables)
     expect(job.returncode == 0 and job.stdout.split() == ["off", "off"], f"ranks have the settings of the file: {job}")
     expect("CAUSEWAY_PACING is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
-job = subprocess.run([causeway, "run", "-n", "1", "true"], capture_output=True, text=True, env=os.environ | {"CAUSEWAY_SETTINGS": "/no/file"})
+job = execute([causeway, "run", "-n", "1", "true"], CAUSEWAY_SETTINGS="/no/file")
 expect(job.returncode == 0 and "CAUSEWAY_SETTINGS: /no/file cannot be read: No such file" in job.stderr, f"a file of settings that is not there: {job}")
 
 
@@ -87,8 +86,7 @@ def alias(options, variables, content=""):
     with tempfile.NamedTemporaryFile("w", suffix="settings") as settings:
         settings.write(content)
         settings.flush()
-        done = subprocess.run([causeway, "run", "-n", "2", *options, "sh", "-c", "echo ${CAUSEWAY_TRANSPORT-$CAUSEWAY_NET}"], capture_output=True, text=True,
-                              env=os.environ | {"CAUSEWAY_SETTINGS": settings.name} | variables)
+        done = execute([causeway, "run", "-n", "2", *options, "sh", "-c", "echo ${CAUSEWAY_TRANSPORT-$CAUSEWAY_NET}"], CAUSEWAY_SETTINGS=settings.name, **variables)
     return done.stdout.split() if done.returncode == 0 else (done.returncode, done.stderr)
 
 
@@ -103,8 +101,7 @@ for given, words in (((["--net", "eth7", "--transport", "eth8"], {}), "--transpo
     code, error = alias(*given)
     expect(code == 2 and words in error and error.count("\n") == 1, f"two values: {given}: {code} {error}")
 both = ["--env", "CAUSEWAY_NET=eth7", "--env", "CAUSEWAY_TRANSPORT=eth8"]
-ranks = subprocess.run([causeway, "run", "-n", "2", *both, causeway, "doctor", "--rank"], capture_output=True, text=True)
+ranks = execute([causeway, "run", "-n", "2", *both, causeway, "doctor", "--rank"])
 expect(ranks.returncode != 0 and "CAUSEWAY_TRANSPORT is 'eth8' and its alias CAUSEWAY_NET is 'eth7'" in ranks.stderr, f"two values of a rank: {ranks}")
-doctor = subprocess.run([causeway, "doctor", "--json"], capture_output=True, text=True, env=os.environ | {"CAUSEWAY_NET": "eth7", "CAUSEWAY_TRANSPORT": "eth8"})
+doctor = execute([causeway, "doctor", "--json"], CAUSEWAY_NET="eth7", CAUSEWAY_TRANSPORT="eth8")
 expect("its alias CAUSEWAY_NET is 'eth7'" in doctor.stdout, f"the doctor finds two values: {doctor}")
-sys.exit(exit_code())

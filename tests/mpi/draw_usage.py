@@ -2,12 +2,11 @@
 import csv
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
 
-from expectation import HANG_S, exit_code, expect
+from expectation import execute, expect
 
 causeway, program, demo, topology = map(os.path.abspath, sys.argv[1:5])
 wire = len(sys.argv) > 5
@@ -17,7 +16,7 @@ HEAD = ["time_ns", "name", "direction", "offered_frames", "offered_bytes", "deli
 
 
 def run(arguments, folder, **environment):
-    return subprocess.run([causeway] + arguments, cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    return execute([causeway] + arguments, cwd=folder, **environment)
 
 
 def draw(arguments, folder, **environment):
@@ -243,7 +242,7 @@ def real_files(folder):
         refused(run(["run", "-n", "2", "--emulate", f"2,memif,{word}", program], folder), 2, ["--emulate"], word)
     refused(run(["run", "-n", "2", "--emulate", "2,memif,stats=no/such/x.csv", program], folder), 2, ["no/such/x.csv"], "statistics nowhere")
     build = os.path.dirname(causeway)
-    result = subprocess.run([demo, build, "demo.svg"], cwd=folder, env=dict(os.environ, TMPDIR=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    result = execute([demo, build, "demo.svg"], cwd=folder, TMPDIR=folder)
     expect(result.returncode == 0 and result.stderr == "", f"the demo works: {result.stderr}")
     expect(all(word in result.stdout for word in ["paced: link wan", "not paced: link wan", "demo.svg", "predicted"]), f"it says what is to be seen: {result.stdout}")
     text = "".join(xml.etree.ElementTree.parse(os.path.join(folder, "demo.svg")).getroot().itertext())
@@ -260,5 +259,3 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     program_verifies(folder)
     if wire:
         real_files(folder)
-
-sys.exit(exit_code())

@@ -4,10 +4,9 @@ usage: dsm_usage.py CAUSEWAY DSM
 """
 
 import json
-import subprocess
 import sys
 
-from expectation import JOB_HANG
+from expectation import JOB_HANG, execute
 
 # arguments, what the line says
 WRONG = [
@@ -29,7 +28,7 @@ WRONG = [
 
 def run(arguments, ranks=3):
     command = [sys.argv[1], "run", "-n", str(ranks), "--timeout", JOB_HANG, sys.argv[2], *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = execute(command)
     return done, [line for line in done.stderr.splitlines() if not line.startswith("causeway run:")]
 
 

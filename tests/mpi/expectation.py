@@ -1,6 +1,7 @@
 """Shared by tests of usage. An expectation that is not met is printed. The test continues, and fails at its end even if it forgets to."""
 import atexit
 import os
+import subprocess
 import sys
 import time
 
@@ -21,6 +22,17 @@ def expect(condition, what):
     if not condition:
         failures += 1
         print("expected:", what, flush=True)
+
+
+def execute(command, cwd=None, **variables):
+    """Runs a program to its end: its exit code, and both its outputs as text. `variables`: of its environment, in addition."""
+    return subprocess.run(command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+def refused(result, words, what, code=2):
+    """A program has ended with this code and one line, which has all the words."""
+    expect(result.returncode == code and result.stderr.count("\n") == 1 and all(word in result.stderr for word in words),
+           f"{what}: exit code {code} and one line with {words}: {result.returncode}: {result.stderr}")
 
 
 def wait_until(holds):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect, wait_until
+from expectation import HANG_S, JOB_HANG, execute, expect, refused, wait_until
 
 causeway, program = map(os.path.abspath, sys.argv[1:])
 WAN = """{"clusters": [{"name": "a", "hosts": 1, "rate": "1Gbps", "delay": "10us"}, {"name": "b", "hosts": 1, "rate": "1Gbps", "delay": "10us"}],
@@ -68,7 +68,7 @@ def job(folder):
 
 
 def key_make(path):
-    result = subprocess.run([causeway, "gateway", "--make-key", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    result = execute([causeway, "gateway", "--make-key", path])
     expect(result.returncode == 0 and os.stat(path).st_mode & 0o777 == 0o600, f"a key is made: {result.stderr}")
     return path
 
@@ -170,14 +170,11 @@ def refusals(folder):
             ("--make-key", key, 2, ["a file already"]), ("--seconds", "1", 3, ["no memif server", "--inner"])]:
         given = dict(good, **{option: value})
         arguments = [word for pair in given.items() if pair[1] is not None for word in pair]
-        result = subprocess.run([causeway, "gateway"] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
-        what = f"{option} {value}"
-        expect(result.returncode == code, f"{what} ends with {code}, not {result.returncode}: {result.stderr}")
-        expect(result.stderr.count("\n") == 1 and all(word in result.stderr for word in words), f"{what}: one line with {words}, not: {result.stderr}")
+        result = execute([causeway, "gateway"] + arguments)
+        refused(result, words, f"{option} {value}", code)
 
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     refusals(folder)
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     sites(folder)
-sys.exit(exit_code())

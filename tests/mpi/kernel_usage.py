@@ -1,12 +1,11 @@
 """kernel_usage.py CAUSEWAY KERNEL: a kernel refuses wrong usage with exit code 2 and one line, whatever the number of ranks; --help ends with 0."""
-import subprocess
 import sys
 
-from expectation import JOB_HANG, exit_code, expect
+from expectation import JOB_HANG, execute, expect
 
 
 def run(ranks, arguments):
-    done = subprocess.run([sys.argv[1], "run", "-n", str(ranks), "--timeout", JOB_HANG, sys.argv[2], *arguments], capture_output=True, text=True, check=False)
+    done = execute([sys.argv[1], "run", "-n", str(ranks), "--timeout", JOB_HANG, sys.argv[2], *arguments])
     return done, [line for line in done.stderr.splitlines() if not line.startswith("causeway run:")]
 
 
@@ -17,5 +16,3 @@ for ranks, arguments, says in ((1, [], "no problem class"), (3, [], "no problem 
     expect(done.returncode == 2 and len(lines) == 1 and says in lines[0], f"{ranks} ranks, {arguments}: {says}, not {done.returncode}: {done.stderr}")
 done, lines = run(2, ["--help"])
 expect(done.returncode == 0 and not lines and "usage:" in done.stdout, f"--help: {done}")
-
-sys.exit(exit_code())

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, execute, expect
 
 causeway, children, topology = map(os.path.abspath, sys.argv[1:4])
 
 
 def run(arguments, **variables):
-    return subprocess.run([causeway, "run", "--timeout", JOB_HANG, "-n", "2", "--emulate", "2,memif"] + arguments, capture_output=True, text=True,
-                          env=dict(os.environ, **variables), timeout=HANG_S, check=False)
+    return execute([causeway, "run", "--timeout", JOB_HANG, "-n", "2", "--emulate", "2,memif"] + arguments, **variables)
 
 
 key = "5a" * 16
@@ -56,5 +55,3 @@ with tempfile.TemporaryDirectory() as folder:
     modes = modes_while(["gateway", "--inner", f"memif:{folder}/a,role=server", "--outer", f"memif:{folder}/w,role=server", "--address", "10.9.0.1",
                          "--peer", "10.9.0.2", "--key", f"{folder}/key", "--rate", "1Gbps"], folder)
     expect({"a", "w", "key"} <= set(modes) and set(modes.values()) == {"0o600"}, f"a gateway is its user's: {modes}")
-
-sys.exit(exit_code())

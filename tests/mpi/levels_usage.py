@@ -4,10 +4,9 @@ usage: levels_usage.py CAUSEWAY LEVELS [wire]
 """
 
 import json
-import subprocess
 import sys
 
-from expectation import JOB_HANG
+from expectation import JOB_HANG, execute
 
 CONTENDERS = {"pairs", "level 1", "level 2", "level 3"}
 
@@ -15,7 +14,7 @@ CONTENDERS = {"pairs", "level 1", "level 2", "level 3"}
 def run(arguments, ranks=4, emulated=False):
     hosts = ["--emulate", f"{ranks},memif"] if emulated else []
     command = [sys.argv[1], "run", "-n", str(ranks), *hosts, "--timeout", JOB_HANG, sys.argv[2], *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return execute(command)
 
 
 def expect_rows(arguments, sizes, **where):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import JOB_HANG, execute, expect
 
 causeway, program, library = sys.argv[1:]
 
@@ -20,8 +20,7 @@ def needed(path):
 
 def run(folder, *options):
     paths = [folder] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
-    return subprocess.run([causeway, *options], env=dict(os.environ, LD_LIBRARY_PATH=":".join(paths)), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+    return execute([causeway, *options], LD_LIBRARY_PATH=":".join(paths))
 
 
 for path in (causeway, library):
@@ -39,4 +38,3 @@ with tempfile.TemporaryDirectory() as scratch:
                f"{network}: one line that names library and package, not {lines}")
     done = run(scratch, "doctor")
     expect("shared memory, UDP sockets and the simulator work; NICs, memif and encryption do not" in done.stdout, "the doctor says that there is no DPDK")
-sys.exit(exit_code())

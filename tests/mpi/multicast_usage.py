@@ -7,16 +7,14 @@ import os
 import subprocess
 import sys
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import JOB_HANG, execute, expect
 
 causeway, *programs = sys.argv[1:]
 ALGORITHMS = "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast,scatterv=static"
 
 
 def run(network, program, ranks=4, **more):
-    environment = dict(os.environ, CAUSEWAY_ALGORITHM=ALGORITHMS, **more)
-    command = [causeway, "run", "-n", str(ranks), "--explain", "--timeout", JOB_HANG, *network, program]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    return execute([causeway, "run", "-n", str(ranks), "--explain", "--timeout", JOB_HANG, *network, program], **{"CAUSEWAY_ALGORITHM": ALGORITHMS, **more})
 
 
 LOSSY = "cpu=0,loss=0.5%,reorder=0.5%,seed=1"
@@ -41,9 +39,7 @@ for kind in kinds:
 
 # scatter-v by name: which way it went, and why not as asked for
 def ways(network, algorithm, **more):
-    environment = dict(os.environ, CAUSEWAY_ALGORITHM=f"scatterv={algorithm}", **more)
-    command = [causeway, "run", "-n", "4", "--explain", "--timeout", JOB_HANG, *network, scatterv]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    result = run(network, scatterv, CAUSEWAY_ALGORITHM=f"scatterv={algorithm}", **more)
     return result, " ".join(line for line in result.stderr.splitlines() if ": scatterv of " in line)
 
 
@@ -61,7 +57,7 @@ for network, algorithm, more, says in [
     expect(result.returncode == 0 and says in said, f"{algorithm} with {network} {more} says {says}: {result.stderr}")
 result, _ = ways(wire, "sometimes")
 expect(result.returncode != 0 and "scatterv has no algorithm 'sometimes'; there are pairs static dynamic" in result.stderr, f"an unknown way: {result.stderr}")
-result = subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG, *wire, scatterv, "roots"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+result = execute([causeway, "run", "-n", "4", "--timeout", JOB_HANG, *wire, scatterv, "roots"])
 expect(result.returncode == 0, f"roots that differ are told: {result.stderr}")
 
 # more groups than addresses; none at all; what makes no sense
@@ -74,5 +70,3 @@ for more in [{"CAUSEWAY_MULTICAST_FILTERS": "1"}, {"CAUSEWAY_MULTICAST_FILTERS":
     result = run(wire, programs[0], ranks=2, **more)
     name = next(iter(more))
     expect(result.returncode != 0 and name in result.stderr, f"{more} is refused by name: {result.stderr}")
-
-sys.exit(exit_code())

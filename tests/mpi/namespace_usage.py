@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from expectation import HANG_S, JOB_HANG
+from expectation import JOB_HANG, execute
 
 causeway, alltoallv, program = sys.argv[1:4]
 failures = 0
@@ -17,7 +17,7 @@ rows = [["-n", "4", alltoallv], ["-n", "2", "--explain", program, "S"]]
 if sys.argv[4:] == ["wire"]:
     rows += [["-n", "4", "--emulate", "2,memif", program, "S"], ["-n", "2", "--emulate", "2,veth", program, "S"]]
 for row in rows:
-    result = subprocess.run(unshare + [causeway, "run", "--timeout", JOB_HANG] + row, capture_output=True, text=True, timeout=HANG_S, check=False)
+    result = execute(unshare + [causeway, "run", "--timeout", JOB_HANG] + row)
     if result.returncode == 3 and "cannot make the veth interfaces" in result.stderr:
         continue
     well = result.returncode == 0 and ("--explain" not in row or "in a single copy" in result.stderr)

@@ -3,17 +3,16 @@
 import csv
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, exit_code, expect
+from expectation import execute, expect
 
 causeway = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments, cache):
-    done = subprocess.run([causeway, "paper", *arguments], capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": cache}, timeout=HANG_S)
+    done = execute([causeway, "paper", *arguments], **{"XDG_CACHE_HOME": cache})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -45,4 +44,3 @@ with tempfile.TemporaryDirectory() as cache:
         expect(code == 2 and words in errors and errors.count("\n") == 1, f"{wrong}: exit code 2 and a line: {code} {errors}")
     code, out, errors = run("all", "-o", "/proc/no", cache=cache)
     expect(code == 3 and "/proc/no" in errors and errors.count("\n") == 1, f"a folder that cannot be made: {code} {errors}")
-sys.exit(exit_code())

@@ -5,11 +5,10 @@ usage: severed_usage.py CAUSEWAY SEVERED TOPOLOGY     SEVERED: errors/severed.c
 
 import os
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import JOB_HANG, execute, expect
 
 EXIT_TIMEOUT = 124
 causeway, severed, topology = map(os.path.abspath, sys.argv[1:])
@@ -18,8 +17,7 @@ DOWN_S = 0.3
 
 def run(kind, how, down, **environment):
     network = f"cpu=0,topology={topology},down=sea@{down}"
-    return subprocess.run([causeway, "run", "-n", "4", "--timeout", JOB_HANG, "--simulate", network, severed, kind, how, str(DOWN_S)],
-                          env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    return execute([causeway, "run", "-n", "4", "--timeout", JOB_HANG, "--simulate", network, severed, kind, how, str(DOWN_S)], **environment)
 
 
 def returns():
@@ -73,4 +71,3 @@ with ThreadPoolExecutor(os.cpu_count()) as pool:
 done = run("point", "gone", "0s", CAUSEWAY_FAILURE_TIMEOUT="2")
 expect(done.returncode not in (0, EXIT_TIMEOUT), f"down from the start: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
 expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"down from the start: a line names who is silent: {done.stderr[-2000:]}")
-sys.exit(exit_code())

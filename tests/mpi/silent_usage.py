@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, execute, expect
 
 TIMEOUT_S = 10
 EXIT_TIMEOUT = 124
@@ -17,9 +17,8 @@ causeway, silent = map(os.path.abspath, sys.argv[1:3])
 
 
 def run(kind, timeout, network="stop=3@500ms"):
-    environment = dict(os.environ, CAUSEWAY_FAILURE_TIMEOUT=timeout, CAUSEWAY_ALGORITHM="bcast=multicast")
-    command = [causeway, "run", "-n", "4", "--simulate", f"cpu=0,{network}", "--timeout", JOB_HANG, silent, kind]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    return execute([causeway, "run", "-n", "4", "--simulate", f"cpu=0,{network}", "--timeout", JOB_HANG, silent, kind], CAUSEWAY_FAILURE_TIMEOUT=timeout,
+                   CAUSEWAY_ALGORITHM="bcast=multicast")
 
 
 for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
@@ -78,4 +77,3 @@ def traced():
 
 if sys.argv[3:]:
     traced()
-sys.exit(exit_code())

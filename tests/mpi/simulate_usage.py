@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, exit_code, expect
+from expectation import HANG_S, JOB_HANG, execute, expect
 
 causeway, program, topology = map(os.path.abspath, sys.argv[1:4])
 CLUSTERS = {} if sys.argv[4:] == ["sealed"] else {"CAUSEWAY_ENCRYPT": "off"}
@@ -148,7 +148,7 @@ with tempfile.TemporaryDirectory() as folder:
             drops[congestion] = sum(int(row["queue_frames"]) for row in csv.DictReader(file))
     expect(drops["loss"] > 50 and drops["loss"] != drops["delay"], f"packets that find no room in the switch: {drops}")
     links(path, f"topology={topology}", variables=CLUSTERS)
-    drawn = subprocess.run([causeway, "draw", path, "-o", os.path.join(folder, "x.svg")], capture_output=True, text=True)
+    drawn = execute([causeway, "draw", path, "-o", os.path.join(folder, "x.svg")])
     expect(drawn.returncode == 0 and "queue up to" in drawn.stdout, f"a picture of the long link: {drawn}")
     # switches that forget who wants a multicast flood it, also to a host outside of the group
     outside = [links(path, "rate=10Gbps" + more, program, "half", variables={"CAUSEWAY_ALGORITHM": "bcast=multicast"})[0]["h5", "down"] for more in ("", ",forget=2ms")]
@@ -199,4 +199,3 @@ expect("rank 0 has run for 10 s without an MPI call" in errors and job.returncod
 done = subprocess.run([causeway, "run", "-n", "2", "--simulate", "cpu=0", "--timeout", "3", program, "polls"], capture_output=True, text=True,
                       env=environment, timeout=HANG_S)
 expect(done.returncode == 124, f"a program that polls for ever ends by --timeout: {done.returncode} {done.stderr}")
-sys.exit(exit_code())

@@ -6,14 +6,14 @@ import re
 import subprocess
 import sys
 
-from expectation import HANG_S, JOB_HANG, expect, wait_until
+from expectation import HANG_S, JOB_HANG, execute, expect, wait_until
 
 causeway, program = map(os.path.abspath, sys.argv[1:3])
 where = ["--emulate", "2,memif"] if sys.argv[3:] == ["wire"] else []
 
 
 def top(*arguments):
-    result = subprocess.run([causeway, "top", *arguments], capture_output=True, text=True, timeout=HANG_S)
+    result = execute([causeway, "top", *arguments])
     expect(result.returncode == 0 and result.stderr == "", f"top {arguments}: {result.returncode}, {result.stderr}")
     return result.stdout
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import veth
-from expectation import HANG_S, exit_code, expect
+from expectation import execute, exit_code, expect, refused
 
 causeway, program = sys.argv[1:]
 PR_SET_CHILD_SUBREAPER = 36
@@ -35,22 +35,19 @@ else:
 
 
 def run(arguments, prefix=()):
-    return subprocess.run([*prefix, causeway, "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S)
+    return execute([*prefix, causeway, "run", *arguments])
 
 
 def usage():
     for value in ["0,veth", "5,veth", "4,veth,", "4,veth,,af_packet", "4,veth,af_inet", "4,veth,mtu=", "4,veth,mtu=100", "4,veth,mtu=9601", "4,veth,mtu=1500x",
                   "4,veth,af_xdp", "4,memif,af_packet", "4,vethx", "+4,veth", "4,veth" + ",af_packet" * 200]:
         result = run(["-n", "4", "--emulate", value, program, "S"])
-        expect(result.returncode == 2, f"--emulate '{value}' ends with 2, not {result.returncode}")
-        expect(result.stderr.count("\n") == 1 and "--emulate" in result.stderr, f"one line for '{value}', not: {result.stderr}")
-    result = run(["-n", "64", "--emulate", "4,veth", program, "S"])
-    expect(result.returncode == 2 and result.stderr.count("\n") == 1, f"64 ranks are too many: {result.stderr}")
+        refused(result, ["--emulate"], f"--emulate '{value}'")
+    refused(run(["-n", "64", "--emulate", "4,veth", program, "S"]), [], "64 ranks are too many")
     # without the privileges, root or not
     prefix = ["setpriv", "--bounding-set", "-sys_admin,-net_admin"] if os.geteuid() == 0 else []
     result = run(["-n", "2", "--emulate", "2,veth", "true"], prefix)
-    expect(result.returncode == 3 and result.stderr.count("\n") == 1, f"one line without privileges: {result.returncode}, {result.stderr}")
-    expect("root" in result.stderr and "memif" in result.stderr, f"what is lacking, and what to do: {result.stderr}")
+    refused(result, ["root", "memif"], "without privileges", 3)
 
 
 def networks():
@@ -123,5 +120,3 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     expect(os.listdir(folder) == [], f"no file is left: {os.listdir(folder)}")
     expect(interfaces() == seen, f"no interface appears: {interfaces()}, not {seen}")
     expect((os.listdir("/run/netns") if os.path.isdir("/run/netns") else []) == names, "no namespace has a name")
-
-sys.exit(exit_code())

@@ -11,7 +11,6 @@ share them, which is most of what is seen.
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -60,8 +59,7 @@ def main():
         with Lab(2, keep=[f"{options.build}:build", folder]) as lab:
             lab.has_sessions = False
             for name in lab.names:
-                node = lab.start(name, ["/tmp/build/causeway", "node", "--transport", "eth0", "--socket", SOCKET], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, text=True)
+                node = lab.start(name, ["/tmp/build/causeway", "node", "--transport", "eth0", "--socket", SOCKET], stderr=None)
                 if not node.stdout.readline().startswith("ready"):
                     sys.exit("node.py: no node")
             made = contenders(lab, [f"{folder}/causeway", str(options.seconds), *(str(size) for name, size in KEYS if name == "stream")], lambda name: 1, numbers)
