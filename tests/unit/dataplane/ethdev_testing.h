@@ -3,6 +3,7 @@
 #pragma once
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,16 @@ static inline void pair_wait(int descriptor)
     CHECK(read(descriptor, &byte, 1) == 1);
 }
 
+static inline struct cw_port_ethdev_config config_of(const char *device, const char *arguments, uint32_t mtu_bytes)
+{
+    struct cw_port_ethdev_config config;
+    cw_port_ethdev_config_init(&config);
+    config.device = device;
+    config.device_arguments = arguments;
+    config.mtu_bytes = mtu_bytes;
+    return config;
+}
+
 static inline struct cw_port *port_open(const struct cw_port_ethdev_config *config)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
@@ -136,6 +147,53 @@ static inline void link_wait(struct cw_port *port, bool up)
 {
     while (cw_port_link_up(port) != up) {
         usleep(1000);
+    }
+}
+
+/* The two ends of a memif. */
+struct memif {
+    char socket[64];
+    char bell[64];
+    uint32_t mtu_bytes;
+    uint32_t queue_count;
+    bool use_bell;
+};
+
+static inline struct memif memif_of(uint32_t mtu_bytes, bool use_bell)
+{
+    struct memif memif = {.mtu_bytes = mtu_bytes, .queue_count = 1, .use_bell = use_bell};
+    snprintf(memif.socket, sizeof(memif.socket), "/tmp/causeway-memif-%d.sock", getpid());
+    snprintf(memif.bell, sizeof(memif.bell), "/tmp/causeway-memif-%d.bell", getpid());
+    return memif;
+}
+
+static inline struct cw_port *memif_open(const struct memif *memif, bool is_server)
+{
+    char arguments[160];
+    snprintf(arguments, sizeof(arguments), "role=%s,socket=%s,socket-abstract=no", is_server ? "server" : "client",
+             memif->socket);
+    struct cw_port_ethdev_config config = config_of("net_memif0", arguments, memif->mtu_bytes);
+    config.queue_count = memif->queue_count;
+    config.doorbell_path = memif->use_bell ? memif->bell : NULL;
+    config.doorbell_own = is_server;
+    config.doorbell_peer = !is_server;
+    return port_open(&config);
+}
+
+static inline void memif_clean(const struct memif *memif)
+{
+    unlink(memif->socket);
+    unlink(memif->bell);
+}
+
+/* Enters a new network namespace, which has no interfaces but lo. */
+static inline void namespace_enter(void)
+{
+    if (geteuid() != 0) {
+        case_skip("network namespaces need root");
+    }
+    if (unshare(CLONE_NEWNET) != 0) {
+        case_skip("the kernel refuses a new network namespace");
     }
 }
 

@@ -2,17 +2,7 @@
 #include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
-
-static struct cw_port_ethdev_config config_of(const char *device, uint32_t mtu_bytes)
-{
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    config.device = device;
-    config.mtu_bytes = mtu_bytes;
-    return config;
-}
 
 static uint32_t receive_one(struct cw_port *port, struct cw_received *packet)
 {
@@ -28,7 +18,7 @@ static uint32_t receive_one(struct cw_port *port, struct cw_received *packet)
 static void case_frames(int descriptor, const void *argument)
 {
     static const uint32_t lengths[] = {60, 64, 65, 1514, 2048, 4097, 9014};
-    struct cw_port_ethdev_config config = config_of("net_ring0", 9000);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 9000);
     struct cw_port *port = port_open(&config);
     CHECK(port->info.mtu_bytes == 9000);
     CHECK((port->info.mac[0] & 3) == 2 || port->info.mac[0] != 0);
@@ -48,7 +38,7 @@ static void case_frames(int descriptor, const void *argument)
 
 static void case_bursts(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     struct cw_port *port = port_open(&config);
     for (uint32_t round = 0; round < 2000; round++) {
         struct cw_transmit packets[CW_PORT_BURST_MAX];
@@ -78,7 +68,7 @@ static void case_bursts(int descriptor, const void *argument)
 static void case_pool(int descriptor, const void *argument)
 {
     enum { PACKETS = 300 };
-    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
     config.pool_packets = PACKETS;
     struct cw_port *port = port_open(&config);
     for (int round = 0; round < 3; round++) {
@@ -115,7 +105,7 @@ static void case_gather(int descriptor, const void *argument)
 {
     static const uint32_t totals[] = {40, 140, 340, 640, 1040};
     static uint8_t source[CW_PORT_PIECES_MAX + 1][2048];
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     config.gather = CW_PORT_GATHER_ON;
     struct cw_port *port = port_open(&config);
     CHECK(port->info.gather);
@@ -148,7 +138,7 @@ static void case_gather(int descriptor, const void *argument)
 static void case_gather_refused(int descriptor, const void *argument)
 {
     static uint8_t source[1000];
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     struct cw_port *port = port_open(&config);
     struct cw_port_memory *memory = NULL;
     CHECK(cw_port_memory_register(port, source, sizeof(source), &memory) == CW_OK);
@@ -179,7 +169,7 @@ static void case_gather_refused(int descriptor, const void *argument)
 
 static void case_gather_off(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     config.gather = CW_PORT_GATHER_OFF;
     struct cw_port *port = port_open(&config);
     struct cw_port_memory *memory = NULL;
@@ -193,7 +183,7 @@ static void case_gather_off(int descriptor, const void *argument)
 
 static void case_multicast(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     struct cw_port *port = port_open(&config);
     uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
     const uint8_t unicast[6] = {0x02, 0, 0, 0, 0, 1};
@@ -239,7 +229,7 @@ static void *wake_thread(void *context)
 /* A wake-up that is lost hangs the case. */
 static void case_wake(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
     config.doorbell_path = argument;
     struct wake_test test = {.port = port_open(&config)};
     CHECK(test.port->info.wait == (argument != NULL ? CW_PORT_WAIT_DOORBELL : CW_PORT_WAIT_TIMED));
@@ -279,7 +269,7 @@ static void case_wake(int descriptor, const void *argument)
 static void case_pcap(int descriptor, const void *argument)
 {
     char arguments[256];
-    struct cw_port_ethdev_config config = config_of("net_pcap0", 9000);
+    struct cw_port_ethdev_config config = config_of("net_pcap0", NULL, 9000);
     snprintf(arguments, sizeof(arguments), "tx_pcap=%s", (const char *)argument);
     config.device_arguments = arguments;
     struct cw_port *port = port_open(&config);

@@ -8,7 +8,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 
 static void command_run(const char *command)
 {
@@ -18,38 +17,17 @@ static void command_run(const char *command)
     }
 }
 
-/* Enters a new network namespace, where nobody else's interfaces are. */
-static void namespace_enter(void)
-{
-    if (geteuid() != 0) {
-        case_skip("network namespaces need root");
-    }
-    if (unshare(CLONE_NEWNET) != 0) {
-        case_skip("the kernel refuses a new network namespace");
-    }
-    command_run("ip link set lo up");
-}
-
 static void veth_make(uint32_t mtu_bytes)
 {
     char command[256];
     namespace_enter();
+    command_run("ip link set lo up");
     snprintf(command, sizeof(command), "ip link add cwa mtu %u type veth peer name cwb mtu %u 2>/dev/null", mtu_bytes,
              mtu_bytes);
     if (system(command) != 0) {
         case_skip("the kernel has no veth");
     }
     command_run("ip link set cwa up && ip link set cwb up");
-}
-
-static struct cw_port_ethdev_config config_of(const char *device, const char *arguments, uint32_t mtu_bytes)
-{
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    config.device = device;
-    config.device_arguments = arguments;
-    config.mtu_bytes = mtu_bytes;
-    return config;
 }
 
 /* Waits for our frame `expected`; others' (the kernel says hello on its interfaces) are passed over. */

@@ -9,45 +9,8 @@
 
 enum { DIAL_ATTEMPTS = 8 }; /* of a client, as in ethdev.c */
 
-struct pair {
-    char socket[64];
-    char bell[64];
-    uint32_t mtu_bytes;
-    bool use_bell;
-};
-
-static struct cw_port *memif_open(const struct pair *pair, bool server)
-{
-    char arguments[160];
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=%s,socket=%s,socket-abstract=no", server ? "server" : "client",
-             pair->socket);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.mtu_bytes = pair->mtu_bytes;
-    config.doorbell_path = pair->use_bell ? pair->bell : NULL;
-    config.doorbell_own = server;
-    config.doorbell_peer = !server;
-    return port_open(&config);
-}
-
-static struct pair pair_of(uint32_t mtu_bytes)
-{
-    struct pair pair = {.mtu_bytes = mtu_bytes};
-    snprintf(pair.socket, sizeof(pair.socket), "/tmp/causeway-memif-%d.sock", getpid());
-    snprintf(pair.bell, sizeof(pair.bell), "/tmp/causeway-memif-%d.bell", getpid());
-    return pair;
-}
-
-static void pair_clean(const struct pair *pair)
-{
-    unlink(pair->socket);
-    unlink(pair->bell);
-}
-
 /* The server first, then the client: each with its link up. */
-static struct cw_port *memif_connect(const struct pair *pair, bool server, int descriptor)
+static struct cw_port *memif_connect(const struct memif *pair, bool server, int descriptor)
 {
     if (!server) {
         pair_wait(descriptor);
@@ -133,7 +96,7 @@ static void frames_plain(struct cw_port *port, uint32_t mtu_bytes)
 
 static void case_frames_server(int descriptor, const void *argument)
 {
-    const struct pair *pair = argument;
+    const struct memif *pair = argument;
     struct cw_port *port = memif_connect(pair, true, descriptor);
     frames_receive(port, pair->mtu_bytes);
     frames_plain(port, pair->mtu_bytes);
@@ -143,7 +106,7 @@ static void case_frames_server(int descriptor, const void *argument)
 
 static void case_frames_client(int descriptor, const void *argument)
 {
-    const struct pair *pair = argument;
+    const struct memif *pair = argument;
     struct cw_port *port = memif_connect(pair, false, descriptor);
     frames_plain(port, pair->mtu_bytes);
     frames_receive(port, pair->mtu_bytes);
@@ -155,9 +118,9 @@ static void test_frames(void **state)
 {
     static const uint32_t mtus[] = {1500, 9000, CW_PORT_MTU_MAX};
     for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
-        struct pair pair = pair_of(mtus[i]);
+        struct memif pair = memif_of(mtus[i], false);
         case_run_pair(case_frames_server, case_frames_client, &pair);
-        pair_clean(&pair);
+        memif_clean(&pair);
     }
 }
 
@@ -166,7 +129,7 @@ static void test_frames(void **state)
 enum { PING_ROUNDS = 3000 };
 
 /* Each sleeps until the other's frame comes; the time-out is an hour, so a lost wake-up hangs the case. */
-static void ping(int descriptor, const struct pair *pair, bool server)
+static void ping(int descriptor, const struct memif *pair, bool server)
 {
     struct cw_port *port = memif_connect(pair, server, descriptor);
     CHECK(port->info.wait == (pair->use_bell ? CW_PORT_WAIT_DOORBELL : CW_PORT_WAIT_TIMED));
@@ -202,17 +165,16 @@ static void case_ping_client(int descriptor, const void *argument)
 static void test_sleep(void **state)
 {
     for (int bell = 0; bell < 2; bell++) {
-        struct pair pair = pair_of(1500);
-        pair.use_bell = bell == 1;
+        struct memif pair = memif_of(1500, bell == 1);
         case_run_pair(case_ping_server, case_ping_client, &pair);
-        pair_clean(&pair);
+        memif_clean(&pair);
     }
 }
 
 /* ---- death ---- */
 
 /* Opens its port, says so, then sends and receives at full speed until it is killed. */
-_Noreturn static void victim_run(const struct pair *pair, bool server, int ready)
+_Noreturn static void victim_run(const struct memif *pair, bool server, int ready)
 {
     struct cw_port *port = memif_open(pair, server);
     pair_signal(ready);
@@ -284,7 +246,7 @@ static void case_server_survives(int descriptor, const void *argument)
 /* A client sees its server killed. */
 static void case_client_survives(int descriptor, const void *argument)
 {
-    const struct pair *pair = argument;
+    const struct memif *pair = argument;
     int ready[2];
     CHECK(pipe(ready) == 0);
     pid_t victim = case_fork();
@@ -300,20 +262,20 @@ static void case_client_survives(int descriptor, const void *argument)
 
 static void test_death(void **state)
 {
-    struct pair pair = pair_of(1500);
+    struct memif pair = memif_of(1500, false);
     case_run(case_server_survives, &pair);
     for (int i = 0; i < 3; i++) {
         /* The socket's file of the killed server lies in the way of the next. */
         case_run(case_client_survives, &pair);
         unlink(pair.socket);
     }
-    pair_clean(&pair);
+    memif_clean(&pair);
 }
 
 /* A server takes the place of one that was killed, though its socket's file is still there. */
 static void case_stale_socket(int descriptor, const void *argument)
 {
-    const struct pair *pair = argument;
+    const struct memif *pair = argument;
     pid_t victim = case_fork();
     CHECK(victim >= 0);
     if (victim == 0) {
@@ -327,9 +289,9 @@ static void case_stale_socket(int descriptor, const void *argument)
 
 static void test_stale_socket(void **state)
 {
-    struct pair pair = pair_of(1500);
+    struct memif pair = memif_of(1500, false);
     case_run(case_stale_socket, &pair);
-    pair_clean(&pair);
+    memif_clean(&pair);
 }
 
 /* ---- privileges ---- */
@@ -338,16 +300,13 @@ static void test_stale_socket(void **state)
  * never comes up. */
 static void case_refused(int descriptor, const void *argument)
 {
-    const struct pair *pair = argument;
+    const struct memif *pair = argument;
     char arguments[160];
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *server = memif_open(pair, true);
     struct cw_port *client;
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
     snprintf(arguments, sizeof(arguments), "role=client,id=7,socket=%s,socket-abstract=no", pair->socket);
-    config.device = "net_memif1";
-    config.device_arguments = arguments;
+    const struct cw_port_ethdev_config config = config_of("net_memif1", arguments, 1500);
     CHECK(cw_port_ethdev_open(&config, &client, error, sizeof(error)) == CW_ERROR_NOT_FOUND);
     CHECK(strstr(error, "id=7") != NULL && strstr(error, "not served") != NULL);
     cw_port_close(server);
@@ -355,9 +314,9 @@ static void case_refused(int descriptor, const void *argument)
 
 static void test_refused_client(void **state)
 {
-    struct pair pair = pair_of(1500);
+    struct memif pair = memif_of(1500, false);
     case_run(case_refused, &pair);
-    pair_clean(&pair);
+    memif_clean(&pair);
 }
 
 /* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has
@@ -367,12 +326,9 @@ static void case_patient_client(int descriptor, const void *argument)
     char arguments[160];
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *client;
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
     snprintf(arguments, sizeof(arguments), "role=client,socket=%s,socket-abstract=no",
-             ((const struct pair *)argument)->socket);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
+             ((const struct memif *)argument)->socket);
+    const struct cw_port_ethdev_config config = config_of("net_memif0", arguments, 1500);
     CHECK(cw_port_ethdev_open(&config, &client, error, sizeof(error)) != CW_OK);
 }
 
@@ -384,7 +340,7 @@ static bool comes_within(int listener, int timeout_ms)
 
 static void test_patient_client(void **state)
 {
-    struct pair pair = pair_of(1500);
+    struct memif pair = memif_of(1500, false);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     strcpy(address.sun_path, pair.socket);
     int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -401,17 +357,14 @@ static void test_patient_client(void **state)
     }
     assert_int_equal(case_end(child), 0);
     close(listener);
-    pair_clean(&pair);
+    memif_clean(&pair);
 }
 
 static void case_unprivileged(int descriptor, const void *argument)
 {
     char error[CW_PORT_TEXT_BYTES] = "", arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
     struct cw_port *port = NULL;
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    config.device = "net_af_packet0";
-    config.device_arguments = "iface=lo";
+    const struct cw_port_ethdev_config config = config_of("net_af_packet0", "iface=lo", 1500);
     /* loads the library of DPDK's part: where it lies, below /root for instance, that user may not look */
     CHECK(cw_port_ethdev_arguments(&config, arguments, sizeof(arguments)) == CW_OK);
     CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
@@ -426,9 +379,9 @@ static void test_unprivileged(void **state)
         print_message("skipped: machine: everything here runs without privilege already\n");
         skip();
     }
-    struct pair pair = pair_of(1500);
+    struct memif pair = memif_of(1500, false);
     case_run(case_unprivileged, &pair);
-    pair_clean(&pair);
+    memif_clean(&pair);
 }
 
 int main(void)

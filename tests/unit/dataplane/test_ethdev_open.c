@@ -1,17 +1,6 @@
 /* Opening an ethdev port: EAL and its arguments, what follows from the MTU, and errors that name their cause. */
 #include "tests/unit/dataplane/ethdev_testing.h"
 
-#include <sched.h>
-
-static struct cw_port_ethdev_config config_of(const char *device, uint32_t mtu_bytes)
-{
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    config.device = device;
-    config.mtu_bytes = mtu_bytes;
-    return config;
-}
-
 /* ---- EAL ---- */
 
 static void case_affinity(int descriptor, const void *argument)
@@ -19,7 +8,7 @@ static void case_affinity(int descriptor, const void *argument)
     cpu_set_t before;
     cpu_set_t after;
     CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
-    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
     struct cw_port *port = port_open(&config);
     CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);
     CHECK(CPU_EQUAL(&before, &after));
@@ -47,7 +36,7 @@ static void case_eal_arguments(int descriptor, const void *argument)
     CHECK(printed != NULL && dup2(fileno(printed), 1) == 1 && dup2(fileno(printed), 2) == 2);
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *port = NULL;
-    struct cw_port_ethdev_config config = config_of("net_ring7", 1500);
+    struct cw_port_ethdev_config config = config_of("net_ring7", NULL, 1500);
     config.eal.arguments = wrong;
     config.eal.argument_count = 1;
     int status = cw_port_ethdev_open(&config, &port, error, sizeof(error));
@@ -62,7 +51,7 @@ static void case_eal_arguments(int descriptor, const void *argument)
     config.eal.core = CW_EAL_CORE_CALLER;
     config.eal.arguments = right;
     port = port_open(&config); /* a device that EAL's own arguments have made */
-    struct cw_port_ethdev_config other = config_of("net_null1", 1500);
+    struct cw_port_ethdev_config other = config_of("net_null1", NULL, 1500);
     struct cw_port *second = port_open(&other);
     other.device = "net_null2";
     other.eal.arguments = wrong;
@@ -86,7 +75,7 @@ static void case_huge_pages(int descriptor, const void *argument)
         case_skip("it has huge pages, so that their absence cannot be tested");
     }
     fclose(file);
-    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
     config.eal.huge_pages = true;
     open_fails(&config, CW_ERROR_NOT_FOUND, "nr_hugepages");
 }
@@ -119,12 +108,11 @@ static void case_errors(int descriptor, const void *argument)
         {"net_tap0", "iface=a_name_that_is_too_long_for_linux", 1500, 0, CW_ERROR_NOT_FOUND, "net_tap0"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].mtu_bytes);
-        config.device_arguments = rows[i].arguments;
+        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].arguments, rows[i].mtu_bytes);
         config.pool_packets = rows[i].pool_packets;
         open_fails(&config, rows[i].status, rows[i].words);
     }
-    struct cw_port_ethdev_config config = config_of("net_null0", 1500);
+    struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
     struct cw_port *port = port_open(&config); /* what failed left nothing behind */
     open_fails(&config, CW_ERROR_BUSY, "in use");
     cw_port_close(port);
@@ -157,9 +145,8 @@ static void test_arguments(void **state)
         {"net_pcap0", "rx_pcap=f", 9000, 100, "rx_pcap=f"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].mtu_bytes);
+        struct cw_port_ethdev_config config = config_of(rows[i].device, rows[i].given, rows[i].mtu_bytes);
         char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
-        config.device_arguments = rows[i].given;
         config.descriptor_count = rows[i].descriptor_count;
         assert_int_equal(cw_port_ethdev_arguments(&config, arguments, sizeof(arguments)), CW_OK);
         assert_string_equal(arguments, rows[i].expected);

@@ -16,28 +16,6 @@ enum {
     FRAME_BYTES = 100,
 };
 
-struct pair {
-    char socket[64];
-    char bell[64];
-    bool use_bell;
-};
-
-static struct cw_port *memif_open(const struct pair *pair, bool is_server, uint32_t queue_count)
-{
-    char arguments[160];
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    snprintf(arguments, sizeof(arguments), "role=%s,socket=%s,socket-abstract=no", is_server ? "server" : "client",
-             pair->socket);
-    config.device = "net_memif0";
-    config.device_arguments = arguments;
-    config.queue_count = queue_count;
-    config.doorbell_path = pair->use_bell ? pair->bell : NULL;
-    config.doorbell_own = is_server;
-    config.doorbell_peer = !is_server;
-    return port_open(&config);
-}
-
 /* Queue I claims I + 1 ports from 2000 + 10 * I on. */
 static void claim(struct cw_port *port, uint32_t queue)
 {
@@ -165,7 +143,7 @@ static void case_server(int descriptor, const void *argument)
 {
     static struct rounds rounds;
     struct receiver receivers[QUEUES];
-    struct cw_port *first = memif_open(argument, true, QUEUES);
+    struct cw_port *first = memif_open(argument, true);
     CHECK(cw_port_ethdev_queue(first, 0) == first && cw_port_ethdev_queue(first, QUEUES) == NULL);
     pair_signal(descriptor);
     link_wait(first, true);
@@ -205,7 +183,7 @@ static void send_one(struct cw_port *port, uint32_t number, uint32_t queue)
 static void case_client(int descriptor, const void *argument)
 {
     pair_wait(descriptor);
-    struct cw_port *first = memif_open(argument, false, QUEUES);
+    struct cw_port *first = memif_open(argument, false);
     link_wait(first, true);
     pair_wait(descriptor);
     for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -225,12 +203,10 @@ static void case_client(int descriptor, const void *argument)
 static void test_who_has_claimed_it_gets_it(void **state)
 {
     for (int bell = 0; bell < 2; bell++) {
-        struct pair pair = {.use_bell = bell == 1};
-        snprintf(pair.socket, sizeof(pair.socket), "/tmp/causeway-queues-%d.sock", getpid());
-        snprintf(pair.bell, sizeof(pair.bell), "/tmp/causeway-queues-%d.bell", getpid());
+        struct memif pair = memif_of(1500, bell == 1);
+        pair.queue_count = QUEUES;
         case_run_pair(case_server, case_client, &pair);
-        unlink(pair.socket);
-        unlink(pair.bell);
+        memif_clean(&pair);
     }
 }
 
@@ -249,7 +225,9 @@ static void case_as_many_as_there_are(int descriptor, const void *argument)
 {
     static const uint32_t asked[] = {0, 1, 2, 1000}, got[] = {1, 1, 2, CW_PORT_ETHDEV_QUEUES_MAX};
     for (uint32_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-        struct cw_port *first = memif_open(argument, true, asked[i]);
+        struct memif pair = *(const struct memif *)argument;
+        pair.queue_count = asked[i];
+        struct cw_port *first = memif_open(&pair, true);
         CHECK(queues_of(first) == got[i]);
         for (uint32_t left = got[i]; left > 0; left--) { /* each open has closed all before it: the name is free */
             cw_port_close(cw_port_ethdev_queue(first, left - 1));
@@ -259,10 +237,9 @@ static void case_as_many_as_there_are(int descriptor, const void *argument)
 
 static void test_as_many_as_there_are(void **state)
 {
-    struct pair pair = {.use_bell = false};
-    snprintf(pair.socket, sizeof(pair.socket), "/tmp/causeway-queues-%d.sock", getpid());
+    struct memif pair = memif_of(1500, false);
     case_run(case_as_many_as_there_are, &pair);
-    unlink(pair.socket);
+    memif_clean(&pair);
 }
 
 int main(void)
