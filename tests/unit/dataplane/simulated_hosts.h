@@ -40,6 +40,10 @@ struct world {
     uint32_t count;
 };
 
+/* Of the test that runs: closed at its end. */
+static struct world world;
+static struct cw_simulator_node_config config;
+
 static inline void frame_write(struct host *host, struct cw_transmit *packet)
 {
     uint32_t to = host->target;
@@ -120,73 +124,76 @@ static inline uint64_t host_turn(void *context, uint64_t now_ns)
     return deadline_ns;
 }
 
-static inline void host_start(struct world *world, uint32_t index)
+static inline void host_start(uint32_t index)
 {
-    struct host *host = &world->hosts[index];
+    struct host *host = &world.hosts[index];
 
     *host = (struct host){
-        .simulator = world->simulator,
+        .simulator = world.simulator,
         .index = index,
-        .target_count = world->count,
+        .target_count = world.count,
         .length = LENGTH,
         .take_max = BURST,
         .deadline_ns = CW_SIMULATOR_NEVER,
     };
     cw_random_seed(&host->random, index);
-    assert_int_equal(cw_port_sim_open(world->simulator, index, &host->port), CW_OK);
-    cw_simulator_attach(world->simulator, index, host_turn, host);
+    assert_int_equal(cw_port_sim_open(world.simulator, index, &host->port), CW_OK);
+    cw_simulator_attach(world.simulator, index, host_turn, host);
 }
 
-static inline void world_open(struct world *world, uint64_t seed, uint32_t count,
-                              const struct cw_simulator_node_config *node)
+static inline void world_open(uint64_t seed, uint32_t count)
 {
-    struct cw_simulator_config config;
+    struct cw_simulator_config of_all;
 
-    cw_simulator_config_init(&config);
-    config.seed = seed;
-    config.node_count_max = HOSTS_MAX;
-    config.packet_count_max = 4096;
-    assert_int_equal(cw_simulator_create(&config, &world->simulator), CW_OK);
-    assert_int_equal(cw_simulator_star(world->simulator, count, node), 0);
-    world->count = count;
+    cw_simulator_config_init(&of_all);
+    of_all.seed = seed;
+    of_all.node_count_max = HOSTS_MAX;
+    of_all.packet_count_max = 4096;
+    assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
+    assert_int_equal(cw_simulator_star(world.simulator, count, &config), 0);
+    world.count = count;
     for (uint32_t i = 0; i < count; i++) {
-        host_start(world, i);
+        host_start(i);
     }
 }
 
 /* Every buffer must have come back. */
-static inline void world_close(struct world *world)
+static inline void world_close(void)
 {
-    assert_int_equal(cw_simulator_counters(world->simulator)->packet_count, 0);
-    for (uint32_t i = 0; i < world->count; i++) {
-        cw_port_close(world->hosts[i].port);
+    assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
+    for (uint32_t i = 0; i < world.count; i++) {
+        cw_port_close(world.hosts[i].port);
     }
-    cw_simulator_destroy(world->simulator);
+    cw_simulator_destroy(world.simulator);
+    world = (struct world){0};
 }
 
-static inline struct cw_simulator_node_config node_config(void)
+static int set_up(void **state)
 {
-    struct cw_simulator_node_config config;
-
     cw_simulator_node_config_init(&config);
-    return config;
+    return 0;
 }
 
-static inline void send(struct world *world, uint32_t from, uint32_t to, uint32_t count)
+static int tear_down(void **state)
 {
-    world->hosts[from].target = to;
-    world->hosts[from].to_send = count;
-    cw_port_wake(world->hosts[from].port);
+    if (world.simulator != NULL) {
+        world_close();
+    }
+    return 0;
 }
 
-static inline struct cw_simulator_node_config faulty_config(void)
+static inline void send(uint32_t from, uint32_t to, uint32_t count)
 {
-    struct cw_simulator_node_config config = node_config();
+    world.hosts[from].target = to;
+    world.hosts[from].to_send = count;
+    cw_port_wake(world.hosts[from].port);
+}
 
+static inline void links_be_faulty(void)
+{
     config.down.loss = 0.05;
     config.down.duplicate = 0.05;
     config.down.corrupt = 0.05;
     config.down.reorder = 0.1;
     config.down.reorder_delay_max_ns = 20000;
-    return config;
 }

@@ -3,13 +3,10 @@
 
 static void test_send_queue_pushes_back(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
-
     config.send_queue_packets = 16;
     config.up.rate_bps = 100000000; /* slow: a packet takes 9.92 us */
-    world_open(&world, 1, 2, &config);
-    send(&world, 0, 1, 200);
+    world_open(1, 2);
+    send(0, 1, 200);
     cw_simulator_run_until(world.simulator, 0);
     assert_int_equal(world.hosts[0].to_send, 200 - 16);
     assert_true(cw_simulator_node_counters(world.simulator, 0)->refused > 0);
@@ -19,21 +16,18 @@ static void test_send_queue_pushes_back(void **state)
     assert_int_equal(world.hosts[1].out_of_order, 0);
     /* The line was never idle. */
     assert_in_range(world.hosts[1].last_ns - world.hosts[1].first_ns, 199 * 9920 - 1000, 199 * 9920 + 1000);
-    world_close(&world);
 }
 
 static void test_output_queue_limit(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     const struct cw_link *link;
-    struct world world;
     uint64_t sent = 0;
 
     config.down.queue_limit_bytes = 20000;
-    world_open(&world, 1, 9, &config);
+    world_open(1, 9);
     for (uint32_t i = 0; i < 8; i++) {
         world.hosts[i].length = 1000;
-        send(&world, i, 8, 200);
+        send(i, 8, 200);
     }
     cw_simulator_run_until(world.simulator, 100 * MS);
     link = cw_simulator_link_down(world.simulator, 8);
@@ -44,20 +38,18 @@ static void test_output_queue_limit(void **state)
     assert_true(link->counters.dropped_queue > 1000);
     assert_int_equal(world.hosts[8].received, 1600 - link->counters.dropped_queue);
     assert_in_range(cw_link_queue_bytes_max(link), 20000 - 1024, 20000);
-    world_close(&world);
 }
 
 static void test_buffers_run_out(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct cw_simulator_config simulator_config;
+    struct cw_simulator_config of_all;
     struct cw_transmit packets[BURST];
     struct cw_simulator *simulator;
     struct cw_port *port;
 
-    cw_simulator_config_init(&simulator_config);
-    simulator_config.packet_count_max = 8;
-    assert_int_equal(cw_simulator_create(&simulator_config, &simulator), CW_OK);
+    cw_simulator_config_init(&of_all);
+    of_all.packet_count_max = 8;
+    assert_int_equal(cw_simulator_create(&of_all, &simulator), CW_OK);
     assert_int_equal(cw_simulator_star(simulator, 1, &config), 0);
     assert_int_equal(cw_port_sim_open(simulator, 0, &port), CW_OK);
     assert_int_equal(cw_port_reserve(port, packets, BURST), 8);
@@ -72,11 +64,8 @@ static void test_buffers_run_out(void **state)
 
 static void test_multicast(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
-
     config.group_count_max = 2;
-    world_open(&world, 1, 10, &config);
+    world_open(1, 10);
     for (uint32_t i = 1; i < 6; i++) {
         assert_int_equal(cw_port_join(world.hosts[i].port, GROUP), CW_OK);
         assert_int_equal(cw_port_join(world.hosts[i].port, GROUP), CW_OK);
@@ -85,7 +74,7 @@ static void test_multicast(void **state)
     assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_OK);
     assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_OK);
     assert_int_equal(cw_port_leave(world.hosts[5].port, GROUP), CW_ERROR_NOT_FOUND);
-    send(&world, 0, HOSTS_MAX + 1, 100);
+    send(0, HOSTS_MAX + 1, 100);
     cw_simulator_run_until(world.simulator, 10 * MS);
     for (uint32_t i = 0; i < 10; i++) {
         assert_int_equal(world.hosts[i].received, i >= 1 && i < 5 ? 100 : 0);
@@ -95,19 +84,16 @@ static void test_multicast(void **state)
     assert_int_equal(cw_port_join(world.hosts[1].port, (const uint8_t[6]){1, 0, 0x5e, 0, 0, 9}), CW_OK);
     assert_int_equal(cw_port_join(world.hosts[1].port, (const uint8_t[6]){1, 0, 0x5e, 0, 0, 8}), CW_ERROR_LIMIT);
     assert_int_equal(cw_port_join(world.hosts[1].port, (const uint8_t[6]){2, 0, 0, 0, 0, 9}), CW_ERROR_ARGUMENT);
-    world_close(&world);
 }
 
 static void test_gather(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     struct cw_port_memory *memory;
     struct cw_transmit packet;
     uint8_t source[64];
-    struct world world;
 
     config.up.rate_bps = 1000000; /* slow, so that the NIC holds the packet for a while */
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     memset(source, 0, sizeof(source));
     assert_int_equal(cw_port_memory_register(world.hosts[0].port, source, sizeof(source), &memory), CW_OK);
     assert_int_equal(cw_port_reserve(world.hosts[0].port, &packet, 1), 1);
@@ -124,25 +110,21 @@ static void test_gather(void **state)
     assert_int_equal(world.hosts[1].damaged, 0);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->received_bytes, 22 + 54);
     assert_int_equal(cw_port_memory_unregister(world.hosts[0].port, memory), CW_OK);
-    world_close(&world);
 }
 
 static void test_no_gather(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     struct cw_port_memory *memory;
-    struct world world;
     uint8_t source[8];
 
     config.gather = false;
-    world_open(&world, 1, 1, &config);
+    world_open(1, 1);
     assert_false(world.hosts[0].port->info.gather);
     assert_int_equal(cw_port_memory_register(world.hosts[0].port, source, 8, &memory), CW_ERROR_UNSUPPORTED);
-    world_close(&world);
 }
 
 int main(void)
 {
-    return TESTS_RUN(test_send_queue_pushes_back, test_output_queue_limit, test_buffers_run_out, test_multicast,
-                     test_gather, test_no_gather);
+    return TESTS_RUN_EACH(set_up, tear_down, test_send_queue_pushes_back, test_output_queue_limit, test_buffers_run_out,
+                          test_multicast, test_gather, test_no_gather);
 }

@@ -7,14 +7,11 @@
 
 static void test_time_of_one_packet(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
-
     config.up.overhead_bytes = config.down.overhead_bytes = 0;
     config.up.rate_bps = config.down.rate_bps = 8000000000; /* 1 byte/ns */
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     cw_simulator_run_until(world.simulator, 1000);
-    send(&world, 0, 1, 1);
+    send(0, 1, 1);
     cw_simulator_run_until(world.simulator, MS);
     assert_int_equal(world.hosts[1].received, 1);
     assert_int_equal(world.hosts[1].first_ns, 1000 + 2 * (LENGTH + 5000) + 500);
@@ -22,18 +19,16 @@ static void test_time_of_one_packet(void **state)
     assert_false(cw_simulator_step(world.simulator));
     assert_int_equal(cw_simulator_node_counters(world.simulator, 0)->sent_bytes, LENGTH);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->received_bytes, LENGTH);
-    world_close(&world);
 }
 
 static uint64_t run_hash(uint64_t seed, bool one_more_stop)
 {
-    struct cw_simulator_node_config config = faulty_config();
-    struct world world;
     uint64_t hash;
 
-    world_open(&world, seed, 16, &config);
+    links_be_faulty();
+    world_open(seed, 16);
     for (uint32_t i = 0; i < 16; i++) {
-        send(&world, i, HOSTS_MAX, 500);
+        send(i, HOSTS_MAX, 500);
     }
     cw_simulator_run_until(world.simulator, 20000);
     if (one_more_stop) {
@@ -43,7 +38,7 @@ static uint64_t run_hash(uint64_t seed, bool one_more_stop)
     }
     cw_simulator_run_until(world.simulator, 100 * MS);
     hash = cw_simulator_hash(world.simulator);
-    world_close(&world);
+    world_close();
     return hash;
 }
 
@@ -61,13 +56,11 @@ static void test_replay(void **state)
 
 static void test_order_without_faults(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
     uint64_t received = 0;
 
-    world_open(&world, 1, 8, &config);
+    world_open(1, 8);
     for (uint32_t i = 0; i < 8; i++) {
-        send(&world, i, HOSTS_MAX, 1000);
+        send(i, HOSTS_MAX, 1000);
     }
     cw_simulator_run_until(world.simulator, 100 * MS);
     for (uint32_t i = 0; i < 8; i++) {
@@ -76,7 +69,6 @@ static void test_order_without_faults(void **state)
         received += world.hosts[i].received;
     }
     assert_int_equal(received, 8000);
-    world_close(&world);
 }
 
 static void mark(void *context)
@@ -95,11 +87,9 @@ static void mark_two(void *context)
 
 static void test_scripted_events(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
     uint32_t marks = 0;
 
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     assert_int_equal(cw_simulator_at(world.simulator, 500, mark_two, &marks), CW_OK);
     assert_int_equal(cw_simulator_at(world.simulator, 300, mark, &marks), CW_OK);
     assert_int_equal(cw_simulator_at(world.simulator, 500, mark, &marks), CW_OK); /* after the first one at 500 */
@@ -114,16 +104,13 @@ static void test_scripted_events(void **state)
         assert_int_equal(cw_simulator_at(world.simulator, 600, mark, &marks), CW_OK);
     }
     assert_int_equal(cw_simulator_at(world.simulator, 600, mark, &marks), CW_ERROR_LIMIT);
-    world_close(&world);
 }
 
 static void test_deadlines(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
     uint64_t turns;
 
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     cw_simulator_run_until(world.simulator, 1000);
     turns = world.hosts[0].turns;
     world.hosts[0].deadline_ns = 0; /* long past: still, time passes between two turns */
@@ -138,7 +125,6 @@ static void test_deadlines(void **state)
     assert_int_equal(world.hosts[0].turns, turns + 3);
     cw_simulator_run_until(world.simulator, 9999);
     assert_int_equal(world.hosts[0].turns, turns + 4);
-    world_close(&world);
 }
 
 /* ---- faults ---- */
@@ -146,12 +132,11 @@ static void test_deadlines(void **state)
 /* Bounds of about five standard deviations of 20,000 frames. */
 static void test_fault_rates(void **state)
 {
-    struct cw_simulator_node_config config = faulty_config();
     const struct cw_link_counters *counters;
-    struct world world;
 
-    world_open(&world, 77, 2, &config);
-    send(&world, 0, 1, 20000);
+    links_be_faulty();
+    world_open(77, 2);
+    send(0, 1, 20000);
     cw_simulator_run_until(world.simulator, 100 * MS);
     counters = &cw_simulator_link_down(world.simulator, 1)->counters;
     assert_int_equal(counters->offered, 20000);
@@ -164,20 +149,16 @@ static void test_fault_rates(void **state)
     assert_in_range(world.hosts[1].out_of_order, 1000, 4000);
     assert_int_equal(world.hosts[1].received + cw_simulator_node_counters(world.simulator, 1)->dropped_filter,
                      20000 - counters->lost + counters->duplicated);
-    world_close(&world);
 }
 
 static void test_partition(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
-
-    world_open(&world, 1, 3, &config);
+    world_open(1, 3);
     cw_simulator_partition(world.simulator, 1, true);
     assert_false(cw_port_link_up(world.hosts[1].port));
-    send(&world, 0, 1, 10);
-    send(&world, 1, 0, 10);
-    send(&world, 2, 0, 10);
+    send(0, 1, 10);
+    send(1, 0, 10);
+    send(2, 0, 10);
     cw_simulator_run_until(world.simulator, MS);
     assert_int_equal(world.hosts[1].received, 0);
     assert_int_equal(world.hosts[0].received, 10);
@@ -185,24 +166,21 @@ static void test_partition(void **state)
     assert_int_equal(cw_simulator_link_down(world.simulator, 1)->counters.dropped_down, 10);
     cw_simulator_partition(world.simulator, 1, false);
     assert_true(cw_port_link_up(world.hosts[1].port));
-    send(&world, 0, 1, 10);
+    send(0, 1, 10);
     cw_simulator_run_until(world.simulator, 2 * MS);
     assert_int_equal(world.hosts[1].received, 10);
-    world_close(&world);
 }
 
 static void test_stop_and_resume(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
     uint64_t turns;
 
     config.receive_ring_packets = 64;
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     cw_simulator_run_until(world.simulator, 1000);
     turns = world.hosts[1].turns;
     cw_simulator_stop(world.simulator, 1);
-    send(&world, 0, 1, 100);
+    send(0, 1, 100);
     cw_port_wake(world.hosts[1].port);
     cw_simulator_run_until(world.simulator, MS);
     assert_int_equal(world.hosts[1].turns, turns);
@@ -211,19 +189,16 @@ static void test_stop_and_resume(void **state)
     cw_simulator_run_until(world.simulator, 2 * MS);
     assert_int_equal(world.hosts[1].received, 64);
     assert_int_equal(world.hosts[1].first_ns, MS);
-    world_close(&world);
 }
 
 static void test_crash_and_restart(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     struct cw_transmit packet;
     struct cw_port *port;
-    struct world world;
 
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     world.hosts[1].take_max = 1;
-    send(&world, 0, 1, 50);
+    send(0, 1, 50);
     cw_simulator_run_until(world.simulator, 12000); /* some have arrived, some are on their way */
     assert_true(world.hosts[1].received > 0 && world.hosts[1].received < 50);
     cw_simulator_crash(world.simulator, 1);
@@ -241,21 +216,18 @@ static void test_crash_and_restart(void **state)
     assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
 
     cw_simulator_restart(world.simulator, 1);
-    host_start(&world, 1);
+    host_start(1);
     assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_BUSY);
-    send(&world, 0, 1, 5);
+    send(0, 1, 5);
     cw_simulator_run_until(world.simulator, 2 * MS);
     assert_int_equal(world.hosts[1].received, 5);
-    world_close(&world);
 }
 
 static void test_inject(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     uint8_t frame[2000] = {0};
-    struct world world;
 
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     memcpy(frame, cw_simulator_mac(world.simulator, 1), 6);
     assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 64), CW_OK);
     assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 3), CW_OK); /* the NIC's filter stops it */
@@ -265,7 +237,6 @@ static void test_inject(void **state)
     cw_simulator_run_until(world.simulator, MS);
     assert_int_equal(world.hosts[1].received, 1);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_filter, 1);
-    world_close(&world);
 }
 
 /* ---- several bridges ---- */
@@ -273,12 +244,10 @@ static void test_inject(void **state)
 static void test_clusters(void **state)
 {
     struct cw_link_config wide_area = {.rate_bps = 1000000000, .delay_ns = 5 * 1000000};
-    struct cw_simulator_node_config config = node_config();
-    struct cw_simulator_config simulator_config;
-    struct world world;
+    struct cw_simulator_config of_all;
 
-    cw_simulator_config_init(&simulator_config);
-    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    cw_simulator_config_init(&of_all);
+    assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
     for (uint32_t cluster = 0; cluster < 4; cluster++) {
         assert_int_equal(cw_simulator_bridge_add(world.simulator, 6), (int)cluster);
     }
@@ -293,13 +262,13 @@ static void test_clusters(void **state)
     world.count = cw_simulator_node_count(world.simulator);
     assert_int_equal(world.count, 12);
     for (uint32_t i = 0; i < world.count; i++) {
-        host_start(&world, i);
+        host_start(i);
     }
     for (uint32_t i = 2; i < 8; i++) { /* one in cluster 0, all of 1, two of 2, none of 3 */
         cw_port_join(world.hosts[i].port, GROUP);
     }
-    send(&world, 0, 11, 10); /* cluster 0 to 3: trunk 2 */
-    send(&world, 1, HOSTS_MAX + 1, 10);
+    send(0, 11, 10); /* cluster 0 to 3: trunk 2 */
+    send(1, HOSTS_MAX + 1, 10);
     cw_simulator_run_until(world.simulator, 5 * MS);
     assert_int_equal(world.hosts[11].received, 0);
     cw_simulator_run_until(world.simulator, 100 * MS);
@@ -312,36 +281,34 @@ static void test_clusters(void **state)
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 3, 0)->counters.offered, 0);
 
     cw_port_leave(world.hosts[6].port, GROUP); /* another member is left in cluster 2 ... */
-    send(&world, 1, HOSTS_MAX + 1, 10);
+    send(1, HOSTS_MAX + 1, 10);
     cw_simulator_run_until(world.simulator, 200 * MS);
     assert_int_equal(world.hosts[7].received, 20);
     cw_port_leave(world.hosts[7].port, GROUP); /* ... and now none */
-    send(&world, 1, HOSTS_MAX + 1, 10);
+    send(1, HOSTS_MAX + 1, 10);
     cw_simulator_run_until(world.simulator, 300 * MS);
     assert_int_equal(world.hosts[5].received, 30);
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 20);
-    world_close(&world);
 }
 
 static void test_switches(void **state)
 {
     enum { SWITCHES = 3, NODES = 7 }; /* in blocks of 3, 2, 2 */
     struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
-    struct cw_simulator_node_config config = node_config();
-    struct cw_simulator_config simulator_config;
-    struct world world = {.count = NODES};
+    struct cw_simulator_config of_all;
 
-    cw_simulator_config_init(&simulator_config);
-    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    world.count = NODES;
+    cw_simulator_config_init(&of_all);
+    assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
     assert_int_equal(cw_simulator_switches(world.simulator, 2, 1, &config, &trunk), CW_ERROR_ARGUMENT);
     assert_int_equal(cw_simulator_switches(world.simulator, 0, 1, &config, &trunk), CW_ERROR_ARGUMENT);
     assert_int_equal(cw_simulator_switches(world.simulator, SWITCHES, NODES, &config, &trunk), 0);
     for (uint32_t i = 0; i < NODES; i++) {
-        host_start(&world, i);
+        host_start(i);
         cw_port_join(world.hosts[i].port, GROUP);
     }
-    send(&world, 6, HOSTS_MAX + 1, 10); /* the group */
-    send(&world, 3, 5, 5);
+    send(6, HOSTS_MAX + 1, 10); /* the group */
+    send(3, 5, 5);
     cw_simulator_run_until(world.simulator, 10 * MS);
     for (uint32_t i = 0; i < NODES; i++) {
         assert_int_equal(world.hosts[i].received, (i == 6 ? 0 : 10) + (i == 5 ? 5 : 0));
@@ -351,19 +318,16 @@ static void test_switches(void **state)
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 1)->counters.offered, 5);
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 5);
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 1)->counters.offered, 10);
-    world_close(&world);
 }
 
 static void test_tree_of_bridges_learns(void **state)
 {
     struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
-    struct cw_simulator_node_config config = node_config();
-    struct cw_simulator_config simulator_config;
-    struct world world;
+    struct cw_simulator_config of_all;
 
-    cw_simulator_config_init(&simulator_config);
-    simulator_config.learning = true;
-    assert_int_equal(cw_simulator_create(&simulator_config, &world.simulator), CW_OK);
+    cw_simulator_config_init(&of_all);
+    of_all.learning = true;
+    assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(cw_simulator_bridge_add(world.simulator, 4), i);
     }
@@ -375,35 +339,32 @@ static void test_tree_of_bridges_learns(void **state)
     world.count = 5;
     for (uint32_t i = 0; i < world.count; i++) {
         assert_int_equal(cw_simulator_node_add(world.simulator, i < 2 ? 0 : 2, &config), i);
-        host_start(&world, i);
+        host_start(i);
     }
     assert_int_equal(cw_simulator_node_add(world.simulator, 2, &config), CW_ERROR_LIMIT);
     assert_int_equal(cw_simulator_node_add(world.simulator, 3, &config), CW_ERROR_ARGUMENT);
-    send(&world, 0, 4, 1); /* flooded */
+    send(0, 4, 1); /* flooded */
     cw_simulator_run_until(world.simulator, MS);
-    send(&world, 4, 0, 1); /* known */
+    send(4, 0, 1); /* known */
     cw_simulator_run_until(world.simulator, 2 * MS);
     assert_int_equal(world.hosts[4].received, 1);
     assert_int_equal(world.hosts[0].received, 1);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_filter, 1);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 2)->dropped_filter, 1);
     assert_int_equal(cw_bridge_counters(cw_simulator_bridge(world.simulator, 1))->flooded_unknown, 1);
-    world_close(&world);
 }
 
 /* Two ports are sent more than their links carry. */
 static void test_shared_buffer(void **state)
 {
     enum { HOSTS = 8, FRAMES = 400, BUFFER = 20000 };
-    struct cw_simulator_node_config config = node_config();
-    struct world world;
     uint64_t most = 0, dropped = 0, arrived = 0;
 
     config.down.rate_bps = config.up.rate_bps / 10;
-    world_open(&world, 1, HOSTS, &config);
+    world_open(1, HOSTS);
     cw_simulator_bridge_buffer(world.simulator, 0, BUFFER);
     for (uint32_t i = 2; i < HOSTS; i++) {
-        send(&world, i, i % 2, FRAMES);
+        send(i, i % 2, FRAMES);
     }
     while (cw_simulator_now(world.simulator) < 10 * MS && cw_simulator_step(world.simulator)) {
         uint64_t bytes = 0;
@@ -422,7 +383,6 @@ static void test_shared_buffer(void **state)
     assert_int_equal(arrived + dropped, (HOSTS - 2) * FRAMES);
     assert_in_range(most, BUFFER - LENGTH, BUFFER + config.down.overhead_bytes); /* both ports together */
     assert_true(dropped > 0);
-    world_close(&world);
 }
 
 /* ---- taps, limits ---- */
@@ -451,59 +411,54 @@ static void tap_note(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
 
 static void test_tap(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
     struct tap_log log = {0};
-    struct world world;
 
     config.down.loss = 0.5;
-    world_open(&world, 1, 2, &config);
+    world_open(1, 2);
     cw_simulator_tap_set(world.simulator, tap_note, &log);
-    send(&world, 0, 1, 1000);
+    send(0, 1, 1000);
     cw_simulator_run_until(world.simulator, 10 * MS);
     assert_int_equal(log.departures, 1000);
     assert_int_equal(log.arrivals, world.hosts[1].received);
     assert_int_equal(log.bytes, LENGTH * log.arrivals);
-    world_close(&world);
 }
 
 static void test_bad_configurations(void **state)
 {
-    struct cw_simulator_config config;
-    struct cw_simulator_node_config node = node_config();
+    struct cw_simulator_config of_all;
     struct cw_simulator *simulator = NULL;
     struct cw_port *port;
 
-    cw_simulator_config_init(&config);
-    config.mtu_bytes = 20;
-    assert_int_equal(cw_simulator_create(&config, &simulator), CW_ERROR_ARGUMENT);
-    cw_simulator_config_init(&config);
-    config.turn_ns = 0;
-    assert_int_equal(cw_simulator_create(&config, &simulator), CW_ERROR_ARGUMENT);
+    cw_simulator_config_init(&of_all);
+    of_all.mtu_bytes = 20;
+    assert_int_equal(cw_simulator_create(&of_all, &simulator), CW_ERROR_ARGUMENT);
+    cw_simulator_config_init(&of_all);
+    of_all.turn_ns = 0;
+    assert_int_equal(cw_simulator_create(&of_all, &simulator), CW_ERROR_ARGUMENT);
     assert_null(simulator);
-    cw_simulator_config_init(&config);
-    config.bridge_count_max = 1;
-    config.node_count_max = 2;
-    assert_int_equal(cw_simulator_create(&config, &simulator), CW_OK);
-    assert_int_equal(cw_simulator_node_add(simulator, 0, &node), CW_ERROR_ARGUMENT);
-    assert_int_equal(cw_simulator_star(simulator, 3, &node), CW_ERROR_LIMIT);
-    assert_int_equal(cw_simulator_star(simulator, 1, &node), CW_ERROR_LIMIT);
+    cw_simulator_config_init(&of_all);
+    of_all.bridge_count_max = 1;
+    of_all.node_count_max = 2;
+    assert_int_equal(cw_simulator_create(&of_all, &simulator), CW_OK);
+    assert_int_equal(cw_simulator_node_add(simulator, 0, &config), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_simulator_star(simulator, 3, &config), CW_ERROR_LIMIT);
+    assert_int_equal(cw_simulator_star(simulator, 1, &config), CW_ERROR_LIMIT);
     assert_int_equal(cw_port_sim_open(simulator, 2, &port), CW_ERROR_ARGUMENT);
-    node.send_queue_packets = 100;
-    assert_int_equal(cw_simulator_node_add(simulator, 0, &node), CW_ERROR_ARGUMENT);
+    config.send_queue_packets = 100;
+    assert_int_equal(cw_simulator_node_add(simulator, 0, &config), CW_ERROR_ARGUMENT);
     cw_simulator_destroy(simulator);
 }
 
 static void test_memory_of_a_node(void **state)
 {
-    struct cw_simulator_node_config config = node_config();
-
     assert_true(cw_simulator_node_bytes(&config) <= 12 * 1024); /* what simulator.h says */
 }
 
 int main(void)
 {
-    return TESTS_RUN(test_time_of_one_packet, test_replay, test_order_without_faults, test_scripted_events,
-                     test_deadlines, test_fault_rates, test_partition, test_stop_and_resume, test_crash_and_restart,
-                     test_inject, test_clusters, test_switches, test_tree_of_bridges_learns, test_shared_buffer,
-                     test_tap, test_bad_configurations, test_memory_of_a_node);
+    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_replay, test_order_without_faults,
+                          test_scripted_events, test_deadlines, test_fault_rates, test_partition, test_stop_and_resume,
+                          test_crash_and_restart, test_inject, test_clusters, test_switches,
+                          test_tree_of_bridges_learns, test_shared_buffer, test_tap, test_bad_configurations,
+                          test_memory_of_a_node);
 }
