@@ -137,10 +137,11 @@ static void copying_may_fail(void)
     EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);
 }
 
-/* A freed key lives on as long as an attribute has it. */
+/* A freed key lives on as long as an attribute has it, and not longer. */
 static void keys_may_be_freed_while_in_use(void)
 {
-    int keyval, key;
+    int keyval, key, flag;
+    void *value;
     MPI_Comm copy, again;
     MPI_Comm_dup(MPI_COMM_SELF, &copy);
     MPI_Comm_create_keyval(MPI_COMM_DUP_FN, delete_and_note, &keyval, NULL);
@@ -149,12 +150,128 @@ static void keys_may_be_freed_while_in_use(void)
     EXPECT_EQUAL(MPI_Comm_free_keyval(&keyval), MPI_SUCCESS);
     deletions = 0;
     EXPECT_EQUAL(offset_of(copy, key), 9);
+    keyval = key;
+    EXPECT_EQUAL(MPI_Comm_free_keyval(&keyval), MPI_SUCCESS); /* a copy of it, as with MPICH and Open MPI */
     MPI_Comm_dup(copy, &again);
     EXPECT_EQUAL(offset_of(again, key), 9);
     MPI_Comm_free(&copy);
     EXPECT_EQUAL(deletions, 1);
     MPI_Comm_free(&again);
     EXPECT_EQUAL(deletions, 2);
+    EXPECT_CLASS(MPI_Comm_get_attr(MPI_COMM_SELF, key, &value, &flag), MPI_ERR_KEYVAL);
+    EXPECT_CLASS(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL), MPI_ERR_KEYVAL);
+    EXPECT_CLASS(MPI_Comm_free_keyval(&key), MPI_ERR_KEYVAL);
+}
+
+static int refused_key, deleted_keys[3], deleted_count;
+
+static int delete_unless_refused(MPI_Comm comm, int keyval, void *value, void *state)
+{
+    (void)comm, (void)value, (void)state;
+    deleted_keys[deleted_count % 3] = keyval;
+    deleted_count += keyval != refused_key;
+    return keyval == refused_key ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* The last attribute goes first. A delete function that fails keeps its attribute, and the communicator. */
+static void deleting_may_fail(void)
+{
+    int keyvals[3];
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_unless_refused, &keyvals[i], NULL);
+        MPI_Comm_set_attr(comm, keyvals[i], &cells[i]);
+    }
+    refused_key = keyvals[1];
+    EXPECT_CLASS(MPI_Comm_free(&comm), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_Comm_set_attr(comm, keyvals[1], NULL), MPI_ERR_OTHER);
+    EXPECT_CLASS(MPI_Comm_delete_attr(comm, keyvals[1]), MPI_ERR_OTHER);
+    EXPECT(deleted_count == 1 && deleted_keys[0] == keyvals[2]);
+    EXPECT_EQUAL(offset_of(comm, keyvals[1]), 1);
+    refused_key = MPI_KEYVAL_INVALID;
+    EXPECT_EQUAL(MPI_Comm_free(&comm), MPI_SUCCESS);
+    EXPECT(deleted_count == 3 && deleted_keys[1] == keyvals[1] && deleted_keys[2] == keyvals[0]);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_free_keyval(&keyvals[i]);
+    }
+}
+
+static int delete_other(MPI_Comm comm, int keyval, void *value, void *state)
+{
+    (void)keyval, (void)value;
+    deletions++;
+    return MPI_Comm_delete_attr(comm, *(int *)state);
+}
+
+/* Delete functions may delete other attributes: each is deleted once. */
+static void deleting_may_delete(void)
+{
+    int keyvals[3], before = deletions;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_create_keyval(MPI_COMM_DUP_FN, i == 0 ? MPI_COMM_NULL_DELETE_FN : delete_other, &keyvals[i],
+                               i == 0 ? NULL : &keyvals[i - 1]);
+        MPI_Comm_set_attr(comm, keyvals[i], NULL);
+    }
+    EXPECT_EQUAL(MPI_Comm_free(&comm), MPI_SUCCESS);
+    EXPECT_EQUAL(deletions, before + 2);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_free_keyval(&keyvals[i]);
+    }
+}
+
+static int copy_state(MPI_Datatype type, int keyval, void *state, void *in, void *out, int *flag)
+{
+    (void)type, (void)keyval;
+    *flag = 1;
+    *(void **)out = state;
+    return in == NULL ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
+
+static int null_is_refused;
+
+static int delete_of_type(MPI_Datatype type, int keyval, void *value, void *state)
+{
+    (void)type, (void)keyval, (void)state;
+    deletions++;
+    return value == NULL && null_is_refused ? MPI_ERR_ARG : MPI_SUCCESS;
+}
+
+/* Those of datatypes: the same rules. They go with the last handle of the program, not with one of MPI_Type_get_contents. */
+static void attributes_of_datatypes(void)
+{
+    int keyval, comm_key, flag, integers[1], before = deletions;
+    void *value;
+    MPI_Aint addresses[1];
+    MPI_Datatype type, copy, again;
+    null_is_refused = 1;
+    MPI_Type_create_keyval(copy_state, delete_of_type, &keyval, &cells[5]);
+    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &comm_key, NULL);
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    EXPECT_EQUAL(MPI_Type_set_attr(type, keyval, &cells[4]), MPI_SUCCESS);
+    MPI_Type_dup(type, &copy);
+    MPI_Type_get_attr(copy, keyval, &value, &flag);
+    EXPECT(flag && value == &cells[5]);
+    MPI_Type_get_contents(copy, 0, 0, 1, integers, addresses, &again);
+    MPI_Type_free(&again);
+    EXPECT_EQUAL(deletions, before);
+    MPI_Type_free(&copy);
+    EXPECT_EQUAL(deletions, before + 1);
+    EXPECT_EQUAL(MPI_Type_set_attr(type, keyval, NULL), MPI_SUCCESS);
+    copy = MPI_INT;
+    EXPECT_CLASS(MPI_Type_dup(type, &copy), MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Type_free(&type), MPI_ERR_ARG);
+    EXPECT_CLASS(MPI_Type_delete_attr(type, keyval), MPI_ERR_ARG);
+    EXPECT(copy == MPI_INT && type != MPI_DATATYPE_NULL);
+    EXPECT_CLASS(MPI_Type_set_attr(type, comm_key, NULL), MPI_ERR_KEYVAL); /* each kind of object has its own keys */
+    EXPECT_CLASS(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL), MPI_ERR_KEYVAL);
+    null_is_refused = 0;
+    EXPECT_EQUAL(MPI_Type_free(&type), MPI_SUCCESS);
+    MPI_Comm_free_keyval(&comm_key);
+    MPI_Type_free_keyval(&keyval);
+    EXPECT_EQUAL(keyval, MPI_KEYVAL_INVALID);
 }
 
 static void many_attributes(void)
@@ -330,6 +447,9 @@ int main(int argc, char **argv)
     attributes_are_copied();
     copying_may_fail();
     keys_may_be_freed_while_in_use();
+    deleting_may_fail();
+    deleting_may_delete();
+    attributes_of_datatypes();
     many_attributes();
     names();
     error_handlers();

@@ -92,34 +92,6 @@ static void test_all_handles(void **state)
     assert_int_equal(count, 70); /* rows of the ABI's table, without MPI_DATATYPE_NULL */
 }
 
-static void test_struct_bounds(void **state)
-{
-    MPI_Datatype made, resized, both;
-    MPI_Count lb, extent, size;
-    int lengths[] = {1, 1};
-    MPI_Aint displacements[] = {0, 8};
-    MPI_Datatype types[] = {MPI_DOUBLE, MPI_CHAR};
-    OK(mpi_type_create_struct(2, ints(lengths), wide(displacements), types, &made));
-    OK(mpi_type_get_extent(made, &lb, &extent));
-    assert_int_equal(extent, 16); /* rounded up to a double */
-    OK(mpi_type_create_resized(made, -4, 40, &resized));
-    /* Bounds that were given win over those of other parts, and do not add up. */
-    MPI_Datatype parts[] = {resized, MPI_DOUBLE};
-    MPI_Aint far_displacements[] = {8, 800};
-    OK(mpi_type_create_struct(2, ints(lengths), wide(far_displacements), parts, &both));
-    OK(mpi_type_get_extent(both, &lb, &extent));
-    OK(mpi_type_size_x(both, &size));
-    assert_int_equal(lb, 4);
-    assert_int_equal(extent, 40);
-    assert_int_equal(size, 17);
-    OK(mpi_type_get_true_extent_x(both, &lb, &extent));
-    assert_int_equal(lb, 8);
-    assert_int_equal(extent, 800);
-    free_type(made);
-    free_type(resized);
-    free_type(both);
-}
-
 /* What constructors were given comes back, in the right array. */
 static void test_contents_small(void **state)
 {
@@ -205,36 +177,6 @@ static void test_contents_handles(void **state)
     assert_int_equal(mpi_type_free(&old_again), MPI_ERR_TYPE);
 }
 
-static void test_errors(void **state)
-{
-    MPI_Datatype made = MPI_INT, null = MPI_DATATYPE_NULL, named = MPI_INT;
-    MPI_Count size;
-    int one[] = {1}, minus[] = {-1}, four[] = {4};
-    MPI_Aint zero[] = {0};
-    assert_int_equal(mpi_type_contiguous(-1, MPI_INT, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_contiguous(1, null, &made), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_contiguous(1, (MPI_Datatype)0x204, &made), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_contiguous(1, NULL, &made), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_vector(-1, 1, 1, MPI_INT, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_vector(1, -1, 1, MPI_INT, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_create_hvector(1, 1, 1, null, &made), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_indexed(1, ints(minus), ints(one), MPI_INT, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_create_indexed_block(1, -2, ints(one), MPI_INT, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_create_struct(1, ints(one), wide(zero), &null, &made), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_create_struct(-1, ints(one), wide(zero), &null, &made), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_create_subarray(1, ints(four), ints(four), ints(one), MPI_ORDER_C, MPI_INT, &made),
-                     MPI_ERR_ARG);
-    assert_int_equal(mpi_type_create_subarray(0, ints(four), ints(one), ints(one), MPI_ORDER_C, MPI_INT, &made),
-                     MPI_ERR_ARG);
-    assert_int_equal(mpi_type_create_subarray(1, ints(four), ints(one), ints(one), 3, MPI_INT, &made), MPI_ERR_ARG);
-    assert_int_equal(mpi_type_size(null, &size), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_free(&null), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_free(&named), MPI_ERR_TYPE);
-    assert_int_equal(mpi_type_commit(&null), MPI_ERR_TYPE);
-    assert_ptr_equal(made, MPI_INT); /* untouched by failures */
-    assert_ptr_equal(named, MPI_INT);
-}
-
 static void test_overflow(void **state)
 {
     MPI_Datatype made = MPI_INT, big;
@@ -288,27 +230,6 @@ static void test_dup(void **state)
     OK(mpi_type_dup(MPI_INT, &copy));
     assert_false(mpi_type_find(copy)->predefined);
     free_type(copy);
-}
-
-static void test_names(void **state)
-{
-    char name[MPI_MAX_OBJECT_NAME], longer[2 * MPI_MAX_OBJECT_NAME];
-    int length;
-    MPI_Datatype made;
-    OK(mpi_type_contiguous(2, MPI_INT, &made));
-    OK(mpi_type_get_name(made, name, &length));
-    assert_int_equal(length, 0);
-    assert_string_equal(name, "");
-    memset(longer, 'n', sizeof(longer));
-    longer[sizeof(longer) - 1] = '\0';
-    OK(mpi_type_set_name(made, longer));
-    OK(mpi_type_get_name(made, name, &length));
-    assert_int_equal(length, MPI_MAX_OBJECT_NAME - 1);
-    assert_int_equal(strlen(name), length);
-    OK(mpi_type_get_name(MPI_DATATYPE_NULL, name, &length));
-    assert_string_equal(name, "MPI_DATATYPE_NULL");
-    assert_int_equal(mpi_type_set_name(MPI_DATATYPE_NULL, "x"), MPI_ERR_TYPE);
-    free_type(made);
 }
 
 static void test_value_index(void **state)
@@ -427,31 +348,10 @@ static void test_position(void **state)
     mpi_testing_call("MPI_Test");
 }
 
-/* What touches is one block, however it was put together. */
-static void test_dense(void **state)
-{
-    MPI_Datatype made, twice;
-    int lengths[] = {1, 2, 1}, displacements[] = {0, 1, 3};
-    OK(mpi_type_indexed(3, ints(lengths), ints(displacements), MPI_INT, &made));
-    assert_true(mpi_type_find(made)->dense);
-    OK(mpi_type_vector(5, 2, 2, made, &twice));
-    assert_true(mpi_type_find(twice)->dense);
-    assert_int_equal(mpi_type_find(twice)->size, 160);
-    free_type(twice);
-    OK(mpi_type_create_resized(made, 0, 20, &twice));
-    assert_false(mpi_type_find(twice)->dense);
-    free_type(twice);
-    OK(mpi_type_contiguous(0, MPI_INT, &twice));
-    assert_int_equal(mpi_type_find(twice)->extent, 0);
-    assert_ptr_equal(mpi_type_find(twice)->basic, MPI_DATATYPE_NULL);
-    free_type(twice);
-    free_type(made);
-}
-
 int main(void)
 {
     mpi_testing_start();
-    return TESTS_RUN(test_predefined, test_all_handles, test_struct_bounds, test_contents_small, test_contents_large,
-                     test_contents_handles, test_errors, test_overflow, test_check, test_dup, test_names,
-                     test_value_index, test_match_size, test_pack, test_bottom, test_position, test_dense);
+    return TESTS_RUN(test_predefined, test_all_handles, test_contents_small, test_contents_large, test_contents_handles,
+                     test_overflow, test_check, test_dup, test_value_index, test_match_size, test_pack, test_bottom,
+                     test_position);
 }

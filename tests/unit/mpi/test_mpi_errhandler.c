@@ -23,62 +23,6 @@ static void handler(MPI_Comm *comm, int *code, ...)
     called_code = *code;
 }
 
-/* Puts another handler into its own place, which frees it. */
-static void handler_replacing(MPI_Comm *comm, int *code, ...)
-{
-    called_code = *code;
-    OK(mpi_comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
-}
-
-static void test_user(void **state)
-{
-    MPI_Errhandler made;
-    OK(mpi_comm_create_errhandler(handler, &made));
-    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
-    OK(mpi_errhandler_free(&made));
-    assert_ptr_equal(made, MPI_ERRHANDLER_NULL);
-    assert_int_equal(mpi_error(MPI_COMM_WORLD, MPI_ERR_TAG, "text"), MPI_ERR_TAG);
-    assert_ptr_equal(called_comm, MPI_COMM_WORLD);
-    assert_int_equal(called_code, MPI_ERR_TAG);
-    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_ROOT));
-    assert_int_equal(called_code, MPI_ERR_ROOT);
-    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_TAG));
-    assert_int_equal(called_code, MPI_ERR_ROOT);
-    OK(mpi_comm_create_errhandler(handler_replacing, &made));
-    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
-    OK(mpi_errhandler_free(&made));
-    OK(mpi_comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_RANK));
-    assert_int_equal(called_code, MPI_ERR_RANK);
-}
-
-/* Errors without a communicator go to MPI_COMM_WORLD as long as the program has not set MPI_COMM_SELF's handler. */
-static void test_none(void **state)
-{
-    MPI_Errhandler made;
-    OK(mpi_comm_create_errhandler(handler, &made));
-    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, made));
-    assert_int_equal(mpi_error(MPI_COMM_NULL, MPI_ERR_TYPE, "text"), MPI_ERR_TYPE);
-    assert_ptr_equal(called_comm, MPI_COMM_WORLD);
-    assert_int_equal(called_code, MPI_ERR_TYPE);
-    assert_false(mpi_errhandler_is_fatal(MPI_COMM_NULL));
-    OK(mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(mpi_errhandler_free(&made));
-}
-
-/* ... else to MPI_COMM_SELF. */
-static void test_self(void **state)
-{
-    MPI_Errhandler made;
-    OK(mpi_comm_create_errhandler(handler, &made));
-    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, made));
-    assert_int_equal(mpi_error((MPI_Comm)0x77, MPI_ERR_COMM, "text"), MPI_ERR_COMM);
-    assert_ptr_equal(called_comm, MPI_COMM_SELF);
-    assert_int_equal(called_code, MPI_ERR_COMM);
-    OK(mpi_comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    OK(mpi_errhandler_free(&made));
-}
-
 static void test_handles(void **state)
 {
     MPI_Errhandler made, kept, got, again;
@@ -100,22 +44,6 @@ static void test_handles(void **state)
     assert_ptr_equal(got, MPI_ERRORS_RETURN);
     OK(mpi_errhandler_free(&got)); /* also what was got of a predefined one is given back */
     assert_ptr_equal(got, MPI_ERRHANDLER_NULL);
-}
-
-static void window_handler(MPI_Win *win, int *code, ...)
-{
-}
-
-static void test_errors(void **state)
-{
-    MPI_Errhandler made, null = MPI_ERRHANDLER_NULL;
-    OK(mpi_win_create_errhandler(window_handler, &made));
-    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_WORLD, made), MPI_ERR_ERRHANDLER);
-    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_WORLD, null), MPI_ERR_ERRHANDLER);
-    assert_int_equal(mpi_comm_set_errhandler(MPI_COMM_NULL, made), MPI_ERR_COMM);
-    assert_int_equal(mpi_comm_get_errhandler(MPI_COMM_NULL, &null), MPI_ERR_COMM);
-    assert_int_equal(mpi_comm_call_errhandler(MPI_COMM_NULL, MPI_ERR_TAG), MPI_ERR_COMM);
-    OK(mpi_errhandler_free(&made));
 }
 
 /* What a process says on stderr, which raises an error by itself. Returns its exit code. */
@@ -220,20 +148,8 @@ static void test_fatal(void **state)
         text, "causeway: MPI_Info_set: the info object is MPI_INFO_NULL (MPI_ERR_INFO: invalid info object)\n");
 }
 
-static void test_integers(void **state)
-{
-    MPI_Errhandler made;
-    OK(mpi_comm_create_errhandler(handler, &made));
-    assert_ptr_equal(mpi_errhandler_fromint(mpi_errhandler_toint(made)), made);
-    assert_int_equal(mpi_type_toint(MPI_INT), 0x209);
-    assert_ptr_equal(mpi_comm_fromint(0x101), MPI_COMM_WORLD);
-    assert_ptr_equal(mpi_win_fromint(mpi_win_toint(MPI_WIN_NULL)), MPI_WIN_NULL);
-    OK(mpi_errhandler_free(&made));
-}
-
 int main(void)
 {
     mpi_testing_start();
-    return TESTS_RUN(test_user, test_none, test_self, test_handles, test_session, test_errors, test_fatal,
-                     test_integers);
+    return TESTS_RUN(test_handles, test_session, test_fatal);
 }
