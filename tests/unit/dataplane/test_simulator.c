@@ -54,23 +54,6 @@ static void test_replay(void **state)
     }
 }
 
-static void test_order_without_faults(void **state)
-{
-    uint64_t received = 0;
-
-    world_open(1, 8);
-    for (uint32_t i = 0; i < 8; i++) {
-        send(i, HOSTS_MAX, 1000);
-    }
-    cw_simulator_run_until(world.simulator, 100 * MS);
-    for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(world.hosts[i].out_of_order, 0);
-        assert_int_equal(world.hosts[i].damaged, 0);
-        received += world.hosts[i].received;
-    }
-    assert_int_equal(received, 8000);
-}
-
 static void mark(void *context)
 {
     uint32_t *marks = context;
@@ -456,9 +439,8 @@ static void test_memory_of_a_node(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_replay, test_order_without_faults,
-                          test_scripted_events, test_deadlines, test_fault_rates, test_partition, test_stop_and_resume,
-                          test_crash_and_restart, test_inject, test_clusters, test_switches,
-                          test_tree_of_bridges_learns, test_shared_buffer, test_tap, test_bad_configurations,
-                          test_memory_of_a_node);
+    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_replay, test_scripted_events, test_deadlines,
+                          test_fault_rates, test_partition, test_stop_and_resume, test_crash_and_restart, test_inject,
+                          test_clusters, test_switches, test_tree_of_bridges_learns, test_shared_buffer, test_tap,
+                          test_bad_configurations, test_memory_of_a_node);
 }
