@@ -1,4 +1,4 @@
-/* Tries each transport to other hosts, with a job that has a rank on each host. */
+/* Tries sockets to other hosts, with a job that has a rank on each host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,7 @@
 
 enum { LINE_BYTES = 512, PATH_BYTES = 512 };
 
-static const struct transport {
-    const char *name;
-    const char *what;
-    bool is_default;
-} transports[] = {
-    {"udp", "UDP sockets", true},
-    {"af_packet", "af_packet", false},
-};
-
+static const char sockets[] = "UDP sockets";
 static const char here[] = "this machine: shared memory, no network";
 
 /* "localhost,a,b": one rank here and one on each other host. Names of this machine are left out, since its rank is the
@@ -47,45 +39,40 @@ static char *list_make(char *const *hosts, int count, int *others)
 }
 
 /* Prints the finding of one line of the output of the job (doctor_rank). */
-static void line_tell(struct doctor *doctor, const struct transport *transport, const char *line)
+static void line_tell(struct doctor *doctor, const char *line)
 {
     char host[128], ip[64], value[LINE_BYTES];
     double trip_ns;
     unsigned mtu;
     int cover = 0;
     if (sscanf(line, "host %127s %63s %lf %u %n", host, ip, &trip_ns, &mtu, &cover) == 4 && cover > 0) {
-        snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes, checked by %s%s",
-                 transport->what, ip, trip_ns / 1000, mtu, line + cover,
-                 transport->is_default ? "; the default of --transport" : "");
+        snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes, checked by %s", sockets,
+                 ip, trip_ns / 1000, mtu, line + cover);
         doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
         doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);
     } else if (strncmp(line, "transport ", strlen("transport ")) == 0) {
-        doctor_tell(doctor, "transport", transport->what, DOCTOR_GOOD, line + strlen("transport "), NULL);
+        doctor_tell(doctor, "transport", sockets, DOCTOR_GOOD, line + strlen("transport "), NULL);
     }
 }
 
-/* Prints the first line of the failed job, which is the reason. False: the other transports would fail for the same
- * reason. */
-static bool failure_tell(struct doctor *doctor, const struct transport *transport, char *text)
+/* Prints the first line of the failed job, which is the reason. */
+static void failure_tell(struct doctor *doctor, char *text)
 {
     static const char *const prefixes[] = {"causeway run: ", "causeway: "};
     char *line = text + strspn(text, "\n");
     line[strcspn(line, "\n")] = '\0';
-    bool is_of_transport = strncmp(line, "causeway run: ", strlen("causeway run: ")) != 0;
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         size_t length = strlen(prefixes[i]);
         line += strncmp(line, prefixes[i], length) == 0 ? length : 0;
     }
-    doctor_tell(doctor, "transport", transport->what, transport->is_default ? DOCTOR_MISSING : DOCTOR_NOTE,
+    doctor_tell(doctor, "transport", sockets, DOCTOR_MISSING,
                 line[0] != '\0' ? line : "the job ended without a message",
-                transport->is_default ? "docs/cluster.md, \"What to do if\", lists the remedies" : NULL);
-    return is_of_transport;
+                "docs/cluster.md, \"What to do if\", lists the remedies");
 }
 
-/* Runs the job over one transport, on the interface, address or subnet of CAUSEWAY_TRANSPORT. */
-static bool transport_try(struct doctor *doctor, const struct transport *transport, char *list, char *self,
-                          int *exit_code)
+/* Runs the job, on the interface, address or subnet of CAUSEWAY_TRANSPORT. Returns the exit code. */
+static int job_try(struct doctor *doctor, char *list, char *self)
 {
     char name[LINE_BYTES];
     const char *what = cw_setting(CW_SETTING_TRANSPORT);
@@ -93,25 +80,23 @@ static bool transport_try(struct doctor *doctor, const struct transport *transpo
         (void)cw_net_transport_read(what, &what);
     }
     bool has_what = what != NULL && what[0] != '\0';
-    snprintf(name, sizeof(name), "%s%s%s", transport->name, has_what ? ":" : "", has_what ? what : "");
+    snprintf(name, sizeof(name), "udp%s%s", has_what ? ":" : "", has_what ? what : "");
     char *const arguments[] = {"causeway", "run",     "--hosts", list, "--transport", name,     "--timeout",
                                "60",       "--stdin", "none",    self, "doctor",      "--rank", NULL};
     size_t length;
     int code;
-    bool goes_on = true;
     char *text = app_job_output(arguments, &length, &code);
     if (text == NULL) {
-        *exit_code = code;
-        return false;
+        return code;
     }
     if (code != 0) {
-        goes_on = failure_tell(doctor, transport, text);
+        failure_tell(doctor, text);
     }
     for (char *line = strtok(text, "\n"); line != NULL && code == 0; line = strtok(NULL, "\n")) {
-        line_tell(doctor, transport, line);
+        line_tell(doctor, line);
     }
     free(text);
-    return goes_on;
+    return APP_EXIT_SUCCESS;
 }
 
 int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
@@ -127,10 +112,8 @@ int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
             doctor_tell(doctor, "host", hosts[i], DOCTOR_NOTE, here, NULL);
         }
     }
-    for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]) && others > 0 && code == APP_EXIT_SUCCESS; i++) {
-        if (!transport_try(doctor, &transports[i], list, self, &code)) {
-            break;
-        }
+    if (others > 0 && code == APP_EXIT_SUCCESS) {
+        code = job_try(doctor, list, self);
     }
     free(list);
     return code;

@@ -205,11 +205,12 @@ void doctor_choice(struct doctor *doctor)
                 "memif, with a doorbell that wakes a sleeping process",
                 cores > 1 ? NULL : "with one core, every packet costs a thread switch");
     doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
-                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them and af_packet", NULL);
+                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them", NULL);
     doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
                 "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
     doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
-                geteuid() == 0 ? "af_packet" : "none, since they need CAP_NET_RAW",
+                geteuid() == 0 ? "af_packet, for `causeway node` and `causeway gateway`"
+                               : "none, since they need CAP_NET_RAW",
                 geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
     doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
                 "4 KiB pages (--no-huge), which need no privilege and leave no files",

@@ -18,6 +18,10 @@ enum { TEXT_BYTES = 512 };
 
 /* ---- an interface of the kernel ---- */
 
+enum { RING_PACKETS = 2048 /* as much as arrives while a core is somebody else's for some milliseconds */ };
+
+/* An interface of the kernel that others use, too: frames are written and taken past its sockets, with the host's own
+ * addresses. */
 static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last, struct node_nic *nic, char *error,
                        size_t error_bytes)
 {
@@ -25,14 +29,13 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
     enum cw_net_transport transport = cw_net_transport_read(text, &what);
     struct cw_net_offer offer;
     struct cw_port_ethdev_config config;
-    struct cw_wire_kernel words;
+    char arguments[96];
     if (transport == CW_NET_TRANSPORT_UDP || transport == CW_NET_TRANSPORT_NODE) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
             "--transport %.60s: the node wants a NIC: an interface (eth0, af_packet:eth0), or a device: %s", text,
             CW_DEVICE_WORDS);
     }
-    transport = transport == CW_NET_TRANSPORT_NONE ? CW_NET_TRANSPORT_AF_PACKET : transport;
     (void)cw_setting_give(CW_SETTING_TRANSPORT, text);
     int status = cw_net_offer_make(&offer, error, error_bytes);
     if (status == CW_OK && offer.count == 0) {
@@ -45,7 +48,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
     nic->address = offer.addresses[0];
     nic->is_kernels = true;
     cw_net_interface(&nic->address.ip, nic->name, sizeof(nic->name));
-    status = cw_net_transport_check(transport, nic->name, error, error_bytes);
+    status = cw_net_transport_check(nic->name, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
@@ -53,7 +56,13 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
                                                 .udp_port = port_first,
                                                 .udp_port_count = (uint16_t)(port_last - port_first + 1),
                                                 .group_port = CW_UDP_PORT};
-    cw_wire_kernel_config(transport, nic->name, nic->address.mtu_bytes, &selection, &words, &config);
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "iface=%s", nic->name);
+    config.device = "net_af_packet0";
+    config.device_arguments = arguments;
+    config.mtu_bytes = nic->address.mtu_bytes;
+    config.descriptor_count = RING_PACKETS;
+    config.selection = selection;
     config.gather = CW_PORT_GATHER_OFF;
     status = cw_port_ethdev_open(&config, &nic->port, error, error_bytes);
     if (status == CW_OK) {

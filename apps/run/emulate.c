@@ -37,7 +37,7 @@ static const char *const shape_options[SHAPES] = {"--rate", "--delay", "--queue"
 
 struct wish {
     uint32_t hosts;
-    const char *driver; /* of the veth interfaces; NULL: memif */
+    bool is_veth;       /* else memif */
     uint32_t mtu_bytes; /* with veth */
     enum cw_wire_multicast multicast;
     char shapes[SHAPES][SHAPE_BYTES];      /* with memif; empty: as the switch has it */
@@ -105,15 +105,10 @@ static bool stats_word_take(const char *word, struct wish *wish)
 static bool veth_word_take(const char *word, struct wish *wish)
 {
     uint64_t mtu_bytes;
-    if (strcmp(word, "af_packet") == 0) {
-        wish->driver = "af_packet";
-    } else if (strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) && mtu_bytes >= CW_PORT_MTU_MIN &&
-               mtu_bytes <= CW_PORT_MTU_ETHERNET_MAX) {
-        wish->mtu_bytes = (uint32_t)mtu_bytes;
-    } else {
-        return false;
-    }
-    return true;
+    bool good = strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) &&
+                mtu_bytes >= CW_PORT_MTU_MIN && mtu_bytes <= CW_PORT_MTU_ETHERNET_MAX;
+    wish->mtu_bytes = good ? (uint32_t)mtu_bytes : wish->mtu_bytes;
+    return good;
 }
 
 /* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the
@@ -158,7 +153,7 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     bool is_wan = wish->topology[0] != '\0';
     bool is_veth = strcmp(kind, "veth") == 0 && !is_wan;
     bool good = is_veth || strcmp(kind, "memif") == 0;
-    wish->driver = is_veth ? "af_packet" : NULL;
+    wish->is_veth = is_veth;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
         good = multicast_word_take(word, wish) ||
                (is_veth ? veth_word_take(word, wish)
@@ -229,7 +224,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,af_packet][,mtu=576..9600], or topology=FILE,memif; behind memif also "
+            "4,veth[,mtu=576..9600], or topology=FILE,memif; behind memif also "
             "[,stats=FILE[,stats-interval=1ms]]; and "
             "[,multicast=snoop|flood|drop]",
             ranks);
@@ -325,7 +320,7 @@ static int veth_start(struct run_emulation *emulation, const struct wish *wish, 
         emulation->networks[rank] = emulation->veth.networks[host_of[rank]];
     }
     networks_tell(&emulation->veth);
-    snprintf(emulate, sizeof(emulate), "%u,veth,%s,%u", wish->hosts, wish->driver, wish->mtu_bytes);
+    snprintf(emulate, sizeof(emulate), "%u,veth,%u", wish->hosts, wish->mtu_bytes);
     return environment_set(emulate);
 }
 
@@ -342,8 +337,7 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    return wish.driver == NULL ? memif_start(emulation, &wish, ranks, handled)
-                               : veth_start(emulation, &wish, ranks, handled);
+    return !wish.is_veth ? memif_start(emulation, &wish, ranks, handled) : veth_start(emulation, &wish, ranks, handled);
 }
 
 const int *run_emulate_networks(const struct run_emulation *emulation)

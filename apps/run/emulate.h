@@ -4,7 +4,7 @@
  *                                            a `causeway switch` with these options; needs no privilege
  *    topology=FILE,memif                     the same with clusters, hosts and links of a file (control/topology/topology.h), whose whole name the ranks get as
  *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
- *    HOSTS,veth[,af_packet][,mtu=N]          network namespaces and a bridge of the kernel (run/veth.h); needs root
+ *    HOSTS,veth[,mtu=N]                      network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
  * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
  * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval. */

@@ -24,9 +24,6 @@ enum {
     EXIT_NO_PROGRAM = 127,
     IP_WAIT_MS =
         30000, /* a millisecond for each interface, and the kernel's lock, which others hold for long at times */
-    /* af_packet's driver makes the number of its fanout group from process id XOR interface index: neighbours of both
-     * collide, so the indices are no neighbours */
-    INDEX_STEP = 512,
 };
 
 /* ---- namespaces ---- */
@@ -196,7 +193,7 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
     for (uint32_t rank = 0; rank < ranks; rank++) {
         /* for both ends, since the kernel does not take that of the other one alone; not the same, or it is in no hurry
          * to say that the link is up */
-        uint32_t index = INDEX_STEP * (rank + 1);
+        uint32_t index = 2 * (rank + 1);
         fprintf(lines,
                 "link add port%u index %u mtu %u master bridge type veth peer name " CW_WIRE_INTERFACE
                 " mtu %u index %u address 02:00:0a:00:00:%02x netns /proc/%d/fd/%d\n"

@@ -1,7 +1,7 @@
 /* Run veth: emulated hosts as network namespaces of the kernel, for `causeway run --emulate HOSTS,veth`.
  *
  *        host 0               host 1          namespaces, one a host; ranks are started in them
- *     cw0       cw1             cw2           an interface per rank, since a process owns its port alone: 10.0.0.1, 10.0.0.2, ...
+ *     cw0       cw1             cw2           an interface per rank, as if each had a NIC: 10.0.0.1, 10.0.0.2, ...
  *      |         |               |            veth
  *     port0    port1           port2
  *      '------- bridge ----------'            in a namespace of its own

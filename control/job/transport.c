@@ -83,7 +83,6 @@ static int transport_choose(struct cw_job *job, const struct offers *offers, str
     }
     cw_net_interface(&own->ip, interface, CW_JOB_INTERFACE_BYTES);
     int status = cw_net_transport_choose(offers->all, size, rank, &job->transport, wrong, sizeof(wrong));
-    status = status == CW_OK ? cw_net_transport_check(job->transport, interface, wrong, sizeof(wrong)) : status;
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status, "rank %" PRIu32 " on %s: %s", rank, job->hosts[rank], wrong);
     }
@@ -129,14 +128,9 @@ void job_transport_describe(struct cw_job *job, const struct cw_wire_request *re
     } else if (request->transport == CW_NET_TRANSPORT_DEVICE) {
         snprintf(job->transport_text, sizeof(job->transport_text), "device %s by %s at %s, UDP port %u, since %s",
                  request->interface, job->wire.port->info.driver, ip, job->wire.address.udp_port, since);
-    } else if (request->transport == CW_NET_TRANSPORT_NODE) {
+    } else {
         snprintf(job->transport_text, sizeof(job->transport_text), "the host's node at %s, UDP port %u, since %s", ip,
                  job->wire.address.udp_port, since);
-    } else {
-        snprintf(job->transport_text, sizeof(job->transport_text),
-                 "%s on %s at %s, UDP port %u, since %s; sockets (--transport udp) would stream faster and need no "
-                 "privilege",
-                 cw_net_transport_name(request->transport), request->interface, ip, job->wire.address.udp_port, since);
     }
     char rdma[CW_VERBS_TEXT_BYTES + CW_VERBS_ERROR_BYTES];
     size_t length = strlen(job->transport_text);
@@ -174,10 +168,7 @@ int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, str
             job->hops[job->hop_count++].ip = *ip;
         }
     }
-    int status = request->transport == CW_NET_TRANSPORT_NODE
-                     ? job_node_hops(job, error, error_bytes)
-                     : cw_hops_find(request->interface, &request->own->ip, job->wire.port->info.mac, job->hops,
-                                    job->hop_count, error, error_bytes);
+    int status = job_node_hops(job, error, error_bytes);
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         const struct cw_hop *hop = hop_of(job, &cards[rank].path.address.ip);
         if (hop != NULL) {

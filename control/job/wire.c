@@ -37,14 +37,12 @@ static int emulation_read(uint32_t size, struct wire_emulation *emulation, char 
     emulation->is_simulated = sscanf(text, "%u,simulated,%u,%" SCNu64 ",%199s", &emulation->hosts,
                                      &emulation->mtu_bytes, &emulation->rate_bps, emulation->socket) == 4;
     bool memif = emulation->is_simulated || sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) == 2;
-    bool veth = !memif &&
-                sscanf(text, "%u,veth,%15[a-z_],%u", &emulation->hosts, emulation->driver, &emulation->mtu_bytes) == 3;
+    bool veth = !memif && sscanf(text, "%u,veth,%u", &emulation->hosts, &emulation->mtu_bytes) == 2;
     if ((!memif && !veth) || emulation->hosts < 1) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_ARGUMENT,
-            "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\" or \"HOSTS,veth,DRIVER,MTU\"; let "
-            "`causeway run --emulate` set it",
-            text);
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\" or \"HOSTS,veth,MTU\"; let "
+                             "`causeway run --emulate` set it",
+                             text);
     }
     uint32_t ranks_max = emulation->is_simulated ? CW_VIRTUAL_RANKS_MAX : CW_EMULATED_RANKS_MAX;
     if (size > ranks_max) {
@@ -178,9 +176,7 @@ static int endpoint_complete(const struct cw_wire_request *request, struct cw_wi
                      ? wire_nic_own(request, wire, error, error_bytes)
                      : CW_OK;
     if (status == CW_OK && !request->no_groups) {
-        bool asks_itself = request->own == NULL || request->transport == CW_NET_TRANSPORT_DEVICE ||
-                           (request->transport == CW_NET_TRANSPORT_NODE && !wire->port->info.reports);
-        status = wire_multicast_open(request, asks_itself, wire, error, error_bytes);
+        status = wire_multicast_open(request, !wire->port->info.reports, wire, error, error_bytes);
     }
     return status;
 }
@@ -238,11 +234,9 @@ static void loops_count(const struct cw_wire_request *request, struct cw_wire *w
                           ? "one loop alone hears that a gateway's MAC address has changed"
                       : wire->has_rdma                              ? "queue pairs have one loop"
                       : request->transport == CW_NET_TRANSPORT_NODE ? "the node serves one loop of a rank"
-                      : request->transport == CW_NET_TRANSPORT_AF_PACKET
-                          ? "af_packet deals packets among the sockets of a process"
-                      : request->may_seal ? "sessions that may be sealed have one loop"
-                      : has_topology()    ? "clusters' sessions have one loop"
-                                          : "";
+                      : request->may_seal                           ? "sessions that may be sealed have one loop"
+                      : has_topology()                              ? "clusters' sessions have one loop"
+                                                                    : "";
     uint32_t threads = request->dedicated->count;
     wire->further_count = threads > 1 && why[0] == 0 ? threads - 1 : 0;
     snprintf(wire->undivided, sizeof(wire->undivided), "%s", threads > 1 ? why : "");
@@ -276,8 +270,7 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     } else if (status == CW_OK) {
         status = request->transport == CW_NET_TRANSPORT_UDP      ? wire_socket_open(request, wire, error, error_bytes)
                  : request->transport == CW_NET_TRANSPORT_DEVICE ? cw_wire_nic_open(request, wire, error, error_bytes)
-                 : request->transport == CW_NET_TRANSPORT_NODE   ? wire_node_open(request, wire, error, error_bytes)
-                                                                 : wire_device_open(request, wire, error, error_bytes);
+                                                                 : wire_node_open(request, wire, error, error_bytes);
     }
     if (status == CW_OK) {
         status = endpoint_open(request, wire, error, error_bytes);
@@ -311,7 +304,6 @@ static void further_close(struct cw_wire *wire)
 
 void cw_wire_quiet(struct cw_wire *wire)
 {
-    struct cw_reservation reservation = wire->reservation;
     further_close(wire);
     cw_loop_destroy(wire->loop);
     cw_mcast_destroy(wire->mcast);
@@ -321,8 +313,7 @@ void cw_wire_quiet(struct cw_wire *wire)
         cw_port_close(wire->port);
     }
     cw_virtual_leave();
-    *wire = (struct cw_wire){
-        .reservation = reservation, .lease = wire->lease, .port = wire->lease != NULL ? wire->port : NULL};
+    *wire = (struct cw_wire){.lease = wire->lease, .port = wire->lease != NULL ? wire->port : NULL};
 }
 
 void cw_wire_close(struct cw_wire *wire)
@@ -334,5 +325,4 @@ void cw_wire_close(struct cw_wire *wire)
         wire->lease = NULL;
         wire->port = NULL;
     }
-    cw_reservation_close(&wire->reservation);
 }

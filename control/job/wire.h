@@ -1,9 +1,8 @@
 /* wire: the transport of this process to other hosts, opened: a port, an endpoint on it and its loop; with several
  * dataplane threads as many of each, side by side (dataplane/loop/set.h).
  *
- * Between hosts the port is a socket of the kernel, or the kernel's interface by af_packet
- * (control/net/transport.h), at the address that all have agreed on (control/net/net.h), and at a UDP port that is
- * free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
+ * Between hosts the port is a socket of the kernel, at the address that all have agreed on (control/net/net.h), and at a
+ * UDP port that is free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
  * too; or the host's dataplane, which leases UDP ports (control/lease/lease.h).
  *
  * CAUSEWAY_EAL: options of DPDK's EAL, separated by blanks, for such a NIC. CAUSEWAY_TELEMETRY "on": DPDK serves its
@@ -12,7 +11,7 @@
  * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
  * emulated hosts, in equal blocks, and how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
- *    "4,veth,af_packet,1500"     through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, opened by that driver
+ *    "4,veth,1500"               through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, and a socket there
  * The key that all ranks share: job/key.h.
  *
  * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file
@@ -36,7 +35,6 @@
 #include "control/job/dedicate.h"
 #include "control/net/device.h"
 #include "control/net/net.h"
-#include "control/net/reservation.h"
 #include "control/net/transport.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/set.h"
@@ -75,11 +73,10 @@ struct cw_wire {
     bool messages_registered;    /* as in struct cw_paths_config */
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
-    struct cw_reservation reservation; /* of its UDP ports, where no socket has them */
-    struct cw_lease *lease;            /* of the transport NODE */
-    struct cw_resolve *resolve;        /* of an address of the rank's own; NULL: the kernel has it */
-    struct cw_mcast *mcast;            /* NULL: CAUSEWAY_MULTICAST is "off" */
-    uint32_t multicast_base;           /* the first multicast address of the job (groups/groups.h) */
+    struct cw_lease *lease;     /* of the transport NODE */
+    struct cw_resolve *resolve; /* of an address of the rank's own; NULL: the kernel has it */
+    struct cw_mcast *mcast;     /* NULL: CAUSEWAY_MULTICAST is "off" */
+    uint32_t multicast_base;    /* the first multicast address of the job (groups/groups.h) */
     uint32_t filter_budget;
     uint64_t seed; /* random */
 };
@@ -123,25 +120,14 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
 /* Has its endpoints compress what CAUSEWAY_COMPRESSION says; `crowding`: processes that share a core here. CW_OK;
  * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY with a line in `error`. */
 int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_t error_bytes);
-/* Says goodbye to all, and closes it but for the reservation or lease of its UDP ports: what others still send to them
+/* Says goodbye to all, and closes it but for the lease of its UDP ports: what others still send to them
  * comes to nobody. A zeroed one is allowed. */
 void cw_wire_quiet(struct cw_wire *wire);
-
-/* What an interface of the kernel, by af_packet, is opened with: it takes what `selection` names. `words` keep
- * what the configuration points into. */
-struct cw_port_ethdev_config;
-struct cw_port_selection;
-struct cw_wire_kernel {
-    char device[32];
-    char arguments[64];
-};
-void cw_wire_kernel_config(enum cw_net_transport transport, const char *interface, uint32_t mtu_bytes,
-                           const struct cw_port_selection *selection, struct cw_wire_kernel *words,
-                           struct cw_port_ethdev_config *config);
 
 /* What a NIC of the process's own is opened with, but for its MTU; `nic` keeps what the configuration points into, and
  * `device` is to outlive both. `device_ranks`: processes of this host that have one each. Errors of cw_device_check,
  * and CW_ERROR_ARGUMENT: CAUSEWAY_EAL, CAUSEWAY_TELEMETRY. */
+struct cw_port_ethdev_config;
 enum { CW_WIRE_EAL_BYTES = 1024 };
 struct cw_wire_nic {
     struct cw_device_access access;

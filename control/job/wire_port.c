@@ -11,6 +11,7 @@
 
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
+#include "dataplane/port/udp.h"
 
 #if defined(CW_HAVE_DPDK)
 
@@ -62,6 +63,19 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
     return wire_ethdev_open(&config, &wire->port, emulation->socket, error, error_bytes);
 }
 
+#else
+
+static int memif_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
+                      size_t error_bytes)
+{
+    (void)rank, (void)emulation, (void)wire;
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                         "built without DPDK: there are no memif ports between emulated hosts. Fix: --emulate "
+                         "HOSTS,veth");
+}
+
+#endif
+
 /* ---- veth ---- */
 
 static int address_read(const char *interface, struct cw_ip *ip, char *error, size_t error_bytes)
@@ -87,26 +101,13 @@ static int address_read(const char *interface, struct cw_ip *ip, char *error, si
 static int veth_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                      size_t error_bytes)
 {
-    struct cw_port_ethdev_config config;
+    struct cw_port_udp_config config = {
+        .udp_port = CW_UDP_PORT, .stream_count = 1, .mtu_bytes = emulation->mtu_bytes, .group_port = CW_UDP_PORT};
     char interface[IF_NAMESIZE];
-    char device[32];
-    char arguments[64];
     snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
-    /* What comes for the driver comes to the kernel, too, which would look for a socket and answer that there is none.
-     * By a MAC that is not the interface's it sees at once that a packet is none of its own; a veth delivers all to the
-     * driver. */
-    wire->address = (struct cw_address){.mac = {0x02, 0, 0x0b, 0, 0, (uint8_t)(rank + 1)}, .udp_port = CW_UDP_PORT};
-    int status = address_read(interface, &wire->address.ip, error, error_bytes);
-    if (status != CW_OK) {
-        return status;
-    }
-    cw_port_ethdev_config_init(&config);
-    snprintf(device, sizeof(device), "net_%s0", emulation->driver);
-    snprintf(arguments, sizeof(arguments), "iface=%s", interface);
-    config.device = device;
-    config.device_arguments = arguments;
-    config.mtu_bytes = emulation->mtu_bytes;
-    return wire_ethdev_open(&config, &wire->port, interface, error, error_bytes);
+    int status = address_read(interface, &config.ip, error, error_bytes);
+    wire->address = (struct cw_address){.ip = config.ip, .udp_port = CW_UDP_PORT};
+    return status == CW_OK ? cw_port_udp_open(&config, &wire->port, error, error_bytes) : status;
 }
 
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
@@ -115,15 +116,3 @@ int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct
     return emulation->socket[0] != 0 ? memif_open(rank, emulation, wire, error, error_bytes)
                                      : veth_open(rank, emulation, wire, error, error_bytes);
 }
-
-#else
-
-int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
-                   size_t error_bytes)
-{
-    (void)rank, (void)emulation, (void)wire;
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                         "built without DPDK: there are no ports between emulated hosts");
-}
-
-#endif

@@ -1,5 +1,5 @@
 /* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port
- * between emulated hosts, wire_socket.c, wire_device.c and wire_nic.c between others,
+ * between emulated hosts, wire_socket.c and wire_nic.c between others,
  * wire_rdma.c the device of its queue pairs, wire_multicast.c its groups. */
 #pragma once
 
@@ -11,7 +11,6 @@
 struct wire_emulation {
     uint32_t hosts;   /* 0: none */
     char socket[200]; /* of the switch or the simulator; "": veth */
-    char driver[16];  /* with veth: "af_packet" */
     uint32_t mtu_bytes;
     bool is_simulated;
     uint64_t rate_bps; /* of a simulated host's link */
@@ -37,9 +36,8 @@ static inline struct cw_port **wire_port_of(struct cw_wire *wire, uint32_t loop)
     return loop == 0 ? &wire->port : &wire->further[loop - 1].port;
 }
 
-/* The same with sockets, of all loops, and with an interface of the kernel. */
+/* The same with sockets, of all loops. */
 int wire_socket_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
-int wire_device_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 
 /* The same by the host's dataplane. */
 int wire_node_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
@@ -51,12 +49,6 @@ int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, ch
  * or it cannot be had, unless CAUSEWAY_RDMA names it. */
 int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endpoint, char *error, size_t error_bytes);
-
-/* Calls `take` for UDP ports of CAUSEWAY_PORTS, or of those that are nobody's, until some `count` side by side are not
- * CW_ERROR_BUSY; 0: for any one. Its result. */
-typedef int wire_ports_take(void *context, uint16_t udp_port, uint32_t count, char *error, size_t error_bytes);
-int wire_ports_find(uint32_t rank, uint32_t count, wire_ports_take *take, void *context, char *error,
-                    size_t error_bytes);
 
 /* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
 int wire_multicast_open(const struct cw_wire_request *request, bool asks_itself, struct cw_wire *wire, char *error,

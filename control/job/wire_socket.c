@@ -1,4 +1,4 @@
-/* The port between hosts that are not emulated: sockets of the kernel; and free UDP ports, for any transport. */
+/* The port between hosts that are not emulated: sockets of the kernel, at free UDP ports. */
 #include <stdio.h>
 
 #include "control/job/wire_private.h"
@@ -12,24 +12,46 @@ enum {
     DYNAMIC_LAST = 65535,
 };
 
-int wire_ports_find(uint32_t rank, uint32_t count, wire_ports_take *take, void *context, char *error,
-                    size_t error_bytes)
+/* A port for each loop, side by side from `udp_port` on (0: any, for one), or none. */
+static int sockets_open(struct cw_port_udp_config config, uint16_t udp_port, struct cw_wire *wire, char *error,
+                        size_t error_bytes)
+{
+    uint32_t open = 0, count = 1 + wire->further_count;
+    int status = CW_OK;
+    for (; open < count && status == CW_OK; open += status == CW_OK) {
+        config.udp_port = (uint16_t)(udp_port + open);
+        status = cw_port_udp_open(&config, wire_port_of(wire, open), error, error_bytes);
+        config.group_port = 0;
+    }
+    while (status != CW_OK && open > 0) {
+        cw_port_close(*wire_port_of(wire, --open));
+    }
+    for (uint32_t i = 0; status != CW_OK && i < count; i++) {
+        *wire_port_of(wire, i) = NULL;
+    }
+    return status;
+}
+
+/* By UDP ports of CAUSEWAY_PORTS, or by such as are nobody's. */
+static int ports_find(uint32_t rank, const struct cw_port_udp_config *config, struct cw_wire *wire, char *error,
+                      size_t error_bytes)
 {
     uint16_t first, last;
+    uint32_t count = 1 + wire->further_count;
     int status = cw_net_ports(&first, &last, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }
     bool is_bounded = first != 0;
     if (!is_bounded && count == 1) {
-        return take(context, 0, count, error, error_bytes); /* the kernel knows a free one */
+        return sockets_open(*config, 0, wire, error, error_bytes); /* the kernel knows a free one */
     }
     first = is_bounded ? first : DYNAMIC_FIRST;
     last = is_bounded ? last : DYNAMIC_LAST;
     uint32_t runs = ((uint32_t)last - first + 1) / count;
     status = CW_ERROR_BUSY;
     for (uint32_t i = 0; i < runs && status == CW_ERROR_BUSY; i++) {
-        status = take(context, (uint16_t)(first + (i + rank) % runs * count), count, error, error_bytes);
+        status = sockets_open(*config, (uint16_t)(first + (i + rank) % runs * count), wire, error, error_bytes);
     }
     if (status == CW_ERROR_BUSY) {
         char more[96] = "";
@@ -43,42 +65,15 @@ int wire_ports_find(uint32_t rank, uint32_t count, wire_ports_take *take, void *
     return status;
 }
 
-struct opening {
-    struct cw_port_udp_config config;
-    struct cw_wire *wire;
-};
-
-/* A port for each loop, or none. */
-static int sockets_open(void *context, uint16_t udp_port, uint32_t count, char *error, size_t error_bytes)
-{
-    const struct opening *opening = context;
-    struct cw_port_udp_config config = opening->config;
-    int status = CW_OK;
-    uint32_t open = 0;
-    for (; open < count && status == CW_OK; open += status == CW_OK) {
-        config.udp_port = (uint16_t)(udp_port + open);
-        status = cw_port_udp_open(&config, wire_port_of(opening->wire, open), error, error_bytes);
-        config.group_port = 0;
-    }
-    while (status != CW_OK && open > 0) {
-        cw_port_close(*wire_port_of(opening->wire, --open));
-    }
-    for (uint32_t i = 0; status != CW_OK && i < count; i++) {
-        *wire_port_of(opening->wire, i) = NULL;
-    }
-    return status;
-}
-
 int wire_socket_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     const struct cw_net_address *own = request->own;
-    struct opening opening = {.config = {.ip = own->ip,
-                                         .stream_count = 1,
-                                         .mtu_bytes = own->mtu_bytes,
-                                         .never_segments = request->has_devices,
-                                         .group_port = CW_UDP_PORT},
-                              .wire = wire};
-    int status = wire_ports_find(request->rank, 1 + wire->further_count, sockets_open, &opening, error, error_bytes);
+    const struct cw_port_udp_config config = {.ip = own->ip,
+                                              .stream_count = 1,
+                                              .mtu_bytes = own->mtu_bytes,
+                                              .never_segments = request->has_devices,
+                                              .group_port = CW_UDP_PORT};
+    int status = ports_find(request->rank, &config, wire, error, error_bytes);
     if (status != CW_OK) {
         return status;
     }

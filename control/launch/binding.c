@@ -171,7 +171,7 @@ static void isolated_find(const char *told, cpu_set_t *isolated)
     }
 }
 
-/* Those near the device that a text of CAUSEWAY_TRANSPORT names: "eth0", "af_packet:eth0", "0000:03:00.0,ip=..."; none
+/* Those near the device that a text of CAUSEWAY_TRANSPORT names: "eth0", "udp:eth0", "0000:03:00.0,ip=..."; none
  * if that is not known. */
 static void near_find(hwloc_topology_t topology, const char *transport, cpu_set_t *near)
 {

@@ -78,6 +78,14 @@ int cw_net_transport_choose(const struct cw_net_offer *offers, uint32_t count, u
                              "--transport (CAUSEWAY_TRANSPORT) has to name one for each rank, like 0000:03:02.{local}",
                              first);
     }
+    if (named == CW_NET_TRANSPORT_AF_PACKET) {
+        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
+                             "rank %" PRIu32
+                             " is to use af_packet, which is a transport of the host's dataplane: start "
+                             "`causeway node --transport af_packet:NAME` there, and give --transport node; or use "
+                             "sockets: --transport udp, which is the default",
+                             first);
+    }
     *transport = named != CW_NET_TRANSPORT_NONE ? named : CW_NET_TRANSPORT_UDP;
     return CW_OK;
 }
@@ -94,7 +102,7 @@ bool cw_net_transport_all_sockets(const struct cw_net_offer *offers, uint32_t co
 
 /* ---- what it takes ---- */
 
-static int privilege_check(enum cw_net_transport transport, char *error, size_t error_bytes)
+static int privilege_check(char *error, size_t error_bytes)
 {
     int probe = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     int failed = probe < 0 ? errno : 0;
@@ -103,18 +111,16 @@ static int privilege_check(enum cw_net_transport transport, char *error, size_t 
     }
     if (failed == EPERM || failed == EACCES) {
         return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
-                             "--transport %s needs root (or CAP_NET_RAW): --transport udp, which is the default, needs "
-                             "no privilege",
-                             names[transport]);
+                             "--transport af_packet needs root (or CAP_NET_RAW)");
     }
     if (failed == EAFNOSUPPORT) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "--transport %s: this kernel has no such sockets (CONFIG_PACKET): use --transport udp",
-                             names[transport]);
+                             "--transport af_packet: this kernel has no such sockets (CONFIG_PACKET)");
     }
-    return failed == 0 ? CW_OK
-                       : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--transport %s: socket: %s%s",
-                                       names[transport], strerror(failed), cw_errno_remedy(failed));
+    return failed == 0
+               ? CW_OK
+               : cw_error_text(error, error_bytes, cw_status_of_errno(failed), "--transport af_packet: socket: %s%s",
+                               strerror(failed), cw_errno_remedy(failed));
 }
 
 /* The content of the first attribute of a type; NULL: there is none. */
@@ -182,27 +188,20 @@ static bool link_ask(const char *interface, bool (*says)(const uint8_t *attribut
            says(answer + head, header.nlmsg_len - head);
 }
 
-int cw_net_transport_check(enum cw_net_transport transport, const char *interface, char *error, size_t error_bytes)
+int cw_net_transport_check(const char *interface, char *error, size_t error_bytes)
 {
 #if !defined(CW_HAVE_DPDK)
-    if (transport > CW_NET_TRANSPORT_UDP && transport != CW_NET_TRANSPORT_NODE) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_UNSUPPORTED,
-            "--transport %s: this Causeway was built without DPDK, which it needs: use --transport udp",
-            names[transport]);
-    }
-#endif
-    if (transport == CW_NET_TRANSPORT_DEVICE ||
-        transport == CW_NET_TRANSPORT_NODE) { /* device.h has more to ask; the node has what it takes */
-        return CW_OK;
-    }
-    int status = transport <= CW_NET_TRANSPORT_UDP ? CW_OK : privilege_check(transport, error, error_bytes);
-    if (status == CW_OK && transport > CW_NET_TRANSPORT_UDP && link_ask(interface, leaves_tags)) {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_UNSUPPORTED,
-            "--transport %s: %s leaves VLAN tags in the frames that it receives: ip link set %s type vlan "
-            "reorder_hdr on, or use --transport udp:%s",
-            names[transport], interface, interface, interface);
+    (void)interface, (void)privilege_check, (void)leaves_tags, (void)link_ask;
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                         "--transport af_packet: this Causeway was built without DPDK, which it needs");
+#else
+    int status = privilege_check(error, error_bytes);
+    if (status == CW_OK && link_ask(interface, leaves_tags)) {
+        return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                             "--transport af_packet: %s leaves VLAN tags in the frames that it receives: ip link set "
+                             "%s type vlan reorder_hdr on",
+                             interface, interface);
     }
     return status;
+#endif
 }

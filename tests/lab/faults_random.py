@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """faults_random.py BUILD NARROW [SEEDS] : random faults between the hosts of a laboratory (hosts.py) while random calls run: processes that
-are killed or stopped, links that go down, addresses and MTUs that change; by UDP, af_packet and the node; with errors that are
+are killed or stopped, links that go down, addresses and MTUs that change; by UDP and the node; with errors that are
 returned or end the job. A job ends with right results, or with a line that says why; nothing stays behind; none hangs.
 
 CW_TEST_FAULTS: how many (300, which take half an hour). CW_TEST_SEED, SEEDS: only that one, or those (7,92). NARROW:
@@ -22,7 +22,7 @@ skip_without_hosts()
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY, NARROW = "/tmp/build/causeway", f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
 HOSTS, RANKS, TIMEOUT_S, SOCKET = 3, 4, 4, "/tmp/node.socket"
-NETS = ("udp", "af_packet", "node")
+NETS = ("udp", "node")
 ROLES = {"rank": NARROW, "agent": f"{CAUSEWAY} agent", "launcher": f"{CAUSEWAY} run", "node": f"{CAUSEWAY} node"}
 
 

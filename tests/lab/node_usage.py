@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """node_usage.py BUILD PART PROGRAM... : jobs by the hosts' dataplanes (`causeway node`) across hosts of a laboratory. PART:
-jobs, own, cores, device, users, hostile, shares, restart. PROGRAM: as transports_usage.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
+jobs, routes, vlan, macvlan, own, cores, device, users, hostile, shares, restart. PROGRAM: as jobs.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
 often `restart` kills them (6; 50). CW_TEST_SECONDS: how long the client of `hostile` goes on (10; 3600); CW_TEST_SEED: its first seed (1)."""
 import concurrent.futures
 import json
@@ -20,7 +20,7 @@ import time
 from expectation import HANG_S, expect
 from expectation import wait_until as soon
 from hosts import Lab
-from transports_usage import CAUSEWAY, KEEP, MULTICAST, PARTS, by_rank, fails, programs, start, suite, well
+from jobs import CAUSEWAY, KEEP, MULTICAST, by_rank, fails, programs, quiet, skip, start, suite, two_jobs, well
 
 SOCKET = "/tmp/node"
 ATTACKS, HOSTILE = (os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in ("attacks.py", "hostile.py"))
@@ -95,8 +95,8 @@ def without_nodes(lab):
 
 
 def mixed(lab):
-    """A node's rank on one side, sockets or frames on the other, in both roles; groups, too."""
-    for transports in ((f"node:{SOCKET}", "udp", "udp"), ("udp", f"node:{SOCKET}", "af_packet"), ("af_packet", "udp", f"node:{SOCKET}")):
+    """A node's rank on one side, sockets on the other, in both roles; groups, too."""
+    for transports in ((f"node:{SOCKET}", "udp", "udp"), ("udp", f"node:{SOCKET}", f"node:{SOCKET}")):
         for name in ("is", "mpi_point_blocking", "mpi_collective_random"):
             well(lab, "--hosts h0,h1,h2", by_rank(transports, programs[name]), MULTICAST if name == "mpi_collective_random" else None)
 
@@ -117,6 +117,7 @@ def errors(lab):
             ("", r"which NIC\?"),
             ("--transport nosuch0", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has "),
             ("--transport udp", "the node wants a NIC"),
+            ("--transport af_packet:nosuch0", r"--transport \(CAUSEWAY_TRANSPORT\) is 'nosuch0', and this host has nothing like that; it has "),
             ("--transport eth0", f"another node serves this socket: {SOCKET}"),
             ("--transport eth0 --ports 5-4", "FIRST-LAST is wanted"),
             ("--transport eth0 --share nobody:weight=0", "wanted is USER:weight=N,rate=RATE"),
@@ -127,6 +128,14 @@ def errors(lab):
         expect(code != 0 and re.search(line, err) and err.count("\n") == 1, f"node {options}: says {line}: {code}: {err}")
 
 
+    fails(lab, "--transport af_packet --hosts h0,h1", "rank 0 is to use af_packet, which is a transport of the host's dataplane: start `causeway node "
+          "--transport af_packet:NAME` there, and give --transport node")
+    fails(lab, "--transport af_pakcet --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
+          "transports are udp, alone or as in udp:eth0")
+    fails(lab, "--transport udp:10.0.0.0/99 --hosts h0,h1", "a subnet has 0 to 32 bits")
+    fails(lab, "--transport udp --ports 40000-40000 --hosts h0:2,h1", "UDP ports 40000 to 40000 are taken.*: give --ports .CAUSEWAY_PORTS. more")
+
+
 def part_jobs():
     with Lab(3, keep=KEEP) as lab:
         without_nodes(lab)
@@ -134,19 +143,127 @@ def part_jobs():
         well(lab, f"--explain {NET} --hosts h0,h1", programs["is"], None, r"to other hosts by the host's node at 10\.77\.0\.1, UDP port \d+, since ")
         suite(lab, f"node:{SOCKET}", ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"])
         mixed(lab)
+        quiet(lab, "two jobs", two_jobs, lab, f"node:{SOCKET}")
         apart(lab)
         errors(lab)
         nodes_end(nodes)
         nodes = nodes_start(lab, net="fd77::/16")
         well(lab, f"--explain {NET} --hosts h0:2,h1:2", programs["mpi_collective_random"], MULTICAST, r"the host's node at fd77::1(.|\n)*group of MPI_COMM_WORLD: multicast\n")
         nodes_end(nodes)
+
+
+# ---- routes, and interfaces on top of others ----
+
+
+def unreached(lab, hosts, others, address, own, who):
+    """One line says who cannot be reached."""
+    lines = fails(lab, f"{NET} --hosts {hosts}", rf"does not reach {others}: {address}, by node on its NIC from {own}, .*the node finds nobody there \({who}\)")
+    expect(len(lines) == 1, f"one line says so: {lines}")
+
+
+def snooping(lab):
+    """Switches that bring multicast only to who has asked for it: the kernel has, and answers their queries. The bridge asks every
+    5 s under jobs that leave groups, and a group is forgotten after three questions; jobs begin when it knows who listens."""
+    for name, value in (("mcast_query_interval", 100), ("mcast_query_response_interval", 50), ("mcast_startup_query_interval", 50),
+                        ("mcast_membership_interval", 1500), ("mcast_snooping", 1), ("mcast_querier", 1)):
+        lab.root("net", "ip", "link", "set", "br0", "type", "bridge", name, str(value))
+    wanted = [f"port p{index} grp ff02::1:ff00:{index + 1} " for index in range(len(lab.names))]
+    known = lambda: subprocess.run([*lab.inside("net"), "bridge", "mdb", "show"], check=True, capture_output=True, text=True).stdout  # noqa: E731
+    expect(soon(lambda: all(each in known() for each in wanted)), f"the bridge knows {wanted}: {known()}")
+    for net, hosts in (("eth0", "h0:2,h1:2"), ("fd77::/16", "h0,h1,h2")):
+        nodes = nodes_start(lab, net=net)
+        well(lab, f"--explain {NET} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST, r"group of MPI_COMM_WORLD: multicast\n")
+        nodes_end(nodes)
+    lab.root("net", "ip", "link", "set", "br0", "type", "bridge", "mcast_snooping", "0", "mcast_querier", "0")
+
+
+def by_other_kind(lab):
+    """Addresses of IPv4 whose next hop is one of IPv6; one that is none."""
+    for index in 0, 1:
+        own, other = f"10.88.{index}.1", f"10.88.{1 - index}.0/24"
+        lab.root(f"h{index}", "ip", "addr", "add", f"{own}/32", "dev", "eth0")
+        lab.root(f"h{index}", "ip", "route", "add", other, "via", "inet6", lab.address(1 - index, 6), "dev", "eth0", "src", own)
+    nodes = [Node(lab, name, net="10.88.0.0/16") for name in lab.names[:2]]
+    well(lab, f"{NET} --hosts h0:2,h1:2", programs["mpi_point_blocking"])
+    lab.root("h0", "ip", "route", "replace", "10.88.1.0/24", "via", "inet6", "fd77::99", "dev", "eth0", "src", "10.88.0.1")
+    unreached(lab, "h0,h1", "h1", r"10\.88\.1\.1", r"10\.88\.0\.1", "ARP")
+    nodes_end(nodes)
+
+
+def routed_over_ipv6(lab):
+    """By a router with an address of the subnet, with one of the link; by one that is none."""
+    nodes = nodes_start(lab, net="fd77::/16")
+    for router in ("fd77::fe", "fe80::fe"):
+        if router.startswith("fe80"):
+            lab.root("net", "ip", "addr", "add", f"{router}/64", "dev", "br0", "nodad")
+        lab.root("h0", "ip", "-6", "route", "replace", "default", "via", router, "dev", "eth0")
+        well(lab, f"{NET} --hosts h0,h1,h2", programs["is"])
+    lab.root("h0", "ip", "-6", "route", "replace", "default", "via", "fe80::dead:beef", "dev", "eth0")
+    unreached(lab, "h0,h1", "h1", "fd77:0:0:1::1", "fd77::1", "neighbour discovery")
+    nodes_end(nodes)
+
+
+def part_routes():
+    with Lab(3, keep=KEEP) as lab:
+        without_nodes(lab)
+        snooping(lab)
+        by_other_kind(lab)
+    with Lab(3, keep=KEEP) as lab:
+        without_nodes(lab)
+        lab.lone_add()  # a subnet that is not one
+        nodes = nodes_start(lab, net="lone")
+        unreached(lab, "h0:2,h1,h2", "h1, h2", r"10\.99\.0\.2", r"10\.99\.0\.1", "ARP")
+        nodes_end(nodes)
     with Lab(3, subnets=2, keep=KEEP) as lab:
         without_nodes(lab)
+        routed_over_ipv6(lab)
         nodes = nodes_start(lab)
         well(lab, f"{NET} --hosts h0:2,h1:2", programs["mpi_point_blocking"])
         lab.root("h0", "ip", "route", "replace", "default", "via", "10.77.0.200")
-        fails(lab, f"{NET} --hosts h0,h1", r"does not reach h1: 10\.77\.1\.1, by node on its NIC from 10\.77\.0\.1, .*the node finds nobody there \(ARP\)")
+        unreached(lab, "h0,h1", "h1", r"10\.77\.1\.1", r"10\.77\.0\.1", "ARP")
         nodes_end(nodes)
+
+
+def stacked(lab, name):
+    """The same jobs over both versions of IP, by sockets, by nodes, and by both at once."""
+    subnets = (("10.88.0.0/24", r"10\.88\.0\.1", "h0:2,h1:2", "h0,h1,h2"), ("fd88::/64", "fd88::1", "h0,h1,h2", "h0:2,h1:2"))
+    for subnet, address, hosts, other_hosts in subnets:
+        nodes = nodes_start(lab, net=subnet)
+        for transport, said in ((f"udp:{subnet}", rf"UDP sockets at {address} \({name}\), since"), (f"node:{SOCKET}", f"the host's node at {address}, ")):
+            well(lab, f"--explain --transport {transport} --hosts {hosts}", programs["mpi_collective_random"], MULTICAST, said)
+            well(lab, f"--explain --transport {transport} --hosts {other_hosts}", programs["mpi_point_blocking"], None, said)
+        well(lab, "--hosts h0,h1,h2", by_rank([f"node:{SOCKET}", f"udp:{subnet}", f"udp:{subnet}"], programs["mpi_collective_random"]), MULTICAST)
+        nodes_end(nodes)
+
+
+def tagged(lab):
+    """A VLAN that leaves its tags in the frames: sockets do not mind."""
+    for index, host in enumerate(lab.names):
+        lab.root(host, "ip", "link", "add", "link", "eth0", "name", "tagged", "type", "vlan", "id", "6", "reorder_hdr", "off")
+        lab.root(host, "ip", "addr", "add", f"10.89.0.{index + 1}/24", "dev", "tagged")
+        lab.root(host, "ip", "link", "set", "tagged", "up")
+    code, _, err = lab.run("h0", [CAUSEWAY, "node", "--transport", "tagged", "--socket", SOCKET])
+    expect(code != 0 and "tagged leaves VLAN tags in the frames that it receives: ip link set tagged type vlan reorder_hdr on" in err, f"tags: {code}: {err}")
+    well(lab, "--transport udp:tagged --hosts h0,h1", programs["is"])
+
+
+def part_stacked(kind, name, *arguments):
+    """An interface on top of another one."""
+    with Lab(3, keep=KEEP) as lab:
+        without_nodes(lab)
+        probe = ["ip", "link", "add", "link", "eth0", "name", "probe", "type", kind, *arguments]
+        if subprocess.run([*lab.inside("h0"), *probe], capture_output=True, check=False).returncode != 0:
+            skip(f"this kernel has no interfaces of the kind {kind}")
+        lab.root("h0", "ip", "link", "del", "probe")
+        for index, host in enumerate(lab.names):
+            lab.root(host, "sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1")  # else eth0 answers for it, too
+            lab.root(host, "ip", "link", "add", "link", "eth0", "name", name, "type", kind, *arguments)
+            lab.root(host, "ip", "addr", "add", f"10.88.0.{index + 1}/24", "dev", name)
+            lab.root(host, "ip", "addr", "add", f"fd88::{index + 1}/64", "dev", name, "nodad")
+            lab.root(host, "ip", "link", "set", name, "up")
+        stacked(lab, name)
+        if kind == "vlan":
+            tagged(lab)
 
 
 # ---- several cores ----
@@ -505,8 +622,8 @@ def part_restart():
         nodes_end(nodes)
 
 
-PARTS.clear()
-PARTS.update(jobs=part_jobs, own=part_own, cores=part_cores, device=part_device, users=part_users, hostile=part_hostile, shares=part_shares, restart=part_restart)
+PARTS = dict(jobs=part_jobs, routes=part_routes, vlan=lambda: part_stacked("vlan", "eth0.5", "id", "5"),
+             macvlan=lambda: part_stacked("macvlan", "above", "mode", "bridge"), own=part_own, cores=part_cores, device=part_device, users=part_users, hostile=part_hostile, shares=part_shares, restart=part_restart)
 
 if __name__ == "__main__":
     PARTS[sys.argv[2]]()

@@ -86,8 +86,6 @@ if here == 2 and can_have_hosts:
         said = passes(f"{program}: two loops", result)
         expect(said.count("rank 0: a dataplane thread on core ") == 2, f"both loops have a thread: {said}")
     if has_wire:
-        said = passes("two loops by af_packet", between_hosts("--transport", "af_packet", "--dedicated", "2,cores:0-1", programs[0]))
-        expect(said.count("1 of 2 dataplane threads: af_packet") == 1 and said.count("a dataplane thread on core") == 1, f"one loop, and why: {said}")
         with tempfile.TemporaryDirectory() as folder:
             folders.append(f"--keep={folder}")
             for program in programs[-2:]:

@@ -39,8 +39,8 @@ def run(arguments, prefix=()):
 
 
 def usage():
-    for value in ["0,veth", "5,veth", "4,veth,", "4,veth,,af_packet", "4,veth,af_inet", "4,veth,mtu=", "4,veth,mtu=100", "4,veth,mtu=9601", "4,veth,mtu=1500x",
-                  "4,veth,af_xdp", "4,memif,af_packet", "4,vethx", "+4,veth", "4,veth" + ",af_packet" * 200]:
+    for value in ["0,veth", "5,veth", "4,veth,", "4,veth,,mtu=1500", "4,veth,af_packet", "4,veth,mtu=", "4,veth,mtu=100", "4,veth,mtu=9601", "4,veth,mtu=1500x",
+                  "4,memif,mtu=1500", "4,vethx", "+4,veth", "4,veth" + ",mtu=1500" * 200]:
         result = run(["-n", "4", "--emulate", value, program, "S"])
         refused(result, ["--emulate"], f"--emulate '{value}'")
     refused(run(["-n", "64", "--emulate", "4,veth", program, "S"]), [], "64 ranks are too many")
@@ -79,11 +79,6 @@ def works():
     expect(result.returncode == 0 and "packets, since it is on another host" in result.stderr, f"3 ranks on 2 hosts: {result.stdout}{result.stderr}")
     result = run(["-n", "2", "--emulate", "2,veth", "/bin/false", ":", "-n", "1", program, "S"])
     expect(result.returncode == 1, f"the exit code is that of the first rank that fails: {result.returncode}")
-    # the kernel does not answer what comes for the driver
-    result = run(["-n", "2", "--emulate", "2,veth", "sh", "-c", '"$0" S && cat /proc/net/snmp', program])
-    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("Icmp:")]
-    sent = [int(row[rows[0].index("OutMsgs")]) for row in rows[1::2]]
-    expect(result.returncode == 0 and sum(sent) == 0, f"no ICMP: {sent} {result.stderr}")
 
 
 def killed(who, wanted):

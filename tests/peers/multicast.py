@@ -92,7 +92,7 @@ def main():
     parser.add_argument("--sizes", default="1,1024,10240,1048576")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--network", default="veth", help="veth[,af_packet][,mtu=N]")
+    parser.add_argument("--network", default="veth", help="veth[,mtu=N]")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one library's round")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)

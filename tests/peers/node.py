@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The host's dataplane (`causeway node`) beside a rank that has the port for itself (af_packet), and beside sockets, between two hosts.
+"""The host's dataplane (`causeway node`) beside sockets, between two hosts.
 
 usage: sudo tests/peers/node.py [--build build] [--rounds 7]
 
 Hosts are namespaces of this machine (tests/lab/hosts.py), joined by a bridge; both nodes by af_packet on the same interfaces. A rank on
 each host: 8 bytes half a round trip (us), streams of messages (MiB/s). Two ranks on each: all pairs at a time (Mb/s).
-Medians of interleaved rounds; a ratio below 1: the node is ahead of the port alone. On a machine with fewer cores than ranks and nodes these
+Medians of interleaved rounds; a ratio below 1: the node is ahead of sockets. On a machine with fewer cores than ranks and nodes these
 share them, which is most of what is seen.
 """
 import argparse
@@ -23,7 +23,7 @@ from hosts import Lab  # noqa: E402
 KEYS = [("latency", 8), ("stream", 65536), ("stream", 1 << 20)]
 PAIRS_KEYS = [("bandwidth", 1 << 20)]
 SOCKET = "/tmp/node"
-WAYS = {"the node": f"node:{SOCKET}", "the port alone": "af_packet", "sockets": "udp"}
+WAYS = {"the node": f"node:{SOCKET}", "sockets": "udp"}
 
 
 def pairs(text):

@@ -44,14 +44,14 @@ static void nonsense_is_named(void **state)
         int status;
         const char *said;
     } rows[] = {
-        {"af_pakcet", CW_ERROR_NOT_FOUND, "transports are udp and af_packet"},
-        {"af_pakcet:eth0", CW_ERROR_NOT_FOUND, "transports are udp and af_packet"},
+        {"af_pakcet", CW_ERROR_NOT_FOUND, "transports are udp, alone"},
+        {"af_pakcet:eth0", CW_ERROR_NOT_FOUND, "transports are udp, alone"},
         {"af_packet:nosuch0", CW_ERROR_NOT_FOUND, "has nothing like that"},
         {"udp:10.0.0.0/33", CW_ERROR_ARGUMENT, "a subnet has 0 to 32 bits"},
         {"udp:af_packet:nosuch0", CW_ERROR_ARGUMENT, "an interface (eth0)"},
-        {"an_interface_of_this_length", CW_ERROR_ARGUMENT, "or a transport: udp and af_packet"},
+        {"an_interface_of_this_length", CW_ERROR_ARGUMENT, "or a transport: udp, alone"},
         {"af_packet:127.0.0.1", CW_OK, ""},
-        {"af_xdp", CW_ERROR_NOT_FOUND, "transports are udp and af_packet"},
+        {"af_xdp", CW_ERROR_NOT_FOUND, "transports are udp, alone"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_net_offer offer;
@@ -77,18 +77,19 @@ static void ranks_of_a_host_use_one_transport(void **state)
         const char *said;
     } rows[] = {
         {{1, 1, 2, 2}, {0, 0, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
-        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_AF_PACKET, 0, 0}, CW_NET_TRANSPORT_AF_PACKET, ""},
+        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_NODE, 0, 0}, CW_NET_TRANSPORT_NODE, ""},
+        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_AF_PACKET, 0, 0}, CW_NET_TRANSPORT_NONE, "causeway node"},
         {{1, 1, 2, 2},
-         {CW_NET_TRANSPORT_UDP, 0, CW_NET_TRANSPORT_AF_PACKET, CW_NET_TRANSPORT_AF_PACKET},
+         {CW_NET_TRANSPORT_UDP, 0, CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_NODE},
          CW_NET_TRANSPORT_UDP,
          ""},
         {{1, 1, 2, 2},
-         {CW_NET_TRANSPORT_AF_PACKET, CW_NET_TRANSPORT_UDP, 0, 0},
+         {CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_UDP, 0, 0},
          CW_NET_TRANSPORT_NONE,
-         "rank 0 is to use af_packet and rank 1 udp"},
-        {{1, 2, 2, 1}, {0, CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_AF_PACKET, 0}, CW_NET_TRANSPORT_UDP, ""},
+         "rank 0 is to use node and rank 1 udp"},
+        {{1, 2, 2, 1}, {0, CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_NODE, 0}, CW_NET_TRANSPORT_UDP, ""},
         {{1, 2, 2, 2},
-         {CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_AF_PACKET, CW_NET_TRANSPORT_AF_PACKET, 0},
+         {CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_NODE, 0},
          CW_NET_TRANSPORT_UDP,
          ""}, /* the others' */
         {{1, 1, 2, 2}, {0, 250, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
