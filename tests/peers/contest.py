@@ -36,10 +36,11 @@ def wait_until_quiet(seconds):
             return
 
 
-def compile_all(build, folder, source):
-    """The source by each library's compiler that is there, in the folder: its names."""
+def compile_all(build, folder, source, against=None):
+    """The source by each library's compiler that is there, in the folder: its names. `against`: another build, to compare with that alone."""
     made = []
-    compilers = {"causeway": os.path.join(build, "mpi", "mpicc"), "mpich": "mpicc.mpich", "openmpi": "mpicc.openmpi"}
+    compilers = {"causeway": os.path.join(build, "mpi", "mpicc")}
+    compilers |= {"against": os.path.join(against, "mpi", "mpicc")} if against else {"mpich": "mpicc.mpich", "openmpi": "mpicc.openmpi"}
     for name, compiler in compilers.items():
         if shutil.which(compiler) is None:
             print(f"without {name}: there is no {compiler}", file=sys.stderr)

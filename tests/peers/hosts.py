@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causeway by UDP sockets between hosts, beside MPICH and Open MPI over TCP between the same (apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev).
 
-usage: sudo tests/peers/hosts.py [--build build] [--rounds 7] [--only pairs|crowd] [--user nobody]
+usage: sudo tests/peers/hosts.py [--build build] [--rounds 7] [--only pairs|crowd] [--user nobody] [--against OTHER_BUILD]
 
 Hosts are namespaces of this machine (tests/lab/hosts.py), joined by a bridge; all run as the same user, each started by its own launcher through
 the laboratory's ssh. Offloads are as the kernel has them, on, for all. Ranks of one host share memory in all three; between hosts the peers have TCP.
@@ -57,9 +57,10 @@ def contenders(lab, nice, folder, names, ranks_each, program):
     """All that are there, with this many ranks on each host."""
     hosts, count = lab.names, len(lab.names) * ranks_each
     root = ["--allow-run-as-root"] if lab.user is None else []
+    run = ["run", "--timeout", "100", "--hosts", ",".join(f"{host}:{ranks_each}" for host in hosts)]
     known = {
-        "causeway": ("Causeway, sockets", ["/tmp/build/causeway", "run", "--timeout", "100", "--hosts", ",".join(f"{host}:{ranks_each}" for host in hosts)],
-                     {"LD_LIBRARY_PATH": "/tmp/build/mpi"}),
+        "causeway": ("Causeway, sockets", ["/tmp/build/causeway", *run], {"LD_LIBRARY_PATH": "/tmp/build/mpi"}),
+        "against": ("the other build", ["/tmp/against/causeway", *run], {"LD_LIBRARY_PATH": "/tmp/against/mpi"}),
         "mpich": ("MPICH, TCP", ["mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", f"{lab.folder}/bin/ssh", "-hosts", ",".join(hosts),
                                  "-ppn", str(ranks_each), "-n", str(count)], MPICH),
         # unbound: each host would bind its rank to its first core, which is the same one; yielding, as --oversubscribe has it, where ranks outnumber cores
@@ -75,8 +76,8 @@ def contest(options, what, hosts, ranks_each, source, program, keys):
     """One table."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
-        names = [name for name in compile_all(options.build, folder, source) if not options.contenders or name in options.contenders.split(",")]
-        with Lab(hosts, user=options.user or None, keep=[f"{options.build}:build", folder]) as lab:
+        names = [name for name in compile_all(options.build, folder, source, options.against) if not options.contenders or name in options.contenders.split(",")]
+        with Lab(hosts, user=options.user or None, keep=[f"{options.build}:build", folder, *([f"{options.against}:against"] if options.against else [])]) as lab:
             # the kernel weighs sessions first, and who yields makes room within its own only (autogroup(7)): these hosts share cores, and one session
             lab.has_sessions = False
             made = contenders(lab, options.nice, folder, names, ranks_each, program)
@@ -90,6 +91,7 @@ def contest(options, what, hosts, ranks_each, source, program, keys):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(os.path.dirname(os.path.dirname(HERE)), "build"))
+    parser.add_argument("--against", help="another build folder of Causeway, to compare with that alone")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="for each figure of pairs")
     parser.add_argument("--only", choices=("pairs", "crowd"))
@@ -108,6 +110,7 @@ def main():
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:
             file.write(str(options.nice))
     options.build = os.path.abspath(options.build)
+    options.against = options.against and os.path.abspath(options.against)
     if options.only != "crowd":
         contest(options, "2 hosts, a rank each: us, MiB/s", 2, 1, "veth_pingpong.c",
                 [str(options.seconds), *(str(size) for name, size in PAIRS if name == "stream")], PAIRS)
