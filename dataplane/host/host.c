@@ -64,11 +64,10 @@ static int memif_words(const char *text, struct port_words *words, char *error, 
     bool is_port = sscanf(how, ",port=%5u%n", &port, &end) == 1 && how[end] == '\0';
     words->is_client = is_port || strcmp(how, ",role=client") == 0;
     if (length == 0 || length >= PATH_BYTES || (!words->is_client && strcmp(how, ",role=server") != 0)) {
-        snprintf(
-            error, error_bytes,
-            "port memif:%s: expected memif:SOCKET,role=server, role=client, or port=N of a switch, with a path of "
-            "at most %d bytes",
-            text, PATH_BYTES - 1);
+        snprintf(error, error_bytes,
+                 "port memif:%s: expected memif:SOCKET,role=server, role=client, or port=N of a switch, with a path of "
+                 "at most %d bytes",
+                 text, PATH_BYTES - 1);
         return CW_ERROR_ARGUMENT;
     }
     /* DPDK's generator was seeded when the process started: after a fork it draws the same address in both. */
