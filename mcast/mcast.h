@@ -15,8 +15,8 @@
  *     not close before the messages are complete at their sender: its last acknowledgement may have been lost.
  *   - The window of a stream (one sender in one group) follows the slowest live member. No member needs more memory for
  *     a message than its slot or registration.
- *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint
- *     turned with it, in real and in virtual time.
+ *   - No clock, no randomness of its own, no I/O: it is a protocol extension of an endpoint, and is turned with it, in
+ *     real and in virtual time.
  *   - A packet is checked like any other: lengths, version, group, author, tag under the group's key, checksum, number,
  *     bounds. What fails is counted and dropped.
  *

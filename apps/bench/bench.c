@@ -41,8 +41,7 @@ static const struct {
 
 static void list_print(void)
 {
-    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts and their parts; everything that is moved is "
-           "verified.\n\n"
+    printf("usage: causeway bench SUBCOMMAND [OPTION...]\n\nMeasures puts and their parts.\n\n"
            "subcommands:\n");
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);

@@ -123,7 +123,7 @@ int doctor_main(int argc, char **argv)
         OPTION_FLAG("no-settings", "omit the settings", &no_settings),
         OPTION_FLAG("mpi", "list only the missing MPI functions", &mpi),
         OPTION_FLAG("transport",
-                    "test the ways to these hosts and devices only. Each host is tried by UDP\n" HELP_INDENT
+                    "test sockets to these hosts, and these devices, only. Each host is tried by UDP\n" HELP_INDENT
                     "sockets; CAUSEWAY_TRANSPORT names the interface. Each device, such as\n" HELP_INDENT
                     "0000:03:00.0, is opened for a moment, as a rank does. If it cannot be used, or a\n" HELP_INDENT
                     "host cannot be reached, the exit code is 3",

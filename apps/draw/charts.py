@@ -4,7 +4,7 @@ from panels import COLOURS
 from table import Refused
 
 CODECS = ("field", "codec", "rate", "break_even_bps")
-ACROSS, NAME_MAX = 3, 14
+NAME_MAX = 14
 
 
 def some(table, found):

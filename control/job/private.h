@@ -111,15 +111,15 @@ int job_fence_early(struct cw_job *job);
 /* ---- transport.c ---- */
 
 /* Chooses the address and the transport of this rank to other hosts, by the rule that all ranks apply, and completes
- * the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_net_transport_choose and
- * cw_net_transport_check, CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, with a line in `error`. */
+ * the request of the wire. `interface` is kept until the wire is open. CW_OK, or errors of cw_net_transport_choose,
+ * CW_ERROR_NOT_FOUND, CW_ERROR_MEMORY, with a line in `error`. */
 int job_transport_choose(struct cw_job *job, const struct job_card *cards, struct cw_net_address *own,
                          char interface[CW_JOB_INTERFACE_BYTES], struct cw_wire_request *request, char *error,
                          size_t error_bytes);
 /* Sets job->transport_text, once the wire is open. */
 void job_transport_describe(struct cw_job *job, const struct cw_wire_request *request);
 /* With another transport than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those
- * that are not found are job_reach's to tell. CW_OK, or errors of cw_hops_find with a line in `error`. */
+ * that are not found are job_reach's to tell. CW_OK, or what the node or the device says, with a line in `error`. */
 int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes);
 /* The hop to a rank that has none; NULL: it has one. */

@@ -139,7 +139,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     config->peer_count_max = request->size < CW_PEERS_MAX ? request->size : CW_PEERS_MAX;
     config->reassembly_count_max += 2 * config->peer_count_max;
     config->region_count_max = REGIONS;
-    wire->messages_registered = request->own != NULL && !request->has_devices && !request->may_have_rdma;
+    wire->messages_registered = wire->is_socket && !request->has_devices && !request->may_have_rdma;
     config->pool_slot_bytes = wire->messages_registered ? SLOT_BYTES_SOCKETS : SLOT_BYTES;
     wire->message_bytes_max = config->pool_slot_bytes;
     /* from the start: who is told to seal must not be refused by who has yet to be told */

@@ -70,6 +70,7 @@ struct cw_wire {
     bool rdma_is_named;                      /* by CAUSEWAY_RDMA: there is no doing without it */
     char without_rdma[CW_VERBS_ERROR_BYTES]; /* why it has none though one was found; "": none was */
     uint32_t message_bytes_max;
+    bool is_socket;              /* the port is sockets of the kernel */
     bool messages_registered;    /* as in struct cw_paths_config */
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;

@@ -106,6 +106,7 @@ static int veth_open(uint32_t rank, const struct wire_emulation *emulation, stru
     char interface[IF_NAMESIZE];
     snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
     int status = address_read(interface, &config.ip, error, error_bytes);
+    wire->is_socket = true;
     wire->address = (struct cw_address){.ip = config.ip, .udp_port = CW_UDP_PORT};
     return status == CW_OK ? cw_port_udp_open(&config, &wire->port, error, error_bytes) : status;
 }

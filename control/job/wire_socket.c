@@ -73,6 +73,7 @@ int wire_socket_open(const struct cw_wire_request *request, struct cw_wire *wire
                                               .mtu_bytes = own->mtu_bytes,
                                               .never_segments = request->has_devices,
                                               .group_port = CW_UDP_PORT};
+    wire->is_socket = true;
     int status = ports_find(request->rank, &config, wire, error, error_bytes);
     if (status != CW_OK) {
         return status;

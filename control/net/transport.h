@@ -31,7 +31,8 @@ enum cw_net_transport {
     CW_NET_TRANSPORT_NODE = 4,
 };
 
-#define CW_NET_TRANSPORT_WORDS "udp, alone or as in udp:eth0, node, and devices, like 0000:03:00.0"
+#define CW_NET_TRANSPORT_WORDS \
+    "udp, alone or as in udp:eth0, node, and devices, like 0000:03:00.0; for `causeway node`, af_packet:eth0"
 
 /* "af_packet" */
 const char *cw_net_transport_name(enum cw_net_transport transport);

@@ -184,7 +184,7 @@ static int rate_initiator(struct bench_member *member, uint64_t size, bool alone
                           struct bench_put_rate *rate)
 {
     uint64_t step = (size + 63) & ~63ull;
-    /* walks over two puts or 1 MiB, whichever is more: what the raw copies walk over stays in the same caches */
+    /* walks over two puts or 1 MiB, whichever is more */
     uint64_t walk_bytes = 2 * step > WALK_BYTES ? 2 * step : WALK_BYTES;
     walk_bytes = walk_bytes < member->group->config.region_bytes ? walk_bytes : member->group->config.region_bytes;
     uint64_t places = step == 0 ? 4096 : walk_bytes / step;

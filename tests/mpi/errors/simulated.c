@@ -156,11 +156,17 @@ int main(int argc, char **argv)
         exchange();
     } else if (strcmp(mode, "forks") == 0) {
         int child = fork();
+        int status = -1;
         if (child == 0) {
+            int version, subversion;
             usleep(1000);
+            MPI_Get_version(&version, &subversion);
             _exit(0);
         }
-        (void)waitpid(child, NULL, 0);
+        (void)waitpid(child, &status, 0);
+        if (status != 0) {
+            printf("a child ends with status %d\n", status);
+        }
         exchange();
     } else if (strcmp(mode, "stuck") == 0) {
         MPI_Recv(&number, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -190,5 +196,6 @@ int main(int argc, char **argv)
         printf("%s\n", provided == MPI_THREAD_FUNNELED ? "funneled" : "another level");
     }
     MPI_Finalize();
-    return 0;
+    MPI_Finalized(&is_over);
+    return is_over ? 0 : 1;
 }

@@ -131,7 +131,7 @@ static void refusals_name_what_is_wrong(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct cw_network network = {.paths = {sample, sample}, .ports = 1};
         char error[128] = "";
-        uint32_t number = (uint32_t)cases[i].value;
+        uint32_t number = cases[i].is_real ? 0 : (uint32_t)cases[i].value;
         assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);
         memcpy((uint8_t *)&network + cases[i].offset, cases[i].is_real ? (const void *)&cases[i].value : &number,
                cases[i].is_real ? sizeof(double) : sizeof(number));
