@@ -99,7 +99,6 @@ struct cw_paths {
     uint64_t refusals_seen; /* when it slept the last time */
     bool holds;             /* between cw_paths_hold and cw_paths_release */
     bool has_held;          /* something since cw_paths_hold */
-    bool is_simulated;      /* copies take virtual time */
     char failure[CW_PORT_TEXT_BYTES];
 };
 

@@ -1,7 +1,6 @@
 #include "dataplane/path/path_private.h"
 
 #include "dataplane/base/clock.h"
-#include "dataplane/base/virtual.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/shm/copy.h"
 
@@ -15,7 +14,6 @@
 static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes)
 {
     const struct cw_loop *loop = cw_paths_loop(paths);
-    paths->is_simulated = cw_virtual_is_on(); /* joined with the port */
     int status =
         loop != NULL && cw_loop_needs_descriptor(loop) ? cw_inbox_bell_open(paths->inbox, error, error_bytes) : CW_OK;
     return loop == NULL || status != CW_OK ? status : path_wire_create(paths);

@@ -59,7 +59,7 @@ int path_shared_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, c
             return status;
         }
     }
-    if (paths->is_simulated) {
+    if (cw_virtual_page != NULL) {
         cw_virtual_copy(head_bytes + bytes);
     }
     uint8_t *payload = cw_ring_reserve(&peer->sender.ring, head_bytes + bytes);
@@ -89,7 +89,7 @@ int path_shared_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return path_stream_get(paths, rank, &place, to, bytes, operation);
     }
     paths->counters.copies_single++;
-    if (paths->is_simulated) {
+    if (cw_virtual_page != NULL) {
         cw_virtual_copy(bytes);
     }
     if (rank == paths->config.rank) {
@@ -118,7 +118,7 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_regis
         return CW_ERROR_AGAIN;
     }
     paths->counters.copies_single++;
-    if (paths->is_simulated) {
+    if (cw_virtual_page != NULL) {
         cw_virtual_copy(bytes);
     }
     if (rank == paths->config.rank) {

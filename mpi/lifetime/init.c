@@ -220,7 +220,6 @@ static int job_start(void)
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
     }
-    mpi_process.is_simulated = cw_virtual_is_on();
     struct cw_bootstrap_info info = cw_job_info(mpi_process.job);
     if (cw_job_narrow(mpi_process.job)[0] != '\0') {
         fprintf(stderr, "causeway: rank %u: %s\n", info.rank, cw_job_narrow(mpi_process.job));
@@ -260,10 +259,10 @@ int mpi_init_thread(int *argc, char ***argv, int required, int *provided)
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no level of thread support", required);
     }
     int code = job_start();
-    if (mpi_process.is_simulated) {
+    if (cw_virtual_is_on()) {
         cw_virtual_sleep_by(mpi_virtual_sleep);
     }
-    if (mpi_process.is_simulated && required != MPI_THREAD_SINGLE) {
+    if (cw_virtual_is_on() && required != MPI_THREAD_SINGLE) {
         required = MPI_THREAD_FUNNELED; /* one thread has a virtual time (MPI 5.0, 11.6.2: it may be less) */
     }
     if (code == MPI_SUCCESS) {
@@ -381,7 +380,6 @@ int mpi_finalize(void)
     mpi_replay_forget();
     mpi_wan_policy_forget();
     cw_job_close(mpi_process.job);
-    mpi_process.is_simulated = false;
     mpi_process.job = NULL;
     mpi_process.paths = NULL;
     mpi_process.state = MPI_PROCESS_FINALIZED;

@@ -30,7 +30,7 @@ void mpi_enter_anytime(const char *call)
     atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
     atomic_store_explicit(&mpi_activity.calls, atomic_load_explicit(&mpi_activity.calls, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    if (mpi_process.is_simulated && atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed) == 1) {
+    if (cw_virtual_page != NULL && atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed) == 1) {
         mpi_virtual_enter();
     }
 }

@@ -142,7 +142,7 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
         wait->doze(wait->context, true);
     }
     memory.doze(true);
-    uint64_t sleep_ns = mpi_process.is_simulated ? SLEEP_VIRTUAL_NS : SLEEP_NS;
+    uint64_t sleep_ns = cw_virtual_is_on() ? SLEEP_VIRTUAL_NS : SLEEP_NS;
     sleep_ns = compare_ns > before_ns && compare_ns - before_ns < sleep_ns ? compare_ns - before_ns : sleep_ns;
     bool is_blind = mpi_progress_is_blind || cw_job_is_busy(mpi_process.job);
     sleep_ns = is_blind && sleep_ns > BLIND_SLEEP_NS ? BLIND_SLEEP_NS : sleep_ns;
@@ -216,7 +216,7 @@ void mpi_progress_ask(void)
     if (mpi_waiting_is_asked()) {
         mpi_waiting_answer_asking();
     }
-    if (mpi_process.is_simulated) {
+    if (cw_virtual_is_on()) {
         if (mpi_progress() == 0) {
             mpi_virtual_poll();
         }
@@ -256,7 +256,7 @@ void mpi_progress_wait(const struct mpi_wait *wait)
             idle_since_ns = 0;
             continue;
         }
-        if (mpi_process.is_simulated) {
+        if (cw_virtual_is_on()) {
             wait_note(&waiting, wait, cw_clock_ns());
             mpi_virtual_look();
             cw_virtual_page->needs_others = 1;
@@ -290,7 +290,7 @@ void mpi_progress_wait(const struct mpi_wait *wait)
 
 uint32_t mpi_progress_spin_rounds(uint32_t busy_here)
 {
-    if (mpi_process.is_simulated) {
+    if (cw_virtual_is_on()) {
         return 0;
     }
     struct cw_process_cores cores = cw_process_cores();

@@ -25,9 +25,6 @@ static void pass(uint64_t duration_ns)
 
 void mpi_virtual_enter(void)
 {
-    if (!cw_virtual_is_on()) {
-        return; /* a child that the rank has forked */
-    }
     uint64_t duration_ns = cw_virtual_page->call_ns + cw_virtual_computed_ns();
     if (duration_ns > 0) {
         pass(duration_ns);

@@ -110,7 +110,7 @@ static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t n
     if ((asked & ASKED_BY_ALARM) != 0) {
         atomic_store_explicit(&spoken_ns, now_ns, memory_order_relaxed);
         line_print(answer);
-        mpi_process.has_notified_launcher |= mpi_process.is_simulated; /* from now on the simulator sees what moves */
+        mpi_process.has_notified_launcher |= cw_virtual_is_on(); /* from now on the simulator sees what moves */
     }
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
         answer->moved = cw_job_moved(mpi_process.job) - mpi_process.questions_taken;

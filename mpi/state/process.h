@@ -19,9 +19,8 @@ enum mpi_process_state {
 
 struct mpi_process {
     enum mpi_process_state state;
-    bool is_simulated; /* virtual time passes at each call (runtime/virtual.h) */
-    int thread_level;  /* MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE */
-    uint32_t rank;     /* in MPI_COMM_WORLD */
+    int thread_level; /* MPI_THREAD_SINGLE .. MPI_THREAD_MULTIPLE */
+    uint32_t rank;    /* in MPI_COMM_WORLD */
     uint32_t size;
     uint64_t eager_max_bytes;      /* longer messages are got by the receiver; the least of all paths */
     uint64_t wire_eager_max_bytes; /* the same of those to other hosts */
