@@ -26,7 +26,6 @@
 #include "collectives/choose/override.h"
 #include "collectives/execute/execute.h"
 #include "collectives/execute/transport.h"
-#include "collectives/execute/transport_memory.h"
 #include "collectives/file/plan_file.h"
 #include "collectives/price/network.h"
 #include "collectives/price/price.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collectives/execute/execute.h"
-#include "collectives/execute/transport_memory.h"
+#include "tests/schedules/transport_memory.h"
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/schedules/buffers.h"

@@ -7,7 +7,7 @@
  * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities. */
 #pragma once
 
-#include "collectives/execute/transport_memory.h"
+#include "tests/schedules/transport_memory.h"
 #include "dataplane/base/random.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/transport_memory_state.h"
+#include "tests/schedules/transport_memory_state.h"
 #include "dataplane/status.h"
 
 /* The ranks of a call, as one of them has it. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/transport_memory_state.h"
+#include "tests/schedules/transport_memory_state.h"
 
 /* Makes room for one more entry. False: no memory. */
 static bool grow(void **list, uint32_t used, uint32_t *capacity, size_t entry_bytes)

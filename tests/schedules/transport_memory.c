@@ -1,11 +1,11 @@
 /* The memory transport as an execution sees it. */
-#include "collectives/execute/transport_memory.h"
+#include "tests/schedules/transport_memory.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/execute/transport_memory_state.h"
+#include "tests/schedules/transport_memory_state.h"
 #include "dataplane/status.h"
 
 /* ---- Putting ---- */

@@ -1,6 +1,6 @@
 /* What a seed draws: a plain order of all that can happen, and up to three things that are treated unfairly. Choices
  * that are random one by one rarely starve anything for long, and most races need just that. */
-#include "collectives/execute/transport_memory_state.h"
+#include "tests/schedules/transport_memory_state.h"
 
 static const uint64_t BASE_MASK = MEMORY_PRIORITY_USUAL - 1;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectives/execute/transport_memory_state.h"
+#include "tests/schedules/transport_memory_state.h"
 
 void memory_fault(struct cw_memory_fabric *fabric, const char *format, ...)
 {
