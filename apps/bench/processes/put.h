@@ -26,6 +26,7 @@ struct bench_put_rate {
     double bytes_per_s;
     double packets_per_put; /* by the initiator: data packets sent for the first time */
     uint64_t retransmits;   /* likewise */
+    uint64_t all;           /* puts that the responder has seen, before and after the interval, too */
 };
 
 /* One way as fast as it goes. `alone`: one packet a put at the least; else small puts share packets. */

@@ -36,6 +36,52 @@ static void fill_put(const struct bench_member *member, uint64_t offset, uint64_
     };
 }
 
+/* ---- what is moved ---- */
+
+static uint64_t step_of(uint64_t size)
+{
+    return (size + 63) & ~63ull;
+}
+
+/* How many places the puts of a size walk over: two puts or 1 MiB, whichever is more. */
+static uint64_t places_of(const struct bench_member *member, uint64_t size)
+{
+    uint64_t step = step_of(size), region_bytes = member->group->config.region_bytes;
+    uint64_t walk_bytes = 2 * step > WALK_BYTES ? 2 * step : WALK_BYTES;
+    return step == 0 ? 4096 : (walk_bytes < region_bytes ? walk_bytes : region_bytes) / step;
+}
+
+static uint8_t byte_of(uint64_t offset, uint64_t size)
+{
+    return (uint8_t)((offset + size) * 251 >> 3);
+}
+
+/* Writes what is to be put into the own region of the initiator, and something else into that of the responder. Then
+ * both may begin. */
+static void region_prepare(struct bench_member *member, uint64_t size, uint64_t places)
+{
+    for (uint64_t offset = 0; offset < places * step_of(size); offset++) {
+        uint8_t value = byte_of(offset, size);
+        member->region[offset] = is_initiator(member) ? value : (uint8_t)~value;
+    }
+    bench_member_meet(member);
+}
+
+/* Whether the first `places` have what was put there. */
+static int region_check(const struct bench_member *member, uint64_t size, uint64_t places)
+{
+    for (uint64_t place = 0; place < places; place++) {
+        for (uint64_t offset = place * step_of(size); offset < place * step_of(size) + size; offset++) {
+            if (member->region[offset] != byte_of(offset, size)) {
+                fprintf(stderr, "bench put: byte %llu of the region is wrong after puts of %llu bytes\n",
+                        (unsigned long long)offset, (unsigned long long)size);
+                return CW_ERROR_SYSTEM;
+            }
+        }
+    }
+    return CW_OK;
+}
+
 /* Waits for one put; an error if the peer goes. */
 static int await_put(struct bench_member *member)
 {
@@ -166,9 +212,11 @@ static int meet(struct bench_member *member)
 
 int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t duration_ns, struct bench_latency *latency)
 {
+    region_prepare(member, size, 1);
     int status =
         is_initiator(member) ? latency_initiator(member, size, duration_ns, latency) : latency_responder(member, size);
-    return status == CW_OK ? meet(member) : status;
+    status = status == CW_OK ? meet(member) : status;
+    return status == CW_OK && !is_initiator(member) ? region_check(member, size, 1) : status;
 }
 
 /* ---- rate ---- */
@@ -183,11 +231,8 @@ static bool rate_goes_on(const struct bench_member *member, uint64_t end_ns)
 static int rate_initiator(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,
                           struct bench_put_rate *rate)
 {
-    uint64_t step = (size + 63) & ~63ull;
-    /* walks over two puts or 1 MiB, whichever is more */
-    uint64_t walk_bytes = 2 * step > WALK_BYTES ? 2 * step : WALK_BYTES;
-    walk_bytes = walk_bytes < member->group->config.region_bytes ? walk_bytes : member->group->config.region_bytes;
-    uint64_t places = step == 0 ? 4096 : walk_bytes / step;
+    uint64_t step = step_of(size);
+    uint64_t places = places_of(member, size);
     uint64_t under_way_max = size == 0 || WINDOW_BYTES / size > 4096 ? 4096 : WINDOW_BYTES / size;
     under_way_max = under_way_max < 2 ? 2 : under_way_max;
     under_way_max = under_way_max > places ? places : under_way_max;
@@ -258,6 +303,9 @@ static int rate_responder(struct bench_member *member, uint64_t warmup_ns, uint6
             continue;
         }
         uint64_t now_ns = cw_clock_ns();
+        for (uint32_t i = 0; i < taken; i++) {
+            rate->all += events[i].kind == CW_EVENT_PUT;
+        }
         first_ns = first_ns == 0 ? now_ns : first_ns;
         if (now_ns - first_ns < warmup_ns || (puts > 0 && now_ns - first_ns > warmup_ns + duration_ns)) {
             continue;
@@ -286,7 +334,9 @@ int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint6
                    struct bench_put_rate *rate)
 {
     uint64_t warmup_ns = duration_ns / 4;
+    uint64_t places = places_of(member, size);
     *rate = (struct bench_put_rate){0};
+    region_prepare(member, size, places);
     int status = is_initiator(member)
                      ? rate_initiator(member, size, alone, warmup_ns + duration_ns + duration_ns / 10, rate)
                      : rate_responder(member, warmup_ns, duration_ns, rate);
@@ -294,5 +344,7 @@ int bench_put_rate(struct bench_member *member, uint64_t size, bool alone, uint6
         return status;
     }
     bench_member_mark(member);
-    return meet(member);
+    status = meet(member);
+    bool is_checked = status == CW_OK && !is_initiator(member);
+    return is_checked ? region_check(member, size, rate->all < places ? rate->all : places) : status;
 }
