@@ -332,12 +332,15 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
     if (code != 0) {
         return code;
     }
+    if (wish.is_veth) {
+        return veth_start(emulation, &wish, ranks, handled);
+    }
     char error[CW_PORT_TEXT_BYTES];
     if (cw_dpdk_load(error, sizeof(error)) == NULL) { /* told once, here, and not by the switch and every rank */
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    return !wish.is_veth ? memif_start(emulation, &wish, ranks, handled) : veth_start(emulation, &wish, ranks, handled);
+    return memif_start(emulation, &wish, ranks, handled);
 }
 
 const int *run_emulate_networks(const struct run_emulation *emulation)
