@@ -75,8 +75,7 @@ struct cw_endpoint_config {
     uint64_t seed;             /* for sessions, region keys and first numbers: unpredictable in real use */
     enum cw_waiting waiting;
     enum cw_encryption encryption;
-    const char *encryption_driver; /* of DPDK's cryptodev; NULL: the best one there is */
-    bool accept_unknown;           /* a set-up request from an address that was never added makes a new peer */
+    bool accept_unknown; /* a set-up request from an address that was never added makes a new peer */
     /* Payloads have a CRC-32C that the process of the other end verifies, whatever the ports of both ends do or their
      * medium is, in this endpoint's packets and in those of its peers. */
     bool end_to_end;

@@ -158,10 +158,9 @@ struct cost_pair {
     uint32_t until_signal; /* puts */
 };
 
-/* Whether sessions are sealed, and by which driver (NULL: the best); whether payloads have a CRC. */
+/* Whether sessions are sealed; whether payloads have a CRC. */
 struct cost_cover {
     bool seals;
-    const char *driver;
     bool has_crc;
 };
 
@@ -177,7 +176,6 @@ static int side_open(struct cost_side *side, uint32_t index, const struct cost_c
     config.accept_unknown = true;
     config.end_to_end = cover->has_crc;
     config.encryption = cover->seals ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
-    config.encryption_driver = cover->driver;
     side->memory = malloc(MEMORY_BYTES);
     if (side->memory == NULL) {
         return app_error_status(CW_ERROR_MEMORY, "no memory for a region", NULL);
@@ -504,7 +502,6 @@ int bench_cost(int argc, char **argv)
         OPTION_TEXT("only", "coalesced|alone|one-by-one", "one way of putting (all three)", &only),
         OPTION_FLAG("crc", "payloads have a CRC-32C (the medium keeps them)", &cover.has_crc),
         OPTION_FLAG("encrypt", "sealed sessions", &cover.seals),
-        OPTION_TEXT("driver", "NAME", "of DPDK that seals them (the best one)", &cover.driver),
         OPTION_JSON(" a line", &report.json),
         {0},
     };

@@ -207,10 +207,8 @@ static void measure_row(struct bench *bench, struct app_report *report, const st
 {
     const struct row *row = &rows[said->offload];
     struct bench_series software = {.count = 0}, off = {.count = 0}, on = {.count = 0};
+    const char *note = said->why;
     bool is_real = bench->device.simulator == NULL && !bench->device.is_socket;
-    const char *note = row->is_measured                    ? said->why
-                       : said->offload == CW_OFFLOAD_CRYPT ? "causeway bench cost --encrypt"
-                                                           : said->why;
     for (uint64_t round = 0; round < bench->rounds && row->is_measured; round++) {
         if (row->work != NULL) {
             bench_series_add(&software, work_measure(bench, row));

@@ -175,27 +175,17 @@ void doctor_network(struct doctor *doctor)
         tell_drivers(doctor);
     } else {
         doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING,
-                    "shared memory, UDP sockets and the simulator work; NICs, memif and encryption do not", error);
+                    "shared memory, UDP sockets and the simulator work; NICs and memif do not", error);
     }
     tell_verbs(doctor);
 }
 
 static void tell_encryption(struct doctor *doctor)
 {
-    struct cw_aead *aead;
     char text[CW_PORT_TEXT_BYTES] = "";
-    if (cw_aead_open(NULL, &aead, text, sizeof(text)) == CW_OK) {
-        cw_aead_why(aead, text, sizeof(text));
-        bool slow = strcmp(cw_aead_driver(aead), "crypto_openssl") == 0;
-        doctor_tell(
-            doctor, "choice", "encryption", slow ? DOCTOR_NOTE : DOCTOR_GOOD, text,
-            slow ? "on processors with AES instructions, crypto_aesni_gcm is several times as fast: apt-get install "
-                   "librte-crypto-ipsec-mb23"
-                 : NULL);
-    } else {
-        doctor_tell(doctor, "choice", "encryption", DOCTOR_MISSING, text,
-                    "encrypted sessions are refused; for the drivers: apt-get install libdpdk-dev");
-    }
+    bool can = cw_aead_load(text, sizeof(text)) == CW_OK;
+    doctor_tell(doctor, "choice", "encryption", can ? DOCTOR_GOOD : DOCTOR_MISSING, can ? cw_aead_version() : text,
+                can ? NULL : "encrypted sessions are refused");
 }
 
 void doctor_choice(struct doctor *doctor)

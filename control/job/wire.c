@@ -14,7 +14,6 @@
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/virtual.h"
-#include "dataplane/crypt/aead.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/port.h"
 
@@ -258,12 +257,6 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
             "digits, the same on all ranks");
     }
     if (status == CW_OK && request->own == NULL) {
-        if (emulation.is_simulated && request->may_seal) {
-            /* takes 0.2 s of real time: in all ranks at once, before they take turns. The endpoint reports errors. */
-            struct cw_aead *aead;
-            char unused[200];
-            (void)cw_aead_open(NULL, &aead, unused, sizeof(unused));
-        }
         status = emulation.is_simulated ? wire_simulated_open(request->rank, &emulation, wire, error, error_bytes)
                                         : wire_port_open(request->rank, &emulation, wire, error, error_bytes);
         status = status == CW_OK ? wire_rdma_find(request, wire, error, error_bytes) : status; /* a simulated host's */

@@ -1,109 +1,107 @@
 #include "dataplane/crypt/aead.h"
 
-#include <assert.h>
-#include <stdio.h>
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <sodium.h>
 
-#include "dataplane/crypt/device.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
+#define LIBRARY "libcrypto.so.3"
+enum { NONCE_BYTES = 12 };
+
+/* What is called of the library, under the names that it has there. */
+#define CALLS(CALL)           \
+    CALL(OPENSSL_init_crypto) \
+    CALL(OpenSSL_version)     \
+    CALL(EVP_CIPHER_fetch)    \
+    CALL(EVP_CIPHER_CTX_new)  \
+    CALL(EVP_CIPHER_CTX_free) \
+    CALL(EVP_CIPHER_CTX_ctrl) \
+    CALL(EVP_CipherInit_ex)   \
+    CALL(EVP_CipherUpdate)    \
+    CALL(EVP_CipherFinal_ex)
+
+#define POINTER(name) __typeof__(name) *name;
+static struct {
+    CALLS(POINTER)
+} crypto;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static EVP_CIPHER *cipher; /* NULL: there is none, for the reason in `obstacle` */
+static char obstacle[192];
+
 struct cw_aead_key {
-    struct cw_aead *aead;
-    void *session;
+    EVP_CIPHER_CTX *context;
     enum cw_aead_direction direction;
     uint32_t readable_bytes;
     uint8_t salt[CW_AEAD_SALT_BYTES];
 };
 
-/* ---- drivers ---- */
+/* ---- the library ---- */
 
-/* Without AES instructions the ipsec_mb library emulates them, and OpenSSL is faster. */
-static uint32_t nth_best(uint32_t rank)
+static bool find(void *library, const char *name, void *pointer)
 {
-    return crypt_has_aes() ? rank : CRYPT_SOFTWARE - 1 - rank;
+    void *found = dlsym(library, name);
+    memcpy(pointer, &found, sizeof(found));
+    return found != NULL;
 }
 
-static int open_named(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
+static void load(void)
 {
-    for (uint32_t i = 0; i < CW_AEAD_DRIVERS; i++) {
-        if (strcmp(driver, cw_aead_driver_name(i)) == 0) {
-            return crypt_device_open(i, aead, error, error_bytes);
-        }
-    }
-    return cw_error_text(
-        error, error_bytes, CW_ERROR_UNSUPPORTED, "encryption by %s: no such driver; there are %s, %s, %s and %s",
-        driver, cw_aead_driver_name(0), cw_aead_driver_name(1), cw_aead_driver_name(2), cw_aead_driver_name(3));
-}
-
-int cw_aead_open(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
-{
-    if (driver != NULL) {
-        return open_named(driver, aead, error, error_bytes);
-    }
-    int status = CW_ERROR_UNSUPPORTED;
-    for (uint32_t rank = 0; rank < CRYPT_SOFTWARE && status != CW_OK; rank++) {
-        status = crypt_device_open(nth_best(rank), aead, error, error_bytes);
-    }
-    return status;
-}
-
-const char *cw_aead_driver(const struct cw_aead *aead)
-{
-    return aead->name;
-}
-
-void cw_aead_why(const struct cw_aead *aead, char *text, size_t text_bytes)
-{
-    const char *how = aead->direct ? "called directly" : "through its queue, at several times the cost";
-    uint32_t rank = 0;
-    if (aead->is_lookaside) {
-        snprintf(text, text_bytes, "%s: asked for; a device beside the core, which waits for it", aead->name);
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        (void)cw_error_text(obstacle, sizeof(obstacle), 0, "%s", dlerror());
         return;
     }
-    while (strcmp(cw_aead_driver_name(nth_best(rank)), aead->name) != 0) {
-        rank++;
+    bool is_whole = true;
+#define FIND(name) is_whole = is_whole && find(library, #name, &crypto.name);
+    CALLS(FIND)
+    /* its clean-up at exit would take the cipher away from threads that still run */
+    if (is_whole && crypto.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) == 1) {
+        cipher = crypto.EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
     }
-    if (rank == 0) {
-        snprintf(text, text_bytes, "%s: the best one %s AES instructions; %s", aead->name,
-                 crypt_has_aes() ? "on processors with" : "without", how);
-    } else {
-        snprintf(text, text_bytes, "%s: for want of %s; %s", aead->name, cw_aead_driver_name(nth_best(rank - 1)), how);
+    if (cipher == NULL) {
+        (void)cw_error_text(obstacle, sizeof(obstacle), 0, LIBRARY " has no AES-128-GCM");
     }
+}
+
+int cw_aead_load(char *error, size_t error_bytes)
+{
+    pthread_once(&once, load);
+    return cipher != NULL ? CW_OK
+                          : cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                                          "encryption needs OpenSSL: %s; apt-get install libssl3", obstacle);
+}
+
+const char *cw_aead_version(void)
+{
+    return crypto.OpenSSL_version(OPENSSL_VERSION);
 }
 
 /* ---- keys ---- */
 
-int cw_aead_key_create(struct cw_aead *aead, enum cw_aead_direction direction, const uint8_t bytes[CW_AEAD_KEY_BYTES],
+int cw_aead_key_create(enum cw_aead_direction direction, const uint8_t bytes[CW_AEAD_KEY_BYTES],
                        const uint8_t salt[CW_AEAD_SALT_BYTES], uint32_t readable_bytes, struct cw_aead_key **key)
 {
     if (readable_bytes > CW_AEAD_READABLE_MAX) {
         return CW_ERROR_ARGUMENT;
     }
     struct cw_aead_key *made = malloc(sizeof(*made));
-    if (made == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    struct rte_crypto_sym_xform transform = {
-        .type = RTE_CRYPTO_SYM_XFORM_AEAD,
-        .aead = {.op = direction == CW_AEAD_SEAL ? RTE_CRYPTO_AEAD_OP_ENCRYPT : RTE_CRYPTO_AEAD_OP_DECRYPT,
-                 .algo = RTE_CRYPTO_AEAD_AES_GCM,
-                 .key = {.data = bytes, .length = CW_AEAD_KEY_BYTES},
-                 .iv = {.offset = sizeof(struct rte_crypto_op) + sizeof(struct rte_crypto_sym_op),
-                        .length = CRYPT_NONCE_BYTES},
-                 .digest_length = CW_AEAD_MAC_BYTES,
-                 .aad_length = (uint16_t)readable_bytes},
-    };
-    *made = (struct cw_aead_key){.aead = aead, .direction = direction, .readable_bytes = readable_bytes};
-    memcpy(made->salt, salt, sizeof(made->salt));
-    made->session = crypt_session_create(aead, &transform);
-    if (made->session == NULL) {
+    EVP_CIPHER_CTX *context = crypto.EVP_CIPHER_CTX_new();
+    if (made == NULL || context == NULL ||
+        crypto.EVP_CipherInit_ex(context, cipher, NULL, bytes, NULL, direction == CW_AEAD_SEAL) != 1) {
+        crypto.EVP_CIPHER_CTX_free(context);
         free(made);
         return CW_ERROR_MEMORY;
     }
+    *made = (struct cw_aead_key){.context = context, .direction = direction, .readable_bytes = readable_bytes};
+    memcpy(made->salt, salt, sizeof(made->salt));
     *key = made;
     return CW_OK;
 }
@@ -111,7 +109,7 @@ int cw_aead_key_create(struct cw_aead *aead, enum cw_aead_direction direction, c
 void cw_aead_key_destroy(struct cw_aead_key *key)
 {
     if (key != NULL) {
-        crypt_session_destroy(key->aead, key->session);
+        crypto.EVP_CIPHER_CTX_free(key->context); /* overwrites its key, too */
         sodium_memzero(key, sizeof(*key));
         free(key);
     }
@@ -119,110 +117,42 @@ void cw_aead_key_destroy(struct cw_aead_key *key)
 
 /* ---- packets ---- */
 
-static inline void nonce_write(const struct cw_aead_key *key, uint64_t count, uint8_t *nonce)
+/* Bytes that are authenticated (`out` NULL), or encrypted or decrypted as well. */
+static bool update(EVP_CIPHER_CTX *context, uint8_t *out, const uint8_t *in, uint32_t bytes)
 {
+    int done;
+    return bytes == 0 || crypto.EVP_CipherUpdate(context, out, &done, in, (int)bytes) == 1;
+}
+
+static bool process(struct cw_aead_key *key, const struct cw_aead_packet *packet)
+{
+    EVP_CIPHER_CTX *context = key->context;
+    uint8_t nonce[NONCE_BYTES], *mac = packet->data + packet->bytes;
+    int done;
     memcpy(nonce, key->salt, CW_AEAD_SALT_BYTES);
-    memcpy(nonce + CW_AEAD_SALT_BYTES, &count, sizeof(count));
-}
-
-/* A driver that is called directly: the whole burst in one call. */
-static void process_directly(const struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
-{
-    uint8_t nonces[CW_AEAD_BURST][16];
-    struct rte_crypto_vec data[CW_AEAD_BURST];
-    struct rte_crypto_sgl lists[CW_AEAD_BURST];
-    struct rte_crypto_va_iova_ptr nonce[CW_AEAD_BURST];
-    struct rte_crypto_va_iova_ptr mac[CW_AEAD_BURST];
-    struct rte_crypto_va_iova_ptr readable[CW_AEAD_BURST];
-    int32_t status[CW_AEAD_BURST];
-    for (uint32_t i = 0; i < count; i++) {
-        const struct cw_aead_packet *packet = &packets[i];
-        nonce_write(key, packet->count, nonces[i]);
-        data[i] = (struct rte_crypto_vec){.base = packet->data, .len = packet->bytes, .tot_len = packet->bytes};
-        lists[i] = (struct rte_crypto_sgl){.vec = &data[i], .num = 1};
-        nonce[i] = (struct rte_crypto_va_iova_ptr){.va = nonces[i]};
-        mac[i] = (struct rte_crypto_va_iova_ptr){.va = packet->data + packet->bytes};
-        readable[i] = (struct rte_crypto_va_iova_ptr){.va = packet->readable};
-        status[i] = -1;
-    }
-    struct rte_crypto_sym_vec burst = {
-        .num = count, .src_sgl = lists, .iv = nonce, .digest = mac, .aad = readable, .status = status};
-    union rte_crypto_sym_ofs offsets = {0};
-    (void)rte_cryptodev_sym_cpu_crypto_process(key->aead->id, key->session, offsets, &burst);
-    for (uint32_t i = 0; i < count; i++) {
-        packets[i].good = status[i] == 0;
-    }
-}
-
-static void operation_fill(const struct cw_aead_key *key, const struct cw_aead_packet *packet,
-                           struct rte_crypto_op *operation, struct rte_mbuf *buffer)
-{
-    /* a device that reads memory itself uses virtual addresses, too: others are not taken */
-    buffer->buf_addr = packet->data;
-    buffer->buf_iova = (rte_iova_t)(uintptr_t)packet->data;
-    buffer->data_off = 0;
-    buffer->buf_len = buffer->data_len = (uint16_t)packet->bytes;
-    buffer->pkt_len = packet->bytes;
-    __rte_crypto_op_reset(operation, RTE_CRYPTO_OP_TYPE_SYMMETRIC);
-    rte_crypto_op_attach_sym_session(operation, key->session);
-    operation->sym->m_src = buffer;
-    operation->sym->aead.data.offset = 0;
-    operation->sym->aead.data.length = packet->bytes;
-    operation->sym->aead.digest.data = packet->data + packet->bytes;
-    operation->sym->aead.digest.phys_addr = (rte_iova_t)(uintptr_t)(packet->data + packet->bytes);
-    operation->sym->aead.aad.data = packet->readable;
-    operation->sym->aead.aad.phys_addr = (rte_iova_t)(uintptr_t)packet->readable;
-    nonce_write(key, packet->count,
-                rte_crypto_op_ctod_offset(operation, uint8_t *,
-                                          sizeof(struct rte_crypto_op) + sizeof(struct rte_crypto_sym_op)));
-}
-
-/* A driver with a queue; those that are software do the work in one of the two calls, a device takes its time. The
- * queue is the process's: one burst at a time. */
-static void process_queued(const struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
-{
-    struct cw_aead *aead = key->aead;
-    struct rte_crypto_op *done[CW_AEAD_BURST];
-    pthread_mutex_lock(&aead->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        packets[i].good = false;
-        operation_fill(key, &packets[i], aead->operations[i], aead->packets[i]);
-    }
-    uint32_t taken = rte_cryptodev_enqueue_burst(aead->id, 0, aead->operations, (uint16_t)count);
-    uint32_t come = 0;
-    for (uint32_t more = 1; come < taken && (more > 0 || aead->is_lookaside); come += more) {
-        more = rte_cryptodev_dequeue_burst(aead->id, 0, done, (uint16_t)(taken - come));
-    }
-    assert(come == taken);
-    for (uint32_t i = 0; i < taken; i++) {
-        packets[i].good = aead->operations[i]->status == RTE_CRYPTO_OP_STATUS_SUCCESS;
-    }
-    pthread_mutex_unlock(&aead->lock);
-}
-
-static void process(const struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
-{
-    assert(count <= CW_AEAD_BURST);
-    if (key->aead->direct) {
-        process_directly(key, packets, count);
-    } else {
-        process_queued(key, packets, count);
-    }
+    memcpy(nonce + CW_AEAD_SALT_BYTES, &packet->count, sizeof(packet->count));
+    bool is_seal = key->direction == CW_AEAD_SEAL;
+    return crypto.EVP_CipherInit_ex(context, NULL, NULL, NULL, nonce, -1) == 1 &&
+           update(context, NULL, packet->readable, key->readable_bytes) &&
+           update(context, packet->data, packet->data, packet->bytes) &&
+           (is_seal || crypto.EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CW_AEAD_MAC_BYTES, mac) == 1) &&
+           crypto.EVP_CipherFinal_ex(context, mac, &done) == 1 &&
+           (!is_seal || crypto.EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CW_AEAD_MAC_BYTES, mac) == 1);
 }
 
 void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
-    assert(key->direction == CW_AEAD_SEAL);
-    process(key, packets, count);
     for (uint32_t i = 0; i < count; i++) {
+        packets[i].good = process(key, &packets[i]);
         if (!packets[i].good) {
-            memset(packets[i].data, 0, packets[i].bytes + CW_AEAD_MAC_BYTES);
+            memset(packets[i].data, 0, packets[i].bytes);
         }
     }
 }
 
 void cw_aead_unseal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
-    assert(key->direction == CW_AEAD_UNSEAL);
-    process(key, packets, count);
+    for (uint32_t i = 0; i < count; i++) {
+        packets[i].good = process(key, &packets[i]);
+    }
 }

@@ -28,7 +28,7 @@ const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes)
 {
     pthread_once(&once, load);
     if (table == NULL) {
-        (void)cw_error_text(error, error_bytes, 0, "ports and encryption need DPDK: %s; " REMEDY, obstacle);
+        (void)cw_error_text(error, error_bytes, 0, "ports need DPDK: %s; " REMEDY, obstacle);
     }
     return table;
 }
@@ -37,8 +37,6 @@ const char *cw_dpdk_version(void)
 {
     return cw_dpdk_load(NULL, 0) == NULL ? NULL : table->version();
 }
-
-/* ---- ethdev.h ---- */
 
 int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, char *error,
                         size_t error_bytes)
@@ -88,52 +86,4 @@ void cw_port_ethdev_offloads(const struct cw_port *port, struct cw_offload_repor
 int cw_port_ethdev_offload_switch(struct cw_port *port, enum cw_port_offload offload, bool on)
 {
     return table->ethdev_offload_switch(port, offload, on);
-}
-
-/* ---- aead.h ---- */
-
-const char *cw_aead_driver_name(uint32_t index)
-{
-    return cw_dpdk_load(NULL, 0) == NULL ? NULL : table->aead_driver_name(index);
-}
-
-int cw_aead_open(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes)
-{
-    return cw_dpdk_load(error, error_bytes) == NULL ? CW_ERROR_UNSUPPORTED
-                                                    : table->aead_open(driver, aead, error, error_bytes);
-}
-
-/* Whoever has a driver, or a key, has the table. */
-
-const char *cw_aead_driver(const struct cw_aead *aead)
-{
-    return table->aead_driver(aead);
-}
-
-void cw_aead_why(const struct cw_aead *aead, char *text, size_t text_bytes)
-{
-    table->aead_why(aead, text, text_bytes);
-}
-
-int cw_aead_key_create(struct cw_aead *aead, enum cw_aead_direction direction, const uint8_t bytes[CW_AEAD_KEY_BYTES],
-                       const uint8_t salt[CW_AEAD_SALT_BYTES], uint32_t readable_bytes, struct cw_aead_key **key)
-{
-    return table->aead_key_create(aead, direction, bytes, salt, readable_bytes, key);
-}
-
-void cw_aead_key_destroy(struct cw_aead_key *key)
-{
-    if (key != NULL) {
-        table->aead_key_destroy(key);
-    }
-}
-
-void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
-{
-    table->aead_seal(key, packets, count);
-}
-
-void cw_aead_unseal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
-{
-    table->aead_unseal(key, packets, count);
 }

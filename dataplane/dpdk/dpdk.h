@@ -1,14 +1,12 @@
-/* What uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port or the first cipher
- * is wanted.
+/* What uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port is wanted.
  *
  * A process without a port needs none of DPDK's libraries: nodes without them run jobs on shared memory, and processes
- * start sooner. The functions of ethdev.h and aead.h are defined twice under the same names. Inside the library they do
- * the work (ethdev.c, aead.c); everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct
+ * start sooner. The functions of ethdev.h are defined twice under the same names. Inside the library they do
+ * the work (ethdev.c); everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct
  * cw_port_ops, as to any port. */
 #pragma once
 
 #include "dataplane/base/module.h"
-#include "dataplane/crypt/aead.h"
 #include "dataplane/port/ethdev.h"
 
 struct cw_dpdk {
@@ -24,21 +22,11 @@ struct cw_dpdk {
     uint16_t (*ethdev_id)(const struct cw_port *port);
     void (*ethdev_offloads)(const struct cw_port *port, struct cw_offload_report reports[CW_PORT_OFFLOADS]);
     int (*ethdev_offload_switch)(struct cw_port *port, enum cw_port_offload offload, bool on);
-    const char *(*aead_driver_name)(uint32_t index);
-    int (*aead_open)(const char *driver, struct cw_aead **aead, char *error, size_t error_bytes);
-    const char *(*aead_driver)(const struct cw_aead *aead);
-    void (*aead_why)(const struct cw_aead *aead, char *text, size_t text_bytes);
-    int (*aead_key_create)(struct cw_aead *aead, enum cw_aead_direction direction,
-                           const uint8_t bytes[CW_AEAD_KEY_BYTES], const uint8_t salt[CW_AEAD_SALT_BYTES],
-                           uint32_t readable_bytes, struct cw_aead_key **key);
-    void (*aead_key_destroy)(struct cw_aead_key *key);
-    void (*aead_seal)(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count);
-    void (*aead_unseal)(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count);
 };
 
 #define CW_DPDK_LIBRARY "libcauseway_dpdk.so"
 #define CW_DPDK_TABLE   "cw_dpdk_table"
-#define CW_DPDK_BUILD   "causeway " CW_VERSION " dpdk 4" /* another number for another table */
+#define CW_DPDK_BUILD   "causeway " CW_VERSION " dpdk 5" /* another number for another table */
 
 /* The library's table, loaded if it is not yet; NULL, with one line in `error`: it cannot be. Any thread. */
 const struct cw_dpdk *cw_dpdk_load(char *error, size_t error_bytes);

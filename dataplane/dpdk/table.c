@@ -16,12 +16,4 @@ const struct cw_dpdk cw_dpdk_table = {
     .ethdev_id = cw_port_ethdev_id,
     .ethdev_offloads = cw_port_ethdev_offloads,
     .ethdev_offload_switch = cw_port_ethdev_offload_switch,
-    .aead_driver_name = cw_aead_driver_name,
-    .aead_open = cw_aead_open,
-    .aead_driver = cw_aead_driver,
-    .aead_why = cw_aead_why,
-    .aead_key_create = cw_aead_key_create,
-    .aead_key_destroy = cw_aead_key_destroy,
-    .aead_seal = cw_aead_seal,
-    .aead_unseal = cw_aead_unseal,
 };

@@ -103,7 +103,7 @@ static int init_tables(struct cw_endpoint *endpoint)
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->flows, config->peer_count_max, sizeof(struct cw_flow));
     }
-    if (status == CW_OK && endpoint->aead != NULL) {
+    if (status == CW_OK && endpoint->can_seal) {
         status = cw_pool_init(&endpoint->seals, config->peer_count_max + 1, sizeof(struct cw_seal));
     }
     if (status == CW_OK) {
@@ -143,10 +143,10 @@ static int init_tables(struct cw_endpoint *endpoint)
     return status == CW_OK ? cw_messages_init(endpoint) : status;
 }
 
-/* Keys are a driver's, and must be given back one by one. */
+/* Keys are libcrypto's, and must be given back one by one. */
 static void dispose_seals(struct cw_endpoint *endpoint)
 {
-    for (uint32_t i = 0; endpoint->aead != NULL && i < endpoint->flows.fresh; i++) {
+    for (uint32_t i = 0; endpoint->can_seal && i < endpoint->flows.fresh; i++) {
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
         cw_seal_destroy(endpoint, flow->session.seal);
     }
@@ -205,12 +205,8 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
         snprintf(error, error_bytes, "endpoint: libsodium cannot be initialised");
         return CW_ERROR_SYSTEM;
     }
-    struct cw_aead *aead = NULL;
-    if (config->encryption != CW_ENCRYPTION_OFF) {
-        status = cw_aead_open(config->encryption_driver, &aead, error, error_bytes);
-        if (status != CW_OK) {
-            return status;
-        }
+    if (config->encryption != CW_ENCRYPTION_OFF && (status = cw_aead_load(error, error_bytes)) != CW_OK) {
+        return status;
     }
     struct cw_endpoint *created = aligned_alloc(64, (sizeof(*created) + 63) & ~(size_t)63);
     if (created == NULL) {
@@ -232,9 +228,8 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     created->overhead_bytes = created->outer.bytes + CW_WIRE_HEADER_BYTES;
     created->payload_bytes_max = 14 + port->info.mtu_bytes - created->overhead_bytes;
     created->packet_flags = (uint16_t)config->waiting;
-    created->aead = aead;
+    created->can_seal = config->encryption != CW_ENCRYPTION_OFF;
     created->rdma_order = UINT64_MAX;
-    created->config.encryption_driver = NULL; /* the caller's memory */
     cw_wire_setup_derive(created->setup_key, config->job_key);
     cw_wheel_init(&created->wheel, now_ns);
     cw_integrity_init(created);

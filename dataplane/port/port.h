@@ -63,7 +63,6 @@ enum cw_port_offload {
     CW_OFFLOAD_DEPARTURE,    /* packets leave at a given time */
     CW_OFFLOAD_MULTICAST,    /* groups are filtered by address */
     CW_OFFLOAD_SPLIT,        /* headers and payloads arrive in buffers of their own */
-    CW_OFFLOAD_CRYPT,        /* a device beside the NIC seals and opens packets */
     CW_PORT_OFFLOADS,
 };
 

@@ -16,7 +16,7 @@ static struct cw_aead_key *key_create(struct cw_endpoint *endpoint, enum cw_aead
     struct cw_wire_seal_key derived;
     struct cw_aead_key *key = NULL;
     cw_wire_seal_derive(&derived, endpoint->config.job_key, sender, receiver);
-    int status = cw_aead_key_create(endpoint->aead, direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key);
+    int status = cw_aead_key_create(direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key);
     sodium_memzero(&derived, sizeof(derived));
     return status == CW_OK ? key : NULL;
 }

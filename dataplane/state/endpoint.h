@@ -16,7 +16,6 @@
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"
 
-struct cw_aead;
 struct cw_chunks;
 struct cw_extension;
 struct cw_rdma;
@@ -61,7 +60,7 @@ struct cw_endpoint {
     uint32_t overhead_bytes;    /* of a frame: Ethernet, IP, UDP and our own header */
     uint32_t payload_bytes_max; /* behind these, at this port's MTU */
     uint16_t packet_flags;      /* how we wait, in every packet */
-    struct cw_aead *aead;       /* seals sessions; NULL: nothing does */
+    bool can_seal;              /* sessions may be encrypted */
     uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];
     uint64_t setup_count;   /* nonces drawn for set-up */
     uint64_t seal_serial;   /* seals made */

@@ -75,8 +75,7 @@ static bool packet_crypt(enum cw_aead_direction direction, uint64_t count, uint8
     struct cw_aead_key *key;
     struct cw_wire_sealed *header = (struct cw_wire_sealed *)(frame + CW_WIRE_NETWORK_BYTES);
     cw_wire_seal_derive(&derived, target->config.job_key, flow->session.peer, flow->session.local);
-    assert_int_equal(
-        cw_aead_key_create(target->aead, direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key), CW_OK);
+    assert_int_equal(cw_aead_key_create(direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key), CW_OK);
     struct cw_aead_packet packet = {.readable = (uint8_t *)header,
                                     .data = header->fields,
                                     .bytes =

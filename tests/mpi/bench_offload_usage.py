@@ -7,7 +7,7 @@ import sys
 from expectation import HANG_S, exit_code, expect
 
 causeway = sys.argv[1]
-ALL = ["udp-checksum-out", "udp-checksum-in", "steer", "rss", "arrival-time", "departure-time", "multicast", "header-split", "aes-gcm"]
+ALL = ["udp-checksum-out", "udp-checksum-in", "steer", "rss", "arrival-time", "departure-time", "multicast", "header-split"]
 SIMULATED = {"udp-checksum-out", "udp-checksum-in", "steer", "arrival-time", "departure-time", "multicast"}
 
 
@@ -44,7 +44,7 @@ for line in lines("bench", "offload", "sim", *quick):
     expect(not measured or (line["on_ns"] > 0 and line["off_ns"] > 0 and line["ratio"] > 0), f"figures: {line}")
 for line in lines("bench", "offload", "net_ring0", *quick):
     expect("on_ns" not in line and line["note"], f"nothing to turn on: {line}")
-    expect(("software_ns" in line) == (line["offload"] not in {"multicast", "header-split", "aes-gcm"}), f"what software takes: {line}")
+    expect(("software_ns" in line) == (line["offload"] not in {"multicast", "header-split"}), f"what software takes: {line}")
 
 for command in [["offload"], ["bench", "offload"]]:
     for arguments, code, word in [

@@ -3,7 +3,6 @@
  * session ends, and set-up takes no longer than twice what it takes without. */
 #include "tests/simulation/attack.h"
 
-#include "dataplane/crypt/aead.h"
 #include "dataplane/flow/table.h"
 #include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
@@ -271,25 +270,11 @@ static uint64_t job(struct world *world, uint64_t seed, bool sealed, const struc
     return took_ns;
 }
 
-static bool can_seal(void)
-{
-    struct cw_aead *aead;
-    char error[200];
-    static int can = -1;
-    if (can < 0) {
-        can = cw_aead_open(NULL, &aead, error, sizeof(error)) == CW_OK;
-        if (can == 0) {
-            printf("signed sessions only: %s\n", error);
-        }
-    }
-    return can != 0;
-}
-
 static void flooded_jobs(enum kind kind)
 {
     static const uint64_t rates[] = {300, 3000, 5000, 50000};
     struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH);
-    for (uint32_t sealed = 0; sealed < (can_seal() ? 2 : 1); sealed++) {
+    for (uint32_t sealed = 0; sealed < 2; sealed++) {
         struct recording *recording = record_job(sealed != 0);
         uint64_t *quiet_ns = calloc(seeds.count, sizeof(*quiet_ns)); /* by seed: a job that nobody disturbs */
         for (uint32_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {

@@ -6,7 +6,6 @@
 #include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
 #include "tests/simulation/world/world.h"
-#include "tests/skip.h"
 
 enum { SEEDS = 60, WORK = 40 };
 
@@ -197,7 +196,6 @@ struct direction {
 
 struct audit {
     struct sim_hosts *hosts;
-    struct cw_aead *aead;
     struct direction *directions;
     uint32_t direction_count;
     uint8_t setup_nonces[4096][CW_WIRE_SETUP_NONCE_BYTES];
@@ -225,9 +223,9 @@ static void audit_sessions(struct audit *audit, uint32_t node)
             struct direction *direction = &audit->directions[audit->direction_count++];
             direction->node = node;
             memcpy(direction->key, key.key, 16);
-            assert_int_equal(cw_aead_key_create(audit->aead, CW_AEAD_UNSEAL, key.key, key.salt, CW_WIRE_READABLE_BYTES,
-                                                &direction->unseal),
-                             CW_OK);
+            assert_int_equal(
+                cw_aead_key_create(CW_AEAD_UNSEAL, key.key, key.salt, CW_WIRE_READABLE_BYTES, &direction->unseal),
+                CW_OK);
         }
     }
 }
@@ -295,7 +293,7 @@ static void audit_open(struct audit *audit, struct sim_hosts *hosts, double loss
     simulation_hosts(hosts, &config);
     *audit = (struct audit){.hosts = hosts, .directions = calloc(SESSIONS_MAX, sizeof(struct direction))};
     assert_non_null(audit->directions);
-    assert_int_equal(cw_aead_open(NULL, &audit->aead, error, sizeof(error)), CW_OK);
+    assert_int_equal(cw_aead_load(error, sizeof(error)), CW_OK);
     cw_simulator_tap_set(hosts->simulator, audit_packet, audit);
 }
 
@@ -419,11 +417,6 @@ static void a_used_up_key_ends_its_session(void **state)
 
 int main(void)
 {
-    struct cw_aead *aead;
-    char error[200];
-    if (cw_aead_open(NULL, &aead, error, sizeof(error)) != CW_OK) {
-        test_skip(error);
-    }
     return TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
                      not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session,
                      every_seed_keeps_the_promises);

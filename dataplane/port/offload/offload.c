@@ -18,7 +18,6 @@ static const struct {
     [CW_OFFLOAD_DEPARTURE] = {"departure-time", "packets leave at a given time", "the shaper waits for it"},
     [CW_OFFLOAD_MULTICAST] = {"multicast", "groups are filtered by address", "the port lets more in"},
     [CW_OFFLOAD_SPLIT] = {"header-split", "headers and payloads arrive apart", "one buffer a packet"},
-    [CW_OFFLOAD_CRYPT] = {"aes-gcm", "a device beside the NIC seals packets", "AES instructions of the core"},
 };
 
 const char *cw_offload_name(enum cw_port_offload offload)

@@ -15,7 +15,6 @@ static const struct ethdev_offload *const table[CW_PORT_OFFLOADS] = {
     [CW_OFFLOAD_DEPARTURE] = &ethdev_offload_departure,
     [CW_OFFLOAD_MULTICAST] = &ethdev_offload_multicast,
     [CW_OFFLOAD_SPLIT] = &ethdev_offload_split,
-    [CW_OFFLOAD_CRYPT] = &ethdev_offload_crypt,
 };
 
 enum { LOOKS_A_SECOND = 1000 /* at the link, while packets come */ };
@@ -211,7 +210,7 @@ void cw_port_ethdev_offloads(const struct cw_port *base, struct cw_offload_repor
                                                 .used = offload_used(offloads, i),
                                                 .done = offloads->done[i],
                                                 .undone = offloads->undone[i]};
-        bool is_unasked = has && !is_wanted && i != CW_OFFLOAD_CRYPT;
+        bool is_unasked = has && !is_wanted;
         snprintf(reports[i].why, sizeof(reports[i].why), "%s", is_unasked ? "not asked for" : offloads->why[i]);
     }
 }

@@ -39,7 +39,6 @@ extern const struct ethdev_offload ethdev_offload_arrival;
 extern const struct ethdev_offload ethdev_offload_departure;
 extern const struct ethdev_offload ethdev_offload_multicast;
 extern const struct ethdev_offload ethdev_offload_split;
-extern const struct ethdev_offload ethdev_offload_crypt;
 
 enum { OFFLOAD_RULES_MAX = 24, OFFLOAD_SPLIT_BYTES = 128 /* in the first buffer: headers of IPv6 and ours */ };
 

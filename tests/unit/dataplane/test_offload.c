@@ -18,7 +18,7 @@ static void texts_are_read(void **state)
         {"off", 0},
         {"all", CW_OFFLOADS_ALL},
         {"steer", 1 << CW_OFFLOAD_STEER},
-        {"aes-gcm,udp-checksum-in", 1 << CW_OFFLOAD_CRYPT | 1 << CW_OFFLOAD_CHECKSUM_IN},
+        {"header-split,udp-checksum-in", 1 << CW_OFFLOAD_SPLIT | 1 << CW_OFFLOAD_CHECKSUM_IN},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char error[256] = "";

@@ -2,7 +2,7 @@
 #include "dataplane/port/offload/seam.h"
 #include "tests/test.h"
 
-enum { CW_OFFLOAD_VLAN = CW_OFFLOAD_CRYPT }; /* in the place of the number that the page has one add */
+enum { CW_OFFLOAD_VLAN = CW_OFFLOAD_SPLIT }; /* in the place of the number that the page has one add */
 
 #include "offload_example.h" /* which the build takes from the page */
 
