@@ -101,7 +101,7 @@ int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_po
  * there are not as many. All of them are the caller's to close. Groups are joined by the first. Any thread. */
 struct cw_port *cw_port_ethdev_queue(struct cw_port *first, uint32_t index);
 
-/* The arguments that the driver of config->device will get, as dpdk-testpmd's --vdev takes them; starts nothing.
+/* The arguments that the driver of config->device will get; starts nothing.
  * CW_OK; CW_ERROR_ARGUMENT (too long); CW_ERROR_UNSUPPORTED (DPDK cannot be loaded). */
 int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *arguments, size_t arguments_bytes);
 

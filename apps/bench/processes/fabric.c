@@ -96,7 +96,7 @@ static int create_veth(struct bench_fabric *fabric)
     return run_veth_start(&fabric->veth, 2, host_of, 2, fabric->mtu_bytes, CW_WIRE_SNOOP, &none);
 }
 
-int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side)
+static int network_of(const struct bench_fabric *fabric, uint32_t side)
 {
     return fabric->veth.host_count > 0 ? fabric->veth.networks[side] : -1;
 }
@@ -219,19 +219,6 @@ static int device_read(const struct bench_fabric *fabric, uint32_t side, struct 
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
 }
 
-void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes)
-{
-    char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
-    char full[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
-    struct cw_port_ethdev_config config;
-    cw_port_ethdev_config_init(&config);
-    name_device(fabric, side, &config.device, arguments, sizeof(arguments));
-    config.device_arguments = arguments;
-    config.mtu_bytes = fabric->mtu_bytes;
-    bool fits = cw_port_ethdev_arguments(&config, full, sizeof(full)) == CW_OK;
-    snprintf(device, device_bytes, "%s,%s", config.device, fits ? full : arguments);
-}
-
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port)
 {
     char arguments[CW_PORT_ETHDEV_ARGUMENTS_BYTES];
@@ -256,7 +243,7 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
         config.doorbell_own = fabric->kind == BENCH_FABRIC_SWITCH ? 1 + side : side;
         config.doorbell_peer = fabric->kind == BENCH_FABRIC_SWITCH ? 0 : 1 - side;
     }
-    int network = bench_fabric_network(fabric, side);
+    int network = network_of(fabric, side);
     if (network >= 0 && setns(network, CLONE_NEWNET) != 0) {
         app_error("cannot enter the network of an emulated host", strerror(errno), NULL);
         return APP_EXIT_MACHINE;

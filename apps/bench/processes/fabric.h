@@ -48,14 +48,6 @@ void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
                         const char *const *options);
 
-enum { BENCH_FABRIC_VDEV_BYTES = 512 };
-
-/* The device of a side as dpdk-testpmd's --vdev takes it, with the arguments that our port would give its driver. */
-void bench_fabric_vdev(const struct bench_fabric *fabric, uint32_t side, char *device, size_t device_bytes);
-
-/* The network namespace of a side, a descriptor; -1: the process's own. */
-int bench_fabric_network(const struct bench_fabric *fabric, uint32_t side);
-
 /* Opens the port of a side, with veth after entering its namespace for good. Side 0 first: it is the server of a memif.
  * One of enum app_exit; an error has been reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "apps/bench/bench.h"
-#include "apps/bench/processes/testpmd.h"
 #include "apps/cli/cli.h"
 #include "dataplane/port/port.h"
 #include "dataplane/verbs/device.h"
@@ -31,7 +30,6 @@ struct options {
     uint64_t core[2];
     struct app_report report;
     bool no_raw;
-    bool no_testpmd;
 };
 
 /* What one side has measured in a round. */
@@ -93,7 +91,6 @@ struct run {
     const struct options *options;
     char driver[32];
     struct bench_series series[BENCH_SIZES_MAX][FIGURES];
-    double testpmd_pps[2]; /* of full and of small frames; 0: not measured */
 };
 
 /* ---- one side, in one round ---- */
@@ -201,52 +198,12 @@ static int round_run(struct run *run)
     return code;
 }
 
-/* ---- dpdk-testpmd ---- */
-
-/* One size of frames. Without dpdk-testpmd a line says so, and nothing is measured. */
-static int testpmd_run(const struct options *options, uint32_t frame_bytes, double *pps)
-{
-    struct bench_fabric fabric;
-    char devices[2][BENCH_FABRIC_VDEV_BYTES], error[CW_PORT_TEXT_BYTES];
-    int code = bench_fabric_create(&fabric, options->kind, 2, (uint32_t)options->mtu_bytes);
-    if (code == APP_EXIT_SUCCESS) {
-        struct bench_testpmd_settings settings = {.frame_bytes = frame_bytes};
-        for (uint32_t side = 0; side < 2; side++) {
-            bench_fabric_vdev(&fabric, side, devices[side], sizeof(devices[side]));
-            settings.sides[side] = (struct bench_testpmd_side){.device = devices[side],
-                                                               .network = bench_fabric_network(&fabric, side),
-                                                               .core = (uint32_t)options->core[1 - side]};
-        }
-        int status = bench_testpmd_run(&settings, pps, error, sizeof(error));
-        if (status == CW_ERROR_NOT_FOUND) {
-            fprintf(stderr, "causeway bench put: %s\n", error);
-        } else if (status != CW_OK) {
-            code = app_error_status(status, error, "or leave it out: --no-testpmd");
-        }
-    }
-    bench_fabric_destroy(&fabric);
-    return code;
-}
-
-/* The raw limit is taken to be one only if it stands up to testpmd. The two cannot run at once, so the best of each is
- * compared: what the machine can do while nobody else wants it. */
-static double testpmd_ratio(const struct run *run, enum figure figure)
-{
-    const struct bench_series *raw = &run->series[0][figure];
-    double best = 0;
-    for (uint64_t i = 0; i < raw->count; i++) {
-        best = raw->values[i] > best ? raw->values[i] : best;
-    }
-    return best / run->testpmd_pps[figure == RAW_SMALL];
-}
-
 /* ---- results ---- */
 
 static void size_report(struct app_report *report, const struct run *run, size_t index)
 {
     const struct options *options = run->options;
-    bool has_testpmd = run->testpmd_pps[1] > 0;
-    struct app_cell cells[6 + FIGURES + 4] = {
+    struct app_cell cells[6 + FIGURES] = {
         app_text("bench", NULL, 0, "put"),
         app_text("fabric", NULL, 0, options->fabric),
         app_text("driver", NULL, 0, run->driver),
@@ -259,15 +216,6 @@ static void size_report(struct app_report *report, const struct run *run, size_t
         cells[6 + i] =
             app_when(i < RAW_P50 || !options->no_raw,
                      app_number(figures[i].name, figures[i].title, figures[i].digits, figures[i].scale, median));
-    }
-    const struct app_cell testpmd[4] = {
-        app_number("testpmd_rate_pps", NULL, 0, 1, run->testpmd_pps[0]),
-        app_number("testpmd_small_rate_pps", NULL, 0, 1, run->testpmd_pps[1]),
-        app_number("ratio_raw_testpmd", NULL, 0, 1, has_testpmd ? testpmd_ratio(run, RAW_FULL) : 0),
-        app_number("ratio_raw_testpmd_small", NULL, 0, 1, has_testpmd ? testpmd_ratio(run, RAW_SMALL) : 0),
-    };
-    for (size_t i = 0; i < 4; i++) {
-        cells[6 + FIGURES + i] = app_when(has_testpmd, testpmd[i]);
     }
     APP_REPORT(report, cells);
 }
@@ -284,12 +232,6 @@ static void head_print(const struct run *run)
                bench_series_median(series[RAW_SMALL]) * 1e-6, bench_series_median(series[RAW_P50]),
                bench_series_median(series[RAW_P99]));
     }
-    if (run->testpmd_pps[1] > 0) {
-        printf("dpdk-testpmd: %.2f Mpps in full frames, %.2f Mpps of 64 bytes at best; raw at best is %.2f and %.2f of "
-               "that\n",
-               run->testpmd_pps[0] * 1e-6, run->testpmd_pps[1] * 1e-6, testpmd_ratio(run, RAW_FULL),
-               testpmd_ratio(run, RAW_SMALL));
-    }
 }
 
 static int run_all(const struct options *options)
@@ -302,13 +244,6 @@ static int run_all(const struct options *options)
     run->options = options;
     for (uint64_t round = 0; round < options->rounds && code == APP_EXIT_SUCCESS; round++) {
         code = round_run(run);
-    }
-    bool has_testpmd = !options->no_raw && !options->no_testpmd && options->kind != BENCH_FABRIC_DEVICES;
-    if (code == APP_EXIT_SUCCESS && has_testpmd) {
-        code = testpmd_run(options, 14 + (uint32_t)options->mtu_bytes, &run->testpmd_pps[0]);
-        code = code == APP_EXIT_SUCCESS && run->testpmd_pps[0] > 0
-                   ? testpmd_run(options, RAW_SMALL_FRAME_BYTES, &run->testpmd_pps[1])
-                   : code;
     }
     struct app_report report = options->report;
     if (code == APP_EXIT_SUCCESS && !report.json) {
@@ -408,7 +343,6 @@ int bench_put(int argc, char **argv)
         OPTION_COUNT("core", "of the initiating side (0)", &options.core[0], 0, 1023),
         OPTION_COUNT("peer-core", "of the other side (1)", &options.core[1], 0, 1023),
         OPTION_FLAG("no-raw", "without the raw limit", &options.no_raw),
-        OPTION_FLAG("no-testpmd", "without dpdk-testpmd beside the raw limit", &options.no_testpmd),
         OPTION_JSON(" a size", &options.report.json),
         {0},
     };
