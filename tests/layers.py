@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A folder uses only what stands below it: `layers.py ROOT` prints every include that breaks the table in
-ARCHITECTURE.md, "Folders", every folder that the table leaves out, and every use of the environment outside of
+docs/internals/folders.md, every folder that the table leaves out, and every use of the environment outside of
 control/settings/setting.c, and fails.
 
 A row names folders, or single headers, in its first cell. Those that share a row may use each other.
@@ -9,6 +9,7 @@ import os
 import re
 import sys
 
+PAGE = "docs/internals/folders.md"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 ROW = re.compile(r"^\|((?: `[\w./]+`,?)+) \|", re.M)
 ENVIRONMENT = re.compile(r"^[^/*\n]*\b((?:secure_)?getenv|setenv|unsetenv|putenv|clearenv)\(", re.M)
@@ -18,9 +19,8 @@ FREE = ("tests/", "build")  # tests use everything
 
 def rows_read(root):
     """Folder or header -> its row, counted from the top."""
-    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as file:
-        section = file.read().split("\n## Folders\n", 1)[1].split("\n## ", 1)[0]
-    rows = [re.findall(r"`([\w./]+)`", match.group(1)) for match in ROW.finditer(section)]
+    with open(os.path.join(root, PAGE), encoding="utf-8") as file:
+        rows = [re.findall(r"`([\w./]+)`", match.group(1)) for match in ROW.finditer(file.read())]
     return {name: row for row, names in enumerate(rows) for name in names}
 
 
@@ -40,11 +40,11 @@ def sources(root):
 def main():
     root = sys.argv[1]
     rows, wrong = rows_read(root), []
-    wrong += [f"ARCHITECTURE.md: there is no {name}" for name in rows if not os.path.exists(os.path.join(root, name))]
+    wrong += [f"{PAGE}: there is no {name}" for name in rows if not os.path.exists(os.path.join(root, name))]
     for path in sources(root):
         row = row_of(rows, path)
         if row is None:
-            wrong.append(f"{path}: its folder is not in ARCHITECTURE.md, \"Folders\"")
+            wrong.append(f"{path}: its folder is not in {PAGE}")
             continue
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()

@@ -11,7 +11,7 @@
  *   1. Ranks that share their interfaces use one transport, since a rank does not see the frames that other ranks send
  *      to its own host. If two transports are named, that is an error. A device belongs to one rank: each has to name
  *      one.
- *   2. If none is named: sockets, which stream fastest and need no privilege (ARCHITECTURE.md, "Jobs across hosts").
+ *   2. If none is named: sockets, which stream fastest and need no privilege (docs/internals/jobs.md).
  * Hosts may differ: the packets are the same.
  *
  * Thread: any. */
