@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Examples in README.md, HACKING.md and docs/ do what they should: each is run where it says, in a folder that looks like a checkout with a build in build/, and ends with 0. NOT_RUN names those that are not, and why.
+"""Examples in README.md, HACKING.md, docs/ and the pages of tests/ do what they should: each is run where it says, in a folder that looks like a checkout with a build in build/, and ends with 0. NOT_RUN names those that are not, and why.
 
 usage: documents_usage.py BUILD SOURCES CC [--list]     --list: only prints the commands, with what is done with each
 """
@@ -209,10 +209,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checkout(folder)
         snippet_check(folder)
-        for path in [os.path.join(sources, "README.md"), *sorted(glob.glob(os.path.join(sources, "docs/*.md"))), os.path.join(sources, "HACKING.md")]:
+        for path in [os.path.join(sources, "README.md"), *sorted(glob.glob(os.path.join(sources, "docs/*.md"))), os.path.join(sources, "HACKING.md"),
+                     *sorted(glob.glob(os.path.join(sources, "tests/**/README.md"), recursive=True))]:
             with open(path) as file:
                 found = commands_of(file.read())
-            expect(found or not path.endswith(("README.md", "HACKING.md")), f"{path} has commands")
+            expect(found or os.path.dirname(path) != sources, f"{path} has commands")
             for lines in found:
                 command, begin = "\n".join(lines), time.monotonic()
                 without = [(r"build/mpi/mpifort", "there is no Fortran")] if not os.path.exists(os.path.join(build, "mpi/mpifort")) else []
@@ -236,7 +237,7 @@ def main():
                     run(command.replace("--first-seed N", "--first-seed 7"), folder)
                 if "mpifort" in command:
                     run("build/mpi/mpicc program.c -o program", folder)
-                print(f"{time.monotonic() - begin:6.1f} s  {os.path.basename(path)}: {lines[0]}", flush=True)
+                print(f"{time.monotonic() - begin:6.1f} s  {os.path.relpath(path, sources)}: {lines[0]}", flush=True)
         end(servers)
     sys.exit(exit_code())
 
