@@ -88,26 +88,26 @@ bool mpi_explain_compression(enum cw_element element, const struct cw_compressio
     if (report->samples == 0 && report->link_ns == 0) {
         return false;
     }
-    char link[64] = "link not measured";
+    char link[64] = "link: not measured";
     if (report->link_ns > 0) {
-        snprintf(link, sizeof(link), "link %.3f ns a byte", report->link_ns);
+        snprintf(link, sizeof(link), "link: %.3f ns/byte", report->link_ns);
     }
     int used = snprintf(text, text_bytes, "compression of %s to %s: ", kinds[element], to);
     text += used;
     text_bytes -= (size_t)used;
     if (report->samples == 0) {
-        snprintf(text, text_bytes, "never worth a sample; %s", link);
+        snprintf(text, text_bytes, "no sample taken; %s", link);
         return true;
     }
     char took[96] = "";
     if (report->plain_ns > 0 && report->packed_ns > 0) {
-        snprintf(took, sizeof(took), "; took %.3f with it, %.3f without: %.3f s saved", report->packed_ns,
+        snprintf(took, sizeof(took), "; %.3f ns/byte compressed, %.3f ns/byte plain: %.3f s saved", report->packed_ns,
                  report->plain_ns, report->saved_ns / 1e9);
     }
     snprintf(text, text_bytes,
-             "%s%s, %" PRIu64 " samples, %" PRIu64 " trials; rate %.2f, codecs %.3f ns a byte, %s; %" PRIu64
+             "%s by %s, %" PRIu64 " samples, %" PRIu64 " trials; ratio %.2f; codecs: %.3f ns/byte, %s; %" PRIu64
              " bytes became %" PRIu64 "%s",
-             report->is_on ? "on by " : "off, tried ", cw_codec_name(report->codec), report->samples, report->trials,
+             report->is_on ? "on" : "off, tried", cw_codec_name(report->codec), report->samples, report->trials,
              report->rate, report->codec_ns, link, report->raw_bytes, report->chunk_bytes, took);
     return true;
 }
@@ -148,8 +148,8 @@ void mpi_explain_paths(void)
     struct cw_paths_counters counters = cw_paths_counters(mpi_process.paths);
     fprintf(stderr,
             "causeway: rank %u: %" PRIu64 " messages sent, %" PRIu64 " received; %" PRIu64
-            " long ones in one copy, %" PRIu64 " in two, %" PRIu64 " put and %" PRIu64 " got over the wire; %" PRIu64
-            " times no room, %" PRIu64 " sleeps\n",
+            " long ones in one copy, %" PRIu64 " in two copies, %" PRIu64 " puts and %" PRIu64
+            " gets over the network; %" PRIu64 " waits for room, %" PRIu64 " sleeps\n",
             mpi_process.rank, counters.messages_sent, counters.messages_received, counters.copies_single,
             counters.copies_streamed, counters.puts_wire, counters.gets_wire, counters.refusals, counters.sleeps);
     char registrations[512];
@@ -170,7 +170,7 @@ void mpi_explain_paths(void)
         explain_compression(rank);
     }
     struct cw_bootstrap_traffic exchanged = cw_job_exchanged(mpi_process.job);
-    fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes both ways\n",
+    fprintf(stderr, "causeway: rank %u: %" PRIu64 " requests to the launcher, %" PRIu64 " bytes in both directions\n",
             mpi_process.rank, exchanged.requests, exchanged.bytes);
 }
 

@@ -82,9 +82,9 @@ void mpi_kept_describe(char *text, size_t text_bytes)
     text[0] = '\0';
     if (mpi_kept.bytes_max + mpi_kept.early_bytes_max + mpi_kept.announced + mpi_kept.dropped > 0) {
         snprintf(text, text_bytes,
-                 "at most %" PRIu64 " bytes of unexpected messages kept at a time, of %" PRIu32 " per sender; %" PRIu64
-                 " of early ones of collectives; %" PRIu64 " own sends announced for lack of credit; %" PRIu64
-                 " messages of freed communicators dropped",
+                 "at most %" PRIu64 " bytes of unexpected messages kept at a time, limit %" PRIu32
+                 " per sender; at most %" PRIu64 " bytes of early collective messages; %" PRIu64
+                 " sends announced for lack of credit; %" PRIu64 " messages of freed communicators dropped",
                  mpi_kept.bytes_max, mpi_credit_window, mpi_kept.early_bytes_max, mpi_kept.announced, mpi_kept.dropped);
     }
 }

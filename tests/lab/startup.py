@@ -59,7 +59,7 @@ def job_run(lab, hosts, ranks, program, options=()):
     if code != 0 or len(returned) != hosts * ranks:
         print(f"{hosts} x {ranks}: exit code {code}, {len(returned)} ranks: {err[-1500:]}", file=sys.stderr)
         return None
-    asked = re.search(r"(\d+) requests to the launcher, (\d+) bytes both ways", err)
+    asked = re.search(r"(\d+) requests to the launcher, (\d+) bytes in both directions", err)
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "start s": (max(returned) - begin_ns) / 1e9,

@@ -12,7 +12,7 @@ from rdma_guests import CAUSEWAY, PROGRAMS, Devices, told
 ALGORITHMS = {"CAUSEWAY_ALGORITHM": "bcast=multicast,scatter=multicast,allgather=multicasts,barrier=tree-multicast"}
 BY_DEVICES, BY_NETWORK = "group of MPI_COMM_WORLD: multicast by datagrams of RDMA devices\n", "group of MPI_COMM_WORLD: multicast\n"
 DATAGRAMS = re.compile(r"(\d+) packets to groups and (\d+) from them by datagrams")
-MULTICAST = re.compile(r"multicast: (\d+) packets, (\d+) again to all, (\d+) to one, (\d+) passed on; .*; requests (\d+) out, (\d+) in; (\d+) STATEs")
+MULTICAST = re.compile(r"multicast: (\d+) packets, (\d+) repairs to all, (\d+) to one member, (\d+) forwarded; .*; naks: (\d+) sent, (\d+) received; (\d+) state packets")
 LOSSES = {"0.1%": 0.001, "1%": 0.01}
 GROUPS_DROPPED = ("for each in sch_prio cls_u32 act_gact; do /run/guest/modprobe $each; done; tc qdisc add dev nic0 root handle 1: prio && "
                   "tc filter add dev nic0 parent 1: protocol ip u32 match ip dst 239.0.0.0/8 match ip dport 4791 0xffff action drop")

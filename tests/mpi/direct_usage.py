@@ -14,7 +14,7 @@ def counted(ranks, emulated, algorithm):
     """Long messages of all ranks, put and got; the kernel checks every element."""
     result = execute([causeway, "run", "-n", str(ranks), "--emulate", emulated, program, "--bytes", "800000", "--runs", str(RUNS)], CAUSEWAY_EXPLAIN="all",
                      CAUSEWAY_ALGORITHM=f"allreduce={algorithm}")
-    found = re.findall(r"(\d+) put and (\d+) got over the wire", result.stderr)
+    found = re.findall(r"(\d+) puts and (\d+) gets over the network", result.stderr)
     expect(result.returncode == 0 and len(found) == ranks, f"{algorithm} on {emulated} is right, and says what was sent: {result.stdout}{result.stderr}")
     return sum(int(put) for put, _ in found), sum(int(got) for _, got in found)
 

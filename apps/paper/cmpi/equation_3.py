@@ -26,7 +26,7 @@ def modelled_ns(output):
 
 def saved_ns(output):
     """The mean over all flows, by their bytes."""
-    found = re.findall(r"compression of doubles to rank \d+: .*; (\d+) bytes became \d+; took ([\d.]+) with it, ([\d.]+) without", output)
+    found = re.findall(r"compression of doubles to rank \d+: .*; (\d+) bytes became \d+; ([\d.]+) ns/byte compressed, ([\d.]+) ns/byte plain", output)
     if not found:
         raise Failed(f"no flow has tried compression: {output[-300:]}")
     rows = [tuple(map(float, words)) for words in found]

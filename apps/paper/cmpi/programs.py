@@ -36,7 +36,7 @@ def time_ratio(count):
 
 def flows(output):
     """What all ranks explain about the compression of doubles: (nanoseconds of codecs per byte, bytes before, bytes after)."""
-    pattern = r"compression of doubles to rank \d+: .*codecs ([\d.]+) ns a byte.*; (\d+) bytes became (\d+)"
+    pattern = r"compression of doubles to rank \d+: .*codecs: ([\d.]+) ns/byte.*; (\d+) bytes became (\d+)"
     found = [tuple(map(float, words)) for words in re.findall(pattern, output)]
     if not found:
         raise Failed(f"no rank explains its compression of doubles: {output[-300:]}")

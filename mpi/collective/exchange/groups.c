@@ -148,13 +148,14 @@ char *mpi_groups_report(void)
     struct cw_groups_info info = cw_groups_info(groups);
     const struct cw_mcast_counters *packets = &info.packets;
     if (info.floods) {
-        fprintf(out, "the network brings multicast to all ports, whoever has asked for it: does a switch snoop?\n");
+        fprintf(out, "multicast packets reach ports that have not joined the group. Fix: enable IGMP and MLD snooping "
+                     "in the switches\n");
     }
     if (packets->data_out + packets->acks_out > 0) {
         fprintf(out,
-                "multicast: %" PRIu64 " packets, %" PRIu64 " again to all, %" PRIu64 " to one, %" PRIu64
-                " passed on; acknowledgements %" PRIu64 " out, %" PRIu64 " in; requests %" PRIu64 " out, %" PRIu64
-                " in; %" PRIu64 " STATEs\n",
+                "multicast: %" PRIu64 " packets, %" PRIu64 " repairs to all, %" PRIu64 " to one member, %" PRIu64
+                " forwarded; acknowledgements: %" PRIu64 " sent, %" PRIu64 " received; naks: %" PRIu64 " sent, %" PRIu64
+                " received; %" PRIu64 " state packets\n",
                 packets->data_out, packets->repairs_out, packets->repairs_one_out, packets->relayed, packets->acks_out,
                 packets->acks_in, packets->naks_out, packets->naks_in, packets->states_out);
     }
