@@ -1,20 +1,10 @@
-/* Models of the papers that stand for no algorithm here, to compare with. */
+/* Models of papers, to compare the algorithms with. */
 #include "collectives/price/formulas_private.h"
-
-double cw_model_shared_network(double latency_ns, uint64_t bytes, uint32_t ranks, double bytes_per_ns)
-{
-    return latency_ns + (double)bytes * ranks / bytes_per_ns;
-}
 
 /* t(m), and T(m): a port sends and receives at the same time, at full speed. */
 static double transmit(const struct cw_plogp *path, uint64_t bytes)
 {
     return path->latency_ns + cw_plogp_gap(path, bytes);
-}
-
-double cw_model_allgather_blocking(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes)
-{
-    return 2 * cw_model_allgather_nonblocking(path, ranks, bytes);
 }
 
 double cw_model_allgather_nonblocking(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes)
@@ -34,12 +24,6 @@ double cw_model_allgather_concurrent(const struct cw_plogp *path, uint32_t ranks
         sum += transmit(path, bytes << i) + (concurrency - 1) * cw_plogp_send(path, bytes << i);
     }
     return sum;
-}
-
-double cw_model_allgather_gain(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency)
-{
-    return cw_model_allgather_nonblocking(path, ranks, bytes) -
-           cw_model_allgather_concurrent(path, ranks, bytes, concurrency);
 }
 
 double cw_model_allgather_split(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes)

@@ -119,21 +119,14 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
 int cw_formula_price(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                      const struct cw_parameters *parameters, const struct cw_network *network, double *time_ns);
 
-/* ---- Models of the papers that stand for no algorithm here ---- */
-
-/* All-to-all: l + b gamma / W, with gamma the number of ranks (Clement, Steed and Crandall 1996, after
- * Barchet-Estefanel and Mounie 2004, section 5). */
-double cw_model_shared_network(double latency_ns, uint64_t bytes, uint32_t ranks, double bytes_per_ns);
+/* ---- Models of papers, to compare the algorithms with ---- */
 
 /* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are
- * derived from the text around them). t(m) and T(m), to prepare and transmit m bytes in one and in both directions, are
- * both L + g(m) in pLogP, whose ports do not share; tau, to initiate a message, is os(m).
- *   blocking (1): T1 = sum of 2 t(m 2^i) over log2 n steps        nonblocking (2): T2 = sum of T(m 2^i)
- *   concurrent (3): T3 = sum of (T(m 2^i) + tau) over log2(n/C) steps, + tau; tau stands for C - 1 messages
- *   gain (4): T2 - T3
+ * derived from the text around them). T(m), to transmit m bytes in both directions, is L + g(m) in pLogP, whose ports do
+ * not share; tau, to initiate a message, is os(m).
+ *   nonblocking (2): T2 = sum of T(m 2^i) over log2 n steps
+ *   concurrent (3): T3 = sum of (T(m 2^i) + tau) over log2(n/C) steps, + tau; tau is here that of C - 1 messages
  *   split (5): T4 = sum of (T(m 2^i / 2) + tau) over log2 n steps */
-double cw_model_allgather_blocking(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
 double cw_model_allgather_nonblocking(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
 double cw_model_allgather_concurrent(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency);
-double cw_model_allgather_gain(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency);
 double cw_model_allgather_split(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
