@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from expectation import HANG_S, exit_code, expect
 
 causeway, damage = map(os.path.abspath, sys.argv[1:3])
-MUTATIONS, SITES, SITES_APART = 18, 12, 5
+MUTATIONS, SITES, SITES_APART = 19, 12, 5
 PICTURE_BYTES_MAX = 500000
 
 

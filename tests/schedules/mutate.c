@@ -21,6 +21,7 @@ static const char *const names[MUTATION_COUNT] = {
     [MUTATE_MAKE_DIRECT] = "make direct",
     [MUTATE_MERGE_PHASES] = "merge phases",
     [MUTATE_FEWER_ITERATIONS] = "fewer iterations",
+    [MUTATE_SAME_TAGS] = "same tags",
 };
 
 const char *mutation_name(enum mutation kind)
@@ -138,12 +139,13 @@ static bool put_shorten(const struct site *site)
     return wait != NULL && shorten(site->op, element_bytes) && shorten(wait, element_bytes);
 }
 
-static bool tags_swap(const struct site *site)
+/* With `same`, the later put keeps its tag. */
+static bool tags_swap(const struct site *site, bool same)
 {
     struct cw_op *other = site->op->kind == CW_OP_PUT && site->op->bytes > 0 ? put_after(site, true) : NULL;
     if (other != NULL) {
         uint32_t tag = other->tag;
-        other->tag = site->op->tag;
+        other->tag = same ? tag : site->op->tag;
         site->op->tag = tag;
     }
     return other != NULL;
@@ -272,7 +274,8 @@ static bool site_mutate(const struct site *site, enum mutation kind)
     case MUTATE_SHORTEN_PUT:
         return put_shorten(site);
     case MUTATE_SWAP_TAGS:
-        return tags_swap(site);
+    case MUTATE_SAME_TAGS:
+        return tags_swap(site, kind == MUTATE_SAME_TAGS);
     case MUTATE_SWAP_PEERS:
         return peers_swap(site);
     case MUTATE_SWAP_SIDE:

@@ -28,6 +28,7 @@ enum mutation {
     MUTATE_MAKE_DIRECT,      /* an eager put and its wait become direct, without a handshake */
     MUTATE_MERGE_PHASES,     /* everything after a barrier or join no longer waits for it */
     MUTATE_FEWER_ITERATIONS, /* a repeat and its body run once less */
+    MUTATE_SAME_TAGS,        /* two puts from one rank to another have one tag */
     MUTATION_COUNT,
 };
 

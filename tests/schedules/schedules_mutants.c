@@ -1,11 +1,13 @@
 /* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial
  * transport the checker must have caught; what it caught and never failed is counted by the checker's fault, and only
- * faults with a reason for that are accepted.
+ * faults with a reason for that are accepted. The transport is tested, too: it has to find each kind of fault that a run
+ * can have, and the same one again with the same seed.
  *
  * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
  * the collective. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
@@ -33,7 +35,23 @@ static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
     [CW_CHECK_WRONG_REDUCTION] = "an operand combined wrongly in bytes that are not part of the result",
 };
 
-enum { SEEDS_MAX = 1000 };
+/* What the adversarial transport finds in mutants of a collective, in words of its messages. */
+static struct {
+    enum cw_collective collective;
+    const char *words;
+    uint64_t found;
+} expected[] = {
+    {CW_ALLTOALL, "the source of its put", 0}, {CW_ALLTOALL, "changed before it had arrived", 0},
+    {CW_ALLTOALL, "has not entered", 0},       {CW_ALLTOALL, "deadlock: ", 0},
+    {CW_ALLTOALL, "received is", 0},           {CW_ALLTOALL, "no wait", 0},
+    {CW_BCAST, "two puts with tag", 0},        {CW_BARRIER, "leaves the barrier", 0},
+};
+
+enum {
+    SEEDS_MAX = 1000,
+    EXPECTED = sizeof(expected) / sizeof(expected[0]),
+    THIN_MAX = 100 /* else some are not drawn */
+};
 
 struct tally {
     uint64_t mutants;
@@ -59,6 +77,11 @@ static uint64_t failing_seed(const struct cw_plan *plan, char *error, size_t err
     }
     for (uint64_t seed = tally.seeds.first; seed <= tally.seeds.last && failing == 0; seed++) {
         failing = plan_trial_run(trial, seed, eager_buffers[seed % 4], error, error_bytes) != 0 ? seed : 0;
+    }
+    char again[400] = "";
+    if (failing != 0) {
+        assert_int_equal(plan_trial_run(trial, failing, eager_buffers[failing % 4], again, sizeof(again)), -1);
+        assert_string_equal(error, again);
     }
     plan_trial_destroy(trial);
     return failing;
@@ -89,6 +112,9 @@ static void mutant_judge(const struct schedule_case *one, const struct cw_plan *
         return;
     }
     tally.caught += failed;
+    for (size_t i = 0; i < EXPECTED; i++) {
+        expected[i].found += strstr(error, expected[i].words) != NULL;
+    }
     tally.harmless += !failed;
 }
 
@@ -132,6 +158,11 @@ static void test_mutants(void **state)
     }
     assert_true(tally.mutants > 0);
     assert_true(!tally.seeds.is_all || tally.caught > 0);
+    for (size_t i = 0; i < EXPECTED && tally.seeds.is_all && tally.thin <= THIN_MAX; i++) {
+        if (expected[i].collective == collective && expected[i].found == 0) {
+            fail_msg("no run says \"%s\"", expected[i].words);
+        }
+    }
 }
 
 int main(int argc, char **argv)
