@@ -1,9 +1,10 @@
-/* The checker, on what no run shows: promises, names of faults, and places that are told. What a run shows (races, wrong
- * results, deadlocks, messages without a partner) the mutants of tests/schedules compare with runs. */
+/* The checker, on promises, which no run shows, and on the names of faults: one plan for most of them. The mutants of
+ * tests/schedules compare with runs what a run shows: races, wrong results, deadlocks, messages without a partner. */
 #include <string.h>
 
 #include "built_plans.h"
 #include "collectives/check/check.h"
+#include "tests/schedules/mutate.h"
 
 enum { RANKS = 6 };
 
@@ -77,6 +78,54 @@ static void test_promises(void **state)
     }
 }
 
+/* A change of a plan, and a fault that it is at some of its sites. */
+static const struct {
+    enum cw_collective collective;
+    const char *algorithm;
+    enum mutation change;
+    enum cw_check_fault fault;
+} changes[] = {
+    {CW_BCAST, "flat", MUTATE_DROP_OP, CW_CHECK_UNMATCHED_PUT},
+    {CW_BCAST, "flat", MUTATE_DROP_OP, CW_CHECK_UNMATCHED_WAIT},
+    {CW_BCAST, "flat", MUTATE_DROP_ORDER, CW_CHECK_NOT_READY},
+    {CW_BCAST, "flat", MUTATE_SHORTEN, CW_CHECK_MISMATCH},
+    {CW_BCAST, "flat", MUTATE_SWAP_TO_BUFFER, CW_CHECK_OUT_OF_BOUNDS},
+    {CW_REDUCE, "binomial", MUTATE_DROP_DEPENDENCY, CW_CHECK_RACE},
+    {CW_ALLREDUCE, "recursive-doubling", MUTATE_SWAP_TO_BUFFER, CW_CHECK_MISMATCH},
+    {CW_ALLREDUCE, "recursive-doubling", MUTATE_SHORTEN_PUT, CW_CHECK_READ_UNDEFINED},
+    {CW_ALLREDUCE, "rabenseifner", MUTATE_SWAP_PEERS, CW_CHECK_TAG_REUSED},
+    {CW_ALLREDUCE, "rabenseifner", MUTATE_SHIFT_PUT, CW_CHECK_WRONG_REDUCTION},
+    {CW_ALLTOALL, "bruck", MUTATE_SHORTEN, CW_CHECK_WRONG_RESULT},
+    {CW_ALLTOALL, "greedy-barriers", MUTATE_SWAP_PEERS, CW_CHECK_DEADLOCK},
+    {CW_ALLTOALL, "greedy-barriers", MUTATE_OVERLAP_PUTS, CW_CHECK_WRITTEN_TWICE},
+    {CW_ALLTOALL, "greedy-barriers", MUTATE_DROP_ORDER, CW_CHECK_PHASES},
+    {CW_BARRIER, "dissemination", MUTATE_DROP_ORDER, CW_CHECK_NOT_SYNCHRONIZED},
+};
+
+static void test_changes(void **state)
+{
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        const struct cw_problem_request request = {.collective = changes[i].collective,
+                                                   .ranks = RANKS,
+                                                   .element_bytes = 1,
+                                                   .count = changes[i].collective == CW_BARRIER ? 0 : 4};
+        const struct cw_parameters parameters = {.eager_max_bytes = 0};
+        bool is_there = true, changed, found = false;
+        for (uint32_t site = 0; is_there && !found; site++) {
+            struct cw_check_report report;
+            struct cw_plan *plan = plan_built(&request, changes[i].algorithm, &parameters);
+            is_there = plan_mutate(plan, changes[i].change, site, &changed);
+            assert_int_equal(cw_check(plan, &report), CW_OK);
+            found = report.fault == changes[i].fault && strlen(report.text) > 5;
+            cw_plan_destroy(plan);
+        }
+        if (!found) {
+            fail_msg("row %zu: %s: no change is \"%s\"", i, changes[i].algorithm,
+                     cw_check_fault_name(changes[i].fault));
+        }
+    }
+}
+
 static void test_names(void **state)
 {
     for (uint32_t i = 0; i < CW_CHECK_FAULT_COUNT; i++) {
@@ -90,5 +139,5 @@ static void test_names(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_promises, test_names);
+    return TESTS_RUN(test_promises, test_changes, test_names);
 }
