@@ -54,6 +54,10 @@ static const struct row rows[] = {
     /* Clusters 0 and 2 meet in cluster 1: the message to rank 2 has the first link after that to rank 1, until 4000. It
      * begins to enter the second link 1000, the time of a port, before its end is through the first. */
     {CW_BCAST, "flat", 3, 3, 1000, ALL, 0, 0, 0.5, 1, 4000 - 1000 + 5000 + 2000 + 5000, 2, 3000},
+    /* the same over two legs, without buffers: rank 2 is ready, gets the message, and acknowledges it */
+    {CW_BCAST, "flat", 3, 3, 1000, 0, 0, 0, 0, 1, 10000 + 1000 + 10000 + 10000, 2, 3000},
+    /* two steps with two blocks each, and copies of 19 blocks before, between and after them */
+    {CW_ALLTOALL, "bruck", 4, 1, 100, ALL, 0, 1, 0, 1, 2 * (200 + 1000) + 1900, 8, 0},
 };
 
 static struct cw_network network_of(const struct row *row)
