@@ -165,9 +165,43 @@ static void test_mutants(void **state)
     }
 }
 
+/* Two ranks put, and wait when their own put is complete: with a buffer that always works, without one it never does. */
+static void test_buffers(void **state)
+{
+    struct cw_dependency on_put = {0};
+    const struct schedule_case two = {
+        .algorithm = cw_algorithm_find(CW_ALLTOALL, "direct"),
+        .request = {.collective = CW_ALLTOALL, .ranks = 2, .element_bytes = 1, .count = 9},
+        .parameters = {.eager_max_bytes = CW_EAGER_ALL},
+        .name = "two ranks"};
+    struct cw_plan *plan = schedule_case_build(&two);
+    struct cw_dependency *lists[2];
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        struct cw_schedule *schedule = &plan->schedules[rank];
+        assert_int_equal(schedule->dependency_count, 0);
+        lists[rank] = schedule->dependencies;
+        schedule->dependencies = &on_put;
+        schedule->dependency_count = 1;
+        for (uint32_t i = 0; i < schedule->op_count; i++) {
+            on_put.op = schedule->ops[i].kind == CW_OP_PUT ? i : on_put.op;
+            schedule->ops[i].dependency_count = schedule->ops[i].kind == CW_OP_WAIT;
+        }
+    }
+    for (uint64_t seed = 1; seed < 100; seed++) {
+        char error[400] = "";
+        assert_int_equal(plan_trial_once(plan, seed, 1, error, sizeof(error)), 0);
+        assert_int_equal(plan_trial_once(plan, seed, 0, error, sizeof(error)), -1);
+        assert_non_null(strstr(error, "deadlock: "));
+    }
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        plan->schedules[rank].dependencies = lists[rank];
+    }
+    cw_plan_destroy(plan);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutants)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_buffers), cmocka_unit_test(test_mutants)};
     collective = argc == 2 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
     if (collective == CW_COLLECTIVE_COUNT) {
         fprintf(stderr, "usage: schedules_mutants COLLECTIVE\n");
