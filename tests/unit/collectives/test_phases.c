@@ -4,29 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "built_plans.h"
 #include "collectives/phases/count_matrix.h"
 #include "dataplane/base/random.h"
-#include "dataplane/status.h"
-#include "tests/test.h"
 
 enum { RANDOM_COUNT_MATRICES = 1000 };
-
-typedef int (*scheduler)(const struct cw_count_matrix *count_matrix, struct cw_phases *phases);
-
-static int greedy(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
-{
-    return cw_schedule_greedy(count_matrix, 0, phases);
-}
-
-static int all_to_all_based(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
-{
-    return cw_schedule_all_to_all_based(count_matrix, 0, phases);
-}
-
-static int splitting(const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
-{
-    return cw_schedule_splitting(count_matrix, 1, phases);
-}
 
 /* Every byte of every message once and in order, and in no phase two messages out of or into one rank. */
 static void assert_division(const struct cw_count_matrix *count_matrix, const struct cw_phases *phases)
@@ -57,74 +39,66 @@ static void assert_division(const struct cw_count_matrix *count_matrix, const st
     free(in);
 }
 
+enum scheduler { GREEDY, ALL_TO_ALL_BASED, COLOURING, SPLITTING, SCHEDULERS };
+
+struct division {
+    uint32_t phases, parts;
+    uint64_t bytes;
+    bool last_is_mixed;
+};
+
+/* What a scheduler makes of a count matrix. `phase_of`: the phase of each message; NULL: any. */
+static struct division divide(enum scheduler scheduler, const struct cw_count_matrix *matrix, uint64_t threshold,
+                              const uint32_t *phase_of)
+{
+    struct cw_phases phases;
+    int status = scheduler == GREEDY             ? cw_schedule_greedy(matrix, threshold, &phases)
+                 : scheduler == ALL_TO_ALL_BASED ? cw_schedule_all_to_all_based(matrix, threshold, &phases)
+                 : scheduler == COLOURING        ? cw_schedule_colouring(matrix, &phases)
+                                                 : cw_schedule_splitting(matrix, 1, &phases);
+    assert_int_equal(status, CW_OK);
+    assert_division(matrix, &phases);
+    for (uint32_t i = 0; phase_of != NULL && i < phases.message_count; i++) {
+        assert_int_equal(phases.messages[i].phase, phase_of[phases.messages[i].message]);
+    }
+    const struct division found = {phases.phase_count, phases.message_count, cw_phases_bytes(&phases),
+                                   phases.last_is_mixed};
+    cw_phases_dispose(&phases);
+    return found;
+}
+
 /* ---- Figure 3 ---- */
 
 enum { MB = 1000000, KB = 1000 };
 
-static struct cw_count_matrix_message figure_3[] = {
-    {0, 1, MB}, {1, 3, MB}, {0, 2, 10 * KB}, {2, 3, 100}, {1, 5, 100}, {2, 1, 100},
-};
-
-static const struct cw_count_matrix figure_3_count_matrix = {6, 6, figure_3};
-
-static void assert_phases_of_figure(scheduler schedule, const uint32_t expected[6], uint32_t phase_count)
+static void test_figure_3(void **state)
 {
-    struct cw_phases phases;
-    assert_int_equal(schedule(&figure_3_count_matrix, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, phase_count);
-    assert_int_equal(phases.message_count, 6);
-    for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(phases.messages[i].phase, expected[phases.messages[i].message]);
+    static struct cw_count_matrix_message messages[] = {{0, 1, MB},  {1, 3, MB},  {0, 2, 10 * KB},
+                                                        {2, 3, 100}, {1, 5, 100}, {2, 1, 100}};
+    static const struct cw_count_matrix figure = {6, 6, messages};
+    static const struct {
+        enum scheduler scheduler;
+        uint64_t threshold; /* what is below it fills phases of longer messages, and the rest shares the last one */
+        uint32_t phases;
+        bool last_is_mixed;
+        uint32_t phase_of[6]; /* all 0: not compared */
+    } rows[] = {
+        {GREEDY, 0, 3, false, {0, 0, 1, 1, 1, 2}},
+        {GREEDY, 1000, 3, true, {0}},
+        {GREEDY, 2 * MB, 1, true, {0}},
+        {ALL_TO_ALL_BASED, 0, 2, false, {0, 1, 1, 0, 0, 1}},
+        {ALL_TO_ALL_BASED, 1000, 2, false, {0}},
+        {ALL_TO_ALL_BASED, 2 * MB, 1, true, {0}},
+        {COLOURING, 0, 2, false, {0}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint32_t *phase_of = rows[i].phase_of;
+        struct division found =
+            divide(rows[i].scheduler, &figure, rows[i].threshold, phase_of[2] > 0 ? phase_of : NULL);
+        assert_int_equal(found.phases, rows[i].phases);
+        assert_int_equal(found.last_is_mixed, rows[i].last_is_mixed);
     }
-    assert_division(&figure_3_count_matrix, &phases);
-    cw_phases_dispose(&phases);
-}
-
-static void test_figure_3_greedy(void **state)
-{
-    static const uint32_t phases[] = {0, 0, 1, 1, 1, 2};
-    assert_phases_of_figure(greedy, phases, 3);
-}
-
-static void test_figure_3_all_to_all_based(void **state)
-{
-    static const uint32_t phases[] = {0, 1, 1, 0, 0, 1};
-    assert_phases_of_figure(all_to_all_based, phases, 2);
-}
-
-static void test_figure_3_better_ones(void **state)
-{
-    struct cw_phases phases;
-    assert_int_equal(cw_schedule_colouring(&figure_3_count_matrix, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, 2);
-    assert_division(&figure_3_count_matrix, &phases);
-    cw_phases_dispose(&phases);
-    assert_int_equal(splitting(&figure_3_count_matrix, &phases), CW_OK);
-    assert_int_equal(cw_phases_bytes(&phases), MB + 10 * KB);
-    assert_division(&figure_3_count_matrix, &phases);
-    cw_phases_dispose(&phases);
-}
-
-/* What is below the threshold fills phases of longer messages, and the rest shares one. */
-static void test_threshold(void **state)
-{
-    struct cw_phases phases;
-    assert_int_equal(cw_schedule_greedy(&figure_3_count_matrix, 1000, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, 3);
-    assert_true(phases.last_is_mixed);
-    assert_division(&figure_3_count_matrix, &phases);
-    cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_greedy(&figure_3_count_matrix, 2 * MB, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, 1);
-    cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_count_matrix, 2 * MB, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, 1);
-    assert_true(phases.last_is_mixed);
-    cw_phases_dispose(&phases);
-    assert_int_equal(cw_schedule_all_to_all_based(&figure_3_count_matrix, 1000, &phases), CW_OK);
-    assert_int_equal(phases.phase_count, 2);
-    assert_false(phases.last_is_mixed);
-    cw_phases_dispose(&phases);
+    assert_int_equal(divide(SPLITTING, &figure, 0, NULL).bytes, MB + 10 * KB);
 }
 
 /* ---- Random count matrices ---- */
@@ -166,29 +140,12 @@ static void assert_bounds(const struct cw_count_matrix *count_matrix)
 {
     uint32_t degree;
     uint64_t load;
-    struct cw_phases phases;
     assert_int_equal(cw_count_matrix_degree(count_matrix, &degree), CW_OK);
     assert_int_equal(cw_count_matrix_load(count_matrix, &load), CW_OK);
-
-    assert_int_equal(greedy(count_matrix, &phases), CW_OK);
-    assert_division(count_matrix, &phases);
-    assert_true(cw_phases_bytes(&phases) >= load);
-    cw_phases_dispose(&phases);
-
-    assert_int_equal(all_to_all_based(count_matrix, &phases), CW_OK);
-    assert_division(count_matrix, &phases);
-    assert_true(phases.phase_count <= count_matrix->ranks - 1);
-    cw_phases_dispose(&phases);
-
-    assert_int_equal(cw_schedule_colouring(count_matrix, &phases), CW_OK);
-    assert_division(count_matrix, &phases);
-    assert_true(phases.phase_count == degree);
-    cw_phases_dispose(&phases);
-
-    assert_int_equal(splitting(count_matrix, &phases), CW_OK);
-    assert_division(count_matrix, &phases);
-    assert_true(cw_phases_bytes(&phases) == load);
-    cw_phases_dispose(&phases);
+    assert_true(divide(GREEDY, count_matrix, 0, NULL).bytes >= load);
+    assert_true(divide(ALL_TO_ALL_BASED, count_matrix, 0, NULL).phases <= count_matrix->ranks - 1);
+    assert_true(divide(COLOURING, count_matrix, 0, NULL).phases == degree);
+    assert_true(divide(SPLITTING, count_matrix, 0, NULL).bytes == load);
 }
 
 static void test_random_count_matrices(void **state)
@@ -209,13 +166,9 @@ static void test_nothing_to_do(void **state)
 {
     struct cw_count_matrix_message none;
     const struct cw_count_matrix count_matrix = {5, 0, &none};
-    static const scheduler schedulers[] = {greedy, all_to_all_based, cw_schedule_colouring, splitting};
-    for (uint32_t i = 0; i < 4; i++) {
-        struct cw_phases phases;
-        assert_int_equal(schedulers[i](&count_matrix, &phases), CW_OK);
-        assert_int_equal(phases.phase_count, 0);
-        assert_int_equal(phases.message_count, 0);
-        cw_phases_dispose(&phases);
+    for (enum scheduler scheduler = 0; scheduler < SCHEDULERS; scheduler++) {
+        const struct division found = divide(scheduler, &count_matrix, 0, NULL);
+        assert_true(found.phases == 0 && found.parts == 0);
     }
 }
 
@@ -236,11 +189,9 @@ static void test_switches(void **state)
             counts[i] = cw_random_below(&random, 1000);
         }
         request.counts = counts;
-        struct cw_problem *problem;
+        struct cw_problem *problem = problem_built(&request);
         struct cw_count_matrix count_matrix;
         struct cw_phases phases;
-        char error[200];
-        assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
         assert_int_equal(cw_count_matrix_create(problem, &count_matrix), CW_OK);
         assert_int_equal(cw_schedule_switches(&count_matrix, problem, limit, &phases), CW_OK);
         assert_division(&count_matrix, &phases);
@@ -262,6 +213,5 @@ static void test_switches(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_figure_3_greedy, test_figure_3_all_to_all_based, test_figure_3_better_ones, test_threshold,
-                     test_random_count_matrices, test_nothing_to_do, test_switches);
+    return TESTS_RUN(test_figure_3, test_random_count_matrices, test_nothing_to_do, test_switches);
 }
