@@ -1,9 +1,58 @@
-/* What recurs is planned for, what does not is left; the groups used most are opened at once, within the budget. */
+/* What recorders note is what a reader finds. What recurs is planned for, what does not is left; the groups used most are
+ * opened at once, within the budget. */
 #include "recording_sample.h"
 
 #include <string.h>
 
 #include "collectives/compile/compile.h"
+
+static void what_is_noted_is_read(void **state)
+{
+    struct sample sample;
+    sample_create(&sample, CW_RECORDING_WIRE);
+    sample_bcast(&sample, 100, "binomial");
+    sample_many(&sample, 0, 0, CW_RECORDING_BY_PAIRS, UINT32_MAX);
+    sample_bcast(&sample, 100, "binomial");
+    struct cw_recording *recording = sample_recording(&sample);
+    assert_string_equal(recording->program, "sample");
+    assert_int_equal(recording->ranks, SAMPLE_RANKS);
+    assert_int_equal(recording->eager_max_bytes, 8192);
+    for (uint32_t rank = 0; rank < SAMPLE_RANKS; rank++) {
+        const struct cw_recording_rank *of = &recording->of[rank];
+        assert_int_equal(of->comm_count, 1);
+        assert_int_equal(of->comms[0].members[3], 3);
+        assert_int_equal(of->form_count, 2); /* the broadcast once */
+        assert_int_equal(of->call_count, 3);
+        assert_int_equal(of->calls[2].form, 0);
+        assert_int_equal(of->calls[2].ordinal, 3);
+        assert_int_equal(of->calls[2].took_ns, 1000 + rank);
+        assert_int_equal(of->forms[1].sends[2], sample_bytes(rank, 2, 0));
+        assert_int_equal(of->forms[1].expects[2], sample_bytes(2, rank, 0));
+        assert_string_equal(of->forms[0].algorithm, "binomial");
+    }
+    cw_recording_destroy(recording);
+}
+
+static void a_full_recorder_counts(void **state)
+{
+    struct cw_recorder *recorder = cw_recorder_create(12000);
+    uint32_t members[1] = {0};
+    const struct cw_recording_comm comm = {2, 1, 0, members};
+    struct cw_packer part = {0};
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < 5000; i++) {
+        const struct cw_recording_form form = {
+            .comm = cw_recorder_comm(recorder, &comm), .element_bytes = 1, .count = i % 1000, .algorithm = "x"};
+        taken += cw_recorder_call(recorder, &form, 1, i + 1, 0, 1);
+    }
+    assert_true(taken > 100 && taken < 5000);
+    assert_int_equal(cw_recorder_calls(recorder), taken);
+    assert_int_equal(cw_recorder_dropped(recorder), 5000 - taken);
+    cw_recorder_part(recorder, &part);
+    assert_true(part.length < 12000);
+    free(part.bytes);
+    cw_recorder_destroy(recorder);
+}
 
 static struct cw_compiled compile(struct cw_recording *recording, bool all, uint64_t least, uint32_t filters)
 {
@@ -219,7 +268,8 @@ static void bundles_are_read_as_written(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(rows_become_a_matrix, what_does_not_fit_together_is_left, only_what_is_sooner_is_planned,
+    return TESTS_RUN(what_is_noted_is_read, a_full_recorder_counts, rows_become_a_matrix,
+                     what_does_not_fit_together_is_left, only_what_is_sooner_is_planned,
                      plans_are_priced_by_what_carries_them, ways_of_one_problem_are_one_plan,
                      the_budget_goes_to_the_groups_used_most, other_runs_are_told_apart, bundles_are_read_as_written);
 }

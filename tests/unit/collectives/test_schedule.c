@@ -1,10 +1,7 @@
 /* What cw_schedule_validate refuses: one valid schedule, and each thing that can be wrong with one, alone. */
 #include <string.h>
 
-#include "collectives/schedule/plan.h"
-#include "collectives/schedule/schedule.h"
-#include "dataplane/status.h"
-#include "tests/test.h"
+#include "built_plans.h"
 
 enum { RANKS = 4, SAMPLE_OPS = 13, SAMPLE_DEPENDENCIES = 9, SAMPLE_BYTES = 256 };
 
@@ -377,26 +374,21 @@ static void test_sizes_unknown(void **state)
 
 static void test_plan(void **state)
 {
-    struct cw_problem *problem = NULL;
+    const struct cw_parameters parameters = {.eager_max_bytes = CW_EAGER_ALL};
+    struct cw_plan *plan =
+        plan_built(&(struct cw_problem_request){.collective = CW_BCAST, .ranks = 2, .element_bytes = 1, .count = 8},
+                   "flat", &parameters);
+    struct cw_op *receive = &plan->schedules[1].ops[0];
     char error[240] = "";
-    struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 2, .element_bytes = 1, .count = 8};
-    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
-    struct cw_op send = {
-        .kind = CW_OP_PUT, .flags = CW_OP_EAGER, .peer = 1, ONCE, BYTES(8, 8), .from = PLACE(SEND, 0, 0)};
-    struct cw_op receive = {
-        .kind = CW_OP_WAIT, .flags = CW_OP_EAGER, .peer = 0, ONCE, BYTES(8, 8), .to = PLACE(RECEIVE, 0, 0)};
-    struct cw_schedule schedules[2] = {{.rank = 0, .op_count = 1, .ops = &send},
-                                       {.rank = 1, .op_count = 1, .ops = &receive}};
-    struct cw_plan plan = {.problem = problem, .schedules = schedules};
-    assert_int_equal(cw_plan_validate(&plan, error, sizeof(error)), CW_OK);
-    receive.bytes = receive.last_bytes = 9;
-    assert_int_equal(cw_plan_validate(&plan, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_plan_validate(plan, error, sizeof(error)), CW_OK);
+    receive->bytes = receive->last_bytes = 9;
+    assert_int_equal(cw_plan_validate(plan, error, sizeof(error)), CW_ERROR_ARGUMENT);
     assert_string_equal(error, "rank 1, op 0 (wait): `to` ends at byte 9 of the receive buffer, which has 8");
-    receive.bytes = receive.last_bytes = 8;
-    schedules[1].rank = 0;
-    assert_int_equal(cw_plan_validate(&plan, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    receive->bytes = receive->last_bytes = 8;
+    plan->schedules[1].rank = 0;
+    assert_int_equal(cw_plan_validate(plan, error, sizeof(error)), CW_ERROR_ARGUMENT);
     assert_string_equal(error, "the schedule in place 1 is that of rank 0");
-    cw_problem_destroy(problem);
+    cw_plan_destroy(plan);
 }
 
 int main(void)
