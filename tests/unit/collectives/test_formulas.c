@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "built_plans.h"
 #include "collectives/price/price.h"
-#include "dataplane/status.h"
-#include "tests/test.h"
 
 enum { NETWORKS_MAX = 12, RANKS_LIMIT = 128, VARIANTS = 4 };
 
@@ -136,11 +135,7 @@ static void case_run(const struct formula_case *test)
         request.cluster_of = cluster_of;
     }
     struct cw_parameters parameters = parameters_of(test);
-    struct cw_problem *problem = NULL;
-    struct cw_plan *plan = NULL;
-    char error[200] = "";
-    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
-    assert_int_equal(cw_plan_build(problem, test->algorithm, &parameters, &plan, error, sizeof(error)), CW_OK);
+    struct cw_plan *plan = plan_built(&request, test->algorithm->name, &parameters);
     for (uint32_t i = 0; i < network_count; i += test->network_step) {
         struct cw_price price;
         assert_int_equal(cw_price_interpret(plan, &networks[i], &price, NULL), CW_OK);
@@ -177,31 +172,18 @@ static void ranks_run(uint32_t ranks, uint64_t eager_max_bytes, uint32_t network
     }
 }
 
-static void classes_hold_for_few_ranks(void **state)
+static void classes_hold(void **state)
 {
-    for (uint32_t ranks = 1; ranks <= 17; ranks++) {
-        ranks_run(ranks, CW_EAGER_ALL, test_is_short() ? 7 : 1, 1);
+    const bool is_short = test_is_short();
+    for (uint32_t ranks = 1; ranks <= 40; ranks++) {
+        uint32_t network_step = ranks <= 17 ? (is_short ? 7 : 1) : (is_short ? 11 : 3);
+        ranks_run(ranks, CW_EAGER_ALL, network_step, ranks <= 17 ? 1 : 3);
     }
-}
-
-static void classes_hold_for_more_ranks(void **state)
-{
-    for (uint32_t ranks = 18; ranks <= 40; ranks++) {
-        ranks_run(ranks, CW_EAGER_ALL, test_is_short() ? 11 : 3, 3);
-    }
-}
-
-static void classes_hold_for_many_ranks(void **state)
-{
     static const uint32_t many[] = {64, 100, 127, 128};
     for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
         ranks_run(many[i], CW_EAGER_ALL, 4, 2);
     }
-}
-
-/* Those that are about handshakes promise something there, too. */
-static void classes_hold_with_handshakes(void **state)
-{
+    /* Those that are about handshakes promise something there, too. */
     for (uint32_t ranks = 2; ranks <= 20; ranks += 3) {
         ranks_run(ranks, 0, 1, 2);
     }
@@ -218,16 +200,6 @@ static void best_class_is_reached(void **state)
         }
         assert_true(formula->kind != CW_FORMULA_FITTED || formula->factor > 1);
         assert_true(strlen(formula->text) > 3 && strlen(formula->source) > 10);
-        if (getenv("FORMULAS_SHOW") != NULL) {
-            print_message("%-14s %-21s | %s | %s | %s | exact %llu, upper %llu, lower %llu, fitted %llu, none %llu\n",
-                          cw_collective_name(formula->collective), formula->algorithm, formula->text, formula->source,
-                          formula->condition != NULL ? formula->condition : "always",
-                          (unsigned long long)tallies[i].values[CW_FORMULA_EXACT],
-                          (unsigned long long)tallies[i].values[CW_FORMULA_UPPER_BOUND],
-                          (unsigned long long)tallies[i].values[CW_FORMULA_LOWER_BOUND],
-                          (unsigned long long)tallies[i].values[CW_FORMULA_FITTED],
-                          (unsigned long long)tallies[i].values[CW_FORMULA_NONE]);
-        }
     }
 }
 
@@ -258,7 +230,6 @@ static void what_a_formula_does_not_know_is_not_found(void **state)
     static const uint64_t counts[] = {1, 2, 3, 4};
     static const uint32_t cluster_of[] = {0, 0, 1, 1};
     struct cw_parameters parameters = cw_parameters_default();
-    char error[200];
     const struct cw_problem_request requests[] = {
         {.collective = CW_SCATTER, .ranks = 4, .element_bytes = 1, .counts = counts},
         {.collective = CW_SCATTER,
@@ -271,9 +242,8 @@ static void what_a_formula_does_not_know_is_not_found(void **state)
     };
     const struct cw_formula *formula = cw_formula_find(CW_SCATTER, "flat");
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-        struct cw_problem *problem = NULL;
+        struct cw_problem *problem = problem_built(&requests[i]);
         struct cw_formula_value value = {.time_ns = -7};
-        assert_int_equal(cw_problem_create(&requests[i], &problem, error, sizeof(error)), CW_OK);
         assert_int_equal(cw_formula_evaluate(formula, problem, &parameters, &networks[0], &value), CW_ERROR_NOT_FOUND);
         assert_true(value.time_ns < 0);
         cw_problem_destroy(problem);
@@ -287,17 +257,15 @@ static void binomial_trees_turn_floor_and_ceiling_round(void **state)
     const struct cw_algorithm *algorithm = cw_algorithm_find(CW_BCAST, "binomial");
     struct cw_network network = {.paths = {cw_plogp_linear(1000, 0, 1), cw_plogp_linear(1000, 0, 1)}, .ports = 1};
     struct cw_parameters parameters = {.eager_max_bytes = CW_EAGER_ALL};
-    char error[200];
     for (uint32_t ranks = 2; ranks <= 64; ranks++) {
-        struct cw_problem_request request = {.collective = CW_BCAST, .ranks = ranks, .element_bytes = 1, .count = 100};
-        struct cw_problem *problem = NULL;
+        struct cw_problem *problem = problem_built(
+            &(struct cw_problem_request){.collective = CW_BCAST, .ranks = ranks, .element_bytes = 1, .count = 100});
         double time;
         uint32_t down = 0;
         while (2u << down <= ranks) {
             down++;
         }
         uint32_t up = down + (ranks != 1u << down ? 1 : 0);
-        assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
         assert_int_equal(cw_formula_price(problem, algorithm, &parameters, &network, &time), CW_OK);
         assert_true(fabs(time - (up * 100.0 + down * 1000.0)) < 1e-6);
         cw_problem_destroy(problem);
@@ -312,10 +280,8 @@ int main(void)
     }
     tallies = calloc(count, sizeof(*tallies));
     networks_make();
-    int failed =
-        TESTS_RUN(algorithms_have_formulas, what_a_formula_does_not_know_is_not_found,
-                  binomial_trees_turn_floor_and_ceiling_round, classes_hold_for_few_ranks, classes_hold_for_more_ranks,
-                  classes_hold_for_many_ranks, classes_hold_with_handshakes, best_class_is_reached);
+    int failed = TESTS_RUN(algorithms_have_formulas, what_a_formula_does_not_know_is_not_found,
+                           binomial_trees_turn_floor_and_ceiling_round, classes_hold, best_class_is_reached);
     free(tallies);
     return failed;
 }

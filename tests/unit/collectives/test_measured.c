@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "built_plans.h"
 #include "collectives/choose/measured.h"
-#include "dataplane/status.h"
-#include "tests/test.h"
 
 static void assert_near(double value, double expected)
 {
@@ -149,10 +148,8 @@ static struct cw_measured_answer best_of(const struct cw_measured *measured, enu
                                          uint32_t ranks, uint64_t bytes)
 {
     struct cw_measured_answer answers[CW_CANDIDATES_MAX];
-    struct cw_problem *problem;
-    char error[200];
-    struct cw_problem_request request = {.collective = collective, .ranks = ranks, .element_bytes = 1, .count = bytes};
-    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    struct cw_problem *problem = problem_built(
+        &(struct cw_problem_request){.collective = collective, .ranks = ranks, .element_bytes = 1, .count = bytes});
     uint32_t count = cw_measured_answers(measured, CW_MEASURED_SHARED, problem, answers, CW_CANDIDATES_MAX);
     cw_problem_destroy(problem);
     for (uint32_t i = 1; i < count; i++) {
@@ -201,12 +198,10 @@ static void answers_lie_between_tests(void **state)
 static void choices_say_what_they_are_by(void **state)
 {
     struct cw_measured *measured = sample_make();
-    char error[200];
-    struct cw_problem *problem;
     struct cw_candidate best;
     enum cw_measured_origin origin;
-    struct cw_problem_request request = {.collective = CW_BCAST, .ranks = 4, .element_bytes = 1, .count = 4096};
-    assert_int_equal(cw_problem_create(&request, &problem, error, sizeof(error)), CW_OK);
+    struct cw_problem *problem = problem_built(
+        &(struct cw_problem_request){.collective = CW_BCAST, .ranks = 4, .element_bytes = 1, .count = 4096});
     const struct cw_choose_request asked = {.problem = problem, .eager_max_bytes = 8192};
     assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, NULL, &asked, &best, &origin), CW_OK);
     assert_int_equal(origin, CW_BY_TEST);
