@@ -201,7 +201,6 @@ static void test_buffers(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_buffers), cmocka_unit_test(test_mutants)};
     collective = argc == 2 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
     if (collective == CW_COLLECTIVE_COUNT) {
         fprintf(stderr, "usage: schedules_mutants COLLECTIVE\n");
@@ -210,5 +209,5 @@ int main(int argc, char **argv)
     uint64_t runs = test_count("CW_TEST_SEEDS", 30);
     tally.seeds = test_seeds(1, runs < SEEDS_MAX ? runs : SEEDS_MAX);
     tally.thin = (uint32_t)test_count("CW_TEST_THIN", 20);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_buffers, test_mutants);
 }

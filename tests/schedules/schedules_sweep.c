@@ -67,7 +67,6 @@ static void test_all_cases(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_cases)};
     sweep.collective = argc == 3 ? cw_collective_find(argv[1]) : CW_COLLECTIVE_COUNT;
     if (sweep.collective == CW_COLLECTIVE_COUNT) {
         fprintf(stderr, "usage: schedules_sweep COLLECTIVE flat|clusters\n");
@@ -76,5 +75,5 @@ int main(int argc, char **argv)
     sweep.clusters = strcmp(argv[2], "clusters") == 0;
     sweep.thin = (uint32_t)test_count("CW_TEST_THIN", 20);
     sweep.seeds = test_seeds(1, UINT64_MAX);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_all_cases);
 }

@@ -100,12 +100,5 @@ static void test_options_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_lists_and_addresses),
-        cmocka_unit_test(test_options_accepted),
-        cmocka_unit_test(test_options_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_counts, test_lists_and_addresses, test_options_accepted, test_options_refused);
 }

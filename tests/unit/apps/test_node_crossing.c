@@ -122,9 +122,5 @@ static void test_room_has_an_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_come_in_order),
-        cmocka_unit_test(test_room_has_an_end),
-    };
-    return cmocka_run_group_tests_name("node_crossing", tests, NULL, NULL);
+    return TESTS_RUN(test_all_come_in_order, test_room_has_an_end);
 }

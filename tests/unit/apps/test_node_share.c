@@ -148,11 +148,5 @@ static void test_deadline(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_pauses),
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_deadline),
-    };
-    return cmocka_run_group_tests_name("node_share", tests, NULL, NULL);
+    return TESTS_RUN(test_weights, test_pauses, test_rates, test_deadline);
 }

@@ -150,11 +150,7 @@ static void medians(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_known_machine_is_found_again),          cmocka_unit_test(any_samples_make_a_valid_table),
-        cmocka_unit_test(samples_are_taken_where_the_table_bends), cmocka_unit_test(contention_lies_between_the_bounds),
-        cmocka_unit_test(ports_are_what_goes_at_full_speed),       cmocka_unit_test(medians),
-        cmocka_unit_test(noise_is_told_from_disturbances),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_known_machine_is_found_again, any_samples_make_a_valid_table,
+                     samples_are_taken_where_the_table_bends, contention_lies_between_the_bounds,
+                     ports_are_what_goes_at_full_speed, medians, noise_is_told_from_disturbances);
 }

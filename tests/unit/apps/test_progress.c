@@ -57,10 +57,5 @@ static void nothing_without_a_terminal(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_as_they_should),
-        cmocka_unit_test(long_ones_are_cut),
-        cmocka_unit_test(nothing_without_a_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(texts_are_as_they_should, long_ones_are_cut, nothing_without_a_terminal);
 }

@@ -64,10 +64,5 @@ static void test_people(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv_has_all_digits),
-        cmocka_unit_test(test_people),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(test_json, test_csv_has_all_digits, test_people);
 }

@@ -171,11 +171,7 @@ static void the_longest_queue_is_noted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_fat_line_fits),       cmocka_unit_test(what_is_full_says_so_and_slots_come_back),
-        cmocka_unit_test(more_than_there_is_is_told), cmocka_unit_test(lines_take_turns_by_time),
-        cmocka_unit_test(lateness_does_not_add_up),   cmocka_unit_test(a_shorter_delay_overtakes_nothing),
-        cmocka_unit_test(the_longest_queue_is_noted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN(a_long_fat_line_fits, what_is_full_says_so_and_slots_come_back, more_than_there_is_is_told,
+                     lines_take_turns_by_time, lateness_does_not_add_up, a_shorter_delay_overtakes_nothing,
+                     the_longest_queue_is_noted);
 }
