@@ -2,33 +2,6 @@
 
 #include <string.h>
 
-static const char *const names[MUTATION_COUNT] = {
-    [MUTATE_DROP_OP] = "drop op",
-    [MUTATE_DROP_ORDER] = "drop order",
-    [MUTATE_DROP_DEPENDENCY] = "drop dependency",
-    [MUTATE_SENT_DEPENDENCY] = "sent dependency",
-    [MUTATE_SWAP_FROM_BUFFER] = "swap from buffer",
-    [MUTATE_SWAP_TO_BUFFER] = "swap to buffer",
-    [MUTATE_SHIFT_FROM] = "shift from",
-    [MUTATE_SHIFT_TO] = "shift to",
-    [MUTATE_SHIFT_PUT] = "shift put",
-    [MUTATE_OVERLAP_PUTS] = "overlap puts",
-    [MUTATE_SHORTEN] = "shorten",
-    [MUTATE_SHORTEN_PUT] = "shorten put",
-    [MUTATE_SWAP_TAGS] = "swap tags",
-    [MUTATE_SWAP_PEERS] = "swap peers",
-    [MUTATE_SWAP_SIDE] = "swap side",
-    [MUTATE_MAKE_DIRECT] = "make direct",
-    [MUTATE_MERGE_PHASES] = "merge phases",
-    [MUTATE_FEWER_ITERATIONS] = "fewer iterations",
-    [MUTATE_SAME_TAGS] = "same tags",
-};
-
-const char *mutation_name(enum mutation kind)
-{
-    return names[kind];
-}
-
 struct site {
     struct cw_plan *plan;
     struct cw_schedule *schedule;

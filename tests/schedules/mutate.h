@@ -1,7 +1,7 @@
 /* mutate: small changes to a valid plan, each of which a checker ought to have an opinion on.
  *
  * A mutation is a kind and a site: which op (or dependency) of which rank it is applied to. Sites are numbered through
- * the plan. */
+ * the plan. Failures name both by their numbers, as arguments of tests/schedules/damage.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,6 @@ enum mutation {
     MUTATE_SAME_TAGS,        /* two puts from one rank to another have one tag */
     MUTATION_COUNT,
 };
-
-const char *mutation_name(enum mutation kind);
 
 /* Applies mutation `kind` at site number `site`. False if there is no such site: then the plan is as it was. A site
  * where the mutation would change nothing counts, but leaves *changed false. */

@@ -100,13 +100,13 @@ static void mutant_judge(const struct schedule_case *one, const struct cw_plan *
     uint64_t failing = failing_seed(plan, error, sizeof(error));
     bool failed = failing != 0;
     if (failed && report.fault == CW_CHECK_PASSED) {
-        fail_msg("missed: %s: %s at site %u fails with seed %llu (%s), and the checker passes it", one->name,
-                 mutation_name(kind), site, (unsigned long long)failing, error);
+        fail_msg("missed: %s: mutation %u at site %u fails with seed %llu (%s), and the checker passes it", one->name,
+                 (unsigned)kind, site, (unsigned long long)failing, error);
     }
     if (!failed && report.fault != CW_CHECK_PASSED) {
         tally.alarms[report.fault]++;
         if (tally.seeds.is_all && false_alarms[report.fault] == NULL) {
-            fail_msg("false alarm: %s: %s at site %u: %s: %s", one->name, mutation_name(kind), site,
+            fail_msg("false alarm: %s: mutation %u at site %u: %s: %s", one->name, (unsigned)kind, site,
                      cw_check_fault_name(report.fault), report.text);
         }
         return;

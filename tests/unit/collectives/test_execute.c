@@ -293,16 +293,6 @@ static void test_describe_barrier_and_body(void **state)
     arrive(bench, 1, 2 * CW_TAG_STEP, false, NULL, 1, 0);
     arrive(bench, 1, 0, false, NULL, 1, 0);
     waits(bench, "op 2 (wait, phase 0, iteration 1 of 20) for tag 4 of rank 1; 1 of 3 ops complete");
-    for (uint32_t i = 1; i < 20; i++) {
-        if (i != 2) {
-            arrive(bench, 1, i * CW_TAG_STEP, false, NULL, 1, 0);
-        }
-    }
-    waits(bench, "signals of barriers to complete; 3 of 3 ops complete");
-    for (uint32_t i = 0; i < 3; i++) {
-        put_event(bench, CW_TRANSPORT_COMPLETE, i);
-    }
-    assert_int_equal(bench_poll(bench), CW_OK);
     bench_end(bench);
 }
 

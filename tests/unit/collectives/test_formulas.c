@@ -250,28 +250,6 @@ static void what_a_formula_does_not_know_is_not_found(void **state)
     }
 }
 
-/* Table 1's formulas for the binomial trees have floor(log2 P) gaps and ceil(log2 P) latencies. Serving the largest
- * subtree first takes ceil(log2 P) gaps and floor(log2 P) latencies: the same for powers of two only. */
-static void binomial_trees_turn_floor_and_ceiling_round(void **state)
-{
-    const struct cw_algorithm *algorithm = cw_algorithm_find(CW_BCAST, "binomial");
-    struct cw_network network = {.paths = {cw_plogp_linear(1000, 0, 1), cw_plogp_linear(1000, 0, 1)}, .ports = 1};
-    struct cw_parameters parameters = {.eager_max_bytes = CW_EAGER_ALL};
-    for (uint32_t ranks = 2; ranks <= 64; ranks++) {
-        struct cw_problem *problem = problem_built(
-            &(struct cw_problem_request){.collective = CW_BCAST, .ranks = ranks, .element_bytes = 1, .count = 100});
-        double time;
-        uint32_t down = 0;
-        while (2u << down <= ranks) {
-            down++;
-        }
-        uint32_t up = down + (ranks != 1u << down ? 1 : 0);
-        assert_int_equal(cw_formula_price(problem, algorithm, &parameters, &network, &time), CW_OK);
-        assert_true(fabs(time - (up * 100.0 + down * 1000.0)) < 1e-6);
-        cw_problem_destroy(problem);
-    }
-}
-
 int main(void)
 {
     uint32_t count = 0;
@@ -280,8 +258,8 @@ int main(void)
     }
     tallies = calloc(count, sizeof(*tallies));
     networks_make();
-    int failed = TESTS_RUN(algorithms_have_formulas, what_a_formula_does_not_know_is_not_found,
-                           binomial_trees_turn_floor_and_ceiling_round, classes_hold, best_class_is_reached);
+    int failed = TESTS_RUN(algorithms_have_formulas, what_a_formula_does_not_know_is_not_found, classes_hold,
+                           best_class_is_reached);
     free(tallies);
     return failed;
 }

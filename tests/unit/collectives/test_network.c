@@ -76,19 +76,6 @@ static void networks_of_the_program_are_valid(void **state)
     assert_null(cw_network_summary("no such network"));
 }
 
-static void networks_of_the_papers(void **state)
-{
-    struct cw_network network;
-    assert_int_equal(cw_network_find("ideal-004", &network), CW_OK);
-    assert_near(cw_plogp_gap(&network.paths[CW_PATH_LAN], 32000000), 256e6); /* 32 MB at 1 Gb/s */
-    assert_near(network.paths[CW_PATH_WAN].latency_ns, 10e6);
-    assert_near(network.wan_bytes_per_ns, 1.25);
-    assert_int_equal(cw_network_find("infiniband-2005", &network), CW_OK);
-    assert_int_equal(network.ports, 2);
-    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
-    assert_near(network.contention, 0.4);
-}
-
 /* A valid network, and one number of it that is wrong. */
 #define AT(field) offsetof(struct cw_network, field)
 
@@ -134,6 +121,5 @@ static void refusals_name_what_is_wrong(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(values_lie_on_lines, linear_path, networks_of_the_program_are_valid, networks_of_the_papers,
-                     refusals_name_what_is_wrong);
+    return TESTS_RUN(values_lie_on_lines, linear_path, networks_of_the_program_are_valid, refusals_name_what_is_wrong);
 }
