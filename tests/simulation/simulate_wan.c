@@ -55,8 +55,10 @@ static double fairness(const double *numbers, uint32_t count)
 
 /* ---- shapers ---- */
 
-/* What has left node 0, as a bucket that drains at the rate sees it. */
+/* What has left node 0 for all, or, in a row of buckets, what data has for each node, as a bucket that drains at the rate
+ * sees it. */
 struct bucket {
+    bool is_of_one;
     double rate_bps;
     double level_bytes;
     double level_max_bytes;
@@ -69,9 +71,11 @@ static void bucket_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t 
 {
     struct bucket *bucket = context;
     uint8_t type = frame[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)];
-    if (kind != CW_SIMULATOR_DEPARTURE || node != 0 || type == CW_WIRE_HELLO || type == CW_WIRE_HELLO_REPLY) {
+    bool is_paced = bucket->is_of_one ? type == CW_WIRE_DATA : type > CW_WIRE_HELLO_REPLY;
+    if (kind != CW_SIMULATOR_DEPARTURE || node != 0 || !is_paced) {
         return; /* what sets a session up leaves at any time */
     }
+    bucket += bucket->is_of_one ? frame[5] : 0; /* the simulator's addresses end in the node's number */
     double drained = (double)(time_ns - bucket->last_ns) * bucket->rate_bps / 8e9;
     bucket->level_bytes = (bucket->level_bytes > drained ? bucket->level_bytes - drained : 0) + LINE_BYTES(length);
     bucket->level_max_bytes =
@@ -126,6 +130,42 @@ static void a_shaper_keeps_the_sum(void **state)
         assert_true(sum(twice, TARGETS) > 1.5 * sum(goodput, TARGETS));
         sim_hosts_destroy(&hosts);
     }
+}
+
+/* Many flows of one host, each with a rate of its own, on a line that holds none of them up. */
+static void flows_keep_their_rates(void **state)
+{
+    enum { FLOWS = 200, WARM_MS = 500, LONG_MS = 2500 };
+    static struct sim_stream streams[FLOWS + 1];
+    static struct bucket buckets[FLOWS + 1];
+    static uint64_t before[FLOWS + 1];
+    struct sim_hosts_config config;
+    struct sim_hosts hosts;
+    sim_hosts_config_init(&config, FLOWS + 1);
+    config.node.up.rate_bps = config.node.down.rate_bps = 400000000000ull;
+    config.memory_bytes = 1 << 18;
+    simulation_hosts(&hosts, &config);
+    buckets[0].is_of_one = true;
+    cw_simulator_tap_set(hosts.simulator, bucket_tap, buckets);
+    for (uint32_t i = 1; i <= FLOWS; i++) {
+        const struct cw_traffic traffic = {
+            .control = CW_TRAFFIC_RATE, .shaper = CW_SHAPER_NONE, .rate_bps = 5000000 + 25000 * i};
+        buckets[i].rate_bps = (double)traffic.rate_bps;
+        stream_start(&hosts, &streams[i], 0, i, 16 * cw_wire_part_bytes(1500), &traffic);
+    }
+    sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
+    for (uint32_t i = 1; i <= FLOWS; i++) {
+        before[i] = buckets[i].bytes;
+        buckets[i].level_max_bytes = 0;
+    }
+    sim_hosts_run(&hosts, LONG_MS * SIMULATION_MS);
+    for (uint32_t i = 1; i <= FLOWS; i++) {
+        double used = (double)(buckets[i].bytes - before[i]) * 8e3 / LONG_MS / buckets[i].rate_bps;
+        assert_true(used >= 0.99 && used <= 1.01);
+        /* frames of other flows on the same line shift one by a small part of a frame */
+        assert_true(buckets[i].level_max_bytes <= LINE_BYTES(1514) + 64);
+    }
+    sim_hosts_destroy(&hosts);
 }
 
 /* A flow that has nothing to send, is given up, or whose peer has gone does not keep the turn. */
@@ -382,7 +422,7 @@ static void loss_stays_where_it_is(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_shaper_keeps_the_sum, the_turn_moves_on, a_flow_finds_its_rate, flows_share_a_link,
-                     a_flow_follows_its_path, a_flow_finds_that_its_path_is_long, loss_stays_where_it_is,
-                     a_flow_with_little_to_send_stays_fast, a_few_bytes_are_no_measure);
+    return TESTS_RUN(a_shaper_keeps_the_sum, flows_keep_their_rates, the_turn_moves_on, a_flow_finds_its_rate,
+                     flows_share_a_link, a_flow_follows_its_path, a_flow_finds_that_its_path_is_long,
+                     loss_stays_where_it_is, a_flow_with_little_to_send_stays_fast, a_few_bytes_are_no_measure);
 }
