@@ -1,36 +1,13 @@
-/* Data that travels compressed: random worlds; what is compressed where, and what it saves; sources that change;
- * sessions that end. CW_TEST_SEEDS (300) of the worlds. Chunks that no codec makes are in simulate_hostile.c. */
+/* Data that travels compressed: what is compressed where, and what it saves; sources that change; sessions that end.
+ * Random worlds: simulate_correctness.c. Chunks that no codec makes: simulate_hostile.c. */
 #include "tests/simulation/simulation.h"
 
 #include <string.h>
 
 #include "dataplane/base/random.h"
 #include "dataplane/state/endpoint.h"
-#include "tests/simulation/world/world.h"
 
-enum { SEEDS = 300, PUT_BYTES = 4 << 20, HOSTS = 3 };
-
-static void every_seed_keeps_the_promises(void **state)
-{
-    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
-    uint64_t chunks = 0;
-    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        struct sim_world_options options;
-        struct sim_world_report report;
-        sim_world_options_init(&options);
-        options.seed = seed;
-        options.compress = true;
-#ifdef CW_HAVE_DPDK
-        options.encrypt = seed % 4 == 0;
-#endif
-        sim_world_check(&options, &report);
-        chunks += report.chunks;
-    }
-    print_message("%llu chunks\n", (unsigned long long)chunks);
-    assert_true(!seeds.is_all || chunks > 20 * seeds.count);
-}
-
-/* ---- two hosts ---- */
+enum { PUT_BYTES = 4 << 20, HOSTS = 3 };
 
 static struct sim_hosts hosts;
 
@@ -320,6 +297,5 @@ int main(void)
     return TESTS_RUN(a_slow_link_is_sooner, a_fast_link_is_left_alone, random_data_is_left_alone,
                      data_that_changes_is_noticed, gets_are_answered_compressed, plain_data_is_left_alone,
                      a_source_that_changes_is_an_error, an_answer_that_changes_is_an_error,
-                     a_session_that_ends_leaves_no_trial_behind, short_runs_share_packets,
-                     every_seed_keeps_the_promises);
+                     a_session_that_ends_leaves_no_trial_behind, short_runs_share_packets);
 }

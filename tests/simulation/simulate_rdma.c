@@ -1,42 +1,10 @@
-/* Operations by queue pairs of simulated RDMA devices: random worlds whose every byte is checked, and each promise by
- * itself. */
+/* Operations by queue pairs of simulated RDMA devices: each promise by itself. Random worlds: simulate_correctness.c. */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/put/message.h"
 #include "dataplane/rdma/rdma_state.h"
-#include "tests/simulation/world/world.h"
 
-enum { SEEDS = 300, BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
-
-/* ---- worlds ---- */
-
-static void every_seed_keeps_the_promises(void **state)
-{
-    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
-    struct sim_world_report sum = {0};
-    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        struct sim_world_options options;
-        struct sim_world_report report;
-        sim_world_options_init(&options);
-        options.seed = seed;
-        options.rdma = true;
-        options.partitions = seed % 3 == 0 ? SIM_WORLD_ALWAYS : SIM_WORLD_MAYBE; /* devices are cut off, too */
-        sim_world_check(&options, &report);
-        sum.rdma_work += report.rdma_work;
-        sum.rdma_up += report.rdma_up;
-        sum.rdma_broken += report.rdma_broken;
-        sum.rdma_given_up += report.rdma_given_up;
-    }
-    printf("%llu work requests, %llu queue pairs up, %llu broken, %llu sessions that went on by packets\n",
-           (unsigned long long)sum.rdma_work, (unsigned long long)sum.rdma_up, (unsigned long long)sum.rdma_broken,
-           (unsigned long long)sum.rdma_given_up);
-    if (seeds.is_all) {
-        assert_true(sum.rdma_work > 100 * seeds.count && sum.rdma_up > 4 * seeds.count);
-        assert_true(sum.rdma_broken > 2 * seeds.count && sum.rdma_given_up > seeds.count / 20);
-    }
-}
-
-/* ---- two hosts ---- */
+enum { BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
 
 static void two_hosts(struct sim_hosts *hosts, struct cw_verbs_net_config *verbs)
 {
@@ -412,5 +380,5 @@ int main(void)
                      slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
                      what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
                      memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,
-                     a_stopped_peer_fails_in_time, every_seed_keeps_the_promises);
+                     a_stopped_peer_fails_in_time);
 }

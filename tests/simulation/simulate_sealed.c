@@ -1,26 +1,13 @@
-/* Sealed sessions: random worlds, who gets one, and that no nonce comes twice under a key, whatever happens. */
+/* Sealed sessions: who gets one, and that no nonce comes twice under a key, whatever happens. Random worlds:
+ * simulate_correctness.c. */
 #include "tests/simulation/attack.h"
 
 #include "dataplane/crypt/aead.h"
 #include "dataplane/staging/stage.h"
 #include "dataplane/state/endpoint.h"
 #include "dataplane/wire/sealed.h"
-#include "tests/simulation/world/world.h"
 
-enum { SEEDS = 60, WORK = 40 };
-
-static void every_seed_keeps_the_promises(void **state)
-{
-    struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
-    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        struct sim_world_options options;
-        struct sim_world_report report;
-        sim_world_options_init(&options);
-        options.seed = seed;
-        options.encrypt = true;
-        sim_world_check(&options, &report);
-    }
-}
+enum { WORK = 40 };
 
 /* ---- who gets a sealed session ---- */
 
@@ -418,6 +405,5 @@ static void a_used_up_key_ends_its_session(void **state)
 int main(void)
 {
     return TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
-                     not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session,
-                     every_seed_keeps_the_promises);
+                     not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session);
 }

@@ -28,7 +28,6 @@ static void fault_begin(void *context)
         return;
     }
     world_trace(world, "fault %d begins: %u", fault->kind, fault->subject);
-    world->report->faults++;
     switch (fault->kind) {
     case WORLD_TRUNK_CUT:
         for (uint32_t node = 0; node < world->plan.nodes; node++) {

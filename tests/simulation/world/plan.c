@@ -14,27 +14,6 @@ static const struct sim_world_mix mixes[] = {
     {.name = "gets", .put = 20, .get = 80, .large_percent = 5},
 };
 
-const struct sim_world_mix *sim_world_mix_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(mixes) / sizeof(mixes[0]); i++) {
-        if (strcmp(mixes[i].name, name) == 0) {
-            return &mixes[i];
-        }
-    }
-    return NULL;
-}
-
-void sim_world_options_init(struct sim_world_options *options)
-{
-    *options = (struct sim_world_options){.loss = -1};
-}
-
-static bool draw_choice(struct cw_random *random, enum sim_world_choice choice, double probability)
-{
-    bool drawn = cw_random_chance(random, probability);
-    return choice == SIM_WORLD_ALWAYS || (choice == SIM_WORLD_MAYBE && drawn);
-}
-
 /* A probability: nothing in half of all worlds, else anything up to `most`. */
 static double draw_probability(struct cw_random *random, double most)
 {
@@ -60,7 +39,7 @@ static void draw_links(struct world *world)
     link.delay_ns = cw_random_between(random, 200, 20000);
     link.queue_limit_bytes = draw_one(random, queues_bytes, 4);
     double loss = draw_probability(random, outages ? 0.01 : 0.04);
-    link.loss = options->loss >= 0 ? options->loss : loss;
+    link.loss = options->deaf ? 1 : loss;
     link.duplicate = draw_probability(random, 0.05);
     link.corrupt = draw_probability(random, outages ? 0.005 : 0.02);
     link.reorder = draw_probability(random, 0.2);
@@ -150,25 +129,22 @@ void world_plan_draw(struct world *world)
     struct world_plan *plan = &world->plan;
     static const uint64_t mtus[] = {576, 1500, 1500, 4000, 9000};
     uint64_t nodes = cw_random_between(random, 2, cw_random_chance(random, 0.2) ? 16 : 7);
-    plan->nodes = (uint32_t)(options->nodes != 0 ? options->nodes : nodes);
+    plan->nodes = (uint32_t)nodes;
     bool clusters = cw_random_chance(random, 0.25);
-    clusters = options->topology == SIM_WORLD_CLUSTERS || (options->topology == SIM_WORLD_DRAWN && clusters);
     plan->clusters = !clusters || plan->nodes < 4 ? 1 : plan->nodes >= 9 && cw_random_chance(random, 0.5) ? 3 : 2;
     plan->nodes -= plan->nodes % plan->clusters;
-    uint64_t mtu_bytes = draw_one(random, mtus, 5);
-    plan->mtu_bytes = (uint32_t)(options->mtu_bytes != 0 ? options->mtu_bytes : mtu_bytes);
-    plan->partitions = draw_choice(random, options->partitions, 0.25);
-    plan->crashes = draw_choice(random, options->crashes, 0.25);
-    plan->stops = draw_choice(random, options->stops, 0.25);
+    plan->mtu_bytes = (uint32_t)draw_one(random, mtus, 5);
+    plan->partitions = (cw_random_chance(random, 0.25) || options->partitions) && !options->deaf;
+    plan->crashes = cw_random_chance(random, 0.25) && !options->deaf;
+    plan->stops = cw_random_chance(random, 0.25) && !options->deaf;
     plan->deregister = cw_random_chance(random, 0.5);
     plan->pace = cw_random_chance(random, 0.3);
     plan->slow_percent = cw_random_chance(random, 0.5) ? 0 : (uint32_t)cw_random_between(random, 10, 100);
     draw_links(world);
     draw_endpoint(world);
     size_t mix = cw_random_chance(random, 0.6) ? 0 : cw_random_below(random, sizeof(mixes) / sizeof(mixes[0]));
-    plan->mix = options->mix != NULL ? *options->mix : mixes[mix];
-    uint64_t operations = cw_random_between(random, 200, 2500);
-    plan->operations = (uint32_t)(options->operations != 0 ? options->operations : operations);
+    plan->mix = mixes[mix];
+    plan->operations = (uint32_t)cw_random_between(random, 200, 2500);
     uint64_t slice_bytes = MEMORY_BYTES / (plan->nodes * plan->nodes);
     plan->slice_bytes = slice_bytes < 400000 ? slice_bytes & ~63ull : 400000;
     bool outages = plan->partitions || plan->crashes || plan->stops;

@@ -257,15 +257,24 @@ void sim_world_check(struct sim_world_options *options, struct sim_world_report 
     assert_int_equal(sim_world_run(options, report), CW_OK);
     if (options->verbose) {
         fprintf(stderr,
-                "seed %llu: %s; %s; posted %llu, notified %llu, refused %llu, severed %llu, %llu packets, hash "
+                "%s, seed %llu: %s; %s; posted %llu, notified %llu, refused %llu, severed %llu, %llu packets, hash "
                 "%016llx\n",
-                seed, report->failed ? "FAILED" : "ok", report->plan, (unsigned long long)report->posted,
+                options->kind, seed, report->failed ? "FAILED" : "ok", report->plan, (unsigned long long)report->posted,
                 (unsigned long long)report->notified, (unsigned long long)report->refused,
                 (unsigned long long)report->severed, (unsigned long long)report->packets,
                 (unsigned long long)report->hash);
     }
     if (report->failed) {
-        fail_msg("seed %llu: %s (%s); replay: CW_TEST_SEED=%llu CW_TEST_VERBOSE=1 %s", seed, report->failure,
-                 report->plan, seed, program_invocation_name);
+        fail_msg("world %s, seed %llu: %s (%s); replay: CW_TEST_SEED=%llu CW_TEST_VERBOSE=1 %s", options->kind, seed,
+                 report->failure, report->plan, seed, program_invocation_name);
+    }
+}
+
+void sim_world_report_add(struct sim_world_report *sum, const struct sim_world_report *report)
+{
+    uint64_t *to = &sum->summed;
+    const uint64_t *from = &report->summed;
+    for (size_t i = 0; i < (sizeof(*sum) - offsetof(struct sim_world_report, summed)) / sizeof(*to); i++) {
+        to[i] += from[i];
     }
 }

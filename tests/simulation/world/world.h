@@ -13,16 +13,12 @@
  *    deregistered regions is overwritten and must stay so; memory of sources is overwritten once they are complete.
  *  - in the end nothing is outstanding: notified what had to be, no operation open, no memory lent, no timer running.
  *
- * Order of calls: sim_world_options_init, sim_world_run. The same options give the same run, bit for bit. */
+ * Order of calls: sim_world_run, with options that are zero but for what differs. The same options give the same run, bit
+ * for bit. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum sim_world_topology { SIM_WORLD_DRAWN = 0, SIM_WORLD_STAR, SIM_WORLD_CLUSTERS };
-
-/* A fault that either happens, does not, or is up to the seed. */
-enum sim_world_choice { SIM_WORLD_MAYBE = 0, SIM_WORLD_NEVER, SIM_WORLD_ALWAYS };
 
 /* What is posted: weights. */
 struct sim_world_mix {
@@ -34,16 +30,10 @@ struct sim_world_mix {
 };
 
 struct sim_world_options {
+    const char *kind; /* what these options are called */
     uint64_t seed;
-    uint64_t nodes; /* 0, and likewise below: drawn from the seed */
-    enum sim_world_topology topology;
-    double loss; /* of frames on each link; negative: drawn */
-    enum sim_world_choice partitions;
-    enum sim_world_choice crashes;
-    enum sim_world_choice stops;
-    uint64_t mtu_bytes;
-    uint64_t operations;
-    const struct sim_world_mix *mix; /* NULL: drawn */
+    bool deaf;       /* the first phase loses each frame, and has no other faults */
+    bool partitions; /* there are some; else that is up to the seed */
     bool ipv6;
     bool encrypt;  /* sessions are sealed if either side asks for it, which half of them do */
     bool offload;  /* nodes have NICs that take work over, honestly or not */
@@ -76,13 +66,7 @@ struct sim_world_report {
     uint64_t rdma_up;   /* queue pairs that came up */
     uint64_t rdma_broken;
     uint64_t rdma_given_up; /* sessions that went on by packets */
-    uint64_t faults;        /* partitions, stops, crashes */
 };
-
-void sim_world_options_init(struct sim_world_options *options);
-
-/* NULL: no such mix. */
-const struct sim_world_mix *sim_world_mix_find(const char *name);
 
 /* One run. CW_OK, whether it failed or not; CW_ERROR_MEMORY. */
 int sim_world_run(const struct sim_world_options *options, struct sim_world_report *report);
@@ -90,3 +74,6 @@ int sim_world_run(const struct sim_world_options *options, struct sim_world_repo
 /* The same as part of a test, which fails if the run does and then prints the command that replays the seed. Its
  * environment may ask for every event: CW_TEST_VERBOSE=1. */
 void sim_world_check(struct sim_world_options *options, struct sim_world_report *report);
+
+/* Adds the numbers of a report, from `summed` on. */
+void sim_world_report_add(struct sim_world_report *sum, const struct sim_world_report *report);
