@@ -200,51 +200,6 @@ static void nothing_can_be_cut_off_or_added(void **state)
     world_close(&world);
 }
 
-/* All that was ever sent, to whom it was sent and to whom it was not, in its order and backwards. */
-static void replays_do_nothing(void **state)
-{
-    struct world world;
-    world_open(&world, CW_ENCRYPTION_REQUIRED);
-    converse(&world);
-    sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
-    uint32_t count = world.recording.count, replays = 0;
-    for (uint32_t pass = 0; pass < 3; pass++) {
-        for (uint32_t i = 0; i < count; i++) {
-            const struct frame *frame = &world.recording.frames[pass == 1 ? count - 1 - i : i];
-            if (!is_setup(frame->bytes)) {
-                assert_true(is_refused(&world, frame->bytes, frame->length));
-                replays++;
-            }
-        }
-        if (pass == 1) {
-            /* and after a new session has begun */
-            char error[200];
-            sim_hosts_crash(&world.hosts, SENDER);
-            assert_int_equal(sim_hosts_restart(&world.hosts, SENDER, error, sizeof(error)), CW_OK);
-            converse(&world);
-            sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
-        }
-    }
-    assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_REPLAY) > replays / 4);
-    /* old set-up packets are answered, and no session comes of it */
-    uint64_t up = world.hosts.list[TARGET].up;
-    uint64_t session = cw_endpoint_flow(world.target, 0)->session.peer;
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_setup(world.recording.frames[i].bytes)) {
-            assert_int_equal(cw_simulator_inject(world.hosts.simulator, TARGET, world.recording.frames[i].bytes,
-                                                 world.recording.frames[i].length),
-                             CW_OK);
-            sim_hosts_run(&world.hosts, SIMULATION_MS);
-        }
-    }
-    sim_hosts_run(&world.hosts, 1000 * SIMULATION_MS);
-    assert_int_equal(world.hosts.list[TARGET].up, up);
-    assert_int_equal(cw_endpoint_flow(world.target, 0)->session.peer, session);
-    converse(&world);
-    assert_int_equal(world.hosts.list[TARGET].up, up);
-    world_close(&world);
-}
-
 /* Writes a whole frame to the target with a header in front of `payload_bytes` that are already there. */
 static uint32_t write_frame(const struct world *world, uint8_t *frame, const struct cw_wire_header *header,
                             uint32_t behind)
@@ -427,7 +382,6 @@ static void held_back_packets_are_taken_once(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, replays_do_nothing,
-                     another_jobs_key_opens_nothing, nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door,
-                     held_back_packets_are_taken_once);
+    return TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, another_jobs_key_opens_nothing,
+                     nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door, held_back_packets_are_taken_once);
 }

@@ -118,75 +118,58 @@ static void hosts_find_each_other(struct world *world)
     }
 }
 
-static void puts_go_on_beside_questions(bool is_v4)
+static void puts_go_on_beside_questions(void **state)
 {
-    enum { ROUNDS = 50 };
-    struct world world;
-    struct sim_stream there, back;
-    world_open(&world, is_v4);
-    hosts_find_each_other(&world);
-    struct sim_host *one = &world.hosts.list[ONE], *two = &world.hosts.list[TWO];
-    uint64_t before = cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS);
-    sim_stream_start(&world.hosts, &there, ONE, TWO, PUT_BYTES, PUTS);
-    sim_stream_start(&world.hosts, &back, TWO, ONE, PUT_BYTES, PUTS);
-    for (uint32_t i = 0; i < ROUNDS; i++) {
-        questions_ask(&world, i);
+    for (int is_v4 = 0; is_v4 < 2; is_v4++) {
+        enum { ROUNDS = 50 };
+        struct world world;
+        struct sim_stream there, back;
+        world_open(&world, is_v4 != 0);
+        hosts_find_each_other(&world);
+        struct sim_host *one = &world.hosts.list[ONE], *two = &world.hosts.list[TWO];
+        uint64_t before = cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS);
+        sim_stream_start(&world.hosts, &there, ONE, TWO, PUT_BYTES, PUTS);
+        sim_stream_start(&world.hosts, &back, TWO, ONE, PUT_BYTES, PUTS);
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            questions_ask(&world, i);
+        }
+        (void)sim_stream_finish(&world.hosts, ONE, 10000 * SIMULATION_MS);
+        (void)sim_stream_finish(&world.hosts, TWO, 10000 * SIMULATION_MS);
+        assert_int_equal(one->completed + two->completed, 2 * PUTS);
+        assert_int_equal(one->failed + two->failed, 0);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS) - before, 2 * ROUNDS);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE), ROUNDS);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE_LIMIT), 0);
+        world_close(&world);
     }
-    (void)sim_stream_finish(&world.hosts, ONE, 10000 * SIMULATION_MS);
-    (void)sim_stream_finish(&world.hosts, TWO, 10000 * SIMULATION_MS);
-    assert_int_equal(one->completed + two->completed, 2 * PUTS);
-    assert_int_equal(one->failed + two->failed, 0);
-    assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS) - before, 2 * ROUNDS);
-    assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE), ROUNDS);
-    assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE_LIMIT), 0);
-    world_close(&world);
-}
-
-static void puts_go_on_over_ipv4(void **state)
-{
-    puts_go_on_beside_questions(true);
-}
-
-static void puts_go_on_over_ipv6(void **state)
-{
-    puts_go_on_beside_questions(false);
 }
 
 /* A flow that was begun with a MAC address that nobody has; who has the address says so, and puts arrive. */
-static void flows_go_to_the_mac_address_that_is_found(bool is_v4)
+static void flows_go_to_the_mac_address_that_is_found(void **state)
 {
-    struct world world;
-    world_open(&world, is_v4);
-    struct sim_host *one = &world.hosts.list[ONE], *two = &world.hosts.list[TWO];
-    struct cw_address wrong = cw_endpoint_address(two->endpoint);
-    uint32_t peer;
-    wrong.mac[5] = 0x77;
-    assert_int_equal(cw_peer_add(one->endpoint, &wrong, &peer), CW_OK);
-    assert_int_equal(cw_peer_connect(one->endpoint, peer), CW_OK);
-    sim_host_wake(one);
-    sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
-    assert_int_equal(one->up, 0);
-    hosts_find_each_other(&world);
-    sim_hosts_run(&world.hosts, 1000 * SIMULATION_MS);
-    assert_int_equal(one->up, 1);
-    (void)sim_stream_send(&world.hosts, ONE, TWO, PUT_BYTES, 10, 1000 * SIMULATION_MS);
-    assert_int_equal(one->completed, 10);
-    assert_int_equal(one->failed, 0);
-    world_close(&world);
-}
-
-static void flows_are_mended_over_ipv4(void **state)
-{
-    flows_go_to_the_mac_address_that_is_found(true);
-}
-
-static void flows_are_mended_over_ipv6(void **state)
-{
-    flows_go_to_the_mac_address_that_is_found(false);
+    for (int is_v4 = 0; is_v4 < 2; is_v4++) {
+        struct world world;
+        world_open(&world, is_v4 != 0);
+        struct sim_host *one = &world.hosts.list[ONE], *two = &world.hosts.list[TWO];
+        struct cw_address wrong = cw_endpoint_address(two->endpoint);
+        uint32_t peer;
+        wrong.mac[5] = 0x77;
+        assert_int_equal(cw_peer_add(one->endpoint, &wrong, &peer), CW_OK);
+        assert_int_equal(cw_peer_connect(one->endpoint, peer), CW_OK);
+        sim_host_wake(one);
+        sim_hosts_run(&world.hosts, 100 * SIMULATION_MS);
+        assert_int_equal(one->up, 0);
+        hosts_find_each_other(&world);
+        sim_hosts_run(&world.hosts, 1000 * SIMULATION_MS);
+        assert_int_equal(one->up, 1);
+        (void)sim_stream_send(&world.hosts, ONE, TWO, PUT_BYTES, 10, 1000 * SIMULATION_MS);
+        assert_int_equal(one->completed, 10);
+        assert_int_equal(one->failed, 0);
+        world_close(&world);
+    }
 }
 
 int main(void)
 {
-    return TESTS_RUN(puts_go_on_over_ipv4, puts_go_on_over_ipv6, flows_are_mended_over_ipv4,
-                     flows_are_mended_over_ipv6);
+    return TESTS_RUN(puts_go_on_beside_questions, flows_go_to_the_mac_address_that_is_found);
 }

@@ -310,19 +310,11 @@ static void flooded_jobs(enum kind kind)
     }
 }
 
-static void replayed_packets(void **state)
+static void floods_change_nothing(void **state)
 {
-    flooded_jobs(REPLAYED);
-}
-
-static void altered_packets(void **state)
-{
-    flooded_jobs(ALTERED);
-}
-
-static void forged_packets(void **state)
-{
-    flooded_jobs(FORGED);
+    for (enum kind kind = REPLAYED; kind < KINDS; kind++) {
+        flooded_jobs(kind);
+    }
 }
 
 /* A process that takes another's place is let in as fast as without the flood, and all that it meets are told. */
@@ -367,5 +359,5 @@ static void a_new_process(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(replayed_packets, altered_packets, forged_packets, a_new_process);
+    return TESTS_RUN(floods_change_nothing, a_new_process);
 }
