@@ -16,27 +16,25 @@ static size_t splice(uint8_t *bytes, size_t length, size_t at, size_t gone, cons
     return length - gone + with_bytes;
 }
 
-/* Puts a word in the place of a few bytes, or of the next number or quoted text. */
-static size_t word_replace(struct cw_random *random, uint8_t *bytes, size_t length)
+/* A seed of the corpus. */
+static size_t seed_any(struct cw_random *random, uint8_t *bytes)
 {
-    size_t at = (size_t)cw_random_below(random, length), gone = 1 + (size_t)cw_random_below(random, 8), words = 0;
-    if (cw_random_chance(random, 0.7)) {
-        while (at < length && memchr("\"0123456789", bytes[at], 11) == NULL) {
-            at++;
-        }
-        bool is_text = at < length && bytes[at] == '"';
-        for (gone = 1; at + gone < length; gone++) {
-            if (is_text ? bytes[at + gone - 1] == '"' && gone > 1
-                        : memchr("0123456789.e", bytes[at + gone], 12) == NULL) {
-                break;
-            }
-        }
+    static uint32_t count;
+    while (count == 0 || fuzz_target.seed(count, bytes) > 0) {
+        count++;
     }
-    while (fuzz_target.words[words] != NULL) {
-        words++;
-    }
-    const char *word = fuzz_target.words[cw_random_below(random, words)];
-    return at + gone > length ? length : splice(bytes, length, at, gone, word, strlen(word));
+    return fuzz_target.seed((uint32_t)cw_random_below(random, count), bytes);
+}
+
+/* A part of another seed takes the place of `gone` bytes at `at`. */
+static size_t graft(struct cw_random *random, uint8_t *bytes, size_t length, size_t at, size_t gone)
+{
+    uint8_t *other = malloc(fuzz_target.bytes_max);
+    size_t other_length = seed_any(random, other), from = (size_t)cw_random_below(random, other_length);
+    size_t most = other_length - from < CUT_MAX ? other_length - from : CUT_MAX;
+    length = splice(bytes, length, at, gone, other + from, (size_t)cw_random_below(random, most + 1));
+    free(other);
+    return length;
 }
 
 /* One wound, of a seed with at least one byte. Returns the new length. */
@@ -45,7 +43,7 @@ static size_t damage(struct cw_random *random, uint8_t *bytes, size_t length)
     size_t at = (size_t)cw_random_below(random, length), run = (size_t)cw_random_below(random, CUT_MAX);
     uint8_t copy[CUT_MAX];
     run = run > length - at ? length - at : run;
-    switch (cw_random_below(random, fuzz_target.words == NULL ? 7 : 14)) {
+    switch (cw_random_below(random, fuzz_target.seed == NULL ? 7 : 8)) {
     case 0:
         bytes[at] = (uint8_t)cw_random_next(random);
         return length;
@@ -66,22 +64,18 @@ static size_t damage(struct cw_random *random, uint8_t *bytes, size_t length)
     case 6:
         return cw_random_chance(random, 0.3) ? at : length;
     default:
-        return word_replace(random, bytes, length);
+        return graft(random, bytes, length, at, cw_random_below(random, 2) * (run % 9));
     }
 }
 
 /* A seed of the corpus, or random choices. */
 static size_t seed_draw(struct cw_random *random, uint8_t *bytes)
 {
-    static uint32_t count;
-    if (fuzz_target.seed == NULL) {
-        cw_random_fill(random, bytes, fuzz_target.bytes_max);
-        return fuzz_target.bytes_max;
+    if (fuzz_target.seed != NULL) {
+        return seed_any(random, bytes);
     }
-    while (count == 0 || fuzz_target.seed(count, bytes) > 0) {
-        count++;
-    }
-    return fuzz_target.seed((uint32_t)cw_random_below(random, count), bytes);
+    cw_random_fill(random, bytes, fuzz_target.bytes_max);
+    return fuzz_target.bytes_max;
 }
 
 static size_t wounds(struct cw_random *random, uint8_t *bytes, size_t length)

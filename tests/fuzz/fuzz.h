@@ -13,7 +13,6 @@
 struct fuzz_target {
     /* Writes seed `index`, made by the real encoders, and returns its length; 0: there are no more. NULL: no corpus. */
     size_t (*seed)(uint32_t index, uint8_t *bytes);
-    const char *const *words;     /* that replace parts of a seed, up to a NULL; NULL: none */
     size_t bytes_max;             /* of an input */
     uint32_t packets;             /* of CW_TEST_PACKETS that one input counts for */
     void (*end)(uint64_t inputs); /* checks sums over so many inputs, which are not few; NULL: nothing to check */
