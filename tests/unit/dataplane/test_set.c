@@ -283,12 +283,30 @@ static int nothing(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
+struct registration {
+    struct process *process;
+    uint64_t token;
+};
+
+/* Once more, with the same token. */
+static int register_again(struct cw_endpoint *endpoint, void *context)
+{
+    const struct registration *of = context;
+    return cw_region_register_as(endpoint, of->process->memory, 100, CW_REGION_LOCAL, of->token);
+}
+
+static int deregister_again(struct cw_endpoint *endpoint, void *context)
+{
+    return cw_region_deregister(endpoint, ((const struct registration *)context)->token);
+}
+
 static void test_registrations_are_the_same_in_all_loops(void **state)
 {
     struct world *world = world_open(LOOPS, LOOPS, false, false);
     struct process *source = &world->list[0], *target = &world->list[1];
     struct cw_event event;
-    uint64_t token, again, until_ns = cw_clock_ns() + TEST_HANG_NS;
+    struct registration again = {.process = source};
+    uint64_t token, until_ns = cw_clock_ns() + TEST_HANG_NS;
     assert_int_equal(cw_set_register(&source->set, source->memory, MEMORY_BYTES, CW_REGION_LOCAL, &token), CW_OK);
     memset(source->memory, 7, MEMORY_BYTES);
     struct cw_put put = {.peer = source->peer,
@@ -306,9 +324,11 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
     assert_int_equal(status, CW_OK);
     assert_int_equal(cw_set_deregister(&source->set, token), CW_ERROR_NOT_FOUND);
     for (uint32_t i = 0; i < 1000; i++) { /* places come again, and are free everywhere */
-        assert_int_equal(cw_set_register(&source->set, source->memory, 100, CW_REGION_LOCAL, &again), CW_OK);
-        assert_int_not_equal(again, token);
-        assert_int_equal(cw_set_deregister(&source->set, again), CW_OK);
+        assert_int_equal(cw_set_register(&source->set, source->memory, 100, CW_REGION_LOCAL, &again.token), CW_OK);
+        assert_int_not_equal(again.token, token);
+        assert_int_equal(cw_loop_call(source->set.loops[1], register_again, &again), CW_ERROR_BUSY);
+        assert_int_equal(cw_set_deregister(&source->set, again.token), CW_OK);
+        assert_int_equal(cw_loop_call(source->set.loops[1], deregister_again, &again), CW_ERROR_NOT_FOUND);
     }
     world_close(world);
 }
