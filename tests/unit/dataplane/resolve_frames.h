@@ -110,14 +110,18 @@ static inline uint32_t v4_echo_put(uint8_t *frame, uint32_t type, uint32_t ttl, 
 
 /* ---- IPv6 ---- */
 
+/* Over the pseudo header and the message: 0xffff if its checksum is right. */
+static inline uint32_t v6_sum(const uint8_t *frame, uint32_t bytes)
+{
+    uint8_t pseudo[8] = {0, 0, 0, 0, 0, 0, 0, 58};
+    be16_put(pseudo + 2, bytes - 54);
+    return words_add(words_add(words_add(0, frame + 22, 32), pseudo, 8), frame + 54, bytes - 54);
+}
+
 static inline void v6_sign(uint8_t *frame, uint32_t bytes)
 {
-    uint32_t message = bytes - 54;
-    uint8_t pseudo[8] = {0, 0, 0, 0, 0, 0, 0, 58};
-    be16_put(pseudo + 2, message);
     be16_put(frame + 56, 0);
-    uint32_t sum = words_add(words_add(0, frame + 22, 32), pseudo, 8);
-    be16_put(frame + 56, ~words_add(sum, frame + 54, message) & 0xffff);
+    be16_put(frame + 56, ~v6_sum(frame, bytes) & 0xffff);
 }
 
 static inline void v6_put(uint8_t *frame, uint32_t bytes, uint32_t hops, const struct party *to,
