@@ -1,4 +1,4 @@
-/* What the tests of the simulator share: hosts that send numbered frames and check what arrives, in a star. */
+/* What test_simulator.c uses: hosts that send numbered frames and check what arrives, in a star. */
 #pragma once
 
 #include <stdlib.h>

@@ -1,7 +1,4 @@
-/* What is small and bounded: pools, the event queue, the command queue. */
-#include <pthread.h>
-#include <stdlib.h>
-
+/* What is small and bounded: pools, the event queue, the command queue. Between threads: test_loop.c, test_set.c. */
 #include "dataplane/base/pool.h"
 #include "dataplane/base/random.h"
 #include "dataplane/loop/command.h"
@@ -9,7 +6,7 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum { OBJECTS = 100, STEPS = 20000, RING = 64, EVENTS = 200000, PRODUCERS = 3, COMMANDS = 50000 };
+enum { OBJECTS = 100, STEPS = 20000, RING = 64 };
 
 /* ---- pools ---- */
 
@@ -89,46 +86,6 @@ static void events_keep_their_order_and_refuse_when_full(void **state)
     cw_events_dispose(&events);
 }
 
-static void *consume(void *context)
-{
-    struct cw_events *events = context;
-    uint64_t expected = 0;
-    while (expected < EVENTS) {
-        struct cw_event taken[16];
-        uint32_t count = cw_events_take(events, taken, 16, NULL, NULL);
-        for (uint32_t i = 0; i < count; i++) {
-            if (taken[i].offset != expected || taken[i].bytes != ~expected) {
-                return (void *)(uintptr_t)1;
-            }
-            expected++;
-        }
-    }
-    return NULL;
-}
-
-static void events_pass_from_thread_to_thread(void **state)
-{
-    struct cw_events events;
-    assert_int_equal(cw_events_init(&events, RING), CW_OK);
-    pthread_t consumer;
-    assert_int_equal(pthread_create(&consumer, NULL, consume, &events), 0);
-    for (uint64_t i = 0; i < EVENTS;) {
-        struct cw_event *event = cw_events_reserve(&events);
-        if (event != NULL) {
-            event->offset = i;
-            event->bytes = ~i;
-            cw_events_publish(&events);
-            i++;
-        } else {
-            sched_yield();
-        }
-    }
-    void *failed;
-    assert_int_equal(pthread_join(consumer, &failed), 0);
-    assert_null(failed);
-    cw_events_dispose(&events);
-}
-
 /* ---- commands ---- */
 
 /* A thread is writing a command, and another one has pushed one behind it: nothing to take yet, but not idle. */
@@ -174,60 +131,9 @@ static void commands_refuse_when_full(void **state)
     cw_commands_dispose(&commands);
 }
 
-struct producer {
-    struct cw_commands *commands;
-    uint32_t number;
-};
-
-static void *produce(void *context)
-{
-    struct producer *producer = context;
-    for (uint32_t i = 0; i < COMMANDS;) {
-        struct cw_command command = {.kind = CW_COMMAND_RELEASE, .slot = producer->number << 24 | i};
-        if (cw_commands_push(producer->commands, &command)) {
-            i++;
-        } else {
-            sched_yield();
-        }
-    }
-    return NULL;
-}
-
-static void each_producer_keeps_its_order(void **state)
-{
-    struct cw_commands commands;
-    assert_int_equal(cw_commands_init(&commands, RING), CW_OK);
-    struct producer producers[PRODUCERS];
-    pthread_t threads[PRODUCERS];
-    uint32_t expected[PRODUCERS] = {0};
-    for (uint32_t i = 0; i < PRODUCERS; i++) {
-        producers[i] = (struct producer){&commands, i};
-        assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
-    }
-    for (uint32_t taken = 0; taken < PRODUCERS * COMMANDS;) {
-        const struct cw_command *command = cw_commands_peek(&commands);
-        if (command == NULL) {
-            sched_yield();
-            continue;
-        }
-        uint32_t from = command->slot >> 24;
-        assert_true(from < PRODUCERS);
-        assert_int_equal(command->slot & 0xffffff, expected[from]);
-        expected[from]++;
-        cw_commands_pop(&commands);
-        taken++;
-    }
-    for (uint32_t i = 0; i < PRODUCERS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_int_equal(expected[i], COMMANDS);
-    }
-    cw_commands_dispose(&commands);
-}
-
 int main(void)
 {
     return TESTS_RUN(a_pool_hands_out_each_object_once, an_empty_pool_gives_nothing,
-                     events_keep_their_order_and_refuse_when_full, events_pass_from_thread_to_thread,
-                     commands_behind_an_unfinished_one_are_seen, commands_refuse_when_full,
-                     each_producer_keeps_its_order);
+                     events_keep_their_order_and_refuse_when_full, commands_behind_an_unfinished_one_are_seen,
+                     commands_refuse_when_full);
 }

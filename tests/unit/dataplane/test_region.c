@@ -1,11 +1,10 @@
 /* The table of regions: tokens, rights and bounds. */
-#include "dataplane/base/random.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/state/region.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum { COUNT = 5, STEPS = 5000 };
+enum { COUNT = 5 };
 
 static uint8_t memory[64];
 
@@ -49,44 +48,7 @@ static void rights_and_bounds(void **state)
     cw_regions_dispose(&regions);
 }
 
-/* Adds and removes at random: a token finds its region as long as it lives, and never after. */
-static void tokens_live_as_long_as_their_regions(void **state)
-{
-    struct cw_regions regions;
-    struct cw_random random;
-    cw_random_seed(&random, 3);
-    assert_int_equal(cw_regions_init(&regions, COUNT), CW_OK);
-    uint64_t live[COUNT] = {0};
-    uint64_t dead[STEPS];
-    uint32_t dead_count = 0;
-    uint32_t live_count = 0;
-    for (uint32_t step = 0; step < STEPS; step++) {
-        uint32_t i = (uint32_t)cw_random_below(&random, COUNT);
-        if (live[i] == 0) {
-            struct cw_region *region;
-            assert_int_equal(cw_regions_add(&regions, memory, 64, 0, cw_random_next(&random) >> 16, &region), CW_OK);
-            live[i] = region->token;
-            live_count++;
-        } else {
-            cw_regions_remove(cw_region_of(&regions, live[i]));
-            dead[dead_count++] = live[i];
-            live[i] = 0;
-            live_count--;
-        }
-        struct cw_region *region = NULL;
-        if (live_count == COUNT) {
-            assert_int_equal(cw_regions_add(&regions, memory, 1, 0, 1, &region), CW_ERROR_LIMIT);
-            assert_null(region);
-        }
-        for (uint32_t j = 0; j < COUNT; j++) {
-            assert_true(live[j] == 0 || cw_region_of(&regions, live[j])->token == live[j]);
-        }
-        assert_true(dead_count == 0 || cw_region_of(&regions, dead[cw_random_below(&random, dead_count)]) == NULL);
-    }
-    cw_regions_dispose(&regions);
-}
-
 int main(void)
 {
-    return TESTS_RUN(rights_and_bounds, tokens_live_as_long_as_their_regions);
+    return TESTS_RUN(rights_and_bounds);
 }
