@@ -6,24 +6,40 @@
 
 enum { BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
 
-static void two_hosts(struct sim_hosts *hosts, struct cw_verbs_net_config *verbs)
+/* Of the test that runs. */
+static struct sim_hosts hosts;
+static struct cw_verbs_net_config verbs;
+
+static int set_up(void **state)
+{
+    cw_verbs_net_config_init(&verbs);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    sim_hosts_destroy(&hosts);
+    return 0;
+}
+
+static void two_hosts(void)
 {
     struct sim_hosts_config config;
     sim_hosts_config_init(&config, 2);
-    config.verbs = verbs;
-    simulation_hosts(hosts, &config);
-    uint32_t peer = sim_hosts_peer(hosts, 0, 1);
-    assert_int_equal(cw_peer_connect(hosts->list[0].endpoint, peer), CW_OK);
-    sim_hosts_run(hosts, 10 * SIMULATION_MS);
-    assert_int_equal(cw_rdma_state(hosts->list[0].endpoint, peer), CW_RDMA_UP);
+    config.verbs = &verbs;
+    simulation_hosts(&hosts, &config);
+    uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
+    assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
+    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
+    assert_int_equal(cw_rdma_state(hosts.list[0].endpoint, peer), CW_RDMA_UP);
 }
 
-static int put(struct sim_hosts *hosts, const uint8_t *data, uint64_t bytes, uint64_t source_region, uint64_t offset)
+static int put(const uint8_t *data, uint64_t bytes, uint64_t source_region, uint64_t offset)
 {
-    struct sim_host *host = &hosts->list[0];
-    const struct cw_put put = {.peer = sim_hosts_peer(hosts, 0, 1),
+    struct sim_host *host = &hosts.list[0];
+    const struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
                                .lane_tag = cw_lane_tag(1, 0),
-                               .region = hosts->list[1].token,
+                               .region = hosts.list[1].token,
                                .offset = offset,
                                .source = {.region = source_region, .contiguous = {.data = data, .bytes = bytes}},
                                .flags = CW_SIGNAL};
@@ -33,21 +49,18 @@ static int put(struct sim_hosts *hosts, const uint8_t *data, uint64_t bytes, uin
 }
 
 /* So many puts, each once, and the first `bytes` of the target are the source's. */
-static void check_arrived(const struct sim_hosts *hosts, uint64_t puts, uint64_t bytes)
+static void check_arrived(uint64_t puts, uint64_t bytes)
 {
-    assert_int_equal(hosts->list[1].arrived_puts, puts);
-    assert_int_equal(hosts->list[0].completed, puts);
-    assert_int_equal(hosts->list[0].failed, 0);
-    assert_memory_equal(hosts->list[1].memory, hosts->list[0].memory, bytes);
+    assert_int_equal(hosts.list[1].arrived_puts, puts);
+    assert_int_equal(hosts.list[0].completed, puts);
+    assert_int_equal(hosts.list[0].failed, 0);
+    assert_memory_equal(hosts.list[1].memory, hosts.list[0].memory, bytes);
 }
 
 /* One operation on the wire, as many packets as its bytes take, and none of ours beside them. */
 static void a_put_is_one_work_request(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(hosts.verbs);
     static const uint64_t sizes[] = {0, 1, 8, 64, 220, 1024, 1025, 65536, 1 << 20};
     uint8_t *source = hosts.list[0].memory;
@@ -57,7 +70,7 @@ static void a_put_is_one_work_request(void **state)
                            simulation_counted(&hosts, 1, CW_COUNTER_PACKETS_OUT);
         uint64_t arrived = hosts.list[1].arrived_puts, completed = hosts.list[0].completed;
         memset(source, (int)(i + 1), sizes[i]);
-        assert_int_equal(put(&hosts, source, sizes[i], hosts.list[0].token, 0), CW_OK);
+        assert_int_equal(put(source, sizes[i], hosts.list[0].token, 0), CW_OK);
         sim_hosts_run(&hosts, 10 * SIMULATION_MS);
         assert_int_equal(hosts.list[1].arrived_puts, arrived + 1);
         assert_int_equal(hosts.list[0].completed, completed + 1);
@@ -70,18 +83,13 @@ static void a_put_is_one_work_request(void **state)
     }
     assert_int_equal(hosts.list[0].failed, 0);
     assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_COPIED), 0); /* from where it lies */
-    sim_hosts_destroy(&hosts);
 }
 
-/* Nothing lost, nothing twice, nothing else, whichever side's pair breaks and whenever. */
 /* Whoever answers messages by messages needs no work request for the credit. */
 static void credit_goes_along(void **state)
 {
     enum { TURNS = 200 };
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(hosts.verbs);
     uint64_t work = 0;
     for (uint32_t i = 0; i < 2 * TURNS; i++) {
@@ -96,7 +104,6 @@ static void credit_goes_along(void **state)
         assert_int_equal(hosts.list[1 - i % 2].arrived_messages, arrived + 1);
     }
     assert_int_equal(counters->work, work + TURNS);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Slots that were lent along with a message are not given back twice, though the peer has given them back before it
@@ -104,10 +111,7 @@ static void credit_goes_along(void **state)
 static void slots_are_given_back_once(void **state)
 {
     enum { SLOTS = 3 };
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     struct cw_endpoint *endpoint = hosts.list[0].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, sim_hosts_peer(&hosts, 0, 1));
     struct cw_operation operation = {.kind = CW_OPERATION_MESSAGE, .flow = flow};
@@ -131,24 +135,20 @@ static void slots_are_given_back_once(void **state)
         assert_true(++seen <= free_count);
     }
     assert_int_equal(seen, free_count);
-    sim_hosts_destroy(&hosts);
 }
 
+/* Nothing lost, nothing twice, nothing else, whichever side's pair breaks and whenever. */
 static void broken_pairs_lose_nothing(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
     verbs.jitter_ns = 20000;
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     uint64_t drawn = 7;
     uint64_t posted = 0;
     for (uint32_t i = 0; i < BREAKS; i++) {
         for (uint32_t n = 0; n < PUTS_A_BREAK; n++) {
             uint64_t offset = posted % 300 * PUT_BYTES;
             memset(hosts.list[0].memory + offset, (int)(posted + 1), PUT_BYTES);
-            assert_int_equal(put(&hosts, hosts.list[0].memory + offset, PUT_BYTES, n % 2 * hosts.list[0].token, offset),
-                             CW_OK);
+            assert_int_equal(put(hosts.list[0].memory + offset, PUT_BYTES, n % 2 * hosts.list[0].token, offset), CW_OK);
             posted++;
         }
         sim_hosts_run(&hosts, simulation_drawn(&drawn, 60) * SIMULATION_US);
@@ -158,56 +158,47 @@ static void broken_pairs_lose_nothing(void **state)
         sim_hosts_run(&hosts, 30 * SIMULATION_MS);
     }
     assert_true(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_BROKEN) >= BREAKS);
-    check_arrived(&hosts, posted, 300 * PUT_BYTES);
+    check_arrived(posted, 300 * PUT_BYTES);
     assert_int_equal(cw_rdma_state(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
     assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_GIVEN_UP), 0);
-    sim_hosts_destroy(&hosts);
 }
 
 /* The device is gone for good, the network is not: packets carry all. */
 static void packets_take_over(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
     verbs.retry_ns = 100000;
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     cw_verbs_net_cut(hosts.verbs, 1, true);
     for (uint32_t i = 0; i < 50; i++) {
         memset(hosts.list[0].memory + i * PUT_BYTES, (int)i + 1, PUT_BYTES);
-        assert_int_equal(put(&hosts, hosts.list[0].memory + i * PUT_BYTES, PUT_BYTES, 0, i * PUT_BYTES), CW_OK);
+        assert_int_equal(put(hosts.list[0].memory + i * PUT_BYTES, PUT_BYTES, 0, i * PUT_BYTES), CW_OK);
     }
     sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
-    check_arrived(&hosts, 50, 50 * PUT_BYTES);
+    check_arrived(50, 50 * PUT_BYTES);
     for (uint32_t side = 0; side < 2; side++) {
         assert_int_equal(simulation_counted(&hosts, side, CW_COUNTER_RDMA_GIVEN_UP), 1);
         assert_int_equal(cw_rdma_state(hosts.list[side].endpoint, sim_hosts_peer(&hosts, side, 1 - side)),
                          CW_RDMA_BY_PACKETS);
     }
-    sim_hosts_destroy(&hosts);
 }
 
 /* A region of no bytes is none of the device's: packets bring its notifications, in the order of their lane. */
 static void what_no_device_knows_goes_by_packets(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     uint64_t token;
     assert_int_equal(cw_region_register(hosts.list[1].endpoint, NULL, 0, CW_REGION_WRITE, &token), CW_OK);
     uint64_t data = simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT);
     uint64_t known = hosts.list[1].token;
     for (uint32_t i = 0; i < 20; i++) {
         hosts.list[1].token = i % 2 == 0 ? token : known;
-        assert_int_equal(put(&hosts, hosts.list[0].memory, i % 2 * 8, 0, i % 2 * 8 * i), CW_OK);
+        assert_int_equal(put(hosts.list[0].memory, i % 2 * 8, 0, i % 2 * 8 * i), CW_OK);
     }
     hosts.list[1].token = known;
     sim_hosts_run(&hosts, 50 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].arrived_puts, 20);
     assert_int_equal(hosts.list[0].completed, 20);
     assert_true(simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT) >= data + 10);
-    sim_hosts_destroy(&hosts);
 }
 
 /* A device that completes nothing any more, and says so if it is asked: packets take over, nothing is lost, and nothing
@@ -215,13 +206,10 @@ static void what_no_device_knows_goes_by_packets(void **state)
 static void a_device_that_fails_is_replaced_by_packets(void **state)
 {
     for (uint32_t which = 0; which < 2; which++) {
-        struct cw_verbs_net_config verbs;
-        struct sim_hosts hosts;
-        cw_verbs_net_config_init(&verbs);
-        two_hosts(&hosts, &verbs);
+        two_hosts();
         for (uint32_t i = 0; i < 40; i++) {
             uint64_t place = (uint64_t)i * PUT_BYTES;
-            assert_int_equal(put(&hosts, hosts.list[0].memory + place, PUT_BYTES, 0, place), CW_OK);
+            assert_int_equal(put(hosts.list[0].memory + place, PUT_BYTES, 0, place), CW_OK);
             if (i == 20) {
                 sim_hosts_run(&hosts, SIMULATION_MS / 200); /* some are under way */
                 cw_verbs_net_fail(hosts.verbs, which);
@@ -243,10 +231,7 @@ static void a_device_that_fails_is_replaced_by_packets(void **state)
  * come any more. */
 static void memory_of_gets_is_busy_until_they_settle(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     struct sim_host *host = &hosts.list[0], *other = &hosts.list[1];
     uint64_t source, local;
     uint8_t *memory = calloc(1, PUT_BYTES);
@@ -270,16 +255,12 @@ static void memory_of_gets_is_busy_until_they_settle(void **state)
     sim_hosts_run(&hosts, 10 * SIMULATION_MS);
     assert_int_equal(cw_region_deregister(host->endpoint, local), CW_OK);
     free(memory);
-    sim_hosts_destroy(&hosts);
 }
 
 /* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all. */
 static void a_peer_without_a_device_is_told_nothing(void **state)
 {
-    struct cw_verbs_net_config verbs;
     struct sim_hosts_config config;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
     sim_hosts_config_init(&config, 3);
     config.verbs = &verbs;
     config.verbs_count = 2;
@@ -302,21 +283,17 @@ static void a_peer_without_a_device_is_told_nothing(void **state)
     assert_int_equal(cw_peer_connect(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_OK);
     sim_hosts_run(&hosts, 50 * SIMULATION_MS);
     assert_int_equal(cw_rdma_state(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
-    sim_hosts_destroy(&hosts);
 }
 
 /* A peer whose process is stopped does not give receive buffers back: it is given up in time, as by packets. */
 static void a_stopped_peer_fails_in_time(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
     verbs.receive_max = 80;
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     cw_simulator_stop(hosts.simulator, 1);
     uint64_t start_ns = sim_hosts_now(&hosts);
     uint32_t posted = 0;
-    while (posted < 200 && put(&hosts, hosts.list[0].memory, 8, 0, 8 * posted) == CW_OK) {
+    while (posted < 200 && put(hosts.list[0].memory, 8, 0, 8 * posted) == CW_OK) {
         posted++;
     }
     uint64_t bound_ns = hosts.config.endpoint.failure_timeout_ns;
@@ -326,17 +303,13 @@ static void a_stopped_peer_fails_in_time(void **state)
     assert_true(hosts.list[0].down_ns - start_ns <= bound_ns + bound_ns / 5);
     assert_int_equal(hosts.list[0].completed, posted);
     assert_true(hosts.list[0].failed >= posted - 80);
-    sim_hosts_destroy(&hosts);
 }
 
 /* ---- memory, tokens ---- */
 
 static void memory_is_bounded(void **state)
 {
-    struct cw_verbs_net_config verbs;
-    struct sim_hosts hosts;
-    cw_verbs_net_config_init(&verbs);
-    two_hosts(&hosts, &verbs);
+    two_hosts();
     struct cw_rdma_memory memory = cw_rdma_memory(hosts.list[0].endpoint);
     printf("receive buffers %llu bytes, staging %llu, a peer %llu, a queue pair %llu\n",
            (unsigned long long)memory.receive_bytes, (unsigned long long)memory.staging_bytes,
@@ -347,7 +320,6 @@ static void memory_is_bounded(void **state)
     assert_true(memory.staging_bytes <= 1 << 20);
     assert_true(memory.peer_bytes <= 384 && memory.pair_bytes <= 384);
     assert_int_equal(memory.group_bytes, 0); /* without a group */
-    sim_hosts_destroy(&hosts);
 }
 
 static void tokens_stand_for_keys(void **state)
@@ -376,9 +348,9 @@ static void tokens_stand_for_keys(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request, credit_goes_along,
-                     slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
-                     what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
-                     memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,
-                     a_stopped_peer_fails_in_time);
+    return TESTS_RUN_EACH(set_up, tear_down, tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request,
+                          credit_goes_along, slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
+                          what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
+                          memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,
+                          a_stopped_peer_fails_in_time);
 }

@@ -26,9 +26,7 @@ struct host {
     uint32_t take_max; /* packets taken in a turn */
     uint64_t received;
     uint64_t damaged;
-    uint64_t out_of_order;
-    uint32_t number;                  /* of the next packet sent */
-    uint32_t expected[HOSTS_MAX + 1]; /* number of the next one from each host */
+    uint32_t number; /* of the next packet sent */
     uint64_t turns;
     uint64_t first_ns, last_ns; /* of arrivals */
     uint64_t deadline_ns;
@@ -85,19 +83,14 @@ static inline void host_send(struct host *host)
 
 static inline void frame_check(struct host *host, const struct cw_received *packet)
 {
-    uint32_t from, number;
+    uint32_t number;
 
-    memcpy(&from, packet->data + 14, 4);
     memcpy(&number, packet->data + 18, 4);
     for (uint32_t i = 22; i < packet->length; i++) {
         if (packet->data[i] != (number & 0xff)) {
             host->damaged++;
             return;
         }
-    }
-    if (from < HOSTS_MAX) {
-        host->out_of_order += number < host->expected[from];
-        host->expected[from] = number + 1;
     }
 }
 
@@ -187,13 +180,4 @@ static inline void send(uint32_t from, uint32_t to, uint32_t count)
     world.hosts[from].target = to;
     world.hosts[from].to_send = count;
     cw_port_wake(world.hosts[from].port);
-}
-
-static inline void links_be_faulty(void)
-{
-    config.down.loss = 0.05;
-    config.down.duplicate = 0.05;
-    config.down.corrupt = 0.05;
-    config.down.reorder = 0.1;
-    config.down.reorder_delay_max_ns = 20000;
 }

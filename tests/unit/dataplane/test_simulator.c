@@ -1,9 +1,9 @@
-/* The simulator: replay, order, deadlines, faults, several bridges, taps. */
+/* The simulator: order, deadlines, several bridges, taps, limits. Faults and replay: simulate_correctness. */
 #include "tests/unit/dataplane/simulated_hosts.h"
 
 #include "dataplane/fabric/bridge.h"
 
-/* ---- time, order, replay ---- */
+/* ---- time, order ---- */
 
 static void test_time_of_one_packet(void **state)
 {
@@ -19,39 +19,6 @@ static void test_time_of_one_packet(void **state)
     assert_false(cw_simulator_step(world.simulator));
     assert_int_equal(cw_simulator_node_counters(world.simulator, 0)->sent_bytes, LENGTH);
     assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->received_bytes, LENGTH);
-}
-
-static uint64_t run_hash(uint64_t seed, bool one_more_stop)
-{
-    uint64_t hash;
-
-    links_be_faulty();
-    world_open(seed, 16);
-    for (uint32_t i = 0; i < 16; i++) {
-        send(i, HOSTS_MAX, 500);
-    }
-    cw_simulator_run_until(world.simulator, 20000);
-    if (one_more_stop) {
-        cw_simulator_stop(world.simulator, 3);
-        cw_simulator_run_until(world.simulator, 30000);
-        cw_simulator_resume(world.simulator, 3);
-    }
-    cw_simulator_run_until(world.simulator, 100 * MS);
-    hash = cw_simulator_hash(world.simulator);
-    world_close();
-    return hash;
-}
-
-static void test_replay(void **state)
-{
-    for (uint64_t seed = 1; seed <= 5; seed++) {
-        uint64_t hash = run_hash(seed, false);
-
-        assert_int_equal(hash, run_hash(seed, false));
-        assert_int_not_equal(hash, run_hash(seed + 1, false));
-        assert_int_not_equal(hash, run_hash(seed, true));
-        assert_int_equal(run_hash(seed, true), run_hash(seed, true));
-    }
 }
 
 static void mark(void *context)
@@ -110,102 +77,6 @@ static void test_deadlines(void **state)
     assert_int_equal(world.hosts[0].turns, turns + 4);
 }
 
-/* ---- faults ---- */
-
-/* Bounds of about five standard deviations of 20,000 frames. */
-static void test_fault_rates(void **state)
-{
-    const struct cw_link_counters *counters;
-
-    links_be_faulty();
-    world_open(77, 2);
-    send(0, 1, 20000);
-    cw_simulator_run_until(world.simulator, 100 * MS);
-    counters = &cw_simulator_link_down(world.simulator, 1)->counters;
-    assert_int_equal(counters->offered, 20000);
-    assert_int_equal(counters->dropped_queue, 0);
-    assert_in_range(counters->lost, 1000 - 155, 1000 + 155);
-    assert_in_range(counters->duplicated, 950 - 155, 950 + 155);
-    assert_in_range(counters->corrupted, 1000 - 155, 1000 + 155);
-    /* Bits turned over in the address let a frame go elsewhere, those in the number look like another number. */
-    assert_in_range(world.hosts[1].damaged, counters->corrupted * 6 / 10, counters->corrupted);
-    assert_in_range(world.hosts[1].out_of_order, 1000, 4000);
-    assert_int_equal(world.hosts[1].received + cw_simulator_node_counters(world.simulator, 1)->dropped_filter,
-                     20000 - counters->lost + counters->duplicated);
-}
-
-static void test_partition(void **state)
-{
-    world_open(1, 3);
-    cw_simulator_partition(world.simulator, 1, true);
-    assert_false(cw_port_link_up(world.hosts[1].port));
-    send(0, 1, 10);
-    send(1, 0, 10);
-    send(2, 0, 10);
-    cw_simulator_run_until(world.simulator, MS);
-    assert_int_equal(world.hosts[1].received, 0);
-    assert_int_equal(world.hosts[0].received, 10);
-    assert_int_equal(cw_simulator_link_up(world.simulator, 1)->counters.dropped_down, 10);
-    assert_int_equal(cw_simulator_link_down(world.simulator, 1)->counters.dropped_down, 10);
-    cw_simulator_partition(world.simulator, 1, false);
-    assert_true(cw_port_link_up(world.hosts[1].port));
-    send(0, 1, 10);
-    cw_simulator_run_until(world.simulator, 2 * MS);
-    assert_int_equal(world.hosts[1].received, 10);
-}
-
-static void test_stop_and_resume(void **state)
-{
-    uint64_t turns;
-
-    config.receive_ring_packets = 64;
-    world_open(1, 2);
-    cw_simulator_run_until(world.simulator, 1000);
-    turns = world.hosts[1].turns;
-    cw_simulator_stop(world.simulator, 1);
-    send(0, 1, 100);
-    cw_port_wake(world.hosts[1].port);
-    cw_simulator_run_until(world.simulator, MS);
-    assert_int_equal(world.hosts[1].turns, turns);
-    assert_int_equal(cw_simulator_node_counters(world.simulator, 1)->dropped_overflow, 36);
-    cw_simulator_resume(world.simulator, 1);
-    cw_simulator_run_until(world.simulator, 2 * MS);
-    assert_int_equal(world.hosts[1].received, 64);
-    assert_int_equal(world.hosts[1].first_ns, MS);
-}
-
-static void test_crash_and_restart(void **state)
-{
-    struct cw_transmit packet;
-    struct cw_port *port;
-
-    world_open(1, 2);
-    world.hosts[1].take_max = 1;
-    send(0, 1, 50);
-    cw_simulator_run_until(world.simulator, 12000); /* some have arrived, some are on their way */
-    assert_true(world.hosts[1].received > 0 && world.hosts[1].received < 50);
-    cw_simulator_crash(world.simulator, 1);
-    cw_simulator_crash(world.simulator, 1);
-    /* What it says now nobody hears. */
-    assert_int_equal(cw_port_reserve(world.hosts[1].port, &packet, 1), 1);
-    world.hosts[1].target = 0;
-    frame_write(&world.hosts[1], &packet);
-    assert_int_equal(cw_port_transmit(world.hosts[1].port, &packet, 1), 1);
-    cw_port_close(world.hosts[1].port);
-    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_CLOSED);
-    cw_simulator_run_until(world.simulator, MS);
-    assert_int_equal(world.hosts[0].received, 0);
-    assert_true(cw_simulator_node_counters(world.simulator, 1)->dropped_closed > 0);
-    assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
-
-    cw_simulator_restart(world.simulator, 1);
-    host_start(1);
-    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_BUSY);
-    send(0, 1, 5);
-    cw_simulator_run_until(world.simulator, 2 * MS);
-    assert_int_equal(world.hosts[1].received, 5);
-}
-
 static void test_inject(void **state)
 {
     uint8_t frame[2000] = {0};
@@ -223,56 +94,6 @@ static void test_inject(void **state)
 }
 
 /* ---- several bridges ---- */
-
-static void test_clusters(void **state)
-{
-    struct cw_link_config wide_area = {.rate_bps = 1000000000, .delay_ns = 5 * 1000000};
-    struct cw_simulator_config of_all;
-
-    cw_simulator_config_init(&of_all);
-    assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
-    for (uint32_t cluster = 0; cluster < 4; cluster++) {
-        assert_int_equal(cw_simulator_bridge_add(world.simulator, 6), (int)cluster);
-    }
-    for (uint32_t a = 0; a < 4; a++) { /* trunks are in the order (0,1), (0,2), .. (1,2), .. */
-        for (uint32_t b = a + 1; b < 4; b++) {
-            assert_true(cw_simulator_bridges_join(world.simulator, a, b, &wide_area, true) >= 0);
-        }
-    }
-    for (uint32_t node = 0; node < 12; node++) {
-        assert_int_equal(cw_simulator_node_add(world.simulator, node / 3, &config), (int)node);
-    }
-    world.count = cw_simulator_node_count(world.simulator);
-    assert_int_equal(world.count, 12);
-    for (uint32_t i = 0; i < world.count; i++) {
-        host_start(i);
-    }
-    for (uint32_t i = 2; i < 8; i++) { /* one in cluster 0, all of 1, two of 2, none of 3 */
-        cw_port_join(world.hosts[i].port, GROUP);
-    }
-    send(0, 11, 10); /* cluster 0 to 3: trunk 2 */
-    send(1, HOSTS_MAX + 1, 10);
-    cw_simulator_run_until(world.simulator, 5 * MS);
-    assert_int_equal(world.hosts[11].received, 0);
-    cw_simulator_run_until(world.simulator, 100 * MS);
-    for (uint32_t i = 0; i < 12; i++) {
-        assert_int_equal(world.hosts[i].received, i == 11 || (i >= 2 && i < 8) ? 10 : 0);
-    }
-    assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 0)->counters.offered, 10); /* the group, once */
-    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 10);
-    assert_int_equal(cw_simulator_link_trunk(world.simulator, 2, 0)->counters.offered, 10); /* the unicast */
-    assert_int_equal(cw_simulator_link_trunk(world.simulator, 3, 0)->counters.offered, 0);
-
-    cw_port_leave(world.hosts[6].port, GROUP); /* another member is left in cluster 2 ... */
-    send(1, HOSTS_MAX + 1, 10);
-    cw_simulator_run_until(world.simulator, 200 * MS);
-    assert_int_equal(world.hosts[7].received, 20);
-    cw_port_leave(world.hosts[7].port, GROUP); /* ... and now none */
-    send(1, HOSTS_MAX + 1, 10);
-    cw_simulator_run_until(world.simulator, 300 * MS);
-    assert_int_equal(world.hosts[5].received, 30);
-    assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 20);
-}
 
 static void test_switches(void **state)
 {
@@ -439,8 +260,7 @@ static void test_memory_of_a_node(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_replay, test_scripted_events, test_deadlines,
-                          test_fault_rates, test_partition, test_stop_and_resume, test_crash_and_restart, test_inject,
-                          test_clusters, test_switches, test_tree_of_bridges_learns, test_shared_buffer, test_tap,
+    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_scripted_events, test_deadlines, test_inject,
+                          test_switches, test_tree_of_bridges_learns, test_shared_buffer, test_tap,
                           test_bad_configurations, test_memory_of_a_node);
 }
