@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/schedules/transport_memory_state.h"
 #include "dataplane/status.h"
+#include "tests/schedules/transport_memory_state.h"
 
 /* ---- Putting ---- */
 

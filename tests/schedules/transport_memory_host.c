@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/schedules/transport_memory_state.h"
 #include "dataplane/status.h"
+#include "tests/schedules/transport_memory_state.h"
 
 /* The ranks of a call, as one of them has it. */
 static uint32_t members_of(const struct cw_transport_host *call)

@@ -7,8 +7,8 @@
  * to come: its wait, or a free buffer. All of these are tasks in one heap; the seed decides their priorities. */
 #pragma once
 
-#include "tests/schedules/transport_memory.h"
 #include "dataplane/base/random.h"
+#include "tests/schedules/transport_memory.h"
 
 enum {
     MEMORY_NONE = UINT32_MAX,

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "collectives/execute/execute.h"
-#include "tests/schedules/transport_memory.h"
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"
 #include "tests/schedules/buffers.h"
+#include "tests/schedules/transport_memory.h"
 
 enum {
     NUDGES_MAX = 64, /* rounds of polls for nothing before it counts as a deadlock */
