@@ -13,7 +13,7 @@
 
 enum { BYTES_MAX = CW_LEASE_LINE_BYTES };
 
-/* Damage puts parts of one into another: one has numbers and words at the edges for all. */
+/* Damage puts parts of one into another: two have numbers and words at the edges for all. */
 static const char *const samples[] = {
     "Lnode[01-03,7]:2,me@a.example.org:4,r[1-2]n[8-9],[fd77::1]:3,b",
     "F# hosts\na:4\nb slots=4 max_slots=8 # two\n[fd77::1] slots=2\nnode[1-2]\n",
@@ -34,8 +34,8 @@ static const char *const samples[] = {
     "\"degree\": {\"d-ary\": 1}},\n{\"path\": \"wire\", \"collective\": \"barrier\", \"ranks\": 2, \"bytes\": 0, "
     "\"ns\": {\"tree\": 1.9e5}}]}\n",
     "Obcast=segmented-chain:segment=8192,reduce=ring",
-    "L0,-1,1,64,65,65536,4294967296,9223372036854775807,1e308,1e-320,null,\"\",[],{},true,\"a\",\"10s\",\"100%\",h[0-"
-    "4096]",
+    "L0,-1,1,64,65,65536,4294967296,9223372036854775807,h[0-4096]",
+    "T1e308,1e-320,null,\"\",[],{},true,\"a\",\"10s\",\"100%\"",
     "Rhello 3",
     "Rstatus",
     "Rlease ports=34 first=29400 rank=7 memory=5 job=causeway-1234",
