@@ -77,6 +77,38 @@ static void test_deadlines(void **state)
     assert_int_equal(world.hosts[0].turns, turns + 4);
 }
 
+static void test_crash_and_restart(void **state)
+{
+    struct cw_transmit packet;
+    struct cw_port *port;
+
+    world_open(1, 2);
+    world.hosts[1].take_max = 1;
+    send(0, 1, 50);
+    cw_simulator_run_until(world.simulator, 12000); /* some have arrived, some are on their way */
+    assert_true(world.hosts[1].received > 0 && world.hosts[1].received < 50);
+    cw_simulator_crash(world.simulator, 1);
+    cw_simulator_crash(world.simulator, 1);
+    /* What it says now nobody hears. */
+    assert_int_equal(cw_port_reserve(world.hosts[1].port, &packet, 1), 1);
+    world.hosts[1].target = 0;
+    frame_write(&world.hosts[1], &packet);
+    assert_int_equal(cw_port_transmit(world.hosts[1].port, &packet, 1), 1);
+    cw_port_close(world.hosts[1].port);
+    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_CLOSED);
+    cw_simulator_run_until(world.simulator, MS);
+    assert_int_equal(world.hosts[0].received, 0);
+    assert_true(cw_simulator_node_counters(world.simulator, 1)->dropped_closed > 0);
+    assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
+
+    cw_simulator_restart(world.simulator, 1);
+    host_start(1);
+    assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_BUSY);
+    send(0, 1, 5);
+    cw_simulator_run_until(world.simulator, 2 * MS);
+    assert_int_equal(world.hosts[1].received, 5);
+}
+
 static void test_inject(void **state)
 {
     uint8_t frame[2000] = {0};
@@ -260,7 +292,7 @@ static void test_memory_of_a_node(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_scripted_events, test_deadlines, test_inject,
-                          test_switches, test_tree_of_bridges_learns, test_shared_buffer, test_tap,
-                          test_bad_configurations, test_memory_of_a_node);
+    return TESTS_RUN_EACH(set_up, tear_down, test_time_of_one_packet, test_scripted_events, test_deadlines,
+                          test_crash_and_restart, test_inject, test_switches, test_tree_of_bridges_learns,
+                          test_shared_buffer, test_tap, test_bad_configurations, test_memory_of_a_node);
 }
