@@ -59,11 +59,12 @@ def options_check(words, page):
     return names
 
 
-def page_check(title):
-    shown = execute(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", os.path.join(pages, title + ".1")])
-    expect(shown.returncode == 0 and not shown.stderr, f"{title}.1: no warnings: {shown.stderr}")
+def page_check(title, path=None, sections=frozenset({"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"})):
+    path = path or os.path.join(pages, title + ".1")
+    shown = execute(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", path])
+    expect(shown.returncode == 0 and not shown.stderr, f"{path}: no warnings: {shown.stderr}")
     heads = re.findall(r"^[A-Z][A-Z ]+$", shown.stdout, re.M)
-    expect({"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"} <= set(heads), f"{title}.1 has its sections: {heads}")
+    expect(sections <= set(heads), f"{path} has its sections: {heads}")
     return shown.stdout.replace("\u2010\n", "").replace("\u2010", "-").replace("\u2212", "-")
 
 
@@ -79,6 +80,21 @@ for command in commands:
     expect(kinds or command not in ("bench", "plan"), f"{command} has subcommands")
     for words in [[command, kind] for kind in kinds] or [[command]]:
         everything |= options_check(words, page)
+
+# Pages of the C interface, and of concepts. Each page that another one names is there.
+others = glob.glob(os.path.join(pages, "../../dataplane/install/*.3")) + glob.glob(os.path.join(sources, "docs/man/*.7"))
+there = {re.sub(r"(.*)\.(\d)", r"\1(\2)", os.path.basename(path)) for path in others} | {f"causeway-{command}(1)" for command in commands}
+functions = set()
+for path in others:
+    page_check(None, path, {"NAME", "DESCRIPTION", "SEE ALSO"} | ({"SYNOPSIS", "DECLARATIONS"} if path.endswith(".3") else set()))
+    with open(path) as file:
+        functions |= set(re.findall(r"\bcw_\w+", file.read().partition(".SH SYNOPSIS")[0])) if path.endswith(".3") else set()
+expect(len(functions) > 100 and len(others) >= 10, f"pages of sections 3 and 7: {others}")
+for path in others:
+    with open(path) as file:
+        named = {f"{name}({section})".replace("\\-", "-") for name, section in re.findall(r"^\.BR (\S+) \((\d)\)", file.read(), re.M)}
+    missing = {name for name in named - there if name.removesuffix("(3)") not in functions}
+    expect("node" not in commands or not missing, f"{path} names {missing}")
 
 # The tables that the options are parsed by, which `run` has apart from its help.
 for path in glob.glob(os.path.join(sources, "apps", "*", "*.c")):
