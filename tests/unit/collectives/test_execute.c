@@ -120,7 +120,8 @@ static void after(struct bench *bench, uint32_t op, uint16_t flags)
 static uint32_t put(struct bench *bench, uint32_t peer, uint32_t number, uint64_t bytes)
 {
     return add(bench,
-               (struct cw_op){.kind = CW_OP_PUT, CW_OP_EAGER, .peer = peer, .bytes = bytes, .from = {CW_BUFFER_SEND}},
+               (struct cw_op){
+                   .kind = CW_OP_PUT, CW_OP_EAGER, .peer = peer, .bytes = bytes, .from = {.buffer = CW_BUFFER_SEND}},
                number);
 }
 
@@ -134,8 +135,11 @@ static uint32_t wait(struct bench *bench, uint32_t peer, uint32_t number, uint64
 
 static uint32_t local(struct bench *bench, uint8_t kind, uint64_t bytes)
 {
-    return add(bench, (struct cw_op){.kind = kind, .bytes = bytes, .from = {CW_BUFFER_SEND}, .to = {CW_BUFFER_RECEIVE}},
-               0);
+    return add(
+        bench,
+        (struct cw_op){
+            .kind = kind, .bytes = bytes, .from = {.buffer = CW_BUFFER_SEND}, .to = {.buffer = CW_BUFFER_RECEIVE}},
+        0);
 }
 
 static uint32_t repeat(struct bench *bench, uint32_t body_count, uint32_t iterations)
