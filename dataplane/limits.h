@@ -22,9 +22,9 @@ enum {
     CW_UDP_PORT = 29300,                                /* of a process; further streams have those behind it */
     CW_UDP_PORT_GATEWAY = CW_UDP_PORT + CW_STREAMS_MAX, /* of gateways, which may run beside it */
 
-    CW_RESOLVE_HOPS_MAX = 256, /* next hops of an address that no kernel has */
-    CW_RESOLVE_ANSWERS = 128,  /* that may go out at once; then one each CW_RESOLVE_ANSWER_NS */
-    CW_RESOLVE_DOUBLINGS = 5,  /* of the interval between questions that nobody answers */
+    CW_NEIGHBOUR_HOPS_MAX = 256, /* next hops of an address that no kernel has */
+    CW_NEIGHBOUR_ANSWERS = 128,  /* that may go out at once; then one each CW_NEIGHBOUR_ANSWER_NS */
+    CW_NEIGHBOUR_DOUBLINGS = 5,  /* of the interval between questions that nobody answers */
 
     CW_REGIONS_MAX = 65535,
     CW_SLOTS_MAX = 65536,
@@ -93,9 +93,9 @@ enum {
 #define CW_HELLO_FIRST_NS             1000000ull   /* set-up is tried again after this, then twice as late each time */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_STRANGER_NS                300000000ull   /* so long a stranger that asks for a session keeps its place */
-#define CW_RESOLVE_ASK_NS             250000000ull   /* a question is asked again after this, then twice as late */
-#define CW_RESOLVE_FRESH_NS           30000000000ull /* a next hop is asked for anew */
-#define CW_RESOLVE_ANSWER_NS          1000000ull
+#define CW_NEIGHBOUR_ASK_NS           250000000ull   /* a question is asked again after this, then twice as late */
+#define CW_NEIGHBOUR_FRESH_NS         30000000000ull /* a next hop is asked for anew */
+#define CW_NEIGHBOUR_ANSWER_NS        1000000ull
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_TRUST_NS                   1000000000ull  /* so long a port's word is taken before it is tried again */
 #define CW_TRIAL_NS                   20000ull       /* between two requests for a trial */

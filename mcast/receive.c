@@ -372,7 +372,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
     }
     mcast_ack_changed(stream);
     if (receiving->base < receiving->known_next || mcast_timer_runs(&receiving->ask_timer)) {
-        mcast_ask_consider(stream, false);
+        mcast_nak_consider(stream, false);
     }
 }
 
@@ -405,7 +405,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
     }
     header_note(stream, header, state->round_trip);
     receiving->known_next = later(receiving->known_next, state->next);
-    mcast_ask_consider(stream, true);
+    mcast_nak_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
         mcast_ack_asked(stream);
     }

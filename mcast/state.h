@@ -6,8 +6,8 @@
  * of one stream.
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
- *   tell.c     a sender that hears nothing                   pack.c     messages that travel compressed
- *   ack.c      acknowledgements          ask.c     requests for what is missing
+ *   advertise.c a sender that hears nothing  pack.c     messages that travel compressed
+ *   ack.c      acknowledgements          nak.c     requests for what is missing
  *   mcast.c    the extension: packets in, timers, events
  *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  what switches are told */
 #pragma once
@@ -360,7 +360,7 @@ void mcast_flood_end(struct cw_mcast *mcast);
 /* An authentic one; `is_new`: it was sent after everything else that has come of its author. */
 void mcast_flood_receive(struct cw_mcast *mcast, const struct cw_wire_header *header, bool is_new);
 
-/* ---- send.c, tell.c, congestion.c ---- */
+/* ---- send.c, advertise.c, congestion.c ---- */
 
 int mcast_sending_make(struct stream *stream);
 void mcast_sending_destroy(struct stream *stream);
@@ -417,11 +417,11 @@ void mcast_pack_load_again(struct stream *stream, const struct message *message,
 void mcast_pack_sent(struct stream *stream, const struct message *message, uint64_t number, const struct load *load);
 void mcast_pack_acknowledged(struct stream *stream, uint64_t number);
 
-/* ---- ask.c ---- */
+/* ---- nak.c ---- */
 
 /* Holes may have come or gone; `is_old`: what is missing was sent so long ago that nothing can have overtaken it. */
-void mcast_ask_consider(struct stream *stream, bool is_old);
-void mcast_ask_due(struct stream *stream);
+void mcast_nak_consider(struct stream *stream, bool is_old);
+void mcast_nak_due(struct stream *stream);
 
 /* ---- ack.c ---- */
 

@@ -106,12 +106,13 @@ static const struct cw_port_ops operations = {.receive = nic_receive,
 
 static int bench_open(struct bench *bench)
 {
-    const struct cw_cable_config config = {.mac = {2, 0, 0, 0, 0, 1}, .mtu_bytes = MTU_BYTES};
+    const struct cw_shm_port_config config = {.mac = {2, 0, 0, 0, 0, 1}, .mtu_bytes = MTU_BYTES};
     struct node_dataplane *dataplane = &bench->dataplane;
     char error[CW_PORT_TEXT_BYTES];
-    int status = cw_cable_create(&config, &bench->rank, error, sizeof(error));
+    int status = cw_shm_port_create(&config, &bench->rank, error, sizeof(error));
     if (status == CW_OK) {
-        status = cw_cable_open(cw_cable_memory(bench->rank), MTU_BYTES, &bench->lease.cable, error, sizeof(error));
+        status =
+            cw_shm_port_open(cw_shm_port_memory(bench->rank), MTU_BYTES, &bench->lease.shm_port, error, sizeof(error));
     }
     if (status != CW_OK) {
         return app_error_status(status, error, NULL);
@@ -229,7 +230,7 @@ int bench_node(int argc, char **argv)
     if (first >= 0) {
         code = bench_open(bench);
         code = code == APP_EXIT_SUCCESS ? rounds_run(bench, &sizes, rounds, frames, &report) : code;
-        cw_cable_close(bench->lease.cable);
+        cw_shm_port_close(bench->lease.shm_port);
         if (bench->rank != NULL) {
             cw_port_close(bench->rank);
         }

@@ -77,21 +77,21 @@ static void dataplane_sleep(struct node_dataplane *dataplane, uint64_t timeout_n
     timeout_ns = timeout_ns < SLEEP_MAX_NS ? timeout_ns : SLEEP_MAX_NS;
     timeout_ns = is_timed && timeout_ns > SLEEP_TIMED_NS ? SLEEP_TIMED_NS : timeout_ns;
     bool is_busy = false;
-    struct node_crossing *crossing = dataplane->config.crossing;
+    struct node_handoff *handoff = dataplane->config.handoff;
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
-        is_busy = cw_cable_arm(dataplane->leases[i]->cable) || is_busy;
+        is_busy = cw_shm_port_arm(dataplane->leases[i]->shm_port) || is_busy;
     }
-    is_busy = (crossing != NULL && node_crossing_arm(crossing, dataplane->config.number)) || is_busy;
+    is_busy = (handoff != NULL && node_handoff_arm(handoff, dataplane->config.number)) || is_busy;
     node_groups_renew(dataplane, cw_clock_ns());
     if (!is_busy && atomic_load_explicit(&dataplane->is_called, memory_order_acquire) == 0) {
         cw_port_sleep_alarm(dataplane->config.nic, timeout_ns, &alarm);
         bells_quiet(dataplane);
     }
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
-        cw_cable_disarm(dataplane->leases[i]->cable);
+        cw_shm_port_disarm(dataplane->leases[i]->shm_port);
     }
-    if (crossing != NULL) {
-        node_crossing_disarm(crossing, dataplane->config.number);
+    if (handoff != NULL) {
+        node_handoff_disarm(handoff, dataplane->config.number);
     }
 }
 
@@ -189,7 +189,7 @@ static void lease_remove(struct node_dataplane *dataplane, void *context)
     while (dataplane->leases[at] != lease) {
         at++;
     }
-    for (int i = 0; i < LAST_TURNS && cw_cable_arm(lease->cable); i++) { /* the last words of one that has gone */
+    for (int i = 0; i < LAST_TURNS && cw_shm_port_arm(lease->shm_port); i++) { /* the last words of one that has gone */
         (void)node_forward(dataplane, cw_clock_ns());
     }
     node_groups_drop(dataplane, lease);
@@ -220,7 +220,7 @@ static void lease_find_broken(struct node_dataplane *dataplane, void *context)
 {
     struct lease_call *call = context;
     for (uint32_t i = 0; i < dataplane->lease_count && call->lease == NULL; i++) {
-        call->lease = cw_cable_is_broken(dataplane->leases[i]->cable) ? dataplane->leases[i] : NULL;
+        call->lease = cw_shm_port_is_broken(dataplane->leases[i]->shm_port) ? dataplane->leases[i] : NULL;
     }
 }
 
@@ -262,8 +262,8 @@ struct hop_call {
 static void hop_want(struct node_dataplane *dataplane, void *context)
 {
     struct hop_call *call = context;
-    (void)cw_resolve_want(dataplane->config.resolve, call->ip, cw_clock_ns());
-    call->is_known = cw_resolve_find(dataplane->config.resolve, call->ip, call->mac);
+    (void)cw_neighbour_want(dataplane->config.neighbours, call->ip, cw_clock_ns());
+    call->is_known = cw_neighbour_find(dataplane->config.neighbours, call->ip, call->mac);
 }
 
 bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uint8_t mac[6])
@@ -275,7 +275,7 @@ bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uin
 
 static void hop_forget(struct node_dataplane *dataplane, void *context)
 {
-    cw_resolve_forget(dataplane->config.resolve, context);
+    cw_neighbour_forget(dataplane->config.neighbours, context);
 }
 
 void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip)

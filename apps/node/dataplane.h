@@ -1,10 +1,10 @@
 /* dataplane: a thread of `causeway node` that has the NIC, or one of its queue pairs: frames from it go to the rank
  * that leases their UDP port, frames of ranks go out in turns, as their users' shares say. Where there are several,
- * each has a block of the UDP ports, and what it gets for another one's it hands over (crossing.h); the first has the
+ * each has a block of the UDP ports, and what it gets for another one's it hands over (handoff ring.h); the first has the
  * groups of the NIC, and answers for its address. Shares hold among the ranks of a thread.
  *
- *    NIC --> [UDP port, group] --> cables --> ranks
- *    ranks --> cables --> copy --> [are they its own?] --> shares --> NIC, and ranks of this host
+ *    NIC --> [UDP port, group] --> shared-memory ports --> ranks
+ *    ranks --> shared-memory ports --> copy --> [are they its own?] --> shares --> NIC, and ranks of this host
  *
  * Invariants
  *  - A frame of a rank is copied, then looked at, then sent: what the rank writes meanwhile does not count. It leaves
@@ -23,10 +23,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/node/crossing.h"
+#include "apps/node/handoff.h"
 #include "apps/node/share.h"
-#include "dataplane/port/cable.h"
-#include "dataplane/resolve/resolve.h"
+#include "dataplane/neighbour/neighbour.h"
+#include "dataplane/port/shm_port.h"
 
 enum { NODE_LEASES_MAX = 1024, NODE_SHARES_MAX = 128 };
 
@@ -61,7 +61,7 @@ struct node_share {
 
 struct node_lease {
     struct node_turn turn; /* first; the weight is 1 */
-    struct cw_cable *cable;
+    struct cw_shm_port *shm_port;
     struct node_share *share;
     struct node_dataplane *dataplane; /* that serves it */
     uint16_t first;
@@ -69,10 +69,10 @@ struct node_lease {
     int bell; /* an eventfd, which the client has, too */
     /* the dataplane's */
     uint32_t frame_count, frame_at;
-    struct cw_cable_frame frames[CW_PORT_BURST_MAX];
+    struct cw_shm_port_frame frames[CW_PORT_BURST_MAX];
     uint32_t groups_version;
     uint32_t group_count;
-    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6];
     bool lacks_groups; /* some of its list are not in `groups`: its user, or the port, has too many */
     uint64_t groups_retry_ns;
     struct node_counters counters;
@@ -80,18 +80,19 @@ struct node_lease {
 };
 
 struct node_dataplane_config {
-    struct cw_port *nic;            /* the queue pair of this thread */
-    struct node_crossing *crossing; /* NULL: it is the only one */
-    uint32_t number, count;         /* of how many */
-    uint16_t port_first;            /* of all that are leased */
-    uint32_t ports_each;            /* of them, to a thread, but to the last */
-    uint32_t ports_own;             /* ... to this one */
+    struct cw_port *nic;          /* the queue pair of this thread */
+    struct node_handoff *handoff; /* NULL: it is the only one */
+    uint32_t number, count;       /* of how many */
+    uint16_t port_first;          /* of all that are leased */
+    uint32_t ports_each;          /* of them, to a thread, but to the last */
+    uint32_t ports_own;           /* ... to this one */
     struct cw_ip ip;
     uint8_t mac[6];
-    struct cw_resolve *resolve; /* of an address that no kernel has, the first thread's; NULL: the kernel has it */
-    bool answers;               /* no kernel has it */
-    uint64_t rate_bps;          /* of what leaves by the NIC; 0: what it takes */
-    int core;                   /* -1: any */
+    struct cw_neighbour_cache
+        *neighbours;   /* of an address that no kernel has, the first thread's; NULL: the kernel has it */
+    bool answers;      /* no kernel has it */
+    uint64_t rate_bps; /* of what leaves by the NIC; 0: what it takes */
+    int core;          /* -1: any */
     bool spins;
 };
 
@@ -119,7 +120,7 @@ void node_leases_count(struct node_dataplane *dataplane);
 /* One whose memory made no sense, and that is served no more; NULL: there is none. */
 struct node_lease *node_lease_broken(struct node_dataplane *dataplane);
 
-/* With `resolve`: has a next hop looked for, until it is forgotten. True: it is known. */
+/* With `neighbours`: has a next hop looked for, until it is forgotten. True: it is known. */
 bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uint8_t mac[6]);
 void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip);
 

@@ -23,7 +23,7 @@ static void port_flush(struct node_dataplane *dataplane)
 
 static void lease_give(struct node_lease *lease, const uint8_t *frame, uint32_t length)
 {
-    if (!cw_cable_send(lease->cable, &(struct cw_received){.data = frame, .length = length})) {
+    if (!cw_shm_port_send(lease->shm_port, &(struct cw_received){.data = frame, .length = length})) {
         lease->counters.dropped++;
         return;
     }
@@ -61,10 +61,9 @@ static uint32_t group_cross(struct node_dataplane *dataplane, const uint8_t *fra
 {
     const struct node_dataplane_config *config = &dataplane->config;
     uint32_t copies = 0;
-    for (uint32_t to = 0; to < config->count && config->crossing != NULL; to++) {
-        uint32_t members = to == config->number ? 0 : node_crossing_members(config->crossing, to);
-        if (members > 0 &&
-            node_crossing_put(config->crossing, config->number, to, NODE_CROSSING_FRAME, frame, length)) {
+    for (uint32_t to = 0; to < config->count && config->handoff != NULL; to++) {
+        uint32_t members = to == config->number ? 0 : node_handoff_members(config->handoff, to);
+        if (members > 0 && node_handoff_put(config->handoff, config->number, to, NODE_HANDOFF_FRAME, frame, length)) {
             copies += members;
         }
     }
@@ -75,9 +74,9 @@ static uint32_t group_cross(struct node_dataplane *dataplane, const uint8_t *fra
 static bool frame_cross(struct node_dataplane *dataplane, uint16_t udp_port, const uint8_t *frame, uint32_t length)
 {
     const struct node_dataplane_config *config = &dataplane->config;
-    uint32_t to = config->crossing == NULL ? config->number : node_core_of(config, udp_port);
+    uint32_t to = config->handoff == NULL ? config->number : node_core_of(config, udp_port);
     return to != config->number &&
-           node_crossing_put(config->crossing, config->number, to, NODE_CROSSING_FRAME, frame, length);
+           node_handoff_put(config->handoff, config->number, to, NODE_HANDOFF_FRAME, frame, length);
 }
 
 static struct node_lease *lease_at(const struct node_dataplane *dataplane, uint16_t udp_port)
@@ -93,12 +92,12 @@ static void foreign_take(struct node_dataplane *dataplane, const uint8_t *frame,
 {
     const uint8_t *answer;
     uint32_t bytes = 0;
-    enum cw_resolve_verdict verdict =
-        dataplane->config.resolve == NULL
-            ? CW_RESOLVE_FOREIGN
-            : cw_resolve_take(dataplane->config.resolve, frame, length, now_ns, &answer, &bytes);
-    dataplane->foreign += verdict != CW_RESOLVE_TAKEN && verdict != CW_RESOLVE_ANSWERED;
-    if (verdict == CW_RESOLVE_ANSWERED && dataplane->pending_count < CW_PORT_BURST_MAX &&
+    enum cw_neighbour_verdict verdict =
+        dataplane->config.neighbours == NULL
+            ? CW_NEIGHBOUR_FOREIGN
+            : cw_neighbour_take(dataplane->config.neighbours, frame, length, now_ns, &answer, &bytes);
+    dataplane->foreign += verdict != CW_NEIGHBOUR_TAKEN && verdict != CW_NEIGHBOUR_ANSWERED;
+    if (verdict == CW_NEIGHBOUR_ANSWERED && dataplane->pending_count < CW_PORT_BURST_MAX &&
         cw_port_reserve(dataplane->config.nic, &dataplane->pending[dataplane->pending_count], 1) == 1) {
         struct cw_transmit *packet = &dataplane->pending[dataplane->pending_count++];
         memcpy(packet->data, answer, bytes);
@@ -158,8 +157,8 @@ static bool has_member(const struct node_dataplane *dataplane, const uint8_t gro
             return true;
         }
     }
-    for (uint32_t to = 0; to < dataplane->config.count && dataplane->config.crossing != NULL; to++) {
-        if (to != dataplane->config.number && node_crossing_members(dataplane->config.crossing, to) > 0) {
+    for (uint32_t to = 0; to < dataplane->config.count && dataplane->config.handoff != NULL; to++) {
+        if (to != dataplane->config.number && node_handoff_members(dataplane->config.handoff, to) > 0) {
             return true; /* maybe of another group */
         }
     }
@@ -254,7 +253,7 @@ static bool leases_look(struct node_dataplane *dataplane, uint64_t now_ns)
         struct node_lease *lease = dataplane->leases[i];
         if (lease->frame_at == lease->frame_count) {
             lease->frame_at = 0;
-            lease->frame_count = cw_cable_receive(lease->cable, lease->frames, CW_PORT_BURST_MAX);
+            lease->frame_count = cw_shm_port_receive(lease->shm_port, lease->frames, CW_PORT_BURST_MAX);
         }
         lease->turn.has_work = lease->frame_count > 0;
         bool may = may_look(lease, now_ns);
@@ -285,7 +284,7 @@ static void lease_step(struct node_lease *lease, uint64_t now_ns)
         any = may_look((const struct node_lease *)round->turns[i], now_ns);
     }
     lease->share->turn.has_work = any;
-    cw_cable_consume(lease->cable, 1);
+    cw_shm_port_consume(lease->shm_port, 1);
 }
 
 static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
@@ -301,7 +300,7 @@ static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
         if (lease == NULL) {
             break;
         }
-        const struct cw_cable_frame *frame = &lease->frames[lease->frame_at];
+        const struct cw_shm_port_frame *frame = &lease->frames[lease->frame_at];
         struct cw_transmit *packet = &packets[used];
         if (lease->frame_at + 1 < lease->frame_count) {
             cw_prefetch_read(frame[1].data, frame[1].length);
@@ -349,8 +348,8 @@ static void crossed_take(struct node_dataplane *dataplane, uint32_t from, const 
 {
     const struct node_packet packet = node_packet_read(crossed->bytes, crossed->length);
     struct node_lease *lease;
-    switch ((enum node_crossing_kind)crossed->kind) {
-    case NODE_CROSSING_FRAME:
+    switch ((enum node_handoff_kind)crossed->kind) {
+    case NODE_HANDOFF_FRAME:
         lease = packet.is_group ? NULL : lease_at(dataplane, packet.to_port);
         if (packet.is_group) {
             (void)members_give(dataplane, NULL, crossed->bytes, crossed->length);
@@ -358,10 +357,10 @@ static void crossed_take(struct node_dataplane *dataplane, uint32_t from, const 
             lease_give(lease, crossed->bytes, crossed->length);
         }
         break;
-    case NODE_CROSSING_JOIN:
+    case NODE_HANDOFF_JOIN:
         join_for(dataplane, from, crossed->bytes);
         break;
-    case NODE_CROSSING_LEAVE:
+    case NODE_HANDOFF_LEAVE:
         leave_for(dataplane, from, crossed->bytes);
         break;
     }
@@ -371,13 +370,13 @@ static uint32_t crossings_take(struct node_dataplane *dataplane)
 {
     const struct node_dataplane_config *config = &dataplane->config;
     uint32_t moved = 0;
-    for (uint32_t from = 0; from < config->count && config->crossing != NULL; from++) {
+    for (uint32_t from = 0; from < config->count && config->handoff != NULL; from++) {
         const struct node_crossed *crossed = NULL;
         for (uint32_t i = 0; from != config->number && i < CW_PORT_BURST_MAX &&
-                             (crossed = node_crossing_first(config->crossing, from, config->number)) != NULL;
+                             (crossed = node_handoff_first(config->handoff, from, config->number)) != NULL;
              i++, moved++) {
             crossed_take(dataplane, from, crossed);
-            node_crossing_next(config->crossing, from, config->number);
+            node_handoff_next(config->handoff, from, config->number);
         }
     }
     return moved;
@@ -387,10 +386,11 @@ static uint32_t crossings_take(struct node_dataplane *dataplane)
 
 static void questions_send(struct node_dataplane *dataplane, uint64_t now_ns)
 {
-    struct cw_resolve *resolve = dataplane->config.resolve;
-    while (resolve != NULL && cw_resolve_deadline(resolve) <= now_ns && dataplane->pending_count < CW_PORT_BURST_MAX) {
+    struct cw_neighbour_cache *neighbours = dataplane->config.neighbours;
+    while (neighbours != NULL && cw_neighbour_deadline(neighbours) <= now_ns &&
+           dataplane->pending_count < CW_PORT_BURST_MAX) {
         uint8_t frame[CW_SOLICIT_BYTES_MAX];
-        uint32_t bytes = cw_resolve_question(resolve, now_ns, frame);
+        uint32_t bytes = cw_neighbour_question(neighbours, now_ns, frame);
         struct cw_transmit *packet = &dataplane->pending[dataplane->pending_count];
         if (bytes == 0 || cw_port_reserve(dataplane->config.nic, packet, 1) == 0) {
             return;
@@ -411,7 +411,7 @@ uint32_t node_forward(struct node_dataplane *dataplane, uint64_t now_ns)
         port_flush(dataplane);
     }
     for (uint32_t i = 0; i < dataplane->lease_count && moved > 0; i++) {
-        cw_cable_flush(dataplane->leases[i]->cable);
+        cw_shm_port_flush(dataplane->leases[i]->shm_port);
     }
     return moved;
 }
@@ -426,8 +426,8 @@ uint64_t node_forward_deadline(const struct node_dataplane *dataplane, uint64_t 
     if (dataplane->pending_count > 0) {
         deadline_ns = now_ns + FULL_RETRY_NS < deadline_ns ? now_ns + FULL_RETRY_NS : deadline_ns;
     }
-    if (dataplane->config.resolve != NULL) {
-        uint64_t asks_ns = cw_resolve_deadline(dataplane->config.resolve);
+    if (dataplane->config.neighbours != NULL) {
+        uint64_t asks_ns = cw_neighbour_deadline(dataplane->config.neighbours);
         deadline_ns = asks_ns < deadline_ns ? asks_ns : deadline_ns;
     }
     return deadline_ns;
@@ -442,13 +442,13 @@ static bool is_group(const uint8_t mac[6])
 
 /* The NIC's groups are the first thread's to change. It takes what others have for it at any time, so that waiting for
  * room ends, unless it has ended itself. */
-static bool group_change(struct node_dataplane *dataplane, enum node_crossing_kind kind, const uint8_t mac[6])
+static bool group_change(struct node_dataplane *dataplane, enum node_handoff_kind kind, const uint8_t mac[6])
 {
     const struct node_dataplane_config *config = &dataplane->config;
     if (config->number == 0) {
-        return (kind == NODE_CROSSING_JOIN ? cw_port_join(config->nic, mac) : cw_port_leave(config->nic, mac)) == 0;
+        return (kind == NODE_HANDOFF_JOIN ? cw_port_join(config->nic, mac) : cw_port_leave(config->nic, mac)) == 0;
     }
-    while (!node_crossing_put(config->crossing, config->number, 0, kind, mac, 6)) {
+    while (!node_handoff_put(config->handoff, config->number, 0, kind, mac, 6)) {
         if (atomic_load_explicit(&dataplane->stop, memory_order_acquire) != 0) {
             return false;
         }
@@ -463,8 +463,8 @@ static void members_count(const struct node_dataplane *dataplane)
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
         count += dataplane->leases[i]->group_count;
     }
-    if (dataplane->config.crossing != NULL) {
-        node_crossing_members_set(dataplane->config.crossing, dataplane->config.number, count);
+    if (dataplane->config.handoff != NULL) {
+        node_handoff_members_set(dataplane->config.handoff, dataplane->config.number, count);
     }
 }
 
@@ -497,7 +497,7 @@ static void group_leave(struct node_dataplane *dataplane, struct node_lease *lea
 {
     struct node_share *share = lease->share;
     struct node_user_group *group = user_group(share, lease->groups[at]);
-    (void)group_change(dataplane, NODE_CROSSING_LEAVE, lease->groups[at]);
+    (void)group_change(dataplane, NODE_HANDOFF_LEAVE, lease->groups[at]);
     memmove(lease->groups[at], lease->groups[--lease->group_count], 6);
     if (--group->leases == 0) {
         *group = share->groups[--share->group_count];
@@ -513,7 +513,7 @@ static enum join group_join(struct node_dataplane *dataplane, struct node_lease 
     if (group == NULL && !user_has_room(dataplane, share)) {
         return JOIN_TOO_MANY;
     }
-    if (!group_change(dataplane, NODE_CROSSING_JOIN, mac)) {
+    if (!group_change(dataplane, NODE_HANDOFF_JOIN, mac)) {
         return JOIN_REFUSED;
     }
     memcpy(lease->groups[lease->group_count++], mac, 6);
@@ -553,14 +553,14 @@ static void groups_set(struct node_dataplane *dataplane, struct node_lease *leas
 /* A user whose ranks change groups without end waits for the next change. */
 static void groups_renew(struct node_dataplane *dataplane, struct node_lease *lease, uint64_t now_ns)
 {
-    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6];
     if (!node_budget_may(&lease->share->group_changes, now_ns, NODE_GROUP_BURST_NS)) {
         return;
     }
     if (lease->lacks_groups && now_ns >= lease->groups_retry_ns) {
         lease->groups_version = UINT32_MAX; /* tries again: there may be room now */
     }
-    uint32_t count = cw_cable_groups(lease->cable, &lease->groups_version, groups);
+    uint32_t count = cw_shm_port_groups(lease->shm_port, &lease->groups_version, groups);
     if (count != UINT32_MAX) {
         groups_set(dataplane, lease, (const uint8_t(*)[6])groups, count, now_ns);
     }

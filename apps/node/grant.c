@@ -225,8 +225,8 @@ int node_lease_begin(struct node_grants *grants, struct node_client *client, con
     lease->bell = -1;
     int memory = node_memory_open(&client->whose, request->memory, error, error_bytes);
     int status = memory < 0 ? CW_ERROR_ARGUMENT
-                            : cw_cable_open(memory, grants->config->nic->port->info.mtu_bytes, &lease->cable, error,
-                                            error_bytes);
+                            : cw_shm_port_open(memory, grants->config->nic->port->info.mtu_bytes, &lease->shm_port,
+                                               error, error_bytes);
     if (memory >= 0) {
         close(memory);
     }
@@ -236,7 +236,7 @@ int node_lease_begin(struct node_grants *grants, struct node_client *client, con
             node_ports_record(&grants->ports);
             return CW_OK;
         }
-        cw_cable_close(lease->cable);
+        cw_shm_port_close(lease->shm_port);
         if (lease->bell >= 0) {
             close(lease->bell);
         }
@@ -257,7 +257,7 @@ void node_lease_end(struct node_grants *grants, struct node_client *client)
     owner->leases_of[node_ports_core(&grants->ports, lease->first)]--;
     owner->ports -= lease->ports;
     node_ports_give(&grants->ports, lease->first, lease->ports, &client->reservation);
-    cw_cable_close(lease->cable);
+    cw_shm_port_close(lease->shm_port);
     close(lease->bell);
     free(lease);
     client->lease = NULL;

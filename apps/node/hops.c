@@ -225,7 +225,7 @@ static void resolver_look(struct node_hops *hops, struct hop *hop, uint64_t now_
 bool node_hops_want(struct node_hops *hops, uid_t user, const struct cw_ip *ip, uint64_t now_ns, uint8_t mac[6])
 {
     const struct node_nic *nic = hops->nic;
-    const struct cw_ip next = nic->is_kernels ? *ip : cw_resolve_next(nic->resolve, ip);
+    const struct cw_ip next = nic->is_kernels ? *ip : cw_neighbour_next(nic->neighbours, ip);
     if (cw_ip_is_equal(ip, &nic->address.ip)) {
         memcpy(mac, nic->mac, sizeof(nic->mac));
         return true;

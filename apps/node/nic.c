@@ -101,8 +101,8 @@ static int device_open(const char *text, uint32_t cores, struct node_nic *nic, c
     }
     nic->address.ip = wire.address.ip;
     memcpy(nic->mac, wire.port->info.mac, sizeof(nic->mac));
-    nic->resolve = cw_wire_nic_resolve(&request, &wire);
-    if (nic->resolve == NULL) {
+    nic->neighbours = cw_wire_nic_neighbours(&request, &wire);
+    if (nic->neighbours == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the address of %s", nic->name);
     }
     return cw_wire_nic_listen(&request, &wire, error, error_bytes);
@@ -130,6 +130,6 @@ void node_nic_close(struct node_nic *nic)
     for (uint32_t i = 0; i < nic->port_count; i++) {
         cw_port_close(nic->ports[i]);
     }
-    cw_resolve_destroy(nic->resolve);
+    cw_neighbour_destroy(nic->neighbours);
     *nic = (struct node_nic){.port = NULL};
 }

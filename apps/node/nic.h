@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/node/crossing.h"
+#include "apps/node/handoff.h"
 #include "control/net/device.h"
 #include "control/net/net.h"
+#include "dataplane/neighbour/neighbour.h"
 #include "dataplane/port/port.h"
-#include "dataplane/resolve/resolve.h"
 
 struct node_nic {
     struct cw_port *port;
@@ -18,9 +18,9 @@ struct node_nic {
     uint32_t port_count;
     struct cw_net_address address;
     uint8_t mac[6];
-    bool is_kernels;            /* its address is */
-    char name[64];              /* "eth0", "0000:03:00.0" */
-    struct cw_resolve *resolve; /* of a device's address */
+    bool is_kernels;                       /* its address is */
+    char name[64];                         /* "eth0", "0000:03:00.0" */
+    struct cw_neighbour_cache *neighbours; /* of a device's address */
 };
 
 /* `text`: as --transport of `causeway run` has it: "eth0", "af_packet:eth0", "10.1.0.0/16",

@@ -142,12 +142,12 @@ static void descriptors_raise(void)
 }
 
 /* A thread for each core, each with a queue pair. */
-static int dataplanes_open(struct options *options, const struct node_nic *nic, struct node_crossing *crossing)
+static int dataplanes_open(struct options *options, const struct node_nic *nic, struct node_handoff *handoff)
 {
     struct node_serve_config *serve = &options->serve;
     char error[ERROR_BYTES];
     uint32_t count = nic->port_count, span = (uint32_t)serve->port_last - serve->port_first + 1;
-    struct node_dataplane_config config = {.crossing = crossing,
+    struct node_dataplane_config config = {.handoff = handoff,
                                            .count = count,
                                            .port_first = serve->port_first,
                                            .ports_each = node_ports_each(span, count),
@@ -163,8 +163,8 @@ static int dataplanes_open(struct options *options, const struct node_nic *nic, 
         config.nic = nic->ports[i];
         config.number = i;
         config.ports_own = i + 1 < count ? config.ports_each : span - i * config.ports_each;
-        config.resolve = i == 0 ? nic->resolve : NULL;
-        config.answers = nic->resolve != NULL;
+        config.neighbours = i == 0 ? nic->neighbours : NULL;
+        config.answers = nic->neighbours != NULL;
         config.core = options->cores.count == 0 ? -1 : (int)options->cores.values[i];
         int status = node_dataplane_open(&config, &serve->dataplanes[i], error, sizeof(error));
         if (status != CW_OK) {
@@ -179,7 +179,7 @@ static int node_run(struct options *options)
 {
     struct node_nic nic;
     struct node_serve_config *serve = &options->serve;
-    struct node_crossing *crossing = NULL;
+    struct node_handoff *handoff = NULL;
     uint32_t cores = options->cores.count == 0 ? 1 : (uint32_t)options->cores.count;
     sigset_t before;
     struct app_signals *signals = app_signals_hold(&before);
@@ -192,10 +192,10 @@ static int node_run(struct options *options)
         return code;
     }
     if (nic.port_count > 1) {
-        crossing = node_crossing_make(nic.port_count, nic.ports, nic.port->info.mtu_bytes + 14u);
-        code = crossing == NULL ? app_error_status(CW_ERROR_MEMORY, "no memory for frames between cores", NULL) : code;
+        handoff = node_handoff_make(nic.port_count, nic.ports, nic.port->info.mtu_bytes + 14u);
+        code = handoff == NULL ? app_error_status(CW_ERROR_MEMORY, "no memory for frames between cores", NULL) : code;
     }
-    code = code == APP_EXIT_SUCCESS ? dataplanes_open(options, &nic, crossing) : code;
+    code = code == APP_EXIT_SUCCESS ? dataplanes_open(options, &nic, handoff) : code;
     if (code == APP_EXIT_SUCCESS) {
         serve->path = options->path;
         serve->nic = &nic;
@@ -205,7 +205,7 @@ static int node_run(struct options *options)
     for (uint32_t i = serve->core_count; i-- > 0;) {
         node_dataplane_close(serve->dataplanes[i]);
     }
-    node_crossing_free(crossing);
+    node_handoff_free(handoff);
     node_nic_close(&nic);
     return code;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "apps/node/crossing.h"
+#include "apps/node/handoff.h"
 #include "apps/node/lines.h"
 #include "apps/node/nic.h"
 #include "control/net/reservation.h"

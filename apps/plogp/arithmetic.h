@@ -13,7 +13,7 @@
 #include "collectives/choose/measured.h"
 #include "dataplane/statistics.h"
 
-/* What messages need no word from their receivers, as MPI has it: mpi/lifetime/init.c,
+/* What messages need no word from their receivers, as MPI has it: mpi/init/init.c,
  * mpi/collective/clusters/clusters.h. */
 enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
 

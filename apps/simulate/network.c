@@ -112,7 +112,7 @@ static int ranks_add(struct builder *builder, uint32_t host)
     }
     node.send_queue_packets = SEND_QUEUE_PACKETS;
     node.receive_ring_packets = RECEIVE_RING_PACKETS;
-    node.group_count_max = CW_CABLE_GROUPS_MAX;
+    node.group_count_max = CW_SHM_PORT_GROUPS_MAX;
     node.processing_delay_ns = 0;
     struct cw_simulator_nic nic;
     simulate_config_nic(builder->config, host, &nic);

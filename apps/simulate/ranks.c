@@ -76,7 +76,7 @@ static int hello_receive(struct simulate_world *world, int connection, char *err
     struct simulate_rank *rank = hello.rank < world->config->ranks ? &world->ranks[hello.rank] : NULL;
     int status = CW_ERROR_NOT_FOUND;
     if (rank != NULL && rank->socket < 0) {
-        status = cw_cable_open(memory, world->config->mtu_bytes, &rank->cable, error, error_bytes);
+        status = cw_shm_port_open(memory, world->config->mtu_bytes, &rank->shm_port, error, error_bytes);
         rank->socket = status == CW_OK ? connection : -1;
         rank->process = hello.process;
     }
@@ -234,7 +234,7 @@ static bool rank_resume(struct simulate_rank *rank, uint64_t now_ns)
     if (page->state == CW_VIRTUAL_WAITS) {
         simulate_device_seen(rank);
     }
-    cw_cable_flush(rank->cable);
+    cw_shm_port_flush(rank->shm_port);
     /* pairs with the acquire of the rank */
     atomic_store_explicit(&page->turn, CW_VIRTUAL_RANK, memory_order_release);
     syscall(SYS_futex, &page->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -255,11 +255,11 @@ static bool rank_resume(struct simulate_rank *rank, uint64_t now_ns)
 
 static void frames_send(struct simulate_rank *rank)
 {
-    struct cw_cable_frame frames[CW_PORT_BURST_MAX];
+    struct cw_shm_port_frame frames[CW_PORT_BURST_MAX];
     struct cw_transmit packets[CW_PORT_BURST_MAX];
     uint32_t count, taken;
     do {
-        count = cw_cable_receive(rank->cable, frames, CW_PORT_BURST_MAX);
+        count = cw_shm_port_receive(rank->shm_port, frames, CW_PORT_BURST_MAX);
         uint32_t given = count > 0 ? cw_port_reserve(rank->port, packets, count) : 0;
         for (uint32_t i = 0; i < given; i++) {
             memcpy(packets[i].data, frames[i].data, frames[i].length);
@@ -269,7 +269,7 @@ static void frames_send(struct simulate_rank *rank)
         }
         taken = given > 0 ? cw_port_transmit(rank->port, packets, given) : 0;
         cw_port_cancel(rank->port, packets + taken, given - taken);
-        cw_cable_consume(rank->cable, taken);
+        cw_shm_port_consume(rank->shm_port, taken);
         rank->lacks_packets = given < count;
     } while (taken == CW_PORT_BURST_MAX);
     rank->world->lack_count += rank->lacks_packets;
@@ -287,8 +287,8 @@ static bool group_is_in(const uint8_t (*groups)[6], uint32_t count, const uint8_
 
 static void groups_change(struct simulate_rank *rank)
 {
-    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
-    uint32_t count = cw_cable_groups(rank->cable, &rank->groups_version, groups);
+    uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6];
+    uint32_t count = cw_shm_port_groups(rank->shm_port, &rank->groups_version, groups);
     if (count == UINT32_MAX) {
         return;
     }
@@ -314,7 +314,7 @@ static void nic_tell(struct simulate_rank *rank)
     if (rank->page->offloads == 0) {
         return;
     }
-    cw_cable_nic(rank->cable, &claim, &doubts);
+    cw_shm_port_nic(rank->shm_port, &claim, &doubts);
     cw_port_claim(rank->port, &claim);
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
         if (((doubts & ~rank->doubts) >> i & 1) != 0) {
@@ -322,7 +322,7 @@ static void nic_tell(struct simulate_rank *rank)
         }
     }
     rank->doubts = doubts;
-    cw_cable_link(rank->cable, rank->port->info.link_changes);
+    cw_shm_port_link(rank->shm_port, rank->port->info.link_changes);
 }
 
 /* Into the memory of the process, which finds them when it is resumed. */
@@ -332,7 +332,7 @@ static void frames_receive(struct simulate_rank *rank)
     uint32_t count;
     while ((count = cw_port_receive(rank->port, packets, CW_PORT_BURST_MAX)) > 0) {
         for (uint32_t i = 0; i < count; i++) {
-            rank->world->overflow_count += !cw_cable_send(rank->cable, &packets[i]);
+            rank->world->overflow_count += !cw_shm_port_send(rank->shm_port, &packets[i]);
         }
         cw_port_release(rank->port, packets, count);
         rank->has_arrivals = true;
@@ -469,6 +469,6 @@ void simulate_ranks_close(struct simulate_world *world)
         if (rank->socket >= 0) {
             close(rank->socket);
         }
-        cw_cable_close(rank->cable);
+        cw_shm_port_close(rank->shm_port);
     }
 }

@@ -1,7 +1,7 @@
 /* Simulate: the network and the virtual clock of `causeway run --simulate`.
  *
  * The simulator is a process of the launcher's. It has a listening socket before any rank starts. Each rank joins with the
- * memory of its port (base/virtual.h, port/cable.h). When all have joined, virtual time begins at 0. Each rank is a node of
+ * memory of its port (base/virtual.h, port/shm_port.h). When all have joined, virtual time begins at 0. Each rank is a node of
  * the simulator of dataplane/fabric/, and a turn of that node is the time for which the rank's process runs. So the
  * simulator alone decides who runs next, and the order of events does not depend on the machine.
  *
@@ -28,7 +28,7 @@
 #include "dataplane/base/virtual.h"
 #include "dataplane/fabric/port_sim.h"
 #include "dataplane/fabric/verbs_sim.h"
-#include "dataplane/port/cable.h"
+#include "dataplane/port/shm_port.h"
 
 enum {
     SIMULATE_PATH_BYTES = 4096,
@@ -156,12 +156,12 @@ struct simulate_rank {
     int socket; /* readable when the process has ended */
     int process;
     struct cw_virtual_page *page;
-    struct cw_cable *cable;
+    struct cw_shm_port *shm_port;
     struct cw_port *port;           /* of its node */
     struct simulate_device *device; /* NULL: it has none */
     uint32_t groups_version;
     uint32_t group_count;
-    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6];
     bool lacks_packets;                         /* frames wait for packets of the network */
     bool has_run;                               /* its wake-ups and its wishes have not been handled yet */
     bool is_awaited;                            /* it gathers, and is counted in the world's gather_count */

@@ -9,7 +9,7 @@
 
 #include "apps/cli/cli.h"
 #include "apps/cli/report.h"
-#include "control/page/page.h"
+#include "control/statistics/statistics_page.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
@@ -25,7 +25,7 @@ struct options {
 
 /* What all said at one time. */
 struct sample {
-    struct cw_page_view *views;
+    struct cw_statistics_page_view *views;
     size_t count;
     uint64_t time_ns;
 };
@@ -33,15 +33,16 @@ struct sample {
 static int sample_take(struct sample *sample)
 {
     *sample = (struct sample){.time_ns = cw_clock_ns()};
-    int status = cw_pages_read(&sample->views, &sample->count);
+    int status = cw_statistics_pages_read(&sample->views, &sample->count);
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "/proc cannot be read", NULL);
 }
 
 /* The same process in another sample; NULL: it was not there. */
-static const struct cw_page_view *view_before(const struct sample *before, const struct cw_page_view *view)
+static const struct cw_statistics_page_view *view_before(const struct sample *before,
+                                                         const struct cw_statistics_page_view *view)
 {
     for (size_t i = 0; i < before->count; i++) {
-        const struct cw_page_view *other = &before->views[i];
+        const struct cw_statistics_page_view *other = &before->views[i];
         if (other->identity.process == view->identity.process && other->identity.rank == view->identity.rank &&
             strcmp(other->identity.job, view->identity.job) == 0) {
             return other;
@@ -57,17 +58,17 @@ static double a_second(uint64_t now, uint64_t before, uint64_t duration_ns)
     return duration_ns == 0 || now < before ? 0 : (double)(now - before) * 1e9 / (double)duration_ns;
 }
 
-static double share_lost(const struct cw_page_figures *now, const struct cw_page_figures *before)
+static double share_lost(const struct cw_statistics_page_figures *now, const struct cw_statistics_page_figures *before)
 {
     uint64_t sent = now->data_packets_out - before->data_packets_out;
     return sent == 0 ? 0 : (double)(now->retransmitted - before->retransmitted) / (double)sent;
 }
 
-static void view_report(struct app_report *report, const struct cw_page_view *view, const struct cw_page_view *past,
-                        uint64_t time_ns)
+static void view_report(struct app_report *report, const struct cw_statistics_page_view *view,
+                        const struct cw_statistics_page_view *past, uint64_t time_ns)
 {
-    static const struct cw_page_figures none;
-    const struct cw_page_figures *now = &view->figures, *before = past == NULL ? &none : &past->figures;
+    static const struct cw_statistics_page_figures none;
+    const struct cw_statistics_page_figures *now = &view->figures, *before = past == NULL ? &none : &past->figures;
     uint64_t since_ns = past == NULL || now->time_ns <= before->time_ns ? 0 : now->time_ns - before->time_ns;
     bool is_old = now->time_ns + OLD_NS < time_ns;
     const struct app_cell cells[] = {
@@ -114,13 +115,13 @@ struct metric {
     const char *name;
     const char *kind;
     const char *help;
-    size_t offset; /* in struct cw_page_figures */
+    size_t offset; /* in struct cw_statistics_page_figures */
     double scale;
 };
 
-#define METRIC(name, kind, help, member, scale)                           \
-    {                                                                     \
-        name, kind, help, offsetof(struct cw_page_figures, member), scale \
+#define METRIC(name, kind, help, member, scale)                                      \
+    {                                                                                \
+        name, kind, help, offsetof(struct cw_statistics_page_figures, member), scale \
     }
 
 static const struct metric metrics[] = {
@@ -146,7 +147,7 @@ static void sample_expose(const struct sample *now)
         const struct metric *metric = &metrics[i];
         printf("# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->kind);
         for (size_t k = 0; k < now->count; k++) {
-            const struct cw_page_identity *identity = &now->views[k].identity;
+            const struct cw_statistics_page_identity *identity = &now->views[k].identity;
             uint64_t value;
             memcpy(&value, (const uint8_t *)&now->views[k].figures + metric->offset, sizeof(value));
             printf("%s{job=\"%s\",rank=\"%" PRIu32 "\",program=\"%s\",process=\"%" PRIu32 "\",user=\"%" PRIu32 "\"} ",

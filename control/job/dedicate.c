@@ -66,7 +66,7 @@ static bool wish_read(const char *text, struct cw_dedicate_wish *wish)
     char *end = (char *)(uintptr_t)text;
     unsigned long threads = isdigit((unsigned char)text[0]) ? strtoul(text, &end, 10) : 1;
     bool has_number = end != text;
-    if (threads < 1 || threads > CW_SET_LOOPS_MAX || (has_number && *end != 0 && *end++ != ',')) {
+    if (threads < 1 || threads > CW_LOOP_SET_MAX || (has_number && *end != 0 && *end++ != ',')) {
         return false;
     }
     wish->threads = (uint32_t)threads;
@@ -84,7 +84,7 @@ int cw_dedicate_read(const char *text, struct cw_dedicate_wish *wish, char *erro
         error, error_bytes, CW_ERROR_ARGUMENT,
         "'%.60s' dedicates no cores: a number up to %d (of dataplane threads of each rank), cores:2,4-7 (one each on "
         "these cores of each machine, each named once), 2,cores:2,4-7 (two each), or off is wanted",
-        text, CW_SET_LOOPS_MAX);
+        text, CW_LOOP_SET_MAX);
 }
 
 /* Takes the last cores out of a set, `threads` for each of `count` ranks; those of the rank with that number, from the
@@ -165,7 +165,7 @@ int cw_dedicate_told(const char *text, struct cw_dedicated *dedicated)
         snprintf(dedicated->why, sizeof(dedicated->why), "%.150s", text + strlen(none));
         return CW_OK;
     }
-    while (isdigit((unsigned char)text[0]) && dedicated->count < CW_SET_LOOPS_MAX) {
+    while (isdigit((unsigned char)text[0]) && dedicated->count < CW_LOOP_SET_MAX) {
         char *end;
         unsigned long number = strtoul(text, &end, 10);
         if (number >= CPU_SETSIZE) {

@@ -20,13 +20,13 @@
 #include <stdint.h>
 
 #include "dataplane/base/process.h"
-#include "dataplane/loop/set.h"
+#include "dataplane/loop/loop_set.h"
 
 enum { CW_DEDICATE_TEXT_BYTES = 160 };
 
 /* A wish, read. */
 struct cw_dedicate_wish {
-    uint32_t threads; /* of each rank, up to CW_SET_LOOPS_MAX; 0: none is wanted */
+    uint32_t threads; /* of each rank, up to CW_LOOP_SET_MAX; 0: none is wanted */
     bool has_list;    /* `cores` are named */
     uint32_t count;
     uint16_t cores[CPU_SETSIZE]; /* in the order of the text, each once */
@@ -46,7 +46,7 @@ struct cw_dedicate_place {
 /* The cores of a rank's threads. */
 struct cw_dedicated {
     uint32_t count; /* 0: none, and `why` is the reason, or "" if none is wanted */
-    int cores[CW_SET_LOOPS_MAX];
+    int cores[CW_LOOP_SET_MAX];
     char why[CW_DEDICATE_TEXT_BYTES];
 };
 

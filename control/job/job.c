@@ -444,7 +444,7 @@ void cw_job_close(struct cw_job *job)
     }
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);
-    cw_page_close(job->page);
+    cw_statistics_page_close(job->page);
     free(job->hops);
     free(job->hosts);
     free(job->machines);

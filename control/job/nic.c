@@ -120,7 +120,7 @@ static bool is_on_link(const struct cw_job *job, const struct cw_ip *ip)
 
 /* Hosts whose MAC address is not the card's: those behind a router, and those whose kernel has the address. */
 struct asking {
-    struct cw_resolve *resolve;
+    struct cw_neighbour_cache *neighbours;
     const struct cw_hop *hops;
     uint32_t count;
     uint32_t known;
@@ -131,7 +131,7 @@ static int hops_want(struct cw_endpoint *endpoint, void *context)
 {
     struct asking *asking = context;
     for (uint32_t i = 0; i < asking->count && asking->status == CW_OK; i++) {
-        asking->status = cw_resolve_want(asking->resolve, &asking->hops[i].ip, cw_extension_now(endpoint));
+        asking->status = cw_neighbour_want(asking->neighbours, &asking->hops[i].ip, cw_extension_now(endpoint));
     }
     return asking->status;
 }
@@ -143,7 +143,7 @@ static int hops_look(struct cw_endpoint *endpoint, void *context)
     (void)endpoint;
     asking->known = 0;
     for (uint32_t i = 0; i < asking->count; i++) {
-        asking->known += cw_resolve_find(asking->resolve, &asking->hops[i].ip, mac);
+        asking->known += cw_neighbour_find(asking->neighbours, &asking->hops[i].ip, mac);
     }
     return CW_OK;
 }
@@ -151,14 +151,14 @@ static int hops_look(struct cw_endpoint *endpoint, void *context)
 /* Asks for all of them, for a second; those that are found stay known. */
 static int hops_ask(struct cw_job *job, char *error, size_t error_bytes)
 {
-    struct asking asking = {.resolve = job->wire.resolve, .hops = job->hops, .count = job->hop_count};
+    struct asking asking = {.neighbours = job->wire.neighbours, .hops = job->hops, .count = job->hop_count};
     uint64_t until_ns = cw_clock_ns() + ASK_NS;
     int status = cw_loop_call(job->wire.loop, hops_want, &asking);
     if (status != CW_OK) {
         return cw_error_text(error, error_bytes, status,
                              "too many hosts behind other next hops than their own: %d are "
                              "possible",
-                             CW_RESOLVE_HOPS_MAX);
+                             CW_NEIGHBOUR_HOPS_MAX);
     }
     do {
         (void)cw_loop_wait(job->wire.loop, NULL, 0, LOOK_NS);
@@ -166,8 +166,8 @@ static int hops_ask(struct cw_job *job, char *error, size_t error_bytes)
     } while (asking.known < asking.count && cw_clock_ns() < until_ns);
     for (uint32_t i = 0; i < job->hop_count; i++) {
         struct cw_hop *hop = &job->hops[i];
-        hop->next = cw_resolve_next(job->wire.resolve, &hop->ip);
-        hop->is_known = cw_resolve_find(job->wire.resolve, &hop->ip, hop->mac);
+        hop->next = cw_neighbour_next(job->wire.neighbours, &hop->ip);
+        hop->is_known = cw_neighbour_find(job->wire.neighbours, &hop->ip, hop->mac);
         snprintf(hop->reason, sizeof(hop->reason), "nobody answers for that address (%s)",
                  cw_ip_is_v4(&hop->ip) ? "ARP" : "neighbour discovery");
     }

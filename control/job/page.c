@@ -1,4 +1,4 @@
-/* What this process says of itself to `causeway top` (control/page/page.h). */
+/* What this process says of itself to `causeway top` (control/statistics/statistics_page.h). */
 #include <strings.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 
 int job_page_open(struct cw_job *job, const struct job_report *report)
 {
-    struct cw_page_identity identity = {.rank = job->info.rank, .size = job->info.size};
+    struct cw_statistics_page_identity identity = {.rank = job->info.rank, .size = job->info.size};
     snprintf(identity.job, sizeof(identity.job), "%.63s", job->info.job);
     (void)gethostname(identity.host, sizeof(identity.host) - 1);
     (void)prctl(PR_GET_NAME, identity.program); /* of this thread, which is the program's first mostly */
-    return cw_page_open(&identity, &job->page, report->text, report->bytes);
+    return cw_statistics_page_open(&identity, &job->page, report->text, report->bytes);
 }
 
 static bool is_drop(enum cw_counter counter)
@@ -22,7 +22,7 @@ static bool is_drop(enum cw_counter counter)
 }
 
 struct look {
-    struct cw_page_figures *figures;
+    struct cw_statistics_page_figures *figures;
     uint64_t round_trips_ns; /* of so many sessions: */
     uint64_t measured;
 };
@@ -31,7 +31,7 @@ struct look {
 static int endpoint_look(struct cw_endpoint *endpoint, void *context)
 {
     struct look *look = context;
-    struct cw_page_figures *figures = look->figures;
+    struct cw_statistics_page_figures *figures = look->figures;
     struct cw_peer_info info;
     uint32_t peers = 0;
     figures->bytes_in += cw_endpoint_counter(endpoint, CW_COUNTER_BYTES_IN);
@@ -63,8 +63,8 @@ void cw_job_show(struct cw_job *job)
     bool is_same = moved == job->page_moved && job->page_figures.time_ns != 0;
     /* who is idle is not disturbed, but for a last look at what was under way */
     if (!is_same || job->page_is_fresh) {
-        struct cw_page_figures figures = {.messages_sent = counters.messages_sent,
-                                          .messages_received = counters.messages_received};
+        struct cw_statistics_page_figures figures = {.messages_sent = counters.messages_sent,
+                                                     .messages_received = counters.messages_received};
         struct look look = {.figures = &figures};
         for (uint32_t i = 0; job->wire.loop != NULL && i <= job->wire.further_count; i++) {
             (void)cw_loop_call(cw_wire_set(&job->wire).loops[i], endpoint_look, &look);
@@ -75,5 +75,5 @@ void cw_job_show(struct cw_job *job)
         job->page_moved = moved;
     }
     job->page_figures.time_ns = cw_clock_ns();
-    cw_page_write(job->page, &job->page_figures);
+    cw_statistics_page_write(job->page, &job->page_figures);
 }

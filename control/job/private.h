@@ -8,7 +8,7 @@
 #include "control/job/wire.h"
 #include "control/net/device.h"
 #include "control/net/neighbour.h"
-#include "control/page/page.h"
+#include "control/statistics/statistics_page.h"
 #include "dataplane/base/process.h"
 #include "dataplane/port/error_text.h"
 
@@ -30,9 +30,9 @@ struct cw_job {
     struct cw_job_handler handler;
     struct cw_path_watcher watcher;
     struct cw_groups *groups;
-    struct cw_control *control; /* NULL: not yet */
-    struct cw_page *page;       /* for `causeway top` */
-    struct cw_page_figures page_figures;
+    struct cw_control *control;      /* NULL: not yet */
+    struct cw_statistics_page *page; /* for `causeway top` */
+    struct cw_statistics_page_figures page_figures;
     uint64_t page_moved; /* cw_job_moved, when they were made */
     bool page_is_fresh;  /* something had moved since those before */
     uint8_t note[CW_JOB_NOTE_BYTES];
@@ -100,7 +100,7 @@ int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct
 
 /* ---- page.c ---- */
 
-/* Errors as cw_page_open. */
+/* Errors as cw_statistics_page_open. */
 int job_page_open(struct cw_job *job, const struct job_report *report);
 
 /* ---- fence.c ---- */

@@ -274,9 +274,9 @@ int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, ch
     return status;
 }
 
-struct cw_set cw_wire_set(const struct cw_wire *wire)
+struct cw_loop_set cw_wire_set(const struct cw_wire *wire)
 {
-    struct cw_set set = {.loops = {wire->loop}, .count = 1 + wire->further_count};
+    struct cw_loop_set set = {.loops = {wire->loop}, .count = 1 + wire->further_count};
     for (uint32_t i = 0; i < wire->further_count; i++) {
         set.loops[i + 1] = wire->further[i].loop;
     }
@@ -301,7 +301,7 @@ void cw_wire_quiet(struct cw_wire *wire)
     cw_loop_destroy(wire->loop);
     cw_mcast_destroy(wire->mcast);
     cw_endpoint_destroy(wire->endpoint);
-    cw_resolve_destroy(wire->resolve);
+    cw_neighbour_destroy(wire->neighbours);
     if (wire->port != NULL && wire->lease == NULL) {
         cw_port_close(wire->port);
     }

@@ -1,5 +1,5 @@
 /* wire: the transport of this process to other hosts, opened: a port, an endpoint on it and its loop; with several
- * dataplane threads as many of each, side by side (dataplane/loop/set.h).
+ * dataplane threads as many of each, side by side (dataplane/loop/loop_set.h).
  *
  * Between hosts the port is a socket of the kernel, at the address that all have agreed on (control/net/net.h), and at a
  * UDP port that is free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
@@ -37,9 +37,9 @@
 #include "control/net/net.h"
 #include "control/net/transport.h"
 #include "dataplane/dataplane.h"
-#include "dataplane/loop/set.h"
+#include "dataplane/loop/loop_set.h"
+#include "dataplane/neighbour/neighbour.h"
 #include "dataplane/port/eal.h"
-#include "dataplane/resolve/resolve.h"
 #include "dataplane/verbs/device.h"
 #include "mcast/mcast.h"
 
@@ -62,7 +62,7 @@ struct cw_wire {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
-    struct cw_wire_further further[CW_SET_LOOPS_MAX - 1];
+    struct cw_wire_further further[CW_LOOP_SET_MAX - 1];
     uint32_t further_count;
     char undivided[96]; /* why it has fewer loops than dataplane threads were found; "": it has as many */
     bool has_rdma;      /* the endpoint has an RDMA device beside its port, by */
@@ -74,10 +74,10 @@ struct cw_wire {
     bool messages_registered;    /* as in struct cw_paths_config */
     uint64_t failure_timeout_ns; /* of the endpoint */
     struct cw_address address;
-    struct cw_lease *lease;     /* of the transport NODE */
-    struct cw_resolve *resolve; /* of an address of the rank's own; NULL: the kernel has it */
-    struct cw_mcast *mcast;     /* NULL: CAUSEWAY_MULTICAST is "off" */
-    uint32_t multicast_base;    /* the first multicast address of the job (groups/groups.h) */
+    struct cw_lease *lease;                /* of the transport NODE */
+    struct cw_neighbour_cache *neighbours; /* of an address of the rank's own; NULL: the kernel has it */
+    struct cw_mcast *mcast;                /* NULL: CAUSEWAY_MULTICAST is "off" */
+    uint32_t multicast_base;               /* the first multicast address of the job (groups/groups.h) */
     uint32_t filter_budget;
     uint64_t seed; /* random */
 };
@@ -114,7 +114,7 @@ struct cw_wire_request {
 };
 
 /* Its loops. */
-struct cw_set cw_wire_set(const struct cw_wire *wire);
+struct cw_loop_set cw_wire_set(const struct cw_wire *wire);
 
 /* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
@@ -145,7 +145,7 @@ int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire
 /* Lets in what asks for that address. CW_OK, or what cw_port_join says, with a line in `error`. */
 int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 /* Who answers for it; NULL: no memory. */
-struct cw_resolve *cw_wire_nic_resolve(const struct cw_wire_request *request, const struct cw_wire *wire);
+struct cw_neighbour_cache *cw_wire_nic_neighbours(const struct cw_wire_request *request, const struct cw_wire *wire);
 /* Whether this process may have an RDMA device at one of the addresses, before it is known which of them is chosen.
  * CW_OK, or CW_ERROR_ARGUMENT: CAUSEWAY_RDMA. */
 int cw_wire_rdma_may(const struct cw_net_offer *offer, bool *may, char *error, size_t error_bytes);

@@ -23,7 +23,7 @@ int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_
     if (status != CW_OK || compression.mode == CW_COMPRESSION_OFF) {
         return status;
     }
-    struct cw_set set = cw_wire_set(wire);
+    struct cw_loop_set set = cw_wire_set(wire);
     for (uint32_t i = 0; i < set.count && status == CW_OK; i++) {
         status = cw_loop_call(set.loops[i], endpoint_compress, &compression);
     }

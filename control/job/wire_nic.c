@@ -125,16 +125,16 @@ int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire
 
 #endif
 
-struct cw_resolve *cw_wire_nic_resolve(const struct cw_wire_request *request, const struct cw_wire *wire)
+struct cw_neighbour_cache *cw_wire_nic_neighbours(const struct cw_wire_request *request, const struct cw_wire *wire)
 {
-    struct cw_resolve_config config = {
+    struct cw_neighbour_config config = {
         .ip = wire->address.ip,
         .bits = cw_ip_is_none(&request->device->ip) ? LINK_LOCAL_BITS : request->device->bits,
         .gateway = request->device->gateway,
         .frame_bytes_max = 14 + request->own->mtu_bytes,
     };
     memcpy(config.mac, wire->port->info.mac, sizeof(config.mac));
-    return cw_resolve_create(&config);
+    return cw_neighbour_create(&config);
 }
 
 static int multicast_tell(int status, const struct cw_wire_request *request, char *error, size_t error_bytes)
@@ -149,17 +149,17 @@ static int multicast_tell(int status, const struct cw_wire_request *request, cha
 int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     uint8_t group[6];
-    int status = cw_resolve_group(&wire->address.ip, group) ? cw_port_join(wire->port, group) : CW_OK;
+    int status = cw_neighbour_group(&wire->address.ip, group) ? cw_port_join(wire->port, group) : CW_OK;
     return status == CW_OK ? CW_OK : multicast_tell(status, request, error, error_bytes);
 }
 
 int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
-    wire->resolve = cw_wire_nic_resolve(request, wire);
-    if (wire->resolve == NULL) {
+    wire->neighbours = cw_wire_nic_neighbours(request, wire);
+    if (wire->neighbours == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the address of %s",
                              request->interface);
     }
-    int status = cw_endpoint_own(wire->endpoint, wire->resolve);
+    int status = cw_endpoint_own(wire->endpoint, wire->neighbours);
     return status == CW_OK ? CW_OK : multicast_tell(status, request, error, error_bytes);
 }

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "dataplane/base/thread.h"
-#include "dataplane/port/cable.h"
 #include "dataplane/port/error_text.h"
+#include "dataplane/port/shm_port.h"
 #include "dataplane/status.h"
 
 enum {
@@ -195,7 +195,7 @@ static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
     if (status != CW_OK) {
         return status;
     }
-    lease->request.memory = (uint32_t)cw_cable_memory(lease->port);
+    lease->request.memory = (uint32_t)cw_shm_port_memory(lease->port);
     status = ask(socket, &lease->request, line, &bell, error, error_bytes);
     if (status == CW_OK && (sscanf(line, "leased first=%u", &first) != 1 || bell < 0 || first == 0)) {
         status = answer_refused(line, error, error_bytes);
@@ -208,7 +208,7 @@ static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
         return status;
     }
     lease->request.first = (uint16_t)first;
-    cw_cable_connect(lease->port, bell);
+    cw_shm_port_connect(lease->port, bell);
     pthread_mutex_lock(&lease->lock);
     lease->socket = socket;
     pthread_mutex_unlock(&lease->lock);
@@ -217,7 +217,7 @@ static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
 
 static void lease_lose(struct cw_lease *lease)
 {
-    cw_cable_disconnect(lease->port);
+    cw_shm_port_disconnect(lease->port);
     pthread_mutex_lock(&lease->lock);
     if (lease->socket >= 0) {
         close(lease->socket);
@@ -253,7 +253,7 @@ int cw_lease_open(const struct cw_lease_config *config, struct cw_lease **lease,
                   size_t error_bytes)
 {
     struct cw_lease_nic nic;
-    struct cw_cable_config cable = {.frames = 0};
+    struct cw_shm_port_config shm_port = {.frames = 0};
     int status = cw_lease_hello(config->socket, &nic, error, error_bytes);
     if (status != CW_OK) {
         return status;
@@ -268,14 +268,14 @@ int cw_lease_open(const struct cw_lease_config *config, struct cw_lease **lease,
     made->socket = -1;
     made->stop = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_init(&made->lock, NULL);
-    memcpy(cable.mac, nic.mac, sizeof(cable.mac));
-    cable.mtu_bytes = nic.mtu_bytes;
-    cable.rate_bps = nic.rate_bps;
-    cable.reports = nic.reports;
-    cable.medium = nic.medium;
+    memcpy(shm_port.mac, nic.mac, sizeof(shm_port.mac));
+    shm_port.mtu_bytes = nic.mtu_bytes;
+    shm_port.rate_bps = nic.rate_bps;
+    shm_port.reports = nic.reports;
+    shm_port.medium = nic.medium;
     status = made->stop < 0 ? cw_error_text(error, error_bytes, cw_status_of_errno(errno), "eventfd: %s%s",
                                             strerror(errno), cw_errno_remedy(errno))
-                            : cw_cable_create(&cable, &made->port, error, error_bytes);
+                            : cw_shm_port_create(&shm_port, &made->port, error, error_bytes);
     if (status == CW_OK) {
         int waited_ms = 0;
         do {

@@ -1,5 +1,5 @@
 /* lease: a process's part of its host's NIC, from the host's dataplane (`causeway node`): UDP ports of the host's
- * address, and a port over memory that both have (dataplane/port/cable.h). A lease ends with its process, whichever way
+ * address, and a port over memory that both have (dataplane/port/shm_port.h). A lease ends with its process, whichever way
  * that does. A thread watches the node: one that ends and comes back gets the same memory, and gives the same ports,
  * so that nothing of a job is lost but time.
  *

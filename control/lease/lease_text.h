@@ -8,7 +8,7 @@
  *    status                                          JSON objects, a line each: the NIC, leases; then an empty line
  *                                                    refused -13 why
  *
- * A lease lasts as long as its connection. `memory` is the number that the memory of a cable (port/cable.h) has among the
+ * A lease lasts as long as its connection. `memory` is the number that the memory of a shared-memory port (port/shm_port.h) has among the
  * client's descriptors. The node takes no descriptor from a client: to close one can take as long as the client likes
  * (a socket that lingers, a file of its own file system), and the node would wait. So it opens that memory by
  * /proc/PID/fd; a message with a descriptor ends the connection. [bell]: a descriptor (SCM_RIGHTS), an eventfd that
@@ -40,7 +40,7 @@ struct cw_lease_request {
     uint32_t ports;
     uint16_t first; /* 0: any */
     uint32_t rank;
-    uint32_t memory;              /* the client's descriptor of a cable's memory */
+    uint32_t memory;              /* the client's descriptor of a shared-memory port's memory */
     char job[CW_LEASE_JOB_BYTES]; /* printable, without blanks and quotes */
     uint32_t hop_count;
     struct cw_ip hops[CW_LEASE_HOPS_MAX];

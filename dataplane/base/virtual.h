@@ -92,7 +92,7 @@ static inline bool cw_virtual_is_on(void)
     return cw_virtual_page != NULL;
 }
 
-/* A message of a rank to the simulator, with the descriptor of its port's memory (port/cable.h). The answer is one byte,
+/* A message of a rank to the simulator, with the descriptor of its port's memory (port/shm_port.h). The answer is one byte,
  * with the descriptor of all pages. */
 struct cw_virtual_hello {
     uint32_t rank;

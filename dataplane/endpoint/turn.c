@@ -152,7 +152,7 @@ uint32_t cw_endpoint_turn(struct cw_endpoint *endpoint, uint64_t now_ns)
     if (endpoint->messages.waiting_first != NULL) {
         work += cw_messages_turn(endpoint);
     }
-    if (endpoint->resolve != NULL) {
+    if (endpoint->neighbours != NULL) {
         work += cw_owned_turn(endpoint);
     }
     if (endpoint->extension != NULL) {
@@ -222,8 +222,8 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
         uint64_t extension_ns = endpoint->extension->deadline(endpoint->extension);
         next_ns = extension_ns < next_ns ? extension_ns : next_ns;
     }
-    if (endpoint->resolve != NULL) {
-        uint64_t question_ns = cw_resolve_deadline(endpoint->resolve);
+    if (endpoint->neighbours != NULL) {
+        uint64_t question_ns = cw_neighbour_deadline(endpoint->neighbours);
         next_ns = question_ns < next_ns ? question_ns : next_ns;
     }
     /* what waits for the application or for a slot is looked at now and then; taking events also ends it */

@@ -5,13 +5,13 @@
 #include "dataplane/flow/extension.h"
 #include "dataplane/state/endpoint.h"
 
-int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_resolve *resolve)
+int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_neighbour_cache *neighbours)
 {
     uint8_t group[6];
-    int status = cw_resolve_group(&endpoint->config.address.ip, group) ? cw_port_join(endpoint->port, group) : CW_OK;
+    int status = cw_neighbour_group(&endpoint->config.address.ip, group) ? cw_port_join(endpoint->port, group) : CW_OK;
     if (status == CW_OK) {
-        endpoint->resolve = resolve;
-        endpoint->resolve_changes = cw_resolve_changes(resolve);
+        endpoint->neighbours = neighbours;
+        endpoint->neighbour_changes = cw_neighbour_changes(neighbours);
     }
     return status;
 }
@@ -20,10 +20,10 @@ int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_resolve *resolve)
 static void hops_apply(struct cw_endpoint *endpoint)
 {
     uint8_t mac[6];
-    endpoint->resolve_changes = cw_resolve_changes(endpoint->resolve);
+    endpoint->neighbour_changes = cw_neighbour_changes(endpoint->neighbours);
     for (uint32_t peer = 0; peer < endpoint->flows.fresh; peer++) {
         struct cw_address *added = &endpoint->flow_keys[peer].address;
-        if (!cw_resolve_find(endpoint->resolve, &added->ip, mac)) {
+        if (!cw_neighbour_find(endpoint->neighbours, &added->ip, mac)) {
             continue;
         }
         memcpy(added->mac, mac, sizeof(mac));
@@ -38,22 +38,22 @@ bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t 
 {
     const uint8_t *answer;
     uint32_t bytes;
-    switch (cw_resolve_take(endpoint->resolve, frame, length, endpoint->now_ns, &answer, &bytes)) {
-    case CW_RESOLVE_FOREIGN:
+    switch (cw_neighbour_take(endpoint->neighbours, frame, length, endpoint->now_ns, &answer, &bytes)) {
+    case CW_NEIGHBOUR_FOREIGN:
         return false;
-    case CW_RESOLVE_TAKEN:
+    case CW_NEIGHBOUR_TAKEN:
         break;
-    case CW_RESOLVE_ANSWERED: /* if the port has room: whoever asks asks again */
+    case CW_NEIGHBOUR_ANSWERED: /* if the port has room: whoever asks asks again */
         cw_count(endpoint, CW_COUNTER_RESOLVE_ANSWERS, cw_extension_frame(endpoint, answer, bytes));
         break;
-    case CW_RESOLVE_DAMAGED:
+    case CW_NEIGHBOUR_DAMAGED:
         cw_count(endpoint, CW_COUNTER_DROP_RESOLVE, 1);
         break;
-    case CW_RESOLVE_LIMITED:
+    case CW_NEIGHBOUR_LIMITED:
         cw_count(endpoint, CW_COUNTER_DROP_RESOLVE_LIMIT, 1);
         break;
     }
-    if (endpoint->resolve_changes != cw_resolve_changes(endpoint->resolve)) {
+    if (endpoint->neighbour_changes != cw_neighbour_changes(endpoint->neighbours)) {
         hops_apply(endpoint);
     }
     return true;
@@ -63,10 +63,10 @@ uint32_t cw_owned_turn(struct cw_endpoint *endpoint)
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
     uint32_t count = 0;
-    if (cw_resolve_deadline(endpoint->resolve) > endpoint->now_ns) {
+    if (cw_neighbour_deadline(endpoint->neighbours) > endpoint->now_ns) {
         return 0;
     }
-    for (uint32_t bytes; (bytes = cw_resolve_question(endpoint->resolve, endpoint->now_ns, frame)) > 0; count++) {
+    for (uint32_t bytes; (bytes = cw_neighbour_question(endpoint->neighbours, endpoint->now_ns, frame)) > 0; count++) {
         cw_count(endpoint, CW_COUNTER_RESOLVE_QUESTIONS, cw_extension_frame(endpoint, frame, bytes));
     }
     return count;

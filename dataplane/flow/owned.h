@@ -1,4 +1,4 @@
-/* owned: an endpoint whose address no kernel has (dataplane/resolve/): what is foreign to its sessions is handed to the
+/* owned: an endpoint whose address no kernel has (dataplane/neighbour/): what is foreign to its sessions is handed to the
  * resolver, whose answers and questions leave with the endpoint's packets; a next hop's MAC address that has become
  * known, or another one, is the flows' at once.
  *
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 
 #include "dataplane/dataplane.h"
-#include "dataplane/resolve/resolve.h"
+#include "dataplane/neighbour/neighbour.h"
 
 /* Gives the endpoint a resolver, which stays the caller's and outlives it; lets in what asks for its address. CW_OK, or
  * what cw_port_join says. */
-int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_resolve *resolve);
+int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_neighbour_cache *neighbours);
 
 /* Takes a received frame that is none of a session's. True: it is counted. */
 bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length);

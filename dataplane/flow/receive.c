@@ -192,7 +192,7 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
         cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
                       endpoint->config.stream_count, endpoint->config.group_port, &incoming->header);
     incoming->owned = (incoming->verdict == CW_WIRE_FOREIGN || incoming->verdict == CW_WIRE_SHORT) &&
-                      endpoint->resolve != NULL && cw_owned_take(endpoint, packet->data, packet->length);
+                      endpoint->neighbours != NULL && cw_owned_take(endpoint, packet->data, packet->length);
 }
 
 /* Has the tag computed that the packet should have. */

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "dataplane/dataplane.h"
-#include "dataplane/loop/set.h"
+#include "dataplane/loop/loop_set.h"
 #include "dataplane/shm/inbox.h"
 
 struct cw_paths;
@@ -85,7 +85,7 @@ struct cw_paths_config {
     uint64_t nonce;       /* random */
     bool copy_twice;      /* never a single copy, as where the kernel forbids it */
     const char *ancestor; /* as cw_copy_allow has it */
-    struct cw_set
+    struct cw_loop_set
         set; /* the endpoints for other hosts; count 0: none. Loops stay the caller's, and outlive the paths */
     struct cw_address address; /* of the first of them */
     uint64_t

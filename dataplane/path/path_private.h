@@ -159,13 +159,13 @@ void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operatio
 /* It has ended: the handler is told. */
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status);
 
-/* divide.c: long gets by several loops. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided. */
-int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+/* stripe.c: long gets by several loops. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided. */
+int path_stripe_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, enum cw_element element, uint64_t operation);
 /* A part has ended. */
-void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status);
+void path_stripe_ended(struct cw_paths *paths, struct path_wire_operation *part, int status);
 /* Posts what the endpoint had no room for. */
-void path_divide_poll(struct cw_paths *paths);
+void path_stripe_poll(struct cw_paths *paths);
 
 /* stream.c: where single copies are forbidden */
 int path_stream_register(struct cw_paths *paths, uint32_t rank, void *base, uint64_t bytes, uint32_t rights,

@@ -65,14 +65,14 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
 {
     struct path_peer *peer = &paths->peers[rank];
     const struct cw_path_card *card = &peer->card;
-    struct cw_address addresses[CW_SET_LOOPS_MAX];
-    uint32_t count = card->loops < 1 || card->loops > CW_SET_LOOPS_MAX ? 1 : card->loops;
+    struct cw_address addresses[CW_LOOP_SET_MAX];
+    uint32_t count = card->loops < 1 || card->loops > CW_LOOP_SET_MAX ? 1 : card->loops;
     for (uint32_t i = 0; i < count; i++) {
         addresses[i] = card->address;
         addresses[i].udp_port = (uint16_t)(card->address.udp_port + i);
     }
     peer->loops = count < paths->config.set.count ? count : paths->config.set.count;
-    int status = cw_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);
+    int status = cw_loop_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);
     return status == CW_OK ? path_wire_note(paths, peer->wire_peer, rank) : status;
 }
 
@@ -112,12 +112,12 @@ void path_wire_ask(struct cw_paths *paths, uint32_t peer)
 
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
-    return cw_set_register(&paths->config.set, base, bytes, rights, token);
+    return cw_loop_set_register(&paths->config.set, base, bytes, rights, token);
 }
 
 int path_wire_deregister(struct cw_paths *paths, uint64_t token)
 {
-    return cw_set_deregister(&paths->config.set, token) == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
+    return cw_loop_set_deregister(&paths->config.set, token) == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
 }
 
 /* Lets go of a region of our own, now or when the packets have. */
@@ -243,7 +243,7 @@ static int operation_posted(struct cw_paths *paths, struct path_wire_operation *
 int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                   void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
-    int status = path_divide_get(paths, rank, registration, offset, to, bytes, element, operation);
+    int status = path_stripe_get(paths, rank, registration, offset, to, bytes, element, operation);
     if (status != CW_ERROR_UNSUPPORTED) {
         return status;
     }
@@ -375,7 +375,7 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
         return;
     }
     if (operation->kind == WIRE_PART) {
-        path_divide_ended(paths, operation, event->status);
+        path_stripe_ended(paths, operation, event->status);
         return;
     }
     path_wire_end(paths, operation, event->status);
@@ -385,7 +385,7 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
 static void slot_release(struct cw_paths *paths, uint32_t slot)
 {
     struct path_wire *wire = paths->wire;
-    if (cw_set_message_release(&paths->config.set, slot) != CW_ERROR_AGAIN) {
+    if (cw_loop_set_message_release(&paths->config.set, slot) != CW_ERROR_AGAIN) {
         return;
     }
     if (wire->slot_count == wire->slots_max) {
@@ -479,13 +479,13 @@ uint32_t path_wire_poll(struct cw_paths *paths)
         slots_release(paths);
     }
     if (paths->divisions != NULL) {
-        path_divide_poll(paths);
+        path_stripe_poll(paths);
     }
-    return events_take(paths, events, cw_set_poll(&paths->config.set, events, WIRE_BURST));
+    return events_take(paths, events, cw_loop_set_poll(&paths->config.set, events, WIRE_BURST));
 }
 
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     struct cw_event events[WIRE_BURST];
-    return events_take(paths, events, cw_set_wait(&paths->config.set, events, WIRE_BURST, timeout_ns, alarm));
+    return events_take(paths, events, cw_loop_set_wait(&paths->config.set, events, WIRE_BURST, timeout_ns, alarm));
 }

@@ -16,7 +16,7 @@
 #include "dataplane/port/doorbell.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
-#include "dataplane/port/offload/seam.h"
+#include "dataplane/port/offload/hooks.h"
 #include "dataplane/port/wake.h"
 #include "dataplane/register/cache.h"
 #include "dataplane/status.h"

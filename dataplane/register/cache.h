@@ -29,10 +29,10 @@ struct cw_registrar {
     void *context;
     /* Registers pages, of which `kind` is set, and which stay where they are. CW_OK; CW_ERROR_ARGUMENT: the device takes
      * no such memory, however much room it has; CW_ERROR_BUSY; CW_ERROR_MEMORY; what the device answers. */
-    int (*add)(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end);
+    int (*add)(void *context, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end);
     /* Their memory has been given back, and their user goes on for a while; NULL: that makes no difference. */
-    void (*retire)(void *context, struct cw_pages *pages);
-    void (*remove)(void *context, struct cw_pages *pages);
+    void (*retire)(void *context, struct cw_statistics_pages *pages);
+    void (*remove)(void *context, struct cw_statistics_pages *pages);
 };
 
 /* A device that has each page once: registrations share mappings, which outlive the registrar. */
@@ -64,7 +64,7 @@ void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const 
  * still used; CW_ERROR_MEMORY; what the registrar answers when nothing unused is left to make room. */
 int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_t kind, struct cw_cached **entry);
 /* The pages that an entry has registered. */
-const struct cw_pages *cw_cache_pages(const struct cw_cached *entry);
+const struct cw_statistics_pages *cw_cache_pages(const struct cw_cached *entry);
 void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry);
 
 /* Unmaps what is unused: others want the device's room. False: there was nothing. */

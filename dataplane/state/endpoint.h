@@ -19,7 +19,7 @@
 struct cw_chunks;
 struct cw_extension;
 struct cw_rdma;
-struct cw_resolve;
+struct cw_neighbour_cache;
 struct cw_seal;
 
 /* What is still to be done with a staged packet when it leaves, beside its tag. */
@@ -126,15 +126,15 @@ struct cw_endpoint {
     uint32_t arrival_lies;
     uint32_t false_count; /* of `staged`, with an error to be made */
 
-    struct cw_resolve *resolve;     /* the address is none of the kernel's; NULL: it is */
-    uint64_t resolve_changes;       /* that flows have heard of */
-    struct cw_extension *extension; /* NULL: nobody */
-    struct cw_rdma *rdma;           /* the device beside the port; NULL: none */
-    struct cw_compress *compress;   /* NULL: nothing that goes out is compressed */
-    struct cw_chunks *chunks;       /* NULL: no chunk has gone or come yet */
-    uint64_t notify_order;          /* of the next notification that has to wait for room in the event queue */
-    uint64_t event_order;           /* of what stands in event_first */
-    uint64_t rdma_order;            /* of the first one that came by a queue pair; UINT64_MAX: none waits */
+    struct cw_neighbour_cache *neighbours; /* the address is none of the kernel's; NULL: it is */
+    uint64_t neighbour_changes;            /* that flows have heard of */
+    struct cw_extension *extension;        /* NULL: nobody */
+    struct cw_rdma *rdma;                  /* the device beside the port; NULL: none */
+    struct cw_compress *compress;          /* NULL: nothing that goes out is compressed */
+    struct cw_chunks *chunks;              /* NULL: no chunk has gone or come yet */
+    uint64_t notify_order;                 /* of the next notification that has to wait for room in the event queue */
+    uint64_t event_order;                  /* of what stands in event_first */
+    uint64_t rdma_order;                   /* of the first one that came by a queue pair; UINT64_MAX: none waits */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

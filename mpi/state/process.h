@@ -29,7 +29,7 @@ struct mpi_process {
     struct cw_job *job;
     struct cw_paths *paths;
     struct cw_control *control;
-    struct cw_clusters *clusters; /* NULL: one (lifetime/wan_policy.h) */
+    struct cw_clusters *clusters; /* NULL: one (init/wan_policy.h) */
     uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
     /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
     bool has_notified_launcher;

@@ -1,4 +1,4 @@
-"""Clients of a node that do what they like, by control/lease/lease_text.h and dataplane/port/cable_private.h: leases, their memory,
+"""Clients of a node that do what they like, by control/lease/lease_text.h and dataplane/port/shm_port_private.h: leases, their memory,
 lines, frames; and another user meanwhile, who notes how long the node takes to answer. attacks.py and hostile.py use it."""
 import contextlib
 import encodings.idna  # noqa: F401  before the user changes: the folder of Python may be closed to others

@@ -12,7 +12,7 @@ enum { ONE, TWO, ASKER, HOSTS, PUTS = 2000, PUT_BYTES = 3000, ANSWERS_MAX = 1000
 
 struct world {
     struct sim_hosts hosts;
-    struct cw_resolve *resolve[2];
+    struct cw_neighbour_cache *neighbours[2];
     struct party parties[HOSTS];
     bool is_v4;
     uint8_t frame[FRAME_ROOM];
@@ -26,12 +26,12 @@ static bool is_the_askers(uint32_t node, const uint8_t *frame, uint32_t length)
 
 static void own(struct world *world, uint32_t node)
 {
-    struct cw_resolve_config config = {
+    struct cw_neighbour_config config = {
         .ip = world->parties[node].ip, .bits = world->is_v4 ? CW_IP_V4_BITS + 24 : 64, .frame_bytes_max = 1514};
     memcpy(config.mac, world->parties[node].mac, 6);
-    world->resolve[node] = cw_resolve_create(&config);
-    assert_non_null(world->resolve[node]);
-    assert_int_equal(cw_endpoint_own(world->hosts.list[node].endpoint, world->resolve[node]), CW_OK);
+    world->neighbours[node] = cw_neighbour_create(&config);
+    assert_non_null(world->neighbours[node]);
+    assert_int_equal(cw_endpoint_own(world->hosts.list[node].endpoint, world->neighbours[node]), CW_OK);
 }
 
 static void world_open(struct world *world, bool is_v4)
@@ -58,8 +58,8 @@ static void world_open(struct world *world, bool is_v4)
 static void world_close(struct world *world)
 {
     sim_hosts_destroy(&world->hosts);
-    cw_resolve_destroy(world->resolve[ONE]);
-    cw_resolve_destroy(world->resolve[TWO]);
+    cw_neighbour_destroy(world->neighbours[ONE]);
+    cw_neighbour_destroy(world->neighbours[TWO]);
     free(world->recording.frames);
 }
 
@@ -106,13 +106,14 @@ static void hosts_find_each_other(struct world *world)
     for (uint32_t node = 0; node < 2; node++) {
         struct sim_host *host = &world->hosts.list[node];
         assert_int_equal(
-            cw_resolve_want(world->resolve[node], &world->parties[1 - node].ip, sim_hosts_now(&world->hosts)), CW_OK);
+            cw_neighbour_want(world->neighbours[node], &world->parties[1 - node].ip, sim_hosts_now(&world->hosts)),
+            CW_OK);
         sim_host_wake(host);
     }
     sim_hosts_run(&world->hosts, SIMULATION_MS);
     for (uint32_t node = 0; node < 2; node++) {
         uint8_t mac[6];
-        assert_true(cw_resolve_find(world->resolve[node], &world->parties[1 - node].ip, mac));
+        assert_true(cw_neighbour_find(world->neighbours[node], &world->parties[1 - node].ip, mac));
         assert_memory_equal(mac, world->parties[1 - node].mac, 6);
         assert_true(cw_endpoint_counter(world->hosts.list[node].endpoint, CW_COUNTER_RESOLVE_QUESTIONS) <= 1);
     }

@@ -1,7 +1,7 @@
 /* Offload: what a NIC may take over from the core, and how far it does; the part that needs no DPDK.
  *
  * An offload has a number (enum cw_port_offload), a name, a software form that stands in where the NIC has it not, and
- * one file here, of functions that seam.h describes. README.md says how to add one.
+ * one file here, of functions that hooks.h describes. README.md says how to add one.
  *
  * Invariants
  *   - The protocol depends on no offload: what a NIC says is checked, bounded or doubted above the port, and

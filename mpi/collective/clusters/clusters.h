@@ -2,7 +2,7 @@
  * what choices know of the ways between them.
  *
  * Invariants
- *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/lifetime/wan_policy.h),
+ *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/init/wan_policy.h),
  *     which all have alike.
  *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster
  *     that has no rank in the communicator counts as direct.

@@ -1,5 +1,5 @@
 /* Frames that ask for an address and answer, written byte by byte as RFC 826, 791, 792, 4443 and 4861 have them, with a
- * checksum of their own (RFC 1071): what dataplane/resolve/ is held against. */
+ * checksum of their own (RFC 1071): what dataplane/neighbour/ is held against. */
 #pragma once
 
 #include <stdint.h>

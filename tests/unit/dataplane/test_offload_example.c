@@ -1,5 +1,5 @@
 /* The example of dataplane/port/offload/README.md, as the page has it, on a device that is described by hand. */
-#include "dataplane/port/offload/seam.h"
+#include "dataplane/port/offload/hooks.h"
 #include "tests/test.h"
 
 enum { CW_OFFLOAD_VLAN = CW_OFFLOAD_SPLIT }; /* in the place of the number that the page has one add */

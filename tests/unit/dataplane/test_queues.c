@@ -1,4 +1,4 @@
-/* What is small and bounded: pools, the event queue, the command queue. Between threads: test_loop.c, test_set.c. */
+/* What is small and bounded: pools, the event queue, the command queue. Between threads: test_loop.c, test_loop_set.c. */
 #include "dataplane/base/pool.h"
 #include "dataplane/base/random.h"
 #include "dataplane/loop/command.h"

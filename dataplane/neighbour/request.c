@@ -1,8 +1,8 @@
-#include "dataplane/resolve/ask.h"
+#include "dataplane/neighbour/request.h"
 
 #include <string.h>
 
-#include "dataplane/resolve/frames.h"
+#include "dataplane/neighbour/frames.h"
 
 /* ---- ARP ---- */
 

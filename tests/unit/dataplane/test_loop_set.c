@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/loop/set.h"
+#include "dataplane/loop/loop_set.h"
 #include "tests/test.h"
 #include "tests/unit/dataplane/pair_port.h"
 
 enum { LOOPS = 3, LANES = 7, PUTS = 2000, ROUNDS = 500, EVENTS = 16, MEMORY_BYTES = 1 << 18 };
 
 struct process {
-    struct cw_set set;
+    struct cw_loop_set set;
     struct cw_endpoint *endpoints[LOOPS];
     struct cw_port *ports[LOOPS];
     pthread_t stand_in; /* at the first loop */
@@ -94,9 +94,10 @@ static struct world *world_open(uint32_t first, uint32_t second, bool stands_by,
             addresses[loop] = address_of(1 - i, loop);
             memcpy(addresses[loop].mac, world->list[1 - i].ports[loop]->info.mac, 6);
         }
-        assert_int_equal(cw_set_peer_add(&process->set, addresses, counts[1 - i], &process->peer), CW_OK);
+        assert_int_equal(cw_loop_set_peer_add(&process->set, addresses, counts[1 - i], &process->peer), CW_OK);
         assert_int_equal(
-            cw_set_register(&process->set, process->memory, MEMORY_BYTES, CW_REGION_WRITE, &process->token), CW_OK);
+            cw_loop_set_register(&process->set, process->memory, MEMORY_BYTES, CW_REGION_WRITE, &process->token),
+            CW_OK);
     }
     return world;
 }
@@ -174,7 +175,7 @@ static void take(struct process *process, const struct cw_event *event, uint32_t
     assert_int_equal(value, value_of(number));
     if (event->kind == CW_EVENT_MESSAGE) {
         int status;
-        while ((status = cw_set_message_release(&process->set, event->slot)) == CW_ERROR_AGAIN) {
+        while ((status = cw_loop_set_message_release(&process->set, event->slot)) == CW_ERROR_AGAIN) {
         }
         assert_int_equal(status, CW_OK);
     }
@@ -193,7 +194,7 @@ static void check_order(uint32_t first, uint32_t second, bool stands_by, bool sp
     assert_int_equal(pthread_create(&thread, NULL, post, world), 0);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (arrived < PUTS && cw_clock_ns() < until_ns) {
-        uint32_t count = cw_set_wait(&target->set, events, EVENTS, 1000000000, NULL);
+        uint32_t count = cw_loop_set_wait(&target->set, events, EVENTS, 1000000000, NULL);
         for (uint32_t i = 0; i < count; i++) {
             arrived += events[i].kind == CW_EVENT_PUT || events[i].kind == CW_EVENT_MESSAGE;
             take(target, &events[i], next);
@@ -238,7 +239,7 @@ static bool await_put(struct process *process, uint32_t number)
     struct cw_event event;
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (cw_clock_ns() < until_ns) {
-        if (cw_set_wait(&process->set, &event, 1, TEST_HANG_NS, NULL) == 1 && event.kind == CW_EVENT_PUT) {
+        if (cw_loop_set_wait(&process->set, &event, 1, TEST_HANG_NS, NULL) == 1 && event.kind == CW_EVENT_PUT) {
             return cw_tag(event.lane_tag) == number;
         }
     }
@@ -307,7 +308,7 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
     struct cw_event event;
     struct registration again = {.process = source};
     uint64_t token, until_ns = cw_clock_ns() + TEST_HANG_NS;
-    assert_int_equal(cw_set_register(&source->set, source->memory, MEMORY_BYTES, CW_REGION_LOCAL, &token), CW_OK);
+    assert_int_equal(cw_loop_set_register(&source->set, source->memory, MEMORY_BYTES, CW_REGION_LOCAL, &token), CW_OK);
     memset(source->memory, 7, MEMORY_BYTES);
     struct cw_put put = {.peer = source->peer,
                          .region = target->token,
@@ -315,19 +316,19 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
                          .flags = CW_SIGNAL};
     assert_int_equal(cw_loop_put(source->set.loops[1], &put), CW_OK); /* the middle one holds on to it */
     assert_int_equal(cw_loop_call(source->set.loops[1], nothing, NULL), CW_OK);
-    int status = cw_set_deregister(&source->set, token);
+    int status = cw_loop_set_deregister(&source->set, token);
     assert_true(status == CW_ERROR_BUSY || status == CW_OK);
     while (status == CW_ERROR_BUSY && cw_clock_ns() < until_ns) {
-        (void)cw_set_wait(&source->set, &event, 1, 1000000, NULL);
-        status = cw_set_deregister(&source->set, token);
+        (void)cw_loop_set_wait(&source->set, &event, 1, 1000000, NULL);
+        status = cw_loop_set_deregister(&source->set, token);
     }
     assert_int_equal(status, CW_OK);
-    assert_int_equal(cw_set_deregister(&source->set, token), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_loop_set_deregister(&source->set, token), CW_ERROR_NOT_FOUND);
     for (uint32_t i = 0; i < 1000; i++) { /* places come again, and are free everywhere */
-        assert_int_equal(cw_set_register(&source->set, source->memory, 100, CW_REGION_LOCAL, &again.token), CW_OK);
+        assert_int_equal(cw_loop_set_register(&source->set, source->memory, 100, CW_REGION_LOCAL, &again.token), CW_OK);
         assert_int_not_equal(again.token, token);
         assert_int_equal(cw_loop_call(source->set.loops[1], register_again, &again), CW_ERROR_BUSY);
-        assert_int_equal(cw_set_deregister(&source->set, again.token), CW_OK);
+        assert_int_equal(cw_loop_set_deregister(&source->set, again.token), CW_OK);
         assert_int_equal(cw_loop_call(source->set.loops[1], deregister_again, &again), CW_ERROR_NOT_FOUND);
     }
     world_close(world);

@@ -108,7 +108,7 @@ static uint64_t part_bytes(uint64_t bytes, uint32_t ways)
     return (part + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
-int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
+int path_stripe_get(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
                     void *to, uint64_t bytes, enum cw_element element, uint64_t operation)
 {
     const struct path_peer *peer = &paths->peers[rank];
@@ -145,7 +145,7 @@ int path_divide_get(struct cw_paths *paths, uint32_t rank, const struct cw_regis
     return CW_OK;
 }
 
-void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part, int status)
+void path_stripe_ended(struct cw_paths *paths, struct path_wire_operation *part, int status)
 {
     struct path_division *division = part->division;
     division->open--;
@@ -155,7 +155,7 @@ void path_divide_ended(struct cw_paths *paths, struct path_wire_operation *part,
     go_on(paths, division);
 }
 
-void path_divide_poll(struct cw_paths *paths)
+void path_stripe_poll(struct cw_paths *paths)
 {
     struct path_division *division = paths->divisions;
     paths->divisions = NULL;

@@ -1,4 +1,4 @@
-#include "control/page/page.h"
+#include "control/statistics/statistics_page.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,20 +27,21 @@ struct layout {
     uint8_t magic[8];
     uint32_t version;
     _Atomic uint32_t sequence; /* odd: figures are being written */
-    struct cw_page_identity identity;
-    struct cw_page_figures figures;
+    struct cw_statistics_page_identity identity;
+    struct cw_statistics_page_figures figures;
 };
 
-struct cw_page {
+struct cw_statistics_page {
     struct layout *layout;
     int file;
 };
 
 /* ---- writing ---- */
 
-int cw_page_open(const struct cw_page_identity *identity, struct cw_page **page, char *error, size_t error_bytes)
+int cw_statistics_page_open(const struct cw_statistics_page_identity *identity, struct cw_statistics_page **page,
+                            char *error, size_t error_bytes)
 {
-    struct cw_page *made = calloc(1, sizeof(*made));
+    struct cw_statistics_page *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for the page of `causeway top`");
     }
@@ -52,7 +53,7 @@ int cw_page_open(const struct cw_page_identity *identity, struct cw_page **page,
         int status = cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "memory for the page of `causeway top`: %s%s",
                                    strerror(errno), cw_errno_remedy(errno));
         made->layout = NULL;
-        cw_page_close(made);
+        cw_statistics_page_close(made);
         return status;
     }
     made->layout->identity = *identity;
@@ -62,7 +63,7 @@ int cw_page_open(const struct cw_page_identity *identity, struct cw_page **page,
     return CW_OK;
 }
 
-void cw_page_write(struct cw_page *page, const struct cw_page_figures *figures)
+void cw_statistics_page_write(struct cw_statistics_page *page, const struct cw_statistics_page_figures *figures)
 {
     struct layout *layout = page->layout;
     uint32_t sequence = atomic_load_explicit(&layout->sequence, memory_order_relaxed);
@@ -72,7 +73,7 @@ void cw_page_write(struct cw_page *page, const struct cw_page_figures *figures)
     atomic_store_explicit(&layout->sequence, sequence + 2, memory_order_release); /* behind the figures */
 }
 
-void cw_page_close(struct cw_page *page)
+void cw_statistics_page_close(struct cw_statistics_page *page)
 {
     if (page == NULL) {
         return;
@@ -89,15 +90,15 @@ void cw_page_close(struct cw_page *page)
 /* ---- reading ---- */
 
 /* Ends a text, and leaves nothing in it that would do something to a terminal. */
-static void text_clean(char text[CW_PAGE_TEXT_BYTES])
+static void text_clean(char text[CW_STATISTICS_PAGE_TEXT_BYTES])
 {
-    text[CW_PAGE_TEXT_BYTES - 1] = 0;
+    text[CW_STATISTICS_PAGE_TEXT_BYTES - 1] = 0;
     for (char *at = text; *at != 0; at++) {
         *at = isprint((unsigned char)*at) && *at != '"' && *at != '\\' ? *at : '?';
     }
 }
 
-int cw_page_parse(const void *bytes, size_t count, struct cw_page_view *view)
+int cw_statistics_page_parse(const void *bytes, size_t count, struct cw_statistics_page_view *view)
 {
     const struct layout *layout = bytes;
     if (count < sizeof(*layout) || memcmp(layout->magic, magic, sizeof(magic)) != 0 || layout->version != VERSION) {
@@ -115,13 +116,13 @@ int cw_page_parse(const void *bytes, size_t count, struct cw_page_view *view)
 }
 
 /* By a copy that the kernel makes: its owner may make the file shorter at any moment, at which a look would end us. */
-static bool file_read(const char *path, struct cw_page_view *view)
+static bool file_read(const char *path, struct cw_statistics_page_view *view)
 {
     struct layout copy;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status = CW_ERROR_ARGUMENT;
     for (int tries = 0; file >= 0 && tries < TRIES; tries++) {
         ssize_t got = pread(file, &copy, sizeof(copy), 0);
-        status = got == (ssize_t)sizeof(copy) ? cw_page_parse(&copy, sizeof(copy), view) : CW_ERROR_ARGUMENT;
+        status = got == (ssize_t)sizeof(copy) ? cw_statistics_page_parse(&copy, sizeof(copy), view) : CW_ERROR_ARGUMENT;
         /* the copy is none of a moment: the same figures twice are */
         struct layout again;
         if (status == CW_OK && pread(file, &again, sizeof(again), 0) == (ssize_t)sizeof(again) &&
@@ -137,7 +138,7 @@ static bool file_read(const char *path, struct cw_page_view *view)
 }
 
 /* The page of a process; false: it has none, or none that we may look at. */
-static bool process_read(const char *number, struct cw_page_view *view)
+static bool process_read(const char *number, struct cw_statistics_page_view *view)
 {
     char path[PATH_BYTES], link[PATH_BYTES], target[PATH_BYTES];
     struct stat status;
@@ -164,7 +165,7 @@ static bool process_read(const char *number, struct cw_page_view *view)
 
 static int views_compare(const void *one, const void *other)
 {
-    const struct cw_page_view *left = one, *right = other;
+    const struct cw_statistics_page_view *left = one, *right = other;
     int jobs = strcmp(left->identity.job, right->identity.job);
     if (jobs != 0 || left->user != right->user) {
         return jobs != 0 ? jobs : left->user < right->user ? -1 : 1;
@@ -172,10 +173,10 @@ static int views_compare(const void *one, const void *other)
     return left->identity.rank < right->identity.rank ? -1 : left->identity.rank > right->identity.rank;
 }
 
-int cw_pages_read(struct cw_page_view **views, size_t *count)
+int cw_statistics_pages_read(struct cw_statistics_page_view **views, size_t *count)
 {
     DIR *folder = opendir("/proc");
-    struct cw_page_view *found = calloc(CW_PAGES_MAX, sizeof(*found));
+    struct cw_statistics_page_view *found = calloc(CW_STATISTICS_PAGES_MAX, sizeof(*found));
     *count = 0;
     if (folder == NULL || found == NULL) {
         free(found);
@@ -184,7 +185,7 @@ int cw_pages_read(struct cw_page_view **views, size_t *count)
         }
         return folder == NULL ? CW_ERROR_SYSTEM : CW_ERROR_MEMORY;
     }
-    for (struct dirent *entry; *count < CW_PAGES_MAX && (entry = readdir(folder)) != NULL;) {
+    for (struct dirent *entry; *count < CW_STATISTICS_PAGES_MAX && (entry = readdir(folder)) != NULL;) {
         *count += isdigit((unsigned char)entry->d_name[0]) && process_read(entry->d_name, &found[*count]);
     }
     closedir(folder);

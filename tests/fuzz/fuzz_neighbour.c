@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "dataplane/limits.h"
-#include "dataplane/resolve/resolve.h"
+#include "dataplane/neighbour/neighbour.h"
 #include "dataplane/status.h"
 #include "tests/unit/dataplane/resolve_frames.h"
 
@@ -19,26 +19,26 @@ struct world {
     struct fuzz_input input;
     bool is_v4;
     struct party hosts[HOSTS];
-    struct cw_resolve *own, *other;
+    struct cw_neighbour_cache *own, *other;
     uint64_t now_ns;
     uint64_t owed_ns; /* as the bucket of answers has it */
 };
 
-static struct cw_resolve *resolve_open(const struct world *world, uint32_t host)
+static struct cw_neighbour_cache *cache_open(const struct world *world, uint32_t host)
 {
-    struct cw_resolve_config config = {.ip = world->hosts[host].ip,
-                                       .bits = world->is_v4 ? CW_IP_V4_BITS + 24 : 64,
-                                       .gateway = world->hosts[HOSTS - 1].ip,
-                                       .frame_bytes_max = FRAME_MAX};
+    struct cw_neighbour_config config = {.ip = world->hosts[host].ip,
+                                         .bits = world->is_v4 ? CW_IP_V4_BITS + 24 : 64,
+                                         .gateway = world->hosts[HOSTS - 1].ip,
+                                         .frame_bytes_max = FRAME_MAX};
     memcpy(config.mac, world->hosts[host].mac, 6);
-    struct cw_resolve *resolve = cw_resolve_create(&config);
-    assert_non_null(resolve);
-    return resolve;
+    struct cw_neighbour_cache *neighbours = cw_neighbour_create(&config);
+    assert_non_null(neighbours);
+    return neighbours;
 }
 
 static void world_open(struct world *world, const uint8_t *data, size_t size)
 {
-    *world = (struct world){.input = {data, size}, .now_ns = 1000 * CW_RESOLVE_ANSWER_NS};
+    *world = (struct world){.input = {data, size}, .now_ns = 1000 * CW_NEIGHBOUR_ANSWER_NS};
     bool is_v4 = world->is_v4 = fuzz_chance(&world->input, 50);
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct cw_ip ip = {{0xfd, 0x77, [14] = 1, (uint8_t)(i + 1)}};
@@ -47,10 +47,10 @@ static void world_open(struct world *world, const uint8_t *data, size_t size)
     }
     struct party group = solicited_of(&world->hosts[OWN].ip);
     uint8_t group_mac[6];
-    assert_int_equal(cw_resolve_group(&world->hosts[OWN].ip, group_mac), !is_v4);
+    assert_int_equal(cw_neighbour_group(&world->hosts[OWN].ip, group_mac), !is_v4);
     assert_true(is_v4 || memcmp(group_mac, group.mac, 6) == 0);
-    world->own = resolve_open(world, OWN);
-    world->other = resolve_open(world, OTHER);
+    world->own = cache_open(world, OWN);
+    world->other = cache_open(world, OTHER);
 }
 
 /* ---- frames ---- */
@@ -247,16 +247,16 @@ static uint32_t answer_of(const struct world *world, const uint8_t *frame, uint3
 static void answer_check(struct world *world, const uint8_t *answer, uint32_t answer_bytes)
 {
     /* the bucket, once more */
-    world->owed_ns = (world->owed_ns > world->now_ns ? world->owed_ns : world->now_ns) + CW_RESOLVE_ANSWER_NS;
-    assert_true(world->owed_ns <= world->now_ns + CW_RESOLVE_ANSWERS * CW_RESOLVE_ANSWER_NS);
+    world->owed_ns = (world->owed_ns > world->now_ns ? world->owed_ns : world->now_ns) + CW_NEIGHBOUR_ANSWER_NS;
+    assert_true(world->owed_ns <= world->now_ns + CW_NEIGHBOUR_ANSWERS * CW_NEIGHBOUR_ANSWER_NS);
     /* nobody answers it */
     const uint8_t *again;
     uint32_t again_bytes;
     uint8_t *exact = malloc(answer_bytes);
     memcpy(exact, answer, answer_bytes);
-    enum cw_resolve_verdict verdict =
-        cw_resolve_take(world->other, exact, answer_bytes, world->now_ns, &again, &again_bytes);
-    assert_true(verdict == CW_RESOLVE_FOREIGN || verdict == CW_RESOLVE_TAKEN);
+    enum cw_neighbour_verdict verdict =
+        cw_neighbour_take(world->other, exact, answer_bytes, world->now_ns, &again, &again_bytes);
+    assert_true(verdict == CW_NEIGHBOUR_FOREIGN || verdict == CW_NEIGHBOUR_TAKEN);
     free(exact);
 }
 
@@ -268,18 +268,19 @@ static void frame_take(struct world *world)
     uint8_t *copy = malloc(bytes == 0 ? 1 : bytes);
     memcpy(copy, frame, bytes);
     uint32_t expected_bytes = answer_of(world, frame, bytes, expected);
-    enum cw_resolve_verdict verdict = cw_resolve_take(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes);
-    assert_int_equal(verdict == CW_RESOLVE_ANSWERED || verdict == CW_RESOLVE_LIMITED, expected_bytes > 0);
-    if (verdict == CW_RESOLVE_ANSWERED) {
+    enum cw_neighbour_verdict verdict =
+        cw_neighbour_take(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes);
+    assert_int_equal(verdict == CW_NEIGHBOUR_ANSWERED || verdict == CW_NEIGHBOUR_LIMITED, expected_bytes > 0);
+    if (verdict == CW_NEIGHBOUR_ANSWERED) {
         answered[world->is_v4]++;
         assert_int_equal(answer_bytes, expected_bytes);
         assert_memory_equal(answer, expected, expected_bytes);
         answer_check(world, answer, answer_bytes);
     }
-    limited += verdict == CW_RESOLVE_LIMITED;
-    damaged += verdict == CW_RESOLVE_DAMAGED;
-    assert_true(verdict != CW_RESOLVE_LIMITED ||
-                world->owed_ns > world->now_ns + (CW_RESOLVE_ANSWERS - 1) * CW_RESOLVE_ANSWER_NS);
+    limited += verdict == CW_NEIGHBOUR_LIMITED;
+    damaged += verdict == CW_NEIGHBOUR_DAMAGED;
+    assert_true(verdict != CW_NEIGHBOUR_LIMITED ||
+                world->owed_ns > world->now_ns + (CW_NEIGHBOUR_ANSWERS - 1) * CW_NEIGHBOUR_ANSWER_NS);
     assert_memory_equal(copy, frame, bytes);
     free(copy);
 }
@@ -290,17 +291,17 @@ static void hops_check(struct world *world)
     uint8_t question[CW_SOLICIT_BYTES_MAX], mac[6];
     const struct party *host = host_draw(world);
     if (fuzz_chance(&world->input, 1)) {
-        assert_int_equal(cw_resolve_want(world->own, &host->ip, world->now_ns), CW_OK);
+        assert_int_equal(cw_neighbour_want(world->own, &host->ip, world->now_ns), CW_OK);
     }
-    assert_true(!cw_resolve_find(world->own, &host->ip, mac) || (mac[0] & 1) == 0);
-    bool is_due = cw_resolve_deadline(world->own) <= world->now_ns;
+    assert_true(!cw_neighbour_find(world->own, &host->ip, mac) || (mac[0] & 1) == 0);
+    bool is_due = cw_neighbour_deadline(world->own) <= world->now_ns;
     uint32_t count = 0;
-    while (cw_resolve_question(world->own, world->now_ns, question) > 0) {
+    while (cw_neighbour_question(world->own, world->now_ns, question) > 0) {
         count++;
     }
     assert_int_equal(count > 0, is_due);
     assert_true(count <= HOSTS);
-    assert_true(cw_resolve_deadline(world->own) > world->now_ns);
+    assert_true(cw_neighbour_deadline(world->own) > world->now_ns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -313,8 +314,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         frame_take(&world);
         hops_check(&world);
     }
-    cw_resolve_destroy(world.own);
-    cw_resolve_destroy(world.other);
+    cw_neighbour_destroy(world.own);
+    cw_neighbour_destroy(world.other);
     return 0;
 }
 

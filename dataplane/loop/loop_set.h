@@ -17,27 +17,27 @@
 
 #include "dataplane/loop/loop.h"
 
-enum { CW_SET_LOOPS_MAX = 8 };
+enum { CW_LOOP_SET_MAX = 8 };
 
-struct cw_set {
-    struct cw_loop *loops[CW_SET_LOOPS_MAX]; /* the caller's; that of all others' configuration is the first */
-    uint32_t count;                          /* 0: none */
-    uint32_t next;                           /* whose events are taken first */
+struct cw_loop_set {
+    struct cw_loop *loops[CW_LOOP_SET_MAX]; /* the caller's; that of all others' configuration is the first */
+    uint32_t count;                         /* 0: none */
+    uint32_t next;                          /* whose events are taken first */
 };
 
 /* A peer, whose loop i is reached at addresses[i], i < count; what it has more than this set, or less, is not used
  * between the two. Errors as cw_peer_add. */
-int cw_set_peer_add(struct cw_set *set, const struct cw_address *addresses, uint32_t count, uint32_t *peer);
+int cw_loop_set_peer_add(struct cw_loop_set *set, const struct cw_address *addresses, uint32_t count, uint32_t *peer);
 
 /* Errors as cw_region_register. */
-int cw_set_register(struct cw_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
+int cw_loop_set_register(struct cw_loop_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
 /* Errors as cw_region_deregister; CW_ERROR_BUSY: some loops may have let go; call again. */
-int cw_set_deregister(struct cw_set *set, uint64_t token);
+int cw_loop_set_deregister(struct cw_loop_set *set, uint64_t token);
 
 /* As cw_loop_poll and cw_loop_wait_alarm. */
-uint32_t cw_set_poll(struct cw_set *set, struct cw_event *events, uint32_t count_max);
-uint32_t cw_set_wait(struct cw_set *set, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
-                     const struct cw_port_alarm *alarm);
+uint32_t cw_loop_set_poll(struct cw_loop_set *set, struct cw_event *events, uint32_t count_max);
+uint32_t cw_loop_set_wait(struct cw_loop_set *set, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                          const struct cw_port_alarm *alarm);
 
 /* As cw_loop_message_release. */
-int cw_set_message_release(struct cw_set *set, uint32_t slot);
+int cw_loop_set_message_release(struct cw_loop_set *set, uint32_t slot);

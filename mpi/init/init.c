@@ -20,7 +20,7 @@
 #include "mpi/collective/host/host.h"
 #include "mpi/communicator/topology.h"
 #include "mpi/group/communicator.h"
-#include "mpi/lifetime/wan_policy.h"
+#include "mpi/init/wan_policy.h"
 #include "mpi/point/buffered.h"
 #include "mpi/point/describe.h"
 #include "mpi/point/lost.h"

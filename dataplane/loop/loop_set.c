@@ -1,4 +1,4 @@
-#include "dataplane/loop/set.h"
+#include "dataplane/loop/loop_set.h"
 
 #include <assert.h>
 
@@ -15,7 +15,7 @@ static int peer_add(struct cw_endpoint *endpoint, void *context)
     return cw_peer_add(endpoint, call->address, call->peer);
 }
 
-int cw_set_peer_add(struct cw_set *set, const struct cw_address *addresses, uint32_t count, uint32_t *peer)
+int cw_loop_set_peer_add(struct cw_loop_set *set, const struct cw_address *addresses, uint32_t count, uint32_t *peer)
 {
     int status = CW_OK;
     for (uint32_t i = 0; i < set->count && status == CW_OK; i++) {
@@ -53,7 +53,7 @@ static int region_deregister(struct cw_endpoint *endpoint, void *context)
 }
 
 /* The first loop gives places, so no other can have one that it has not: what it lets go of last is free everywhere. */
-int cw_set_register(struct cw_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
+int cw_loop_set_register(struct cw_loop_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
     struct region_call call = {.base = base, .bytes = bytes, .rights = rights};
     int status = cw_loop_call(set->loops[0], region_register, &call);
@@ -66,7 +66,7 @@ int cw_set_register(struct cw_set *set, void *base, uint64_t bytes, uint32_t rig
     return status;
 }
 
-int cw_set_deregister(struct cw_set *set, uint64_t token)
+int cw_loop_set_deregister(struct cw_loop_set *set, uint64_t token)
 {
     int status = CW_OK;
     for (uint32_t i = set->count; i-- > 0 && status == CW_OK;) {
@@ -76,14 +76,14 @@ int cw_set_deregister(struct cw_set *set, uint64_t token)
     return status;
 }
 
-static void slots_number(const struct cw_set *set, uint32_t member, struct cw_event *events, uint32_t count)
+static void slots_number(const struct cw_loop_set *set, uint32_t member, struct cw_event *events, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         events[i].slot = events[i].slot * set->count + member;
     }
 }
 
-uint32_t cw_set_poll(struct cw_set *set, struct cw_event *events, uint32_t count_max)
+uint32_t cw_loop_set_poll(struct cw_loop_set *set, struct cw_event *events, uint32_t count_max)
 {
     if (set->count == 1) {
         return cw_loop_poll(set->loops[0], events, count_max);
@@ -99,22 +99,22 @@ uint32_t cw_set_poll(struct cw_set *set, struct cw_event *events, uint32_t count
     return count;
 }
 
-uint32_t cw_set_wait(struct cw_set *set, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
-                     const struct cw_port_alarm *alarm)
+uint32_t cw_loop_set_wait(struct cw_loop_set *set, struct cw_event *events, uint32_t count_max, uint64_t timeout_ns,
+                          const struct cw_port_alarm *alarm)
 {
     if (set->count == 1) {
         return cw_loop_wait_alarm(set->loops[0], events, count_max, timeout_ns, alarm);
     }
-    uint32_t count = cw_set_poll(set, events, count_max);
+    uint32_t count = cw_loop_set_poll(set, events, count_max);
     if (count > 0 || timeout_ns == 0) {
         return count;
     }
     count = cw_loop_wait_alarm(set->loops[0], events, count_max, timeout_ns, alarm);
     slots_number(set, 0, events, count);
-    return count > 0 ? count : cw_set_poll(set, events, count_max);
+    return count > 0 ? count : cw_loop_set_poll(set, events, count_max);
 }
 
-int cw_set_message_release(struct cw_set *set, uint32_t slot)
+int cw_loop_set_message_release(struct cw_loop_set *set, uint32_t slot)
 {
     return cw_loop_message_release(set->loops[slot % set->count], slot / set->count);
 }

@@ -1,11 +1,11 @@
-/* Frames of ARP (RFC 826), ICMPv6 and Neighbour Discovery (RFC 4443, 4861): where their fields lie, for who asks (ask.c)
- * and who answers (answer.c). Private to resolve/. Offsets are from the Ethernet header on. */
+/* Frames of ARP (RFC 826), ICMPv6 and Neighbour Discovery (RFC 4443, 4861): where their fields lie, for who asks (request.c)
+ * and who answers (answer.c). Private to neighbour/. Offsets are from the Ethernet header on. */
 #pragma once
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "dataplane/resolve/ask.h"
+#include "dataplane/neighbour/request.h"
 #include "dataplane/wire/wire.h"
 
 enum {

@@ -1,48 +1,48 @@
-/* The memory that both ends of a cable have: written by the client when it is made, positions by their owners. */
+/* The memory that both ends of a shared-memory port have: written by the client when it is made, positions by their owners. */
 #pragma once
 
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "dataplane/port/cable.h"
+#include "dataplane/port/shm_port.h"
 
-#define CABLE_MAGIC UINT64_C(0x31524941505743)
+#define SHM_PORT_MAGIC UINT64_C(0x31524941505743)
 
-enum { CABLE_LINE = 64, CABLE_FRAME_HEAD = 14, CABLE_PAGE = 4096 };
+enum { SHM_PORT_LINE = 64, SHM_PORT_FRAME_HEAD = 14, SHM_PORT_PAGE = 4096 };
 
-struct cable_out {
+struct shm_port_out {
     uint32_t place; /* of the buffer, among those that the client sends from */
     uint32_t length;
     uint64_t departure_ns; /* struct cw_transmit */
     uint64_t checksum;
 };
 
-struct cable_in {
+struct shm_port_in {
     uint32_t length;
     uint32_t checksum; /* struct cw_received */
     uint64_t arrival_ns;
 };
 
-struct cable_shared {
+struct shm_port_shared {
     uint64_t magic;
     uint32_t version;
     uint32_t frames; /* of each ring */
     uint32_t buffer_bytes;
     uint32_t mtu_bytes;
     /* Positions count frames, and wrap. The client's: */
-    _Alignas(CABLE_LINE) _Atomic uint32_t out_written;
+    _Alignas(SHM_PORT_LINE) _Atomic uint32_t out_written;
     _Atomic uint32_t empty_written; /* up to `frames` ahead of in_written */
     /* the server's: */
-    _Alignas(CABLE_LINE) _Atomic uint32_t out_consumed;
+    _Alignas(SHM_PORT_LINE) _Atomic uint32_t out_consumed;
     _Atomic uint32_t in_written; /* the buffer of place empty[n] has the frame of length in[n] */
     /* who sleeps, and how often the client was woken */
-    _Alignas(CABLE_LINE) _Atomic uint32_t client_asleep;
+    _Alignas(SHM_PORT_LINE) _Atomic uint32_t client_asleep;
     _Atomic uint32_t client_woken;
     _Atomic uint32_t server_asleep;
     /* of the client; odd while they change */
-    _Alignas(CABLE_LINE) _Atomic uint32_t groups_version;
+    _Alignas(SHM_PORT_LINE) _Atomic uint32_t groups_version;
     uint32_t group_count;
-    uint8_t groups[CW_CABLE_GROUPS_MAX][6];
+    uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6];
     /* of the client, for a server with offloads */
     struct cw_port_claim claim;
     uint32_t doubts; /* offloads put away, a bit each */
@@ -50,28 +50,28 @@ struct cable_shared {
     _Atomic uint32_t link_changes;
 };
 
-static_assert(sizeof(struct cable_shared) < CABLE_PAGE, "the rings follow on the next page");
+static_assert(sizeof(struct shm_port_shared) < SHM_PORT_PAGE, "the rings follow on the next page");
 
 /* Where the rings and buffers lie; the same at both ends. */
-struct cable_layout {
-    size_t out;     /* struct cable_out[frames] */
-    size_t in;      /* struct cable_in[frames] */
+struct shm_port_layout {
+    size_t out;     /* struct shm_port_out[frames] */
+    size_t in;      /* struct shm_port_in[frames] */
     size_t empty;   /* uint32_t[frames] */
     size_t buffers; /* those to send from, then those to receive into */
     size_t bytes;
 };
 
-static inline uint32_t cable_buffer_bytes(uint32_t mtu_bytes)
+static inline uint32_t shm_port_buffer_bytes(uint32_t mtu_bytes)
 {
-    return (CABLE_FRAME_HEAD + mtu_bytes + 127) & ~127u;
+    return (SHM_PORT_FRAME_HEAD + mtu_bytes + 127) & ~127u;
 }
 
-static inline struct cable_layout cable_layout(uint32_t frames, uint32_t buffer_bytes)
+static inline struct shm_port_layout shm_port_layout(uint32_t frames, uint32_t buffer_bytes)
 {
-    struct cable_layout layout = {.out = CABLE_PAGE};
-    layout.in = layout.out + frames * sizeof(struct cable_out);
-    layout.empty = layout.in + frames * sizeof(struct cable_in);
-    layout.buffers = (layout.empty + frames * sizeof(uint32_t) + CABLE_PAGE - 1) & ~(size_t)(CABLE_PAGE - 1);
+    struct shm_port_layout layout = {.out = SHM_PORT_PAGE};
+    layout.in = layout.out + frames * sizeof(struct shm_port_out);
+    layout.empty = layout.in + frames * sizeof(struct shm_port_in);
+    layout.buffers = (layout.empty + frames * sizeof(uint32_t) + SHM_PORT_PAGE - 1) & ~(size_t)(SHM_PORT_PAGE - 1);
     layout.bytes = layout.buffers + 2 * (size_t)frames * buffer_bytes;
     return layout;
 }

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "apps/node/crossing.h"
+#include "apps/node/handoff.h"
 #include "tests/test.h"
 
 enum { THREADS = 3, FRAMES = 100000, FRAME_BYTES = 200 };
@@ -24,7 +24,7 @@ static const struct cw_port_ops operations = {.wake = wake};
 
 static struct sleeper sleepers[THREADS];
 static struct cw_port *ports[THREADS];
-static struct node_crossing *crossing;
+static struct node_handoff *handoff;
 
 static uint32_t length_of(uint32_t number)
 {
@@ -43,8 +43,8 @@ static void *write_all(void *argument)
     for (uint32_t number = 0; number < FRAMES; number++) {
         uint8_t frame[FRAME_BYTES];
         fill(frame, from, number);
-        enum node_crossing_kind kind = number % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_JOIN;
-        while (!node_crossing_put(crossing, from, 0, kind, frame, length_of(number))) {
+        enum node_handoff_kind kind = number % 2 == 0 ? NODE_HANDOFF_FRAME : NODE_HANDOFF_JOIN;
+        while (!node_handoff_put(handoff, from, 0, kind, frame, length_of(number))) {
             sched_yield();
         }
     }
@@ -58,8 +58,8 @@ static void open_all(void)
         sem_init(&sleepers[i].wakes, 0, 0);
         ports[i] = &sleepers[i].port;
     }
-    crossing = node_crossing_make(THREADS, ports, FRAME_BYTES);
-    assert_non_null(crossing);
+    handoff = node_handoff_make(THREADS, ports, FRAME_BYTES);
+    assert_non_null(handoff);
 }
 
 static void test_all_come_in_order(void **state)
@@ -74,7 +74,7 @@ static void test_all_come_in_order(void **state)
     while (next[1] < FRAMES || next[2] < FRAMES) {
         bool any = false;
         for (uint32_t from = 1; from < THREADS; from++) {
-            const struct node_crossed *crossed = node_crossing_first(crossing, from, 0);
+            const struct node_crossed *crossed = node_handoff_first(handoff, from, 0);
             uint8_t expected[FRAME_BYTES];
             if (crossed == NULL) {
                 continue;
@@ -82,42 +82,42 @@ static void test_all_come_in_order(void **state)
             any = true;
             fill(expected, from, next[from]);
             assert_int_equal(crossed->length, length_of(next[from]));
-            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_CROSSING_FRAME : NODE_CROSSING_JOIN);
+            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_HANDOFF_FRAME : NODE_HANDOFF_JOIN);
             assert_memory_equal(crossed->bytes, expected, crossed->length);
             next[from]++;
-            node_crossing_next(crossing, from, 0);
+            node_handoff_next(handoff, from, 0);
         }
         if (!any) {
-            if (!node_crossing_arm(crossing, 0)) {
+            if (!node_handoff_arm(handoff, 0)) {
                 sem_wait(&sleepers[0].wakes);
             }
-            node_crossing_disarm(crossing, 0);
+            node_handoff_disarm(handoff, 0);
         }
     }
     for (uint32_t i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
     }
-    assert_false(node_crossing_arm(crossing, 0));
-    node_crossing_free(crossing);
+    assert_false(node_handoff_arm(handoff, 0));
+    node_handoff_free(handoff);
 }
 
 static void test_room_has_an_end(void **state)
 {
     uint8_t frame[FRAME_BYTES + 1] = {0};
     open_all();
-    assert_false(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, FRAME_BYTES + 1)); /* too long */
-    for (uint32_t i = 0; i < NODE_CROSSING_SLOTS; i++) {
-        assert_true(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, FRAME_BYTES));
+    assert_false(node_handoff_put(handoff, 0, 1, NODE_HANDOFF_FRAME, frame, FRAME_BYTES + 1)); /* too long */
+    for (uint32_t i = 0; i < NODE_HANDOFF_SLOTS; i++) {
+        assert_true(node_handoff_put(handoff, 0, 1, NODE_HANDOFF_FRAME, frame, FRAME_BYTES));
     }
-    assert_false(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, 1));
-    assert_true(node_crossing_put(crossing, 2, 1, NODE_CROSSING_FRAME, frame, 1)); /* another's is not full */
-    assert_true(node_crossing_put(crossing, 1, 0, NODE_CROSSING_FRAME, frame, 1)); /* nor the way back */
-    node_crossing_next(crossing, 0, 1);
-    assert_true(node_crossing_put(crossing, 0, 1, NODE_CROSSING_FRAME, frame, 1));
-    assert_int_equal(node_crossing_members(crossing, 2), 0);
-    node_crossing_members_set(crossing, 2, 5);
-    assert_int_equal(node_crossing_members(crossing, 2), 5);
-    node_crossing_free(crossing);
+    assert_false(node_handoff_put(handoff, 0, 1, NODE_HANDOFF_FRAME, frame, 1));
+    assert_true(node_handoff_put(handoff, 2, 1, NODE_HANDOFF_FRAME, frame, 1)); /* another's is not full */
+    assert_true(node_handoff_put(handoff, 1, 0, NODE_HANDOFF_FRAME, frame, 1)); /* nor the way back */
+    node_handoff_next(handoff, 0, 1);
+    assert_true(node_handoff_put(handoff, 0, 1, NODE_HANDOFF_FRAME, frame, 1));
+    assert_int_equal(node_handoff_members(handoff, 2), 0);
+    node_handoff_members_set(handoff, 2, 5);
+    assert_int_equal(node_handoff_members(handoff, 2), 5);
+    node_handoff_free(handoff);
 }
 
 int main(void)

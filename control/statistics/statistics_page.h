@@ -7,7 +7,7 @@
  *   - A reader trusts nothing: whoever can make a process can make a page. Texts are cut and printable, lengths
  *     checked.
  *
- * Order of calls: cw_page_open { cw_page_write }* cw_page_close; others: cw_pages_read.
+ * Order of calls: cw_statistics_page_open { cw_statistics_page_write }* cw_statistics_page_close; others: cw_statistics_pages_read.
  * Thread: the writer's, one at a time; readers: any. */
 #pragma once
 
@@ -15,21 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CW_PAGE_TEXT_BYTES = 64, CW_PAGES_MAX = 4096 };
+enum { CW_STATISTICS_PAGE_TEXT_BYTES = 64, CW_STATISTICS_PAGES_MAX = 4096 };
 
 /* What stays as it is. */
-struct cw_page_identity {
+struct cw_statistics_page_identity {
     uint32_t rank;
     uint32_t size;
-    uint32_t process; /* as the reader's /proc has it; set by cw_pages_read */
+    uint32_t process; /* as the reader's /proc has it; set by cw_statistics_pages_read */
     uint32_t reserved;
-    char job[CW_PAGE_TEXT_BYTES]; /* the launcher's name of it */
-    char host[CW_PAGE_TEXT_BYTES];
-    char program[CW_PAGE_TEXT_BYTES];
+    char job[CW_STATISTICS_PAGE_TEXT_BYTES]; /* the launcher's name of it */
+    char host[CW_STATISTICS_PAGE_TEXT_BYTES];
+    char program[CW_STATISTICS_PAGE_TEXT_BYTES];
 };
 
 /* What has happened since the start, but for the last four. Zeroes where there is no network. */
-struct cw_page_figures {
+struct cw_statistics_page_figures {
     uint64_t time_ns; /* when they were written, CLOCK_MONOTONIC */
     uint64_t bytes_in;
     uint64_t bytes_out;
@@ -46,26 +46,27 @@ struct cw_page_figures {
     uint64_t round_trip_ns;   /* the mean of the sessions', smoothed; 0: not measured */
 };
 
-struct cw_page;
+struct cw_statistics_page;
 
 /* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_MEMORY with a line in `error`. Texts that are too long are cut. */
-int cw_page_open(const struct cw_page_identity *identity, struct cw_page **page, char *error, size_t error_bytes);
-void cw_page_write(struct cw_page *page, const struct cw_page_figures *figures);
+int cw_statistics_page_open(const struct cw_statistics_page_identity *identity, struct cw_statistics_page **page,
+                            char *error, size_t error_bytes);
+void cw_statistics_page_write(struct cw_statistics_page *page, const struct cw_statistics_page_figures *figures);
 /* NULL is allowed. */
-void cw_page_close(struct cw_page *page);
+void cw_statistics_page_close(struct cw_statistics_page *page);
 
-struct cw_page_view {
-    struct cw_page_identity identity;
-    struct cw_page_figures figures;
+struct cw_statistics_page_view {
+    struct cw_statistics_page_identity identity;
+    struct cw_statistics_page_figures figures;
     uint32_t user; /* of the process */
 };
 
 /* The pages of all processes of this machine that this one may look at, by job and rank; *views is to be freed. CW_OK;
  * CW_ERROR_SYSTEM: there is no /proc; CW_ERROR_MEMORY. */
-int cw_pages_read(struct cw_page_view **views, size_t *count);
+int cw_statistics_pages_read(struct cw_statistics_page_view **views, size_t *count);
 
 /* ---- what comes from outside, for tests ---- */
 
 /* Takes a copy of a page apart: CW_OK; CW_ERROR_ARGUMENT: it is none, or of another version; CW_ERROR_AGAIN: it was
  * being written. */
-int cw_page_parse(const void *bytes, size_t count, struct cw_page_view *view);
+int cw_statistics_page_parse(const void *bytes, size_t count, struct cw_statistics_page_view *view);

@@ -1,4 +1,4 @@
-/* Cable: frames both ways, buffers kept and given back in any order, servers that come and go, sleep and wake, groups;
+/* Shared-memory port: frames both ways, buffers kept and given back in any order, servers that come and go, sleep and wake, groups;
  * and a client that writes nonsense. */
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "dataplane/base/random.h"
-#include "dataplane/port/cable_private.h"
+#include "dataplane/port/shm_port_private.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
 
@@ -19,25 +19,25 @@ enum { MTU = 1500, FRAME_MAX = 14 + MTU, TEXT_BYTES = 256, ROUNDS = 20000, WAKES
 
 static struct cw_port *client_make(uint32_t frames)
 {
-    const struct cw_cable_config config = {.mac = {2, 0, 0, 0, 0, 1}, .mtu_bytes = MTU, .frames = frames};
+    const struct cw_shm_port_config config = {.mac = {2, 0, 0, 0, 0, 1}, .mtu_bytes = MTU, .frames = frames};
     char error[TEXT_BYTES] = "";
     struct cw_port *port = NULL;
-    int status = cw_cable_create(&config, &port, error, sizeof(error));
+    int status = cw_shm_port_create(&config, &port, error, sizeof(error));
     if (status != CW_OK) {
         fail_msg("%d: %s", status, error);
     }
     return port;
 }
 
-static struct cw_cable *server_make(const struct cw_port *port)
+static struct cw_shm_port *server_make(const struct cw_port *port)
 {
     char error[TEXT_BYTES] = "";
-    struct cw_cable *cable = NULL;
-    int status = cw_cable_open(cw_cable_memory(port), MTU, &cable, error, sizeof(error));
+    struct cw_shm_port *shm_port = NULL;
+    int status = cw_shm_port_open(cw_shm_port_memory(port), MTU, &shm_port, error, sizeof(error));
     if (status != CW_OK) {
         fail_msg("%d: %s", status, error);
     }
-    return cable;
+    return shm_port;
 }
 
 /* Of a number that a frame carries; the rest follows from it. */
@@ -58,16 +58,16 @@ static void frame_check(const uint8_t *data, uint32_t length, uint32_t number)
     assert_memory_equal(data, expected, length);
 }
 
-static bool give(struct cw_cable *server, const uint8_t *data, uint32_t length)
+static bool give(struct cw_shm_port *server, const uint8_t *data, uint32_t length)
 {
-    return cw_cable_send(server, &(struct cw_received){.data = data, .length = length});
+    return cw_shm_port_send(server, &(struct cw_received){.data = data, .length = length});
 }
 
 /* ---- both ways ---- */
 
 struct world {
     struct cw_port *client;
-    struct cw_cable *server;
+    struct cw_shm_port *server;
     struct cw_random random;
     uint32_t sent, served;    /* frames of the client, and those that the server has taken */
     uint32_t given, received; /* of the server */
@@ -91,15 +91,15 @@ static void client_send(struct world *world)
 
 static void server_take(struct world *world)
 {
-    struct cw_cable_frame frames[CW_PORT_BURST_MAX];
+    struct cw_shm_port_frame frames[CW_PORT_BURST_MAX];
     uint32_t count =
-        cw_cable_receive(world->server, frames, (uint32_t)cw_random_below(&world->random, CW_PORT_BURST_MAX));
+        cw_shm_port_receive(world->server, frames, (uint32_t)cw_random_below(&world->random, CW_PORT_BURST_MAX));
     uint32_t used = (uint32_t)cw_random_below(&world->random, count + 1);
     for (uint32_t i = 0; i < used; i++) {
         frame_check(frames[i].data, frames[i].length, world->served++);
     }
-    cw_cable_consume(world->server, used);
-    cw_cable_flush(world->server); /* else its successor, should it be killed now, would take them again */
+    cw_shm_port_consume(world->server, used);
+    cw_shm_port_flush(world->server); /* else its successor, should it be killed now, would take them again */
 }
 
 static void server_give(struct world *world)
@@ -112,7 +112,7 @@ static void server_give(struct world *world)
         }
         world->given++;
     }
-    cw_cable_flush(world->server);
+    cw_shm_port_flush(world->server);
 }
 
 /* Buffers go back in any order, some of them late. */
@@ -135,11 +135,11 @@ static void client_take(struct world *world)
 /* Another one goes on where its predecessor was, with what lay in the rings. */
 static void server_replace(struct world *world)
 {
-    cw_cable_close(world->server);
-    cw_cable_disconnect(world->client);
+    cw_shm_port_close(world->server);
+    cw_shm_port_disconnect(world->client);
     assert_false(cw_port_link_up(world->client));
     world->server = server_make(world->client);
-    cw_cable_connect(world->client, open("/dev/null", O_WRONLY | O_CLOEXEC));
+    cw_shm_port_connect(world->client, open("/dev/null", O_WRONLY | O_CLOEXEC));
     assert_true(cw_port_link_up(world->client));
 }
 
@@ -157,9 +157,9 @@ static void test_both_ways(void **state)
             }
         }
         assert_true(world.served > ROUNDS / 100 && world.received > ROUNDS / 100);
-        assert_false(cw_cable_is_broken(world.server));
+        assert_false(cw_shm_port_is_broken(world.server));
         cw_port_release(world.client, world.held, world.held_count);
-        cw_cable_close(world.server);
+        cw_shm_port_close(world.server);
         cw_port_close(world.client);
     }
 }
@@ -171,19 +171,19 @@ static void *server_echo(void *context)
     struct world *world = context;
     uint64_t rings;
     for (uint32_t count = 0; count < WAKES;) {
-        struct cw_cable_frame frame;
+        struct cw_shm_port_frame frame;
         uint8_t copy[FRAME_MAX];
-        if (cw_cable_receive(world->server, &frame, 1) == 0) {
-            if (!cw_cable_arm(world->server)) {
+        if (cw_shm_port_receive(world->server, &frame, 1) == 0) {
+            if (!cw_shm_port_arm(world->server)) {
                 assert_true(read((int)world->sent, &rings, sizeof(rings)) > 0); /* for ever */
             }
-            cw_cable_disarm(world->server);
+            cw_shm_port_disarm(world->server);
             continue;
         }
         memcpy(copy, frame.data, frame.length);
-        cw_cable_consume(world->server, 1);
+        cw_shm_port_consume(world->server, 1);
         assert_true(give(world->server, copy, frame.length));
-        cw_cable_flush(world->server);
+        cw_shm_port_flush(world->server);
         count++;
     }
     return NULL;
@@ -196,7 +196,7 @@ static void test_sleep(void **state)
     pthread_t thread;
     world.server = server_make(world.client);
     world.sent = (uint32_t)eventfd(0, EFD_CLOEXEC);
-    cw_cable_connect(world.client, dup((int)world.sent));
+    cw_shm_port_connect(world.client, dup((int)world.sent));
     assert_int_equal(pthread_create(&thread, NULL, server_echo, &world), 0);
     for (uint32_t number = 0; number < WAKES; number++) {
         struct cw_transmit packet;
@@ -213,7 +213,7 @@ static void test_sleep(void **state)
     pthread_join(thread, NULL);
     cw_port_wake(world.client);
     cw_port_sleep(world.client, NS_PER_HOUR); /* it was woken before */
-    cw_cable_close(world.server);
+    cw_shm_port_close(world.server);
     cw_port_close(world.client);
     close((int)world.sent);
 }
@@ -223,30 +223,30 @@ static void test_sleep(void **state)
 static void test_groups(void **state)
 {
     struct cw_port *client = client_make(16);
-    struct cw_cable *server = server_make(client);
-    uint8_t mac[6] = {1, 0, 0x5e, 0, 0, 0}, groups[CW_CABLE_GROUPS_MAX][6];
+    struct cw_shm_port *server = server_make(client);
+    uint8_t mac[6] = {1, 0, 0x5e, 0, 0, 0}, groups[CW_SHM_PORT_GROUPS_MAX][6];
     uint32_t version = UINT32_MAX;
-    assert_int_equal(cw_cable_groups(server, &version, groups), 0);
-    assert_int_equal(cw_cable_groups(server, &version, groups), UINT32_MAX); /* as before */
+    assert_int_equal(cw_shm_port_groups(server, &version, groups), 0);
+    assert_int_equal(cw_shm_port_groups(server, &version, groups), UINT32_MAX); /* as before */
     assert_int_equal(cw_port_leave(client, mac), CW_ERROR_NOT_FOUND);
-    for (uint8_t i = 0; i < CW_CABLE_GROUPS_MAX; i++) {
+    for (uint8_t i = 0; i < CW_SHM_PORT_GROUPS_MAX; i++) {
         mac[5] = i;
         assert_int_equal(cw_port_join(client, mac), CW_OK);
     }
     assert_int_equal(cw_port_join(client, mac), CW_OK); /* twice */
-    mac[5] = CW_CABLE_GROUPS_MAX;
+    mac[5] = CW_SHM_PORT_GROUPS_MAX;
     assert_int_equal(cw_port_join(client, mac), CW_ERROR_LIMIT);
-    assert_int_equal(cw_cable_groups(server, &version, groups), CW_CABLE_GROUPS_MAX);
-    mac[5] = CW_CABLE_GROUPS_MAX - 1;
+    assert_int_equal(cw_shm_port_groups(server, &version, groups), CW_SHM_PORT_GROUPS_MAX);
+    mac[5] = CW_SHM_PORT_GROUPS_MAX - 1;
     assert_int_equal(cw_port_leave(client, mac), CW_OK);
-    assert_int_equal(cw_cable_groups(server, &version, groups), UINT32_MAX); /* once it is left as well as joined */
+    assert_int_equal(cw_shm_port_groups(server, &version, groups), UINT32_MAX); /* once it is left as well as joined */
     mac[5] = 0;
     assert_int_equal(cw_port_leave(client, mac), CW_OK);
-    assert_int_equal(cw_cable_groups(server, &version, groups), CW_CABLE_GROUPS_MAX - 1);
-    for (uint32_t i = 0; i < CW_CABLE_GROUPS_MAX - 1; i++) {
+    assert_int_equal(cw_shm_port_groups(server, &version, groups), CW_SHM_PORT_GROUPS_MAX - 1);
+    for (uint32_t i = 0; i < CW_SHM_PORT_GROUPS_MAX - 1; i++) {
         assert_memory_not_equal(groups[i], mac, 6);
     }
-    cw_cable_close(server);
+    cw_shm_port_close(server);
     cw_port_close(client);
 }
 
@@ -261,25 +261,26 @@ static void test_nonsense(void **state)
     cw_random_seed(&random, 7);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct cw_port *client = client_make(8);
-        struct cw_cable *server = server_make(client);
-        const struct cable_layout layout = cable_layout(8, cable_buffer_bytes(MTU));
-        uint8_t *memory = mmap(NULL, layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, cw_cable_memory(client), 0);
+        struct cw_shm_port *server = server_make(client);
+        const struct shm_port_layout layout = shm_port_layout(8, shm_port_buffer_bytes(MTU));
+        uint8_t *memory = mmap(NULL, layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, cw_shm_port_memory(client), 0);
         assert_ptr_not_equal(memory, MAP_FAILED);
         for (uint64_t wounds = 1 + cw_random_below(&random, 8); wounds > 0; wounds--) {
             static const uint32_t values[] = {0, 1, 7, 8, 9, 60, FRAME_MAX, FRAME_MAX + 1, 65536, UINT32_MAX};
             uint32_t value = cw_random_below(&random, 3) == 0
                                  ? (uint32_t)cw_random_next(&random)
                                  : values[cw_random_below(&random, sizeof(values) / sizeof(values[0]))];
-            size_t at = cw_random_below(&random, 2) == 0
-                            ? (size_t)cw_random_below(&random, sizeof(struct cable_shared) / 4)
-                            : CABLE_PAGE / 4 + (size_t)cw_random_below(&random, (layout.buffers - CABLE_PAGE) / 4);
+            size_t at =
+                cw_random_below(&random, 2) == 0
+                    ? (size_t)cw_random_below(&random, sizeof(struct shm_port_shared) / 4)
+                    : SHM_PORT_PAGE / 4 + (size_t)cw_random_below(&random, (layout.buffers - SHM_PORT_PAGE) / 4);
             memcpy(memory + 4 * at, &value, sizeof(value));
         }
         for (uint32_t i = 0; i < 24; i++) {
-            struct cw_cable_frame frames[8];
-            uint8_t data[FRAME_MAX + 1] = {0}, groups[CW_CABLE_GROUPS_MAX][6];
+            struct cw_shm_port_frame frames[8];
+            uint8_t data[FRAME_MAX + 1] = {0}, groups[CW_SHM_PORT_GROUPS_MAX][6];
             uint32_t version = UINT32_MAX, sum = 0;
-            uint32_t count = cw_cable_receive(server, frames, 8);
+            uint32_t count = cw_shm_port_receive(server, frames, 8);
             for (uint32_t k = 0; k < count; k++) {
                 assert_in_range(frames[k].length, 1, FRAME_MAX);
                 for (uint32_t b = 0; b < frames[k].length; b++) {
@@ -287,18 +288,18 @@ static void test_nonsense(void **state)
                 }
             }
             data[0] = (uint8_t)sum;
-            cw_cable_consume(server, count);
+            cw_shm_port_consume(server, count);
             (void)give(server, data, i % 2 == 0 ? FRAME_MAX : 60);
             assert_false(give(server, data, FRAME_MAX + 1));
-            cw_cable_flush(server);
-            (void)cw_cable_groups(server, &version, groups);
-            (void)cw_cable_arm(server);
-            cw_cable_disarm(server);
+            cw_shm_port_flush(server);
+            (void)cw_shm_port_groups(server, &version, groups);
+            (void)cw_shm_port_arm(server);
+            cw_shm_port_disarm(server);
         }
-        broken += cw_cable_is_broken(server);
-        sound += !cw_cable_is_broken(server);
+        broken += cw_shm_port_is_broken(server);
+        sound += !cw_shm_port_is_broken(server);
         munmap(memory, layout.bytes);
-        cw_cable_close(server);
+        cw_shm_port_close(server);
         cw_port_close(client);
     }
     print_message("%llu of %d broken\n", (unsigned long long)broken, ROUNDS);
@@ -307,7 +308,7 @@ static void test_nonsense(void **state)
 
 enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW };
 
-static int memory_like(const struct cable_shared *head, size_t bytes, int seals)
+static int memory_like(const struct shm_port_shared *head, size_t bytes, int seals)
 {
     int memory = memfd_create("cable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_true(memory >= 0);
@@ -319,15 +320,15 @@ static int memory_like(const struct cable_shared *head, size_t bytes, int seals)
 
 static void test_refused(void **state)
 {
-    const struct cable_shared sound = {.magic = CABLE_MAGIC,
-                                       .version = CW_CABLE_VERSION,
-                                       .frames = 8,
-                                       .buffer_bytes = cable_buffer_bytes(MTU),
-                                       .mtu_bytes = MTU};
-    const size_t bytes = cable_layout(8, sound.buffer_bytes).bytes;
+    const struct shm_port_shared sound = {.magic = SHM_PORT_MAGIC,
+                                          .version = CW_SHM_PORT_VERSION,
+                                          .frames = 8,
+                                          .buffer_bytes = shm_port_buffer_bytes(MTU),
+                                          .mtu_bytes = MTU};
+    const size_t bytes = shm_port_layout(8, sound.buffer_bytes).bytes;
     struct {
         const char *what;
-        struct cable_shared head;
+        struct shm_port_shared head;
         size_t bytes;
         int seals;
         int status;
@@ -347,29 +348,29 @@ static void test_refused(void **state)
     rows[3].head.magic++;
     rows[4].head.version++;
     rows[5].head.frames = 7;
-    rows[6].head.frames = 2 * CW_CABLE_FRAMES_MAX;
+    rows[6].head.frames = 2 * CW_SHM_PORT_FRAMES_MAX;
     rows[7].head.buffer_bytes *= 2;
     rows[8].head.mtu_bytes--;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_cable *cable = NULL;
+        struct cw_shm_port *shm_port = NULL;
         char error[TEXT_BYTES] = "";
         int memory = memory_like(&rows[i].head, rows[i].bytes, rows[i].seals);
-        int status = cw_cable_open(memory, MTU, &cable, error, sizeof(error));
+        int status = cw_shm_port_open(memory, MTU, &shm_port, error, sizeof(error));
         if (status != rows[i].status || (status != CW_OK) != (error[0] != 0)) {
             fail_msg("%s: %d: %s", rows[i].what, status, error);
         }
-        cw_cable_close(cable);
+        cw_shm_port_close(shm_port);
         close(memory);
     }
-    struct cw_cable *cable = NULL;
+    struct cw_shm_port *shm_port = NULL;
     char error[TEXT_BYTES];
     int ends[2], holes = memory_like(&sound, bytes, 0);
     assert_int_equal(fallocate(holes, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, (off_t)bytes - 4096), 0);
     assert_int_equal(fcntl(holes, F_ADD_SEALS, FIXED), 0);
-    assert_int_equal(cw_cable_open(holes, MTU, &cable, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_shm_port_open(holes, MTU, &shm_port, error, sizeof(error)), CW_ERROR_ARGUMENT);
     close(holes);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(cw_cable_open(ends[0], MTU, &cable, error, sizeof(error)), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_shm_port_open(ends[0], MTU, &shm_port, error, sizeof(error)), CW_ERROR_ARGUMENT);
     close(ends[0]);
     close(ends[1]);
 }

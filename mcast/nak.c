@@ -35,7 +35,7 @@ static uint64_t interval_least(const struct receiving *receiving)
     return 2 * receiving->round_trip_ns + CW_MCAST_REORDER_NS;
 }
 
-void mcast_ask_consider(struct stream *stream, bool is_old)
+void mcast_nak_consider(struct stream *stream, bool is_old)
 {
     struct receiving *receiving = stream->receiving;
     uint64_t guard_ns = is_old ? 0 : CW_MCAST_REORDER_NS;
@@ -57,7 +57,7 @@ static uint64_t run_end(const struct receiving *receiving, uint64_t from, uint64
     return from;
 }
 
-void mcast_ask_due(struct stream *stream)
+void mcast_nak_due(struct stream *stream)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;

@@ -1,4 +1,4 @@
-#include "mpi/lifetime/wan_policy.h"
+#include "mpi/init/wan_policy.h"
 #include "control/settings/setting.h"
 
 #include <errno.h>

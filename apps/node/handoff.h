@@ -1,0 +1,53 @@
+/* handoff ring: what one dataplane thread of a node has for another: frames for ranks that the other one serves, and what
+ * the first one does for all, groups of the NIC among it.
+ *
+ *    thread A --node_handoff_put--> [ a ring for each pair of threads ] --node_handoff_first, _next--> thread B
+ *
+ * Invariants
+ *  - A ring has one writer and one reader. What finds no room is the writer's to drop or to try again.
+ *  - No wake-up is lost: who is about to sleep says so, and looks once more; who has put something looks behind a full
+ *    fence whether the reader sleeps.
+ *
+ * Order of calls: node_handoff_make { ... }* node_handoff_free, when the threads have ended. Thread: each by its own
+ * number. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/port/port.h"
+
+enum { NODE_CORES_MAX = 8, NODE_HANDOFF_SLOTS = 256 /* fewer for frames longer than Ethernet's */ };
+
+enum node_handoff_kind {
+    NODE_HANDOFF_FRAME, /* to a rank, or to members of a group */
+    NODE_HANDOFF_JOIN,  /* to the first thread: a multicast MAC address */
+    NODE_HANDOFF_LEAVE,
+};
+
+struct node_crossed {
+    uint32_t kind; /* enum node_handoff_kind */
+    uint32_t length;
+    uint8_t bytes[];
+};
+
+struct node_handoff;
+
+/* For `count` threads, of which number i has ports[i], which ends its sleep. NULL: no memory. */
+struct node_handoff *node_handoff_make(uint32_t count, struct cw_port *const *ports, uint32_t frame_bytes);
+void node_handoff_free(struct node_handoff *handoff); /* NULL is allowed */
+
+/* False: no room. */
+bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, enum node_handoff_kind kind,
+                      const uint8_t *bytes, uint32_t length);
+/* The oldest of what a thread has for another; NULL: nothing. It stays until node_handoff_next. */
+const struct node_crossed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to);
+void node_handoff_next(struct node_handoff *handoff, uint32_t from, uint32_t to);
+
+/* Says that a thread is about to sleep. True: there is something for it. */
+bool node_handoff_arm(struct node_handoff *handoff, uint32_t to);
+void node_handoff_disarm(struct node_handoff *handoff, uint32_t to);
+
+/* How many groups the ranks of a thread are members of, together: frames to groups go to those that have some. */
+void node_handoff_members_set(struct node_handoff *handoff, uint32_t number, uint32_t count);
+uint32_t node_handoff_members(const struct node_handoff *handoff, uint32_t number);
