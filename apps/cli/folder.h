@@ -5,7 +5,7 @@
  *
  * Invariants
  *   - The switch makes the folder, and holds a lock on it for as long as it lives: one without a lock is nobody's.
- *   - Each of those that know of it removes it: the switch when it ends, the launcher's front, its worker if the front
+ *   - Each of those that know of it removes it: the switch when it ends, the supervisor of the job, its launcher if the supervisor
  *     was killed, and whoever starts next if all of them were.
  *
  * Thread: any. */

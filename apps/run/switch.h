@@ -30,5 +30,5 @@ struct run_switch {
  * told; run_switch_stop is due in both cases. */
 int run_switch_start(struct run_switch *made, const char *const *arguments, const sigset_t *handled);
 /* Ends it, in order within its bound, and removes what it has left. One that is zero is allowed. Its parent, or the
- * worker if that is gone. Returns its exit code, which it has explained; 0 also if it was killed. */
+ * launcher if that is gone. Returns its exit code, which it has explained; 0 also if it was killed. */
 int run_switch_stop(struct run_switch *made);

@@ -26,7 +26,7 @@ enum { EVENTS = 64, READ_BYTES = 65536, QUEUE_MAX = 1 << 20, TEXT_BYTES = 512, F
 
 struct agent {
     int set;
-    int front, signals;
+    int supervisor, signals;
     struct launch_bytes received, waiting; /* from stdin, to stdout */
     bool out_watched, out_broken;
     struct launch_work work;
@@ -218,10 +218,10 @@ static void start(struct agent *agent, const struct launch_frame *frame)
         .hosts = agent->hosts,
         .host_count = agent->host_count,
         .has_own = true,
-        .crew =
+        .local =
             {
                 .set = agent->set,
-                .interrupt = agent->front,
+                .interrupt = agent->supervisor,
                 .deadline_ns = UINT64_MAX,
                 .mask = agent->mask,
                 .pipe_ignored = agent->pipe_ignored,
@@ -277,19 +277,20 @@ static void in_take(struct agent *agent)
     agent->is_over = agent->is_over || status < 0;
 }
 
-/* A signal that is to end us ends the job; without the front nobody would end us. */
-static void signal_take(struct agent *agent, bool from_front)
+/* A signal that is to end us ends the job; without the supervisor nobody would end us. */
+static void signal_take(struct agent *agent, bool from_supervisor)
 {
     struct launch_notice notice = {.number = 0};
     struct signalfd_siginfo info = {.ssi_signo = 0};
-    ssize_t got = from_front ? read(agent->front, &notice, sizeof(notice)) : read(agent->signals, &info, sizeof(info));
+    ssize_t got =
+        from_supervisor ? read(agent->supervisor, &notice, sizeof(notice)) : read(agent->signals, &info, sizeof(info));
     if (got <= 0) {
-        agent->is_over = agent->is_over || (from_front && got == 0);
+        agent->is_over = agent->is_over || (from_supervisor && got == 0);
         return;
     }
     report(agent, &(struct launch_frame){.type = LAUNCH_SIGNAL,
                                          .rank = agent->hosts != NULL ? agent->hosts[0] : 0,
-                                         .value = from_front ? notice.number : (int32_t)info.ssi_signo});
+                                         .value = from_supervisor ? notice.number : (int32_t)info.ssi_signo});
 }
 
 static void event_take(struct agent *agent, const struct epoll_event *event)
@@ -302,9 +303,9 @@ static void event_take(struct agent *agent, const struct epoll_event *event)
     case LAUNCH_STDOUT:
         out_flush(agent);
         break;
-    case LAUNCH_FRONT:
+    case LAUNCH_SUPERVISOR:
     case LAUNCH_SIGNALS:
-        signal_take(agent, source == LAUNCH_FRONT);
+        signal_take(agent, source == LAUNCH_SUPERVISOR);
         break;
     default:
         launch_tree_event(&agent->tree, source, (uint32_t)event->data.u64);
@@ -358,9 +359,9 @@ static void end(struct agent *agent)
     }
 }
 
-int launch_agent_run(int front, const sigset_t *handled, const sigset_t *mask_before)
+int launch_agent_run(int supervisor, const sigset_t *handled, const sigset_t *mask_before)
 {
-    struct agent agent = {.front = front, .mask = mask_before};
+    struct agent agent = {.supervisor = supervisor, .mask = mask_before};
     const char *origin;
     char line[TEXT_BYTES], identity[LAUNCH_IDENTITY_BYTES];
     agent.pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
@@ -378,7 +379,7 @@ int launch_agent_run(int front, const sigset_t *handled, const sigset_t *mask_be
     (void)launch_bytes_add(&agent.waiting, line, (size_t)length);
     out_flush(&agent);
     launch_watch(agent.set, STDIN_FILENO, EPOLLIN, LAUNCH_STDIN, 0);
-    launch_watch(agent.set, front, EPOLLIN, LAUNCH_FRONT, 0);
+    launch_watch(agent.set, supervisor, EPOLLIN, LAUNCH_SUPERVISOR, 0);
     launch_watch(agent.set, agent.signals, EPOLLIN, LAUNCH_SIGNALS, 0);
     while (!agent.is_over && !agent.ending) {
         turn(&agent);
@@ -387,7 +388,7 @@ int launch_agent_run(int front, const sigset_t *handled, const sigset_t *mask_be
         end(&agent);
         launch_tree_close(&agent.tree);
     }
-    kill(getppid(), SIGCONT); /* a front that is stopped has nothing to stay for */
+    kill(getppid(), SIGCONT); /* a supervisor that is stopped has nothing to stay for */
     launch_work_dispose(&agent.work);
     free(agent.hosts);
     launch_bytes_dispose(&agent.received);

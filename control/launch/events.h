@@ -6,11 +6,11 @@
 
 enum launch_source {
     LAUNCH_SIGNALS, /* of this process */
-    LAUNCH_FRONT,
+    LAUNCH_SUPERVISOR,
     LAUNCH_STDIN,
     LAUNCH_STDOUT,
     LAUNCH_STDERR,
-    /* a crew's; the index of a member goes with the last three */
+    /* the local ranks'; the index of a member goes with the last three */
     LAUNCH_OUTPUTS, /* the epoll set of all outputs */
     LAUNCH_PMI,
     LAUNCH_PROCESS,

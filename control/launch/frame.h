@@ -1,4 +1,4 @@
-/* frame: what crews, agents and the job's judge tell each other: orders go down, reports come up. No I/O.
+/* frame: orders from the launcher to agents and local ranks, and reports in the other direction. No I/O.
  *
  * The same struct is handed from function to function within a process, and goes as bytes between hosts: four words of
  * 32 bits (type, rank, value, count; little endian), then the payload.

@@ -81,14 +81,14 @@ static void helper_fail(struct launch_job *job, const struct launch_notice *noti
                 notice->number == 0 ? "" : (name != NULL ? name : "?"));
 }
 
-/* The front passes signals on: the second one means that there is no time. Without a front nobody waits for anything.
+/* The supervisor passes signals on: the second one means that there is no time. Without a supervisor nobody waits for anything.
  * */
-static void front_take(struct launch_job *job)
+static void supervisor_take(struct launch_job *job)
 {
     struct launch_notice notice;
-    ssize_t got = read(job->front, &notice, sizeof(notice));
+    ssize_t got = read(job->supervisor, &notice, sizeof(notice));
     if (got == 0) {
-        launch_unwatch(job->set, job->front);
+        launch_unwatch(job->set, job->supervisor);
         job->orphaned = true;
         launch_fail(job, SIGNAL_BASE + SIGKILL, NULL);
         hurry(job);
@@ -116,7 +116,7 @@ static void pause_take(struct launch_job *job)
     }
 }
 
-/* The terminal sends them to us, too; the front has passed on the same. */
+/* The terminal sends them to us, too; the supervisor has passed on the same. */
 static void signal_take(struct launch_job *job)
 {
     struct signalfd_siginfo info;
@@ -265,8 +265,8 @@ static void event_take(struct launch_job *job, const struct epoll_event *event)
     case LAUNCH_SIGNALS:
         signal_take(job);
         break;
-    case LAUNCH_FRONT:
-        front_take(job);
+    case LAUNCH_SUPERVISOR:
+        supervisor_take(job);
         break;
     case LAUNCH_STDOUT:
     case LAUNCH_STDERR:
@@ -368,7 +368,7 @@ static bool job_open(struct launch_job *job, const sigset_t *handled, uint32_t *
     }
     job->states[CW_PMI1_CLIENT_NEW] = job->rank_count;
     launch_watch(job->set, job->signals, EPOLLIN, LAUNCH_SIGNALS, 0);
-    launch_watch(job->set, job->front, EPOLLIN, LAUNCH_FRONT, 0);
+    launch_watch(job->set, job->supervisor, EPOLLIN, LAUNCH_SUPERVISOR, 0);
     launch_output_open(job);
     job->pipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     signal(SIGTTIN, SIG_IGN); /* reading from a terminal that another job has is an error then, and no stop */
@@ -419,10 +419,10 @@ static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mas
         .hosts = hosts,
         .host_count = count,
         .has_own = has_own,
-        .crew =
+        .local =
             {
                 .set = job->set,
-                .interrupt = job->front,
+                .interrupt = job->supervisor,
                 .deadline_ns = job->deadline_ns,
                 .networks = job->config->networks,
                 .mask = mask,
@@ -439,7 +439,7 @@ static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mas
     return status == CW_OK;
 }
 
-int launch_job_run(const struct cw_launch_config *config, int front, const sigset_t *handled,
+int launch_job_run(const struct cw_launch_config *config, int supervisor, const sigset_t *handled,
                    const sigset_t *mask_before)
 {
     char error[LAUNCH_TEXT_BYTES] = "out of memory or descriptors before the first rank was started";
@@ -450,7 +450,7 @@ int launch_job_run(const struct cw_launch_config *config, int front, const sigse
         return CW_LAUNCH_EXIT_MACHINE;
     }
     job->config = config;
-    job->front = front;
+    job->supervisor = supervisor;
     job->kill_ns = job->give_up_ns = UINT64_MAX;
     job->stopped_look_ns = UINT64_MAX;
     job->abort_rank = -1;

@@ -68,7 +68,7 @@ void cw_launch_hold(sigset_t *handled, sigset_t *before)
     sigprocmask(SIG_BLOCK, handled, before);
 }
 
-/* What the worker does; `control` is where the front speaks. */
+/* What the launcher does; `control` is where the supervisor speaks. */
 struct life {
     const struct cw_launch_config *config;
     int (*run)(const struct life *life, int control, const sigset_t *handled, const sigset_t *before);
@@ -83,7 +83,7 @@ static int life_start(const struct life *life)
     sigset_t before;
     int code;
     standard_files_open();
-    fflush(NULL); /* or the worker has it, too */
+    fflush(NULL); /* or the launcher has it, too */
     if (pipe2(control, O_CLOEXEC) != 0) {
         fprintf(stderr, "%s: no pipe: %s\n", config->name, strerror(errno));
         return CW_LAUNCH_EXIT_MACHINE;
@@ -95,18 +95,18 @@ static int life_start(const struct life *life)
     sigaddset(&blocked, SIGCHLD);
     sigprocmask(SIG_BLOCK, &blocked, &before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    pid_t worker = fork();
-    if (worker == 0) {
+    pid_t launcher = fork();
+    if (launcher == 0) {
         close(control[1]);
-        prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the front's end, by its pipe */
+        prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the supervisor's end, by its pipe */
         _exit(life->run(life, control[0], &handled, config->mask != NULL ? config->mask : &before));
     }
     close(control[0]);
-    if (worker < 0) {
+    if (launcher < 0) {
         fprintf(stderr, "%s: cannot start: %s (`ulimit -u`)\n", config->name, strerror(errno));
         code = CW_LAUNCH_EXIT_MACHINE;
     } else {
-        code = launch_front_wait(config, worker, control[1], &handled);
+        code = launch_supervisor_wait(config, launcher, control[1], &handled);
     }
     close(control[1]);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -133,7 +133,7 @@ int cw_launch_run(const struct cw_launch_config *config)
 
 int cw_launch_agent(void)
 {
-    const struct cw_launch_config config = {.name = "causeway agent", .guards_worker = true};
+    const struct cw_launch_config config = {.name = "causeway agent", .guards_launcher = true};
     const struct life life = {.config = &config, .run = agent_run};
     return life_start(&life);
 }

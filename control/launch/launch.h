@@ -1,13 +1,13 @@
 /* launch: starts the processes of one job, on this machine and others, serves them PMI-1, passes their input and output
  * on, and ends them.
  *
- * Two processes of ours work for a job: the front, which the user has started, and its child, the worker, which does
+ * Two processes of ours work for a job: the supervisor, which the user has started, and its child, the launcher, which does
  * all the work. Each looks after the ranks when the other one is killed. Neither has threads. On other hosts an agent
  * (launch/agent.h) does the same for the ranks there.
  *
  * Invariants
  *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
- *     front and worker adopt whoever loses its parent (PR_SET_CHILD_SUBREAPER). Ranks die with the worker
+ *     supervisor and launcher adopt processes that lose their parent (PR_SET_CHILD_SUBREAPER). Ranks die with the launcher
  *     (PR_SET_PDEATHSIG). The same holds on other hosts; one that cannot be reached ends its ranks by itself, when it
  *     has heard nothing for the failure timeout.
  *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI goodbye
@@ -56,7 +56,7 @@ struct cw_launch_program {
 struct cw_launch_helper {
     int process;                    /* 0: none */
     const char *name;               /* "the switch between the emulated hosts" */
-    void (*orphaned)(void *caller); /* called in the worker at its end, if the caller's process was killed */
+    void (*orphaned)(void *caller); /* called in the launcher at its end, if the caller's process was killed */
     void *caller;
 };
 
@@ -81,7 +81,7 @@ struct cw_launch_config {
     uint64_t timeout_ns;         /* 0: none */
     struct cw_launch_helper helper;
     const sigset_t *mask; /* the ranks' signal mask; NULL: this process's */
-    bool guards_worker;   /* a worker that is stopped for the failure timeout is killed */
+    bool guards_launcher; /* a launcher that is stopped for the failure timeout is killed */
     int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 

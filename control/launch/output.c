@@ -188,7 +188,7 @@ static void sinks_drain(struct launch_job *job)
 {
     for (;;) {
         launch_output_flush(job);
-        struct pollfd wait[3] = {{.fd = job->front, .events = POLLIN}};
+        struct pollfd wait[3] = {{.fd = job->supervisor, .events = POLLIN}};
         nfds_t count = 1;
         for (size_t i = 0; i < 2; i++) {
             if (launch_sink_pending(&job->output.sinks[i]) > 0) {
@@ -199,7 +199,7 @@ static void sinks_drain(struct launch_job *job)
             return;
         }
         if (poll(wait, count, -1) > 0 && wait[0].revents != 0) {
-            return; /* a signal, or the front's end: nobody waits for the rest */
+            return; /* a signal, or the supervisor's end: nobody waits for the rest */
         }
     }
 }

@@ -2,16 +2,16 @@
  *
  * launch.c         what is checked before anything starts
  * launch/place.c   which rank runs on which host
- * launch/front.c   the front
- * launch/job.c     the worker: the job's judge, one epoll loop
+ * launch/supervisor.c   the supervisor
+ * launch/job.c     the launcher: decides about the job in one epoll loop
  * launch/output.c  from the ranks' output to our stdout and stderr; launch/lines.c puts the lines together
  * launch/input.c   from our stdin to ranks that cannot simply have it
  * launch/watch.c   who failed first, and why
  * launch/ask.c     what all ranks wait for, when the time is over
  * launch/stopped.c who is stopped while others wait for it
  *
- * launch/tree.h    crews and links below
- * launch/crew.h    the ranks of a host: crew_spawn.c one process more, crew_files.c their standard files, crew_pmi.c
+ * launch/tree.h    local ranks and links below
+ * launch/local.h    the ranks of a host: local_spawn.c one process more, local_files.c their standard files, local_pmi.c
  *                  their PMI-1 server, sweep.c nobody is left, binding.h their processors
  * launch/link.h    to an agent: link_command.c what starts it; frame.h, work.h what goes there
  * launch/agent.h   the other end */
@@ -42,7 +42,7 @@ enum {
 /* So many messages or packets may be questions among waiting ranks, and what is sent again of them. */
 #define LAUNCH_QUESTIONS 4
 
-/* What the front tells the worker. */
+/* What the supervisor tells the launcher. */
 enum launch_notice_kind {
     LAUNCH_NOTICE_SIGNAL,         /* number: of the signal that it got */
     LAUNCH_NOTICE_HELPER_ENDED,   /* number: the signal that ended it; 0: by itself */
@@ -54,7 +54,7 @@ struct launch_notice {
     uint8_t number;
 };
 
-/* A rank as the judge knows it, wherever it runs. */
+/* A rank as the launcher knows it, wherever it runs. */
 struct launch_rank {
     int process; /* its number on its host; 0: not started */
     bool is_alive;
@@ -95,7 +95,7 @@ struct launch_job {
     struct launch_tree tree;
     int set; /* epoll */
     int signals;
-    int front;
+    int supervisor;
     bool pipe_ignored; /* so was SIGPIPE */
     uint32_t rank_count;
     uint32_t started;
@@ -119,12 +119,12 @@ struct launch_job {
     uint64_t stopped_bound_ns;           /* how long a rank that others wait for may be stopped; 0: for ever */
     uint64_t stopped_look_ns; /* when it is looked for them; UINT64_MAX: nobody waits in MPI_Init or MPI_Finalize */
     bool looking;             /* answers to the last look are due */
-    bool orphaned;            /* the front is gone */
+    bool orphaned;            /* the supervisor is gone */
     bool ending;
     bool is_over;        /* nobody is judged any more */
     uint64_t kill_ns;    /* when SIGKILL follows; UINT64_MAX: it has */
     uint64_t give_up_ns; /* when ranks are no longer waited for that cannot be killed; UINT64_MAX: not yet killed */
-    bool hurried;        /* the front wants it over at once */
+    bool hurried;        /* the supervisor wants it over at once */
     int code;
 };
 
@@ -135,20 +135,20 @@ int launch_place(const struct cw_launch_config *config, struct launch_work *work
 /* Which machine this is, as processes see it: no two have the same. */
 void launch_machine_identity(char *text, size_t bytes);
 
-/* ---- launch/front.c ---- */
+/* ---- launch/supervisor.c ---- */
 
-/* Passes signals on until the worker has ended; returns the job's exit code. */
-int launch_front_wait(const struct cw_launch_config *config, pid_t worker, int control, const sigset_t *handled);
+/* Passes signals on until the launcher has ended; returns the job's exit code. */
+int launch_supervisor_wait(const struct cw_launch_config *config, pid_t launcher, int control, const sigset_t *handled);
 
 /* ---- launch/agent.c ---- */
 
 /* An agent's whole life; returns its exit code. */
-int launch_agent_run(int front, const sigset_t *handled, const sigset_t *mask_before);
+int launch_agent_run(int supervisor, const sigset_t *handled, const sigset_t *mask_before);
 
 /* ---- launch/job.c ---- */
 
-/* The worker's whole life; returns its exit code. */
-int launch_job_run(const struct cw_launch_config *config, int front, const sigset_t *handled,
+/* The launcher's whole life; returns its exit code. */
+int launch_job_run(const struct cw_launch_config *config, int supervisor, const sigset_t *handled,
                    const sigset_t *mask_before);
 /* Ends the job with `code`, and says why (NULL: nothing to say), unless it is ending already. */
 __attribute__((format(printf, 3, 4))) void launch_fail(struct launch_job *job, int code, const char *format, ...);

@@ -1,4 +1,4 @@
-#include "control/launch/crew.h"
+#include "control/launch/local.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 static uint32_t parts(const struct launch_tree *tree)
 {
-    return tree->link_count + tree->has_crew;
+    return tree->link_count + tree->has_local;
 }
 
 /* One part's ranks all wait: when all parts' do, those above are told what all have put. Much of it goes up before. */
@@ -66,8 +66,8 @@ static void rank_order(struct launch_tree *tree, const struct launch_frame *orde
     uint32_t link = tree->link_of[tree->config.work->host_of[order->rank]];
     if (link != UINT32_MAX) {
         launch_link_send(&tree->links[link], order);
-    } else if (tree->has_crew) {
-        launch_crew_order(&tree->crew, order);
+    } else if (tree->has_local) {
+        launch_local_order(&tree->local, order);
     }
 }
 
@@ -81,8 +81,8 @@ void launch_tree_order(struct launch_tree *tree, const struct launch_frame *orde
     for (uint32_t i = 0; i < tree->link_count; i++) {
         launch_link_send(&tree->links[i], order);
     }
-    if (tree->has_crew) {
-        launch_crew_order(&tree->crew, order);
+    if (tree->has_local) {
+        launch_local_order(&tree->local, order);
     }
 }
 
@@ -90,14 +90,14 @@ void launch_tree_event(struct launch_tree *tree, enum launch_source source, uint
 {
     if (source >= LAUNCH_LINK_IN) {
         launch_link_event(&tree->links[index], source);
-    } else if (tree->has_crew) {
-        launch_crew_event(&tree->crew, source, index);
+    } else if (tree->has_local) {
+        launch_local_event(&tree->local, source, index);
     }
 }
 
 uint64_t launch_tree_turn(struct launch_tree *tree, uint64_t now_ns)
 {
-    uint64_t due_ns = tree->has_crew ? launch_crew_turn(&tree->crew, now_ns) : UINT64_MAX;
+    uint64_t due_ns = tree->has_local ? launch_local_turn(&tree->local, now_ns) : UINT64_MAX;
     for (uint32_t i = 0; i < tree->link_count; i++) {
         uint64_t link_ns = launch_link_turn(&tree->links[i], now_ns);
         due_ns = link_ns < due_ns ? link_ns : due_ns;
@@ -129,7 +129,7 @@ static int links_open(struct launch_tree *tree, const uint32_t *hosts, uint32_t 
                                               .hosts = part,
                                               .host_count = part_count,
                                               .up = {.context = tree, .take = report_take},
-                                              .set = tree->config.crew.set,
+                                              .set = tree->config.local.set,
                                               .index = i,
                                           });
     }
@@ -140,7 +140,7 @@ static int links_open(struct launch_tree *tree, const uint32_t *hosts, uint32_t 
 int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *config, bool *all)
 {
     int status = CW_OK;
-    *tree = (struct launch_tree){.config = *config, .crew = {.outputs = -1}};
+    *tree = (struct launch_tree){.config = *config, .local = {.outputs = -1}};
     *all = true;
     tree->link_of = calloc((size_t)config->work->host_count + 1, sizeof(*tree->link_of));
     if (tree->link_of == NULL) {
@@ -150,18 +150,18 @@ int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *
         tree->link_of[i] = UINT32_MAX;
     }
     if (config->has_own) {
-        struct launch_crew_config crew = config->crew;
-        crew.work = config->work;
-        crew.host = config->hosts[0];
-        crew.up = (struct launch_taker){.context = tree, .take = report_take};
-        status = launch_crew_open(&tree->crew, &crew);
-        tree->has_crew = true;
+        struct launch_local_config local = config->local;
+        local.work = config->work;
+        local.host = config->hosts[0];
+        local.up = (struct launch_taker){.context = tree, .take = report_take};
+        status = launch_local_open(&tree->local, &local);
+        tree->has_local = true;
     }
     if (status == CW_OK) {
         status = links_open(tree, config->hosts + config->has_own, config->host_count - config->has_own);
     }
-    if (status == CW_OK && tree->has_crew) {
-        *all = launch_crew_start(&tree->crew);
+    if (status == CW_OK && tree->has_local) {
+        *all = launch_local_start(&tree->local);
     }
     for (uint32_t i = 0; i < tree->link_count; i++) {
         launch_link_listen(&tree->links[i]);
@@ -187,7 +187,7 @@ void launch_tree_pause(struct launch_tree *tree, bool stops)
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host)
 {
     uint32_t link = tree->link_of[host];
-    return link == UINT32_MAX ? tree->has_crew : tree->links[link].state < LAUNCH_LINK_DONE;
+    return link == UINT32_MAX ? tree->has_local : tree->links[link].state < LAUNCH_LINK_DONE;
 }
 
 bool launch_tree_is_done(const struct launch_tree *tree)
@@ -202,8 +202,8 @@ bool launch_tree_is_done(const struct launch_tree *tree)
 
 void launch_tree_end_own(struct launch_tree *tree)
 {
-    if (tree->has_crew) {
-        launch_crew_end(&tree->crew);
+    if (tree->has_local) {
+        launch_local_end(&tree->local);
     }
 }
 
@@ -212,8 +212,8 @@ void launch_tree_close(struct launch_tree *tree)
     for (uint32_t i = 0; i < tree->link_count; i++) {
         launch_link_close(&tree->links[i]);
     }
-    if (tree->has_crew) {
-        launch_crew_close(&tree->crew);
+    if (tree->has_local) {
+        launch_local_close(&tree->local);
     }
     launch_bytes_dispose(&tree->entries);
     free(tree->links);

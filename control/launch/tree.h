@@ -1,4 +1,4 @@
-/* tree: what lies below a process that serves a job: its own crew, and links to agents on other hosts, each of which has
+/* tree: what lies below a process that serves a job: its own local ranks, and links to agents on other hosts, each of which has
  * a tree of its own. Orders go to whoever has the rank, or to all; reports come up as if all ranks were here.
  *
  * From LAUNCH_FANOUT hosts on, agents start agents: no process has more links.
@@ -7,26 +7,26 @@
  * until launch_tree_is_done; launch_tree_close. Thread: one at a time. */
 #pragma once
 
-#include "control/launch/crew.h"
 #include "control/launch/link.h"
+#include "control/launch/local.h"
 
 struct launch_tree_config {
     const struct launch_work *work;
     const uint32_t *hosts; /* that lie below; copied */
     uint32_t host_count;
-    bool has_own;                   /* the first of them is this one */
-    struct launch_crew_config crew; /* `work`, `host` and `up` are filled in */
+    bool has_own;                     /* the first of them is this one */
+    struct launch_local_config local; /* `work`, `host` and `up` are filled in */
     struct launch_taker up;
 };
 
 struct launch_tree {
     struct launch_tree_config config;
-    struct launch_crew crew;
-    bool has_crew;
+    struct launch_local local;
+    bool has_local;
     struct launch_link *links;
     uint32_t link_count;
     uint32_t *link_of;           /* per host: its link, or UINT32_MAX */
-    uint32_t fenced;             /* crew and links whose ranks all wait */
+    uint32_t fenced;             /* local ranks and links whose ranks all wait */
     uint32_t looked;             /* those that have answered LAUNCH_LOOK */
     struct launch_bytes entries; /* of the fence */
 };
@@ -48,6 +48,6 @@ void launch_tree_pause(struct launch_tree *tree, bool stops);
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host);
 /* Whether no agent has anybody left, or can be asked. */
 bool launch_tree_is_done(const struct launch_tree *tree);
-/* The same for the own crew, at once: launch_crew_end. */
+/* The same for the own local ranks, at once: launch_local_end. */
 void launch_tree_end_own(struct launch_tree *tree);
 void launch_tree_close(struct launch_tree *tree);

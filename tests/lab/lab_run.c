@@ -491,11 +491,11 @@ static void test_rank_is_killed(void **state)
 static void test_launcher_is_killed(void **state)
 {
     for (int round = 0; round < KILL_ROUNDS; round++) {
-        bool worker = round % 2 == 0;
+        bool launcher = round % 2 == 0;
         restart("-n 4 MEMBER daemon", KILL_RANKS);
-        assert_int_equal(kill(worker ? child_of(started.process, 0) : started.process, SIGKILL), 0);
+        assert_int_equal(kill(launcher ? child_of(started.process, 0) : started.process, SIGKILL), 0);
         assert_int_equal(finish(), 128 + SIGKILL);
-        if (worker) {
+        if (launcher) {
             assert_nobody_left();
         }
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {

@@ -7,8 +7,8 @@ usage: launch_random.py BUILD [PROGRAM [ARGUMENT...]]     PROGRAM: of MPI, which
     CW_TEST_ENDINGS   how many, default 24; 200 take some fifteen minutes
     CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
-Victims: a rank, a process that a rank has started, an agent's front or worker, the launcher's front or worker, what
-has started an agent, and with PROGRAM a cable. A stopped front ends when it is continued.
+Victims: a rank, a process that a rank has started, an agent's supervisor or launcher, the launcher's supervisor or launcher, what
+has started an agent, and with PROGRAM a cable. A stopped supervisor ends when it is continued.
 """
 import os
 import random
@@ -42,7 +42,7 @@ def parts_of(lab):
             if words[:2] in ([CAUSEWAY, "agent"], [CAUSEWAY, "run"]):
                 kind = "agent" if words[1] == "agent" else "launcher"
                 below = [child for child in children_of(process) if words_of(child)[:2] == words[:2]]
-                parts.setdefault(f"{kind} front" if below else f"{kind} worker", []).append(process)
+                parts.setdefault(f"{kind} supervisor" if below else f"{kind} launcher", []).append(process)
                 if not below:
                     for child in children_of(process):
                         if "--ssh" in words_of(child):
@@ -80,13 +80,13 @@ def hit(lab, chance, used):
     except ProcessLookupError:
         return ("nobody", ""), None
     stopped = number == signal.SIGSTOP
-    alone = kind.endswith("worker") and words_of(victim)[1:2] == ["agent"] and kind.replace("worker", "front") not in parts
+    alone = kind.endswith("launcher") and words_of(victim)[1:2] == ["agent"] and kind.replace("launcher", "supervisor") not in parts
     return (kind, "stopped" if stopped else "killed"), victim if stopped and (kind.startswith("launcher") or alone) else None
 
 
 def front_await(lab, job):
-    """Until the launcher has a worker: who was hit may have been on the way there. It may also have ended."""
-    wait_until(lambda: job.poll() is not None or "launcher front" in parts_of(lab))
+    """Until the launcher has a launcher: who was hit may have been on the way there. It may also have ended."""
+    wait_until(lambda: job.poll() is not None or "launcher supervisor" in parts_of(lab))
 
 
 def round_run(lab, seed):
@@ -108,16 +108,16 @@ def round_run(lab, seed):
     # the laboratory's ssh has handed its files over once the job runs: nobody misses it then
     if kind[0] == "nobody":
         front_await(lab, job)
-    if kind[0] in ("nobody", "child of a rank") or kind in (("agent front", "stopped"), ("ssh", "stopped")) or (kind == ("rank", "stopped") and not program):
-        for process in parts_of(lab).get("launcher front", []):
+    if kind[0] in ("nobody", "child of a rank") or kind in (("agent supervisor", "stopped"), ("ssh", "stopped")) or (kind == ("rank", "stopped") and not program):
+        for process in parts_of(lab).get("launcher supervisor", []):
             tell(process, signal.SIGTERM)
     if stopped is not None:
-        # agents end by themselves meanwhile, but for those of a front's worker, which goes on
-        if kind[0] != "launcher front" and not wait_until(lambda: not any(map(lab.processes, lab.names[1:]))):
+        # agents end by themselves meanwhile, but for those of a supervisor's launcher, which goes on
+        if kind[0] != "launcher supervisor" and not wait_until(lambda: not any(map(lab.processes, lab.names[1:]))):
             return kind, 0, f"agents go on without a launcher that is stopped: {[lab.processes(name) for name in lab.names]}"
         tell(stopped, signal.SIGCONT)
         front_await(lab, job)
-        for process in parts_of(lab).get("launcher front", []):
+        for process in parts_of(lab).get("launcher supervisor", []):
             tell(process, signal.SIGTERM)
     left = lab.left(HANG_S)
     seconds = time.monotonic() - begin

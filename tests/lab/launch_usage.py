@@ -190,7 +190,7 @@ def slow_hold(lab, host):
 
 
 def slow_await(lab, host, word):
-    """Until a host has a front, a worker, and the rank that is to become a program."""
+    """Until a host has a supervisor, a launcher, and the rank that is to become a program."""
     wait_until(lambda: sum(f"{CAUSEWAY} {word}" in line for line in lab.processes(host).values()) >= 3)
 
 
@@ -238,7 +238,7 @@ def slow_here(lab):
 
 
 def launcher_of(lab):
-    """The front of `causeway run`: the worker's parent."""
+    """The supervisor of `causeway run`: the launcher's parent."""
     found = [process for process, line in lab.processes("h0").items() if line.startswith(f"{CAUSEWAY} run")]
     return next(process for process in found if set(children_of(process)) & set(found))
 

@@ -324,7 +324,7 @@ def crews_kill(lab):
             if re.search(r"/causeway (run|agent)", words):
                 os.kill(number, signal.SIGKILL)
     job.communicate(timeout=HANG_S)
-    expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node outlives its crew: {nodes_of_jobs(lab)}")
+    expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node outlives its job: {nodes_of_jobs(lab)}")
     well(lab, "--node eth0 --hosts h0:2,h1:2", programs["is"])
 
 

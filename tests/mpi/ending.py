@@ -56,15 +56,15 @@ def children_of(process):
         return []
 
 
-def parts_of(front):
-    """The processes of a job by what they are: front, worker, switch, ranks; what is not there yet is left out."""
-    parts = {"front": front, "ranks": []}
-    for child in children_of(front):
+def parts_of(supervisor):
+    """The processes of a job by what they are: supervisor, launcher, switch, ranks; what is not there yet is left out."""
+    parts = {"supervisor": supervisor, "ranks": []}
+    for child in children_of(supervisor):
         words = command_of(child)
         if words[1:2] == ["switch"]:
             parts["switch"] = child
         elif words[1:2] == ["run"]:
-            parts["worker"] = child
+            parts["launcher"] = child
             parts["ranks"] = children_of(child)
     return parts
 

@@ -6,10 +6,10 @@ usage: ending_random.py CAUSEWAY BUSY TOPOLOGY [NETWORK...]     BUSY: errors/bus
     CW_TEST_ENDINGS   how many, default 16; 300 take some ten minutes
     CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
-Networks: shared memory, memif, veth, two clusters, two sites behind gateways, simulated hosts. Victims: a rank, the launcher's front or worker, the switch, a gateway. Moments: while the launcher,
+Networks: shared memory, memif, veth, two clusters, two sites behind gateways, simulated hosts. Victims: a rank, the launcher's supervisor or launcher, the switch, a gateway. Moments: while the launcher,
 the switch and the ranks start, in the midst of calls, around MPI_Finalize. Of a simulated job all ranks of a host are killed at a virtual time, and the network has
-faults. A front or worker that is stopped holds up its job for as long as it is (control/README.md): it
-gets SIGINT then, and a front is continued. How long each kind took is printed, and not checked.
+faults. A supervisor or launcher that is stopped holds up its job for as long as it is (control/README.md): it
+gets SIGINT then, and a supervisor is continued. How long each kind took is printed, and not checked.
 """
 import collections
 import os
@@ -76,7 +76,7 @@ class Sites:
 def moment_await(job, chance, moment):
     """Until the moment; the job's parts, as far as they are there. None: it has ended before."""
     if moment == "start":
-        wanted = chance.choice(["front", "switch", "worker", "ranks"])
+        wanted = chance.choice(["supervisor", "switch", "launcher", "ranks"])
         parts = ending.parts_of(job.pid)
         while job.poll() is None and not parts.get(wanted) and not parts.get("ranks"):
             parts = ending.parts_of(job.pid)
@@ -90,7 +90,7 @@ def moment_await(job, chance, moment):
 
 
 def front_stopped(job, chance, parts):
-    """What ends the job of a stopped front: its rank's end, which the worker takes care of, or a signal; then it is continued."""
+    """What ends the job of a stopped supervisor: its rank's end, which the launcher takes care of, or a signal; then it is continued."""
     if parts.get("ranks") and chance.random() < 0.5:
         ending.kill_all(parts["ranks"][:1])
         wait_until(lambda: all(ending.state_of_quietly(process) == "Z" for process in parts["ranks"]))
@@ -101,15 +101,15 @@ def front_stopped(job, chance, parts):
 
 def victims_hit(job, chance, parts, sites):
     """Kills or stops one; what it was, or None."""
-    candidates = ["rank"] * len(parts["ranks"][:1]) + [name for name in ("front", "worker", "switch") if name in parts] + ["gateway"] * (2 if sites else 0)
+    candidates = ["rank"] * len(parts["ranks"][:1]) + [name for name in ("supervisor", "launcher", "switch") if name in parts] + ["gateway"] * (2 if sites else 0)
     victim = chance.choice(candidates)
     number = chance.choice([signal.SIGKILL, signal.SIGSTOP])
     process = chance.choice(parts["ranks"]) if victim == "rank" else chance.choice(sites.processes[3:]).pid if victim == "gateway" else parts[victim]
     try:
         os.kill(process, number)
-        if number == signal.SIGSTOP and victim == "worker":
+        if number == signal.SIGSTOP and victim == "launcher":
             os.kill(job.pid, signal.SIGINT)
-        elif number == signal.SIGSTOP and victim == "front":
+        elif number == signal.SIGSTOP and victim == "supervisor":
             front_stopped(job, chance, parts)
     except ProcessLookupError:
         return None

@@ -44,16 +44,16 @@ ROWS = [
     ("shared", [late, "finalize", "8"], "turn", [], 0, "^$"),
     ("shared", BUSY, "turn", [("rank 1", STOP)], None, STOPPED),
     ("shared", BUSY, "turn", [("rank 1", KILL)], 137, r"rank 1 .* was ended by signal 9"),
-    ("shared", BUSY, "turn", [("worker", KILL)], 137, "its worker was ended by signal 9"),
-    ("shared", BUSY, "turn", [("front", KILL)], -9, ""),
-    ("shared", BUSY, "turn", [("front", KILL), ("worker", KILL)], -9, ""),
-    ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("front", KILL), ("worker", KILL)], -9, ""),
-    ("shared", BUSY, "turn", [("worker", STOP), ("front", KILL)], -9, ""),
-    ("shared", BUSY, "turn", [("worker", STOP), ("front", INT)], 130, "SIGINT: ending all ranks"),
-    ("shared", ["--timeout", *BUSY], "turn", [("worker", STOP)], 124, "the time of --timeout is over"),
-    ("shared", BUSY, "turn", [("worker", HOLD), ("front", INT), ("front", TERM)], 137, r"its worker \(process \d+, state t\) did not end within 5 s: killed"),
-    ("shared", BUSY, "turn", [("front", STOP), ("rank 2", KILL), ("worker", WAIT), ("front", CONT)], 137, r"rank 2 .* was ended by signal 9"),
-    ("shared", BUSY, "start", [("front", INT)], 130, "SIGINT: ending all ranks"),
+    ("shared", BUSY, "turn", [("launcher", KILL)], 137, "its launcher was ended by signal 9"),
+    ("shared", BUSY, "turn", [("supervisor", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
+    ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", KILL)], -9, ""),
+    ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", INT)], 130, "SIGINT: ending all ranks"),
+    ("shared", ["--timeout", *BUSY], "turn", [("launcher", STOP)], 124, "the time of --timeout is over"),
+    ("shared", BUSY, "turn", [("launcher", HOLD), ("supervisor", INT), ("supervisor", TERM)], 137, r"its launcher \(process \d+, state t\) did not end within 5 s: killed"),
+    ("shared", BUSY, "turn", [("supervisor", STOP), ("rank 2", KILL), ("launcher", WAIT), ("supervisor", CONT)], 137, r"rank 2 .* was ended by signal 9"),
+    ("shared", BUSY, "start", [("supervisor", INT)], 130, "SIGINT: ending all ranks"),
     ("memif", INIT, "turn", [("rank 3", STOP)], 1, BARRIER),
     ("memif", FINALIZE, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
     ("memif", [late, "init", "8"], "turn", [], 0, "^$"),
@@ -63,22 +63,22 @@ ROWS = [
     ("memif", BUSY, "turn", [("switch", KILL)], 1, rf"{SWITCH} has ended by SIGKILL: ending all ranks"),
     ("memif", ["--timeout", *BUSY], "turn", [("switch", STOP)], 124, "the time of --timeout is over"),
     ("memif", SLEEP, "turn", [("switch", HOLD), ("rank 0", KILL)], 137, "did not end within 10 s: killed"),
-    ("memif", SLEEP, "turn", [("front", KILL)], -9, ""),
-    ("memif", SLEEP, "turn", [("switch", STOP), ("front", KILL)], -9, ""),
-    ("memif", SLEEP, "turn", [("switch", STOP), ("front", KILL), ("worker", KILL)], -9, ""),
-    ("memif", SLEEP, "turn", [("switch", KILL), ("front", KILL)], -9, ""),
-    ("memif", SLEEP, "turn", [("worker", STOP), ("switch", KILL), ("front", INT)], 130, "SIGINT"),
+    ("memif", SLEEP, "turn", [("supervisor", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", STOP), ("supervisor", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", STOP), ("supervisor", KILL), ("launcher", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("switch", KILL), ("supervisor", KILL)], -9, ""),
+    ("memif", SLEEP, "turn", [("launcher", STOP), ("switch", KILL), ("supervisor", INT)], 130, "SIGINT"),
     ("memif", BUSY, "switch", [("switch", STOP)], 3, r"does not start within 30 s \(process \d+, state T, \d+\.\d s of computing\)"),
-    ("memif", ["true"], "switch", [("front", STOP), ("switch", STOP), ("switch", LATER), ("switch", CONT), ("front", CONT)], 0, "^$"),
+    ("memif", ["true"], "switch", [("supervisor", STOP), ("switch", STOP), ("switch", LATER), ("switch", CONT), ("supervisor", CONT)], 0, "^$"),
     ("memif", BUSY, "switch", [("switch", KILL)], 3, "the switch between the emulated hosts does not start:"),
-    ("memif", BUSY, "switch", [("front", INT)], 130, "SIGINT: ended before a rank was started"),
-    ("memif", BUSY, "switch", [("front", KILL)], -9, ""),
-    ("memif", BUSY, "switch", [("switch", STOP), ("front", KILL)], -9, ""),
+    ("memif", BUSY, "switch", [("supervisor", INT)], 130, "SIGINT: ended before a rank was started"),
+    ("memif", BUSY, "switch", [("supervisor", KILL)], -9, ""),
+    ("memif", BUSY, "switch", [("switch", STOP), ("supervisor", KILL)], -9, ""),
     ("clusters", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
     ("clusters", BUSY, "turn", [("switch", KILL)], 1, SWITCH),
     ("veth", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
-    ("veth", BUSY, "turn", [("front", KILL), ("worker", KILL)], -9, ""),
-    ("veth", BUSY, "turn", [("worker", KILL)], 137, "its worker was ended by signal 9"),
+    ("veth", BUSY, "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
+    ("veth", BUSY, "turn", [("launcher", KILL)], 137, "its launcher was ended by signal 9"),
 ]
 
 
@@ -117,7 +117,7 @@ def moment_await(job, when):
         else:
             return None, None
     parts = ending.parts_of(job.pid)
-    while when in ("switch", "start") and (when == "switch" and "switch" not in parts or "worker" not in parts and when == "start"):
+    while when in ("switch", "start") and (when == "switch" and "switch" not in parts or "launcher" not in parts and when == "start"):
         parts = ending.parts_of(job.pid)
     for rank, process in enumerate(parts["ranks"]):
         ranks.setdefault(rank, process)
@@ -171,14 +171,14 @@ def row_run(number, time_s=6):
 
 
 def folder_of_all_killed():
-    """Where front, worker and switch are all killed at once nobody is left to remove the folder: the next start does."""
+    """Where supervisor, launcher and switch are all killed at once nobody is left to remove the folder: the next start does."""
     place = ending.Place(f"all-{os.getpid()}")
     command = [causeway, "run", "-n", "2", *EMULATE["memif"]]
     try:
         with subprocess.Popen([*command, *SLEEP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment) as job:
             parts, _ = moment_await(job, "turn")
             os.kill(parts["switch"], STOP)  # or it would see that its owner is gone
-            ending.kill_all([parts["front"], parts["worker"], parts["switch"]])
+            ending.kill_all([parts["supervisor"], parts["launcher"], parts["switch"]])
             job.communicate(timeout=HANG_S)
         wait_until(lambda: not ending.processes_of(place.token))
         left = os.listdir(place.folder)

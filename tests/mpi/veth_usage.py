@@ -85,13 +85,13 @@ def killed(who, wanted):
     """A job that would not end by itself, and does when `who` of the launcher gets the signal."""
     before = networks()  # also those of other tests, which come and go
     command = [causeway, "run", "-n", "3", "--emulate", "2,veth", "sh", "-c", "echo $PPID $(readlink /proc/self/ns/net); exec sleep 1000"]
-    front = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    lines = [front.stdout.readline().split() for _ in range(3)]
+    supervisor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines = [supervisor.stdout.readline().split() for _ in range(3)]
     made = {line[1] for line in lines}
     expect(len(made) == 2 and not made & before, f"two new namespaces: {lines}")
-    for process in {"front": [front.pid], "worker": [int(lines[0][0])], "both": [front.pid, int(lines[0][0])]}[who]:
+    for process in {"supervisor": [supervisor.pid], "launcher": [int(lines[0][0])], "both": [supervisor.pid, int(lines[0][0])]}[who]:
         os.kill(process, wanted)
-    front.communicate()
+    supervisor.communicate()
     while True:  # whoever has lost its parent is ours: all of them end
         try:
             os.wait()
@@ -109,9 +109,9 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     seen = interfaces()
     names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
     works()
-    for who in ["front", "worker", "both"]:
+    for who in ["supervisor", "launcher", "both"]:
         killed(who, signal.SIGKILL)
-    killed("front", signal.SIGINT)
+    killed("supervisor", signal.SIGINT)
     expect(os.listdir(folder) == [], f"no file is left: {os.listdir(folder)}")
     expect(interfaces() == seen, f"no interface appears: {interfaces()}, not {seen}")
     expect((os.listdir("/run/netns") if os.path.isdir("/run/netns") else []) == names, "no namespace has a name")

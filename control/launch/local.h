@@ -1,14 +1,14 @@
-/* crew: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) tell it what to do,
+/* local: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) tell it what to do,
  * and it tells by frames what happens.
  *
  * Invariants
- *   - When launch_crew_end returns, no process that the ranks have started is left: ranks have a process group each,
+ *   - When launch_local_end returns, no process that the ranks have started is left: ranks have a process group each,
  *     and this process adopts whoever loses its parent (PR_SET_CHILD_SUBREAPER). Ranks die with it (PR_SET_PDEATHSIG).
  *   - Ranks are not reaped before that: their numbers stay their own.
- *   - What the ranks write is passed on in order; it is not read while the crew is held.
+ *   - What the ranks write is passed on in order; it is not read while the local ranks are held.
  *
- * Order of calls: launch_crew_open; launch_crew_start; { launch_crew_order | launch_crew_event | launch_crew_turn }*;
- * launch_crew_end; launch_crew_close. Thread: one at a time, the process's only one. */
+ * Order of calls: launch_local_open; launch_local_start; { launch_local_order | launch_local_event | launch_local_turn }*;
+ * launch_local_end; launch_local_close. Thread: one at a time, the process's only one. */
 #pragma once
 
 #include <sched.h>
@@ -22,11 +22,11 @@
 #include "control/launch/work.h"
 #include "control/watch/watch.h"
 
-struct launch_crew_config {
+struct launch_local_config {
     const struct launch_work *work;
     uint32_t host; /* whose ranks they are */
     struct launch_taker up;
-    int set;                        /* the epoll set that the crew's descriptors join */
+    int set;                        /* the epoll set that the local ranks' descriptors join */
     int interrupt;                  /* what becomes readable ends the start */
     uint64_t deadline_ns;           /* so does this time; UINT64_MAX: none */
     const int *networks;            /* as cw_launch_config has them */
@@ -35,7 +35,7 @@ struct launch_crew_config {
     bool shares_input;              /* our stdin may be handed to the rank that gets it */
     bool (*still)(void *context);   /* called each second while a program takes its time to start; false: the start is
                                        called off */
-    bool (*relieve)(void *context); /* in launch_crew_end: has what was reported go on; false: it cannot */
+    bool (*relieve)(void *context); /* in launch_local_end: has what was reported go on; false: it cannot */
     void *context;
 };
 
@@ -64,8 +64,8 @@ struct launch_node {
     int handle; /* -1: it was not started */
 };
 
-struct launch_crew {
-    struct launch_crew_config config;
+struct launch_local {
+    struct launch_local_config config;
     struct launch_node node;
     struct rlimit files_before;
     uint32_t count;
@@ -87,66 +87,66 @@ struct launch_silence {
     int32_t letter;  /* of /proc: state of its process; 0: it has ended */
 };
 
-/* CW_OK; CW_ERROR_SYSTEM; CW_ERROR_MEMORY: out of memory or descriptors. launch_crew_close is due in each case. */
-int launch_crew_open(struct launch_crew *crew, const struct launch_crew_config *config);
+/* CW_OK; CW_ERROR_SYSTEM; CW_ERROR_MEMORY: out of memory or descriptors. launch_local_close is due in each case. */
+int launch_local_open(struct launch_local *local, const struct launch_local_config *config);
 /* Starts the ranks; reports LAUNCH_STARTED of each, or LAUNCH_FAIL. True: all run. False: failed, or interrupted. */
-bool launch_crew_start(struct launch_crew *crew);
-void launch_crew_order(struct launch_crew *crew, const struct launch_frame *order);
-/* A descriptor of the crew's is ready. */
-void launch_crew_event(struct launch_crew *crew, enum launch_source source, uint32_t index);
+bool launch_local_start(struct launch_local *local);
+void launch_local_order(struct launch_local *local, const struct launch_frame *order);
+/* A descriptor of the local ranks' is ready. */
+void launch_local_event(struct launch_local *local, enum launch_source source, uint32_t index);
 /* What the time brings; when it is due again, at the latest. */
-uint64_t launch_crew_turn(struct launch_crew *crew, uint64_t now_ns);
+uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns);
 /* Kills whoever is left, and reports the rest of their output. */
-void launch_crew_end(struct launch_crew *crew);
-void launch_crew_close(struct launch_crew *crew);
+void launch_local_end(struct launch_local *local);
+void launch_local_close(struct launch_local *local);
 
 /* A member that has this rank; NULL: none. */
-struct launch_member *launch_crew_find(const struct launch_crew *crew, uint32_t rank);
-uint32_t launch_crew_index(const struct launch_crew *crew, const struct launch_member *member);
-void launch_crew_report(struct launch_crew *crew, enum launch_frame_type type, uint32_t rank, int32_t value,
-                        const void *bytes, size_t count);
+struct launch_member *launch_local_find(const struct launch_local *local, uint32_t rank);
+uint32_t launch_local_index(const struct launch_local *local, const struct launch_member *member);
+void launch_local_report(struct launch_local *local, enum launch_frame_type type, uint32_t rank, int32_t value,
+                         const void *bytes, size_t count);
 /* Reports LAUNCH_FAIL, the first time. */
-__attribute__((format(printf, 3, 4))) void launch_crew_fail(struct launch_crew *crew, int code, const char *format,
-                                                            ...);
+__attribute__((format(printf, 3, 4))) void launch_local_fail(struct launch_local *local, int code, const char *format,
+                                                             ...);
 
-/* ---- crew_spawn.c ---- */
+/* ---- local_spawn.c ---- */
 
 /* False: failed, or interrupted. */
-bool launch_crew_spawn(struct launch_crew *crew, struct launch_member *member);
+bool launch_local_spawn(struct launch_local *local, struct launch_member *member);
 
-/* ---- crew_node.c ---- */
+/* ---- local_node.c ---- */
 
 /* If CAUSEWAY_NODE names a NIC: starts `causeway node` on it, and has the ranks go by that. False: failed, or
  * interrupted. */
-bool launch_crew_node_start(struct launch_crew *crew);
+bool launch_local_node_start(struct launch_local *local);
 /* It has ended, though nobody has told it to. */
-void launch_crew_node_ended(struct launch_crew *crew);
+void launch_local_node_ended(struct launch_local *local);
 /* Ends it, and takes away what it has left; also where there is none. */
-void launch_crew_node_end(struct launch_crew *crew);
+void launch_local_node_end(struct launch_local *local);
 
-/* ---- crew_pmi.c ---- */
+/* ---- local_pmi.c ---- */
 
 /* CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
-int launch_crew_pmi_start(struct launch_crew *crew);
+int launch_local_pmi_start(struct launch_local *local);
 /* The member's socket is ready. */
-void launch_crew_pmi_take(struct launch_crew *crew, struct launch_member *member);
+void launch_local_pmi_take(struct launch_local *local, struct launch_member *member);
 /* LAUNCH_FENCE. */
-void launch_crew_fence_release(struct launch_crew *crew, const struct launch_frame *order);
+void launch_local_fence_release(struct launch_local *local, const struct launch_frame *order);
 
-/* ---- crew_files.c: the ranks' standard files ---- */
+/* ---- local_files.c: the ranks' standard files ---- */
 
 /* The descriptor that a rank gets as its stdin: ours, a pipe's end which is to be closed when it has started (*own),
  * /dev/null. -1: failed, see errno. */
-int launch_crew_input_for(struct launch_crew *crew, struct launch_member *member, bool *own);
+int launch_local_input_for(struct launch_local *local, struct launch_member *member, bool *own);
 /* LAUNCH_INPUT. */
-void launch_crew_input(struct launch_crew *crew, struct launch_member *member, const struct launch_frame *order);
+void launch_local_input(struct launch_local *local, struct launch_member *member, const struct launch_frame *order);
 /* It may take more. */
-void launch_crew_input_turn(struct launch_crew *crew, struct launch_member *member);
-void launch_crew_output_add(struct launch_crew *crew, uint32_t index);
-void launch_crew_output_take(struct launch_crew *crew);
-void launch_crew_output_hold(struct launch_crew *crew, bool held);
+void launch_local_input_turn(struct launch_local *local, struct launch_member *member);
+void launch_local_output_add(struct launch_local *local, uint32_t index);
+void launch_local_output_take(struct launch_local *local);
+void launch_local_output_hold(struct launch_local *local, bool held);
 /* All that is left of it. */
-void launch_crew_output_end(struct launch_crew *crew);
+void launch_local_output_end(struct launch_local *local);
 
 /* ---- sweep.c ---- */
 

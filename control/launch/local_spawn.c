@@ -1,4 +1,4 @@
-#include "control/launch/crew.h"
+#include "control/launch/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum { OWN_VARIABLES = 6, VARIABLE_BYTES = 32 + CW_DEDICATE_TEXT_BYTES, LOOK_MS 
 
 /* What the child does. */
 struct child {
-    const struct launch_crew *crew;
+    const struct launch_local *local;
     const struct launch_member *member;
     pid_t parent;
     int descriptors[3]; /* its stdin, stdout, stderr */
@@ -57,10 +57,10 @@ static void child_fail(const struct child *child, const char *what)
 /* Everything as it was before the launcher arranged itself. */
 static void child_restore(const struct child *child)
 {
-    signal(SIGPIPE, child->crew->config.pipe_ignored ? SIG_IGN : SIG_DFL);
+    signal(SIGPIPE, child->local->config.pipe_ignored ? SIG_IGN : SIG_DFL);
     signal(SIGTTIN, SIG_DFL);
-    setrlimit(RLIMIT_NOFILE, &child->crew->files_before);
-    sigprocmask(SIG_SETMASK, child->crew->config.mask, NULL);
+    setrlimit(RLIMIT_NOFILE, &child->local->files_before);
+    sigprocmask(SIG_SETMASK, child->local->config.mask, NULL);
 }
 
 static void child_run(const struct child *child)
@@ -68,7 +68,7 @@ static void child_run(const struct child *child)
     if (setpgid(0, 0) != 0) {
         child_fail(child, "cannot have a process group");
     }
-    /* from here on it dies with the worker; if that has died already, nobody else would end it */
+    /* from here on it dies with the launcher; if that has died already, nobody else would end it */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent) {
         child_fail(child, "is orphaned");
     }
@@ -77,12 +77,12 @@ static void child_run(const struct child *child)
             child_fail(child, "cannot have its standard files");
         }
     }
-    const int *networks = child->crew->config.networks;
+    const int *networks = child->local->config.networks;
     if (networks != NULL && setns(networks[child->member->rank], CLONE_NEWNET) != 0) {
         child_fail(child, "cannot enter its network");
     }
-    const cpu_set_t *cores = child->crew->binding.cores;
-    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->member - child->crew->members]) != 0) {
+    const cpu_set_t *cores = child->local->binding.cores;
+    if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->member - child->local->members]) != 0) {
         child_fail(child, "cannot be bound to its processors");
     }
     if (fcntl(child->pmi, F_SETFD, 0) != 0 || (child->watch >= 0 && fcntl(child->watch, F_SETFD, 0) != 0)) {
@@ -100,23 +100,23 @@ static void child_run(const struct child *child)
 
 /* Waits until the child has executed its program or has ended, so that what went wrong is known at once. A file system
  * may take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
-static bool child_await(const struct launch_crew *crew, pid_t process, int report, struct failure *failure)
+static bool child_await(const struct launch_local *local, pid_t process, int report, struct failure *failure)
 {
     const char *origin;
     uint64_t stopped_ns = 0, bound_ns = 0;
     (void)cw_settings_failure_timeout(&bound_ns, &origin); /* the ranks say if it makes no sense */
     for (;;) {
-        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = crew->config.interrupt, .events = POLLIN}};
+        struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = local->config.interrupt, .events = POLLIN}};
         int count = poll(wait, 2, LOOK_MS);
         uint64_t now_ns = cw_clock_ns();
         if (wait[0].revents != 0) {
             (void)!read(report, failure, sizeof(*failure)); /* nothing: all is well */
             return true;
         }
-        if (count > 0 || now_ns >= crew->config.deadline_ns) {
+        if (count > 0 || now_ns >= local->config.deadline_ns) {
             return false; /* the loop learns why */
         }
-        if (crew->config.still != NULL && !crew->config.still(crew->config.context)) {
+        if (local->config.still != NULL && !local->config.still(local->config.context)) {
             return false;
         }
         stopped_ns = !cw_process_is_stopped(process) ? 0 : stopped_ns == 0 ? now_ns : stopped_ns;
@@ -130,7 +130,7 @@ static bool child_await(const struct launch_crew *crew, pid_t process, int repor
 }
 
 /* The number of the process, or -1 with errno. One whose start was interrupted is killed, and not alive for the job. */
-static pid_t child_start(struct launch_crew *crew, struct child *child, struct failure *failure)
+static pid_t child_start(struct launch_local *local, struct child *child, struct failure *failure)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -143,7 +143,7 @@ static pid_t child_start(struct launch_crew *crew, struct child *child, struct f
     }
     int error = errno;
     close(ends[1]);
-    if (process > 0 && !child_await(crew, process, ends[0], failure)) {
+    if (process > 0 && !child_await(local, process, ends[0], failure)) {
         kill(process, SIGKILL);
         *failure = (struct failure){.error = EINTR, .what = ""};
     }
@@ -208,13 +208,13 @@ static char **environment_make(const struct cw_launch_program *program, char own
 }
 
 /* What the rank is told of its dataplane threads' cores; "": nobody has asked for one. */
-static void dedicated_write(const struct launch_crew *crew, const struct launch_member *member,
+static void dedicated_write(const struct launch_local *local, const struct launch_member *member,
                             char text[VARIABLE_BYTES])
 {
-    const struct launch_binding *binding = &crew->binding;
+    const struct launch_binding *binding = &local->binding;
     text[0] = 0;
     if (binding->dedicated != NULL) {
-        const int *cores = &binding->dedicated[(size_t)(member - crew->members) * binding->threads];
+        const int *cores = &binding->dedicated[(size_t)(member - local->members) * binding->threads];
         int length = snprintf(text, VARIABLE_BYTES, DEDICATED "%d", cores[0]);
         for (uint32_t i = 1; i < binding->threads; i++) {
             length += snprintf(text + length, VARIABLE_BYTES - (size_t)length, ",%d", cores[i]);
@@ -244,7 +244,7 @@ static void close_all(int *descriptors, size_t count)
     }
 }
 
-static bool ends_open(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
+static bool ends_open(struct launch_local *local, struct launch_member *member, struct ends *ends)
 {
     *ends = (struct ends){.pmi = {-1, -1}, .outputs = {{-1, -1}, {-1, -1}}, .input = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends->pmi) != 0 || pipe2(ends->outputs[0], O_CLOEXEC) != 0 ||
@@ -252,74 +252,76 @@ static bool ends_open(struct launch_crew *crew, struct launch_member *member, st
         fcntl(ends->outputs[0][0], F_SETFL, O_NONBLOCK) != 0 || fcntl(ends->outputs[1][0], F_SETFL, O_NONBLOCK) != 0) {
         return false;
     }
-    ends->input = launch_crew_input_for(crew, member, &ends->input_own);
+    ends->input = launch_local_input_for(local, member, &ends->input_own);
     return ends->input >= 0;
 }
 
 /* Says why a program could not be executed in `directory`; NULL: in this one. */
-static void execution_fail(struct launch_crew *crew, const struct launch_member *member, const char *directory,
+static void execution_fail(struct launch_local *local, const struct launch_member *member, const char *directory,
                            int error)
 {
     const char *program = member->program->arguments[0];
     bool path = strchr(program, '/') != NULL;
     bool is_relative = path && program[0] != '/' && directory != NULL;
     if (error == ENOENT && path && access(program, F_OK) == 0) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
-                         program);
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_FOUND, "%s: its interpreter is not there (look at its first line)",
+                          program);
     } else if ((error == ENOENT || error == ENOTDIR) && path) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program%s%s", program, is_relative ? " in " : "",
-                         is_relative ? directory : "");
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_FOUND, "%s: no such program%s%s", program,
+                          is_relative ? " in " : "", is_relative ? directory : "");
     } else if (error == ENOENT || error == ENOTDIR) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_FOUND,
-                         "%s: no such program in PATH (for one in the working directory write ./%s)", program, program);
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_FOUND,
+                          "%s: no such program in PATH (for one in the working directory write ./%s)", program,
+                          program);
     } else if (error == EACCES || error == ENOEXEC || error == EISDIR) {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
-                         error == EACCES ? "may not be executed" : strerror(error));
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s (chmod +x, and no directory)", program,
+                          error == EACCES ? "may not be executed" : strerror(error));
     } else {
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "%s: %s", program, strerror(error));
     }
 }
 
-static void resource_fail(struct launch_crew *crew, const struct launch_member *member, const char *what, int error)
+static void resource_fail(struct launch_local *local, const struct launch_member *member, const char *what, int error)
 {
-    launch_crew_fail(crew, CW_LAUNCH_EXIT_MACHINE, "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)",
-                     member->rank, what, strerror(error));
+    launch_local_fail(local, CW_LAUNCH_EXIT_MACHINE,
+                      "rank %" PRIu32 ": %s: %s (see `ulimit -a`, or ask for fewer ranks)", member->rank, what,
+                      strerror(error));
 }
 
 /* Adds a rank whose process runs to what is waited for. */
-static bool member_watch(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
+static bool member_watch(struct launch_local *local, struct launch_member *member, struct ends *ends)
 {
-    uint32_t index = (uint32_t)(member - crew->members);
+    uint32_t index = (uint32_t)(member - local->members);
     member->handle = pidfd_open(member->process, 0);
     if (member->handle < 0) {
         int error = errno;
         kill(-member->process, SIGKILL); /* not counted as alive: swept at the end */
-        resource_fail(crew, member, "cannot be watched", error);
+        resource_fail(local, member, "cannot be watched", error);
         return false;
     }
     member->pmi = ends->pmi[0];
     member->outputs[0] = ends->outputs[0][0];
     member->outputs[1] = ends->outputs[1][0];
     ends->pmi[0] = ends->outputs[0][0] = ends->outputs[1][0] = -1;
-    crew->alive++;
-    launch_watch(crew->config.set, member->handle, EPOLLIN, LAUNCH_PROCESS, index);
-    launch_watch(crew->config.set, member->pmi, EPOLLIN, LAUNCH_PMI, index);
-    launch_crew_output_add(crew, index);
-    launch_crew_report(crew, LAUNCH_STARTED, member->rank, member->process, NULL, 0);
+    local->alive++;
+    launch_watch(local->config.set, member->handle, EPOLLIN, LAUNCH_PROCESS, index);
+    launch_watch(local->config.set, member->pmi, EPOLLIN, LAUNCH_PMI, index);
+    launch_local_output_add(local, index);
+    launch_local_report(local, LAUNCH_STARTED, member->rank, member->process, NULL, 0);
     return true;
 }
 
-static bool member_start(struct launch_crew *crew, struct launch_member *member, struct ends *ends)
+static bool member_start(struct launch_local *local, struct launch_member *member, struct ends *ends)
 {
     char own[OWN_VARIABLES][VARIABLE_BYTES];
-    const struct launch_work *work = crew->config.work;
+    const struct launch_work *work = local->config.work;
     struct child child = {
-        .crew = crew,
+        .local = local,
         .member = member,
         .parent = getpid(),
         .descriptors = {ends->input, ends->outputs[0][1], ends->outputs[1][1]},
         .pmi = ends->pmi[1],
-        .watch = crew->watch != NULL ? cw_watch_descriptor(crew->watch) : -1,
+        .watch = local->watch != NULL ? cw_watch_descriptor(local->watch) : -1,
         .directory = member->program->directory != NULL ? member->program->directory : work->directory,
     };
     snprintf(own[0], VARIABLE_BYTES, "PMI_FD=%d", ends->pmi[1]);
@@ -328,39 +330,39 @@ static bool member_start(struct launch_crew *crew, struct launch_member *member,
     snprintf(own[4], VARIABLE_BYTES, "%s=%d", cw_setting_name(CW_SETTING_WORKER), getpid());
     snprintf(own[3], VARIABLE_BYTES, "%s=%d", cw_setting_name(CW_SETTING_WATCH_FD),
              child.watch); /* also where there is none: not somebody else's */
-    dedicated_write(crew, member, own[5]);
+    dedicated_write(local, member, own[5]);
     child.environment = environment_make(member->program, own);
     if (child.environment == NULL) {
-        resource_fail(crew, member, "cannot be started", ENOMEM);
+        resource_fail(local, member, "cannot be started", ENOMEM);
         return false;
     }
     struct failure failure = {.error = 0};
-    member->process = child_start(crew, &child, &failure);
+    member->process = child_start(local, &child, &failure);
     int error = errno;
     free(child.environment);
     if (member->process < 0) {
         member->process = 0;
-        resource_fail(crew, member, "cannot be started", error);
+        resource_fail(local, member, "cannot be started", error);
     } else if (failure.error != 0 && failure.what == NULL) {
-        execution_fail(crew, member, child.directory, failure.error);
+        execution_fail(local, member, child.directory, failure.error);
     } else if (failure.error != 0 && failure.what[0] != '\0') {
         bool names = failure.what == no_directory;
-        launch_crew_fail(crew, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", member->rank, failure.what,
-                         names ? child.directory : "", names ? ": " : "", strerror(failure.error));
+        launch_local_fail(local, CW_LAUNCH_EXIT_NOT_EXECUTABLE, "rank %" PRIu32 " %s: %s%s%s", member->rank,
+                          failure.what, names ? child.directory : "", names ? ": " : "", strerror(failure.error));
     } else if (failure.error == 0) {
-        return member_watch(crew, member, ends);
+        return member_watch(local, member, ends);
     }
     return false;
 }
 
-bool launch_crew_spawn(struct launch_crew *crew, struct launch_member *member)
+bool launch_local_spawn(struct launch_local *local, struct launch_member *member)
 {
     struct ends ends;
     bool started = false;
-    if (ends_open(crew, member, &ends)) {
-        started = member_start(crew, member, &ends);
+    if (ends_open(local, member, &ends)) {
+        started = member_start(local, member, &ends);
     } else {
-        resource_fail(crew, member, "cannot have its pipes", errno);
+        resource_fail(local, member, "cannot have its pipes", errno);
     }
     close_all(ends.pmi, 2);
     close_all(ends.outputs[0], 2);
