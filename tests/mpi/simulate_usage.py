@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """`causeway run --simulate`: virtual time, the same run each time, faults, deadlocks, bad input.
 
-usage: simulate_usage.py CAUSEWAY PROGRAM TOPOLOGY [sealed]      PROGRAM: errors/simulated.c; TOPOLOGY: two clusters;
-                                                                 sealed: this build can seal the sessions between them
+usage: simulate_usage.py CAUSEWAY PROGRAM TOPOLOGY      PROGRAM: errors/simulated.c; TOPOLOGY: two clusters
 """
 import csv
 import os
@@ -14,7 +13,6 @@ import tempfile
 from expectation import HANG_S, JOB_HANG, execute, expect
 
 causeway, program, topology = map(os.path.abspath, sys.argv[1:4])
-CLUSTERS = {} if sys.argv[4:] == ["sealed"] else {"CAUSEWAY_ENCRYPT": "off"}
 environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
 
 
@@ -40,10 +38,10 @@ def times(out):
 LOSSY = "hosts=3,cpu=0,loss=1%,reorder=1%,duplicate=1%,corrupt=1%"
 first = run(5, LOSSY)
 expect(first[0] == 0 and "sum 10," in first[1] and digest(first[2]), f"a right result and a digest: {first}")
-long = run(6, f"topology={topology},cpu=0", variables=CLUSTERS)  # sessions that may be sealed, for which DPDK starts
+long = run(6, f"topology={topology},cpu=0")  # with encrypted sessions
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
 again = [run(5, LOSSY) for _ in range(3)]
-long_again = [run(6, f"topology={topology},cpu=0", variables=CLUSTERS) for _ in range(3)]
+long_again = [run(6, f"topology={topology},cpu=0") for _ in range(3)]
 for process in busy:
     process.kill()
     process.wait()
@@ -51,7 +49,7 @@ for other in again:
     expect((other[1], digest(other[2])) == (first[1], digest(first[2])), f"the same times and digest as {first}, not {other}")
 for other in long_again:
     expect((other[1], digest(other[2])) == (long[1], digest(long[2])), f"clusters: the same times and digest as {long}, not {other}")
-other = run(6, f"topology={topology},cpu=0,loss=5%", variables=CLUSTERS)
+other = run(6, f"topology={topology},cpu=0,loss=5%")
 expect(other[0] == 0 and times(other[1])[1] > 1.02 * times(long[1])[1], f"clusters with loss take longer than {long}: {other}")
 other = run(5, LOSSY + ",seed=2")
 expect(other[0] == 0 and digest(other[2]) != digest(first[2]), f"another digest than {first} with another seed: {other}")
@@ -71,7 +69,7 @@ code, out, errors = run(2, "cpu=5us")
 expect(14 <= times(out)[0] <= 20, f"a round trip of two sends of 5 us, and two delays of 2 us: {out}")
 code, out, errors = run(2, "cpu=1")
 expect(code == 0 and times(out)[0] > 4, f"computation takes time: {out}{errors}")
-code, out, errors = run(4, f"topology={topology},cpu=0", variables=CLUSTERS)
+code, out, errors = run(4, f"topology={topology},cpu=0")
 expect(code == 0 and times(out)[0] >= 2000, f"a round trip between clusters: {out}{errors}")
 
 # Sleeps and clocks of the C library.
@@ -147,7 +145,7 @@ with tempfile.TemporaryDirectory() as folder:
         with open(path) as file:
             drops[congestion] = sum(int(row["queue_frames"]) for row in csv.DictReader(file))
     expect(drops["loss"] > 50 and drops["loss"] != drops["delay"], f"packets that find no room in the switch: {drops}")
-    links(path, f"topology={topology}", variables=CLUSTERS)
+    links(path, f"topology={topology}")
     drawn = execute([causeway, "draw", path, "-o", os.path.join(folder, "x.svg")])
     expect(drawn.returncode == 0 and "queue up to" in drawn.stdout, f"a picture of the long link: {drawn}")
     # switches that forget who wants a multicast flood it, also to a host outside of the group

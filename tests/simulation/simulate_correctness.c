@@ -17,9 +17,7 @@ struct sums {
 static void with_compression(struct sim_world_options *options)
 {
     options->compress = true;
-#ifdef CW_HAVE_DPDK
     options->encrypt = options->seed % 4 == 0;
-#endif
 }
 
 static bool has_chunks(const struct sums *sums)
@@ -27,12 +25,10 @@ static bool has_chunks(const struct sums *sums)
     return sums->of.chunks > 20 * sums->seeds;
 }
 
-#ifdef CW_HAVE_DPDK
 static void with_seals(struct sim_world_options *options)
 {
     options->encrypt = true;
 }
-#endif
 
 static void with_offloads(struct sim_world_options *options)
 {
@@ -66,9 +62,7 @@ static const struct kind {
 } kinds[] = {
     {"plain", NULL, NULL},
     {"compressed", with_compression, has_chunks},
-#ifdef CW_HAVE_DPDK
     {"sealed", with_seals, NULL},
-#endif
     {"with offloads", with_offloads, has_trials},
     {"with RDMA devices", with_devices, has_broken_pairs},
 };

@@ -8,11 +8,7 @@ enum {
     ETHERNET = 14,
     PUT_BYTES = 256 << 10,
     PUTS = 8,
-#if defined(CW_HAVE_DPDK) /* whose drivers seal */
     SEALED_VARIANTS = 2,
-#else
-    SEALED_VARIANTS = 1,
-#endif
 };
 
 static void trunk_mtu(struct sim_hosts *hosts, uint32_t mtu_bytes)

@@ -4,15 +4,7 @@
 #include "dataplane/flow/setup.h"
 #include "dataplane/state/endpoint.h"
 
-enum {
-    FRAMES_MAX = 20000,
-    SMALL_COUNT = 200,
-#if defined(CW_HAVE_DPDK) /* whose drivers seal */
-    SEALED_VARIANTS = 2
-#else
-    SEALED_VARIANTS = 1
-#endif
-};
+enum { FRAMES_MAX = 20000, SMALL_COUNT = 200, SEALED_VARIANTS = 2 };
 
 /* Puts, messages and gets both ways between hosts 0 and 1, of which all must come through. */
 static void converse(struct sim_hosts *hosts)

@@ -11,13 +11,14 @@ static const uint64_t STEP_NS = 100000;
 
 void tunnel_options_init(struct tunnel_options *options, uint64_t seed)
 {
-    *options = (struct tunnel_options)
-    {
-        .seed = seed, .stream_count = 4, .flow_count = 8, .rate_bps = 100000000, .line_bps = 1000000000,
+    *options = (struct tunnel_options){
+        .seed = seed,
+        .stream_count = 4,
+        .flow_count = 8,
+        .rate_bps = 100000000,
+        .line_bps = 1000000000,
         .delay_ns = 5 * MS,
-#if defined(CW_HAVE_DPDK)
         .encrypt = true,
-#endif
         .key_of_second = 0x5a,
     };
 }
