@@ -1,5 +1,4 @@
-/* Limits: all limits of dataplane/ in one place. Ranges of the configuration, defaults, and limits of the wire format.
- * */
+/* Limits: all limits of dataplane/ in one place. Ranges of the configuration, defaults, limits of the wire format. */
 #ifndef CW_LIMITS_H
 #define CW_LIMITS_H
 

@@ -1,5 +1,4 @@
-/* Status: the result codes of dataplane/. One enum for the folder, 0 or a negative code, outputs untouched on failure.
- * */
+/* Status: the result codes of dataplane/. One enum for the folder, 0 or a negative code; outputs stay on failure. */
 #ifndef CW_STATUS_H
 #define CW_STATUS_H
 
