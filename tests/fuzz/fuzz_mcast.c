@@ -136,10 +136,9 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct mcast_world_config config;
     struct mcast_world world;
     input = (struct fuzz_input){data, size};
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.seed = 1 + below(1 << 16);
     config.senders = MEMBERS - 1;
     config.messages = PACKETS;

@@ -205,9 +205,8 @@ static void frames_send(struct fuzz_input *input)
 
 static void world_open(void)
 {
-    struct sim_hosts_config config;
     struct cw_tunnel_config tunnel;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     cw_simulator_node_config_init(&config.node);
     cw_endpoint_config_init(&config.endpoint);
     config.ip_first = cw_ip_v4(0x0a090001u);

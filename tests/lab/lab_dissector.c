@@ -239,11 +239,10 @@ static struct cw_ip ip_first(bool is_v6)
 /* A sealed session from its set-up to its end; how many packets. */
 static uint64_t make_sealed(struct capture *capture, bool is_v6)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     char error[200] = "";
     uint64_t before = capture->frames;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
     config.ip_first = ip_first(is_v6);
     if (sim_hosts_create(&hosts, &config, error, sizeof(error)) != CW_OK) {
@@ -265,10 +264,9 @@ static uint64_t make_sealed(struct capture *capture, bool is_v6)
 /* A session between NICs that write and verify UDP checksums. */
 static void make_summed(struct capture *capture, bool is_v6)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     char error[200] = "";
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.ip_first = ip_first(is_v6);
     config.nic.offloads[CW_OFFLOAD_CHECKSUM_OUT] = CW_SIMULATOR_OFFLOAD_HONEST;
     config.nic.offloads[CW_OFFLOAD_CHECKSUM_IN] = CW_SIMULATOR_OFFLOAD_HONEST;
@@ -290,12 +288,11 @@ static void make_summed(struct capture *capture, bool is_v6)
 static void make_pairs(struct capture *capture)
 {
     struct cw_verbs_net_config verbs;
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     char error[200] = "";
     cw_verbs_net_config_init(&verbs);
     verbs.retry_ns = 100000;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.verbs = &verbs;
     assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
     cw_simulator_tap_set(hosts.simulator, tap, capture);
@@ -459,10 +456,9 @@ static void check_marked(void)
 /* Everything that is not sealed, over one kind of IP. */
 static void make_all(struct capture *capture, bool is_v6)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
     char error[200] = "";
-    sim_hosts_config_init(&config, HOSTS);
+    struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.memory_bytes = MEMORY_BYTES;
     config.endpoint.pool_slot_count = 8;
     config.ip_first = ip_first(is_v6);

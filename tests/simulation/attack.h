@@ -120,8 +120,7 @@ enum { TARGET = 0, MADMAN = 1, BYSTANDER = 2, GUARD_BYTES = 8192, GUARD = 0x5c }
 
 static inline void three_hosts(struct sim_hosts *hosts, uint64_t seed, enum cw_encryption encryption)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 3);
+    struct sim_hosts_config config = sim_hosts_config_of(3);
     config.seed = seed;
     config.memory_bytes = 1 << 16;
     config.node.down.loss = 0.02; /* so that there are probes and reports of losses */

@@ -8,21 +8,23 @@
 
 enum { EVENTS = 64 };
 
-void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count)
+struct sim_hosts_config sim_hosts_config_of(uint32_t count)
 {
-    memset(config, 0, sizeof(*config));
-    config->count = count;
-    config->seed = 1;
-    config->mtu_bytes = 1500;
-    config->memory_bytes = 1 << 20;
-    cw_simulator_node_config_init(&config->node);
-    config->node.up.rate_bps = config->node.down.rate_bps = 10000000000ull;
-    config->node.up.delay_ns = config->node.down.delay_ns = 10000;
-    config->switches = 1;
-    config->trunk = config->node.down;
-    config->trunk.delay_ns = 0;
-    config->ip_first = cw_ip_v4(0x0a000001u);
-    cw_simulator_endpoint_config_init(&config->endpoint, count);
+    struct sim_hosts_config config = {
+        .count = count,
+        .seed = 1,
+        .mtu_bytes = 1500,
+        .memory_bytes = 1 << 20,
+        .switches = 1,
+        .ip_first = cw_ip_v4(0x0a000001u),
+    };
+    cw_simulator_node_config_init(&config.node);
+    config.node.up.rate_bps = config.node.down.rate_bps = 10000000000ull;
+    config.node.up.delay_ns = config.node.down.delay_ns = 10000;
+    config.trunk = config.node.down;
+    config.trunk.delay_ns = 0;
+    cw_simulator_endpoint_config_init(&config.endpoint, count);
+    return config;
 }
 
 static void take_events(struct sim_host *host)

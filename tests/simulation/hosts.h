@@ -1,7 +1,7 @@
 /* Sim hosts: the hosts of a simulator (dataplane/fabric/simulator.h), as tests use them: their events are counted, each
  * has a region, and may have an RDMA device or a NIC with offloads.
  *
- * Order of calls: sim_hosts_config_init, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
+ * Order of calls: sim_hosts_config_of, sim_hosts_create; { sim_host_begin | sim_hosts_run | cw_simulator_* | faults |
  * calls of dataplane.h on the endpoints }*; sim_hosts_destroy */
 #pragma once
 
@@ -79,7 +79,7 @@ struct sim_hosts {
 };
 
 /* One switch, 10 Gb/s (trunks alike), 20 us one way end to end, MTU 1500, tables of a modest size. */
-void sim_hosts_config_init(struct sim_hosts_config *config, uint32_t count);
+struct sim_hosts_config sim_hosts_config_of(uint32_t count);
 
 /* The address of a host, and the host of an address: of any but the first ones' there is none of this number. */
 struct cw_ip sim_hosts_ip(const struct sim_hosts_config *config, uint32_t node);

@@ -240,15 +240,20 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
 
 /* ---- life ---- */
 
-void mcast_world_config_init(struct mcast_world_config *config, uint32_t members)
+struct mcast_world_config mcast_world_config_of(uint32_t members)
 {
-    struct sim_hosts_config hosts;
-    *config = (struct mcast_world_config){
-        .seed = 1, .members = members, .senders = 1, .messages = 20, .short_max = 4096, .long_max = 40000};
-    sim_hosts_config_init(&hosts, members);
-    config->node = hosts.node;
-    cw_mcast_config_init(&config->mcast);
-    config->mcast.lag_ns = 20 * SIMULATION_MS;
+    struct mcast_world_config config = {
+        .seed = 1,
+        .members = members,
+        .senders = 1,
+        .messages = 20,
+        .short_max = 4096,
+        .long_max = 40000,
+        .node = sim_hosts_config_of(members).node,
+    };
+    cw_mcast_config_init(&config.mcast);
+    config.mcast.lag_ns = 20 * SIMULATION_MS;
+    return config;
 }
 
 uint64_t mcast_world_group(const struct mcast_world *world)
@@ -339,8 +344,7 @@ static void ports_differ(struct sim_host *host, struct cw_endpoint_config *endpo
 
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config)
 {
-    struct sim_hosts_config hosts;
-    sim_hosts_config_init(&hosts, config->members);
+    struct sim_hosts_config hosts = sim_hosts_config_of(config->members);
     hosts.seed = config->seed;
     hosts.node = config->node;
     hosts.mtu_bytes = config->mtu_bytes != 0 ? config->mtu_bytes : hosts.mtu_bytes;

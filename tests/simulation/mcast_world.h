@@ -4,7 +4,7 @@
  * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other
  * member knows what must come, and in which order, without asking anything that is tested.
  *
- * Order of calls: mcast_world_config_init, mcast_world_create  { mcast_world_run, faults, queries }*
+ * Order of calls: mcast_world_config_of, mcast_world_create  { mcast_world_run, faults, queries }*
  * mcast_world_destroy */
 #pragma once
 
@@ -78,7 +78,8 @@ struct mcast_world {
 /* Messages that were complete when their group had been shut, which must be the first ones of one member. */
 extern uint32_t mcast_world_complete_late;
 
-void mcast_world_config_init(struct mcast_world_config *config, uint32_t members);
+/* One sender of 20 messages, short and long ones, without faults. */
+struct mcast_world_config mcast_world_config_of(uint32_t members);
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config);
 void mcast_world_destroy(struct mcast_world *world);
 

@@ -1,20 +1,18 @@
 /* What congestion control promises, held as numbers in virtual time; a thousand endpoints, each with flows to 32 others;
  * the memory of a flow, and of peers without any traffic. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 /* Senders of one receiver share its port. */
 static void incast_uses_the_port_and_is_fair(void **state)
 {
     enum { SENDERS = 32, BYTES = 65536, UNDER_WAY = 4, WARM_MS = 50, LONG_MS = 100 };
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
     struct sim_stream streams[SENDERS];
     uint64_t before[SENDERS];
     double sum = 0, squares = 0;
-    sim_hosts_config_init(&config, SENDERS + 1);
+    struct sim_hosts_config config = sim_hosts_config_of(SENDERS + 1);
     config.node.down.queue_limit_bytes = 256 << 10;
     config.memory_bytes = SENDERS * UNDER_WAY * BYTES;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     for (uint32_t i = 0; i < SENDERS; i++) {
         sim_stream_start(&hosts, &streams[i], i, SENDERS, BYTES, UINT64_MAX);
         streams[i].space = UNDER_WAY * BYTES;
@@ -39,7 +37,6 @@ static void incast_uses_the_port_and_is_fair(void **state)
     assert_true(share >= 0.95 && share <= 1.01);
     assert_true(jain >= 0.95);
     assert_true(queue_bytes <= config.node.down.queue_limit_bytes);
-    sim_hosts_destroy(&hosts);
 }
 
 /* One message at a time, on lines where a full frame takes longer than a small one takes for all the way: with two in
@@ -49,13 +46,11 @@ static void a_slow_line_is_filled(void **state)
     enum { PUTS = 40, BYTES = 64 * 1024 };
     static const uint64_t rates_bps[] = {10000000, 100000000};
     for (size_t i = 0; i < sizeof(rates_bps) / sizeof(rates_bps[0]); i++) {
-        struct sim_hosts_config config;
-        struct sim_hosts hosts;
         struct sim_stream stream;
-        sim_hosts_config_init(&config, 2);
+        struct sim_hosts_config config = sim_hosts_config_of(2);
         config.node.up.rate_bps = config.node.down.rate_bps = rates_bps[i];
         config.node.up.delay_ns = config.node.down.delay_ns = 50000;
-        simulation_hosts(&hosts, &config);
+        hosts_make(&config);
         sim_stream_start(&hosts, &stream, 0, 1, BYTES, PUTS);
         stream.under_way_max = 1;
         uint64_t took_ns = sim_stream_finish(&hosts, 0, 100000 * SIMULATION_MS);
@@ -63,7 +58,6 @@ static void a_slow_line_is_filled(void **state)
         printf("one put of 64 KiB at a time at %llu Mb/s: %.3f of the line\n",
                (unsigned long long)rates_bps[i] / 1000000, share);
         assert_true(share >= 0.78);
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -96,12 +90,12 @@ static void spray(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static uint64_t flow_bytes_most(struct sim_hosts *hosts)
+static uint64_t flow_bytes_most(void)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct cw_peer_info info;
-        for (uint32_t peer = 0; cw_peer_query(hosts->list[i].endpoint, peer, &info) == CW_OK; peer++) {
+        for (uint32_t peer = 0; cw_peer_query(hosts.list[i].endpoint, peer, &info) == CW_OK; peer++) {
             most = info.bytes_active > most ? info.bytes_active : most;
         }
     }
@@ -110,15 +104,13 @@ static uint64_t flow_bytes_most(struct sim_hosts *hosts)
 
 static void a_thousand_endpoints(void **state)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, HOSTS);
+    struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.memory_bytes = FLOWS * PUTS_A_FLOW * PUT_BYTES;
     config.endpoint.peer_count_max = 2 * FLOWS + 2;
     config.endpoint.reassembly_count_max = 1024;
     config.endpoint.event_count_max = 512;
     config.endpoint.operation_count_max = 1024;
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     struct sprayer *sprayers = calloc(HOSTS, sizeof(*sprayers));
     for (uint32_t i = 0; i < HOSTS; i++) {
         for (uint32_t flow = 0; flow < FLOWS; flow++) {
@@ -129,7 +121,7 @@ static void a_thousand_endpoints(void **state)
         sim_host_begin(&hosts.list[i], spray, &sprayers[i]);
     }
     cw_simulator_run_until(hosts.simulator, 400 * SIMULATION_US);
-    uint64_t active = flow_bytes_most(&hosts);
+    uint64_t active = flow_bytes_most();
     cw_simulator_run_until(hosts.simulator, 2000 * SIMULATION_MS);
     for (uint32_t i = 0; i < HOSTS; i++) {
         assert_int_equal(hosts.list[i].completed, FLOWS * PUTS_A_FLOW);
@@ -143,28 +135,25 @@ static void a_thousand_endpoints(void **state)
         HOSTS, FLOWS, (int)memory.peer_bytes, (int)memory.active_flow_bytes, (int)active);
     assert_true(memory.peer_bytes <= 1024);
     assert_true(memory.active_flow_bytes <= 4096);
-    assert_int_equal(flow_bytes_most(&hosts), 0); /* all of it has been given back */
+    assert_int_equal(flow_bytes_most(), 0); /* all of it has been given back */
     free(sprayers);
-    sim_hosts_destroy(&hosts);
 }
 
-static uint64_t touched_bytes(const struct sim_hosts *hosts)
+static uint64_t touched_bytes(void)
 {
-    return cw_endpoint_memory(hosts->list[0].endpoint).touched_bytes;
+    return cw_endpoint_memory(hosts.list[0].endpoint).touched_bytes;
 }
 
 static void peers_without_traffic_take_little(void **state)
 {
     enum { PEERS = 10000, USED = 7 };
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
     uint32_t peers[PEERS];
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.peer_count_max = PEERS + 2;
     config.endpoint.reassembly_count_max = 2 * PEERS + 4;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     struct cw_endpoint *endpoint = hosts.list[0].endpoint;
-    uint64_t before = touched_bytes(&hosts);
+    uint64_t before = touched_bytes();
     for (uint32_t i = 0; i < PEERS; i++) {
         struct cw_address address = {.udp_port = CW_UDP_PORT, .mac = {2, 0, 1, 0, (uint8_t)(i >> 8), (uint8_t)i}};
         char text[CW_IP_TEXT_BYTES];
@@ -172,22 +161,21 @@ static void peers_without_traffic_take_little(void **state)
         assert_true(cw_ip_read(text, &address.ip));
         assert_int_equal(cw_peer_add(endpoint, &address, &peers[i]), CW_OK);
     }
-    assert_int_equal(touched_bytes(&hosts) - before, PEERS * 32);
+    assert_int_equal(touched_bytes() - before, PEERS * 32);
     for (uint32_t i = 0; i < USED; i++) {
         assert_int_equal(cw_peer_connect(endpoint, peers[i * 1000]), CW_OK);
     }
-    assert_int_equal(touched_bytes(&hosts) - before, PEERS * 32 + USED * cw_endpoint_memory(endpoint).peer_bytes);
+    assert_int_equal(touched_bytes() - before, PEERS * 32 + USED * cw_endpoint_memory(endpoint).peer_bytes);
     for (uint32_t i = 0; i < PEERS; i++) { /* each number is still its address */
         struct cw_peer_info info;
         assert_int_equal(cw_peer_query(endpoint, peers[i], &info), CW_OK);
         assert_int_equal(info.address.mac[4] << 8 | info.address.mac[5], i);
         assert_int_equal(info.state, i % 1000 == 0 && i / 1000 < USED ? CW_PEER_CONNECTING : CW_PEER_CLOSED);
     }
-    sim_hosts_destroy(&hosts);
 }
 
 int main(void)
 {
-    return TESTS_RUN(incast_uses_the_port_and_is_fair, a_slow_line_is_filled, peers_without_traffic_take_little,
-                     a_thousand_endpoints);
+    return HOSTS_TESTS_RUN(incast_uses_the_port_and_is_fair, a_slow_line_is_filled, peers_without_traffic_take_little,
+                           a_thousand_endpoints);
 }

@@ -1,6 +1,6 @@
 /* Data that travels compressed: what is compressed where, and what it saves; sources that change; sessions that end.
  * Random worlds: simulate_correctness.c. Chunks that no codec makes: simulate_hostile.c. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 #include <string.h>
 
@@ -9,17 +9,13 @@
 
 enum { PUT_BYTES = 4 << 20, HOSTS = 3 };
 
-static struct sim_hosts hosts;
-
 static void hosts_begin(uint64_t rate_bps, double loss)
 {
-    struct sim_hosts_config config;
-    char error[200] = "";
-    sim_hosts_config_init(&config, HOSTS);
+    struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.memory_bytes = PUT_BYTES;
     config.node.up.rate_bps = rate_bps;
     config.node.down.rate_bps = rate_bps;
-    assert_int_equal(sim_hosts_create(&hosts, &config, error, sizeof(error)), CW_OK);
+    hosts_make(&config);
     for (uint32_t node = 0; node < HOSTS && loss > 0; node++) {
         sim_link_lose(cw_simulator_link_up(hosts.simulator, node), loss);
     }
@@ -67,7 +63,7 @@ static void put_post(uint32_t from, uint32_t to, enum cw_element element)
 
 static void chunks_await(uint32_t from, uint64_t count)
 {
-    while (cw_endpoint_counter(hosts.list[from].endpoint, CW_COUNTER_CHUNKS_OUT) < count) {
+    while (counted(from, CW_COUNTER_CHUNKS_OUT) < count) {
         sim_hosts_run(&hosts, 100000);
     }
 }
@@ -117,7 +113,6 @@ static void a_slow_link_is_sooner(void **state)
         assert_true(report.rate > 1.8);
         assert_true(gain > 0.9 * report.rate);
         assert_int_equal(report.codec, CW_CODEC_LORENZO);
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -131,10 +126,9 @@ static void a_fast_link_is_left_alone(void **state)
     struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_DOUBLE);
     assert_false(report.is_on);
     assert_int_equal(report.samples, 0);
-    assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), 0);
+    assert_int_equal(counted(0, CW_COUNTER_CHUNKS_OUT), 0);
     assert_null(hosts.list[0].endpoint->chunks);
     assert_null(hosts.list[1].endpoint->chunks);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Random data on a slow link: sampled ever more seldom, at a cost that is bounded. */
@@ -148,7 +142,6 @@ static void random_data_is_left_alone(void **state)
     assert_false(report.is_on);
     assert_in_range(report.samples, 1, 5);
     assert_int_equal(report.raw_bytes, 0);
-    sim_hosts_destroy(&hosts);
 }
 
 /* What becomes of the data: compressible, then not, then again. */
@@ -165,7 +158,6 @@ static void data_that_changes_is_noticed(void **state)
     fill(hosts.list[0].memory, 20);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 8);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Gets are answered compressed by what the asker says they are. */
@@ -188,7 +180,6 @@ static void gets_are_answered_compressed(void **state)
     assert_true(report_of(1, 0, CW_ELEMENT_DOUBLE).raw_bytes > PUT_BYTES * 9 / 10);
     get.element = CW_ELEMENT_PLAIN + 1;
     assert_int_equal(cw_get(near->endpoint, &get), CW_ERROR_ARGUMENT);
-    sim_hosts_destroy(&hosts);
 }
 
 /* What is said to be left alone is. */
@@ -198,12 +189,10 @@ static void plain_data_is_left_alone(void **state)
     fill(hosts.list[0].memory, 20);
     compress(0, CW_COMPRESSION_ON, 1);
     (void)put_all(0, 1, CW_ELEMENT_PLAIN, 1);
-    assert_int_equal(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT), 0);
+    assert_int_equal(counted(0, CW_COUNTER_CHUNKS_OUT), 0);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
-    assert_true(cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNKS_OUT) > 1000);
-    assert_int_equal(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_CHUNK_RAW_IN),
-                     cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_CHUNK_RAW_OUT));
-    sim_hosts_destroy(&hosts);
+    assert_true(counted(0, CW_COUNTER_CHUNKS_OUT) > 1000);
+    assert_int_equal(counted(1, CW_COUNTER_CHUNK_RAW_IN), counted(0, CW_COUNTER_CHUNK_RAW_OUT));
 }
 
 /* Whoever changes what he was not to change gets an error, and the target no wrong bytes under a notification. */
@@ -220,7 +209,6 @@ static void a_source_that_changes_is_an_error(void **state)
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
     assert_int_equal(hosts.list[1].arrived_puts, 0);
-    sim_hosts_destroy(&hosts);
 }
 
 /* The same of a get: whoever asked is told. */
@@ -249,7 +237,6 @@ static void an_answer_that_changes_is_an_error(void **state)
     sim_host_wake(near);
     sim_hosts_run(&hosts, 1000000000);
     assert_int_equal(near->got, 1);
-    sim_hosts_destroy(&hosts);
 }
 
 /* A peer that ends in the middle of a trial, and comes again: the next session tries anew. */
@@ -261,16 +248,13 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
     struct sim_host *near = &hosts.list[0];
     put_post(0, 1, CW_ELEMENT_DOUBLE);
     chunks_await(0, 30);
-    char error[200];
-    sim_hosts_crash(&hosts, 1);
-    assert_int_equal(sim_hosts_restart(&hosts, 1, error, sizeof(error)), CW_OK);
+    host_restart(1);
     assert_int_equal(cw_peer_connect(hosts.list[1].endpoint, sim_hosts_peer(&hosts, 1, 0)), CW_OK);
     sim_host_wake(&hosts.list[1]);
     sim_hosts_run(&hosts, 1000000000);
     assert_int_equal(near->down_status, CW_ERROR_PEER_RESTARTED);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 6);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Runs of a few elements are no packets of their own; long ones are. */
@@ -283,19 +267,18 @@ static void short_runs_share_packets(void **state)
         words[i] = 0x4000000000000000u + (i / 16 << 40);
     }
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
-    uint64_t packets = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_DATA_OUT);
+    uint64_t packets = counted(0, CW_COUNTER_DATA_OUT);
     assert_true(packets < PUT_BYTES / 1400 / 4);
     memset(words, 7, PUT_BYTES);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
-    packets = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_DATA_OUT) - packets;
+    packets = counted(0, CW_COUNTER_DATA_OUT) - packets;
     assert_in_range(packets, PUT_BYTES / CW_CHUNK_RAW_MAX, PUT_BYTES / CW_CHUNK_RAW_MAX + 8);
-    sim_hosts_destroy(&hosts);
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_slow_link_is_sooner, a_fast_link_is_left_alone, random_data_is_left_alone,
-                     data_that_changes_is_noticed, gets_are_answered_compressed, plain_data_is_left_alone,
-                     a_source_that_changes_is_an_error, an_answer_that_changes_is_an_error,
-                     a_session_that_ends_leaves_no_trial_behind, short_runs_share_packets);
+    return HOSTS_TESTS_RUN(a_slow_link_is_sooner, a_fast_link_is_left_alone, random_data_is_left_alone,
+                           data_that_changes_is_noticed, gets_are_answered_compressed, plain_data_is_left_alone,
+                           a_source_that_changes_is_an_error, an_answer_that_changes_is_an_error,
+                           a_session_that_ends_leaves_no_trial_behind, short_runs_share_packets);
 }

@@ -365,7 +365,6 @@ static void party_create(struct town *town, uint32_t rank)
 static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multicast, double loss)
 {
     struct town *town = calloc(1, sizeof(*town));
-    struct sim_hosts_config hosts;
     struct cw_verbs_net_config verbs;
     *town = (struct town){
         .seed = seed, .random = seed, .dead = RANKS_MAX, .full = RANKS_MAX, .severed = {RANKS_MAX, RANKS_MAX}};
@@ -375,7 +374,7 @@ static struct town *town_create(uint64_t seed, enum cw_simulator_multicast multi
     for (size_t i = 0; i < sizeof(town->source); i++) {
         town->source[i] = (uint8_t)(i * 7 + i / 256);
     }
-    sim_hosts_config_init(&hosts, town->rank_count);
+    struct sim_hosts_config hosts = sim_hosts_config_of(town->rank_count);
     hosts.seed = seed;
     hosts.memory_bytes = 64;
     hosts.learning = true;

@@ -25,8 +25,7 @@ struct world {
 /* Two hosts in session; the target has little of everything. */
 static void world_open(struct world *world, uint32_t window_blocks)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.memory_bytes = 1 << 16;
     config.endpoint.pool_slot_count = 6;
     config.endpoint.pool_slot_bytes = 1024;
@@ -425,8 +424,7 @@ static void message_send(struct mcast_world *world, uint64_t message, uint32_t p
 /* Nobody sends or takes anything but the test; at most so many events of groups wait. */
 static void quiet_create(struct mcast_world *world, uint32_t event_count_max)
 {
-    struct mcast_world_config config;
-    mcast_world_config_init(&config, GROUP_MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(GROUP_MEMBERS);
     config.senders = 0;
     config.mcast.event_count_max = event_count_max;
     mcast_world_create(world, &config);

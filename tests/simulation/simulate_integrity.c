@@ -84,9 +84,8 @@ static enum cw_cover cover_of(struct sim_hosts *hosts)
 /* Puts once without any change, then with them. Returns how many bits have come wrong. */
 static uint64_t form_try(const struct form *form, enum where where, uint64_t seed)
 {
-    struct sim_hosts_config config;
     struct sim_hosts hosts;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.memory_bytes = MEMORY_BYTES;
     config.owner = (void *)(uintptr_t)form;

@@ -20,8 +20,7 @@ struct world {
 
 static void world_open(struct world *world, enum cw_encryption encryption)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.memory_bytes = 1 << 16;
     config.endpoint.encryption = encryption;
     config.endpoint.failure_timeout_ns = 3000 * SIMULATION_MS;

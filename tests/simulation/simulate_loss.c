@@ -1,5 +1,5 @@
 /* Random loss is only repaired: it costs the lost packets and next to nothing else. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 #define RATE_BPS   10000000000.0
 #define PUT_BYTES  (1u << 20)
@@ -14,26 +14,23 @@ struct outcome {
 
 static struct outcome measure(double loss, uint64_t seed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.memory_bytes = 8 << 20;
     config.node.down.loss = loss;
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, WARM_COUNT, 10000 * SIMULATION_MS);
     const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
     uint64_t lost_before = link->counters.lost;
-    uint64_t again_before = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
+    uint64_t again_before = counted(0, CW_COUNTER_RETRANSMITTED);
     uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUT_COUNT, 10000 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].completed, PUT_COUNT);
     assert_int_equal(hosts.list[0].failed, 0);
     struct outcome outcome = {
         .goodput_bps = (double)PUT_COUNT * PUT_BYTES * 8 * 1e9 / (double)took_ns,
         .lost = link->counters.lost - lost_before,
-        .retransmitted = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED) - again_before,
+        .retransmitted = counted(0, CW_COUNTER_RETRANSMITTED) - again_before,
     };
-    sim_hosts_destroy(&hosts);
     return outcome;
 }
 
@@ -65,14 +62,12 @@ static void loss_costs_what_is_lost(void **state)
 static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again)
 {
     enum { PUTS = 400 };
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.endpoint.waiting = CW_WAITING_SLEEP;
     config.memory_bytes = 1 << 20;
     config.node.down.loss = loss;
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     uint64_t begin_ns = 0;
     for (uint32_t i = 0; i <= PUTS; i++) {
         struct sim_host *from = &hosts.list[i % 2];
@@ -88,10 +83,8 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
         while (to->arrived_puts == before && cw_simulator_step(hosts.simulator)) {
         }
     }
-    *again = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED) +
-             cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_RETRANSMITTED);
+    *again = counted(0, CW_COUNTER_RETRANSMITTED) + counted(1, CW_COUNTER_RETRANSMITTED);
     double took_ns = (double)(sim_hosts_now(&hosts) - begin_ns) / PUTS;
-    sim_hosts_destroy(&hosts);
     return took_ns;
 }
 
@@ -123,13 +116,11 @@ static void loss_within_a_burst_is_found_without_a_probe(void **state)
 static double packets_each(enum cw_waiting waiting, uint64_t seed)
 {
     enum { PUTS = 50, BYTES = 1 << 20, PLACES = 4 /* the last ones may not be acknowledged yet */ };
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.endpoint.waiting = waiting;
     config.memory_bytes = PLACES * BYTES;
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     struct sim_host *from = &hosts.list[0], *to = &hosts.list[1];
     from->port->info.rate_bps = to->port->info.rate_bps = 0; /* as a socket, which does not know */
     for (uint32_t i = 0; i < PUTS; i++) {
@@ -147,7 +138,6 @@ static double packets_each(enum cw_waiting waiting, uint64_t seed)
     assert_int_equal(cw_endpoint_counter(from->endpoint, CW_COUNTER_RETRANSMITTED), 0);
     double each = (double)cw_endpoint_counter(from->endpoint, CW_COUNTER_DATA_OUT) /
                   (double)cw_endpoint_counter(to->endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
-    sim_hosts_destroy(&hosts);
     return each;
 }
 
@@ -168,11 +158,9 @@ static void acknowledgements_are_few_where_they_wake_somebody(void **state)
 static void slots_are_acknowledged_by_messages(void **state)
 {
     enum { MESSAGES = 1000, PAUSE_NS = 100000 };
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.waiting = CW_WAITING_SLEEP;
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     const uint64_t bytes[5] = {0};
     for (uint32_t i = 0; i < MESSAGES; i++) {
         struct sim_host *from = &hosts.list[i % 2];
@@ -184,11 +172,9 @@ static void slots_are_acknowledged_by_messages(void **state)
         sim_hosts_run(&hosts, PAUSE_NS);
     }
     assert_int_equal(hosts.list[0].arrived_messages + hosts.list[1].arrived_messages, MESSAGES);
-    uint64_t few = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) +
-                   cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    uint64_t few = counted(0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) + counted(1, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
     printf("%d messages there and back, %d acknowledgements\n", MESSAGES, (int)few);
     assert_true(few < MESSAGES / 100);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Share of the lines that frames with data take, of long puts both ways at once. */
@@ -197,17 +183,15 @@ static double two_ways(uint64_t rate_bps, uint64_t delay_ns, double loss, bool k
 {
     enum { BYTES = 1 << 20, PLACES = 16, WARM_MS = 100, MTU_PROBES = 4 };
     const uint64_t long_ms = rate_bps < 1000000000 ? 1000 : 100;
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
     struct sim_stream streams[2];
     uint64_t before[2], data = 0, acknowledgements = 0, probes = 0;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.node.up.rate_bps = config.node.down.rate_bps = rate_bps;
     config.node.up.delay_ns = config.node.down.delay_ns = delay_ns / 2;
     config.node.down.loss = loss;
     config.endpoint.waiting = waiting;
     config.memory_bytes = PLACES * BYTES;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     for (uint32_t i = 0; i < 2; i++) {
         hosts.list[i].port->info.rate_bps = knows_rate ? rate_bps : 0;
         sim_stream_start(&hosts, &streams[i], i, 1 - i, BYTES, UINT64_MAX);
@@ -215,19 +199,18 @@ static double two_ways(uint64_t rate_bps, uint64_t delay_ns, double loss, bool k
     }
     sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
-        before[i] = simulation_counted(&hosts, i, CW_COUNTER_DATA_OUT);
-        acknowledgements -= simulation_counted(&hosts, i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+        before[i] = counted(i, CW_COUNTER_DATA_OUT);
+        acknowledgements -= counted(i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
     }
     sim_hosts_run(&hosts, long_ms * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
-        data += simulation_counted(&hosts, i, CW_COUNTER_DATA_OUT) - before[i];
-        acknowledgements += simulation_counted(&hosts, i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
-        assert_true(loss > 0 || simulation_counted(&hosts, i, CW_COUNTER_RETRANSMITTED) == 0);
-        probes += simulation_counted(&hosts, i, CW_COUNTER_PROBES_OUT);
+        data += counted(i, CW_COUNTER_DATA_OUT) - before[i];
+        acknowledgements += counted(i, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+        assert_true(loss > 0 || counted(i, CW_COUNTER_RETRANSMITTED) == 0);
+        probes += counted(i, CW_COUNTER_PROBES_OUT);
     }
     assert_true(loss > 0 || probes <= MTU_PROBES); /* nobody has asked for what waited */
     *acks = (double)acknowledgements / (double)data;
-    sim_hosts_destroy(&hosts);
     return (double)data * (1500 + 14 + CW_ETHERNET_OVERHEAD_BYTES) * 8 / 2 / ((double)rate_bps * (double)long_ms / 1e3);
 }
 
@@ -253,23 +236,21 @@ static void traffic_both_ways_fills_the_line(void **state)
 }
 
 /* A sender of 1 Gb/s and a receiver of 100 Mb/s, with a buffer of 64 KB between. */
-static void hosts_of_2003(struct sim_hosts *hosts, enum cw_congestion_control congestion)
+static void hosts_of_2003(enum cw_congestion_control congestion)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.memory_bytes = 8 << 20;
     config.node.up.rate_bps = 1000000000;
     config.node.down.rate_bps = 100000000;
     config.node.down.queue_limit_bytes = 64000;
     config.endpoint.congestion = congestion;
-    simulation_hosts(hosts, &config);
+    hosts_make(&config);
 }
 
 static void by_loss_the_buffer_is_filled(void **state)
 {
     for (enum cw_congestion_control congestion = CW_CONGESTION_DELAY; congestion <= CW_CONGESTION_LOSS; congestion++) {
-        struct sim_hosts hosts;
-        hosts_of_2003(&hosts, congestion);
+        hosts_of_2003(congestion);
         uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, 16, 60000 * SIMULATION_MS);
         const struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
         double share = 16.0 * PUT_BYTES * 8 * 1e9 / (double)took_ns / 100e6;
@@ -280,7 +261,6 @@ static void by_loss_the_buffer_is_filled(void **state)
         assert_true(share > 0.8);
         assert_true((cw_link_queue_bytes_max(link) > 60000) == (congestion == CW_CONGESTION_LOSS));
         assert_true((link->counters.dropped_queue > 0) == (congestion == CW_CONGESTION_LOSS));
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -289,9 +269,8 @@ static void by_loss_the_buffer_is_filled(void **state)
 static void by_loss_a_time_out_is_long(void **state)
 {
     for (enum cw_congestion_control congestion = CW_CONGESTION_DELAY; congestion <= CW_CONGESTION_LOSS; congestion++) {
-        struct sim_hosts hosts;
         struct cw_peer_info before, after;
-        hosts_of_2003(&hosts, congestion);
+        hosts_of_2003(congestion);
         (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, 2, 10000 * SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, true);
         struct sim_stream stream;
@@ -306,7 +285,6 @@ static void by_loss_a_time_out_is_long(void **state)
         assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &after), CW_OK);
         assert_true(congestion == CW_CONGESTION_DELAY ||
                     after.congestion_window_bytes <= before.congestion_window_bytes / 2);
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -315,35 +293,32 @@ static void by_loss_a_time_out_is_long(void **state)
 static void streams_that_share_a_slow_line_are_acknowledged_seldom(void **state)
 {
     enum { SENDERS = 8, BYTES = 64 << 10, PLACES = 4, WARM_MS = 100, LONG_MS = 500 };
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
     struct sim_stream streams[SENDERS];
-    sim_hosts_config_init(&config, 1 + SENDERS);
+    struct sim_hosts_config config = sim_hosts_config_of(1 + SENDERS);
     config.node.up.rate_bps = config.node.down.rate_bps = 100000000;
     config.memory_bytes = (SENDERS * PLACES) * BYTES;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     for (uint32_t i = 0; i < SENDERS; i++) {
         hosts.list[i].port->info.rate_bps = hosts.list[SENDERS].port->info.rate_bps = 100000000;
         sim_stream_start(&hosts, &streams[i], 1 + i, 0, BYTES, UINT64_MAX);
         streams[i].under_way_max = PLACES;
     }
     sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
-    uint64_t acknowledgements = simulation_counted(&hosts, 0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
+    uint64_t acknowledgements = counted(0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
     uint64_t bytes = cw_simulator_link_down(hosts.simulator, 0)->counters.delivered_bytes;
     sim_hosts_run(&hosts, LONG_MS * SIMULATION_MS);
-    acknowledgements = simulation_counted(&hosts, 0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) - acknowledgements;
+    acknowledgements = counted(0, CW_COUNTER_ACKNOWLEDGEMENTS_OUT) - acknowledgements;
     bytes = cw_simulator_link_down(hosts.simulator, 0)->counters.delivered_bytes - bytes;
     double packets = (double)bytes / 1514, share = (double)bytes * 8 / (100e6 * LONG_MS / 1e3);
     printf("%.3f of the line, %.2f acknowledgements a packet\n", share, (double)acknowledgements / packets);
     assert_true(share > 0.95);
     assert_true((double)acknowledgements < 0.8 * packets);
-    sim_hosts_destroy(&hosts);
 }
 
 int main(void)
 {
-    return TESTS_RUN(by_loss_the_buffer_is_filled, by_loss_a_time_out_is_long,
-                     acknowledgements_are_few_where_they_wake_somebody, loss_costs_what_is_lost,
-                     loss_within_a_burst_is_found_without_a_probe, slots_are_acknowledged_by_messages,
-                     streams_that_share_a_slow_line_are_acknowledged_seldom, traffic_both_ways_fills_the_line);
+    return HOSTS_TESTS_RUN(by_loss_the_buffer_is_filled, by_loss_a_time_out_is_long,
+                           acknowledgements_are_few_where_they_wake_somebody, loss_costs_what_is_lost,
+                           loss_within_a_burst_is_found_without_a_probe, slots_are_acknowledged_by_messages,
+                           streams_that_share_a_slow_line_are_acknowledged_seldom, traffic_both_ways_fills_the_line);
 }

@@ -19,7 +19,7 @@ static void config_draw(struct mcast_world_config *config, uint64_t seed, uint64
 {
     static const uint32_t arities[] = {0, 1, 2, 3, CW_MCAST_MEMBERS_MAX};
     *random = seed;
-    mcast_world_config_init(config, 2 + (uint32_t)simulation_drawn(random, 23));
+    *config = mcast_world_config_of(2 + (uint32_t)simulation_drawn(random, 23));
     config->seed = seed;
     config->senders = 1 + (uint32_t)simulation_drawn(random, config->members < 4 ? config->members : 4);
     config->messages = 5 + (uint32_t)simulation_drawn(random, 40);
@@ -158,8 +158,7 @@ static void groups_go_by_devices(void **state)
 static void devices_create(struct mcast_world *world, uint32_t members, uint32_t messages)
 {
     static struct cw_verbs_net_config verbs; /* the world keeps its place */
-    struct mcast_world_config config;
-    mcast_world_config_init(&config, members);
+    struct mcast_world_config config = mcast_world_config_of(members);
     cw_verbs_net_config_init(&verbs);
     config.verbs = &verbs;
     config.messages = messages;
@@ -273,9 +272,8 @@ static void members_come_late(void **state)
 static void laggards_are_named(void **state)
 {
     for (uint32_t victim = 1; victim < 30; victim += 3) {
-        struct mcast_world_config config;
         struct mcast_world world;
-        mcast_world_config_init(&config, 30);
+        struct mcast_world_config config = mcast_world_config_of(30);
         config.messages = 200;
         mcast_world_create(&world, &config);
         sim_hosts_run(&world.hosts, 100 * SIMULATION_US);
@@ -297,9 +295,8 @@ static void few_ask_for_what_all_miss(void **state)
         uint64_t lost = 0, asked = 0, acknowledged = 0, packets = 0;
         struct test_seeds seeds = test_seeds(1, sizes[i] > 500 ? 2 : 10);
         for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-            struct mcast_world_config config;
             struct mcast_world world;
-            mcast_world_config_init(&config, sizes[i]);
+            struct mcast_world_config config = mcast_world_config_of(sizes[i]);
             config.seed = seed;
             config.messages = 12;
             config.short_max = 0;
@@ -388,9 +385,8 @@ static void all_again(struct mcast_world *world, uint32_t count)
 static void switches_are_told(void **state)
 {
     enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
-    struct mcast_world_config config;
     struct mcast_world world;
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.learning = true;
     config.late_members = MEMBERS - IN_GROUP; /* hosts that are in no group */
     config.long_max = 0;
@@ -451,9 +447,8 @@ static void a_network_that_floods_is_noticed(void **state)
     enum { MEMBERS = 6 };
     static const enum cw_simulator_multicast kinds[] = {CW_SIMULATOR_SNOOPS, CW_SIMULATOR_FLOODS, CW_SIMULATOR_DROPS};
     for (int i = 0; i < 3; i++) {
-        struct mcast_world_config config;
         struct mcast_world world;
-        mcast_world_config_init(&config, MEMBERS);
+        struct mcast_world_config config = mcast_world_config_of(MEMBERS);
         config.learning = true;
         config.multicast = kinds[i];
         mcast_world_create(&world, &config);
@@ -495,9 +490,8 @@ static void flood_probe_forge(struct mcast_world *world, uint64_t id, uint16_t a
 static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 {
     enum { MEMBERS = 3, AUTHOR = 1, OTHER = 2 };
-    struct mcast_world_config config;
     struct mcast_world world;
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.multicast = CW_SIMULATOR_FLOODS;
     config.learning = true;
     config.senders = 0;
@@ -517,9 +511,8 @@ static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 static void what_is_not_authentic_takes_no_memory(void **state)
 {
     enum { MEMBERS = 4, STRANGER = 3, PACKETS = 100 };
-    struct mcast_world_config config;
     struct mcast_world world;
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.senders = 0;
     mcast_world_create(&world, &config);
     uint64_t id = mcast_world_group(&world);
@@ -558,10 +551,9 @@ static void what_is_not_authentic_takes_no_memory(void **state)
 static void a_group_that_is_shut_leaves_no_events(void **state)
 {
     enum { MEMBERS = 2, MESSAGES = 5 };
-    struct mcast_world_config config;
     struct mcast_world world;
     struct cw_event event;
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.senders = 0;
     config.messages = MESSAGES;
     mcast_world_create(&world, &config);
@@ -588,9 +580,8 @@ static void a_group_that_is_shut_leaves_no_events(void **state)
 static void leaving_takes_nothing_from_others(void **state)
 {
     enum { MEMBERS = 8, LEAVES = 7 };
-    struct mcast_world_config config;
     struct mcast_world world;
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     config.learning = true;
     config.switches = 2;
     config.long_max = 0;
@@ -610,10 +601,9 @@ static void leaving_takes_nothing_from_others(void **state)
 static void a_wrong_group_is_explained(void **state)
 {
     enum { MEMBERS = 2, WRONG = 9 };
-    struct mcast_world_config config;
     struct mcast_world world;
     char error[CW_ERROR_TEXT_BYTES];
-    mcast_world_config_init(&config, MEMBERS);
+    struct mcast_world_config config = mcast_world_config_of(MEMBERS);
     mcast_world_create(&world, &config);
     const uint32_t *peers = sim_hosts_peers(&world.hosts, 0, MEMBERS);
     const uint32_t unknown[MEMBERS] = {0, 1000};

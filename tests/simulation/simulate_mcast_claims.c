@@ -13,9 +13,8 @@ static int by_time(const void *left, const void *right)
 /* Times from the call to completion, one message at a time, added to `times`. */
 static void latencies(double loss, uint64_t seed, uint64_t *times)
 {
-    struct mcast_world_config config;
     struct mcast_world world;
-    mcast_world_config_init(&config, RECEIVERS + 1);
+    struct mcast_world_config config = mcast_world_config_of(RECEIVERS + 1);
     config.seed = seed;
     config.messages = MESSAGES;
     config.is_uniform = true;
@@ -60,9 +59,8 @@ static uint32_t completed_in(struct mcast_world *world, uint64_t duration_ns)
 static void one_that_stops_costs_the_others_little(void **state)
 {
     for (uint32_t victim = 1; victim <= RECEIVERS; victim += 3) {
-        struct mcast_world_config config;
         struct mcast_world world;
-        mcast_world_config_init(&config, RECEIVERS + 1);
+        struct mcast_world_config config = mcast_world_config_of(RECEIVERS + 1);
         config.messages = 4000;
         config.is_uniform = true;
         config.long_max = MESSAGE_BYTES;

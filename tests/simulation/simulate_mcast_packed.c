@@ -6,8 +6,7 @@
 static void compressing_create(struct mcast_world *world, uint32_t members, enum cw_mcast_delivery delivery,
                                double loss)
 {
-    struct mcast_world_config config;
-    mcast_world_config_init(&config, members);
+    struct mcast_world_config config = mcast_world_config_of(members);
     config.messages = 40;
     config.short_max = 0;
     config.long_max = 100000;

@@ -36,9 +36,8 @@ static void own(struct world *world, uint32_t node)
 
 static void world_open(struct world *world, bool is_v4)
 {
-    struct sim_hosts_config config;
     struct cw_ip v6_first = {{0xfd, 0x77, [15] = 1}};
-    sim_hosts_config_init(&config, HOSTS);
+    struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.seed = is_v4 ? 4 : 6;
     config.ip_first = is_v4 ? config.ip_first : v6_first;
     memset(world, 0, sizeof(*world));

@@ -2,7 +2,7 @@
  * are found, all data does, and where that cannot be the session says why. */
 #include "dataplane/flow/path_mtu.h"
 #include "dataplane/state/endpoint.h"
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 enum {
     ETHERNET = 14,
@@ -11,45 +11,44 @@ enum {
     SEALED_VARIANTS = 2,
 };
 
-static void trunk_mtu(struct sim_hosts *hosts, uint32_t mtu_bytes)
+static void trunk_mtu(uint32_t mtu_bytes)
 {
     for (uint32_t direction = 0; direction < 2; direction++) {
-        struct cw_link *link = cw_simulator_link_trunk(hosts->simulator, 0, direction);
+        struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, direction);
         struct cw_link_config config = link->config;
         config.frame_bytes_max = mtu_bytes + ETHERNET;
         cw_link_configure(link, &config);
     }
 }
 
-static void world_open(struct sim_hosts *hosts, uint32_t mtu_bytes, uint32_t path_bytes, double loss, bool sealed)
+static void world_open(uint32_t mtu_bytes, uint32_t path_bytes, double loss, bool sealed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.mtu_bytes = mtu_bytes;
     config.memory_bytes = 16 << 20;
     config.switches = 2;
     config.trunk.loss = loss;
     config.endpoint.encryption = sealed ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
-    simulation_hosts(hosts, &config);
-    trunk_mtu(hosts, path_bytes);
+    hosts_make(&config);
+    trunk_mtu(path_bytes);
 }
 
-static const struct cw_session *session_of(struct sim_hosts *hosts)
+static const struct cw_session *session_of(void)
 {
-    return &cw_endpoint_flow(hosts->list[0].endpoint, sim_hosts_peer(hosts, 0, 1))->session;
+    return &cw_endpoint_flow(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1))->session;
 }
 
-static uint64_t too_long(struct sim_hosts *hosts)
+static uint64_t too_long(void)
 {
-    return cw_simulator_link_trunk(hosts->simulator, 0, 0)->counters.dropped_length;
+    return cw_simulator_link_trunk(hosts.simulator, 0, 0)->counters.dropped_length;
 }
 
 /* All of it arrives. */
-static void send(struct sim_hosts *hosts)
+static void send(void)
 {
-    (void)sim_stream_send(hosts, 0, 1, PUT_BYTES, PUTS, 60000 * SIMULATION_MS);
-    assert_int_equal(hosts->list[0].completed, PUTS);
-    assert_int_equal(hosts->list[0].failed, 0);
+    (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUTS, 60000 * SIMULATION_MS);
+    assert_int_equal(hosts.list[0].completed, PUTS);
+    assert_int_equal(hosts.list[0].failed, 0);
 }
 
 static void the_largest_is_found(void **state)
@@ -64,18 +63,16 @@ static void the_largest_is_found(void **state)
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         for (uint32_t variant = 0; variant < 2 * SEALED_VARIANTS; variant++) {
             bool lossy = variant % 2 == 1, sealed = variant / 2 == 1;
-            struct sim_hosts hosts;
-            world_open(&hosts, table[i].port, table[i].path, lossy ? 0.02 : 0, sealed);
-            send(&hosts);
+            world_open(table[i].port, table[i].path, lossy ? 0.02 : 0, sealed);
+            send();
             sim_hosts_run(&hosts, 3000 * SIMULATION_MS); /* it may take longer than the data */
             uint32_t mac = sealed ? CW_WIRE_MAC_BYTES : 0;
             /* sizes that a probe can tell are multiples of 8 or 64 bytes, but for what both ports take */
             uint32_t found = cw_wire_payload_bytes(table[i].found) - mac;
-            assert_in_range(session_of(&hosts)->payload_bytes_max, found - (found < 8192 ? 24 : 88), found);
-            assert_true(table[i].found < table[i].port || session_of(&hosts)->payload_bytes_max == found);
-            assert_true(lossy || too_long(&hosts) <= 42); /* probes alone */
-            send(&hosts);
-            sim_hosts_destroy(&hosts);
+            assert_in_range(session_of()->payload_bytes_max, found - (found < 8192 ? 24 : 88), found);
+            assert_true(table[i].found < table[i].port || session_of()->payload_bytes_max == found);
+            assert_true(lossy || too_long() <= 42); /* probes alone */
+            send();
         }
     }
 }
@@ -83,21 +80,19 @@ static void the_largest_is_found(void **state)
 /* A larger one is looked for now and then. */
 static void a_path_that_becomes_wider_is_used(void **state)
 {
-    struct sim_hosts hosts;
-    world_open(&hosts, 9000, 1500, 0, false);
-    send(&hosts);
+    world_open(9000, 1500, 0, false);
+    send();
     sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
-    send(&hosts);
-    assert_int_equal(session_of(&hosts)->payload_bytes_max, cw_wire_payload_bytes(1500));
-    trunk_mtu(&hosts, 9000);
+    send();
+    assert_int_equal(session_of()->payload_bytes_max, cw_wire_payload_bytes(1500));
+    trunk_mtu(9000);
     sim_hosts_run(&hosts, 5000 * SIMULATION_MS);
-    send(&hosts);
-    assert_int_equal(session_of(&hosts)->payload_bytes_max, cw_wire_payload_bytes(1500));
+    send();
+    assert_int_equal(session_of()->payload_bytes_max, cw_wire_payload_bytes(1500));
     sim_hosts_run(&hosts, 30000 * SIMULATION_MS);
-    send(&hosts);
+    send();
     sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
-    assert_int_equal(session_of(&hosts)->payload_bytes_max, cw_wire_payload_bytes(9000));
-    sim_hosts_destroy(&hosts);
+    assert_int_equal(session_of()->payload_bytes_max, cw_wire_payload_bytes(9000));
 }
 
 /* What is under way cannot be cut anew: the session ends, with the reason, before the peer would be given up. */
@@ -107,13 +102,12 @@ static void a_path_that_becomes_narrower_is_told(void **state)
         uint32_t before, after;
     } table[] = {{1500, 1400}, {1500, 1280}, {1280, 1000}};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct sim_hosts hosts;
         struct sim_stream stream;
-        world_open(&hosts, 1500, table[i].before, 0, false);
-        send(&hosts);
+        world_open(1500, table[i].before, 0, false);
+        send();
         sim_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, 1000);
         sim_hosts_run(&hosts, 5 * SIMULATION_MS);
-        trunk_mtu(&hosts, table[i].after);
+        trunk_mtu(table[i].after);
         uint64_t before_ns = sim_hosts_now(&hosts);
         while (hosts.list[0].down == 0 && sim_hosts_now(&hosts) - before_ns < 60000 * SIMULATION_MS) {
             sim_hosts_run(&hosts, 10 * SIMULATION_MS);
@@ -124,7 +118,6 @@ static void a_path_that_becomes_narrower_is_told(void **state)
         sim_hosts_run(&hosts, 10 * SIMULATION_MS); /* the other end may wait for something, too */
         assert_int_equal(hosts.list[1].down, 1);
         assert_int_equal(hosts.list[1].down_status, CW_ERROR_PATH_MTU);
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -133,25 +126,23 @@ static void what_passes_is_no_reason(void **state)
 {
     static const uint32_t mtus[] = {1300, 20};
     for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
-        struct sim_hosts hosts;
         struct sim_stream stream;
-        world_open(&hosts, 1500, 1500, 0, false);
-        send(&hosts);
+        world_open(1500, 1500, 0, false);
+        send();
         sim_stream_start(&hosts, &stream, 0, 1, PUT_BYTES, 50);
         sim_hosts_run(&hosts, 5 * SIMULATION_MS);
-        trunk_mtu(&hosts, mtus[i]);
+        trunk_mtu(mtus[i]);
         sim_hosts_run(&hosts, (mtus[i] < 100 ? 8000 : 200) * SIMULATION_MS);
-        assert_true(too_long(&hosts) > 0);
-        trunk_mtu(&hosts, 1500);
+        assert_true(too_long() > 0);
+        trunk_mtu(1500);
         (void)sim_stream_finish(&hosts, 0, 60000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].down, 0);
         assert_int_equal(hosts.list[0].completed, 50);
-        sim_hosts_destroy(&hosts);
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(the_largest_is_found, a_path_that_becomes_wider_is_used, a_path_that_becomes_narrower_is_told,
-                     what_passes_is_no_reason);
+    return HOSTS_TESTS_RUN(the_largest_is_found, a_path_that_becomes_wider_is_used,
+                           a_path_that_becomes_narrower_is_told, what_passes_is_no_reason);
 }

@@ -1,6 +1,6 @@
 /* Back-pressure: an application that takes no events, and senders without credit. Nothing is lost and nothing hangs. */
 #include "dataplane/state/endpoint.h"
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 enum { SENDERS = 16, MESSAGES = 200, SLOTS = 4, RING = 256 };
 
@@ -8,14 +8,12 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
 {
     static const uint64_t sizes[] = {0, 40, 1000, 20000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct sim_hosts_config config;
-        sim_hosts_config_init(&config, 3);
+        struct sim_hosts_config config = sim_hosts_config_of(3);
         config.endpoint.event_count_max = RING;
         config.endpoint.failure_timeout_ns = 500 * SIMULATION_MS;
         config.memory_bytes = 16 << 20;
         config.node.down.loss = 0.01;
-        struct sim_hosts hosts;
-        simulation_hosts(&hosts, &config);
+        hosts_make(&config);
         struct sim_stream streams[2];
         hosts.list[2].holds_events = true;
         for (uint32_t from = 0; from < 2; from++) {
@@ -24,12 +22,12 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
             streams[from].space = 8 << 20;
         }
         cw_simulator_run_until(hosts.simulator, 3000 * SIMULATION_MS);
-        uint64_t sent = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_PACKETS_OUT);
+        uint64_t sent = counted(0, CW_COUNTER_PACKETS_OUT);
         cw_simulator_run_until(hosts.simulator, 6000 * SIMULATION_MS);
-        uint64_t idle = cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_PACKETS_OUT) - sent;
+        uint64_t idle = counted(0, CW_COUNTER_PACKETS_OUT) - sent;
         printf("%d bytes: %d puts notified into a queue of %d, %d packets a second while stopped\n", (int)sizes[i],
-               (int)cw_endpoint_counter(hosts.list[2].endpoint, CW_COUNTER_PUTS_ARRIVED), RING, (int)(idle / 3));
-        assert_true(cw_endpoint_counter(hosts.list[2].endpoint, CW_COUNTER_PUTS_ARRIVED) <= RING);
+               (int)counted(2, CW_COUNTER_PUTS_ARRIVED), RING, (int)(idle / 3));
+        assert_true(counted(2, CW_COUNTER_PUTS_ARRIVED) <= RING);
         assert_true(idle / 3 < 1000); /* it asks now and then; it does not send again and again */
         assert_int_equal(hosts.list[0].down + hosts.list[1].down, 0);
         hosts.list[2].holds_events = false;
@@ -40,7 +38,6 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
             assert_int_equal(hosts.list[from].completed, 1500);
             assert_int_equal(hosts.list[from].failed, 0);
         }
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -67,11 +64,11 @@ static void talk(struct sim_host *host, void *context, uint64_t now_ns)
 }
 
 /* The first `count` hosts to the one behind them. */
-static void talkers_begin(struct sim_hosts *hosts, struct talker *talkers, uint32_t count, uint64_t messages)
+static void talkers_begin(struct talker *talkers, uint32_t count, uint64_t messages)
 {
     for (uint32_t i = 0; i < count; i++) {
-        talkers[i] = (struct talker){.peer = sim_hosts_peer(hosts, i, count), .count = messages};
-        sim_host_begin(&hosts->list[i], talk, &talkers[i]);
+        talkers[i] = (struct talker){.peer = sim_hosts_peer(&hosts, i, count), .count = messages};
+        sim_host_begin(&hosts.list[i], talk, &talkers[i]);
     }
 }
 
@@ -79,16 +76,14 @@ static void talkers_begin(struct sim_hosts *hosts, struct talker *talkers, uint3
 static void few_slots_serve_many_senders(void **state)
 {
     for (uint64_t delay_ns = 10 * SIMULATION_US; delay_ns <= SIMULATION_MS; delay_ns *= 100) {
-        struct sim_hosts_config config;
-        sim_hosts_config_init(&config, SENDERS + 1);
+        struct sim_hosts_config config = sim_hosts_config_of(SENDERS + 1);
         config.endpoint.pool_slot_count = SLOTS;
         config.endpoint.operation_count_max = 128;
         config.node.down.loss = 0.005;
         config.node.up.delay_ns = config.node.down.delay_ns = delay_ns;
-        struct sim_hosts hosts;
-        simulation_hosts(&hosts, &config);
+        hosts_make(&config);
         struct talker talkers[SENDERS];
-        talkers_begin(&hosts, talkers, SENDERS, MESSAGES);
+        talkers_begin(talkers, SENDERS, MESSAGES);
         uint64_t least = 0;
         uint64_t most = 0;
         while (hosts.list[SENDERS].arrived_messages < SENDERS * MESSAGES / 2 && cw_simulator_step(hosts.simulator)) {
@@ -106,7 +101,6 @@ static void few_slots_serve_many_senders(void **state)
             assert_int_equal(hosts.list[i].failed, 0);
         }
         assert_true(least > MESSAGES / 8); /* nobody starves */
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -115,15 +109,13 @@ static void few_slots_serve_many_senders(void **state)
 static void long_paths_are_lent_more(void **state)
 {
     enum { FAR_SENDERS = 2, FAR_MESSAGES = 2000, ROUND_TRIPS_MAX = 16, SLOTS_FREE_MIN = 1024 / 2 };
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, FAR_SENDERS + 1);
+    struct sim_hosts_config config = sim_hosts_config_of(FAR_SENDERS + 1);
     config.endpoint.pool_slot_count = 2 * SLOTS_FREE_MIN;
     config.node.up.delay_ns = config.node.down.delay_ns = 5 * SIMULATION_MS;
     uint64_t round_trip_ns = 2 * (config.node.up.delay_ns + config.node.down.delay_ns);
-    struct sim_hosts hosts;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     struct talker talkers[FAR_SENDERS];
-    talkers_begin(&hosts, talkers, FAR_SENDERS, FAR_MESSAGES);
+    talkers_begin(talkers, FAR_SENDERS, FAR_MESSAGES);
     while (hosts.list[FAR_SENDERS].arrived_messages < FAR_SENDERS * FAR_MESSAGES &&
            cw_simulator_step(hosts.simulator)) {
         assert_true(hosts.list[FAR_SENDERS].endpoint->messages.free_count >= SLOTS_FREE_MIN - CW_CREDIT_MAX * 2);
@@ -131,7 +123,6 @@ static void long_paths_are_lent_more(void **state)
     printf("%d messages from each of %d senders in %.1f round trips\n", FAR_MESSAGES, FAR_SENDERS,
            (double)sim_hosts_now(&hosts) / (double)round_trip_ns);
     assert_true(sim_hosts_now(&hosts) <= ROUND_TRIPS_MAX * round_trip_ns);
-    sim_hosts_destroy(&hosts);
 }
 
 /* Two that exchange bursts of messages: each sends its next burst when the other's one has come. */
@@ -160,13 +151,11 @@ static void bursts_on_long_paths_find_slots(void **state)
     static const uint32_t bursts[] = {1, CW_CREDIT_BATCH - 1, CW_CREDIT_BATCH, CW_CREDIT_BATCH + 1, CW_CREDIT_MAX, 40};
     enum { LEARNING = 12, STEPS = 50 };
     for (size_t i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
-        struct sim_hosts_config config;
-        sim_hosts_config_init(&config, 2);
+        struct sim_hosts_config config = sim_hosts_config_of(2);
         config.endpoint.pool_slot_count = 1024;
         config.node.up.delay_ns = config.node.down.delay_ns = 5 * SIMULATION_MS;
         uint64_t one_way_ns = config.node.up.delay_ns + config.node.down.delay_ns;
-        struct sim_hosts hosts;
-        simulation_hosts(&hosts, &config);
+        hosts_make(&config);
         struct exchanger exchangers[2];
         for (uint32_t host = 0; host < 2; host++) {
             exchangers[host] = (struct exchanger){.peer = sim_hosts_peer(&hosts, host, 1 - host), .burst = bursts[i]};
@@ -181,12 +170,11 @@ static void bursts_on_long_paths_find_slots(void **state)
         double ways = (double)(sim_hosts_now(&hosts) - learned_ns) / (double)one_way_ns / (STEPS - LEARNING);
         printf("bursts of %d messages: %.3f times the way a burst\n", (int)bursts[i], ways);
         assert_true(ways < 1.02);
-        sim_hosts_destroy(&hosts);
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_full_event_queue_stops_senders_and_loses_nothing, few_slots_serve_many_senders,
-                     long_paths_are_lent_more, bursts_on_long_paths_find_slots);
+    return HOSTS_TESTS_RUN(a_full_event_queue_stops_senders_and_loses_nothing, few_slots_serve_many_senders,
+                           long_paths_are_lent_more, bursts_on_long_paths_find_slots);
 }

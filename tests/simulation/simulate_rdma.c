@@ -1,5 +1,5 @@
 /* Operations by queue pairs of simulated RDMA devices: each promise by itself. Random worlds: simulate_correctness.c. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 #include "dataplane/put/message.h"
 #include "dataplane/rdma/rdma_state.h"
@@ -7,7 +7,6 @@
 enum { BREAKS = 100, PUTS_A_BREAK = 20, PUT_BYTES = 3000 };
 
 /* Of the test that runs. */
-static struct sim_hosts hosts;
 static struct cw_verbs_net_config verbs;
 
 static int set_up(void **state)
@@ -16,18 +15,11 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    sim_hosts_destroy(&hosts);
-    return 0;
-}
-
 static void two_hosts(void)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.verbs = &verbs;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
     sim_hosts_run(&hosts, 10 * SIMULATION_MS);
@@ -66,8 +58,7 @@ static void a_put_is_one_work_request(void **state)
     uint8_t *source = hosts.list[0].memory;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct cw_verbs_net_counters before = *counters;
-        uint64_t packets = simulation_counted(&hosts, 0, CW_COUNTER_PACKETS_OUT) +
-                           simulation_counted(&hosts, 1, CW_COUNTER_PACKETS_OUT);
+        uint64_t packets = counted(0, CW_COUNTER_PACKETS_OUT) + counted(1, CW_COUNTER_PACKETS_OUT);
         uint64_t arrived = hosts.list[1].arrived_puts, completed = hosts.list[0].completed;
         memset(source, (int)(i + 1), sizes[i]);
         assert_int_equal(put(source, sizes[i], hosts.list[0].token, 0), CW_OK);
@@ -77,12 +68,10 @@ static void a_put_is_one_work_request(void **state)
         assert_int_equal(counters->work, before.work + 1);
         assert_int_equal(counters->packets, before.packets + (sizes[i] <= 1024 ? 1 : (sizes[i] + 1023) / 1024));
         assert_memory_equal(hosts.list[1].memory, source, sizes[i]);
-        assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_PACKETS_OUT) +
-                             simulation_counted(&hosts, 1, CW_COUNTER_PACKETS_OUT),
-                         packets);
+        assert_int_equal(counted(0, CW_COUNTER_PACKETS_OUT) + counted(1, CW_COUNTER_PACKETS_OUT), packets);
     }
     assert_int_equal(hosts.list[0].failed, 0);
-    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_COPIED), 0); /* from where it lies */
+    assert_int_equal(counted(0, CW_COUNTER_RDMA_COPIED), 0); /* from where it lies */
 }
 
 /* Whoever answers messages by messages needs no work request for the credit. */
@@ -157,10 +146,10 @@ static void broken_pairs_lose_nothing(void **state)
         sim_host_wake(&hosts.list[side]);
         sim_hosts_run(&hosts, 30 * SIMULATION_MS);
     }
-    assert_true(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_BROKEN) >= BREAKS);
+    assert_true(counted(0, CW_COUNTER_RDMA_BROKEN) >= BREAKS);
     check_arrived(posted, 300 * PUT_BYTES);
     assert_int_equal(cw_rdma_state(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
-    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_RDMA_GIVEN_UP), 0);
+    assert_int_equal(counted(0, CW_COUNTER_RDMA_GIVEN_UP), 0);
 }
 
 /* The device is gone for good, the network is not: packets carry all. */
@@ -176,7 +165,7 @@ static void packets_take_over(void **state)
     sim_hosts_run(&hosts, 2000 * SIMULATION_MS);
     check_arrived(50, 50 * PUT_BYTES);
     for (uint32_t side = 0; side < 2; side++) {
-        assert_int_equal(simulation_counted(&hosts, side, CW_COUNTER_RDMA_GIVEN_UP), 1);
+        assert_int_equal(counted(side, CW_COUNTER_RDMA_GIVEN_UP), 1);
         assert_int_equal(cw_rdma_state(hosts.list[side].endpoint, sim_hosts_peer(&hosts, side, 1 - side)),
                          CW_RDMA_BY_PACKETS);
     }
@@ -188,7 +177,7 @@ static void what_no_device_knows_goes_by_packets(void **state)
     two_hosts();
     uint64_t token;
     assert_int_equal(cw_region_register(hosts.list[1].endpoint, NULL, 0, CW_REGION_WRITE, &token), CW_OK);
-    uint64_t data = simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT);
+    uint64_t data = counted(0, CW_COUNTER_DATA_OUT);
     uint64_t known = hosts.list[1].token;
     for (uint32_t i = 0; i < 20; i++) {
         hosts.list[1].token = i % 2 == 0 ? token : known;
@@ -198,7 +187,7 @@ static void what_no_device_knows_goes_by_packets(void **state)
     sim_hosts_run(&hosts, 50 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].arrived_puts, 20);
     assert_int_equal(hosts.list[0].completed, 20);
-    assert_true(simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT) >= data + 10);
+    assert_true(counted(0, CW_COUNTER_DATA_OUT) >= data + 10);
 }
 
 /* A device that completes nothing any more, and says so if it is asked: packets take over, nothing is lost, and nothing
@@ -260,11 +249,10 @@ static void memory_of_gets_is_busy_until_they_settle(void **state)
 /* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all. */
 static void a_peer_without_a_device_is_told_nothing(void **state)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 3);
+    struct sim_hosts_config config = sim_hosts_config_of(3);
     config.verbs = &verbs;
     config.verbs_count = 2;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     struct sim_host *with = &hosts.list[0], *without = &hosts.list[2];
     uint32_t peer = sim_hosts_peer(&hosts, 0, 2);
     const struct cw_put to = {
@@ -279,7 +267,7 @@ static void a_peer_without_a_device_is_told_nothing(void **state)
     assert_int_equal(without->arrived_puts + with->arrived_puts, 2);
     assert_int_equal(cw_rdma_state(with->endpoint, peer), CW_RDMA_NONE);
     assert_int_equal(cw_verbs_net_counters(hosts.verbs)->work, 0);
-    assert_int_equal(simulation_counted(&hosts, 0, CW_COUNTER_DATA_OUT), 1);
+    assert_int_equal(counted(0, CW_COUNTER_DATA_OUT), 1);
     assert_int_equal(cw_peer_connect(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_OK);
     sim_hosts_run(&hosts, 50 * SIMULATION_MS);
     assert_int_equal(cw_rdma_state(with->endpoint, sim_hosts_peer(&hosts, 0, 1)), CW_RDMA_UP);
@@ -348,7 +336,7 @@ static void tokens_stand_for_keys(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(set_up, tear_down, tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request,
+    return TESTS_RUN_EACH(set_up, hosts_end, tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request,
                           credit_goes_along, slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
                           what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
                           memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,

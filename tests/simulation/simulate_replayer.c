@@ -147,8 +147,7 @@ static void run(struct world *world, uint64_t duration_ns)
 
 static void world_open(struct world *world, uint64_t seed, bool sealed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, HOSTS);
+    struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.seed = seed;
     config.endpoint.accept_unknown = false;
     config.endpoint.encryption = sealed ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;

@@ -78,10 +78,9 @@ struct packets {
 static struct seen world_run(uint64_t seed, bool in_runs, struct packets *packets)
 {
     struct sim_hosts hosts;
-    struct sim_hosts_config config;
     struct work works[2];
     struct seen seen = {0};
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.memory_bytes = MEMORY_BYTES;
     config.node.gather = seed % 5 < 2;
@@ -173,8 +172,7 @@ struct story {
 
 static void target_open(struct target *target, uint64_t seed)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = seed;
     config.memory_bytes = 1 << 16;
     config.endpoint.reassembly_count_max = 64;

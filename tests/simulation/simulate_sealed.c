@@ -1,6 +1,7 @@
 /* Sealed sessions: who gets one, and that no nonce comes twice under a key, whatever happens. Random worlds:
  * simulate_correctness.c. */
 #include "tests/simulation/attack.h"
+#include "tests/simulation/fixture.h"
 
 #include "dataplane/crypt/aead.h"
 #include "dataplane/staging/stage.h"
@@ -37,17 +38,16 @@ static void look(void *context, enum cw_simulator_tap_kind kind, uint64_t time_n
     }
 }
 
-static void two_hosts(struct sim_hosts *hosts, enum cw_encryption encryption)
+static void two_hosts(enum cw_encryption encryption)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.encryption = encryption;
     config.endpoint.failure_timeout_ns = 2000 * SIMULATION_MS;
-    simulation_hosts(hosts, &config);
+    hosts_make(&config);
 }
 
 /* Ends one endpoint and starts another in its place that differs in its policy. */
-static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
+static void host_is(uint32_t node, enum policy policy)
 {
     static const enum cw_encryption encryption[] = {
         [OFF] = CW_ENCRYPTION_OFF,
@@ -55,21 +55,16 @@ static void host_is(struct sim_hosts *hosts, uint32_t node, enum policy policy)
         [TOLD] = CW_ENCRYPTION_ASKED,
         [REQUIRED] = CW_ENCRYPTION_REQUIRED,
     };
-    char error[200] = "";
-    hosts->config.endpoint.encryption = encryption[policy];
-    sim_hosts_crash(hosts, node);
-    if (sim_hosts_restart(hosts, node, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    hosts.config.endpoint.encryption = encryption[policy];
+    host_restart(node);
 }
 
 static void try_policies(enum policy a, enum policy b)
 {
-    struct sim_hosts hosts;
     struct seen seen = {0};
-    two_hosts(&hosts, CW_ENCRYPTION_OFF);
-    host_is(&hosts, 0, a);
-    host_is(&hosts, 1, b);
+    two_hosts(CW_ENCRYPTION_OFF);
+    host_is(0, a);
+    host_is(1, b);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t peer = sim_hosts_peer(&hosts, i, 1 - i);
         enum policy own = i == 0 ? a : b;
@@ -101,7 +96,6 @@ static void try_policies(enum policy a, enum policy b)
                          a == REQUIRED || (a == OFF && !wanted) ? CW_ERROR_UNSUPPORTED : CW_ERROR_BUSY);
         assert_true(wanted ? seen.open == 0 && seen.sealed > 0 : seen.open > 0 && seen.sealed == 0);
     }
-    sim_hosts_destroy(&hosts);
 }
 
 static void either_side_may_insist(void **state)
@@ -121,10 +115,9 @@ static void tell_late(bool asks_sealed)
     uint32_t asked = 0;
     bool is_late = false;
     for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
-        struct sim_hosts hosts;
         struct sim_stream stream;
         struct cw_peer_info info;
-        two_hosts(&hosts, CW_ENCRYPTION_ASKED);
+        two_hosts(CW_ENCRYPTION_ASKED);
         uint32_t back = sim_hosts_peer(&hosts, 1, 0);
         sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
         assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
@@ -139,7 +132,6 @@ static void tell_late(bool asks_sealed)
         assert_int_equal(hosts.list[0].failed, 0);
         assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
         assert_int_equal(info.encrypted, works);
-        sim_hosts_destroy(&hosts);
     }
     assert_true(is_late && asked > 0); /* all times of set-up have been tried */
 }
@@ -153,9 +145,8 @@ static void who_is_told_late_seals(void **state)
 /* A connection without an operation is told of as well. */
 static void refusal_is_told(void **state)
 {
-    struct sim_hosts hosts;
-    two_hosts(&hosts, CW_ENCRYPTION_OFF);
-    host_is(&hosts, 0, REQUIRED);
+    two_hosts(CW_ENCRYPTION_OFF);
+    host_is(0, REQUIRED);
     uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
     hosts.list[0].holds_events = true;
@@ -165,7 +156,6 @@ static void refusal_is_told(void **state)
     assert_int_equal(cw_endpoint_events(hosts.list[0].endpoint, &event, 1), 1);
     assert_int_equal(event.kind, CW_EVENT_PEER_DOWN);
     assert_int_equal(event.status, CW_ERROR_UNSUPPORTED);
-    sim_hosts_destroy(&hosts);
 }
 
 /* ---- nonces ---- */
@@ -181,19 +171,19 @@ struct direction {
     uint64_t packets;
 };
 
-struct audit {
-    struct sim_hosts *hosts;
+/* Of the test that runs. */
+static struct {
     struct direction *directions;
     uint32_t direction_count;
     uint8_t setup_nonces[4096][CW_WIRE_SETUP_NONCE_BYTES];
     uint32_t setup_count;
     uint64_t packets;
-};
+} audit;
 
 /* Takes up the sessions that there are at the moment, before a packet of theirs is looked at. */
-static void audit_sessions(struct audit *audit, uint32_t node)
+static void audit_sessions(uint32_t node)
 {
-    const struct cw_endpoint *endpoint = audit->hosts->list[node].endpoint;
+    const struct cw_endpoint *endpoint = hosts.list[node].endpoint;
     for (uint32_t peer = 0; peer < endpoint->flows.fresh; peer++) {
         const struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
         if (flow->session.seal == NULL) {
@@ -202,12 +192,12 @@ static void audit_sessions(struct audit *audit, uint32_t node)
         struct cw_wire_seal_key key;
         cw_wire_seal_derive(&key, endpoint->config.job_key, flow->session.local, flow->session.peer);
         bool known = false;
-        for (uint32_t i = 0; i < audit->direction_count; i++) {
-            known = known || memcmp(audit->directions[i].key, key.key, 16) == 0;
+        for (uint32_t i = 0; i < audit.direction_count; i++) {
+            known = known || memcmp(audit.directions[i].key, key.key, 16) == 0;
         }
         if (!known) {
-            assert_true(audit->direction_count < SESSIONS_MAX);
-            struct direction *direction = &audit->directions[audit->direction_count++];
+            assert_true(audit.direction_count < SESSIONS_MAX);
+            struct direction *direction = &audit.directions[audit.direction_count++];
             direction->node = node;
             memcpy(direction->key, key.key, 16);
             assert_int_equal(
@@ -217,32 +207,31 @@ static void audit_sessions(struct audit *audit, uint32_t node)
     }
 }
 
-static void audit_setup(struct audit *audit, const struct cw_wire_sealed_setup *setup)
+static void audit_setup(const struct cw_wire_sealed_setup *setup)
 {
-    for (uint32_t i = 0; i < audit->setup_count; i++) {
-        assert_memory_not_equal(audit->setup_nonces[i], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
+    for (uint32_t i = 0; i < audit.setup_count; i++) {
+        assert_memory_not_equal(audit.setup_nonces[i], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
     }
-    assert_true(audit->setup_count < 4096);
-    memcpy(audit->setup_nonces[audit->setup_count++], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
+    assert_true(audit.setup_count < 4096);
+    memcpy(audit.setup_nonces[audit.setup_count++], setup->nonce, CW_WIRE_SETUP_NONCE_BYTES);
 }
 
 static void audit_packet(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
                          const uint8_t *frame, uint32_t length)
 {
-    struct audit *audit = context;
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
     if (kind != CW_SIMULATOR_DEPARTURE) {
         return;
     }
     assert_true((header->flags & CW_WIRE_ENCRYPTED) != 0);
     if (header->type <= CW_WIRE_HELLO_REPLY) {
-        audit_setup(audit, (const struct cw_wire_sealed_setup *)header);
+        audit_setup((const struct cw_wire_sealed_setup *)header);
         return;
     }
-    audit_sessions(audit, node);
+    audit_sessions(node);
     uint32_t found = 0;
-    for (uint32_t i = 0; i < audit->direction_count; i++) {
-        struct direction *direction = &audit->directions[i];
+    for (uint32_t i = 0; i < audit.direction_count; i++) {
+        struct direction *direction = &audit.directions[i];
         if (direction->node != node) {
             continue;
         }
@@ -263,66 +252,58 @@ static void audit_packet(void *context, enum cw_simulator_tap_kind kind, uint64_
         }
     }
     assert_int_equal(found, 1);
-    audit->packets++;
+    audit.packets++;
 }
 
-static void audit_open(struct audit *audit, struct sim_hosts *hosts, double loss)
+static void audit_open(double loss)
 {
-    struct sim_hosts_config config;
     char error[200];
-    sim_hosts_config_init(&config, 3);
+    struct sim_hosts_config config = sim_hosts_config_of(3);
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
     config.endpoint.failure_timeout_ns = 1000 * SIMULATION_MS;
     config.node.down.loss = loss;
     config.node.down.duplicate = loss;
     config.node.down.reorder = loss;
     config.node.down.reorder_delay_max_ns = 200000;
-    simulation_hosts(hosts, &config);
-    *audit = (struct audit){.hosts = hosts, .directions = calloc(SESSIONS_MAX, sizeof(struct direction))};
-    assert_non_null(audit->directions);
+    hosts_make(&config);
+    memset(&audit, 0, sizeof(audit));
+    audit.directions = calloc(SESSIONS_MAX, sizeof(struct direction));
+    assert_non_null(audit.directions);
     assert_int_equal(cw_aead_load(error, sizeof(error)), CW_OK);
-    cw_simulator_tap_set(hosts->simulator, audit_packet, audit);
+    cw_simulator_tap_set(hosts.simulator, audit_packet, NULL);
 }
 
-static void audit_close(struct audit *audit)
+static void audit_close(void)
 {
-    sim_hosts_destroy(audit->hosts);
-    for (uint32_t i = 0; i < audit->direction_count; i++) {
-        cw_aead_key_destroy(audit->directions[i].unseal);
+    sim_hosts_destroy(&hosts);
+    for (uint32_t i = 0; i < audit.direction_count; i++) {
+        cw_aead_key_destroy(audit.directions[i].unseal);
     }
-    free(audit->directions);
+    free(audit.directions);
 }
 
 static void no_nonce_comes_twice(void **state)
 {
-    static struct audit audit;
-    struct sim_hosts hosts;
-    char error[200];
-    audit_open(&audit, &hosts, 0.1);
+    audit_open(0.1);
     uint64_t retransmitted = 0;
     for (uint32_t round = 0; round < 20; round++) {
         struct sim_stream streams[2];
         sim_stream_start(&hosts, &streams[0], 0, 1, 4000, 50);
         sim_stream_start(&hosts, &streams[1], 2, 1, 100, 50);
         (void)sim_stream_finish(&hosts, 0, (round + 1) * SIMULATION_MS); /* or not */
-        retransmitted += cw_endpoint_counter(hosts.list[0].endpoint, CW_COUNTER_RETRANSMITTED);
-        uint32_t victim = round % 3;
-        sim_hosts_crash(&hosts, victim);
-        assert_int_equal(sim_hosts_restart(&hosts, victim, error, sizeof(error)), CW_OK);
+        retransmitted += counted(0, CW_COUNTER_RETRANSMITTED);
+        host_restart(round % 3);
     }
     printf("%llu packets, %llu sent again, %u keys, %u set-up packets\n", (unsigned long long)audit.packets,
            (unsigned long long)retransmitted, audit.direction_count, audit.setup_count);
     assert_true(retransmitted > 50 && audit.direction_count > 20 && audit.packets > 1000);
-    audit_close(&audit);
+    audit_close();
 }
 
 /* A mistake that must not cost the keys: all processes end, and start with the seeds that they have had. */
 static void not_even_with_the_same_seeds(void **state)
 {
-    static struct audit audit;
-    struct sim_hosts hosts;
-    char error[200];
-    audit_open(&audit, &hosts, 0);
+    audit_open(0);
     for (uint32_t round = 0; round < 3; round++) {
         (void)sim_stream_send(&hosts, 0, 1, 4000, 50, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 50);
@@ -332,17 +313,16 @@ static void not_even_with_the_same_seeds(void **state)
             hosts.list[node].lives = 0;
         }
         for (uint32_t node = 0; node < 2; node++) {
-            assert_int_equal(sim_hosts_restart(&hosts, node, error, sizeof(error)), CW_OK);
+            host_start(node);
         }
     }
-    audit_close(&audit);
+    audit_close();
 }
 
 /* A packet says by its phase which session it is for: one and the next never have the same. */
 static void phases_differ(void **state)
 {
-    struct sim_hosts hosts;
-    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
+    two_hosts(CW_ENCRYPTION_REQUIRED);
     (void)sim_stream_send(&hosts, 0, 1, 4000, 5, 1000 * SIMULATION_MS);
     struct cw_endpoint *endpoint = hosts.list[1].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
@@ -369,15 +349,13 @@ static void phases_differ(void **state)
         assert_int_not_equal(flow->session.next, 0);
         assert_int_not_equal(cw_seal_phase(flow->session.next), cw_seal_phase(flow->session.local));
     }
-    sim_hosts_destroy(&hosts);
 }
 
 /* ---- the end of a key ---- */
 
 static void a_used_up_key_ends_its_session(void **state)
 {
-    struct sim_hosts hosts;
-    two_hosts(&hosts, CW_ENCRYPTION_REQUIRED);
+    two_hosts(CW_ENCRYPTION_REQUIRED);
     struct sim_host *host = &hosts.list[0];
     struct sim_stream stream;
     sim_stream_start(&hosts, &stream, 0, 1, 4000, 50);
@@ -397,13 +375,12 @@ static void a_used_up_key_ends_its_session(void **state)
     sim_stream_start(&hosts, &stream, 0, 1, 40, 1);
     sim_hosts_run(&hosts, SIMULATION_MS);
     assert_int_equal(hosts.list[1].arrived_puts, arrived);
-    assert_true(cw_endpoint_counter(hosts.list[1].endpoint, CW_COUNTER_DROP_VERSION) > 0);
+    assert_true(counted(1, CW_COUNTER_DROP_VERSION) > 0);
     assert_int_equal(flow->session.seal->sent, CW_SEAL_COUNT_MAX);
-    sim_hosts_destroy(&hosts);
 }
 
 int main(void)
 {
-    return TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
-                     not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session);
+    return HOSTS_TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
+                           not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session);
 }

@@ -1,5 +1,6 @@
 /* Sessions: restarts, the failure bound, and packets of the past. */
 #include "tests/simulation/attack.h"
+#include "tests/simulation/fixture.h"
 
 #include "dataplane/flow/setup.h"
 #include "dataplane/state/endpoint.h"
@@ -7,16 +8,16 @@
 enum { FRAMES_MAX = 20000, SMALL_COUNT = 200, SEALED_VARIANTS = 2 };
 
 /* Puts, messages and gets both ways between hosts 0 and 1, of which all must come through. */
-static void converse(struct sim_hosts *hosts)
+static void converse(void)
 {
     for (uint32_t from = 0; from < 2; from++) {
-        struct sim_host *host = &hosts->list[from];
-        struct sim_host *other = &hosts->list[1 - from];
+        struct sim_host *host = &hosts.list[from];
+        struct sim_host *other = &hosts.list[1 - from];
         uint64_t messages = other->arrived_messages;
         uint64_t got = host->got;
         struct sim_stream stream;
-        sim_stream_start(hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
-        (void)sim_stream_finish(hosts, from, 1000 * SIMULATION_MS);
+        sim_stream_start(&hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
+        (void)sim_stream_finish(&hosts, from, 1000 * SIMULATION_MS);
         assert_int_equal(host->completed, SMALL_COUNT);
         host->work = NULL;
         for (uint32_t i = 0; i < SMALL_COUNT / 4; i++) {
@@ -28,30 +29,29 @@ static void converse(struct sim_hosts *hosts)
             assert_int_equal(cw_get(host->endpoint, &get), CW_OK);
         }
         sim_host_wake(host);
-        sim_hosts_run(hosts, 20 * SIMULATION_MS);
+        sim_hosts_run(&hosts, 20 * SIMULATION_MS);
         assert_int_equal(other->arrived_messages - messages, SMALL_COUNT / 4);
         assert_int_equal(host->got - got, SMALL_COUNT / 4);
     }
 }
 
-static struct recording *conversation_record(struct sim_hosts *hosts)
+static struct recording *conversation_record(void)
 {
     struct recording *recording = calloc(1, sizeof(*recording));
     recording->kind = CW_SIMULATOR_ARRIVAL;
-    recording_begin(recording, hosts, FRAMES_MAX);
-    converse(hosts);
+    recording_begin(recording, &hosts, FRAMES_MAX);
+    converse();
     recording->is_off = true;
     return recording;
 }
 
-static void hosts_of_two(struct sim_hosts *hosts, uint64_t failure_timeout_ns, enum cw_encryption encryption)
+static void hosts_of_two(uint64_t failure_timeout_ns, enum cw_encryption encryption)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2);
+    struct sim_hosts_config config = sim_hosts_config_of(2);
     config.seed = 5;
     config.endpoint.failure_timeout_ns = failure_timeout_ns;
     config.endpoint.encryption = encryption;
-    simulation_hosts(hosts, &config);
+    hosts_make(&config);
 }
 
 struct standing {
@@ -65,87 +65,77 @@ static struct standing standing_of(const struct sim_host *host)
 }
 
 /* Injects all that was recorded, in its order or backwards; nothing may come of it. */
-static void replay(struct sim_hosts *hosts, const struct recording *recording, bool backwards)
+static void replay(const struct recording *recording, bool backwards)
 {
-    struct standing before[2] = {standing_of(&hosts->list[0]), standing_of(&hosts->list[1])};
+    struct standing before[2] = {standing_of(&hosts.list[0]), standing_of(&hosts.list[1])};
     uint8_t *memory[2];
     for (uint32_t i = 0; i < 2; i++) {
-        struct sim_host *host = &hosts->list[i];
+        struct sim_host *host = &hosts.list[i];
         memset(host->memory, 0x77, host->memory_bytes);
         memory[i] = malloc(host->memory_bytes);
         memcpy(memory[i], host->memory, host->memory_bytes);
     }
     for (uint32_t i = 0; i < recording->count; i++) {
         uint32_t at = backwards ? recording->count - 1 - i : i;
-        assert_int_equal(cw_simulator_inject(hosts->simulator, recording->frames[at].node, recording->frames[at].bytes,
+        assert_int_equal(cw_simulator_inject(hosts.simulator, recording->frames[at].node, recording->frames[at].bytes,
                                              recording->frames[at].length),
                          CW_OK);
         if (i % 16 == 0) {
-            sim_hosts_run(hosts, 100 * SIMULATION_US);
+            sim_hosts_run(&hosts, 100 * SIMULATION_US);
         }
     }
-    sim_hosts_run(hosts, 3000 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 3000 * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
-        struct standing after = standing_of(&hosts->list[i]);
+        struct standing after = standing_of(&hosts.list[i]);
         assert_memory_equal(&before[i], &after, sizeof(after));
-        assert_memory_equal(memory[i], hosts->list[i].memory, hosts->list[i].memory_bytes);
+        assert_memory_equal(memory[i], hosts.list[i].memory, hosts.list[i].memory_bytes);
         free(memory[i]);
     }
-    converse(hosts);
+    converse();
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(hosts->list[i].down, before[i].down);
-        assert_int_equal(hosts->list[i].up, before[i].up);
+        assert_int_equal(hosts.list[i].down, before[i].down);
+        assert_int_equal(hosts.list[i].up, before[i].up);
     }
-}
-
-static void restart(struct sim_hosts *hosts, uint32_t node)
-{
-    char error[200] = "";
-    sim_hosts_crash(hosts, node);
-    assert_int_equal(sim_hosts_restart(hosts, node, error, sizeof(error)), CW_OK);
 }
 
 static void packets_of_the_past_do_nothing(void **state)
 {
     for (uint32_t sealed = 0; sealed < SEALED_VARIANTS; sealed++) {
-        struct sim_hosts hosts;
-        hosts_of_two(&hosts, 1000 * SIMULATION_MS, sealed != 0 ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF);
-        struct recording *recording = conversation_record(&hosts);
+        hosts_of_two(1000 * SIMULATION_MS, sealed != 0 ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF);
+        struct recording *recording = conversation_record();
         printf("%d packets recorded\n", (int)recording->count);
         assert_true(recording->count > 1000);
         /* of this session */
-        replay(&hosts, recording, false);
-        replay(&hosts, recording, true);
+        replay(recording, false);
+        replay(recording, true);
         /* of the session before, and before that: the nonces of host 0's side must not help */
         for (uint32_t round = 0; round < 2; round++) {
-            restart(&hosts, 1);
+            host_restart(1);
             recording->is_off = round > 0; /* a set-up request of host 1 and what follows: the next round's past */
             /* the new incarnation speaks first, so that host 0 learns of it */
             (void)sim_stream_send(&hosts, 1, 0, 100, 1, 3000 * SIMULATION_MS);
             assert_int_equal(hosts.list[1].completed, 1);
-            converse(&hosts);
+            converse();
             recording->is_off = true;
-            replay(&hosts, recording, false);
-            replay(&hosts, recording, true);
+            replay(recording, false);
+            replay(recording, true);
         }
-        sim_hosts_destroy(&hosts);
         recording_free(recording);
     }
 }
 
 static void a_restarted_peer_is_a_new_one(void **state)
 {
-    struct sim_hosts hosts;
-    hosts_of_two(&hosts, 1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
-    converse(&hosts);
+    hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+    converse();
     struct cw_peer_info before;
     assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &before), CW_OK);
     uint64_t old_token = hosts.list[1].token;
-    restart(&hosts, 1);
+    host_restart(1);
     /* the new one speaks, and so the other finds out at once, and not by the failure bound */
     (void)sim_stream_send(&hosts, 1, 0, 100, 1, 1000 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].completed, 1);
-    converse(&hosts);
+    converse();
     struct cw_peer_info after;
     assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &after), CW_OK);
     assert_true(before.incarnation != after.incarnation);
@@ -159,16 +149,14 @@ static void a_restarted_peer_is_a_new_one(void **state)
     sim_host_wake(&hosts.list[0]);
     sim_hosts_run(&hosts, 10 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].failed, failed + 1);
-    sim_hosts_destroy(&hosts);
 }
 
 static void a_silent_peer_fails_within_the_bound(void **state)
 {
     static const uint64_t bounds_ms[] = {50, 400, 2000};
     for (size_t i = 0; i < sizeof(bounds_ms) / sizeof(bounds_ms[0]); i++) {
-        struct sim_hosts hosts;
-        hosts_of_two(&hosts, bounds_ms[i] * SIMULATION_MS, CW_ENCRYPTION_OFF);
-        converse(&hosts);
+        hosts_of_two(bounds_ms[i] * SIMULATION_MS, CW_ENCRYPTION_OFF);
+        converse();
         sim_hosts_run(&hosts, 5000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].down + hosts.list[1].down, 0); /* idle peers are not given up */
         cw_simulator_partition(hosts.simulator, 1, true);
@@ -188,8 +176,7 @@ static void a_silent_peer_fails_within_the_bound(void **state)
         cw_simulator_partition(hosts.simulator, 1, false);
         assert_int_equal(cw_peer_reset(hosts.list[0].endpoint, stream.peer), CW_OK);
         hosts.list[0].work = NULL;
-        converse(&hosts);
-        sim_hosts_destroy(&hosts);
+        converse();
     }
 }
 
@@ -197,8 +184,7 @@ static void a_silent_peer_fails_within_the_bound(void **state)
 static void a_peer_that_was_never_there_is_told_once(void **state)
 {
     for (int is_asked = 0; is_asked < 2; is_asked++) {
-        struct sim_hosts hosts;
-        hosts_of_two(&hosts, 400 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+        hosts_of_two(400 * SIMULATION_MS, CW_ENCRYPTION_OFF);
         cw_simulator_partition(hosts.simulator, 1, true);
         uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
         for (int second = 0; second < 3; second++) { /* a call that waits asks again and again */
@@ -212,8 +198,7 @@ static void a_peer_that_was_never_there_is_told_once(void **state)
         assert_true(hosts.list[0].down_ns >= 400 * SIMULATION_MS && hosts.list[0].down_ns <= 660 * SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, false);
         assert_int_equal(cw_peer_reset(hosts.list[0].endpoint, peer), CW_OK);
-        converse(&hosts);
-        sim_hosts_destroy(&hosts);
+        converse();
     }
 }
 
@@ -222,9 +207,8 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
 {
     static const uint64_t rests_s[] = {1, 20, 40, 60, 70, 100, 170};
     for (size_t i = 0; i < sizeof(rests_s) / sizeof(rests_s[0]); i++) {
-        struct sim_hosts hosts;
-        hosts_of_two(&hosts, 2000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
-        converse(&hosts);
+        hosts_of_two(2000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+        converse();
         sim_hosts_run(&hosts, rests_s[i] * 1000 * SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, true);
         struct sim_stream stream;
@@ -236,16 +220,14 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
             fail_msg("after %d s of rest: %d of 10", (int)rests_s[i], (int)hosts.list[0].completed);
         }
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
-        sim_hosts_destroy(&hosts);
     }
 }
 
 /* Nothing was heard for longer than the bound because nobody was asked. */
 static void who_stood_still_gives_nobody_up(void **state)
 {
-    struct sim_hosts hosts;
-    hosts_of_two(&hosts, 1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
-    converse(&hosts);
+    hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+    converse();
     cw_simulator_partition(hosts.simulator, 1, true);
     struct sim_stream stream;
     sim_stream_start(&hosts, &stream, 0, 1, 2000, 10);
@@ -257,7 +239,6 @@ static void who_stood_still_gives_nobody_up(void **state)
     sim_hosts_run(&hosts, 100 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].completed, 10);
     assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
-    sim_hosts_destroy(&hosts);
 }
 
 struct answering {
@@ -283,8 +264,7 @@ static void answer(struct sim_host *host, void *context, uint64_t now_ns)
 static void messages_to_and_fro_cost_a_packet_each(void **state)
 {
     enum { TRIPS = 1000, SET_UP = 40 };
-    struct sim_hosts hosts;
-    hosts_of_two(&hosts, 1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+    hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
     struct answering answering[2];
     for (uint32_t i = 0; i < 2; i++) {
         answering[i] = (struct answering){.most = TRIPS, .peer = sim_hosts_peer(&hosts, i, 1 - i), .begins = i == 0};
@@ -294,13 +274,12 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
     sim_host_wake(&hosts.list[0]);
     sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
-        uint64_t packets = cw_endpoint_counter(hosts.list[i].endpoint, CW_COUNTER_PACKETS_OUT);
+        uint64_t packets = counted(i, CW_COUNTER_PACKETS_OUT);
         assert_int_equal(hosts.list[i].arrived_messages, TRIPS);
         printf("%d messages, %d packets\n", (int)TRIPS, (int)packets);
         assert_true(packets < TRIPS + SET_UP);
         hosts.list[i].work = NULL;
     }
-    sim_hosts_destroy(&hosts);
 }
 
 /* Numbers of packets begin anywhere, also where the first one below would be negative. */
@@ -308,8 +287,7 @@ static void sessions_hear_from_their_first_number_on(void **state)
 {
     static const uint32_t numbers[] = {0, 1, UINT32_MAX};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        struct sim_hosts hosts;
-        hosts_of_two(&hosts, 1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
+        hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
         for (uint32_t node = 0; node < 2; node++) {
             struct sim_host *host = &hosts.list[node];
             struct cw_flow *flow = cw_endpoint_flow(host->endpoint, sim_hosts_peer(&hosts, node, 1 - node));
@@ -323,15 +301,14 @@ static void sessions_hear_from_their_first_number_on(void **state)
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);
         assert_true(took_ns < 50 * SIMULATION_MS);
         sim_link_lose(link, 0);
-        converse(&hosts);
-        sim_hosts_destroy(&hosts);
+        converse();
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(messages_to_and_fro_cost_a_packet_each, a_silent_peer_fails_within_the_bound,
-                     a_peer_that_was_never_there_is_told_once, what_is_lost_after_a_long_rest_is_sent_again,
-                     who_stood_still_gives_nobody_up, sessions_hear_from_their_first_number_on,
-                     a_restarted_peer_is_a_new_one, packets_of_the_past_do_nothing);
+    return HOSTS_TESTS_RUN(messages_to_and_fro_cost_a_packet_each, a_silent_peer_fails_within_the_bound,
+                           a_peer_that_was_never_there_is_told_once, what_is_lost_after_a_long_rest_is_sent_again,
+                           who_stood_still_gives_nobody_up, sessions_hear_from_their_first_number_on,
+                           a_restarted_peer_is_a_new_one, packets_of_the_past_do_nothing);
 }

@@ -66,10 +66,9 @@ static void sender_start(struct world *world, uint32_t index)
 
 static void world_open(struct world *world, enum way way, uint64_t seed)
 {
-    struct sim_hosts_config config;
     *world = (struct world){.seed = seed, .way = way};
     cw_random_seed(&world->random, cw_random_derive(seed, way));
-    sim_hosts_config_init(&config, 2 * SIDE);
+    struct sim_hosts_config config = sim_hosts_config_of(2 * SIDE);
     config.seed = seed;
     config.memory_bytes = PUTS * PUT_BYTES;
     config.switches = 2;

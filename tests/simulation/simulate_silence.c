@@ -70,9 +70,8 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
 
 static void town_open(struct town *town, uint64_t seed, double loss)
 {
-    struct sim_hosts_config hosts;
     char error[200] = "";
-    sim_hosts_config_init(&hosts, town->count);
+    struct sim_hosts_config hosts = sim_hosts_config_of(town->count);
     hosts.seed = seed;
     hosts.memory_bytes = 64;
     hosts.endpoint.failure_timeout_ns = FAILURE_NS;

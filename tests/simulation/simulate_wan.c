@@ -1,6 +1,6 @@
 /* Across the wide area: shapers keep the sum of flows to a rate, flows find the rate of their path, keep it under loss,
  * share it and follow it when it changes. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 #include <math.h>
 
@@ -13,22 +13,21 @@
 
 enum { STREAMS_MAX = 8 };
 
-static void stream_start(struct sim_hosts *hosts, struct sim_stream *stream, uint32_t from, uint32_t to,
-                         uint64_t put_bytes, const struct cw_traffic *traffic)
+static void stream_start(struct sim_stream *stream, uint32_t from, uint32_t to, uint64_t put_bytes,
+                         const struct cw_traffic *traffic)
 {
-    sim_stream_watch(hosts, stream, from, to, put_bytes);
-    assert_int_equal(cw_peer_traffic(hosts->list[from].endpoint, stream->peer, traffic), CW_OK);
+    sim_stream_watch(&hosts, stream, from, to, put_bytes);
+    assert_int_equal(cw_peer_traffic(hosts.list[from].endpoint, stream->peer, traffic), CW_OK);
 }
 
 /* Bits per second that arrive at each stream's target in `duration_ns` from now on. */
-static void measure(struct sim_hosts *hosts, const struct sim_stream *streams, uint32_t count, uint64_t duration_ns,
-                    double *goodput_bps)
+static void measure(const struct sim_stream *streams, uint32_t count, uint64_t duration_ns, double *goodput_bps)
 {
     uint64_t before[STREAMS_MAX];
     for (uint32_t i = 0; i < count; i++) {
         before[i] = streams[i].to->arrived_bytes;
     }
-    sim_hosts_run(hosts, duration_ns);
+    sim_hosts_run(&hosts, duration_ns);
     for (uint32_t i = 0; i < count; i++) {
         goodput_bps[i] = (double)(streams[i].to->arrived_bytes - before[i]) * 8e9 / (double)duration_ns;
     }
@@ -91,29 +90,27 @@ static void a_shaper_keeps_the_sum(void **state)
     static const uint64_t rates_bps[] = {20000000, 250000000, 2500000000};
     enum { TARGETS = 7 };
     for (size_t r = 0; r < sizeof(rates_bps) / sizeof(rates_bps[0]); r++) {
-        struct sim_hosts_config config;
-        struct sim_hosts hosts;
         struct sim_stream streams[TARGETS];
         struct sim_stream back;
         double goodput[TARGETS];
         struct bucket bucket = {.rate_bps = (double)rates_bps[r]};
-        sim_hosts_config_init(&config, TARGETS + 1);
+        struct sim_hosts_config config = sim_hosts_config_of(TARGETS + 1);
         config.memory_bytes = 1 << 20;
         config.node.up.rate_bps = config.node.down.rate_bps =
             100000000000ull; /* no frame waits for another one in front of the port */
         config.node.up.delay_ns = config.node.down.delay_ns = 2000000;
-        simulation_hosts(&hosts, &config);
+        hosts_make(&config);
         cw_simulator_tap_set(hosts.simulator, bucket_tap, &bucket);
         const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 3, .rate_bps = rates_bps[r]};
         const struct cw_traffic other = {.control = CW_TRAFFIC_RATE, .shaper = CW_SHAPER_NONE, .rate_bps = 5000000};
         assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 3, rates_bps[r], 0), CW_OK);
         for (uint32_t i = 0; i < TARGETS; i++) {
-            stream_start(&hosts, &streams[i], 0, i + 1, i == 2 ? 4096 : 65536, &traffic);
+            stream_start(&streams[i], 0, i + 1, i == 2 ? 4096 : 65536, &traffic);
         }
-        stream_start(&hosts, &back, 1, 0, 4096, &other);
-        measure(&hosts, streams, TARGETS, 500 * SIMULATION_MS, goodput); /* until all are set up */
+        stream_start(&back, 1, 0, 4096, &other);
+        measure(streams, TARGETS, 500 * SIMULATION_MS, goodput); /* until all are set up */
         uint64_t bytes_before = bucket.bytes;
-        measure(&hosts, streams, TARGETS, 3000 * SIMULATION_MS, goodput);
+        measure(streams, TARGETS, 3000 * SIMULATION_MS, goodput);
         double used = (double)(bucket.bytes - bytes_before) * 8 / 3 / (double)rates_bps[r];
         double excess = bucket.level_max_bytes - LINE_BYTES(1514);
         printf("shaper at %llu Mb/s: %.4f of the rate used, Jain %.4f, %.1f bytes above rate x T + one frame\n",
@@ -126,9 +123,8 @@ static void a_shaper_keeps_the_sum(void **state)
         assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 3, 2 * rates_bps[r], 0), CW_OK);
         assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, CW_SHAPERS_MAX, 1, 0), CW_ERROR_ARGUMENT);
         double twice[TARGETS];
-        measure(&hosts, streams, TARGETS, 1000 * SIMULATION_MS, twice);
+        measure(streams, TARGETS, 1000 * SIMULATION_MS, twice);
         assert_true(sum(twice, TARGETS) > 1.5 * sum(goodput, TARGETS));
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -139,19 +135,17 @@ static void flows_keep_their_rates(void **state)
     static struct sim_stream streams[FLOWS + 1];
     static struct bucket buckets[FLOWS + 1];
     static uint64_t before[FLOWS + 1];
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
-    sim_hosts_config_init(&config, FLOWS + 1);
+    struct sim_hosts_config config = sim_hosts_config_of(FLOWS + 1);
     config.node.up.rate_bps = config.node.down.rate_bps = 400000000000ull;
     config.memory_bytes = 1 << 18;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     buckets[0].is_of_one = true;
     cw_simulator_tap_set(hosts.simulator, bucket_tap, buckets);
     for (uint32_t i = 1; i <= FLOWS; i++) {
         const struct cw_traffic traffic = {
             .control = CW_TRAFFIC_RATE, .shaper = CW_SHAPER_NONE, .rate_bps = 5000000 + 25000 * i};
         buckets[i].rate_bps = (double)traffic.rate_bps;
-        stream_start(&hosts, &streams[i], 0, i, 16 * cw_wire_part_bytes(1500), &traffic);
+        stream_start(&streams[i], 0, i, 16 * cw_wire_part_bytes(1500), &traffic);
     }
     sim_hosts_run(&hosts, WARM_MS * SIMULATION_MS);
     for (uint32_t i = 1; i <= FLOWS; i++) {
@@ -165,49 +159,44 @@ static void flows_keep_their_rates(void **state)
         /* frames of other flows on the same line shift one by a small part of a frame */
         assert_true(buckets[i].level_max_bytes <= LINE_BYTES(1514) + 64);
     }
-    sim_hosts_destroy(&hosts);
 }
 
 /* A flow that has nothing to send, is given up, or whose peer has gone does not keep the turn. */
 static void the_turn_moves_on(void **state)
 {
-    struct sim_hosts_config config;
-    struct sim_hosts hosts;
     struct sim_stream streams[3];
     double goodput[3];
-    sim_hosts_config_init(&config, 4);
+    struct sim_hosts_config config = sim_hosts_config_of(4);
     config.memory_bytes = 1 << 20;
     config.endpoint.failure_timeout_ns = 300 * SIMULATION_MS;
-    simulation_hosts(&hosts, &config);
+    hosts_make(&config);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = 100000000};
     assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 0, 100000000, 0), CW_OK);
     for (uint32_t i = 0; i < 3; i++) {
-        stream_start(&hosts, &streams[i], 0, i + 1, 32768, &traffic);
+        stream_start(&streams[i], 0, i + 1, 32768, &traffic);
     }
-    measure(&hosts, streams, 3, 400 * SIMULATION_MS, goodput);
+    measure(streams, 3, 400 * SIMULATION_MS, goodput);
     assert_true(fairness(goodput, 3) > 0.98);
     streams[0].count = 0; /* nothing more */
     hosts.list[2].work = NULL;
     sim_hosts_crash(&hosts, 2);
-    measure(&hosts, streams, 1, 1000 * SIMULATION_MS, goodput);
-    measure(&hosts, &streams[2], 1, 1000 * SIMULATION_MS, goodput);
+    measure(streams, 1, 1000 * SIMULATION_MS, goodput);
+    measure(&streams[2], 1, 1000 * SIMULATION_MS, goodput);
     assert_int_equal(hosts.list[0].down, 1);
     printf("two of three gone: %.3f of the rate for the third\n", goodput[0] / (1e8 * simulation_payload_share(false)));
     assert_true(goodput[0] > 0.97e8 * simulation_payload_share(false));
     const struct cw_traffic none = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
     assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, streams[2].peer, &none), CW_OK);
-    measure(&hosts, &streams[2], 1, 100 * SIMULATION_MS, goodput);
+    measure(&streams[2], 1, 100 * SIMULATION_MS, goodput);
     assert_true(goodput[0] > 1e9);
-    sim_hosts_destroy(&hosts);
 }
 
 /* ---- finding the rate ---- */
 
 /* `count` senders to as many receivers on the other side of one link. */
-static void two_sides(struct sim_hosts *hosts, uint32_t count, uint64_t rate_bps, uint64_t delay_ns, double loss)
+static void two_sides(uint32_t count, uint64_t rate_bps, uint64_t delay_ns, double loss)
 {
-    struct sim_hosts_config config;
-    sim_hosts_config_init(&config, 2 * count);
+    struct sim_hosts_config config = sim_hosts_config_of(2 * count);
     config.memory_bytes = 16 << 20;
     config.switches = 2;
     config.node.up.rate_bps = config.node.down.rate_bps = 10000000000ull;
@@ -217,7 +206,7 @@ static void two_sides(struct sim_hosts *hosts, uint32_t count, uint64_t rate_bps
     config.trunk.loss = loss;
     config.trunk.queue_limit_bytes = rate_bps / 8 * 2 * delay_ns / 1000000000; /* what is on the way, there and back */
     config.endpoint.window_block_count = 512;
-    simulation_hosts(hosts, &config);
+    hosts_make(&config);
 }
 
 static void a_flow_finds_its_rate(void **state)
@@ -233,22 +222,19 @@ static void a_flow_finds_its_rate(void **state)
         {1000000000, 50000000, 0, 0.92},     {100000000, 10000000, 0.02, 0.90}, {1000000000, 100000, 0, 0.90},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct sim_hosts hosts;
         struct sim_stream stream;
         double goodput;
-        two_sides(&hosts, 1, table[i].rate_bps, table[i].delay_ns, table[i].loss);
+        two_sides(1, table[i].rate_bps, table[i].delay_ns, table[i].loss);
         const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-        stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
-        measure(&hosts, &stream, 1, 30 * table[i].delay_ns + 100 * SIMULATION_MS,
-                &goodput); /* 15 round trips to find it */
-        measure(&hosts, &stream, 1, 5000 * SIMULATION_MS, &goodput);
+        stream_start(&stream, 0, 1, 1 << 20, &traffic);
+        measure(&stream, 1, 30 * table[i].delay_ns + 100 * SIMULATION_MS, &goodput); /* 15 round trips to find it */
+        measure(&stream, 1, 5000 * SIMULATION_MS, &goodput);
         double share = goodput / ((double)table[i].rate_bps * simulation_payload_share(false) * (1 - table[i].loss));
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("%llu Mb/s, %.1f ms, loss %.0f %%: %.3f of what the rate leaves, %llu frames found the queue full\n",
                (unsigned long long)table[i].rate_bps / 1000000, (double)table[i].delay_ns / 1e6, table[i].loss * 100,
                share, (unsigned long long)link->counters.dropped_queue);
         assert_true(share >= table[i].share_least);
-        sim_hosts_destroy(&hosts);
     }
 }
 
@@ -259,15 +245,14 @@ static void flows_share_a_link(void **state)
     static const uint64_t apart_ms[] = {1500, 1507, 1513, 1550};
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
     for (size_t k = 0; k < (test_is_short() ? 1 : sizeof(apart_ms) / sizeof(apart_ms[0])); k++) {
-        struct sim_hosts hosts;
         struct sim_stream streams[FLOWS];
         double goodput[FLOWS];
-        two_sides(&hosts, FLOWS, 400000000, 10000000, 0);
+        two_sides(FLOWS, 400000000, 10000000, 0);
         for (uint32_t i = 0; i < FLOWS; i++) { /* one after the other, so that the last ones find the link full */
-            stream_start(&hosts, &streams[i], i, FLOWS + i, 1 << 20, &traffic);
-            measure(&hosts, streams, i + 1, apart_ms[k] * SIMULATION_MS, goodput);
+            stream_start(&streams[i], i, FLOWS + i, 1 << 20, &traffic);
+            measure(streams, i + 1, apart_ms[k] * SIMULATION_MS, goodput);
         }
-        measure(&hosts, streams, FLOWS, 20000 * SIMULATION_MS, goodput);
+        measure(streams, FLOWS, 20000 * SIMULATION_MS, goodput);
         const struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
         printf("four flows, %llu ms apart: %.3f of the link, Jain %.3f, %llu of %llu frames found the queue full\n",
                (unsigned long long)apart_ms[k], sum(goodput, FLOWS) / (4e8 * simulation_payload_share(false)),
@@ -275,27 +260,25 @@ static void flows_share_a_link(void **state)
                (unsigned long long)link->counters.offered);
         assert_true(sum(goodput, FLOWS) > 0.93 * 4e8 * simulation_payload_share(false));
         assert_true(fairness(goodput, FLOWS) > 0.8);
-        sim_hosts_destroy(&hosts);
     }
 }
 
 /* The link loses three quarters of its rate, and gets it back. */
 static void a_flow_follows_its_path(void **state)
 {
-    struct sim_hosts hosts;
     struct sim_stream stream;
     double goodput;
-    two_sides(&hosts, 1, 400000000, 10000000, 0);
+    two_sides(1, 400000000, 10000000, 0);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
-    measure(&hosts, &stream, 1, 1000 * SIMULATION_MS, &goodput);
+    stream_start(&stream, 0, 1, 1 << 20, &traffic);
+    measure(&stream, 1, 1000 * SIMULATION_MS, &goodput);
     struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, 0);
     struct cw_link_config config = link->config;
     config.rate_bps = 100000000;
     cw_link_configure(link, &config);
-    measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
+    measure(&stream, 1, 2000 * SIMULATION_MS, &goodput);
     uint64_t dropped_before = link->counters.dropped_queue;
-    measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
+    measure(&stream, 1, 3000 * SIMULATION_MS, &goodput);
     double slow = goodput / (1e8 * simulation_payload_share(false));
     printf("at a quarter of the rate: %.3f of it, %llu frames found the queue full in 3 s\n", slow,
            (unsigned long long)(link->counters.dropped_queue - dropped_before));
@@ -303,19 +286,18 @@ static void a_flow_follows_its_path(void **state)
     assert_true(link->counters.dropped_queue - dropped_before < 100);
     config.rate_bps = 400000000;
     cw_link_configure(link, &config);
-    measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
-    measure(&hosts, &stream, 1, 2000 * SIMULATION_MS, &goodput);
+    measure(&stream, 1, 3000 * SIMULATION_MS, &goodput);
+    measure(&stream, 1, 2000 * SIMULATION_MS, &goodput);
     printf("back at the whole rate: %.3f of it\n", goodput / (4e8 * simulation_payload_share(false)));
     assert_true(goodput > 0.9 * 4e8 * simulation_payload_share(false));
-    sim_hosts_destroy(&hosts);
 }
 
 /* ---- a path that nobody has described ---- */
 
-static void trunk_delay(struct sim_hosts *hosts, uint64_t delay_ns)
+static void trunk_delay(uint64_t delay_ns)
 {
     for (uint32_t direction = 0; direction < 2; direction++) {
-        struct cw_link *link = cw_simulator_link_trunk(hosts->simulator, 0, direction);
+        struct cw_link *link = cw_simulator_link_trunk(hosts.simulator, 0, direction);
         struct cw_link_config config = link->config;
         config.delay_ns = delay_ns;
         cw_link_configure(link, &config);
@@ -326,22 +308,21 @@ static void trunk_delay(struct sim_hosts *hosts, uint64_t delay_ns)
  * becomes short, and takes it up again; what was asked of it stays as it was. */
 static void a_flow_finds_that_its_path_is_long(void **state)
 {
-    struct sim_hosts hosts;
     struct sim_stream stream;
     double goodput;
-    two_sides(&hosts, 1, 250000000, 10000000, 0.001);
+    two_sides(1, 250000000, 10000000, 0.001);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_DELAY, .shaper = CW_SHAPER_NONE};
     static const struct {
         uint64_t delay_ns;
         uint64_t settle_ms; /* a smallest round trip that has grown is believed after a while */
         bool is_long;
     } table[] = {{10000000, 2000, true}, {10000, 200, false}, {10000000, 25000, true}};
-    stream_start(&hosts, &stream, 0, 1, 1 << 20, &traffic);
+    stream_start(&stream, 0, 1, 1 << 20, &traffic);
     const struct cw_flow *flow = cw_endpoint_flow(hosts.list[0].endpoint, stream.peer);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        trunk_delay(&hosts, table[i].delay_ns);
-        measure(&hosts, &stream, 1, table[i].settle_ms * SIMULATION_MS, &goodput);
-        measure(&hosts, &stream, 1, 3000 * SIMULATION_MS, &goodput);
+        trunk_delay(table[i].delay_ns);
+        measure(&stream, 1, table[i].settle_ms * SIMULATION_MS, &goodput);
+        measure(&stream, 1, 3000 * SIMULATION_MS, &goodput);
         double share = goodput / (2.5e8 * simulation_payload_share(false) * 0.999);
         printf("told nothing, %.2f ms: %s, %.3f of what the rate leaves\n", (double)table[i].delay_ns / 1e6,
                flow->bandwidth != NULL ? "bandwidth" : "delay", share);
@@ -351,22 +332,20 @@ static void a_flow_finds_that_its_path_is_long(void **state)
         /* packets overtook each other when the path became shorter: each loss waits for that long */
         assert_true(share > (table[i].is_long ? 0.9 : 0.85));
     }
-    sim_hosts_destroy(&hosts);
 }
 
 /* From host 0 to host 1, at 250 Mb/s and 10 ms. */
-static void one_that_finds_its_rate(struct sim_hosts *hosts)
+static void one_that_finds_its_rate(void)
 {
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    two_sides(hosts, 1, 250000000, 10000000, 0);
-    assert_int_equal(cw_peer_traffic(hosts->list[0].endpoint, sim_hosts_peer(hosts, 0, 1), &traffic), CW_OK);
+    two_sides(1, 250000000, 10000000, 0);
+    assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1), &traffic), CW_OK);
 }
 
 /* Who has little to send now and then does not come to think that its path carries little. */
 static void a_flow_with_little_to_send_stays_fast(void **state)
 {
-    struct sim_hosts hosts;
-    one_that_finds_its_rate(&hosts);
+    one_that_finds_its_rate();
     uint64_t early_ns = 0;
     uint64_t late_ns = 0;
     for (uint32_t i = 0; i < 400; i++) {
@@ -380,14 +359,12 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
     assert_true(late_ns <= early_ns + early_ns / 4);
     assert_true(late_ns <=
                 40 * SIMULATION_MS); /* the round trip, and what 128 KiB take on the link, and half of that again */
-    sim_hosts_destroy(&hosts);
 }
 
 /* Who has had little to say at first begins as everybody does when there is much. */
 static void a_few_bytes_are_no_measure(void **state)
 {
-    struct sim_hosts hosts;
-    one_that_finds_its_rate(&hosts);
+    one_that_finds_its_rate();
     for (uint32_t i = 0; i < 30; i++) {
         (void)sim_stream_send(&hosts, 0, 1, i < 5 ? 8 : 1300, i < 5 ? 1 : 6, 1000 * SIMULATION_MS);
         sim_hosts_run(&hosts, i * SIMULATION_MS);
@@ -396,33 +373,30 @@ static void a_few_bytes_are_no_measure(void **state)
     printf("8 MiB after a few bytes: %.1f ms\n", (double)took_ns / 1e6);
     assert_int_equal(hosts.list[0].completed, 1);
     assert_true(took_ns <= 600 * SIMULATION_MS); /* 300 on the link, and ten round trips to find that out */
-    sim_hosts_destroy(&hosts);
 }
 
 /* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
 static void loss_stays_where_it_is(void **state)
 {
-    struct sim_hosts hosts;
     struct sim_stream streams[2];
     double goodput[2];
-    two_sides(&hosts, 2, 1000000000, 10000000, 0);
+    two_sides(2, 1000000000, 10000000, 0);
     sim_link_lose(cw_simulator_link_down(hosts.simulator, 3), 0.2);
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = 200000000};
     assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 0, 200000000, 0), CW_OK);
-    stream_start(&hosts, &streams[0], 0, 2, 1 << 20, &traffic);
-    stream_start(&hosts, &streams[1], 0, 3, 1 << 20, &traffic);
-    measure(&hosts, streams, 2, 500 * SIMULATION_MS, goodput);
-    measure(&hosts, streams, 2, 3000 * SIMULATION_MS, goodput);
+    stream_start(&streams[0], 0, 2, 1 << 20, &traffic);
+    stream_start(&streams[1], 0, 3, 1 << 20, &traffic);
+    measure(streams, 2, 500 * SIMULATION_MS, goodput);
+    measure(streams, 2, 3000 * SIMULATION_MS, goodput);
     printf("beside a stream that loses 20 %%: %.3f of half the rate; that one %.3f\n",
            goodput[0] / (1e8 * simulation_payload_share(false)), goodput[1] / (1e8 * simulation_payload_share(false)));
     assert_true(goodput[0] >= 0.97e8 * simulation_payload_share(false));
     assert_true(goodput[1] > 0.05e8 * simulation_payload_share(false));
-    sim_hosts_destroy(&hosts);
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_shaper_keeps_the_sum, flows_keep_their_rates, the_turn_moves_on, a_flow_finds_its_rate,
-                     flows_share_a_link, a_flow_follows_its_path, a_flow_finds_that_its_path_is_long,
-                     loss_stays_where_it_is, a_flow_with_little_to_send_stays_fast, a_few_bytes_are_no_measure);
+    return HOSTS_TESTS_RUN(a_shaper_keeps_the_sum, flows_keep_their_rates, the_turn_moves_on, a_flow_finds_its_rate,
+                           flows_share_a_link, a_flow_follows_its_path, a_flow_finds_that_its_path_is_long,
+                           loss_stays_where_it_is, a_flow_with_little_to_send_stays_fast, a_few_bytes_are_no_measure);
 }

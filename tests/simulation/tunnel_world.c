@@ -222,11 +222,10 @@ static struct cw_link_config link_of(const struct tunnel_options *options)
 
 void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *options)
 {
-    struct sim_hosts_config config;
     char error[200] = "";
     *world = (struct tunnel_world){.options = *options};
     cw_random_seed(&world->random, options->seed);
-    sim_hosts_config_init(&config, SITES);
+    struct sim_hosts_config config = sim_hosts_config_of(SITES);
     cw_endpoint_config_init(&config.endpoint);
     config.seed = options->seed;
     config.ip_first = cw_ip_v4(0x0a090001u);

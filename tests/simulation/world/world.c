@@ -47,14 +47,13 @@ void world_trace(struct world *world, const char *format, ...)
 static int build(struct world *world)
 {
     const struct world_plan *plan = &world->plan;
-    struct sim_hosts_config config;
     char error[200];
     world->operation_count_max = plan->operations + plan->nodes;
     world->operations = calloc(world->operation_count_max, sizeof(*world->operations));
     if (world->operations == NULL) {
         return CW_ERROR_MEMORY;
     }
-    sim_hosts_config_init(&config, plan->nodes);
+    struct sim_hosts_config config = sim_hosts_config_of(plan->nodes);
     config.seed = world->options->seed;
     config.mtu_bytes = plan->mtu_bytes;
     config.node = plan->node;
