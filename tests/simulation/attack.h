@@ -1,11 +1,15 @@
-/* What tests of hostile packets share: frames recorded on their way, headers that are written by hand, packets that are
- * let in by hand, and what must not come of it. */
+/* What tests of hostile packets share: frames recorded on their way, packets that are signed or sealed by hand and let
+ * in. */
 #pragma once
 
 #include "tests/simulation/simulation.h"
 
+#include "dataplane/crypt/aead.h"
 #include "dataplane/flow/receive.h"
 #include "dataplane/flow/table.h"
+#include "dataplane/staging/seal.h"
+#include "dataplane/state/endpoint.h"
+#include "dataplane/wire/sealed.h"
 #include "dataplane/wire/wire.h"
 
 enum { FRAME_BYTES = 2048 };
@@ -81,7 +85,104 @@ static inline struct cw_flow *flow_from(const struct cw_endpoint *target, uint32
     return cw_flow_find(target, &ip, CW_UDP_PORT);
 }
 
+/* ---- packets that the madman makes ---- */
+
+enum { TARGET = 0, MADMAN = 1, BYSTANDER = 2 };
+
+#define MADMAN_IPV4 (0x0a000001u + MADMAN)
+
+/* Of the next data packet that the other end of a flow may send. */
+static inline struct cw_wire_header header_next(const struct cw_flow *flow, uint32_t payload_bytes)
+{
+    return (struct cw_wire_header){.version = CW_WIRE_VERSION,
+                                   .type = CW_WIRE_DATA,
+                                   .flow = flow->index,
+                                   .number = (uint32_t)flow->receiver.packets.base,
+                                   .acknowledged = (uint32_t)flow->sender.sent.base,
+                                   .timestamp = flow->receiver.echo,
+                                   .payload_bytes = (uint16_t)payload_bytes};
+}
+
+/* A set-up request, or the answer to one. */
+static inline struct cw_wire_hello hello_next(const struct cw_endpoint *target, uint64_t session, uint64_t peer_session)
+{
+    return (struct cw_wire_hello){.session = session,
+                                  .peer_session = peer_session,
+                                  .sender_ip = cw_ip_v4(MADMAN_IPV4),
+                                  .receiver_ip = target->config.address.ip,
+                                  .sender_port = CW_UDP_PORT,
+                                  .receiver_port = CW_UDP_PORT,
+                                  .payload_bytes_max = 1400,
+                                  .packet_window = 1000,
+                                  .put_window = 1000};
+}
+
+/* Writes what is in front of a payload: the header with the CRC of the first `covered` bytes and a tag of packet `number`.
+ * Returns the length of the frame. */
+static inline uint32_t packet_sign(uint8_t *frame, const struct cw_endpoint *target, struct cw_wire_header *header,
+                                   uint64_t number, uint32_t covered, const struct cw_wire_key *key)
+{
+    const uint8_t *payload = frame + CW_WIRE_OVERHEAD_BYTES;
+    header->checksum = cw_wire_checksum(0, payload, covered);
+    header->tag = header->type <= CW_WIRE_HELLO_REPLY
+                      ? cw_wire_setup_tag(header, (const struct cw_wire_hello *)payload, key)
+                      : cw_wire_tag(header, (uint32_t)(number >> 32), key);
+    network_write(frame, target, MADMAN_IPV4, header->payload_bytes);
+    memcpy(frame + CW_WIRE_NETWORK_BYTES, header, sizeof(*header));
+    return CW_WIRE_OVERHEAD_BYTES + header->payload_bytes;
+}
+
+/* Seals, or opens, a whole frame by the key that the target has for a session of the job with this key. */
+static inline bool packet_crypt(const struct cw_flow *flow, const uint8_t *job_key, enum cw_aead_direction direction,
+                                uint64_t count, uint8_t *frame, uint32_t length)
+{
+    struct cw_wire_seal_key derived;
+    struct cw_aead_key *key;
+    struct cw_wire_sealed *header = (struct cw_wire_sealed *)(frame + CW_WIRE_NETWORK_BYTES);
+    cw_wire_seal_derive(&derived, job_key, flow->session.peer, flow->session.local);
+    assert_int_equal(cw_aead_key_create(direction, derived.key, derived.salt, CW_WIRE_READABLE_BYTES, &key), CW_OK);
+    struct cw_aead_packet packet = {.readable = (uint8_t *)header,
+                                    .data = header->fields,
+                                    .bytes =
+                                        length - CW_WIRE_NETWORK_BYTES - CW_WIRE_READABLE_BYTES - CW_WIRE_MAC_BYTES,
+                                    .count = count};
+    (direction == CW_AEAD_SEAL ? cw_aead_seal : cw_aead_unseal)(key, &packet, 1);
+    cw_aead_key_destroy(key);
+    return packet.good;
+}
+
+/* As packet_sign, for a sealed session; its payload has `payload_bytes`, whatever the header says. */
+static inline uint32_t packet_seal(uint8_t *frame, const struct cw_endpoint *target, const struct cw_flow *flow,
+                                   struct cw_wire_header *header, uint32_t payload_bytes, uint64_t count,
+                                   const uint8_t *job_key)
+{
+    uint32_t length = CW_WIRE_OVERHEAD_BYTES + payload_bytes + CW_WIRE_MAC_BYTES;
+    header->flow = cw_seal_flow(flow->index, flow->session.local);
+    network_write(frame, target, MADMAN_IPV4, length - CW_WIRE_OVERHEAD_BYTES);
+    cw_wire_sealed_write((struct cw_wire_sealed *)header_of(frame), header, count);
+    assert_true(packet_crypt(flow, job_key, CW_AEAD_SEAL, count, frame, length));
+    return length;
+}
+
+/* A sealed set-up packet of the job with this key. Returns the length of the frame. */
+static inline uint32_t setup_seal(uint8_t *frame, const struct cw_endpoint *target, struct cw_wire_sealed_setup *setup,
+                                  const uint8_t *setup_key)
+{
+    setup->version = CW_WIRE_VERSION;
+    setup->flags = CW_WIRE_ENCRYPTED;
+    cw_wire_setup_seal(setup, setup_key);
+    memcpy(frame + CW_WIRE_NETWORK_BYTES, setup, sizeof(*setup));
+    network_write(frame, target, MADMAN_IPV4, sizeof(*setup) - CW_WIRE_HEADER_BYTES);
+    return CW_WIRE_NETWORK_BYTES + sizeof(*setup);
+}
+
 /* ---- letting in ---- */
+
+static inline void frame_let_in(struct cw_endpoint *target, const uint8_t *bytes, uint32_t length)
+{
+    struct cw_received packet = {.data = bytes, .length = length};
+    cw_receive_frames(target, &packet, 1);
+}
 
 /* On their way in together, each in exactly as much memory as it has, so that a sanitizer sees a read beyond it. */
 struct burst {
@@ -112,56 +213,4 @@ static inline uint64_t refused_count(const struct cw_endpoint *endpoint)
         count += cw_endpoint_counter(endpoint, counter);
     }
     return count;
-}
-
-/* ---- three hosts: the target, who has little of everything, somebody gone mad, and who has done nothing wrong ---- */
-
-enum { TARGET = 0, MADMAN = 1, BYSTANDER = 2, GUARD_BYTES = 8192, GUARD = 0x5c };
-
-static inline void three_hosts(struct sim_hosts *hosts, uint64_t seed, enum cw_encryption encryption)
-{
-    struct sim_hosts_config config = sim_hosts_config_of(3);
-    config.seed = seed;
-    config.memory_bytes = 1 << 16;
-    config.node.down.loss = 0.02; /* so that there are probes and reports of losses */
-    config.endpoint.encryption = encryption;
-    config.endpoint.pool_slot_count = 6;
-    config.endpoint.reassembly_count_max = 64;
-    config.endpoint.operation_count_max = 256;
-    config.endpoint.event_count_max = 256;
-    config.endpoint.get_count_max = 32;
-    config.endpoint.window_block_count = (uint32_t)(8 + seed % 8);
-    config.endpoint.failure_timeout_ns = 4000 * SIMULATION_MS;
-    simulation_hosts(hosts, &config);
-}
-
-static inline void small_talk(struct sim_hosts *hosts, uint32_t from, uint32_t to)
-{
-    struct sim_host *host = &hosts->list[from];
-    uint32_t peer = sim_hosts_peer(hosts, from, to);
-    for (uint32_t i = 0; i < 12; i++) {
-        struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = host->memory, .bytes = 30 * i}}};
-        struct cw_get get = {
-            .peer = peer, .region = hosts->list[to].token, .bytes = 700 * i, .local_region = host->token};
-        (void)cw_message_send(host->endpoint, &message);
-        (void)cw_get(host->endpoint, &get);
-    }
-    sim_host_wake(host);
-}
-
-static inline void guard_check(const uint8_t *guard, uint32_t bytes)
-{
-    for (uint32_t i = 0; i < bytes; i++) {
-        assert_int_equal(guard[i], GUARD);
-    }
-}
-
-static inline void bystander_check(struct sim_hosts *hosts)
-{
-    struct sim_host *bystander = &hosts->list[BYSTANDER];
-    (void)sim_stream_send(hosts, BYSTANDER, TARGET, 2000, 10, 3000 * SIMULATION_MS);
-    if (bystander->completed != 10 || bystander->failed != 0) {
-        fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
-                 (unsigned long long)hosts->config.seed, (int)bystander->completed, (int)bystander->failed);
-    }
 }

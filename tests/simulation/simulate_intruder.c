@@ -1,50 +1,44 @@
 /* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what
  * he does reaches memory, and all of it is counted. And somebody with the key of another job. */
 #include "tests/simulation/attack.h"
+#include "tests/simulation/fixture.h"
 
-#include "dataplane/crypt/aead.h"
 #include "dataplane/flow/transmit.h"
 #include "dataplane/staging/stage.h"
-#include "dataplane/state/endpoint.h"
-#include "dataplane/wire/sealed.h"
 
 enum { SENDER = MADMAN, FRAMES_MAX = 4000 };
 
-#define SENDER_IPV4 (0x0a000001u + SENDER)
-
-struct world {
-    struct sim_hosts hosts;
+static struct {
     struct cw_endpoint *target;
     struct recording recording; /* of frames that have left */
-};
+} world;
 
-static void world_open(struct world *world, enum cw_encryption encryption)
+static void world_open(enum cw_encryption encryption)
 {
     struct sim_hosts_config config = sim_hosts_config_of(2);
     config.memory_bytes = 1 << 16;
     config.endpoint.encryption = encryption;
     config.endpoint.failure_timeout_ns = 3000 * SIMULATION_MS;
-    memset(world, 0, sizeof(*world));
-    simulation_hosts(&world->hosts, &config);
-    world->target = world->hosts.list[TARGET].endpoint;
-    world->recording.kind = CW_SIMULATOR_DEPARTURE;
-    recording_begin(&world->recording, &world->hosts, FRAMES_MAX);
+    memset(&world, 0, sizeof(world));
+    hosts_make(&config);
+    world.target = hosts.list[TARGET].endpoint;
+    world.recording.kind = CW_SIMULATOR_DEPARTURE;
+    recording_begin(&world.recording, &hosts, FRAMES_MAX);
 }
 
-static void world_close(struct world *world)
+static void world_close(void)
 {
-    sim_hosts_destroy(&world->hosts);
-    free(world->recording.frames);
+    free(world.recording.frames);
 }
 
 /* Puts one way, messages and gets the other; all of it comes through. */
-static void converse(struct world *world)
+static void converse(void)
 {
-    struct sim_host *sender = &world->hosts.list[SENDER], *target = &world->hosts.list[TARGET];
-    (void)sim_stream_send(&world->hosts, SENDER, TARGET, 3000, 40, 1000 * SIMULATION_MS);
+    struct sim_host *sender = &hosts.list[SENDER], *target = &hosts.list[TARGET];
+    (void)sim_stream_send(&hosts, SENDER, TARGET, 3000, 40, 1000 * SIMULATION_MS);
     assert_int_equal(sender->completed, 40);
     assert_int_equal(sender->failed, 0);
-    uint32_t peer = sim_hosts_peer(&world->hosts, TARGET, SENDER);
+    uint32_t peer = sim_hosts_peer(&hosts, TARGET, SENDER);
     for (uint32_t i = 0; i < 5; i++) {
         struct cw_message message = {.peer = peer, .source = {.contiguous = {.data = target->memory, .bytes = 100}}};
         struct cw_get get = {.peer = peer, .region = sender->token, .bytes = 2000, .local_region = target->token};
@@ -53,7 +47,7 @@ static void converse(struct world *world)
     }
     uint64_t got = target->got;
     sim_host_wake(target);
-    sim_hosts_run(&world->hosts, 20 * SIMULATION_MS);
+    sim_hosts_run(&hosts, 20 * SIMULATION_MS);
     assert_int_equal(target->got, got + 5);
 }
 
@@ -72,10 +66,10 @@ struct standing {
     uint8_t memory[1 << 16];
 };
 
-static void stand(const struct world *world, struct standing *standing)
+static void stand(struct standing *standing)
 {
-    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
-    const struct sim_host *host = &world->hosts.list[TARGET];
+    const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
+    const struct sim_host *host = &hosts.list[TARGET];
     memset(standing, 0, sizeof(*standing));
     standing->session = flow->session;
     standing->receiver = flow->receiver;
@@ -83,40 +77,40 @@ static void stand(const struct world *world, struct standing *standing)
     standing->round_trip = flow->round_trip;
     standing->congestion = flow->congestion;
     standing->timers = flow->timers;
-    standing->puts = cw_endpoint_counter(world->target, CW_COUNTER_PUTS_ARRIVED);
+    standing->puts = counted(TARGET, CW_COUNTER_PUTS_ARRIVED);
     standing->messages = host->arrived_messages;
-    standing->events = cw_events_count(&world->target->events);
+    standing->events = cw_events_count(&world.target->events);
     standing->state = flow->state;
     memcpy(standing->memory, host->memory, host->memory_bytes);
 }
 
 /* Has the target take a frame; true if it was refused, and counted, and nothing else has changed. */
-static bool is_refused(struct world *world, const uint8_t *bytes, uint32_t length)
+static bool is_refused(const uint8_t *bytes, uint32_t length)
 {
     static struct standing before, after;
     struct burst burst = {.count = 0};
-    stand(world, &before);
-    uint64_t refused = refused_count(world->target);
+    stand(&before);
+    uint64_t refused = refused_count(world.target);
     burst_add(&burst, bytes, length);
-    burst_let_in(&burst, world->target);
-    stand(world, &after);
-    return refused_count(world->target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
-           world->target->staged_count == 0;
+    burst_let_in(&burst, world.target);
+    stand(&after);
+    return refused_count(world.target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
+           world.target->staged_count == 0;
 }
 
 /* ---- the attacks ---- */
 
 /* Packets of all types that the target has not got yet. */
-static uint32_t catch_fresh(struct world *world, struct frame **caught)
+static uint32_t catch_fresh(struct frame **caught)
 {
-    struct sim_host *sender = &world->hosts.list[SENDER];
-    uint32_t first = world->recording.count;
-    uint32_t peer = sim_hosts_peer(&world->hosts, SENDER, TARGET);
+    struct sim_host *sender = &hosts.list[SENDER];
+    uint32_t first = world.recording.count;
+    uint32_t peer = sim_hosts_peer(&hosts, SENDER, TARGET);
     struct cw_flow *flow = cw_endpoint_flow(sender->endpoint, peer);
-    cw_simulator_partition(world->hosts.simulator, TARGET, true);
+    cw_simulator_partition(hosts.simulator, TARGET, true);
     for (uint32_t i = 0; i < 2; i++) {
         struct cw_put put = {.peer = peer,
-                             .region = world->hosts.list[TARGET].token,
+                             .region = hosts.list[TARGET].token,
                              .offset = 100 * i,
                              .source = {.contiguous = {.data = sender->memory + 5000, .bytes = 60 + 200 * i}},
                              .flags = CW_ALONE};
@@ -131,56 +125,53 @@ static uint32_t catch_fresh(struct world *world, struct frame **caught)
         cw_transmit_control_finish(sender->endpoint, flow, bytes);
     }
     (void)cw_flush(sender->endpoint);
-    *caught = &world->recording.frames[first];
-    assert_true(world->recording.count - first >= 6);
-    return world->recording.count - first;
+    *caught = &world.recording.frames[first];
+    assert_true(world.recording.count - first >= 6);
+    return world.recording.count - first;
 }
 
 /* A world in which both have talked, and frames of it that have not come yet. */
-static uint32_t world_overheard(struct world *world, struct frame **caught)
+static uint32_t world_overheard(struct frame **caught)
 {
-    world_open(world, CW_ENCRYPTION_REQUIRED);
-    converse(world);
-    return catch_fresh(world, caught);
+    world_open(CW_ENCRYPTION_REQUIRED);
+    converse();
+    return catch_fresh(caught);
 }
 
 static void not_a_bit_can_be_altered(void **state)
 {
-    struct world world;
     struct frame *caught;
-    uint32_t count = world_overheard(&world, &caught);
+    uint32_t count = world_overheard(&caught);
     uint32_t types = 0;
     for (uint32_t i = 0; i < count; i++) {
         types |= 1u << header_of(caught[i].bytes)->type;
         for (uint32_t bit = CW_WIRE_NETWORK_BYTES * 8; bit < caught[i].length * 8; bit++) {
             struct frame altered = caught[i];
             altered.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-            if (!is_refused(&world, altered.bytes, altered.length)) {
+            if (!is_refused(altered.bytes, altered.length)) {
                 fail_msg("type %u, bit %u of byte %u", header_of(caught[i].bytes)->type, bit % 8, bit / 8);
             }
         }
     }
     assert_int_equal(types, 1u << CW_WIRE_DATA | 1u << CW_WIRE_ACK | 1u << CW_WIRE_PROBE | 1u << CW_WIRE_REJECT |
                                 1u << CW_WIRE_BYE);
-    assert_true(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL) > 1000);
+    assert_true(counted(TARGET, CW_COUNTER_DROP_SEAL) > 1000);
     /* as they were they are let in */
-    uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
+    uint64_t arrived = counted(TARGET, CW_COUNTER_PUTS_ARRIVED);
     for (uint32_t i = 0; i < count; i++) {
-        struct cw_received packet = {.data = caught[i].bytes, .length = caught[i].length};
-        cw_receive_frames(world.target, &packet, 1);
+        frame_let_in(world.target, caught[i].bytes, caught[i].length);
     }
-    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
-    assert_int_equal(world.hosts.list[TARGET].memory[100 + 259], 0xee);
+    assert_int_equal(counted(TARGET, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
+    assert_int_equal(hosts.list[TARGET].memory[100 + 259], 0xee);
     assert_int_equal(cw_endpoint_flow(world.target, 0)->state, CW_PEER_CLOSED); /* the last one said goodbye */
-    world_close(&world);
+    world_close();
 }
 
 /* Shorter, longer, and with the lengths outside that go with it. */
 static void nothing_can_be_cut_off_or_added(void **state)
 {
-    struct world world;
     struct frame *caught;
-    uint32_t count = world_overheard(&world, &caught);
+    uint32_t count = world_overheard(&caught);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t length = 0; length < caught[i].length + 64; length++) {
             struct frame altered = caught[i];
@@ -188,160 +179,114 @@ static void nothing_can_be_cut_off_or_added(void **state)
                 continue;
             }
             if (length < altered.length) {
-                assert_true(is_refused(&world, altered.bytes, length));
+                assert_true(is_refused(altered.bytes, length));
             }
             if (length >= CW_WIRE_OVERHEAD_BYTES) {
-                network_write(altered.bytes, world.target, SENDER_IPV4, length - CW_WIRE_OVERHEAD_BYTES);
-                assert_true(is_refused(&world, altered.bytes, length));
+                network_write(altered.bytes, world.target, MADMAN_IPV4, length - CW_WIRE_OVERHEAD_BYTES);
+                assert_true(is_refused(altered.bytes, length));
             }
         }
     }
-    world_close(&world);
-}
-
-/* Writes a whole frame to the target with a header in front of `payload_bytes` that are already there. */
-static uint32_t write_frame(const struct world *world, uint8_t *frame, const struct cw_wire_header *header,
-                            uint32_t behind)
-{
-    network_write(frame, world->target, SENDER_IPV4, behind);
-    memcpy(frame + CW_WIRE_NETWORK_BYTES, header, sizeof(*header));
-    return CW_WIRE_OVERHEAD_BYTES + behind;
+    world_close();
 }
 
 /* A put of eight bytes as the peer's next packet. */
-static struct cw_wire_header next_put(const struct world *world, uint8_t *frame)
+static struct cw_wire_header next_put(uint8_t *frame)
 {
-    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
-    struct cw_wire_put put = {.frame = {.kind = CW_FRAME_PUT, .length = 8}, .token = world->hosts.list[TARGET].token};
+    const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
+    struct cw_wire_put put = {.frame = {.kind = CW_FRAME_PUT, .length = 8}, .token = hosts.list[TARGET].token};
     put.frame.put_number = (uint32_t)flow->receiver.puts.base;
     memset(frame, 0x66, FRAME_BYTES);
     memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &put, sizeof(put));
-    return (struct cw_wire_header){.version = CW_WIRE_VERSION,
-                                   .type = CW_WIRE_DATA,
-                                   .flow = flow->index,
-                                   .number = (uint32_t)flow->receiver.packets.base,
-                                   .acknowledged = (uint32_t)flow->sender.sent.base,
-                                   .timestamp = flow->receiver.echo,
-                                   .payload_bytes = sizeof(put) + 8};
+    return header_next(flow, sizeof(put) + 8);
 }
 
-static void seal_as(const struct world *world, const uint8_t *job_key, uint64_t count, uint8_t *frame)
+static void seal_as(const uint8_t *job_key, uint64_t count, uint8_t *frame)
 {
-    const struct cw_flow *flow = cw_endpoint_flow(world->target, 0);
-    struct cw_wire_header header = next_put(world, frame);
-    struct cw_wire_seal_key key;
-    struct cw_aead_key *seal;
-    header.flow = cw_seal_flow(flow->index, flow->session.local);
-    (void)write_frame(world, frame, &header, header.payload_bytes + CW_WIRE_MAC_BYTES);
-    struct cw_wire_sealed *sealed = (struct cw_wire_sealed *)header_of(frame);
-    cw_wire_sealed_write(sealed, &header, count);
-    cw_wire_seal_derive(&key, job_key, flow->session.peer, flow->session.local);
-    assert_int_equal(cw_aead_key_create(CW_AEAD_SEAL, key.key, key.salt, CW_WIRE_READABLE_BYTES, &seal), CW_OK);
-    struct cw_aead_packet packet = {.readable = (uint8_t *)sealed,
-                                    .data = sealed->fields,
-                                    .bytes = CW_WIRE_FIELDS_BYTES + header.payload_bytes,
-                                    .count = count};
-    cw_aead_seal(seal, &packet, 1);
-    assert_true(packet.good);
-    cw_aead_key_destroy(seal);
+    struct cw_wire_header header = next_put(frame);
+    (void)packet_seal(frame, world.target, cw_endpoint_flow(world.target, 0), &header, header.payload_bytes, count,
+                      job_key);
+}
+
+/* Whether a put that is signed by this key is refused. */
+static bool is_put_refused(const struct cw_wire_key *key, uint32_t number)
+{
+    uint8_t frame[FRAME_BYTES];
+    struct cw_wire_header header = next_put(frame);
+    header.number = number != 0 ? number : header.number;
+    return is_refused(frame, packet_sign(frame, world.target, &header, 0, header.payload_bytes, key));
 }
 
 static void another_jobs_key_opens_nothing(void **state)
 {
-    struct world world;
     uint8_t frame[FRAME_BYTES], other[16];
-    world_open(&world, CW_ENCRYPTION_REQUIRED);
-    converse(&world);
+    world_open(CW_ENCRYPTION_REQUIRED);
+    converse();
     const uint8_t *own = world.target->config.job_key;
     const uint32_t length = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 + CW_WIRE_MAC_BYTES;
     memcpy(other, own, sizeof(other));
-    uint64_t dropped = cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL);
+    uint64_t dropped = counted(TARGET, CW_COUNTER_DROP_SEAL);
     for (uint32_t bit = 0; bit < 128; bit++) {
         other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-        seal_as(&world, other, 1000000, frame);
-        assert_true(is_refused(&world, frame, length));
+        seal_as(other, 1000000, frame);
+        assert_true(is_refused(frame, length));
         other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
     }
-    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL), dropped + 128);
-    seal_as(&world, own, CW_SEAL_COUNT_MAX, frame); /* the right key, and a count that no sender gives */
-    assert_true(is_refused(&world, frame, length));
-    seal_as(&world, own, 1000000, frame); /* which shows that nothing else was wrong with them */
-    assert_false(is_refused(&world, frame, length));
-    assert_int_equal(world.hosts.list[TARGET].memory[7], 0x66);
+    assert_int_equal(counted(TARGET, CW_COUNTER_DROP_SEAL), dropped + 128);
+    seal_as(own, CW_SEAL_COUNT_MAX, frame); /* the right key, and a count that no sender gives */
+    assert_true(is_refused(frame, length));
+    seal_as(own, 1000000, frame); /* which shows that nothing else was wrong with them */
+    assert_false(is_refused(frame, length));
+    assert_int_equal(hosts.list[TARGET].memory[7], 0x66);
     /* a set-up packet of another job */
-    struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION, .type = CW_WIRE_HELLO, .flags = CW_WIRE_ENCRYPTED};
+    struct cw_wire_sealed_setup setup = {.type = CW_WIRE_HELLO};
     uint8_t key[CW_WIRE_SETUP_KEY_BYTES];
     other[0] ^= 1;
     cw_wire_setup_derive(key, other);
-    cw_wire_setup_seal(&setup, key);
-    struct cw_wire_header none = {0};
-    uint32_t bytes = write_frame(&world, frame, &none, sizeof(setup) - CW_WIRE_HEADER_BYTES);
-    memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
-    assert_true(is_refused(&world, frame, bytes));
-    world_close(&world);
+    assert_true(is_refused(frame, setup_seal(frame, world.target, &setup, key)));
+    world_close();
 }
 
 /* Ordinary packets that are signed as well as can be, by the job's key even, as an intruder may have recorded them when
  * the peer was not told yet. */
 static void nobody_is_talked_out_of_it(void **state)
 {
-    struct world world;
     uint8_t frame[FRAME_BYTES];
-    world_open(&world, CW_ENCRYPTION_ASKED);
-    uint32_t peer = sim_hosts_peer(&world.hosts, SENDER, TARGET);
-    assert_int_equal(cw_peer_encrypt(world.hosts.list[SENDER].endpoint, peer, true),
-                     CW_OK); /* the target is not told */
-    converse(&world);
+    world_open(CW_ENCRYPTION_ASKED);
+    uint32_t peer = sim_hosts_peer(&hosts, SENDER, TARGET);
+    assert_int_equal(cw_peer_encrypt(hosts.list[SENDER].endpoint, peer, true), CW_OK); /* the target is not told */
+    converse();
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
     const struct cw_endpoint_config *config = &world.target->config;
     struct cw_wire_key keys[3] = {{{0}}};
     memcpy(keys[1].bytes, config->job_key, 16);
     cw_wire_key_derive(&keys[2], config->job_key, flow->session.peer, flow->session.local);
     for (uint32_t i = 0; i < 3; i++) {
-        struct cw_wire_header header = next_put(&world, frame);
-        header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
-        header.tag = cw_wire_tag(&header, 0, &keys[i]);
-        uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
-        assert_true(is_refused(&world, frame, length));
+        assert_true(is_put_refused(&keys[i], 0));
     }
     for (enum cw_wire_type type = CW_WIRE_HELLO; type <= CW_WIRE_HELLO_REPLY; type++) {
-        struct cw_wire_hello hello = {.session = 99,
-                                      .peer_session = flow->session.local,
-                                      .sender_ip = cw_ip_v4(SENDER_IPV4),
-                                      .receiver_ip = config->address.ip,
-                                      .sender_port = CW_UDP_PORT,
-                                      .receiver_port = CW_UDP_PORT,
-                                      .payload_bytes_max = 1400,
-                                      .packet_window = 1000,
-                                      .put_window = 1000};
+        struct cw_wire_hello hello = hello_next(world.target, 99, flow->session.local);
+        struct cw_wire_header header = {
+            .version = CW_WIRE_VERSION, .type = (uint8_t)type, .payload_bytes = sizeof(hello)};
         memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &hello, sizeof(hello));
-        struct cw_wire_header header = {.version = CW_WIRE_VERSION,
-                                        .type = (uint8_t)type,
-                                        .payload_bytes = sizeof(hello),
-                                        .checksum = cw_wire_checksum(0, &hello, sizeof(hello))};
-        header.tag = cw_wire_setup_tag(&header, &hello, &keys[1]);
-        uint32_t length = write_frame(&world, frame, &header, sizeof(hello));
-        uint64_t dropped = cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL);
-        assert_true(is_refused(&world, frame, length));
-        assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_DROP_SEAL), dropped + 1);
+        uint64_t dropped = counted(TARGET, CW_COUNTER_DROP_SEAL);
+        assert_true(is_refused(frame, packet_sign(frame, world.target, &header, 0, sizeof(hello), &keys[1])));
+        assert_int_equal(counted(TARGET, CW_COUNTER_DROP_SEAL), dropped + 1);
     }
-    world_close(&world);
+    world_close();
 }
 
 /* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were
  * none. */
 static void asking_for_it_opens_no_other_door(void **state)
 {
-    struct world world;
-    uint8_t frame[FRAME_BYTES];
-    world_open(&world, CW_ENCRYPTION_ASKED);
-    struct sim_host *sender = &world.hosts.list[SENDER];
-    uint32_t peer = sim_hosts_peer(&world.hosts, SENDER, TARGET);
+    world_open(CW_ENCRYPTION_ASKED);
+    struct sim_host *sender = &hosts.list[SENDER];
+    uint32_t peer = sim_hosts_peer(&hosts, SENDER, TARGET);
     assert_int_equal(cw_peer_encrypt(sender->endpoint, peer, true), CW_OK);
     assert_int_equal(cw_peer_connect(sender->endpoint, peer), CW_OK);
-    cw_simulator_partition(world.hosts.simulator, SENDER, true);
-    struct cw_received packet = {.data = world.recording.frames[0].bytes, .length = world.recording.frames[0].length};
-    cw_receive_frames(world.target, &packet, 1);
+    cw_simulator_partition(hosts.simulator, SENDER, true);
+    frame_let_in(world.target, world.recording.frames[0].bytes, world.recording.frames[0].length);
     (void)cw_flush(world.target);
     const struct cw_flow *flow = cw_endpoint_flow(world.target, 0);
     uint64_t asking = cw_endpoint_flow(sender->endpoint, peer)->session.next;
@@ -349,38 +294,32 @@ static void asking_for_it_opens_no_other_door(void **state)
     struct cw_wire_key keys[2] = {{{0}}};
     cw_wire_key_derive(&keys[1], world.target->config.job_key, asking, flow->session.next);
     for (uint32_t i = 0; i < 2; i++) {
-        struct cw_wire_header header = next_put(&world, frame);
-        header.number = (uint32_t)(asking >> 7);
-        header.checksum = cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, header.payload_bytes);
-        header.tag = cw_wire_tag(&header, 0, &keys[i]);
-        uint32_t length = write_frame(&world, frame, &header, header.payload_bytes);
-        assert_true(is_refused(&world, frame, length));
+        assert_true(is_put_refused(&keys[i], (uint32_t)(asking >> 7)));
     }
-    world_close(&world);
+    world_close();
 }
 
 /* Late, in any order: each packet that was held back is taken once. */
 static void held_back_packets_are_taken_once(void **state)
 {
-    struct world world;
     struct frame *caught;
-    uint32_t count = world_overheard(&world, &caught) - 1; /* without the goodbye */
-    uint64_t arrived = cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED);
+    uint32_t count = world_overheard(&caught) - 1; /* without the goodbye */
+    uint64_t arrived = counted(TARGET, CW_COUNTER_PUTS_ARRIVED);
     uint64_t highest = cw_endpoint_flow(world.target, 0)->receiver.control_end;
     for (uint32_t i = count; i-- > 0;) {
         struct frame copy = caught[i];
-        struct cw_received packet = {.data = copy.bytes, .length = copy.length};
-        cw_receive_frames(world.target, &packet, 1);
+        frame_let_in(world.target, copy.bytes, copy.length);
         (void)cw_flush(world.target);
-        assert_true(is_refused(&world, caught[i].bytes, caught[i].length));
+        assert_true(is_refused(caught[i].bytes, caught[i].length));
     }
-    assert_int_equal(cw_endpoint_counter(world.target, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
+    assert_int_equal(counted(TARGET, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
     assert_true(cw_endpoint_flow(world.target, 0)->receiver.control_end > highest);
-    world_close(&world);
+    world_close();
 }
 
 int main(void)
 {
-    return TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, another_jobs_key_opens_nothing,
-                     nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door, held_back_packets_are_taken_once);
+    return HOSTS_TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, another_jobs_key_opens_nothing,
+                           nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door,
+                           held_back_packets_are_taken_once);
 }

@@ -2,6 +2,7 @@
  * sends them again and again, as they were, altered, or with a tag of his own: nothing is delivered twice or lost, no
  * session ends, and set-up takes no longer than twice what it takes without. */
 #include "tests/simulation/attack.h"
+#include "tests/simulation/fixture.h"
 
 #include "dataplane/flow/table.h"
 #include "dataplane/state/endpoint.h"
@@ -21,19 +22,14 @@ enum {
 enum kind { REPLAYED, ALTERED, FORGED, KINDS };
 static const char *const kinds[] = {"replayed", "altered", "forged"};
 
-struct flood {
+static struct flood {
     const struct recording *recording; /* NULL: none */
     enum kind kind;
     uint64_t rate; /* packets a second to each host */
     uint64_t next_ns;
     uint64_t sent;
     struct cw_random random;
-};
-
-struct world {
-    struct sim_hosts hosts;
-    struct flood flood;
-};
+} flood;
 
 static bool is_wanted(uint32_t node, const uint8_t *frame, uint32_t length)
 {
@@ -78,9 +74,9 @@ static void keep_checksum(uint8_t *data, size_t bytes, uint32_t checksum)
 
 /* A bit; or, where all can be read, another process with the nonce that the target has for its next session, under the
  * same CRC, which leaves the header as it was signed. */
-static void alter(struct world *world, uint32_t node, uint8_t *frame, uint32_t length)
+static void alter(uint32_t node, uint8_t *frame, uint32_t length)
 {
-    struct cw_random *random = &world->flood.random;
+    struct cw_random *random = &flood.random;
     const struct cw_wire_header *header = (const struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
     struct cw_wire_hello hello;
     if ((header->flags & CW_WIRE_ENCRYPTED) != 0 || cw_random_chance(random, 0.3)) {
@@ -89,7 +85,7 @@ static void alter(struct world *world, uint32_t node, uint8_t *frame, uint32_t l
         return;
     }
     memcpy(&hello, frame + CW_WIRE_OVERHEAD_BYTES, sizeof(hello));
-    const struct cw_flow *flow = cw_flow_find(world->hosts.list[node].endpoint, &hello.sender_ip, hello.sender_port);
+    const struct cw_flow *flow = cw_flow_find(hosts.list[node].endpoint, &hello.sender_ip, hello.sender_port);
     hello.session = cw_random_next(random);
     hello.incarnation = cw_random_next(random);
     hello.peer_session = flow->session.next;
@@ -107,105 +103,103 @@ static void forge(struct cw_random *random, uint8_t *frame, uint32_t length)
     }
 }
 
-static void flood_send(struct world *world)
+static void flood_send(void)
 {
-    struct flood *flood = &world->flood;
-    uint32_t chosen = (uint32_t)cw_random_below(&flood->random, flood->recording->count);
-    uint32_t length = flood->recording->frames[chosen].length;
+    uint32_t chosen = (uint32_t)cw_random_below(&flood.random, flood.recording->count);
+    uint32_t length = flood.recording->frames[chosen].length;
     uint8_t frame[SETUP_BYTES];
-    memcpy(frame, flood->recording->frames[chosen].bytes, length);
-    uint32_t node = flood->recording->frames[chosen].node;
-    if (world->hosts.list[node].endpoint == NULL) {
+    memcpy(frame, flood.recording->frames[chosen].bytes, length);
+    uint32_t node = flood.recording->frames[chosen].node;
+    if (hosts.list[node].endpoint == NULL) {
         return; /* it has left */
     }
-    if (flood->kind == ALTERED) {
-        alter(world, node, frame, length);
-    } else if (flood->kind == FORGED) {
-        forge(&flood->random, frame, length);
+    if (flood.kind == ALTERED) {
+        alter(node, frame, length);
+    } else if (flood.kind == FORGED) {
+        forge(&flood.random, frame, length);
     }
-    (void)cw_simulator_inject(world->hosts.simulator, node, frame, length);
-    flood->sent++;
+    (void)cw_simulator_inject(hosts.simulator, node, frame, length);
+    flood.sent++;
 }
 
-static void run_until(struct world *world, uint64_t time_ns)
+static void run_until(uint64_t time_ns)
 {
-    struct flood *flood = &world->flood;
-    while (flood->recording != NULL && flood->next_ns <= time_ns) {
-        cw_simulator_run_until(world->hosts.simulator, flood->next_ns);
-        flood_send(world);
-        flood->next_ns += cw_random_below(&flood->random, 2 * 1000000000 / (flood->rate * HOSTS));
+    while (flood.recording != NULL && flood.next_ns <= time_ns) {
+        cw_simulator_run_until(hosts.simulator, flood.next_ns);
+        flood_send();
+        flood.next_ns += cw_random_below(&flood.random, 2 * 1000000000 / (flood.rate * HOSTS));
     }
-    cw_simulator_run_until(world->hosts.simulator, time_ns);
+    cw_simulator_run_until(hosts.simulator, time_ns);
 }
 
-static void run(struct world *world, uint64_t duration_ns)
+static void run(uint64_t duration_ns)
 {
-    run_until(world, sim_hosts_now(&world->hosts) + duration_ns);
+    run_until(sim_hosts_now(&hosts) + duration_ns);
 }
 
 /* ---- a job ---- */
 
-static void world_open(struct world *world, uint64_t seed, bool sealed)
+static void world_open(uint64_t seed, bool sealed)
 {
     struct sim_hosts_config config = sim_hosts_config_of(HOSTS);
     config.seed = seed;
     config.endpoint.accept_unknown = false;
     config.endpoint.encryption = sealed ? CW_ENCRYPTION_REQUIRED : CW_ENCRYPTION_OFF;
     config.endpoint.failure_timeout_ns = BOUND_MS * SIMULATION_MS;
-    memset(world, 0, sizeof(*world));
-    simulation_hosts(&world->hosts, &config);
+    memset(&flood, 0, sizeof(flood));
+    hosts_make(&config);
     for (uint32_t from = 0; from < HOSTS; from++) {
         for (uint32_t to = 0; to < HOSTS; to++) {
-            (void)(from == to ? 0 : sim_hosts_peer(&world->hosts, from, to));
+            (void)(from == to ? 0 : sim_hosts_peer(&hosts, from, to));
         }
     }
 }
 
 /* Puts from each to each other; a host begins up to 200 us after the first. */
-static void post(struct world *world, struct cw_random *random, uint8_t value)
+static void post(struct cw_random *random, uint8_t value)
 {
     for (uint32_t from = 0; from < HOSTS; from++) {
-        struct sim_host *host = &world->hosts.list[from];
+        struct sim_host *host = &hosts.list[from];
         memset(host->memory, value + (int)from, PUT_BYTES);
-        cw_endpoint_clock(host->endpoint, sim_hosts_now(&world->hosts));
+        cw_endpoint_clock(host->endpoint, sim_hosts_now(&hosts));
         for (uint32_t i = 0; i < PUTS * (HOSTS - 1); i++) {
             uint32_t to = (from + 1 + i % (HOSTS - 1)) % HOSTS;
-            struct cw_put put = {.peer = sim_hosts_peer(&world->hosts, from, to),
-                                 .region = world->hosts.list[to].token,
+            struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
+                                 .region = hosts.list[to].token,
                                  .offset = (1 + from * PUTS + i / (HOSTS - 1)) * PUT_BYTES,
                                  .source = {.contiguous = {.data = host->memory, .bytes = PUT_BYTES}},
                                  .flags = CW_SIGNAL};
             assert_int_equal(cw_put(host->endpoint, &put), CW_OK);
         }
         sim_host_wake(host);
-        run(world, cw_random_below(random, 100) * SIMULATION_US);
+        run(cw_random_below(random, 100) * SIMULATION_US);
     }
 }
 
 /* Until all puts of all rounds have been completed; how long that took. */
-static uint64_t finish(struct world *world, uint64_t rounds)
+static uint64_t finish(uint64_t rounds)
 {
-    uint64_t start_ns = sim_hosts_now(&world->hosts);
+    uint64_t start_ns = sim_hosts_now(&hosts);
     uint64_t want = rounds * PUTS * (HOSTS - 1);
     for (uint32_t node = 0; node < HOSTS;) {
-        struct sim_host *host = &world->hosts.list[node];
+        struct sim_host *host = &hosts.list[node];
         if (host->completed >= want && host->arrived_puts >= want) {
             node++;
             continue;
         }
-        if (sim_hosts_now(&world->hosts) - start_ns > 20000 * SIMULATION_MS) {
+        if (sim_hosts_now(&hosts) - start_ns > 20000 * SIMULATION_MS) {
             fail_msg("host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
                      (int)host->failed, (int)host->arrived_puts);
         }
-        run(world, 10 * SIMULATION_US);
+        run(10 * SIMULATION_US);
     }
-    return sim_hosts_now(&world->hosts) - start_ns;
+    return sim_hosts_now(&hosts) - start_ns;
 }
 
-static void assert_all_is_well(struct world *world, uint64_t rounds, uint8_t value)
+static void assert_all_is_well(uint64_t rounds, uint8_t value)
 {
     for (uint32_t node = 0; node < HOSTS; node++) {
-        struct sim_host *host = &world->hosts.list[node];
+        struct sim_host *host = &hosts.list[node];
         assert_int_equal(host->completed, rounds * PUTS * (HOSTS - 1));
         assert_int_equal(host->arrived_puts, rounds * PUTS * (HOSTS - 1));
         assert_int_equal(host->failed, 0);
@@ -229,43 +223,40 @@ static struct recording *record_job(bool sealed)
     struct cw_random random;
     cw_random_seed(&random, 99);
     for (uint64_t seed = 1000; seed < 1020; seed++) {
-        struct world world;
-        world_open(&world, seed, sealed);
-        recording_begin(recording, &world.hosts, FRAMES_MAX);
-        post(&world, &random, 1);
-        (void)finish(&world, 1);
-        sim_hosts_destroy(&world.hosts);
+        world_open(seed, sealed);
+        recording_begin(recording, &hosts, FRAMES_MAX);
+        post(&random, 1);
+        (void)finish(1);
     }
     assert_true(recording->count >= 100);
     return recording;
 }
 
 /* A job with the flood before, beside and after it. Returns the time that set-up and the first puts take. */
-static uint64_t job(struct world *world, uint64_t seed, bool sealed, const struct flood *flood)
+static uint64_t job(uint64_t seed, bool sealed, const struct flood *with)
 {
     struct cw_random random;
     cw_random_seed(&random, seed);
-    world_open(world, seed, sealed);
-    world->flood = *flood;
-    run(world, (BOUND_MS / 2 + cw_random_below(&random, BOUND_MS)) * SIMULATION_MS); /* nobody has begun */
-    post(world, &random, 10);
-    uint64_t took_ns = finish(world, 1);
-    run(world, 2 * BOUND_MS * SIMULATION_MS); /* at rest */
-    assert_all_is_well(world, 1, 10);
-    post(world, &random, 20);
-    (void)finish(world, 2);
-    assert_all_is_well(world, 2, 20);
+    world_open(seed, sealed);
+    flood = *with;
+    run((BOUND_MS / 2 + cw_random_below(&random, BOUND_MS)) * SIMULATION_MS); /* nobody has begun */
+    post(&random, 10);
+    uint64_t took_ns = finish(1);
+    run(2 * BOUND_MS * SIMULATION_MS); /* at rest */
+    assert_all_is_well(1, 10);
+    post(&random, 20);
+    (void)finish(2);
+    assert_all_is_well(2, 20);
     /* the last one leaves, and nobody misses it */
-    sim_hosts_close(&world->hosts, HOSTS - 1);
-    run(world, 2 * BOUND_MS * SIMULATION_MS);
+    sim_hosts_close(&hosts, HOSTS - 1);
+    run(2 * BOUND_MS * SIMULATION_MS);
     for (uint32_t node = 0; node < HOSTS - 1; node++) {
         struct cw_peer_info info;
-        assert_int_equal(world->hosts.list[node].down, 1);
-        assert_int_equal(world->hosts.list[node].up, HOSTS - 1);
-        assert_int_equal(cw_peer_query(world->hosts.list[node].endpoint, 1, &info), CW_OK);
+        assert_int_equal(hosts.list[node].down, 1);
+        assert_int_equal(hosts.list[node].up, HOSTS - 1);
+        assert_int_equal(cw_peer_query(hosts.list[node].endpoint, 1, &info), CW_OK);
         assert_int_equal(info.state, CW_PEER_CLOSED);
     }
-    sim_hosts_destroy(&world->hosts);
     return took_ns;
 }
 
@@ -285,17 +276,16 @@ static void flooded_jobs(enum kind kind)
                 if (rates[r] >= 50000 && (seed - seeds.first) % 10 != 0) {
                     continue; /* ten times the packets: a tenth of the seeds */
                 }
-                static struct world world;
                 struct flood none = {0};
-                struct flood flood = {.recording = recording, .kind = kind, .rate = rates[r]};
-                cw_random_seed(&flood.random, seed + 7);
+                struct flood some = {.recording = recording, .kind = kind, .rate = rates[r]};
+                cw_random_seed(&some.random, seed + 7);
                 if (*quiet == 0) {
-                    *quiet = job(&world, seed, sealed != 0, &none);
+                    *quiet = job(seed, sealed != 0, &none);
                 }
-                uint64_t took_ns = job(&world, seed, sealed != 0, &flood);
+                uint64_t took_ns = job(seed, sealed != 0, &some);
                 double ratio = (double)took_ns / (double)*quiet;
                 worst = ratio > worst ? ratio : worst;
-                sent += world.flood.sent;
+                sent += flood.sent;
                 if (ratio > 2) {
                     fail_msg("%s, %s, %d/s, seed %d: %.2f times as long", kinds[kind],
                              sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)seed, ratio);
@@ -322,33 +312,30 @@ static void a_new_process(void **state)
     struct recording *recording = record_job(false);
     uint64_t took_ns[2];
     for (uint32_t flooded = 0; flooded < 2; flooded++) {
-        static struct world world;
         struct cw_random random;
-        char error[200];
         cw_random_seed(&random, 5);
-        world_open(&world, 5, false);
-        world.flood = (struct flood){.recording = flooded != 0 ? recording : NULL, .rate = 5000};
-        cw_random_seed(&world.flood.random, 6);
-        run(&world, SIMULATION_MS);
-        post(&world, &random, 1);
-        (void)finish(&world, 1);
-        sim_hosts_crash(&world.hosts, 0);
-        run(&world, 100 * SIMULATION_MS);
-        assert_int_equal(sim_hosts_restart(&world.hosts, 0, error, sizeof(error)), CW_OK);
-        uint64_t start_ns = sim_hosts_now(&world.hosts);
+        world_open(5, false);
+        flood = (struct flood){.recording = flooded != 0 ? recording : NULL, .rate = 5000};
+        cw_random_seed(&flood.random, 6);
+        run(SIMULATION_MS);
+        post(&random, 1);
+        (void)finish(1);
+        sim_hosts_crash(&hosts, 0);
+        run(100 * SIMULATION_MS);
+        host_start(0);
+        uint64_t start_ns = sim_hosts_now(&hosts);
         for (uint32_t to = 1; to < HOSTS; to++) {
-            cw_endpoint_clock(world.hosts.list[0].endpoint, start_ns);
-            assert_int_equal(cw_peer_connect(world.hosts.list[0].endpoint, sim_hosts_peer(&world.hosts, 0, to)), CW_OK);
+            cw_endpoint_clock(hosts.list[0].endpoint, start_ns);
+            assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, to)), CW_OK);
         }
-        while (world.hosts.list[1].down + world.hosts.list[2].down < 2 || world.hosts.list[0].up < 2) {
-            run(&world, SIMULATION_US);
-            assert_true(sim_hosts_now(&world.hosts) - start_ns < BOUND_MS * SIMULATION_MS);
+        while (hosts.list[1].down + hosts.list[2].down < 2 || hosts.list[0].up < 2) {
+            run(SIMULATION_US);
+            assert_true(sim_hosts_now(&hosts) - start_ns < BOUND_MS * SIMULATION_MS);
         }
-        took_ns[flooded] = sim_hosts_now(&world.hosts) - start_ns;
-        run(&world, 2 * BOUND_MS * SIMULATION_MS);
-        assert_int_equal(world.hosts.list[1].up + world.hosts.list[2].up, 2 * (HOSTS - 1) + 2);
-        assert_int_equal(world.hosts.list[1].down + world.hosts.list[2].down, 2);
-        sim_hosts_destroy(&world.hosts);
+        took_ns[flooded] = sim_hosts_now(&hosts) - start_ns;
+        run(2 * BOUND_MS * SIMULATION_MS);
+        assert_int_equal(hosts.list[1].up + hosts.list[2].up, 2 * (HOSTS - 1) + 2);
+        assert_int_equal(hosts.list[1].down + hosts.list[2].down, 2);
     }
     printf("a new process has its sessions after %.1f us, under the flood after %.1f us\n", (double)took_ns[0] / 1e3,
            (double)took_ns[1] / 1e3);
@@ -358,5 +345,5 @@ static void a_new_process(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(floods_change_nothing, a_new_process);
+    return HOSTS_TESTS_RUN(floods_change_nothing, a_new_process);
 }

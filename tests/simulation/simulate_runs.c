@@ -179,7 +179,7 @@ static void target_open(struct target *target, uint64_t seed)
     simulation_hosts(&target->hosts, &config);
     (void)sim_stream_send(&target->hosts, MADMAN, TARGET, 32, 20, 1000 * SIMULATION_MS);
     target->endpoint = target->hosts.list[TARGET].endpoint;
-    target->flow = flow_from(target->endpoint, 0x0a000001u + MADMAN);
+    target->flow = flow_from(target->endpoint, MADMAN_IPV4);
     assert_non_null(target->flow);
     target->flow->session.kept = seed % 2 == 0;
 }
@@ -286,14 +286,11 @@ static uint32_t packet_make(const struct target *target, struct story *story, ui
                      .offset = 4096},
              .position = story->position,
              .total = PARTS * PART_DATA},
-        .header = {.version = CW_WIRE_VERSION,
-                   .type = CW_WIRE_DATA,
-                   .flags = flow->session.kept ? CW_WIRE_KEPT : 0,
-                   .flow = flow->index,
-                   .acknowledged = (uint32_t)flow->sender.sent.base,
-                   .echo = flow->receiver.echo,
-                   .timestamp = flow->receiver.echo + 1},
+        .header = header_next(flow, 0),
     };
+    forged.header.flags = flow->session.kept ? CW_WIRE_KEPT : 0;
+    forged.header.echo = flow->receiver.echo;
+    forged.header.timestamp = flow->receiver.echo + 1;
     uint32_t fate = (uint32_t)cw_random_below(&story->random, 20);
     bool is_copy = fate < 2 && story->position >= PART_DATA;
     story->acknowledged += is_copy || fate == 19;
@@ -319,11 +316,8 @@ static uint32_t packet_make(const struct target *target, struct story *story, ui
     bool is_kept = (forged.header.flags & CW_WIRE_KEPT) != 0;
     forged.header.number = (uint32_t)forged.number;
     forged.header.payload_bytes = (uint16_t)bytes;
-    forged.header.checksum = cw_wire_checksum(0, payload, is_kept ? cw_wire_kept_bytes(payload[0]) : bytes);
-    forged.header.tag = cw_wire_tag(&forged.header, (uint32_t)(forged.number >> 32), &flow->session.key_in);
-    network_write(frame, target->endpoint, 0x0a000001u + MADMAN, bytes);
-    memcpy(frame + CW_WIRE_NETWORK_BYTES, &forged.header, sizeof(forged.header));
-    uint32_t length = CW_WIRE_OVERHEAD_BYTES + bytes;
+    uint32_t length = packet_sign(frame, target->endpoint, &forged.header, forged.number,
+                                  is_kept ? cw_wire_kept_bytes(payload[0]) : bytes, &flow->session.key_in);
     if (cw_random_below(&story->random, is_copy ? 2 : 40) == 0) { /* on its way */
         frame[CW_WIRE_NETWORK_BYTES + cw_random_below(&story->random, length - CW_WIRE_NETWORK_BYTES)] ^= 4;
     }

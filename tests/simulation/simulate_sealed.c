@@ -3,10 +3,7 @@
 #include "tests/simulation/attack.h"
 #include "tests/simulation/fixture.h"
 
-#include "dataplane/crypt/aead.h"
 #include "dataplane/staging/stage.h"
-#include "dataplane/state/endpoint.h"
-#include "dataplane/wire/sealed.h"
 
 enum { WORK = 40 };
 
@@ -323,28 +320,14 @@ static void not_even_with_the_same_seeds(void **state)
 static void phases_differ(void **state)
 {
     two_hosts(CW_ENCRYPTION_REQUIRED);
-    (void)sim_stream_send(&hosts, 0, 1, 4000, 5, 1000 * SIMULATION_MS);
-    struct cw_endpoint *endpoint = hosts.list[1].endpoint;
+    (void)sim_stream_send(&hosts, MADMAN, TARGET, 4000, 5, 1000 * SIMULATION_MS);
+    struct cw_endpoint *endpoint = hosts.list[TARGET].endpoint;
     struct cw_flow *flow = cw_endpoint_flow(endpoint, 0);
     for (uint32_t i = 0; i < 2000; i++) {
-        uint8_t frame[CW_WIRE_NETWORK_BYTES + sizeof(struct cw_wire_sealed_setup)];
-        struct cw_wire_sealed_setup setup = {.version = CW_WIRE_VERSION,
-                                             .type = CW_WIRE_HELLO,
-                                             .flags = CW_WIRE_ENCRYPTED,
-                                             .hello = {.session = 1000 + i,
-                                                       .sender_ip = flow->address.ip,
-                                                       .sender_port = flow->address.udp_port,
-                                                       .receiver_ip = endpoint->config.address.ip,
-                                                       .receiver_port = endpoint->config.address.udp_port,
-                                                       .payload_bytes_max = 1400,
-                                                       .packet_window = 1000,
-                                                       .put_window = 1000}};
-        cw_wire_setup_seal(&setup, endpoint->setup_key);
-        network_write(frame, endpoint, cw_ip_to_v4(&flow->address.ip), sizeof(setup) - CW_WIRE_HEADER_BYTES);
-        memcpy(frame + CW_WIRE_NETWORK_BYTES, &setup, sizeof(setup));
+        uint8_t frame[FRAME_BYTES];
+        struct cw_wire_sealed_setup setup = {.type = CW_WIRE_HELLO, .hello = hello_next(endpoint, 1000 + i, 0)};
         flow->session.next = 0;
-        struct cw_received packet = {.data = frame, .length = sizeof(frame)};
-        cw_receive_frames(endpoint, &packet, 1);
+        frame_let_in(endpoint, frame, setup_seal(frame, endpoint, &setup, endpoint->setup_key));
         (void)cw_flush(endpoint);
         assert_int_not_equal(flow->session.next, 0);
         assert_int_not_equal(cw_seal_phase(flow->session.next), cw_seal_phase(flow->session.local));

@@ -2,7 +2,7 @@
  * once and unaltered, when it returns in time; else whoever sends is told within the failure bound and half a second,
  * whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, and
  * at rates that are found. CW_TEST_SEEDS (20) / 4 of each. */
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/fixture.h"
 
 enum { SEEDS_EACH = 4 /* a second of network for each costs as much as many seeds elsewhere */ };
 
@@ -19,13 +19,12 @@ static const char *const way_names[WAYS] = {"at a known rate", "at a rate that i
 /* Directions of the trunk that go down. */
 enum cut { CUT_BOTH, CUT_THERE, CUT_BACK, CUTS };
 
-struct world {
-    struct sim_hosts hosts;
+static struct {
     struct sim_stream senders[SENDERS];
     struct cw_random random;
     uint64_t seed;
     enum way way;
-};
+} world;
 
 /* Gets without end, some under way at a time: who waits for answers has, for the most part, no packet of its own to be
  * acknowledged. */
@@ -49,25 +48,26 @@ static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
     }
 }
 
-static void sender_start(struct world *world, uint32_t index)
+static void sender_start(uint32_t index)
 {
-    struct sim_hosts *hosts = &world->hosts;
-    struct sim_stream *sender = &world->senders[index];
-    sim_stream_start(hosts, sender, index, SIDE + index, PUT_BYTES, PUTS);
+    struct sim_stream *sender = &world.senders[index];
+    sim_stream_start(&hosts, sender, index, SIDE + index, PUT_BYTES, PUTS);
     sender->under_way_max = UNDER_WAY;
     struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = CW_SHAPER_NONE};
-    if (world->way == WAY_RATE) {
+    if (world.way == WAY_RATE) {
         traffic = (struct cw_traffic){.control = CW_TRAFFIC_RATE, .shaper = 0, .rate_bps = TRUNK_BPS / SENDERS};
         assert_int_equal(cw_shaper_set(sender->from->endpoint, 0, TRUNK_BPS / SENDERS, 0), CW_OK);
     }
     assert_int_equal(cw_peer_traffic(sender->from->endpoint, sender->peer, &traffic), CW_OK);
-    cw_random_fill(&world->random, sender->from->memory, PUTS * PUT_BYTES);
+    cw_random_fill(&world.random, sender->from->memory, PUTS * PUT_BYTES);
 }
 
-static void world_open(struct world *world, enum way way, uint64_t seed)
+static void world_open(enum way way, uint64_t seed)
 {
-    *world = (struct world){.seed = seed, .way = way};
-    cw_random_seed(&world->random, cw_random_derive(seed, way));
+    memset(&world, 0, sizeof(world));
+    world.seed = seed;
+    world.way = way;
+    cw_random_seed(&world.random, cw_random_derive(seed, way));
     struct sim_hosts_config config = sim_hosts_config_of(2 * SIDE);
     config.seed = seed;
     config.memory_bytes = PUTS * PUT_BYTES;
@@ -79,47 +79,47 @@ static void world_open(struct world *world, enum way way, uint64_t seed)
     config.trunk.queue_limit_bytes = 512 << 10;
     config.trunk.loss = seed % 3 == 0 ? 0.01 : 0;
     config.endpoint.failure_timeout_ns = FAILURE_NS;
-    simulation_hosts(&world->hosts, &config);
+    hosts_make(&config);
     for (uint32_t i = 0; i < SENDERS; i++) {
-        sender_start(world, i);
+        sender_start(i);
     }
 }
 
-static void trunk_set(struct world *world, enum cut cut, bool down)
+static void trunk_set(enum cut cut, bool down)
 {
-    cw_simulator_link_trunk(world->hosts.simulator, 0, 0)->down = down && cut != CUT_BACK;
-    cw_simulator_link_trunk(world->hosts.simulator, 0, 1)->down = down && cut != CUT_THERE;
+    cw_simulator_link_trunk(hosts.simulator, 0, 0)->down = down && cut != CUT_BACK;
+    cw_simulator_link_trunk(hosts.simulator, 0, 1)->down = down && cut != CUT_THERE;
 }
 
 /* Some time while it is used: the hosts have set up, and there is much to send yet. */
-static enum cut sever(struct world *world)
+static enum cut sever(void)
 {
-    enum cut cut = (enum cut)cw_random_below(&world->random, CUTS);
-    sim_hosts_run(&world->hosts, cw_random_between(&world->random, 0, 250 * SIMULATION_MS));
+    enum cut cut = (enum cut)cw_random_below(&world.random, CUTS);
+    sim_hosts_run(&hosts, cw_random_between(&world.random, 0, 250 * SIMULATION_MS));
     for (uint32_t i = 0; i < SENDERS; i++) {
-        assert_true(world->senders[i].from->completed < PUTS);
+        assert_true(world.senders[i].from->completed < PUTS);
     }
-    trunk_set(world, cut, true);
+    trunk_set(cut, true);
     return cut;
 }
 
-#define CHECK(world, condition)                                                                                    \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fail_msg("%s, seed %llu: %s", way_names[(world)->way], (unsigned long long)(world)->seed, #condition); \
-        }                                                                                                          \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fail_msg("%s, seed %llu: %s", way_names[world.way], (unsigned long long)world.seed, #condition); \
+        }                                                                                                    \
     } while (0)
 
 /* At the rate of the trunk 4.7 MB take 0.4 s; a flow that was cut while it searched for its rate, at 1 % loss, begins
  * at two frames a round trip. */
-static void run_until_done(struct world *world)
+static void run_until_done(void)
 {
     bool is_done = false;
     for (uint32_t second = 0; second < 20 && !is_done; second++) {
-        sim_hosts_run(&world->hosts, 1000 * SIMULATION_MS);
+        sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
         is_done = true;
         for (uint32_t i = 0; i < SENDERS; i++) {
-            is_done = is_done && world->senders[i].from->completed == PUTS;
+            is_done = is_done && world.senders[i].from->completed == PUTS;
         }
     }
 }
@@ -127,64 +127,60 @@ static void run_until_done(struct world *world)
 static void goes_on_when_it_returns(void **state)
 {
     struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
-    static struct world world;
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (enum way way = 0; way < WAYS; way++) {
-            world_open(&world, way, seed);
-            enum cut cut = sever(&world);
+            world_open(way, seed);
+            enum cut cut = sever();
             /* probes are 250 ms apart by then, and three of them may be lost; if nothing is, the first one is enough */
             bool is_late = world.seed % 3 == 1;
-            sim_hosts_run(&world.hosts, is_late ? FAILURE_NS - 350 * SIMULATION_MS
-                                                : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
-            trunk_set(&world, cut, false);
-            run_until_done(&world);
+            sim_hosts_run(&hosts, is_late ? FAILURE_NS - 350 * SIMULATION_MS
+                                          : cw_random_between(&world.random, 1, 1200) * SIMULATION_MS);
+            trunk_set(cut, false);
+            run_until_done();
             for (uint32_t i = 0; i < SENDERS; i++) {
                 const struct sim_stream *sender = &world.senders[i];
-                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
-                CHECK(&world, sender->from->completed == PUTS && sender->from->failed == 0);
-                CHECK(&world, sender->to->arrived_puts == PUTS);
-                CHECK(&world, memcmp(sender->from->memory, sender->to->memory, PUTS * PUT_BYTES) == 0);
+                CHECK(sender->from->down == 0 && sender->to->down == 0);
+                CHECK(sender->from->completed == PUTS && sender->from->failed == 0);
+                CHECK(sender->to->arrived_puts == PUTS);
+                CHECK(memcmp(sender->from->memory, sender->to->memory, PUTS * PUT_BYTES) == 0);
             }
-            sim_hosts_destroy(&world.hosts);
         }
     }
 }
 
 /* Puts between two hosts of one cluster, when the other cluster is gone. */
-static void neighbours_go_on(struct world *world)
+static void neighbours_go_on(void)
 {
     static struct sim_stream near;
-    struct sim_host *host = &world->hosts.list[1];
-    sim_stream_start(&world->hosts, &near, 1, 0, PUT_BYTES, PUTS);
+    struct sim_host *host = &hosts.list[1];
+    sim_stream_start(&hosts, &near, 1, 0, PUT_BYTES, PUTS);
     near.under_way_max = UNDER_WAY;
     host->down = host->failed = 0;
-    sim_hosts_run(&world->hosts, 1000 * SIMULATION_MS);
-    CHECK(world, host->completed == PUTS && host->failed == 0 && host->down == 0);
-    CHECK(world, memcmp(host->memory, near.to->memory, PUTS * PUT_BYTES) == 0);
+    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
+    CHECK(host->completed == PUTS && host->failed == 0 && host->down == 0);
+    CHECK(memcmp(host->memory, near.to->memory, PUTS * PUT_BYTES) == 0);
 }
 
 static void is_told_in_time_when_it_does_not(void **state)
 {
     struct test_seeds seeds = test_seeds(1001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[WAYS][CUTS] = {{0}};
-    static struct world world;
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (enum way way = 0; way < WAYS; way++) {
-            world_open(&world, way, seed);
-            enum cut cut = sever(&world);
-            uint64_t cut_ns = sim_hosts_now(&world.hosts);
-            sim_hosts_run(&world.hosts, 2 * BOUND_NS);
+            world_open(way, seed);
+            enum cut cut = sever();
+            uint64_t cut_ns = sim_hosts_now(&hosts);
+            sim_hosts_run(&hosts, 2 * BOUND_NS);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 const struct sim_stream *sender = &world.senders[i];
-                CHECK(&world, sender->from->down == 1);
-                CHECK(&world, sender->from->down_ns <= cut_ns + BOUND_NS);
-                CHECK(&world, sender->from->completed == sender->posted && sender->from->failed > 0);
+                CHECK(sender->from->down == 1);
+                CHECK(sender->from->down_ns <= cut_ns + BOUND_NS);
+                CHECK(sender->from->completed == sender->posted && sender->from->failed > 0);
                 uint64_t took_ns = sender->from->down_ns - cut_ns;
                 uint64_t *latest = &latest_ns[way][cut];
                 *latest = took_ns > *latest ? took_ns : *latest;
             }
-            neighbours_go_on(&world);
-            sim_hosts_destroy(&world.hosts);
+            neighbours_go_on();
         }
     }
     for (int way = 0; way < WAYS; way++) {
@@ -200,23 +196,21 @@ static void who_waits_for_answers_is_told_in_time(void **state)
 {
     struct test_seeds seeds = test_seeds(3001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[CUTS] = {0};
-    static struct world world;
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (enum cut cut = 0; cut < CUTS; cut++) {
-            world_open(&world, WAY_BANDWIDTH, seed);
+            world_open(WAY_BANDWIDTH, seed);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 world.senders[i].from->work = work_gets;
             }
-            sim_hosts_run(&world.hosts, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
-            trunk_set(&world, cut, true);
-            uint64_t cut_ns = sim_hosts_now(&world.hosts);
-            sim_hosts_run(&world.hosts, 2 * BOUND_NS);
+            sim_hosts_run(&hosts, cw_random_between(&world.random, 100, 500) * SIMULATION_MS);
+            trunk_set(cut, true);
+            uint64_t cut_ns = sim_hosts_now(&hosts);
+            sim_hosts_run(&hosts, 2 * BOUND_NS);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 const struct sim_host *host = world.senders[i].from;
-                CHECK(&world, host->got > 0 && host->down == 1 && host->down_ns <= cut_ns + BOUND_NS);
+                CHECK(host->got > 0 && host->down == 1 && host->down_ns <= cut_ns + BOUND_NS);
                 latest_ns[cut] = host->down_ns - cut_ns > latest_ns[cut] ? host->down_ns - cut_ns : latest_ns[cut];
             }
-            sim_hosts_destroy(&world.hosts);
         }
     }
     printf("who waits for answers: told %.3f s after the cut at the latest, %.3f s if only the way there is cut, %.3f "
@@ -225,10 +219,10 @@ static void who_waits_for_answers_is_told_in_time(void **state)
            (double)latest_ns[CUT_BOTH] / 1e9, (double)latest_ns[CUT_THERE] / 1e9, (double)latest_ns[CUT_BACK] / 1e9);
 }
 
-static void trunk_lose(struct world *world, double there, double back)
+static void trunk_lose(double there, double back)
 {
-    sim_link_lose(cw_simulator_link_trunk(world->hosts.simulator, 0, 0), there);
-    sim_link_lose(cw_simulator_link_trunk(world->hosts.simulator, 0, 1), back);
+    sim_link_lose(cw_simulator_link_trunk(hosts.simulator, 0, 0), there);
+    sim_link_lose(cw_simulator_link_trunk(hosts.simulator, 0, 1), back);
 }
 
 /* Many puts, or one at a time, of which each has a last packet that may be lost: nobody who is there is given up, and
@@ -238,37 +232,35 @@ static void heavy_loss_is_no_failure(void **state)
     static const double losses[][2] = {{0.3, 0}, {0, 0.3}, {0.2, 0.2}, {0.3, 0.3}};
     enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
     struct test_seeds seeds = test_seeds(2001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
-    static struct world world;
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         for (enum way way = 0; way < WAYS; way++) {
-            world_open(&world, way, seed);
+            world_open(way, seed);
             const double *loss = losses[seed % LOSSES];
-            trunk_lose(&world, loss[0], loss[1]);
+            trunk_lose(loss[0], loss[1]);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 world.senders[i].count = UINT64_MAX;
                 world.senders[i].under_way_max = i == 0 ? 1 : UNDER_WAY;
             }
-            sim_hosts_run(&world.hosts, 3 * FAILURE_NS);
-            trunk_lose(&world, 0, 0);
+            sim_hosts_run(&hosts, 3 * FAILURE_NS);
+            trunk_lose(0, 0);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 struct sim_stream *sender = &world.senders[i];
-                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
+                CHECK(sender->from->down == 0 && sender->to->down == 0);
                 sender->count = sender->posted;
             }
-            sim_hosts_run(&world.hosts, 10 * FAILURE_NS);
+            sim_hosts_run(&hosts, 10 * FAILURE_NS);
             for (uint32_t i = 0; i < SENDERS; i++) {
                 const struct sim_stream *sender = &world.senders[i];
-                CHECK(&world, sender->from->down == 0 && sender->to->down == 0);
-                CHECK(&world, sender->from->completed == sender->count && sender->from->failed == 0);
-                CHECK(&world, sender->to->arrived_puts == sender->count);
+                CHECK(sender->from->down == 0 && sender->to->down == 0);
+                CHECK(sender->from->completed == sender->count && sender->from->failed == 0);
+                CHECK(sender->to->arrived_puts == sender->count);
             }
-            sim_hosts_destroy(&world.hosts);
         }
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(goes_on_when_it_returns, is_told_in_time_when_it_does_not, who_waits_for_answers_is_told_in_time,
-                     heavy_loss_is_no_failure);
+    return HOSTS_TESTS_RUN(goes_on_when_it_returns, is_told_in_time_when_it_does_not,
+                           who_waits_for_answers_is_told_in_time, heavy_loss_is_no_failure);
 }
