@@ -3,7 +3,6 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "dataplane/codec/codec.h"
-#include "dataplane/flow/extension.h"
 #include "mcast/packet.h"
 #include "tests/simulation/mcast_world.h"
 
@@ -110,14 +109,10 @@ static uint32_t payload_write(uint8_t *at, uint8_t type, uint64_t id)
 static void hostile_send(struct mcast_world *world, uint64_t id)
 {
     struct cw_endpoint *endpoint = world->hosts.list[HOSTILE].endpoint;
-    struct cw_wire_receiver receiver;
     struct cw_wire_key key;
-    uint8_t *at = cw_extension_stage(endpoint);
-    if (at == NULL) {
-        return;
-    }
+    uint64_t payload[PAYLOAD_MAX / 8];
     uint8_t type = (uint8_t)(CW_MCAST_DATA + below(5));
-    uint32_t bytes = payload_write(at, type, id);
+    uint32_t bytes = payload_write((uint8_t *)payload, type, id);
     bytes = below(10) == 0 ? (uint32_t)(below(PAYLOAD_MAX)) : bytes;
     struct cw_extension_header header = {
         .type = type,
@@ -128,10 +123,7 @@ static void hostile_send(struct mcast_world *world, uint64_t id)
         .has_echo = true,
     };
     cw_extension_key(endpoint, id, below(50) == 0 ? 0 : HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
-    header.checksum = cw_wire_checksum(0, at, bytes);
-    cw_extension_finish(endpoint, &receiver, &header, bytes, &key);
-    cw_extension_flush(endpoint);
+    (void)mcast_packet_forge(endpoint, GROUP_IPV4, header, &key, payload, bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

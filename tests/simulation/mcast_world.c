@@ -401,6 +401,7 @@ void mcast_world_destroy(struct mcast_world *world)
     free(world->members);
     free(world->sources);
     free(world->live);
+    *world = (struct mcast_world){0};
 }
 
 /* ---- time ---- */
@@ -503,7 +504,8 @@ struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world)
     return sum;
 }
 
-void mcast_world_print(const struct mcast_world *world)
+/* How far everybody is. */
+static void print(const struct mcast_world *world)
 {
     const struct mcast_world_config *config = &world->config;
     struct cw_mcast_counters counters = mcast_world_counters(world);
@@ -533,14 +535,16 @@ void mcast_world_print(const struct mcast_world *world)
     }
 }
 
-void mcast_world_must(const struct mcast_world *world, bool done, const char *what)
+void mcast_world_finish(struct mcast_world *world, uint64_t limit_ns)
 {
+    bool is_complete = mcast_world_run(world, limit_ns);
     if (world->faulty > 0) {
         fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, world->fault);
     }
-    if (!done) {
-        mcast_world_print(world);
-        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, what);
+    if (!is_complete) {
+        print(world);
+        fail_msg("seed %llu: not complete within %llu ms", (unsigned long long)world->config.seed,
+                 (unsigned long long)(limit_ns / SIMULATION_MS));
     }
 }
 
@@ -551,4 +555,20 @@ uint64_t mcast_world_counted(const struct mcast_world *world, enum cw_counter co
         sum += cw_endpoint_counter(world->hosts.list[member].endpoint, counter);
     }
     return sum;
+}
+
+bool mcast_packet_forge(struct cw_endpoint *from, uint32_t group_ipv4, struct cw_extension_header header,
+                        const struct cw_wire_key *key, const void *payload, uint32_t bytes)
+{
+    struct cw_wire_receiver receiver;
+    uint8_t *at = cw_extension_stage(from);
+    if (at == NULL) {
+        return false;
+    }
+    memcpy(at, payload, bytes);
+    header.checksum = cw_wire_checksum(0, at, bytes);
+    cw_extension_group(from, group_ipv4, CW_CARRIER_PORT, &receiver);
+    cw_extension_finish(from, &receiver, &header, bytes, key);
+    cw_extension_flush(from);
+    return true;
 }

@@ -8,6 +8,7 @@
  * mcast_world_destroy */
 #pragma once
 
+#include "dataplane/flow/extension.h"
 #include "mcast/mcast.h"
 #include "tests/simulation/simulation.h"
 
@@ -81,10 +82,13 @@ extern uint32_t mcast_world_complete_late;
 /* One sender of 20 messages, short and long ones, without faults. */
 struct mcast_world_config mcast_world_config_of(uint32_t members);
 void mcast_world_create(struct mcast_world *world, const struct mcast_world_config *config);
+/* Zeroed: nothing. */
 void mcast_world_destroy(struct mcast_world *world);
 
 /* Until everything that must has arrived and completed, or the time is over: true if it has. */
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns);
+/* The same; fails the test if it has not, or if a byte was wrong. */
+void mcast_world_finish(struct mcast_world *world, uint64_t limit_ns);
 
 /* The process of a member ends without a word; nobody is told. */
 void mcast_world_kill(struct mcast_world *world, uint32_t member);
@@ -96,14 +100,12 @@ void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t sprea
 /* The group's id. */
 uint64_t mcast_world_group(const struct mcast_world *world);
 
-/* How far everybody is, to standard output. */
-void mcast_world_print(const struct mcast_world *world);
-
 /* Sums of all members' counters. */
 struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world);
 
-/* Fails the test if a byte was wrong, or, saying what, if `done` is false. */
-void mcast_world_must(const struct mcast_world *world, bool done, const char *what);
+/* Sends a packet that the protocol would not send, to the address of a group. False: the port has no room. */
+bool mcast_packet_forge(struct cw_endpoint *from, uint32_t group_ipv4, struct cw_extension_header header,
+                        const struct cw_wire_key *key, const void *payload, uint32_t bytes);
 
 /* Sum of a counter of all members' endpoints. */
 uint64_t mcast_world_counted(const struct mcast_world *world, enum cw_counter counter);

@@ -4,9 +4,6 @@
 #include "tests/simulation/fixture.h"
 
 #include "dataplane/codec/codec.h"
-#include "dataplane/flow/extension.h"
-#include "mcast/packet.h"
-#include "tests/simulation/mcast_world.h"
 
 enum { RECORDS = 64 };
 
@@ -325,104 +322,10 @@ static void data_without_a_crc_need_a_medium_and_one_frame(void **state)
     assert_int_equal(world.flow->receiver.puts.base, world.base + 1);
 }
 
-/* ---- multicast ---- */
-
-enum { GROUP_MEMBERS = 4, MEMBER_HOSTILE = 3 };
-
-/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes,
- * of a longer one. */
-static void data_send(struct mcast_world *group, uint64_t message, uint32_t place, bool is_damaged)
-{
-    struct cw_endpoint *endpoint = group->hosts.list[MEMBER_HOSTILE].endpoint;
-    uint64_t id = mcast_world_group(group);
-    struct cw_wire_receiver receiver;
-    struct cw_wire_key key;
-    uint8_t *at = cw_extension_stage(endpoint);
-    assert_non_null(at);
-    memset(at, 0, sizeof(struct cw_mcast_data) + 8);
-    *(struct cw_mcast_data *)at = (struct cw_mcast_data){
-        .prefix = {.group_high = (uint32_t)(id >> 32), .author = MEMBER_HOSTILE, .sender = MEMBER_HOSTILE, .epoch = 1},
-        .place = place,
-        .message = message,
-        .total = 8,
-    };
-    if (is_damaged) {
-        struct cw_mcast_data *data = (struct cw_mcast_data *)at;
-        data->flags = CW_MCAST_PACKED;
-        data->total = 4000;
-        *(struct cw_mcast_chunk *)(data + 1) = (struct cw_mcast_chunk){.raw_bytes = 4000, .codec = CW_CODEC_LORENZO};
-    }
-    struct cw_extension_header header = {
-        .type = CW_MCAST_DATA, .flow = (uint32_t)id, .number = CW_MCAST_NUMBER_FIRST + message};
-    cw_extension_key(endpoint, id, MEMBER_HOSTILE, &key);
-    cw_extension_group(endpoint, 0xef010203u, CW_CARRIER_PORT, &receiver);
-    header.checksum = cw_wire_checksum(0, at, sizeof(struct cw_mcast_data) + 8);
-    cw_extension_finish(endpoint, &receiver, &header, sizeof(struct cw_mcast_data) + 8, &key);
-    cw_extension_flush(endpoint);
-}
-
-static void message_send(struct mcast_world *group, uint64_t message, uint32_t place)
-{
-    data_send(group, message, place, false);
-}
-
-/* Nobody sends or takes anything but the test; at most so many events of groups wait. */
-static void quiet_create(struct mcast_world *group, uint32_t event_count_max)
-{
-    struct mcast_world_config config = mcast_world_config_of(GROUP_MEMBERS);
-    config.senders = 0;
-    config.mcast.event_count_max = event_count_max;
-    mcast_world_create(group, &config);
-    for (uint32_t member = 0; member < GROUP_MEMBERS; member++) {
-        group->hosts.list[member].work = NULL;
-        group->hosts.list[member].holds_events = true;
-    }
-}
-
-/* What is dropped has done nothing: the message that comes then is taken, as long as it is. */
-static void a_damaged_chunk_begins_nothing(void **state)
-{
-    struct mcast_world group;
-    struct cw_event event;
-    quiet_create(&group, CW_MCAST_DEFAULT_EVENTS);
-    data_send(&group, 0, 0, true);
-    sim_hosts_run(&group.hosts, SIMULATION_MS);
-    assert_int_equal(cw_mcast_counters(group.members[0].mcast).drop_malformed, 1);
-    message_send(&group, 0, 0);
-    sim_hosts_run(&group.hosts, SIMULATION_MS);
-    assert_int_equal(cw_mcast_counters(group.members[0].mcast).drop_malformed, 1);
-    assert_int_equal(cw_endpoint_events(group.hosts.list[0].endpoint, &event, 1), 1);
-    assert_int_equal(event.kind, CW_EVENT_EXTENSION);
-    assert_int_equal(group.members[0].heard, 1);
-    assert_int_equal(group.members[0].heard_bytes, 8);
-    mcast_world_destroy(&group);
-}
-
-/* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks
- * for ever. */
-static void who_counts_wrongly_holds_nobody_up(void **state)
-{
-    struct mcast_world group;
-    struct cw_event event;
-    quiet_create(&group, 1);
-    message_send(&group, 0, 0);
-    message_send(&group, 1, 1);
-    message_send(&group, 2, 5);
-    sim_hosts_run(&group.hosts, SIMULATION_MS);
-    for (int i = 0; i < 100; i++) {
-        while (cw_endpoint_events(group.hosts.list[0].endpoint, &event, 1) == 1) {
-        }
-        sim_hosts_run(&group.hosts, SIMULATION_MS / 10);
-    }
-    assert_int_equal(group.members[0].heard, 2);
-    mcast_world_destroy(&group);
-}
-
 int main(void)
 {
     return HOSTS_TESTS_RUN(puts_out_of_turn_find_no_records, credit_takes_no_number_that_a_get_was_promised,
                            frames_far_apart_find_no_blocks, half_a_put_keeps_its_number,
                            two_messages_cannot_share_a_slot, numbers_that_do_not_rise_are_malformed,
-                           damaged_chunks_end_the_session, data_without_a_crc_need_a_medium_and_one_frame,
-                           a_damaged_chunk_begins_nothing, who_counts_wrongly_holds_nobody_up);
+                           damaged_chunks_end_the_session, data_without_a_crc_need_a_medium_and_one_frame);
 }

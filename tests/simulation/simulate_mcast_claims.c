@@ -1,6 +1,6 @@
 /* What reliable multicast claims, in virtual time: how long messages take under loss, and what one stopped member costs
  * the others. */
-#include "tests/simulation/mcast_world.h"
+#include "tests/simulation/mcast_fixture.h"
 
 enum { RECEIVERS = 8, MESSAGES = 2500, MESSAGE_BYTES = 10240 };
 
@@ -13,7 +13,6 @@ static int by_time(const void *left, const void *right)
 /* Times from the call to completion, one message at a time, added to `times`. */
 static void latencies(double loss, uint64_t seed, uint64_t *times)
 {
-    struct mcast_world world;
     struct mcast_world_config config = mcast_world_config_of(RECEIVERS + 1);
     config.seed = seed;
     config.messages = MESSAGES;
@@ -21,12 +20,11 @@ static void latencies(double loss, uint64_t seed, uint64_t *times)
     config.long_max = MESSAGE_BYTES;
     config.mcast.queue_max = 1;
     config.node.up.loss = config.node.down.loss = loss;
-    mcast_world_create(&world, &config);
+    world_make(&config);
     assert_true(mcast_world_run(&world, 100000 * SIMULATION_MS));
     for (uint32_t i = 0; i < MESSAGES; i++) {
         times[i] = world.members[0].done_ns[i] - world.members[0].sent_ns[i];
     }
-    mcast_world_destroy(&world);
 }
 
 static void rare_loss_costs_little(void **state)
@@ -48,41 +46,39 @@ static void rare_loss_costs_little(void **state)
 }
 
 /* Messages complete in the next `duration_ns`. */
-static uint32_t completed_in(struct mcast_world *world, uint64_t duration_ns)
+static uint32_t completed_in(uint64_t duration_ns)
 {
-    uint32_t before = world->members[0].completed;
-    sim_hosts_run(&world->hosts, duration_ns);
-    return world->members[0].completed - before;
+    uint32_t before = world.members[0].completed;
+    sim_hosts_run(&world.hosts, duration_ns);
+    return world.members[0].completed - before;
 }
 
 /* One stops; nobody gets on until it is taken out, then all do as before. */
 static void one_that_stops_costs_the_others_little(void **state)
 {
     for (uint32_t victim = 1; victim <= RECEIVERS; victim += 3) {
-        struct mcast_world world;
         struct mcast_world_config config = mcast_world_config_of(RECEIVERS + 1);
         config.messages = 4000;
         config.is_uniform = true;
         config.long_max = MESSAGE_BYTES;
-        mcast_world_create(&world, &config);
+        world_make(&config);
         sim_hosts_run(&world.hosts, 2 * SIMULATION_MS);
-        uint32_t before = completed_in(&world, 5 * SIMULATION_MS);
+        uint32_t before = completed_in(5 * SIMULATION_MS);
         cw_simulator_stop(world.hosts.simulator, victim);
         sim_hosts_run(&world.hosts, 30 * SIMULATION_MS);
         assert_true(world.members[0].laggards > 0);
         assert_int_equal(world.members[0].laggard, victim);
         mcast_world_exclude(&world, victim, 0);
         sim_hosts_run(&world.hosts, SIMULATION_MS / 2);
-        uint32_t after = completed_in(&world, 5 * SIMULATION_MS);
+        uint32_t after = completed_in(5 * SIMULATION_MS);
         printf("member %u of 9 stopped: %u messages in 5 ms before, %u after it was taken out\n", victim, before,
                after);
         assert_int_equal(world.faulty, 0);
         assert_true(after * 10 >= before * 9);
-        mcast_world_destroy(&world);
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(rare_loss_costs_little, one_that_stops_costs_the_others_little);
+    return WORLD_TESTS_RUN(rare_loss_costs_little, one_that_stops_costs_the_others_little);
 }

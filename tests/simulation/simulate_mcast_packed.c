@@ -1,10 +1,9 @@
 /* Packets to a group that travel compressed, in virtual time: once for all members; whatever is done to a message that
  * is under way. Random worlds with compression are among those of simulate_mcast. */
 #include "mcast/state.h"
-#include "tests/simulation/mcast_world.h"
+#include "tests/simulation/mcast_fixture.h"
 
-static void compressing_create(struct mcast_world *world, uint32_t members, enum cw_mcast_delivery delivery,
-                               double loss)
+static void compressing_create(uint32_t members, enum cw_mcast_delivery delivery, double loss)
 {
     struct mcast_world_config config = mcast_world_config_of(members);
     config.messages = 40;
@@ -14,7 +13,7 @@ static void compressing_create(struct mcast_world *world, uint32_t members, enum
     config.delivery = delivery;
     config.compresses = CW_COMPRESSION_ON;
     config.node.up.loss = config.node.down.loss = loss;
-    mcast_world_create(world, &config);
+    world_make(&config);
 }
 
 /* Its sender compresses a message once, however many members there are and whoever brings it to them; all expand it. */
@@ -22,10 +21,9 @@ static void a_group_is_sent_chunks_once(void **state)
 {
     for (enum cw_mcast_delivery delivery = CW_MCAST_BY_NETWORK; delivery <= CW_MCAST_BY_MEMBERS; delivery++) {
         enum { MEMBERS = 6 };
-        struct mcast_world world;
         struct cw_compression_report report;
-        compressing_create(&world, MEMBERS, delivery, 0);
-        mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete");
+        compressing_create(MEMBERS, delivery, 0);
+        mcast_world_finish(&world, 10000 * SIMULATION_MS);
         struct cw_mcast_counters counters = mcast_world_counters(&world);
         uint64_t chunks = mcast_world_counted(&world, CW_COUNTER_CHUNKS_OUT);
         uint64_t raw_bytes = mcast_world_counted(&world, CW_COUNTER_CHUNK_RAW_OUT);
@@ -38,7 +36,6 @@ static void a_group_is_sent_chunks_once(void **state)
         assert_true(cw_mcast_compression(world.members[0].group, CW_ELEMENT_DOUBLE, &report));
         assert_true(report.chunk_bytes > 0 && report.raw_bytes > report.chunk_bytes);
         assert_false(cw_mcast_compression(world.members[1].group, CW_ELEMENT_DOUBLE, &report));
-        mcast_world_destroy(&world);
     }
 }
 
@@ -46,8 +43,7 @@ static void a_group_is_sent_chunks_once(void **state)
  * again, though they cannot be made as they were. */
 static void what_changes_under_way_holds_nobody_up(void **state)
 {
-    struct mcast_world world;
-    compressing_create(&world, 5, CW_MCAST_BY_NETWORK, 0.05);
+    compressing_create(5, CW_MCAST_BY_NETWORK, 0.05);
     for (uint32_t i = 0; world.members[0].completed < world.config.messages; i++) {
         assert_true(i < 100000);
         sim_hosts_run(&world.hosts, 100 * SIMULATION_US);
@@ -58,29 +54,26 @@ static void what_changes_under_way_holds_nobody_up(void **state)
         }
     }
     assert_true(world.faulty > 0);
-    mcast_world_destroy(&world);
 }
 
 /* From when it is switched off on nothing more is compressed, not even of what is under way; what was sent before is
  * still repaired. */
 static void what_is_under_way_can_be_left_plain(void **state)
 {
-    struct mcast_world world;
     const struct cw_compression off = {.mode = CW_COMPRESSION_OFF};
-    compressing_create(&world, 5, CW_MCAST_BY_NETWORK, 0.02);
+    compressing_create(5, CW_MCAST_BY_NETWORK, 0.02);
     struct cw_endpoint *endpoint = world.hosts.list[0].endpoint;
     while (cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT) == 0) {
         (void)mcast_world_run(&world, 10 * SIMULATION_US);
     }
     uint64_t chunks = cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT);
     assert_int_equal(cw_endpoint_compress(endpoint, &off), CW_OK);
-    mcast_world_must(&world, mcast_world_run(&world, 10000 * SIMULATION_MS), "not complete");
+    mcast_world_finish(&world, 10000 * SIMULATION_MS);
     assert_int_equal(cw_endpoint_counter(endpoint, CW_COUNTER_CHUNKS_OUT), chunks);
-    mcast_world_destroy(&world);
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_group_is_sent_chunks_once, what_changes_under_way_holds_nobody_up,
-                     what_is_under_way_can_be_left_plain);
+    return WORLD_TESTS_RUN(a_group_is_sent_chunks_once, what_changes_under_way_holds_nobody_up,
+                           what_is_under_way_can_be_left_plain);
 }
