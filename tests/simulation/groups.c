@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "dataplane/status.h"
+#include "tests/test.h"
 
 enum { EVENTS_AT_ONCE = 16 };
 #define ADDRESS_BASE 0xef0a0b00u
@@ -38,16 +39,16 @@ static void link_ask(void *context, uint32_t rank)
 
 static int link_run(void *context, int (*function)(void *argument), void *argument)
 {
-    (void)context;
     return function(argument);
 }
 
 /* ---- life ---- */
 
-int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32_t rank,
-                      const struct sim_groups_config *config, char *error, size_t error_bytes)
+void sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32_t rank,
+                       const struct sim_groups_config *config)
 {
     struct cw_mcast_config mcast;
+    char error[200] = "";
     cw_mcast_config_init(&mcast);
     mcast.flood_ipv4 = cw_groups_flood_address(ADDRESS_BASE);
     mcast.keeps_flood_address = rank == 0;
@@ -55,22 +56,26 @@ int sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint32
     mcast.handler.laggard = cw_group_laggard;
     mcast.handler.unreached = cw_group_unreached;
     mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
-    *member = (struct sim_groups){
-        .config = *config, .hosts = hosts, .rank = rank, .peers = sim_hosts_peers(hosts, rank, hosts->count)};
-    if (member->peers == NULL) {
-        return CW_ERROR_MEMORY;
+    *member = (struct sim_groups){.config = *config, .hosts = hosts, .rank = rank};
+    if (cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, sizeof(error)) != CW_OK) {
+        fail_msg("%s", error);
     }
-    int status = cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, error_bytes);
     struct cw_groups_config groups = {
         .rank = rank,
         .address_base = ADDRESS_BASE,
-        .filter_budget = CW_GROUPS_FILTERS,
+        .filter_budget = config->filter_budget > 0 ? config->filter_budget : CW_GROUPS_FILTERS,
         .seed = config->seed * 1000 + rank,
         .mcast = member->mcast,
-        .links = {.context = member, .send = link_send, .peer = link_peer, .ask = link_ask, .run = link_run},
+        .links = config->links,
     };
-    hosts->list[rank].holds_events = true;
-    return status == CW_OK ? cw_groups_create(&groups, &member->groups) : status;
+    if (config->links.send == NULL) {
+        groups.links =
+            (struct cw_groups_links){.context = member, .send = link_send, .peer = link_peer, .ask = link_ask};
+        member->peers = sim_hosts_peers(hosts, rank, hosts->count);
+        hosts->list[rank].holds_events = true;
+    }
+    groups.links.run = link_run;
+    assert_int_equal(cw_groups_create(&groups, &member->groups), CW_OK);
 }
 
 void sim_groups_destroy(struct sim_groups *member)
@@ -78,6 +83,7 @@ void sim_groups_destroy(struct sim_groups *member)
     cw_groups_destroy(member->groups);
     cw_mcast_destroy(member->mcast);
     free(member->peers);
+    *member = (struct sim_groups){0};
 }
 
 /* ---- what comes ---- */
@@ -107,4 +113,33 @@ void sim_groups_take(struct sim_groups *member)
             }
         }
     }
+}
+
+/* ---- letters ---- */
+
+void sim_letter_post(struct sim_letters *letters, uint32_t from, uint32_t to, uint64_t due_ns, const void *data,
+                     uint32_t bytes)
+{
+    uint64_t *last_ns = &letters->last_ns[from][to];
+    *last_ns = due_ns > *last_ns ? due_ns : *last_ns;
+    struct sim_letter *letter = calloc(1, sizeof(*letter)), **link = &letters->first;
+    assert_true(letter != NULL && bytes <= sizeof(letter->data));
+    while (*link != NULL && (*link)->due_ns <= *last_ns) {
+        link = &(*link)->next;
+    }
+    *letter = (struct sim_letter){.next = *link, .due_ns = *last_ns, .from = from, .to = to, .bytes = bytes};
+    memcpy(letter->data, data, bytes);
+    *link = letter;
+}
+
+bool sim_letter_take(struct sim_letters *letters, uint64_t now_ns, struct sim_letter *letter)
+{
+    struct sim_letter *first = letters->first;
+    if (first == NULL || first->due_ns > now_ns) {
+        return false;
+    }
+    *letter = *first;
+    letters->first = first->next;
+    free(first);
+    return true;
 }

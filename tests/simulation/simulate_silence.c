@@ -3,8 +3,8 @@
  *
  * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
  * processes. */
+#include "tests/simulation/fixture.h"
 #include "tests/simulation/groups.h"
-#include "tests/simulation/simulation.h"
 
 enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
 #define FAILURE_NS (800 * SIMULATION_MS)
@@ -13,18 +13,14 @@ enum { SEEDS = 30, RANKS_MAX = 24, MESSAGES = 3 };
  * with each probe. */
 #define BOUND_NS (LAG_NS + LAG_NS / 8 + FAILURE_NS + CW_PROBE_MAX_NS)
 
-struct town;
-
 struct party {
-    struct town *town;
     struct sim_groups groups;
     struct cw_group *group;
     struct cw_mcast_group *mcast;
     uint32_t posted, completed, failed, received;
 };
 
-struct town {
-    struct sim_hosts hosts;
+static struct {
     struct party parties[RANKS_MAX];
     uint32_t ranks[RANKS_MAX];
     uint32_t count;
@@ -32,7 +28,7 @@ struct town {
     uint32_t senders;     /* 1: rank 0 or, if that is the victim, 1; else all */
     uint32_t victim;      /* RANKS_MAX: nobody yet */
     uint64_t complete_ns; /* when the last message was */
-};
+} town;
 
 static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
@@ -45,14 +41,12 @@ static void message_complete(void *context, uint64_t put_context, int status)
     struct party *party = (struct party *)(uintptr_t)put_context;
     party->completed++;
     party->failed += status != CW_OK;
-    party->town->complete_ns = sim_hosts_now(&party->town->hosts);
+    town.complete_ns = sim_hosts_now(&hosts);
 }
 
 static bool is_sender(const struct party *party)
 {
-    const struct town *town = party->town;
-    return party->groups.rank != town->victim &&
-           (town->senders > 1 || party->groups.rank == (town->victim == 0 ? 1 : 0));
+    return party->groups.rank != town.victim && (town.senders > 1 || party->groups.rank == (town.victim == 0 ? 1 : 0));
 }
 
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
@@ -62,75 +56,71 @@ static void work(struct sim_host *host, void *context, uint64_t now_ns)
     (void)cw_groups_poll(party->groups.groups);
     const struct cw_mcast_put put = {
         .data = "0123456789", .bytes = 10, .context = (uint64_t)(uintptr_t)party, .flags = CW_MCAST_SIGNAL};
-    while (is_sender(party) && party->posted < party->town->wanted && party->mcast != NULL &&
+    while (is_sender(party) && party->posted < town.wanted && party->mcast != NULL &&
            cw_mcast_send(party->mcast, &put) == CW_OK) {
         party->posted++;
     }
 }
 
-static void town_open(struct town *town, uint64_t seed, double loss)
+static void town_open(uint64_t seed, double loss)
 {
-    char error[200] = "";
-    struct sim_hosts_config hosts = sim_hosts_config_of(town->count);
-    hosts.seed = seed;
-    hosts.memory_bytes = 64;
-    hosts.endpoint.failure_timeout_ns = FAILURE_NS;
-    hosts.node.up.loss = hosts.node.down.loss = loss;
-    simulation_hosts(&town->hosts, &hosts);
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        struct party *party = &town->parties[rank];
-        const struct sim_groups_config config = {
+    struct sim_hosts_config config = sim_hosts_config_of(town.count);
+    config.seed = seed;
+    config.memory_bytes = 64;
+    config.endpoint.failure_timeout_ns = FAILURE_NS;
+    config.node.up.loss = config.node.down.loss = loss;
+    hosts_make(&config);
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        struct party *party = &town.parties[rank];
+        const struct sim_groups_config member = {
             .seed = seed,
             .lag_ns = LAG_NS,
             .handler = {.message = message_come, .complete = message_complete},
         };
-        party->town = town;
-        town->ranks[rank] = rank;
-        town->hosts.list[rank].context = party;
-        town->hosts.list[rank].work = work;
-        if (sim_groups_create(&party->groups, &town->hosts, rank, &config, error, sizeof(error)) != CW_OK) {
-            fail_msg("%s", error);
-        }
+        town.ranks[rank] = rank;
+        hosts.list[rank].context = party;
+        hosts.list[rank].work = work;
+        sim_groups_create(&party->groups, &hosts, rank, &member);
     }
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        struct party *party = &town->parties[rank];
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        struct party *party = &town.parties[rank];
         const struct cw_group_request request = {
-            .scope = 1, .ranks = town->ranks, .count = town->count, .context = party, .mcast = &party->mcast};
+            .scope = 1, .ranks = town.ranks, .count = town.count, .context = party, .mcast = &party->mcast};
         assert_int_equal(cw_group_open(party->groups.groups, &request, &party->group), CW_OK);
     }
 }
 
-static void town_close(struct town *town)
+static void town_close(void)
 {
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        sim_groups_destroy(&town->parties[rank].groups);
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        sim_groups_destroy(&town.parties[rank].groups);
     }
-    sim_hosts_destroy(&town->hosts);
+    sim_hosts_destroy(&hosts);
 }
 
-static void pass(struct town *town, uint64_t duration_ns)
+static void pass(uint64_t duration_ns)
 {
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        sim_host_wake(&town->hosts.list[rank]);
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        sim_host_wake(&hosts.list[rank]);
     }
-    sim_hosts_run(&town->hosts, duration_ns);
+    sim_hosts_run(&hosts, duration_ns);
 }
 
-static bool is_open(const struct town *town)
+static bool is_open(void)
 {
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        if (cw_group_state(town->parties[rank].group) != CW_GROUP_OPEN) {
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        if (cw_group_state(town.parties[rank].group) != CW_GROUP_OPEN) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_complete(const struct town *town)
+static bool is_complete(void)
 {
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        const struct party *party = &town->parties[rank];
-        if (is_sender(party) && party->completed < town->wanted) {
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        const struct party *party = &town.parties[rank];
+        if (is_sender(party) && party->completed < town.wanted) {
             return false;
         }
     }
@@ -140,44 +130,42 @@ static bool is_complete(const struct town *town)
 /* How long the others have waited for one that stopped at a time that follows from the seed. */
 static uint64_t silence(uint64_t seed)
 {
-    struct town *town = calloc(1, sizeof(*town));
+    memset(&town, 0, sizeof(town));
     uint64_t random = seed;
-    town->count = 2 + (uint32_t)simulation_drawn(&random, RANKS_MAX - 1);
-    town->victim = RANKS_MAX;
-    town->senders = 1 + (uint32_t)simulation_drawn(&random, 2);
-    town_open(town, seed, seed % 3 == 0 ? 0.02 : 0);
-    while (!is_open(town)) {
-        pass(town, SIMULATION_US * 100);
+    town.count = 2 + (uint32_t)simulation_drawn(&random, RANKS_MAX - 1);
+    town.victim = RANKS_MAX;
+    town.senders = 1 + (uint32_t)simulation_drawn(&random, 2);
+    town_open(seed, seed % 3 == 0 ? 0.02 : 0);
+    while (!is_open()) {
+        pass(SIMULATION_US * 100);
     }
-    pass(town, (uint32_t)simulation_drawn(&random, 300) *
-                   SIMULATION_US); /* what only probes the group may be under way, or not */
-    town->victim = (uint32_t)simulation_drawn(&random, town->count);
-    cw_simulator_stop(town->hosts.simulator, town->victim);
-    pass(town, (uint32_t)simulation_drawn(&random, 2) * (uint32_t)simulation_drawn(&random, 100) * SIMULATION_MS);
-    uint64_t begin_ns = sim_hosts_now(&town->hosts);
-    town->wanted = MESSAGES;
-    while (!is_complete(town) && sim_hosts_now(&town->hosts) < begin_ns + 2 * BOUND_NS) {
-        pass(town, SIMULATION_MS);
+    pass((uint32_t)simulation_drawn(&random, 300) *
+         SIMULATION_US); /* what only probes the group may be under way, or not */
+    town.victim = (uint32_t)simulation_drawn(&random, town.count);
+    cw_simulator_stop(hosts.simulator, town.victim);
+    pass((uint32_t)simulation_drawn(&random, 2) * (uint32_t)simulation_drawn(&random, 100) * SIMULATION_MS);
+    uint64_t begin_ns = sim_hosts_now(&hosts);
+    town.wanted = MESSAGES;
+    while (!is_complete() && sim_hosts_now(&hosts) < begin_ns + 2 * BOUND_NS) {
+        pass(SIMULATION_MS);
     }
-    if (!is_complete(town)) {
+    if (!is_complete()) {
         fail_msg("seed %llu: %u members, member %u is silent, and nobody has noticed", (unsigned long long)seed,
-                 town->count, town->victim);
+                 town.count, town.victim);
     }
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        const struct party *party = &town->parties[rank];
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        const struct party *party = &town.parties[rank];
         assert_int_equal(party->failed, 0); /* the others have it */
-        for (uint32_t other = 0; other < town->count; other++) {
+        for (uint32_t other = 0; other < town.count; other++) {
             struct cw_peer_info info;
-            if (other != rank && rank != town->victim && other != town->victim) {
-                assert_int_equal(cw_peer_query(town->hosts.list[rank].endpoint, party->groups.peers[other], &info),
-                                 CW_OK);
+            if (other != rank && rank != town.victim && other != town.victim) {
+                assert_int_equal(cw_peer_query(hosts.list[rank].endpoint, party->groups.peers[other], &info), CW_OK);
                 assert_int_not_equal(info.state, CW_PEER_FAILED);
             }
         }
     }
-    uint64_t took_ns = town->complete_ns - begin_ns;
-    town_close(town);
-    free(town);
+    uint64_t took_ns = town.complete_ns - begin_ns;
+    town_close();
     return took_ns;
 }
 
@@ -201,30 +189,29 @@ static void a_silent_member_is_taken_out_in_time(void **state)
 /* One that is slow, but there, is asked and stays. */
 static void a_member_that_answers_stays(void **state)
 {
-    struct town *town = calloc(1, sizeof(*town));
-    town->count = 5;
-    town->victim = RANKS_MAX;
-    town->senders = 2;
-    town->wanted = MESSAGES;
-    town_open(town, 1, 0);
-    while (!is_complete(town)) {
-        pass(town, SIMULATION_MS);
+    memset(&town, 0, sizeof(town));
+    town.count = 5;
+    town.victim = RANKS_MAX;
+    town.senders = 2;
+    town.wanted = MESSAGES;
+    town_open(1, 0);
+    while (!is_complete()) {
+        pass(SIMULATION_MS);
     }
-    cw_simulator_stop(town->hosts.simulator, 3);
-    town->wanted += MESSAGES;
-    pass(town, FAILURE_NS * 3 / 4);
-    cw_simulator_resume(town->hosts.simulator, 3);
-    pass(town, 2 * BOUND_NS);
-    assert_true(is_complete(town));
-    for (uint32_t rank = 0; rank < town->count; rank++) {
-        assert_int_equal(town->parties[rank].groups.down, 0);
-        assert_int_equal(town->parties[rank].received, 2 * MESSAGES * (town->count - 1));
+    cw_simulator_stop(hosts.simulator, 3);
+    town.wanted += MESSAGES;
+    pass(FAILURE_NS * 3 / 4);
+    cw_simulator_resume(hosts.simulator, 3);
+    pass(2 * BOUND_NS);
+    assert_true(is_complete());
+    for (uint32_t rank = 0; rank < town.count; rank++) {
+        assert_int_equal(town.parties[rank].groups.down, 0);
+        assert_int_equal(town.parties[rank].received, 2 * MESSAGES * (town.count - 1));
     }
-    town_close(town);
-    free(town);
+    town_close();
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_silent_member_is_taken_out_in_time, a_member_that_answers_stays);
+    return HOSTS_TESTS_RUN(a_silent_member_is_taken_out_in_time, a_member_that_answers_stays);
 }
