@@ -92,9 +92,9 @@ enum {
 #define CW_HELLO_FIRST_NS             1000000ull     /* set-up is repeated after this, then after twice the time each */
 #define CW_HELLO_MAX_NS               250000000ull
 #define CW_STRANGER_NS                300000000ull   /* place of an unknown process that requests a session */
-#define CW_NEIGHBOUR_ASK_NS             250000000ull   /* a request is repeated after this, then twice as late */
-#define CW_NEIGHBOUR_FRESH_NS           30000000000ull /* a next hop is requested again after this */
-#define CW_NEIGHBOUR_ANSWER_NS          1000000ull
+#define CW_NEIGHBOUR_ASK_NS           250000000ull   /* a request is repeated after this, then twice as late */
+#define CW_NEIGHBOUR_FRESH_NS         30000000000ull /* a next hop is requested again after this */
+#define CW_NEIGHBOUR_ANSWER_NS        1000000ull
 #define CW_DEFAULT_FAILURE_TIMEOUT_NS 10000000000ull
 #define CW_TRUST_NS                   1000000000ull  /* a port is trusted this long before it is tried again */
 #define CW_TRIAL_NS                   20000ull       /* between two requests for a trial */
