@@ -356,9 +356,8 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         return false;
     }
     if (config->tell != NULL) {
-        if (config->path == NULL) {
-            *exit_code = refuse("tell", config->tell, "--memif PATH says which switch");
-        }
+        *exit_code =
+            config->path != NULL ? APP_EXIT_SUCCESS : refuse("tell", config->tell, "--memif PATH names the switch");
         return config->path != NULL;
     }
     if (config->stats_path != NULL && config->stats_interval_ns == 0) {

@@ -1,6 +1,7 @@
 #include "control/bootstrap/pmi1_server.h"
 
 #include <assert.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 
 enum { NOBODY = -1, OUTPUT_BYTES_FIRST = 256, FAILURE_BYTES = 160 };
 
-struct entry {
-    struct entry *next; /* of the same bucket */
-    char *value;        /* behind the key */
-    bool is_fresh;      /* since cw_pmi1_server_fresh */
-    char key[];
+struct pair {
+    const char *key;
+    const char *value;
+    bool is_fresh; /* since cw_pmi1_server_fresh */
+    char text[];   /* key and value */
 };
 
 struct client {
@@ -45,8 +46,7 @@ struct cw_pmi1_server {
     int32_t abort_client; /* NOBODY: none has asked */
     int abort_code;
     size_t key_count;
-    size_t bucket_mask;
-    struct entry **buckets;
+    void *entries; /* a tree of tsearch(3) */
     struct client *clients;
     struct cw_pmi1_writer answer;
     char job[CW_PMI1_SERVER_JOB_BYTES];
@@ -55,63 +55,46 @@ struct cw_pmi1_server {
 
 /* ---- the table ---- */
 
-/* FNV-1a: whoever wants collisions slows down a job of his own. */
-static struct entry **bucket_of(struct cw_pmi1_server *server, const char *key)
+static int entry_compare(const void *one, const void *other)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
-    for (; *key != 0; key++) {
-        hash = (hash ^ (uint8_t)*key) * 0x100000001b3ull;
-    }
-    return &server->buckets[hash & server->bucket_mask];
+    return strcmp(((const struct pair *)one)->key, ((const struct pair *)other)->key);
 }
 
-/* Where the entry hangs, or where a new one belongs. */
-static struct entry **entry_find(struct cw_pmi1_server *server, const char *key)
+/* NULL: there is none. */
+static struct pair *entry_find(const struct cw_pmi1_server *server, const char *key)
 {
-    struct entry **place = bucket_of(server, key);
-    while (*place != NULL && strcmp((*place)->key, key) != 0) {
-        place = &(*place)->next;
-    }
-    return place;
+    const struct pair wanted = {.key = key};
+    struct pair **found = tfind(&wanted, &server->entries, entry_compare);
+    return found == NULL ? NULL : *found;
 }
 
 /* A later value takes the place of an earlier one. */
 static int entry_put(struct cw_pmi1_server *server, const char *key, const char *value)
 {
-    struct entry **place = entry_find(server, key);
-    size_t key_bytes = strlen(key) + 1;
-    size_t value_bytes = strlen(value) + 1;
-    if (*place == NULL && server->key_count == (size_t)server->job_size * CW_PMI1_SERVER_KEYS) {
+    size_t key_bytes = strlen(key) + 1, value_bytes = strlen(value) + 1;
+    const struct pair *before = entry_find(server, key);
+    if (before == NULL && server->key_count == (size_t)server->job_size * CW_PMI1_SERVER_KEYS) {
         return CW_ERROR_LIMIT;
     }
-    struct entry *entry = malloc(sizeof(*entry) + key_bytes + value_bytes);
+    struct pair *entry = malloc(sizeof(*entry) + key_bytes + value_bytes);
     if (entry == NULL) {
         return CW_ERROR_MEMORY;
     }
-    memcpy(entry->key, key, key_bytes);
-    entry->value = entry->key + key_bytes;
-    memcpy(entry->value, value, value_bytes);
-    entry->next = NULL;
-    entry->is_fresh = true;
-    if (*place != NULL) {
-        entry->next = (*place)->next;
-        free(*place);
-    } else {
+    *entry = (struct pair){.key = entry->text, .value = entry->text + key_bytes, .is_fresh = true};
+    memcpy(entry->text, key, key_bytes);
+    memcpy(entry->text + key_bytes, value, value_bytes);
+    struct pair **place = tsearch(entry, &server->entries, entry_compare);
+    if (place == NULL) {
+        free(entry);
+        return CW_ERROR_MEMORY;
+    }
+    if (*place == entry) {
         server->key_count++;
+    } else {
+        free(*place);
+        *place = entry;
     }
-    *place = entry;
     return CW_OK;
-}
-
-static void entries_free(struct cw_pmi1_server *server)
-{
-    for (size_t i = 0; server->buckets != NULL && i <= server->bucket_mask; i++) {
-        for (struct entry *entry = server->buckets[i], *next; entry != NULL; entry = next) {
-            next = entry->next;
-            free(entry);
-        }
-    }
-    free(server->buckets);
 }
 
 /* ---- answers ---- */
@@ -287,7 +270,7 @@ static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct
 static int take_get(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     const char *refused = place_refuse(server, line);
-    const struct entry *entry = refused == NULL ? *entry_find(server, cw_pmi1_value(line, "key")) : NULL;
+    const struct pair *entry = refused == NULL ? entry_find(server, cw_pmi1_value(line, "key")) : NULL;
     if (refused == NULL && entry == NULL) {
         refused = "key_not_found";
     }
@@ -512,17 +495,26 @@ bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server)
     return server->is_held;
 }
 
+struct fresh {
+    void (*take)(void *context, const char *key, const char *value);
+    void *context;
+};
+
+static void fresh_report(const void *node, VISIT visit, void *context)
+{
+    const struct fresh *fresh = context;
+    struct pair *entry = *(struct pair *const *)node;
+    if ((visit == postorder || visit == leaf) && entry->is_fresh) {
+        entry->is_fresh = false;
+        fresh->take(fresh->context, entry->key, entry->value);
+    }
+}
+
 void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
                           void (*take)(void *context, const char *key, const char *value), void *context)
 {
-    for (size_t i = 0; i <= server->bucket_mask; i++) {
-        for (struct entry *entry = server->buckets[i]; entry != NULL; entry = entry->next) {
-            if (entry->is_fresh) {
-                entry->is_fresh = false;
-                take(context, entry->key, entry->value);
-            }
-        }
-    }
+    struct fresh fresh = {.take = take, .context = context};
+    twalk_r(server->entries, fresh_report, &fresh);
 }
 
 int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value)
@@ -533,7 +525,7 @@ int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const cha
     }
     int status = entry_put(server, key, value);
     if (status == CW_OK) {
-        (*entry_find(server, key))->is_fresh = false;
+        entry_find(server, key)->is_fresh = false;
     }
     return status;
 }
@@ -570,20 +562,14 @@ static int mapping_put(struct cw_pmi1_server *server, const char *mapping)
 
 static int server_fill(struct cw_pmi1_server *server, const struct cw_pmi1_server_config *config)
 {
-    size_t bucket_count = 64;
     server->job_size = config->job_size > 0 ? config->job_size : config->client_count;
-    while (bucket_count < 4 * (size_t)server->job_size) {
-        bucket_count *= 2;
-    }
     server->client_count = config->client_count;
     server->universe_size = config->universe_size;
     server->counts[CW_PMI1_CLIENT_NEW] = config->client_count;
     server->first_ready = server->last_ready = server->abort_client = NOBODY;
     snprintf(server->job, sizeof(server->job), "%s", config->job);
-    server->bucket_mask = bucket_count - 1;
-    server->buckets = calloc(bucket_count, sizeof(struct entry *));
     server->clients = calloc(config->client_count, sizeof(*server->clients));
-    if (server->buckets == NULL || server->clients == NULL) {
+    if (server->clients == NULL) {
         return CW_ERROR_MEMORY;
     }
     for (uint32_t i = 0; i < config->client_count; i++) {
@@ -623,7 +609,7 @@ void cw_pmi1_server_destroy(struct cw_pmi1_server *server)
         free(server->clients[i].line);
         free(server->clients[i].output);
     }
-    entries_free(server);
+    tdestroy(server->entries, free);
     free(server->clients);
     free(server);
 }

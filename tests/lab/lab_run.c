@@ -319,77 +319,78 @@ static void test_input(void **state)
     }
 }
 
+static const struct {
+    const char *words;
+    int code;
+    const char *error; /* part of it; NULL: nothing is said */
+} exit_codes[] = {
+    {"-n 1 false", 1, NULL},
+    {"-n 3 MEMBER crash 1", 128 + SIGSEGV, "rank 1 (process "},
+    {"-n 3 MEMBER crash 1", 128 + SIGSEGV, "ended by signal 11 (SIGSEGV)"},
+    {"-n 3 MEMBER abort 7", 7, "rank 1: as asked for\n"},
+    {"-n 2 MEMBER leave 0", 1, "rank 0"},
+    {"-n 2 MEMBER leave 1", 1, "without MPI_Finalize"},
+    {"-n 1 MEMBER leave 0", 0, NULL},
+    {"-n 2 MEMBER nonsense 1", 1, "rank 1"},
+    {"-n 1 MEMBER exchange : -n 1 true", 1, "rank 1"},
+    {"-n 1 MEMBER exchange : -n 2 MEMBER exchange", 0, NULL},
+    {"-n 2 --timeout 50ms sleep 1000", 124, "still running: rank 0-1\n"},
+    {"-n 2 ./does-not-exist", 127, "./does-not-exist: no such program\n"},
+    {"-n 2 does-not-exist-either", 127, "no such program in PATH"},
+    {"-n 2 --wdir /usr ./does-not-exist", 127, "./does-not-exist: no such program in /usr\n"},
+    {"-n 1 true : -n 1 does-not-exist-either", 127, "no such program in PATH"},
+    {"-n 2 /dev/null", 126, "/dev/null: may not be executed"},
+    {"-n 2 /", 126, "/: may not be executed"},
+    {"-n 2 --wdir /does-not-exist true", 126, "/does-not-exist"},
+    {"-n 0 true", 2, "-n 0"},
+    {"-n 5000 true", 2, "-n 5000"},
+    {"-n -1 true", 2, "-n -1"},
+    {"-n x true", 2, "-n x"},
+    {"-n 4096 true : -n 1 true", 2, "4097 ranks"},
+    {"-n", 2, "an argument is missing"},
+    {"-n 2", 2, "no program"},
+    {"-n 2 true :", 2, "no program"},
+    {"--what true", 2, "unknown option: --what"},
+    {"--env A true", 2, "NAME=VALUE"},
+    {"--stdin 2 -n 2 true", 2, "no rank 2"},
+    {"--timeout 0 true", 2, "--timeout 0"},
+    {"-nolocal true", 2, "not an option here: -nolocal (--hosts, --hostfile, --map-by and --bind-to say"},
+    {"-npernode 2 true", 2, "not an option here: -npernode"},
+    {"--hosts= true", 2, "--hosts"},
+    {"--hosts -x true", 2, "--hosts"},
+    {"--hosts a:0 true", 2, "a:0"},
+    {"--hostfile=/nonexistent true", 2, "/nonexistent"},
+    {"-machinefile /nonexistent -n 2 true", 2, "/nonexistent"},
+    {"--launcher= true", 2, "--launcher"},
+    {"--ports 40000 true", 2, "bad value: --ports 40000 (FIRST-LAST is wanted, UDP ports of 1 to 65535)"},
+    {"--ports 40009-40000 true", 2, "FIRST-LAST is wanted"},
+    {"--ports= true", 2, "FIRST-LAST is wanted"},
+    {"--mca btl tcp true", 2, "not an option here: --mca"},
+    {"--map-by socket true", 2, "--map-by"},
+    {"-genvlist A true", 2, "-genvlist"},
+    {"-hello true", 2, "unknown option: -hello"},
+    {"-lx true", 2, "unknown option: -lx"},
+    {"--emul 1,memif true", 2, "unknown option: --emul"},
+    {"--label=x true", 2, "unknown option: --label=x"},
+    {"-genv A", 2, "an argument is missing: -genv"},
+    {"-genv A=B 1 true", 2, "-genv A=B"},
+    {"-env A", 2, "an argument is missing"},
+    {"-ppn 0 true", 2, "-ppn 0"},
+    {"-n 4 -ppn 3 --emulate 2,memif true", 2, "-ppn 3 with 4 ranks on 2 hosts"},
+    {"--bind-to socket true", 2, "'core', 'numa', 'hwthread' or 'none'"},
+    {"-n 4096 --bind-to hwthread true", 2, "4096 ranks, and there is one for"},
+    {"-n 2 -ppn 2 --oversubscribe --allow-run-as-root --bind-to none -genvall true", 0, NULL},
+    {"-np 2 -- true", 0, NULL},
+    {"-n2 true", 0, NULL},
+};
+
 static void test_exit_codes(void **state)
 {
-    static const struct {
-        const char *words;
-        int code;
-        const char *error; /* part of it; NULL: nothing is said */
-    } rows[] = {
-        {"-n 1 false", 1, NULL},
-        {"-n 3 MEMBER crash 1", 128 + SIGSEGV, "rank 1 (process "},
-        {"-n 3 MEMBER crash 1", 128 + SIGSEGV, "ended by signal 11 (SIGSEGV)"},
-        {"-n 3 MEMBER abort 7", 7, "rank 1: as asked for\n"},
-        {"-n 2 MEMBER leave 0", 1, "rank 0"},
-        {"-n 2 MEMBER leave 1", 1, "without MPI_Finalize"},
-        {"-n 1 MEMBER leave 0", 0, NULL},
-        {"-n 2 MEMBER nonsense 1", 1, "rank 1"},
-        {"-n 1 MEMBER exchange : -n 1 true", 1, "rank 1"},
-        {"-n 1 MEMBER exchange : -n 2 MEMBER exchange", 0, NULL},
-        {"-n 2 --timeout 50ms sleep 1000", 124, "still running: rank 0-1\n"},
-        {"-n 2 ./does-not-exist", 127, "./does-not-exist: no such program\n"},
-        {"-n 2 does-not-exist-either", 127, "no such program in PATH"},
-        {"-n 2 --wdir /usr ./does-not-exist", 127, "./does-not-exist: no such program in /usr\n"},
-        {"-n 1 true : -n 1 does-not-exist-either", 127, "no such program in PATH"},
-        {"-n 2 /dev/null", 126, "/dev/null: may not be executed"},
-        {"-n 2 /", 126, "/: may not be executed"},
-        {"-n 2 --wdir /does-not-exist true", 126, "/does-not-exist"},
-        {"-n 0 true", 2, "-n 0"},
-        {"-n 5000 true", 2, "-n 5000"},
-        {"-n -1 true", 2, "-n -1"},
-        {"-n x true", 2, "-n x"},
-        {"-n 4096 true : -n 1 true", 2, "4097 ranks"},
-        {"-n", 2, "an argument is missing"},
-        {"-n 2", 2, "no program"},
-        {"-n 2 true :", 2, "no program"},
-        {"--what true", 2, "unknown option: --what"},
-        {"--env A true", 2, "NAME=VALUE"},
-        {"--stdin 2 -n 2 true", 2, "no rank 2"},
-        {"--timeout 0 true", 2, "--timeout 0"},
-        {"-nolocal true", 2, "not an option here: -nolocal (--hosts, --hostfile, --map-by and --bind-to say"},
-        {"-npernode 2 true", 2, "not an option here: -npernode"},
-        {"--hosts= true", 2, "--hosts"},
-        {"--hosts -x true", 2, "--hosts"},
-        {"--hosts a:0 true", 2, "a:0"},
-        {"--hostfile=/nonexistent true", 2, "/nonexistent"},
-        {"-machinefile /nonexistent -n 2 true", 2, "/nonexistent"},
-        {"--launcher= true", 2, "--launcher"},
-        {"--ports 40000 true", 2, "bad value: --ports 40000 (FIRST-LAST is wanted, UDP ports of 1 to 65535)"},
-        {"--ports 40009-40000 true", 2, "FIRST-LAST is wanted"},
-        {"--ports= true", 2, "FIRST-LAST is wanted"},
-        {"--mca btl tcp true", 2, "not an option here: --mca"},
-        {"--map-by socket true", 2, "--map-by"},
-        {"-genvlist A true", 2, "-genvlist"},
-        {"-hello true", 2, "unknown option: -hello"},
-        {"-lx true", 2, "unknown option: -lx"},
-        {"--emul 1,memif true", 2, "unknown option: --emul"},
-        {"--label=x true", 2, "unknown option: --label=x"},
-        {"-genv A", 2, "an argument is missing: -genv"},
-        {"-genv A=B 1 true", 2, "-genv A=B"},
-        {"-env A", 2, "an argument is missing"},
-        {"-ppn 0 true", 2, "-ppn 0"},
-        {"-n 4 -ppn 3 --emulate 2,memif true", 2, "-ppn 3 with 4 ranks on 2 hosts"},
-        {"--bind-to socket true", 2, "'core', 'numa', 'hwthread' or 'none'"},
-        {"-n 4096 --bind-to hwthread true", 2, "4096 ranks, and there is one for"},
-        {"-n 2 -ppn 2 --oversubscribe --allow-run-as-root --bind-to none -genvall true", 0, NULL},
-        {"-np 2 -- true", 0, NULL},
-        {"-n2 true", 0, NULL},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        int code = run(rows[i].words);
-        if (code != rows[i].code || (rows[i].error == NULL && started.length[1] > 0) ||
-            (rows[i].error != NULL && strstr(started.text[1], rows[i].error) == NULL)) {
-            fail_msg("'%s': %d, '%s'", rows[i].words, code, started.text[1]);
+    for (size_t i = 0; i < sizeof(exit_codes) / sizeof(exit_codes[0]); i++) {
+        int code = run(exit_codes[i].words);
+        if (code != exit_codes[i].code || (exit_codes[i].error == NULL && started.length[1] > 0) ||
+            (exit_codes[i].error != NULL && strstr(started.text[1], exit_codes[i].error) == NULL)) {
+            fail_msg("'%s': %d, '%s'", exit_codes[i].words, code, started.text[1]);
         }
     }
 }

@@ -115,77 +115,78 @@ static void ties_are_broken_by_links_and_order(void **state)
 #define END          "}]}"
 #define CLUSTER(...) "{\"clusters\": [{\"name\": \"a\", " __VA_ARGS__ "}]}"
 
+static const struct {
+    const char *text;
+    const char *said;
+} faults[] = {
+    {"", "line 1:"},
+    {"{\"clusters\":\n\n [}", "line 3:"},
+    {"[]", "the file: an object is wanted"},
+    {"{\"clusters\": [], \"clusters\": []}", "duplicate"},
+    {"{}", "clusters: a list is wanted"},
+    {"{\"clusters\": []}", "of at least one"},
+    {"{\"cluster\": []}", "unknown key 'cluster' (known are clusters, places, links)"},
+    {"{\"clusters\": [7]}", "clusters[0]: an object is wanted"},
+    {"{\"clusters\": [{\"name\": \"a\", \"hosts\": 1, \"speed\": 1}]}", "unknown key 'speed'"},
+    {"{\"clusters\": [{\"hosts\": 1}]}", "clusters[0].name: a name"},
+    {"{\"clusters\": [{\"name\": \"a b\", \"hosts\": 1}]}", "clusters[0].name: a name"},
+    {"{\"clusters\": [" HOSTS("a") "," HOSTS("a") "]}", "clusters[1].name: another site is called 'a'"},
+    {CLUSTER("\"rate\": \"1G\""), "clusters[0].hosts: a list of names"},
+    {CLUSTER("\"hosts\": []"), "cluster 'a' has no hosts"},
+    {CLUSTER("\"hosts\": 0"), "cluster 'a' has no hosts"},
+    {CLUSTER("\"hosts\": -1"), "-1 hosts are not possible"},
+    {CLUSTER("\"hosts\": 5000"), "5000 hosts are not possible"},
+    {CLUSTER("\"hosts\": [1]"), "clusters[0].hosts[0]: the name of a host"},
+    {CLUSTER("\"hosts\": [\"\"]"), "cannot be the name of a host"},
+    {CLUSTER("\"hosts\": [\"h[3-1]\"]"), "'h[3-1]' is no range"},
+    {CLUSTER("\"hosts\": [\"h[0-3\"]"), "is no range"},
+    {CLUSTER("\"hosts\": [\"h[0-1]x[0-1]\"]"), "is no range"},
+    {CLUSTER("\"hosts\": [\"h[0-9999999999]\"]"), "is no range"},
+    {CLUSTER("\"hosts\": [\"h[0-99999]\"]"), "more than 4096 hosts"},
+    {CLUSTER("\"hosts\": [\"h\", \"h\"]"), "host 'h' of cluster 'a' is in cluster 'a' already"},
+    {"{\"clusters\": [{\"name\": \"a\", \"hosts\": [\"h\"]}, {\"name\": \"b\", \"hosts\": [\"h\"]}]}",
+     "host 'h' of cluster 'b' is in cluster 'a' already"},
+    {CLUSTER("\"hosts\": 1, \"rate\": \"0\""), "clusters[0].rate: no link has 0"},
+    {CLUSTER("\"hosts\": 1, \"rate\": \"-1Gbps\""), "clusters[0].rate: a rate is wanted"},
+    {CLUSTER("\"hosts\": 1, \"rate\": \"11Tbps\""), "no link has 11Tbps"},
+    {CLUSTER("\"hosts\": 1, \"rate\": 1000"), "clusters[0].rate: a rate is wanted"},
+    {CLUSTER("\"hosts\": 1, \"delay\": \"11s\""), "clusters[0].delay: 11s is too long"},
+    {CLUSTER("\"hosts\": 1, \"delay\": \"5\""), "clusters[0].delay: a delay is wanted"},
+    {CLUSTER("\"hosts\": 1, \"rate\": \"1G\", \"queue\": \"0\""), "clusters[0].queue: a queue is wanted"},
+    {CLUSTER("\"hosts\": 1, \"queue\": \"1MB\""), "without a rate nothing waits"},
+    {CLUSTER("\"hosts\": 1, \"loss\": \"101%\""), "clusters[0].loss: a share is wanted"},
+    {"{\"clusters\": [" HOSTS("a") "], \"places\": \"p\"}", "places: a list is wanted"},
+    {"{\"clusters\": [" HOSTS("a") "], \"places\": [1]}", "places[0]: a name is wanted"},
+    {"{\"clusters\": [" HOSTS("a") "], \"places\": [\"a\"]}", "places[0]: another site is called 'a'"},
+    {"{\"clusters\": [" HOSTS("a") "], \"links\": {}}", "links: a list is wanted"},
+    {"{\"clusters\": [" HOSTS("a") "], \"links\": [1]}", "links[0]: an object"},
+    {AB "\"between\": [\"a\"]" END, "links[0].between: two sites"},
+    {AB LINK("a", "c") END, "links[0].between: no site is called 'c'"},
+    {AB LINK("a", "a") END, "links[0].between: 'a' is joined with itself"},
+    {CLUSTER("\"hosts\": 1, \"rate\": \"found\""), "clusters[0].rate: a rate is wanted"},
+    {AB "\"between\": [\"a\", \"b\"], \"rate\": \"Found\", \"delay\": \"1ms\"" END, "rate: a rate is wanted"},
+    {AB "\"between\": [\"a\", \"b\"], \"rate\": \"found\", \"delay\": \"1ms\", \"queue\": \"1MB\"" END,
+     "without a rate nothing waits"},
+    {AB "\"between\": [\"a\", \"b\"], \"delay\": \"1ms\"" END, "a link has a \"rate\" and a \"delay\""},
+    {AB "\"between\": [\"a\", \"b\"], \"rate\": \"1G\"" END, "a link has a \"rate\" and a \"delay\""},
+    {AB LINK("a", "b") ", \"colour\": 1" END, "unknown key 'colour'"},
+    {AB LINK("a", "b") ", \"name\": 1" END, "links[0].name: a name"},
+    {AB LINK("a", "b") ", \"name\": \"a0\"" END, "a host is called 'a0'"},
+    {AB LINK("a", "b") ", \"streams\": 0" END, "links[0].streams: a number"},
+    {AB LINK("a", "b") ", \"encrypt\": 1" END, "links[0].encrypt: true or false"},
+    {AB LINK("a", "b") "}, {" LINK("a", "b") END, "links[1]: links[0] is called 'a-b', too"},
+    {AB LINK("a", "p") END, "no wide-area link between the clusters 'a' and 'b'"},
+    {"{\"clusters\": [" HOSTS("a") "," HOSTS("b") "]}", "no wide-area link between"},
+};
+
 static void every_error_is_told(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *said;
-    } table[] = {
-        {"", "line 1:"},
-        {"{\"clusters\":\n\n [}", "line 3:"},
-        {"[]", "the file: an object is wanted"},
-        {"{\"clusters\": [], \"clusters\": []}", "duplicate"},
-        {"{}", "clusters: a list is wanted"},
-        {"{\"clusters\": []}", "of at least one"},
-        {"{\"cluster\": []}", "unknown key 'cluster' (known are clusters, places, links)"},
-        {"{\"clusters\": [7]}", "clusters[0]: an object is wanted"},
-        {"{\"clusters\": [{\"name\": \"a\", \"hosts\": 1, \"speed\": 1}]}", "unknown key 'speed'"},
-        {"{\"clusters\": [{\"hosts\": 1}]}", "clusters[0].name: a name"},
-        {"{\"clusters\": [{\"name\": \"a b\", \"hosts\": 1}]}", "clusters[0].name: a name"},
-        {"{\"clusters\": [" HOSTS("a") "," HOSTS("a") "]}", "clusters[1].name: another site is called 'a'"},
-        {CLUSTER("\"rate\": \"1G\""), "clusters[0].hosts: a list of names"},
-        {CLUSTER("\"hosts\": []"), "cluster 'a' has no hosts"},
-        {CLUSTER("\"hosts\": 0"), "cluster 'a' has no hosts"},
-        {CLUSTER("\"hosts\": -1"), "-1 hosts are not possible"},
-        {CLUSTER("\"hosts\": 5000"), "5000 hosts are not possible"},
-        {CLUSTER("\"hosts\": [1]"), "clusters[0].hosts[0]: the name of a host"},
-        {CLUSTER("\"hosts\": [\"\"]"), "cannot be the name of a host"},
-        {CLUSTER("\"hosts\": [\"h[3-1]\"]"), "'h[3-1]' is no range"},
-        {CLUSTER("\"hosts\": [\"h[0-3\"]"), "is no range"},
-        {CLUSTER("\"hosts\": [\"h[0-1]x[0-1]\"]"), "is no range"},
-        {CLUSTER("\"hosts\": [\"h[0-9999999999]\"]"), "is no range"},
-        {CLUSTER("\"hosts\": [\"h[0-99999]\"]"), "more than 4096 hosts"},
-        {CLUSTER("\"hosts\": [\"h\", \"h\"]"), "host 'h' of cluster 'a' is in cluster 'a' already"},
-        {"{\"clusters\": [{\"name\": \"a\", \"hosts\": [\"h\"]}, {\"name\": \"b\", \"hosts\": [\"h\"]}]}",
-         "host 'h' of cluster 'b' is in cluster 'a' already"},
-        {CLUSTER("\"hosts\": 1, \"rate\": \"0\""), "clusters[0].rate: no link has 0"},
-        {CLUSTER("\"hosts\": 1, \"rate\": \"-1Gbps\""), "clusters[0].rate: a rate is wanted"},
-        {CLUSTER("\"hosts\": 1, \"rate\": \"11Tbps\""), "no link has 11Tbps"},
-        {CLUSTER("\"hosts\": 1, \"rate\": 1000"), "clusters[0].rate: a rate is wanted"},
-        {CLUSTER("\"hosts\": 1, \"delay\": \"11s\""), "clusters[0].delay: 11s is too long"},
-        {CLUSTER("\"hosts\": 1, \"delay\": \"5\""), "clusters[0].delay: a delay is wanted"},
-        {CLUSTER("\"hosts\": 1, \"rate\": \"1G\", \"queue\": \"0\""), "clusters[0].queue: a queue is wanted"},
-        {CLUSTER("\"hosts\": 1, \"queue\": \"1MB\""), "without a rate nothing waits"},
-        {CLUSTER("\"hosts\": 1, \"loss\": \"101%\""), "clusters[0].loss: a share is wanted"},
-        {"{\"clusters\": [" HOSTS("a") "], \"places\": \"p\"}", "places: a list is wanted"},
-        {"{\"clusters\": [" HOSTS("a") "], \"places\": [1]}", "places[0]: a name is wanted"},
-        {"{\"clusters\": [" HOSTS("a") "], \"places\": [\"a\"]}", "places[0]: another site is called 'a'"},
-        {"{\"clusters\": [" HOSTS("a") "], \"links\": {}}", "links: a list is wanted"},
-        {"{\"clusters\": [" HOSTS("a") "], \"links\": [1]}", "links[0]: an object"},
-        {AB "\"between\": [\"a\"]" END, "links[0].between: two sites"},
-        {AB LINK("a", "c") END, "links[0].between: no site is called 'c'"},
-        {AB LINK("a", "a") END, "links[0].between: 'a' is joined with itself"},
-        {CLUSTER("\"hosts\": 1, \"rate\": \"found\""), "clusters[0].rate: a rate is wanted"},
-        {AB "\"between\": [\"a\", \"b\"], \"rate\": \"Found\", \"delay\": \"1ms\"" END, "rate: a rate is wanted"},
-        {AB "\"between\": [\"a\", \"b\"], \"rate\": \"found\", \"delay\": \"1ms\", \"queue\": \"1MB\"" END,
-         "without a rate nothing waits"},
-        {AB "\"between\": [\"a\", \"b\"], \"delay\": \"1ms\"" END, "a link has a \"rate\" and a \"delay\""},
-        {AB "\"between\": [\"a\", \"b\"], \"rate\": \"1G\"" END, "a link has a \"rate\" and a \"delay\""},
-        {AB LINK("a", "b") ", \"colour\": 1" END, "unknown key 'colour'"},
-        {AB LINK("a", "b") ", \"name\": 1" END, "links[0].name: a name"},
-        {AB LINK("a", "b") ", \"name\": \"a0\"" END, "a host is called 'a0'"},
-        {AB LINK("a", "b") ", \"streams\": 0" END, "links[0].streams: a number"},
-        {AB LINK("a", "b") ", \"encrypt\": 1" END, "links[0].encrypt: true or false"},
-        {AB LINK("a", "b") "}, {" LINK("a", "b") END, "links[1]: links[0] is called 'a-b', too"},
-        {AB LINK("a", "p") END, "no wide-area link between the clusters 'a' and 'b'"},
-        {"{\"clusters\": [" HOSTS("a") "," HOSTS("b") "]}", "no wide-area link between"},
-    };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         struct cw_topology *topology = NULL;
         char error[CW_TOPOLOGY_ERROR_BYTES] = "";
-        int status = cw_topology_decode(table[i].text, strlen(table[i].text), &topology, error, sizeof(error));
-        if (status != CW_ERROR_ARGUMENT || strstr(error, table[i].said) == NULL || strchr(error, '\n') != NULL) {
-            fail_msg("%s\ngave %d '%s', not '%s'", table[i].text, status, error, table[i].said);
+        int status = cw_topology_decode(faults[i].text, strlen(faults[i].text), &topology, error, sizeof(error));
+        if (status != CW_ERROR_ARGUMENT || strstr(error, faults[i].said) == NULL || strchr(error, '\n') != NULL) {
+            fail_msg("%s\ngave %d '%s', not '%s'", faults[i].text, status, error, faults[i].said);
         }
         assert_null(topology);
     }
