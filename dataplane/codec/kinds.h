@@ -1,4 +1,4 @@
-/* Kinds: what data is, what compresses it, and how fast. */
+/* Kinds: types of elements, codecs and their speed. */
 #ifndef CW_KINDS_H
 #define CW_KINDS_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* What the bytes of a put are. What nobody has said is BYTES. */
+/* The type of a put's elements. BYTES is the default. */
 enum cw_element {
     CW_ELEMENT_BYTES,
     CW_ELEMENT_INTEGER_2,
@@ -15,10 +15,10 @@ enum cw_element {
     CW_ELEMENT_FLOAT,
     CW_ELEMENT_DOUBLE,
     CW_ELEMENTS,
-    CW_ELEMENT_PLAIN = CW_ELEMENTS /* whatever they are: not to be compressed */
+    CW_ELEMENT_PLAIN = CW_ELEMENTS /* of any type: not to be compressed */
 };
 
-/* As they stand in a packet. */
+/* The codecs; the numbers are part of the wire format. */
 enum cw_codec {
     CW_CODEC_NONE,
     CW_CODEC_RUN,     /* eight bytes, repeated */
@@ -30,7 +30,7 @@ enum cw_codec {
     CW_CODECS
 };
 
-/* What a codec costs this processor. */
+/* The speed of a codec on this processor. */
 struct cw_codec_speed {
     float fill_ns;   /* a byte of the source */
     float expand_ns; /* a byte of the source */
