@@ -1,11 +1,11 @@
-/* Port: where packets enter and leave an endpoint.
+/* Port: the entry and exit of an endpoint's packets.
  *
  * Invariants
- *  - A port has one owner at a time: whoever turns the loop of its endpoint. Only cw_port_wake may be called from
+ *  - A port has one owner at a time: the thread that turns its endpoint. Only cw_port_wake may be called from
  *    another thread.
  *  - A buffer belongs to exactly one side: received buffers to the caller until cw_port_release; reserved buffers to
- *    the caller until cw_port_transmit accepts them or cw_port_cancel gives them back.
- *  - Nothing above the port knows which driver is below it; what differs is said in struct cw_port_info.
+ *    the caller until cw_port_transmit accepts them or cw_port_cancel returns them.
+ *  - No code above the port knows the driver below it; struct cw_port_info has the differences.
  *
  * Order of calls
  *    open (cw_port_ethdev_open, cw_port_sim_open)
@@ -32,37 +32,37 @@ enum {
 
 struct cw_cache_counters;
 
-/* How a thread that has nothing to do can wait for this port's packets; peers are told, since it bounds how soon they
- * are answered. */
+/* How an idle thread waits for this port's packets. Set-up reports it to peers, since it bounds the delay of
+ * answers. */
 enum cw_port_wait {
     CW_PORT_WAIT_NONE = 0,       /* cannot be waited on: virtual time */
     CW_PORT_WAIT_DESCRIPTOR = 1, /* the driver's receive interrupt, or its socket */
-    CW_PORT_WAIT_DOORBELL = 2,   /* a futex word in memory shared with the sender, beside the port */
+    CW_PORT_WAIT_DOORBELL = 2,   /* a futex word in memory shared with the sender, next to the port */
     CW_PORT_WAIT_TIMED = 3,      /* a timed poll: short naps that lengthen while nothing arrives */
 };
 
-/* What a port says of the UDP checksum of a packet that it has received. */
+/* A port's verdict on the UDP checksum of a received packet. */
 enum cw_port_checksum {
-    CW_PORT_CHECKSUM_UNKNOWN = 0, /* it has not looked */
+    CW_PORT_CHECKSUM_UNKNOWN = 0, /* not verified */
     CW_PORT_CHECKSUM_GOOD = 1,
     CW_PORT_CHECKSUM_BAD = 2,
 };
 
 enum cw_port_medium {
-    CW_PORT_MEDIUM_NONE = 0,   /* nothing is known to */
+    CW_PORT_MEDIUM_NONE = 0,   /* unknown */
     CW_PORT_MEDIUM_KERNEL = 1, /* the kernels of both ends write and verify UDP checksums */
 };
 
-/* What a NIC may take over. */
+/* The work that a NIC may do instead of the core. */
 enum cw_port_offload {
     CW_OFFLOAD_CHECKSUM_OUT, /* the port writes UDP checksums */
     CW_OFFLOAD_CHECKSUM_IN,  /* ... verifies them */
-    CW_OFFLOAD_STEER,        /* packets of others do not reach the queue */
-    CW_OFFLOAD_RSS,          /* flows are dealt among queues by a hash */
+    CW_OFFLOAD_STEER,        /* packets to other processes do not reach the queue */
+    CW_OFFLOAD_RSS,          /* a hash distributes flows among queues */
     CW_OFFLOAD_ARRIVAL,      /* packets carry the time of their arrival */
     CW_OFFLOAD_DEPARTURE,    /* packets leave at a given time */
     CW_OFFLOAD_MULTICAST,    /* groups are filtered by address */
-    CW_OFFLOAD_SPLIT,        /* headers and payloads arrive in buffers of their own */
+    CW_OFFLOAD_SPLIT,        /* headers and payloads arrive in separate buffers */
     CW_PORT_OFFLOADS,
 };
 
@@ -72,28 +72,27 @@ struct cw_port_info {
     uint64_t rate_bps;  /* nominal link rate, bits per second; 0: not known */
     bool gather;        /* external pieces are transmitted without a copy by the core */
     enum cw_port_wait wait;
-    bool writes_checksums; /* of UDP, itself */
-    bool alarms;           /* its sleep ends by an alarm, too */
-    bool checksum_out;     /* it writes the UDP checksum of packets that ask for it, and leaves that of others alone */
-    bool checksum_in;      /* it says of received packets whether their UDP checksum is right */
-    bool steers;           /* packets of others do not come in; what the endpoint claims does */
-    bool arrivals;         /* it says when packets have arrived */
-    uint64_t departure_ahead_ns; /* packets may be handed over so long before they are to leave; 0: not at all */
+    bool writes_checksums;       /* of UDP, itself */
+    bool alarms;                 /* an alarm also ends its sleep */
+    bool checksum_out;           /* it writes the UDP checksum of packets that request it, and keeps that of others */
+    bool checksum_in;            /* it verifies the UDP checksum of received packets */
+    bool steers;                 /* only packets that the endpoint claims arrive */
+    bool arrivals;               /* it has the time of arrival of packets */
+    uint64_t departure_ahead_ns; /* packets may be handed over this long before they must leave; 0: not at all */
     uint32_t link_changes;       /* times that the link went down or came up, as far as the port has noticed */
-    uint64_t
-        refused;     /* packets that the device or the kernel refused to send (too long, a filter), and that are lost */
-    uint32_t medium; /* what keeps payloads on their way to ports that say the same number: enum cw_port_medium, or the
+    uint64_t refused; /* packets that the device or the kernel rejected (too long, a filter), and that are lost */
+    uint32_t medium;  /* the protection of payloads between ports with the same number: enum cw_port_medium, or the
                         number of a machine, whose memory it is (base/machine.h) */
-    bool reports;    /* joining has switches and routers told (IGMP, MLD): the kernel does it, and answers queries */
-    char driver[32]; /* the driver's own name, for people */
-    /* How often a device was told of memory that pieces lie in, and how often it need not be, since it was before
-     * (register/cache.h); the port's. NULL: it needs not to be told, or never was. */
+    bool reports;     /* the kernel reports joins to switches and routers (IGMP, MLD), and answers queries */
+    char driver[32];  /* the driver's name, for messages */
+    /* Counts of registrations of the pieces' memory with a device, and of those found in the cache
+     * (register/cache.h); the port owns them. NULL: it needs none, or had none. */
     const struct cw_cache_counters *registrations;
-    const char *unwatched; /* with `registrations`: why none outlasts its use; "": they do */
+    const char *unwatched; /* with `registrations`: the reason why none is kept; "": they are kept */
 };
 
-/* A received packet: one contiguous buffer that starts at the Ethernet header. Nobody else reads it: who has received
- * it may write into it, to open a sealed packet where it lies. */
+/* A received packet: one contiguous buffer that starts at the Ethernet header. Only the receiver reads it, and it
+ * may write into it, to open a sealed packet in place. */
 struct cw_received {
     const uint8_t *data;
     uint32_t length;
@@ -102,13 +101,13 @@ struct cw_received {
     uint64_t arrival_ns; /* by the clock of the owner; only with info.arrivals, and 0 if the port cannot tell */
 };
 
-/* Memory the port was told about (cw_port_memory_register); opaque to the core. */
+/* Memory registered with the port (cw_port_memory_register); opaque to the core. */
 struct cw_port_memory;
 
 struct cw_piece {
     const void *data;
     uint32_t length;
-    struct cw_port_memory *memory; /* that `data` lies in */
+    struct cw_port_memory *memory; /* that contains `data` */
 };
 
 /* A packet to transmit: `length` bytes at `data`, from the Ethernet header on, followed by the external pieces, if
@@ -118,22 +117,21 @@ struct cw_transmit {
     uint32_t length; /* set by the caller: bytes written at `data` */
     uint16_t piece_count;
     bool checksum; /* the port writes the UDP checksum, which is 0 so far; only with info.checksum_out */
-    bool alone;    /* a retransmission: it is sent outside of batches, since a network may drop batches only */
+    bool alone;    /* a retransmission: it is sent outside of batches, since a network may drop only batches */
     struct cw_piece
         pieces[CW_PORT_PIECES_MAX]; /* only if info.gather; their memory stays valid until it is unregistered */
     void *handle;
-    /* When it is to leave, by the clock of the owner; 0: at once. Only within info.departure_ahead_ns; else it is not
-     * read. */
+    /* The time of departure, by the clock of the owner; 0: at once. It is read only within
+     * info.departure_ahead_ns. */
     uint64_t departure_ns;
 };
 
-/* What an endpoint takes of all that comes in: packets to its address at some UDP ports, and to multicast groups at one
- * port. */
+/* The packets that an endpoint accepts: to its address at some UDP ports, and to multicast groups at one port. */
 struct cw_port_claim {
     struct cw_ip ip;
     uint16_t udp_port;
     uint16_t udp_port_count;
-    uint16_t group_port; /* 0: groups have the own ones */
+    uint16_t group_port; /* 0: groups use the own ports */
 };
 
 struct cw_port;
@@ -160,53 +158,54 @@ struct cw_port_ops {
 };
 
 /* Implementations put this first in their own structure. */
-/* What ends a sleep beside packets and cw_port_wake: a word that changes, and a descriptor that is readable by then. */
+/* An alarm ends a sleep, in addition to packets and cw_port_wake: a word that changes, and a descriptor that is
+ * readable by then. */
 struct cw_port_alarm {
     struct cw_word word;
-    int descriptor; /* a pipe, which the port reads empty; -1: none. Needed where a port waits for descriptors */
+    int descriptor; /* a pipe, which the port reads empty; -1: none. Needed if a port waits for descriptors */
     int companion;  /* set by cw_port_sleep_alarm; 0 or less: none */
 };
 
 struct cw_port {
     const struct cw_port_ops *ops;
     struct cw_port_info info;
-    const struct cw_port_alarm *alarm; /* of the sleep under way; NULL: none */
-    int companion; /* a descriptor that ends sleeps, too, when it is readable, and is not read; 0 or less: none */
+    const struct cw_port_alarm *alarm; /* of the current sleep; NULL: none */
+    int companion; /* a descriptor that also ends sleeps when it is readable; it is not read; 0 or less: none */
 };
 
-/* Takes up to `count_max` (<= CW_PORT_BURST_MAX) packets that have arrived; returns how many. Never blocks. */
+/* Takes up to `count_max` (<= CW_PORT_BURST_MAX) packets that have arrived; returns their number. Never blocks. */
 static inline uint32_t cw_port_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max)
 {
     return port->ops->receive(port, packets, count_max);
 }
 
-/* Gives received buffers back; they must not be read afterwards. */
+/* Returns received buffers; they must not be read afterwards. */
 static inline void cw_port_release(struct cw_port *port, struct cw_received *packets, uint32_t count)
 {
     port->ops->release(port, packets, count);
 }
 
-/* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers to write frames into; returns how many, fewer when the pool
- * is low. Sets data and handle, and zeroes everything else but the pieces. */
+/* Gets up to `count` (<= CW_PORT_BURST_MAX) empty buffers for frames; returns their number, fewer when the pool is
+ * low. Sets data and handle, and zeroes all other fields except the pieces. */
 static inline uint32_t cw_port_reserve(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     return port->ops->reserve(port, packets, count);
 }
 
-/* Hands written packets to the driver, in order; returns how many it took (the first ones). The rest stay the
- * caller's. */
+/* Passes written packets to the driver, in order; returns the number that it accepted (the first ones). The caller
+ * keeps the rest. */
 static inline uint32_t cw_port_transmit(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     return port->ops->transmit(port, packets, count);
 }
 
-/* Gives reserved buffers back unsent. */
+/* Returns reserved buffers unsent. */
 static inline void cw_port_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     port->ops->cancel(port, packets, count);
 }
 
-/* Lets frames to a multicast address in, or no longer when it has been left as often as it was joined. CW_OK,
+/* Accepts frames to a multicast address, until it has been left as often as it was joined. CW_OK,
  * CW_ERROR_LIMIT (the driver's filters are used up), CW_ERROR_UNSUPPORTED, CW_ERROR_NOT_FOUND (leave without join),
  * CW_ERROR_SYSTEM. */
 static inline int cw_port_join(struct cw_port *port, const uint8_t mac[6])
@@ -219,10 +218,10 @@ static inline int cw_port_leave(struct cw_port *port, const uint8_t mac[6])
     return port->ops->leave(port, mac);
 }
 
-/* Tells the driver about memory that pieces will point into (mapped for DMA where the device needs it).
+/* Registers memory of pieces with the driver (mapped for DMA if the device needs it).
  * Registrations may share pages. CW_OK, CW_ERROR_UNSUPPORTED (no gather: the core copies), CW_ERROR_LIMIT,
  * CW_ERROR_BUSY (some of its pages
- * were given back, and are still mapped for another registration), CW_ERROR_SYSTEM. */
+ * were freed, and are still mapped for another registration), CW_ERROR_SYSTEM. */
 static inline int cw_port_memory_register(struct cw_port *port, void *base, size_t bytes,
                                           struct cw_port_memory **memory)
 {
@@ -235,21 +234,21 @@ static inline int cw_port_memory_unregister(struct cw_port *port, struct cw_port
     return port->ops->memory_unregister(port, memory);
 }
 
-/* True if the other side of the link is there (memif: connected). */
+/* True if the link is up (memif: connected). */
 static inline bool cw_port_link_up(struct cw_port *port)
 {
     return port->ops->link_up(port);
 }
 
 /* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has
- * passed. May return early. Loses no wake-up: what arrives or is signalled between the last receive and the sleep ends
- * the sleep at once. */
+ * passed. May return early. Loses no wake-up: a packet or signal between the last receive and the sleep ends the
+ * sleep at once. */
 static inline void cw_port_sleep(struct cw_port *port, uint64_t timeout_ns)
 {
     port->ops->sleep(port, timeout_ns); /* without a companion */
 }
 
-/* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port that hears none looks
+/* As cw_port_sleep, and ends by an alarm (NULL: none) that goes off during it or before. A port without alarms polls
  * often. */
 static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
@@ -263,13 +262,13 @@ static inline void cw_port_sleep_alarm(struct cw_port *port, uint64_t timeout_ns
     port->alarm = NULL;
 }
 
-/* Ends a cw_port_sleep under way, or the next one. Any thread, any number of them. */
+/* Ends the current cw_port_sleep, or the next one. Any number of threads. */
 static inline void cw_port_wake(struct cw_port *port)
 {
     port->ops->wake(port);
 }
 
-/* A descriptor for poll and epoll: it is readable while the port is armed and has packets. It stays the port's. -1: the
+/* A descriptor for poll and epoll: it is readable while the port is armed and has packets. The port owns it. -1: the
  * port has none. */
 static inline int cw_port_descriptor(struct cw_port *port)
 {
@@ -288,7 +287,7 @@ static inline void cw_port_disarm(struct cw_port *port)
     port->ops->disarm(port);
 }
 
-/* Tells what the endpoint takes: a port may keep other packets out, and need not. */
+/* Sets the packets that the endpoint accepts: a port may drop others, and need not. */
 static inline void cw_port_claim(struct cw_port *port, const struct cw_port_claim *claim)
 {
     if (port->ops->claim != NULL) {
@@ -296,7 +295,7 @@ static inline void cw_port_claim(struct cw_port *port, const struct cw_port_clai
     }
 }
 
-/* Has an offload put away for good, since it does not do what it says; info says so from then on. */
+/* Turns an offload off permanently, since its results are wrong; info shows it from then on. */
 static inline void cw_port_doubt(struct cw_port *port, enum cw_port_offload offload)
 {
     if (port->ops->doubt != NULL) {
@@ -304,7 +303,7 @@ static inline void cw_port_doubt(struct cw_port *port, enum cw_port_offload offl
     }
 }
 
-/* Closes the port and frees it. The caller holds none of its buffers. */
+/* Closes the port and frees it. The caller must have none of its buffers. */
 static inline void cw_port_close(struct cw_port *port)
 {
     port->ops->close(port);

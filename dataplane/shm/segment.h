@@ -3,31 +3,31 @@
  *
  * Purpose
  *   All members count rounds alike. In a round each may write into a slot of its own, and there is one more slot for a
- *   common result. Slots are short or long, as all know for a round: there are many short ones, so that a root that
- *   sends little can run ahead, and few long ones, so that they stay in the caches. A round is over for its reader when
- *   either the member that matters has published its slot, or all have arrived: the last one to arrive says so in one
- *   word that all others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait for
- *   one event each instead of for a chain of messages. What one member sends to the others in a short slot costs each
- *   of them the transfer of one cache line: the flag stands before the data.
+ *   common result. Slots are short or long, as all know for a round: there are many short ones, so that a root with
+ *   short messages can run ahead, and few long ones, so that they stay in the caches. A round ends for a reader when
+ *   either the member that it reads has published its slot, or all have arrived: the last one to arrive writes a
+ *   counter that all others watch. So a barrier takes one atomic addition per member, and ranks that share a core wait
+ *   for one event each instead of for a chain of messages. A short slot costs each reader the transfer of one cache
+ *   line: the flag is in front of the data.
  *
  * Invariants
- *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is how many such slots a
- *     member has (cw_segment_may_write): by then nobody reads what it held before, for a member arrives at a round when
- *     it has read all that it wants of the rounds before, and all that others publish in this one.
- *   - Members arrive at a round once, or, as all of them know, not at all (cw_segment_may_pass): within
- *     CW_SEGMENT_ARRIVE_EVERY rounds they arrive again, with a signature of all that they have done since they did
- *     last; different ones are noticed by the last to arrive. Rounds complete in order. Before long slots are written
- *     all must have arrived late enough for cw_segment_may_write.
- *   - The memory is a memfd that member 0 makes and the others open through /proc/PID/fd; when all have,
- *     cw_segment_seal closes it: no file, no descriptor stays.
+ *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is the number of such slots
+ *     of a member (cw_segment_may_write). By then no member reads its old contents: a member arrives at a round when it
+ *     has read all that it needs of earlier rounds, and all that others publish in this one.
+ *   - Members arrive at a round once, or all of them omit it (cw_segment_may_pass). Within CW_SEGMENT_ARRIVE_EVERY
+ *     rounds they arrive again, with a signature of all their calls since the last arrival. The last to arrive detects
+ *     different signatures. Rounds complete in order. Before long slots are written all must have arrived late enough
+ *     for cw_segment_may_write.
+ *   - The memory is a memfd of member 0, which the others open through /proc/PID/fd. When all have opened it,
+ *     cw_segment_seal closes it: no file and no descriptor remains.
  *
  * Order of calls
  *   member 0: cw_segment_create; its place goes to the others, who cw_segment_open; when all have it, cw_segment_seal {
  *   cw_segment_enter; wait for cw_segment_may_write, write cw_segment_slot; cw_segment_publish; wait; read;
  *   cw_segment_arrive, cw_segment_complete }* cw_segment_close
  *
- * Waiting is the caller's: it watches a word, and says that it sleeps (cw_segment_doze) so that whoever changes that
- * word knows to wake it.
+ * The caller does the waiting: it watches a counter, and publishes that it sleeps (cw_segment_doze), so the member that
+ * changes the counter wakes it.
  *
  * Thread: one at a time per member. */
 #pragma once
@@ -40,28 +40,28 @@
 enum {
     CW_SEGMENT_VERSION = 4,
     CW_SEGMENT_MEMBERS_MAX = 1024,
-    CW_SEGMENT_ROUNDS = 64, /* short slots of a member, and rounds that may be under way */
+    CW_SEGMENT_ROUNDS = 64, /* short slots of a member, and rounds that may be in progress */
     CW_SEGMENT_ARRIVE_EVERY = 8,
     CW_SEGMENT_SHORT_BYTES = 1024,
     CW_SEGMENT_SHORT_STRIDE = 1088, /* with its flag, in whole lines */
-    /* less than CW_SEGMENT_ROUNDS: the flags of their rounds stand where the short slots of the same rounds do */
+    /* less than CW_SEGMENT_ROUNDS: the flags of their rounds are those of the short slots of the same rounds */
     CW_SEGMENT_LONG_SLOTS = 4,
-    CW_SEGMENT_LONG_BYTES = 65536, /* touched only as far as it is used */
-    CW_SEGMENT_GROUP = 16,      /* members that arrive at one counter; the last of each goes on to the counter of all */
-    CW_SEGMENT_COUNT_BITS = 16, /* of a counter: how many have arrived; above them the sum of their signatures */
+    CW_SEGMENT_LONG_BYTES = 65536, /* pages are touched only when used */
+    CW_SEGMENT_GROUP = 16,      /* members that arrive at one counter; the last of each arrives at the counter of all */
+    CW_SEGMENT_COUNT_BITS = 16, /* of a counter: the number of arrivals; above them the sum of their signatures */
     CW_SEGMENT_LINE = 64,
     CW_SEGMENT_WHY_BYTES = 256,
 };
 
-/* Where a segment is found. */
+/* The place of a segment. */
 struct cw_segment_place {
     int32_t pid; /* in /proc (process.h); 0: there is none */
     int32_t descriptor;
     uint64_t nonce;
 };
 
-/* What a member is doing, for those who wait for it. Read without a lock: good for messages, and for noticing that
- * calls differ. */
+/* The current call of a member, for members that wait for it. It is read without a lock: for messages, and to detect
+ * that calls differ. */
 struct cw_segment_call {
     uint64_t signature;
     uint64_t bytes;
@@ -76,7 +76,7 @@ struct cw_segment_flag {
 };
 
 struct cw_segment_line {
-    _Alignas(CW_SEGMENT_LINE) _Atomic uint64_t entered; /* the first round of the call that it is in, or was in last */
+    _Alignas(CW_SEGMENT_LINE) _Atomic uint64_t entered; /* the first round of its current or last call */
     _Atomic uint64_t signature;
     _Atomic uint64_t bytes;
     _Atomic uint32_t kind;
@@ -97,9 +97,9 @@ struct cw_segment_shared {
     uint32_t member_count;
     _Alignas(CW_SEGMENT_LINE) _Atomic uint64_t complete; /* the last round at which all have arrived */
     _Alignas(CW_SEGMENT_LINE) _Atomic uint32_t sleepers; /* members that sleep */
-    _Atomic uint32_t broken; /* enum cw_segment_break: calls did not match, or a member failed: of no use any more */
+    _Atomic uint32_t broken; /* enum cw_segment_break: calls did not match, or a member failed: unusable */
     int32_t why_code;        /* the user's */
-    uint64_t why_call;       /* the user's: in which call */
+    uint64_t why_call;       /* the user's: the call */
     _Alignas(CW_SEGMENT_LINE) char why[CW_SEGMENT_WHY_BYTES];
 };
 
@@ -129,11 +129,11 @@ void cw_segment_seal(struct cw_segment *segment);
 /* A zeroed segment is allowed. */
 void cw_segment_close(struct cw_segment *segment);
 
-/* Says what this member is about to do, from `round` on. */
+/* Publishes the next call of this member, from `round` on. */
 static inline void cw_segment_enter(struct cw_segment *segment, uint64_t round, const struct cw_segment_call *call)
 {
     struct cw_segment_line *line = &segment->lines[segment->member];
-    /* what follows is of no call: a reader must not take the new signature for that of the call before */
+    /* no call meanwhile: a reader must not mistake the new signature for that of the previous call */
     atomic_store_explicit(&line->entered, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* pairs with the fence in cw_segment_call_of */
     atomic_store_explicit(&line->signature, call->signature, memory_order_relaxed);
@@ -144,8 +144,8 @@ static inline void cw_segment_enter(struct cw_segment *segment, uint64_t round, 
     atomic_store_explicit(&line->entered, round, memory_order_release);
 }
 
-/* What another member said last; returns its `entered`, 0 if it has said nothing yet or is just about to say something
- * else. */
+/* The last call that another member has published; returns its `entered`, 0 if it has published none yet or is changing
+ * it. */
 static inline uint64_t cw_segment_call_of(const struct cw_segment *segment, uint32_t member,
                                           struct cw_segment_call *call)
 {
@@ -175,7 +175,7 @@ static inline uint8_t *cw_segment_slot(const struct cw_segment *segment, uint32_
                                                 CW_SEGMENT_LONG_BYTES;
 }
 
-/* The words to wait for, and the least that they must have become. Reading them with acquire pairs with the stores
+/* The counters to wait for, and their least values. Reading them with acquire pairs with the stores
  * below. */
 static inline const _Atomic uint64_t *cw_segment_completed(const struct cw_segment *segment)
 {
@@ -186,24 +186,24 @@ static inline const _Atomic uint64_t *cw_segment_published(const struct cw_segme
 {
     return &cw_segment_flag(segment, member, round)->published;
 }
-/* Of the call in which a member published its slot of this round; valid as long as the slot is. */
+/* The signature of the call in which a member published its slot of this round; valid while the slot is. */
 static inline uint64_t cw_segment_published_in(const struct cw_segment *segment, uint32_t member, uint64_t round)
 {
     return atomic_load_explicit(&cw_segment_flag(segment, member, round)->signature, memory_order_relaxed);
 }
-/* Whether nobody need arrive at this round, if all do as this one says. */
+/* True: all members may omit the arrival at this round. */
 static inline bool cw_segment_may_pass(uint64_t round)
 {
     return round % CW_SEGMENT_ARRIVE_EVERY != 0;
 }
-/* What cw_segment_completed must have reached before the slot of `round` is written. */
+/* The least value of cw_segment_completed before the slot of `round` may be written. */
 static inline uint64_t cw_segment_may_write(uint64_t round, bool is_short)
 {
     uint64_t slots = is_short ? CW_SEGMENT_ROUNDS : CW_SEGMENT_LONG_SLOTS;
     return round < slots ? 0 : round - slots + 1;
 }
 
-/* The own slot of this round may be read. Look at cw_segment_sleepers afterwards. */
+/* Publishes the own slot of this round. Check cw_segment_sleepers afterwards. */
 static inline void cw_segment_publish(struct cw_segment *segment, uint64_t round, uint64_t signature)
 {
     struct cw_segment_flag *flag = cw_segment_flag(segment, segment->member, round);
@@ -212,28 +212,29 @@ static inline void cw_segment_publish(struct cw_segment *segment, uint64_t round
     atomic_store_explicit(&flag->published, round, memory_order_seq_cst);
 }
 
-/* Says in which call this member is about to arrive at a round, for those who wait for others: like cw_segment_publish,
- * but nobody waits for this. */
+/* Publishes the call in which this member is about to arrive at a round, for members that wait for others: like
+ * cw_segment_publish, but no member waits for it. */
 static inline void cw_segment_sign(struct cw_segment *segment, uint64_t round, uint64_t signature)
 {
     struct cw_segment_flag *flag = cw_segment_flag(segment, segment->member, round);
     atomic_store_explicit(&flag->signature, signature, memory_order_relaxed);
-    /* pairs with the acquire of who reads cw_segment_published */
+    /* pairs with the acquire of readers of cw_segment_published */
     atomic_store_explicit(&flag->published, round, memory_order_release);
 }
 
 enum cw_segment_arrival {
     CW_SEGMENT_NOT_LAST = 0,
     CW_SEGMENT_LAST = 1,     /* all others have arrived: cw_segment_complete must follow */
-    CW_SEGMENT_DIFFERENT = 2 /* they have, but their signatures are not all alike: the segment is of no use any more */
+    CW_SEGMENT_DIFFERENT = 2 /* they have, but their signatures differ: the segment is unusable */
 };
 
-/* What the counter has become. Acquire and release: what members wrote before they arrived is seen by the last one, and
- * by who sees `complete`. */
+/* The new value of the counter. Acquire and release: the last member sees all writes of members before their arrival,
+ * and so do readers of `complete`. */
 static inline uint64_t cw_segment_count(struct cw_segment_counter *counter, uint64_t value)
 {
     uint64_t kept = value;
-    __asm__("" : "+r"(kept)); /* gcc 12.2 with -O2 would add what was read to itself: test_segment fails without this */
+    __asm__(""
+            : "+r"(kept)); /* gcc 12.2 with -O2 would add the value read to itself: test_segment fails without this */
     return atomic_fetch_add_explicit(&counter->value, value, memory_order_acq_rel) + kept;
 }
 
@@ -261,17 +262,17 @@ static inline enum cw_segment_arrival cw_segment_arrive(struct cw_segment *segme
     return total == own * segment->member_count ? CW_SEGMENT_LAST : CW_SEGMENT_DIFFERENT;
 }
 
-/* By the last to arrive. Look at cw_segment_sleepers afterwards. */
+/* By the last to arrive. Check cw_segment_sleepers afterwards. */
 static inline void cw_segment_complete(struct cw_segment *segment, uint64_t round)
 {
     /* sequentially consistent: before the look at the sleepers, see cw_segment_doze */
     atomic_store_explicit(&segment->shared->complete, round, memory_order_seq_cst);
 }
 
-/* Nobody can rely on the segment any more; all waits must end. What the first one says, a call and a code of the user's and a
- * text, is told to all. */
+/* Makes the segment unusable; all waits must end. All members get the call, the user's code and the text of the first
+ * member that breaks it. */
 void cw_segment_break(struct cw_segment *segment, uint64_t call, int32_t code, const char *why);
-/* The code, the call and a copy of the text; 0, UINT64_MAX and "" if it is whole, or who broke it has not said why for
+/* The code, the call and a copy of the text; 0, UINT64_MAX and "" if it is whole, or if its breaker gives no reason for
  * long. */
 int32_t cw_segment_why(const struct cw_segment *segment, uint64_t *call, char *text, size_t text_bytes);
 static inline bool cw_segment_is_broken(const struct cw_segment *segment)
@@ -279,14 +280,14 @@ static inline bool cw_segment_is_broken(const struct cw_segment *segment)
     return atomic_load_explicit(&segment->shared->broken, memory_order_acquire) != 0;
 }
 
-/* Says whether this member sleeps. Between saying so and sleeping it must look at its word once more, behind a full
+/* Publishes whether this member sleeps. Between this and the sleep it must check its counter again, after a full
  * barrier. */
 static inline void cw_segment_doze(struct cw_segment *segment, bool asleep)
 {
     atomic_store_explicit(&segment->lines[segment->member].asleep, asleep, memory_order_seq_cst);
     atomic_fetch_add_explicit(&segment->shared->sleepers, asleep ? 1u : UINT32_MAX, memory_order_seq_cst);
 }
-/* Whether anybody sleeps, and whether this one does. */
+/* True: any member sleeps; this member sleeps. */
 static inline bool cw_segment_sleepers(const struct cw_segment *segment)
 {
     return atomic_load_explicit(&segment->shared->sleepers, memory_order_seq_cst) != 0;

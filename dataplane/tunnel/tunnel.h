@@ -1,34 +1,34 @@
 /* Tunnel: Ethernet frames between two sites, over several streams of an endpoint.
  *
- * It is a link with retransmission (RFC 3366): what the wide area loses is repaired between the two ends, so the hosts
- * behind them see no loss but that of a queue that is full, and delay now and then instead. The order of frames is kept
- * within a stream, and what one stream loses holds up no other (RFC 3366, 3.2.2 and 2.3).
+ * It is a link with retransmission (RFC 3366): the two ends repair losses of the wide area. So the hosts behind them
+ * see losses only of a full queue, and sometimes delay instead. Frames stay in order within a stream, and a loss on one
+ * stream does not delay another (RFC 3366, 3.2.2 and 2.3).
  *
  *    frame --hash--> queue --(CoDel)--> batch --put--> ring at the peer --notification--> frames, in order --> deliver
  *                                         ^                                                   |
  *                                         '------------------- room, by a tag ----------------'
  *
- * A batch is what waits, about two milliseconds of the stream's part of the rate at most (records.h), put into the
- * peer's ring, in units of 64 bytes. What is there alone leaves at once. Less than two batches lie unsent in the
- * endpoint: all else waits in the queue, where CoDel sees it. The room of a batch is given back by an empty put whose
- * tag says how far the peer has got: 20 bits of a count of units.
+ * A batch has the waiting frames, at most about two milliseconds of the stream's part of the rate (records.h). It is
+ * put into the peer's ring, in units of 64 bytes. A single frame leaves at once. Less than two batches are unsent in
+ * the endpoint: all other frames wait in the queue, where CoDel sees them. The peer returns the room of a batch by an
+ * empty put whose tag has its progress: 20 bits of a count of units.
  *
  * Invariants
- *   - A frame that was taken is delivered once, unaltered, and after those that its stream took before; or it is
- *     counted as dropped, by reason.
- *   - What was under way when a session ended may have been delivered, or not: it is counted as `in_doubt`, and is not
- *     sent again.
- *   - A stream is usable when both sides have said where their rings are (hello), in each session afresh; the hello
- *     goes out only when all that came by the session before has been delivered.
- *   - Nothing that a peer sends makes it read or write outside its rings; what makes no sense is counted and dropped.
- *   - All memory is taken at the start.
+ *   - An accepted frame is delivered once, unaltered, and after earlier frames of its stream; or it is counted as
+ *     dropped, by reason.
+ *   - Frames in flight when a session ended may have been delivered, or not: they are counted as `in_doubt`, and are
+ *     not sent again.
+ *   - A stream is usable when both ends have sent the places of their rings (hello), again in each session. The hello
+ *     leaves only when all frames of the previous session have been delivered.
+ *   - No data of a peer makes it read or write outside its rings; invalid data is counted and dropped.
+ *   - All memory is allocated at the start.
  *   - No clock, no I/O: time is passed in, and the same code runs in the simulator.
  *
  * Order of calls
  *   cw_tunnel_config_init, cw_tunnel_endpoint_config, cw_endpoint_create, cw_peer_add (and one peer more for each
- *   stream), cw_tunnel_create { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }* cw_endpoint_destroy, which tells
- *   the peer, cw_tunnel_destroy
- * The tunnel takes all events of the endpoint. Owner: whoever turns the endpoint. */
+ *   stream), cw_tunnel_create { cw_endpoint_turn, cw_tunnel_send.., cw_tunnel_turn }* cw_endpoint_destroy, which sends
+ *   a BYE, cw_tunnel_destroy
+ * The tunnel takes all events of the endpoint. Owner: the thread that turns the endpoint. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,31 +43,31 @@ enum {
     CW_TUNNEL_FRAME_MAX_BYTES = 14 + 8 + CW_PORT_MTU_ETHERNET_MAX, /* with two VLAN tags */
 };
 
-#define CW_TUNNEL_WAIT_MAX_NS  500000000ull  /* what has waited longer is of no use to anybody */
+#define CW_TUNNEL_WAIT_MAX_NS  500000000ull  /* frames that have waited longer are useless */
 #define CW_TUNNEL_QUEUE_NS     100000000ull  /* default limit of a queue, at the whole rate */
-#define CW_TUNNEL_PATH_NS      400000000ull  /* rings have room for a round trip so long, at the whole rate */
-#define CW_TUNNEL_RETRY_NS     1000000000ull /* a peer that is down is tried again so often */
-#define CW_TUNNEL_KEEPALIVE_NS 1000000000ull /* a silent one is asked whether it is there */
+#define CW_TUNNEL_PATH_NS      400000000ull  /* rings have room for a round trip of this length, at the whole rate */
+#define CW_TUNNEL_RETRY_NS     1000000000ull /* interval of new attempts to reach a peer that is down */
+#define CW_TUNNEL_KEEPALIVE_NS 1000000000ull /* a silent peer is probed after this */
 
 struct cw_tunnel;
 
-/* A frame for this side, in the ring: valid during the call. False: not now; it is offered again in the next turn, and
- * others of its stream wait. */
+/* A frame for this end, in the ring: valid during the call. False: not now; it is offered again in the next turn, and
+ * later frames of its stream wait. */
 typedef bool (*cw_tunnel_deliver)(void *context, const uint8_t *frame, uint32_t length);
 
-/* A stream has become usable, or is not any more: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer
- * speaks another version, or has another number of streams. */
+/* A stream has become usable, or unusable: `status` as in CW_EVENT_PEER_DOWN; CW_ERROR_ARGUMENT if the peer has another
+ * version, or another number of streams. */
 typedef void (*cw_tunnel_news)(void *context, uint32_t stream, bool up, int status);
 
 struct cw_tunnel_config {
     uint32_t stream_count;
     uint32_t peers[CW_TUNNEL_STREAMS_MAX]; /* the number of each stream in the endpoint */
-    uint64_t rate_bps;                     /* of all streams together, on the line; 0: found out, by each stream */
+    uint64_t rate_bps;                     /* of all streams together, on the line; 0: measured, by each stream */
     uint64_t queue_bytes;                  /* of a stream; 0: CW_TUNNEL_QUEUE_NS of the rate */
     uint64_t ring_bytes;                   /* of a stream, in each direction; 0: CW_TUNNEL_PATH_NS of the rate */
-    uint32_t frame_bytes_max;  /* that this side can deliver, 14 .. CW_TUNNEL_FRAME_MAX_BYTES; the peer is told */
+    uint32_t frame_bytes_max;  /* that this end can deliver, 14 .. CW_TUNNEL_FRAME_MAX_BYTES; sent to the peer */
     cw_tunnel_deliver deliver; /* not NULL */
-    cw_tunnel_news news;       /* NULL: nobody wants to know */
+    cw_tunnel_news news;       /* NULL: no call */
     void *context;             /* of both */
 };
 
@@ -96,8 +96,8 @@ enum cw_tunnel_counter {
         CW_TUNNEL_COUNTER_COUNT,
 };
 
-/* 4 streams, rate found out, sizes by the rate, frames of CW_TUNNEL_FRAME_MAX_BYTES. peers and deliver are the caller's
- * to set. */
+/* 4 streams, rate measured, sizes by the rate, frames of CW_TUNNEL_FRAME_MAX_BYTES. The caller must set peers and
+ * deliver. */
 void cw_tunnel_config_init(struct cw_tunnel_config *config);
 
 /* Sets the tables of an endpoint that serves a tunnel of `stream_count` streams and nothing else. */
@@ -108,18 +108,18 @@ void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t strea
 int cw_tunnel_create(struct cw_endpoint *endpoint, const struct cw_tunnel_config *config, uint64_t now_ns,
                      struct cw_tunnel **tunnel);
 
-/* After the endpoint was destroyed, whose operations read its memory. What waits and is under way is given up. NULL is
- * allowed. */
+/* Call it after cw_endpoint_destroy, since the endpoint's operations read its memory. Frames that wait or are in flight
+ * are lost. NULL is allowed. */
 void cw_tunnel_destroy(struct cw_tunnel *tunnel);
 
-/* Takes a frame (copied) for the peer. False: dropped, and counted. `length`: 14 at least. It leaves in
+/* Accepts a frame (copied) for the peer. False: dropped, and counted. `length`: 14 at least. It leaves in
  * cw_tunnel_turn. */
 bool cw_tunnel_send(struct cw_tunnel *tunnel, uint64_t now_ns, const uint8_t *frame, uint32_t length);
 
-/* After each turn of the endpoint: takes its events, delivers, sends what may go. Returns how much it did (0: idle). */
+/* After each turn of the endpoint: takes its events, delivers, sends frames. Returns the amount of work (0: idle). */
 uint32_t cw_tunnel_turn(struct cw_tunnel *tunnel, uint64_t now_ns);
 
-/* When cw_tunnel_turn must be called even if the endpoint does nothing. */
+/* The time at which cw_tunnel_turn is due even if the endpoint is idle. */
 uint64_t cw_tunnel_deadline(const struct cw_tunnel *tunnel);
 
 /* True if frames can be taken for this stream. */
@@ -128,11 +128,11 @@ bool cw_tunnel_is_up(const struct cw_tunnel *tunnel, uint32_t stream);
 uint32_t cw_tunnel_stream_count(const struct cw_tunnel *tunnel);
 uint64_t cw_tunnel_counter(const struct cw_tunnel *tunnel, uint32_t stream, enum cw_tunnel_counter counter);
 
-/* What waits at the moment, bytes on the line. */
+/* The queued data, in bytes on the line. */
 uint64_t cw_tunnel_queue_bytes(const struct cw_tunnel *tunnel, uint32_t stream);
 
-/* Frames taken, neither dropped nor known to be at the peer. */
+/* Accepted frames, neither dropped nor known to be at the peer. */
 uint64_t cw_tunnel_held(const struct cw_tunnel *tunnel, uint32_t stream);
 
-/* "dropped_full" and the like. */
+/* Its name, such as "dropped_full". */
 const char *cw_tunnel_counter_name(enum cw_tunnel_counter counter);
