@@ -1,4 +1,4 @@
-/* RDMA state: what the files of rdma/ share. Private to them.
+/* RDMA state: the common data of the files of rdma/. Private to them.
  *
  *   rdma.c      attached to an endpoint; a turn
  *   connect.c   the life of a queue pair: offered, connected, up, broken
@@ -15,32 +15,32 @@
 #include "dataplane/state/rdma.h"
 
 enum {
-    RDMA_BUFFERS_SPARE = 512, /* receive buffers beside those of message slots: for notifications and credit */
-    RDMA_BUFFERS_LEAST = 16,  /* ... of a device that has room for few */
+    RDMA_BUFFERS_SPARE = 512, /* receive buffers in addition to those of message slots: for notifications and credit */
+    RDMA_BUFFERS_LEAST = 16,  /* ... of a device with room for few */
     RDMA_WORK = 128,          /* requests of a pair that are not complete */
     RDMA_BLOCKS = 64,         /* of staging */
     RDMA_BLOCK_BYTES = 16 << 10,
-    RDMA_GATHER_MIN = 2048,   /* less is copied, whatever it lies in, unless one piece has it all */
+    RDMA_GATHER_MIN = 2048,   /* less is copied, from any region, unless it is a single piece */
     RDMA_UNSIGNALED_MAX = 16, /* work requests in a row that complete with a later one */
-    RDMA_TRIES = 8,           /* pairs in a row that were of no use, before packets carry all */
+    RDMA_TRIES = 8,           /* pairs in a row that failed, before packets carry all data */
     RDMA_BASE_MAX = 1 << 12,  /* of a remote_base in a token: one page */
-    RDMA_PATIENCE_SHARE = 16, /* of the failure bound: a pair that does not get on has its peer asked */
+    RDMA_PATIENCE_SHARE = 16, /* of the failure timeout: the peer of a pair without progress is probed */
     RDMA_NO_BLOCK = UINT16_MAX,
 };
 
 #define RDMA_NO_BUFFER      UINT32_MAX
-#define RDMA_RETRY_NS       1000000ull    /* before another pair is offered, then twice as long each time */
-#define RDMA_LOOK_NS        100000000ull  /* from one question to the next whether the device has failed */
-#define RDMA_SETTLE_MAX_NS  1000000000ull /* so long a broken pair's completions are waited for */
-#define RDMA_INCARNATION_NO UINT32_MAX    /* by packets from now on */
+#define RDMA_RETRY_NS       1000000ull    /* before another pair is offered, then twice the time each */
+#define RDMA_LOOK_NS        100000000ull  /* between checks that the device has not failed */
+#define RDMA_SETTLE_MAX_NS  1000000000ull /* maximum wait for a broken pair's completions */
+#define RDMA_INCARNATION_NO UINT32_MAX    /* packets carry all data from now on */
 
 enum rdma_message_kind {
-    RDMA_MESSAGE_READY = 1,  /* the first by a pair: it works in this direction */
+    RDMA_MESSAGE_READY = 1,  /* the first of a pair: it works in this direction */
     RDMA_MESSAGE_SLOT = 2,   /* a message, by the credit of slot `slot` */
     RDMA_MESSAGE_CREDIT = 3, /* a credit frame follows (struct cw_wire_frame) */
 };
 
-/* In front of what is sent into a receive buffer. */
+/* In front of the data in a receive buffer. */
 struct rdma_header {
     uint8_t kind;
     uint8_t granted_count; /* SLOT: slots that are lent to the receiver along with it */
@@ -49,11 +49,11 @@ struct rdma_header {
 };
 static_assert(sizeof(struct rdma_header) == 16, "in front of a message");
 
-/* An event that waits for room, and the receive buffer that is the device's again once it has found it. */
+/* An event that waits for room, and the receive buffer that the device gets back after that. */
 struct rdma_notice {
     struct cw_event event;
     uint64_t order;
-    uint32_t buffer; /* RDMA_NO_BUFFER: it is the application's */
+    uint32_t buffer; /* RDMA_NO_BUFFER: the application has it */
 };
 
 struct rdma_flow;
@@ -65,7 +65,7 @@ struct rdma_pair {
     struct rdma_pair *next_spent;
     uint32_t number;
     uint32_t work_posted; /* number of the next work request */
-    uint32_t work_done;   /* all below have been carried out */
+    uint32_t work_done;   /* all below have been executed */
     uint32_t work_seen;   /* ... or were flushed */
     uint32_t unsignaled;
     uint32_t blocks_held;
@@ -86,26 +86,26 @@ struct rdma_flow {
     struct cw_operation_queue posted; /* in full, not complete */
     uint32_t incarnation;             /* of the pair */
     uint32_t wanted;                  /* BREAKING: of the next one */
-    uint32_t work_known;              /* work_done of the pair when it was last looked at */
+    uint32_t work_known;              /* work_done of the pair at the last check */
     uint8_t state;                    /* enum cw_rdma_state */
-    uint8_t tries;                    /* pairs in a row by which no operation got there, and nothing came */
+    uint8_t tries;                    /* pairs in a row without a delivered operation and without received data */
     bool is_restless : 1;
     bool is_pushed : 1;
-    bool owes_offer : 1; /* to be told by packets, once an operation is free */
+    bool owes_offer : 1; /* to be sent in packets, once an operation is free */
     bool owes_accept : 1;
     bool peer_accepted : 1;
     bool was_connected : 1;
     bool ready_in : 1;
     bool ready_out : 1;
-    bool is_resolved : 1;   /* which operations the pair before has carried out is known */
-    uint64_t received;      /* notifications by the last pair that was connected ... */
+    bool is_resolved : 1;   /* the operations that the previous pair has executed are known */
+    uint64_t received;      /* notifications of the last connected pair ... */
     uint32_t previous;      /* ... and its incarnation */
-    uint32_t posted_by;     /* incarnation of the pair that carried what is in `posted`; 0: none */
-    uint64_t peer_received; /* of that, as the peer says ... */
-    bool has_peer_received; /* ... if it has */
+    uint32_t posted_by;     /* incarnation of the pair that carried the operations of `posted`; 0: none */
+    uint64_t peer_received; /* of that pair, reported by the peer ... */
+    bool has_peer_received; /* ... if it has reported it */
     uint64_t retry_ns;      /* BREAKING: no offer before */
-    uint64_t token;         /* the last one that was looked at */
-    uint64_t remote_base;   /* ... and what it stands for */
+    uint64_t token;         /* the last one that was read */
+    uint64_t remote_base;   /* ... and its meaning */
     uint32_t remote_key;
     struct cw_wire_rdma offer; /* the peer's last one; kind 0: none */
     struct cw_verbs_address own_address;
@@ -117,23 +117,23 @@ struct rdma_group {
     uint32_t number; /* at the device */
 };
 
-/* What is sent to groups, and comes to them. */
+/* Datagrams to groups, out and in. */
 struct rdma_datagrams {
     struct rdma_group groups[CW_VERBS_GROUPS_MAX];
     uint32_t group_count;
     uint32_t leaving_count; /* of them without a member here */
-    bool has_failed;        /* the device carries none any more */
-    uint8_t *memory;        /* NULL: there has been no group */
+    bool has_failed;        /* the device no longer carries any */
+    uint8_t *memory;        /* NULL: no group so far */
     uint64_t memory_bytes;
-    uint32_t buffer_bytes; /* from one to the next; those that come first */
+    uint32_t buffer_bytes; /* from one to the next; receive buffers are first */
     struct cw_verbs_memory registered;
-    uint16_t idle[CW_VERBS_DATAGRAMS_IN]; /* to be given to the device */
+    uint16_t idle[CW_VERBS_DATAGRAMS_IN]; /* to be posted to the device */
     uint32_t idle_count;
     uint16_t free[CW_VERBS_DATAGRAMS_OUT];
     uint32_t free_count;
 };
 
-/* Completions that were found by a look and wait for the turn. */
+/* Polled completions that wait for the turn. */
 struct rdma_fetched {
     uint32_t count;
     struct cw_verbs_completion list[CW_VERBS_BURST];
@@ -144,21 +144,21 @@ struct rdma {
     struct cw_endpoint *endpoint;
     struct cw_verbs_device *device;
     struct rdma_fetched fetched[CW_VERBS_QUEUES];
-    uint64_t work_open; /* requests of all pairs that have not been seen to end */
+    uint64_t work_open; /* requests of all pairs without a completion so far */
     struct cw_pool flows;
     struct cw_pool pairs;
     struct rdma_pair **by_number;
     uint32_t number_mask;
     struct rdma_pair *spent_first;    /* broken, of sessions that have ended */
-    struct rdma_flow *restless_first; /* have something to do that waits for a time or for room */
-    struct rdma_flow *pushed_first;   /* have something to post */
+    struct rdma_flow *restless_first; /* have work that waits for a time or for room */
+    struct rdma_flow *pushed_first;   /* have work to post */
     struct rdma_flow *starved_first;  /* ... once there are staging blocks */
-    uint64_t look_ns;                 /* when the device is asked whether it has failed */
-    bool has_failed;                  /* ... and has: packets carry all, for good */
-    uint64_t ask_ns;                  /* when flows with open operations are looked at; 0: not yet said */
+    uint64_t look_ns;                 /* time of the next check of the device */
+    bool has_failed;                  /* it has failed: packets carry all data permanently */
+    uint64_t ask_ns;                  /* time of the next check of flows with open operations; 0: not set */
     uint8_t token_key[16];
 
-    /* memory that is the device's */
+    /* memory of the device */
     uint8_t *memory;
     uint64_t memory_bytes;
     struct cw_verbs_memory registered;
@@ -167,11 +167,11 @@ struct rdma {
     struct cw_memory_watch watch;
     uint32_t buffer_count;
     uint32_t buffer_bytes; /* from one to the next */
-    uint32_t idle_most;    /* are kept from the device for the sake of one call */
+    uint32_t idle_most;    /* are not posted to the device, to save calls */
     uint32_t *buffer_of_slot;
-    uint32_t *idle_buffers; /* to be given to the device */
+    uint32_t *idle_buffers; /* to be posted to the device */
     uint32_t idle_count;
-    struct rdma_notice *notices; /* what came and found no room in the event queue: a ring, one place a buffer */
+    struct rdma_notice *notices; /* received, without room in the event queue: a ring, one place a buffer */
     uint32_t notice_first;
     uint32_t notice_count;
     uint8_t *blocks;
@@ -194,14 +194,14 @@ void rdma_session_end(struct cw_rdma *base, struct cw_flow *flow);
 void rdma_retry(struct cw_rdma *base, struct cw_flow *flow);
 bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, uint32_t bytes, bool check);
 
-/* The pair of a flow has failed: another one is to take its place. */
+/* The pair of a flow has failed: another one must replace it. */
 void rdma_connect_broken(struct rdma *rdma, struct rdma_flow *flow);
-/* A first message has come by the pair. */
+/* The first message of the pair has arrived. */
 void rdma_connect_ready(struct rdma *rdma, struct rdma_flow *flow);
-/* What is restless, and pairs of sessions that have ended. */
+/* Serves restless flows, and pairs of ended sessions. */
 uint32_t rdma_connect_turn(struct rdma *rdma);
 uint64_t rdma_connect_deadline(const struct rdma *rdma);
-/* NULL: of none that is there. */
+/* NULL: no such pair. */
 struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number);
 void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair);
 
@@ -211,9 +211,9 @@ bool rdma_takes(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operat
                 uint64_t local);
 void rdma_queue(struct cw_rdma *base, struct cw_operation *operation);
 void rdma_push(struct cw_rdma *base);
-/* Has the flow's queue looked at by the next rdma_push. */
+/* The next rdma_push will process the flow's queue. */
 void rdma_wake(struct rdma *rdma, struct rdma_flow *flow);
-/* Flows that wait for blocks go on, if there are any. */
+/* Flows that wait for blocks continue, if blocks are free. */
 void rdma_feed(struct rdma *rdma);
 /* Posts the first message of a pair. False: there is no staging block. */
 bool rdma_post_ready(struct rdma *rdma, struct rdma_flow *flow);
@@ -221,16 +221,16 @@ bool rdma_post_ready(struct rdma *rdma, struct rdma_flow *flow);
 /* ---- complete.c ---- */
 
 uint32_t rdma_fetch(struct cw_rdma *base);
-/* Own work, then all that has come: both completion queues are empty then. */
+/* Own work, then all received data: both completion queues are empty then. */
 uint32_t rdma_complete_turn(struct rdma *rdma);
-/* Takes all completions of a queue, those that were fetched first. */
+/* Takes all completions of a queue, fetched ones first. */
 typedef void (*rdma_take)(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count);
 uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take);
 uint32_t rdma_deliver(struct cw_rdma *base);
 
 /* ---- datagram.c ---- */
 
-/* Whether anybody waits for datagrams, or has sent some. */
+/* True: the endpoint waits for datagrams, or has sent some. */
 static inline bool rdma_has_datagrams(const struct rdma *rdma)
 {
     const struct rdma_datagrams *datagrams = &rdma->datagrams;
@@ -245,7 +245,7 @@ uint32_t rdma_datagram_room(const struct cw_rdma *base);
 void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void *frame, uint32_t bytes);
 uint32_t rdma_datagrams_turn(struct rdma *rdma);
 void rdma_datagrams_dispose(struct rdma *rdma);
-/* Once the device has been closed: it may have written until then. */
+/* After the device has been closed: it may write until then. */
 void rdma_datagrams_free(struct rdma *rdma);
 
 /* ---- memory.c ---- */
@@ -258,20 +258,20 @@ bool rdma_means_key(const struct cw_rdma *base, uint64_t bits);
 bool rdma_memory_is_busy(const struct cw_rdma *base, const struct cw_region *region);
 void rdma_memory_unregister(struct cw_rdma *base, struct cw_region *region);
 void rdma_slot_released(struct cw_rdma *base, uint32_t slot);
-/* A receive buffer: a header, then what was sent. */
+/* A receive buffer: a header, then the data. */
 static inline struct rdma_header *rdma_buffer(const struct rdma *rdma, uint32_t buffer)
 {
     return (struct rdma_header *)(rdma->memory + (uint64_t)buffer * rdma->buffer_bytes + 64 -
                                   sizeof(struct rdma_header));
 }
-/* The buffer is the device's again, by the next rdma_buffers_post. */
+/* Returns the buffer to the device, by the next rdma_buffers_post. */
 void rdma_buffer_give(struct rdma *rdma, uint32_t buffer);
 void rdma_buffers_post(struct rdma *rdma);
-/* A staging block for a pair, or RDMA_NO_BLOCK: a pair has no more of them than are left for all others, so that a peer
- * that takes nothing holds up nobody else. */
+/* A staging block for a pair, or RDMA_NO_BLOCK: a pair has at most as many as are left for all others, so that a peer
+ * that accepts no data does not delay others. */
 uint16_t rdma_block_take(struct rdma *rdma, const struct rdma_pair *pair);
 void rdma_block_give(struct rdma *rdma, uint16_t block);
-/* Gives back the block of one of a pair's work requests, if it has one. */
+/* Returns the block of one of a pair's work requests, if it has one. */
 static inline void rdma_block_return(struct rdma *rdma, struct rdma_pair *pair, uint32_t number)
 {
     uint16_t *block = &pair->blocks[number % rdma->device->info.work_max];
@@ -288,9 +288,8 @@ static inline uint8_t *rdma_block(const struct rdma *rdma, uint16_t block)
 
 /* ---- token.c ---- */
 
-/* The 48 bits of a token that say with which key, and from which address on, the device lets peers at a region. They
- * are a permutation under a key of the job, so that a token that was changed stands for another one, most likely for
- * none. */
+/* The 48 bits of a token with the device's key and base address for peers' access to a region. They are a permutation
+ * under a key of the job, so a changed token represents another one, most likely none. */
 uint64_t rdma_token_key(const struct rdma *rdma, uint32_t remote_key, uint64_t remote_base);
-/* False: the token is of a region that no device knows. */
+/* False: no device knows the region of the token. */
 bool rdma_token_read(const struct rdma *rdma, uint64_t token, uint32_t *remote_key, uint64_t *remote_base);

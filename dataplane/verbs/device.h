@@ -254,7 +254,7 @@ static inline int cw_verbs_group_join(struct cw_verbs_device *device, const uint
     return device->ops->group_join(device, address, group);
 }
 
-/* True: the network has answered, and no later datagram to the group is lost for lack of an answer. */
+/* True: the network has answered. From now on datagrams to the group arrive, or never will. */
 static inline bool cw_verbs_group_is_joined(struct cw_verbs_device *device, uint32_t group)
 {
     return device->ops->group_is_joined(device, group);
