@@ -1,19 +1,19 @@
-/* inbox: where the other processes of a host leave records for this one.
+/* inbox: records from the other processes of a host to this one.
  *
  * Purpose
  *   Each process has one inbox: a memfd with a header, a table of slots and a ring per slot. A sender opens the memfd
- *   through /proc/PID/fd/N when it first has something to say, claims a slot, and from then on owns the producer's end
- *   of that slot's ring. No file is left behind, whoever dies; no privilege is needed; a pair of processes that never
- *   talk shares nothing.
+ *   through /proc/PID/fd/N for its first record, claims a slot, and from then on owns the producer's end of that slot's
+ *   ring. No file is left behind, even if processes die; no privilege is needed; processes without messages between
+ *   them share nothing.
  *
  * Invariants
- *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of rings that nobody claimed are
- *     never touched.
+ *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of unclaimed rings are never
+ *     touched.
  *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before
  *     cw_inbox_ring is either seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends
- *     the sleep. Where the kernel offers membarrier(2), the one who goes to sleep pays for the barrier that this takes,
- *     else each sender does (`senders_fence`). Who sleeps often (CW_INBOX_OFTEN_NS) asks the senders to, until it
- *     sleeps rarely again (CW_INBOX_RARELY_NS).
+ *     the sleep. This needs a barrier. If the kernel has membarrier(2), the owner pays for it when it goes to sleep,
+ *     otherwise each sender does (`senders_fence`). An owner that sleeps often (CW_INBOX_OFTEN_NS) leaves it to the
+ *     senders, until it sleeps rarely again (CW_INBOX_RARELY_NS).
  *
  * Order of calls
  *   owner:  create { poll: cw_inbox_next; cw_ring_*  | arm, look, sleep, disarm }* destroy
@@ -33,22 +33,22 @@
 
 enum {
     CW_INBOX_VERSION = 4,
-    CW_INBOX_SLOTS_MAX = 1024,   /* processes of one host that may talk to one */
+    CW_INBOX_SLOTS_MAX = 1024,   /* senders of one inbox, all of its host */
     CW_INBOX_RING_BYTES = 65536, /* a ring: a power of two, whole pages */
-    /* The mean time from sleep to sleep: below, senders pay for the barrier (10 to 100 ns a record, 20 us a sleep);
-     * above, the owner does again. */
+    /* The mean time from sleep to sleep: below OFTEN, senders pay for the barrier (10 to 100 ns a record, 20 us a
+     * sleep); above RARELY, the owner pays again. */
     CW_INBOX_OFTEN_NS = 400000,
     CW_INBOX_RARELY_NS = 1000000,
 };
 
 struct cw_inbox;
 
-/* Where an inbox is found: what a process tells the others of its host. */
+/* The place of an inbox, for the other processes of its host. */
 struct cw_inbox_place {
     int32_t pid;    /* for system calls */
     int32_t number; /* in /proc (process.h) */
     int32_t descriptor;
-    uint64_t nonce; /* random: a recycled process number is not taken for the right one */
+    uint64_t nonce; /* random: detects a recycled process number */
     uint64_t probe; /* address of the nonce in the owner's memory, for cw_copy_probe */
 };
 
@@ -62,34 +62,34 @@ struct cw_inbox_place cw_inbox_place(const struct cw_inbox *inbox);
 
 /* Goes from one claimed slot to the next. Begin with {.next = 0}. */
 struct cw_inbox_cursor {
-    uint32_t next; /* the slot to look at next */
+    uint32_t next; /* the next slot */
     uint32_t slot;
-    uint32_t sender;               /* who claimed it */
+    uint32_t sender;               /* the number of the process that claimed it */
     struct cw_ring_consumer *ring; /* the consumer's end of its ring; NULL: see cw_inbox_lost */
 };
-/* False: no more slots. A slot whose sender is not ready yet is left out. */
+/* False: no more slots. A slot whose sender is not ready yet is skipped. */
 bool cw_inbox_next(struct cw_inbox *inbox, struct cw_inbox_cursor *at);
-/* Whether the ring of a claimed slot could not be mapped, and never will be: then nothing that its sender says is
- * heard. CW_OK: no; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: a line in `error`. */
+/* Reports a claimed slot whose ring could not be mapped, and never will be: the records of its sender are lost. CW_OK:
+ * it is mapped; CW_ERROR_MEMORY, CW_ERROR_SYSTEM: a line in `error`. */
 int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, char *error, size_t error_bytes);
 
-/* Says that the owner is about to sleep, at `now_ns` of any steady clock. Look at all rings once more before
+/* Publishes that the owner is about to sleep, at `now_ns` of any steady clock. Check all rings again before
  * cw_inbox_sleep. */
 void cw_inbox_arm(struct cw_inbox *inbox, uint64_t now_ns);
-/* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before anybody is told of its place. CW_OK,
+/* For an owner that sleeps on descriptors: makes one for cw_inbox_alarm. Before its place is published. CW_OK,
  * CW_ERROR_SYSTEM. */
 int cw_inbox_bell_open(struct cw_inbox *inbox, char *error, size_t error_bytes);
-/* What ends another sleep of the owner's between cw_inbox_arm and cw_inbox_disarm. */
+/* The alarm for another sleep of the owner between cw_inbox_arm and cw_inbox_disarm. */
 struct cw_port_alarm cw_inbox_alarm(const struct cw_inbox *inbox);
-/* Until it is rung, `timeout_ns` has passed or a signal came. */
+/* Sleeps until it is rung, `timeout_ns` has passed or a signal arrives. */
 void cw_inbox_sleep(struct cw_inbox *inbox, uint64_t timeout_ns);
 void cw_inbox_disarm(struct cw_inbox *inbox);
-/* Says on which core the owner is; kept until it says another one. */
+/* Publishes the core of the owner, until the next call. */
 void cw_inbox_place_on(struct cw_inbox *inbox, uint32_t core);
 /* Ends the owner's own sleep, from another of its threads. */
 void cw_inbox_ring_own(struct cw_inbox *inbox);
 
-/* A sender's end of somebody's inbox. */
+/* A sender's end of another process's inbox. */
 struct cw_inbox_sender {
     struct cw_ring_producer ring;
     struct cw_inbox_shared *shared;
@@ -105,7 +105,7 @@ struct cw_inbox_sender {
 int cw_inbox_attach(const struct cw_inbox_place *place, uint32_t sender, struct cw_inbox_sender *end, char *error,
                     size_t error_bytes);
 void cw_inbox_detach(struct cw_inbox_sender *end);
-/* Whether that inbox's owner was last seen on this core, and does not sleep. */
+/* True: that inbox's owner was last seen on this core, and does not sleep. */
 bool cw_inbox_owner_is_on(const struct cw_inbox_sender *end, uint32_t core);
 
 /* After records have been published: wakes the owner if it sleeps. */
@@ -120,13 +120,13 @@ struct cw_inbox_shared {
     uint32_t senders_max;
     uint64_t ring_bytes;
     uint64_t rings_offset; /* of the first ring in the file */
-    int32_t bell; /* the owner's descriptor of a pipe, into which who wakes it writes; -1: it sleeps on `rung` alone */
+    int32_t bell;          /* the owner's descriptor of a pipe, to which a waker writes; -1: it sleeps only on `rung` */
     _Atomic uint32_t senders_fence;
-    uint32_t virtual_rank; /* of the owner, whom cw_virtual_wake wakes, too; UINT32_MAX: it runs in real time */
+    uint32_t virtual_rank; /* of the owner, which cw_virtual_wake also wakes; UINT32_MAX: it runs in real time */
     /* read by senders after each record, written when the owner goes to sleep */
     _Alignas(CW_RING_LINE) _Atomic uint32_t asleep;
-    _Atomic uint32_t rung; /* how often the owner was woken: what it sleeps on */
-    _Atomic uint32_t core; /* where the owner was when it last looked, plus 1; 0: not known */
+    _Atomic uint32_t rung; /* number of wake-ups of the owner: the word of its sleep */
+    _Atomic uint32_t core; /* core of the owner at its last check, plus 1; 0: not known */
     /* written by senders, once each */
     _Alignas(CW_RING_LINE) _Atomic uint32_t claimed;
 };
