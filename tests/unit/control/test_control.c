@@ -11,10 +11,8 @@
 #include <unistd.h>
 
 #include "control/job/control.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
-#include "tests/test.h"
-#include "tests/unit/dataplane/pair_port.h"
+#include "tests/unit/dataplane/pair_host.h"
 
 /* Where the thread stands in; NULL: nowhere. */
 static struct cw_loop *loop;
@@ -160,28 +158,21 @@ static int place_run(enum place place)
         cmocka_unit_test(test_every_wake_arrives),   cmocka_unit_test(test_destroy_at_once),
         cmocka_unit_test(test_quiet_before_the_end), cmocka_unit_test(test_no_such_core),
     };
-    char error[CW_PORT_TEXT_BYTES];
     struct cw_port *ports[2];
-    struct cw_endpoint *endpoint;
-    struct cw_endpoint_config config;
-    struct cw_loop_config loop_config;
+    struct pair_host host;
     has_core = place == ON_CORE;
     if (place == ALONE) {
         return cmocka_run_group_tests_name(names[place], tests, NULL, NULL);
     }
     pair_port_open(ports);
-    cw_endpoint_config_init(&config);
-    config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001), .udp_port = CW_UDP_PORT};
-    cw_loop_config_init(&loop_config);
-    loop_config.fallback = CW_FALLBACK_CALLER;
-    loop_config.stands_by = has_core;
-    if (cw_endpoint_create(&config, ports[0], cw_clock_ns(), &endpoint, error, sizeof(error)) != CW_OK ||
-        cw_loop_create(&loop_config, endpoint, ports[0], &loop, error, sizeof(error)) != CW_OK) {
-        return 1;
-    }
+    pair_host_init(&host, 0, ports[0]);
+    host.loop_config.fallback = CW_FALLBACK_CALLER;
+    host.loop_config.stands_by = has_core;
+    pair_host_open(&host, NULL, 0);
+    pair_host_begin(&host);
+    loop = host.loop;
     int failed = cmocka_run_group_tests_name(names[place], tests, NULL, NULL);
-    cw_loop_destroy(loop);
-    cw_endpoint_destroy(endpoint);
+    pair_host_end(&host);
     cw_port_close(ports[0]);
     cw_port_close(ports[1]);
     return failed;

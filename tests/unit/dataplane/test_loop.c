@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/base/clock.h"
 #include "dataplane/loop/loop_private.h"
-#include "tests/test.h"
-#include "tests/unit/dataplane/pair_port.h"
+#include "tests/unit/dataplane/pair_host.h"
 
 enum {
     THREADS = 4,
@@ -21,109 +19,83 @@ enum {
 };
 
 struct host {
-    struct cw_port *port;
-    struct cw_endpoint *endpoint;
-    struct cw_loop *loop;
+    struct pair_host own;
     pthread_t stand_in; /* with CW_FALLBACK_CALLER */
     bool has_stand_in;
     atomic_bool is_over;
     uint8_t memory[MEMORY_BYTES];
-    uint64_t token;
     uint32_t peer;
 };
 
-struct hosts {
+static struct {
     struct host list[2];
-};
+} hosts;
 
 struct mode {
     const char *name;
     enum cw_loop_mode mode[2];
     enum cw_loop_fallback fallback[2];
-    bool spin;
     uint32_t lose_one_in;
     bool stands_by[2];
 };
-
-static struct cw_loop_config loop_config(const struct mode *mode, uint32_t host)
-{
-    struct cw_loop_config loop;
-    cw_loop_config_init(&loop);
-    loop.mode = mode->mode[host];
-    loop.fallback = mode->fallback[host];
-    loop.spin = mode->spin;
-    loop.stands_by = mode->stands_by[host];
-    loop.command_count = 64; /* small, so that it fills */
-    return loop;
-}
 
 static void *stand_in(void *argument)
 {
     struct host *host = argument;
     while (!atomic_load(&host->is_over)) {
-        cw_loop_stand_in(host->loop, cw_clock_ns() + 50000000);
+        cw_loop_stand_in(host->own.loop, cw_clock_ns() + 50000000);
     }
     return NULL;
 }
 
-static void hosts_open(struct hosts *hosts, const struct mode *mode)
+static void hosts_open(const struct mode *mode)
 {
     struct cw_port *ports[2];
     pair_port_open(ports);
+    memset(&hosts, 0, sizeof(hosts));
     for (uint32_t i = 0; i < 2; i++) {
-        struct host *host = &hosts->list[i];
-        char error[CW_PORT_TEXT_BYTES];
-        struct cw_loop_config loop = loop_config(mode, i);
-        struct cw_endpoint_config config;
-        cw_endpoint_config_init(&config);
-        config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + i), .udp_port = CW_UDP_PORT};
-        config.seed = 11 + i;
-        config.waiting = cw_loop_waiting(&loop, &ports[i]->info);
-        host->port = ports[i];
+        struct pair_host *own = &hosts.list[i].own;
+        pair_host_init(own, i, ports[i]);
+        own->loop_config.mode = mode->mode[i];
+        own->loop_config.fallback = mode->fallback[i];
+        own->loop_config.stands_by = mode->stands_by[i];
+        own->loop_config.command_count = 64; /* small, so that it fills */
         pair_port_lose(ports[i], mode->lose_one_in);
-        assert_int_equal(cw_endpoint_create(&config, ports[i], cw_clock_ns(), &host->endpoint, error, sizeof(error)),
-                         CW_OK);
-        assert_int_equal(cw_region_register(host->endpoint, host->memory, MEMORY_BYTES, CW_REGION_WRITE, &host->token),
-                         CW_OK);
-        memset(host->memory, 0, MEMORY_BYTES);
+        pair_host_open(own, hosts.list[i].memory, MEMORY_BYTES);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        struct host *host = &hosts->list[i];
-        char error[CW_PORT_TEXT_BYTES];
-        struct cw_loop_config loop = loop_config(mode, i);
-        struct cw_address address = cw_endpoint_address(hosts->list[1 - i].endpoint);
-        assert_int_equal(cw_peer_add(host->endpoint, &address, &host->peer), CW_OK);
-        assert_int_equal(cw_loop_create(&loop, host->endpoint, host->port, &host->loop, error, sizeof(error)), CW_OK);
-        host->has_stand_in = loop.fallback == CW_FALLBACK_CALLER;
+        struct host *host = &hosts.list[i];
+        host->peer = pair_host_peer(&host->own, &hosts.list[1 - i].own);
+        pair_host_begin(&host->own);
+        host->has_stand_in = mode->fallback[i] == CW_FALLBACK_CALLER;
         if (host->has_stand_in) {
             assert_int_equal(pthread_create(&host->stand_in, NULL, stand_in, host), 0);
         }
     }
 }
 
-static void hosts_close(struct hosts *hosts)
+static void hosts_close(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        struct host *host = &hosts->list[i];
+        struct host *host = &hosts.list[i];
         if (host->has_stand_in) {
             atomic_store(&host->is_over, true);
-            cw_loop_recall(host->loop);
+            cw_loop_recall(host->own.loop);
             pthread_join(host->stand_in, NULL);
         }
-        cw_loop_destroy(hosts->list[i].loop);
+        cw_loop_destroy(host->own.loop);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        cw_endpoint_destroy(hosts->list[i].endpoint);
+        cw_endpoint_destroy(hosts.list[i].own.endpoint);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        cw_port_close(hosts->list[i].port);
+        cw_port_close(hosts.list[i].own.port);
     }
 }
 
 /* One of several threads that post to the same loop. */
 struct poster {
     pthread_t thread;
-    struct hosts *hosts;
     uint32_t number;
     atomic_uint *failures;
 };
@@ -131,22 +103,22 @@ struct poster {
 static void *post(void *argument)
 {
     struct poster *poster = argument;
-    struct host *host = &poster->hosts->list[0];
+    struct host *host = &hosts.list[0];
     for (uint32_t i = 0; i < PUTS; i++) {
         uint64_t value = (uint64_t)poster->number << 32 | i;
         struct cw_put put = {
             .peer = host->peer,
             .lane_tag = cw_lane_tag(poster->number, i),
-            .region = poster->hosts->list[1].token,
+            .region = hosts.list[1].own.token,
             .offset = poster->number * LANE_BYTES + i * 8ull,
             .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}, /* the call copies it */
         };
         uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
         int status;
-        while ((status = cw_loop_put(host->loop, &put)) == CW_ERROR_AGAIN && cw_clock_ns() < until_ns) {
+        while ((status = cw_loop_put(host->own.loop, &put)) == CW_ERROR_AGAIN && cw_clock_ns() < until_ns) {
             struct cw_event event;
             if (poster->number == 0) {
-                (void)cw_loop_poll(host->loop, &event, 1);
+                (void)cw_loop_poll(host->own.loop, &event, 1);
             }
         }
         if (status != CW_OK) {
@@ -158,15 +130,15 @@ static void *post(void *argument)
 }
 
 /* Takes the notifications of all posters, each lane in order. */
-static uint32_t take_all(struct hosts *hosts)
+static uint32_t take_all(void)
 {
-    struct host *host = &hosts->list[1];
+    struct host *host = &hosts.list[1];
     uint32_t next[THREADS] = {0};
     uint32_t total = 0;
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (total < THREADS * PUTS && cw_clock_ns() < until_ns) {
         struct cw_event events[EVENTS];
-        uint32_t count = cw_loop_wait(host->loop, events, EVENTS, 1000000000);
+        uint32_t count = cw_loop_wait(host->own.loop, events, EVENTS, 1000000000);
         for (uint32_t i = 0; i < count; i++) {
             if (events[i].kind != CW_EVENT_PUT) {
                 continue;
@@ -183,16 +155,14 @@ static uint32_t take_all(struct hosts *hosts)
 
 static void check_many_threads(const struct mode *mode)
 {
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    assert_non_null(hosts);
-    hosts_open(hosts, mode);
+    hosts_open(mode);
     struct poster posters[THREADS];
     atomic_uint failures = 0;
     for (uint32_t i = 0; i < THREADS; i++) {
-        posters[i] = (struct poster){.hosts = hosts, .number = i, .failures = &failures};
+        posters[i] = (struct poster){.number = i, .failures = &failures};
         assert_int_equal(pthread_create(&posters[i].thread, NULL, post, &posters[i]), 0);
     }
-    uint32_t total = take_all(hosts);
+    uint32_t total = take_all();
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(posters[i].thread, NULL);
     }
@@ -203,50 +173,25 @@ static void check_many_threads(const struct mode *mode)
     /* each put has a place of its own: puts in flight must not overlap */
     for (uint32_t lane = 0; lane < THREADS; lane++) {
         uint64_t value;
-        memcpy(&value, hosts->list[1].memory + lane * LANE_BYTES + (PUTS - 1) * 8, sizeof(value));
+        memcpy(&value, hosts.list[1].memory + lane * LANE_BYTES + (PUTS - 1) * 8, sizeof(value));
         assert_true(value == ((uint64_t)lane << 32 | (PUTS - 1)));
     }
-    hosts_close(hosts);
-    free(hosts);
+    hosts_close();
 }
 
 static const struct mode modes[] = {
-    {"dedicated both",
-     {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED},
-     {CW_FALLBACK_NONE, CW_FALLBACK_NONE},
-     false,
-     0,
-     {false, false}},
-    {"dedicated, loss",
-     {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED},
-     {CW_FALLBACK_NONE, CW_FALLBACK_NONE},
-     false,
-     50,
-     {false, false}},
-    {"inline with fallback",
-     {CW_LOOP_INLINE, CW_LOOP_INLINE},
-     {CW_FALLBACK_THREAD, CW_FALLBACK_THREAD},
-     false,
-     0,
-     {false, false}},
-    {"inline, others stand in, loss",
-     {CW_LOOP_INLINE, CW_LOOP_INLINE},
-     {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
-     false,
-     50,
-     {false, false}},
-    {"inline, others stand by, loss",
-     {CW_LOOP_INLINE, CW_LOOP_INLINE},
-     {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
-     false,
-     50,
-     {true, true}},
-    {"fallback at the sender, loss",
-     {CW_LOOP_INLINE, CW_LOOP_DEDICATED},
-     {CW_FALLBACK_THREAD, CW_FALLBACK_NONE},
-     false,
-     50,
-     {false, false}},
+    {.name = "dedicated both", .mode = {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}},
+    {.name = "dedicated, loss", .mode = {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, .lose_one_in = 50},
+    {.name = "inline with fallback", .fallback = {CW_FALLBACK_THREAD, CW_FALLBACK_THREAD}},
+    {.name = "others stand in, loss", .fallback = {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER}, .lose_one_in = 50},
+    {.name = "others stand by, loss",
+     .fallback = {CW_FALLBACK_CALLER, CW_FALLBACK_CALLER},
+     .lose_one_in = 50,
+     .stands_by = {true, true}},
+    {.name = "fallback at the sender, loss",
+     .mode = {CW_LOOP_INLINE, CW_LOOP_DEDICATED},
+     .fallback = {CW_FALLBACK_THREAD, CW_FALLBACK_NONE},
+     .lose_one_in = 50},
 };
 
 static void test_many_threads_post(void **state)
@@ -258,34 +203,31 @@ static void test_many_threads_post(void **state)
 
 static void fallback_acknowledges(enum cw_loop_fallback fallback, bool stands_by)
 {
-    const struct mode mode = {"", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {fallback, fallback}, false, 0, {false, stands_by}};
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    assert_non_null(hosts);
-    hosts_open(hosts, &mode);
-    struct host *host = &hosts->list[0];
+    const struct mode mode = {.fallback = {fallback, fallback}, .stands_by = {false, stands_by}};
+    hosts_open(&mode);
+    struct host *host = &hosts.list[0];
     static uint8_t source[20000];
     memset(source, 7, sizeof(source));
     struct cw_put put = {.peer = host->peer,
-                         .region = hosts->list[1].token,
+                         .region = hosts.list[1].own.token,
                          .source = {.contiguous = {.data = source, .bytes = sizeof(source)}},
                          .context = 99,
                          .flags = CW_SIGNAL};
-    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     bool complete = false;
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     while (!complete && cw_clock_ns() < until_ns) {
         struct cw_event event;
-        if (cw_loop_wait(host->loop, &event, 1, 1000000000) == 1 && event.kind == CW_EVENT_COMPLETE) {
+        if (cw_loop_wait(host->own.loop, &event, 1, 1000000000) == 1 && event.kind == CW_EVENT_COMPLETE) {
             assert_int_equal(event.status, CW_OK);
             assert_int_equal(event.context, 99);
             complete = true;
         }
     }
     assert_true(complete);
-    assert_memory_equal(hosts->list[1].memory, source, sizeof(source));
-    assert_true(cw_loop_counters(hosts->list[1].loop).fallback_turns > 0);
-    hosts_close(hosts);
-    free(hosts);
+    assert_memory_equal(hosts.list[1].memory, source, sizeof(source));
+    assert_true(cw_loop_counters(hosts.list[1].own.loop).fallback_turns > 0);
+    hosts_close();
 }
 
 /* The application of the target never polls: the fallback thread receives and acknowledges, so the sender completes. */
@@ -300,44 +242,40 @@ static void test_fallback_acknowledges_for_an_application_that_computes(void **s
  * in a call, which takes them itself. */
 static void test_who_stands_by_knows_of_events(void **state)
 {
-    const struct mode mode = {
-        "", {CW_LOOP_INLINE, CW_LOOP_INLINE}, {CW_FALLBACK_THREAD, CW_FALLBACK_NONE}, false, 0, {false, true}};
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    assert_non_null(hosts);
-    hosts_open(hosts, &mode);
-    struct host *host = &hosts->list[0], *target = &hosts->list[1];
+    const struct mode mode = {.fallback = {CW_FALLBACK_THREAD, CW_FALLBACK_NONE}, .stands_by = {false, true}};
+    hosts_open(&mode);
+    struct host *host = &hosts.list[0], *target = &hosts.list[1];
     uint64_t value = 77;
     struct cw_put put = {.peer = host->peer,
-                         .region = target->token,
+                         .region = target->own.token,
                          .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}};
-    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     struct cw_event events[2];
     uint32_t count = 0;
     while (count == 0) { /* the first is that the other host has come */
-        assert_true(cw_loop_stand_in(target->loop, cw_clock_ns() + TEST_HANG_NS));
-        while (cw_endpoint_events(target->endpoint, events, 1) > 0) {
+        assert_true(cw_loop_stand_in(target->own.loop, cw_clock_ns() + TEST_HANG_NS));
+        while (cw_endpoint_events(target->own.endpoint, events, 1) > 0) {
             count += events[0].kind == CW_EVENT_PUT;
         }
     }
     assert_int_equal(count, 1);
-    assert_false(cw_loop_stand_in(target->loop, cw_clock_ns() + 1000)); /* nothing more: until its time */
-    cw_loop_recall(target->loop);
-    assert_false(cw_loop_stand_in(target->loop, UINT64_MAX)); /* called off before */
+    assert_false(cw_loop_stand_in(target->own.loop, cw_clock_ns() + 1000)); /* nothing more: until its time */
+    cw_loop_recall(target->own.loop);
+    assert_false(cw_loop_stand_in(target->own.loop, UINT64_MAX)); /* called off before */
 
     target->has_stand_in = true;
     assert_int_equal(pthread_create(&target->stand_in, NULL, stand_in, target), 0);
     value++;
     put.offset = sizeof(value); /* the first may be in flight: debug builds refuse an overlap */
-    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     for (count = 0; count == 0 && cw_clock_ns() < until_ns;) {
-        count = cw_loop_wait(target->loop, events, 1, TEST_HANG_NS);
+        count = cw_loop_wait(target->own.loop, events, 1, TEST_HANG_NS);
     }
     assert_int_equal(count, 1);
     assert_int_equal(events[0].kind, CW_EVENT_PUT);
     assert_memory_equal(target->memory + put.offset, &value, sizeof(value));
-    hosts_close(hosts);
-    free(hosts);
+    hosts_close();
 }
 
 static int add(struct cw_endpoint *endpoint, void *context)
@@ -365,45 +303,38 @@ static void *call(void *argument)
 static void test_calls_run_one_at_a_time(void **state)
 {
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        struct hosts *hosts = calloc(1, sizeof(*hosts));
-        assert_non_null(hosts);
-        hosts_open(hosts, &modes[i]);
+        hosts_open(&modes[i]);
         uint32_t number = 0;
         struct caller callers[THREADS];
         for (uint32_t k = 0; k < THREADS; k++) {
-            callers[k] = (struct caller){.loop = hosts->list[0].loop, .number = &number};
+            callers[k] = (struct caller){.loop = hosts.list[0].own.loop, .number = &number};
             assert_int_equal(pthread_create(&callers[k].thread, NULL, call, &callers[k]), 0);
         }
         for (uint32_t k = 0; k < THREADS; k++) {
             pthread_join(callers[k].thread, NULL);
         }
         assert_int_equal(number, THREADS * PUTS);
-        hosts_close(hosts);
-        free(hosts);
+        hosts_close();
     }
 }
 
 /* What is wrong with a queued put shows as its event. */
 static void test_errors_of_queued_commands_become_events(void **state)
 {
-    const struct mode mode = {
-        "", {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}, {CW_FALLBACK_NONE, CW_FALLBACK_NONE}, false, 0, {false, false}};
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    assert_non_null(hosts);
-    hosts_open(hosts, &mode);
+    const struct mode mode = {.mode = {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}};
+    hosts_open(&mode);
     struct cw_put put = {.peer = 77, .region = 1, .context = 5, .lane_tag = cw_lane_tag(1, 2)};
-    int status = cw_loop_put(hosts->list[0].loop, &put);
+    int status = cw_loop_put(hosts.list[0].own.loop, &put);
     if (status == CW_OK) {
         struct cw_event event;
-        assert_int_equal(cw_loop_wait(hosts->list[0].loop, &event, 1, TEST_HANG_NS), 1);
+        assert_int_equal(cw_loop_wait(hosts.list[0].own.loop, &event, 1, TEST_HANG_NS), 1);
         assert_int_equal(event.kind, CW_EVENT_COMPLETE);
         assert_int_equal(event.status, CW_ERROR_ARGUMENT);
         assert_int_equal(event.context, 5);
     } else {
         assert_int_equal(status, CW_ERROR_ARGUMENT); /* the token happened to be free */
     }
-    hosts_close(hosts);
-    free(hosts);
+    hosts_close();
 }
 
 /* Two threads meet again and again in calls; one of them pushes while the other gives the token back. */
@@ -430,9 +361,8 @@ static void *meet(void *argument)
 
 static void test_no_command_is_left_behind(void **state)
 {
-    struct hosts hosts = {0};
-    hosts_open(&hosts, &(struct mode){.name = "inline"});
-    struct meeting meeting = {.loop = hosts.list[0].loop};
+    hosts_open(&(struct mode){.name = "inline"});
+    struct meeting meeting = {.loop = hosts.list[0].own.loop};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, meet, &meeting), 0);
     uint32_t left_behind = 0;
@@ -451,37 +381,37 @@ static void test_no_command_is_left_behind(void **state)
     }
     pthread_join(thread, NULL);
     assert_int_equal(left_behind, 0);
-    hosts_close(&hosts);
+    hosts_close();
 }
 
 /* An application that computes for longer than the failure bound before it posts, with more to follow. */
 static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **state)
 {
-    struct hosts hosts = {0};
-    hosts_open(&hosts, &(struct mode){.name = "inline"});
+    hosts_open(&(struct mode){.name = "inline"});
     struct host *host = &hosts.list[0];
-    host->endpoint->now_ns -= 2 * host->endpoint->config.failure_timeout_ns; /* as if the last turn were so long ago */
+    host->own.endpoint->now_ns -=
+        2 * host->own.endpoint->config.failure_timeout_ns; /* as if the last turn were so long ago */
     uint64_t value = 7;
     struct cw_put put = {.peer = host->peer,
-                         .region = hosts.list[1].token,
+                         .region = hosts.list[1].own.token,
                          .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}},
                          .flags = CW_MORE};
-    assert_int_equal(cw_loop_put(host->loop, &put), CW_OK);
+    assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     bool arrived = false;
     while (!arrived && cw_clock_ns() < until_ns) {
         struct cw_event events[8];
-        uint32_t count = cw_loop_poll(host->loop, events, 8);
+        uint32_t count = cw_loop_poll(host->own.loop, events, 8);
         for (uint32_t i = 0; i < count; i++) {
             assert_true(events[i].status >= 0);
         }
-        count = cw_loop_poll(hosts.list[1].loop, events, 8);
+        count = cw_loop_poll(hosts.list[1].own.loop, events, 8);
         for (uint32_t i = 0; i < count; i++) {
             arrived = arrived || events[i].kind == CW_EVENT_PUT;
         }
     }
     assert_true(arrived);
-    hosts_close(&hosts);
+    hosts_close();
 }
 
 static void test_bad_configuration_is_refused(void **state)
@@ -503,17 +433,15 @@ static void test_bad_configuration_is_refused(void **state)
 /* A wish for the token that came when the fallback thread had just let go is left standing, and keeps nobody awake. */
 static void test_stale_wish_lets_sleep(void **state)
 {
-    static struct hosts hosts;
-    const struct mode mode = {.name = "inline", .fallback = {CW_FALLBACK_NONE, CW_FALLBACK_NONE}};
     struct cw_event event;
-    hosts_open(&hosts, &mode);
-    atomic_store(&hosts.list[0].loop->wanted, 1);
+    hosts_open(&(struct mode){.name = "inline"});
+    atomic_store(&hosts.list[0].own.loop->wanted, 1);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
-    while (cw_loop_counters(hosts.list[0].loop).sleeps == 0 && cw_clock_ns() < until_ns) {
-        assert_int_equal(cw_loop_wait(hosts.list[0].loop, &event, 1, 10000000), 0);
+    while (cw_loop_counters(hosts.list[0].own.loop).sleeps == 0 && cw_clock_ns() < until_ns) {
+        assert_int_equal(cw_loop_wait(hosts.list[0].own.loop, &event, 1, 10000000), 0);
     }
-    assert_true(cw_loop_counters(hosts.list[0].loop).sleeps > 0);
-    hosts_close(&hosts);
+    assert_true(cw_loop_counters(hosts.list[0].own.loop).sleeps > 0);
+    hosts_close();
 }
 
 int main(void)

@@ -7,72 +7,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/base/clock.h"
 #include "dataplane/loop/loop_private.h"
-#include "tests/test.h"
-#include "tests/unit/dataplane/pair_port.h"
+#include "tests/unit/dataplane/pair_host.h"
 
 enum { HOSTS = 2, POSTERS = 2, PUTS = 3000, EVENTS = 8, WORD_BYTES = 8 };
 
 struct host {
-    struct cw_port *port;
-    struct cw_endpoint *endpoint;
-    struct cw_loop *loop;
+    struct pair_host own;
     int descriptor;
-    uint64_t token;
     uint32_t peer;
     uint64_t words[POSTERS][PUTS];
 };
 
-static void hosts_open(struct host *hosts, uint32_t lose_one_in)
+static struct host hosts[HOSTS];
+
+static void hosts_open(uint32_t lose_one_in)
 {
     struct cw_port *ports[HOSTS];
     char error[CW_PORT_TEXT_BYTES];
-    struct cw_loop_config loop;
     pair_port_open(ports);
-    cw_loop_config_init(&loop);
-    loop.fallback = CW_FALLBACK_NONE;
-    loop.command_count = 64; /* small, so that it fills */
+    memset(hosts, 0, sizeof(hosts));
     for (uint32_t i = 0; i < HOSTS; i++) {
-        struct host *host = &hosts[i];
-        struct cw_endpoint_config config;
-        cw_endpoint_config_init(&config);
-        config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + i), .udp_port = CW_UDP_PORT};
-        config.seed = 11 + i;
-        config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
-        host->port = ports[i];
+        struct pair_host *own = &hosts[i].own;
+        pair_host_init(own, i, ports[i]);
+        own->endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
+        own->loop_config.command_count = 64;                      /* small, so that it fills */
         pair_port_lose(ports[i], lose_one_in);
-        assert_int_equal(cw_endpoint_create(&config, ports[i], cw_clock_ns(), &host->endpoint, error, sizeof(error)),
-                         CW_OK);
-        assert_int_equal(
-            cw_region_register(host->endpoint, host->words, sizeof(host->words), CW_REGION_WRITE, &host->token), CW_OK);
-        assert_int_equal(cw_loop_create(&loop, host->endpoint, ports[i], &host->loop, error, sizeof(error)), CW_OK);
+        pair_host_open(own, hosts[i].words, sizeof(hosts[i].words));
+        pair_host_begin(own);
     }
     for (uint32_t i = 0; i < HOSTS; i++) {
-        struct cw_address address = cw_endpoint_address(hosts[1 - i].endpoint);
-        assert_int_equal(cw_peer_add(hosts[i].endpoint, &address, &hosts[i].peer), CW_OK);
-        assert_int_equal(cw_loop_descriptor(hosts[i].loop, &hosts[i].descriptor, error, sizeof(error)), CW_OK);
+        hosts[i].peer = pair_host_peer(&hosts[i].own, &hosts[1 - i].own);
+        assert_int_equal(cw_loop_descriptor(hosts[i].own.loop, &hosts[i].descriptor, error, sizeof(error)), CW_OK);
     }
 }
 
-static void hosts_close(struct host *hosts)
+static void hosts_close(void)
 {
     for (uint32_t i = 0; i < HOSTS; i++) {
-        cw_loop_destroy(hosts[i].loop);
+        pair_host_end(&hosts[i].own);
+        cw_port_close(hosts[i].own.port);
     }
-    for (uint32_t i = 0; i < HOSTS; i++) {
-        cw_endpoint_destroy(hosts[i].endpoint);
-        cw_port_close(hosts[i].port);
-    }
-    free(hosts);
-}
-
-static struct host *hosts_make(uint32_t lose_one_in)
-{
-    struct host *hosts = calloc(HOSTS, sizeof(*hosts));
-    assert_non_null(hosts);
-    hosts_open(hosts, lose_one_in);
-    return hosts;
 }
 
 static bool is_readable(const struct host *host)
@@ -89,15 +64,15 @@ static void application_wait(const struct host *host, uint64_t timeout_ns)
     (void)ppoll(&at, 1, timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
 }
 
-static int put_post(struct host *hosts, uint32_t from, uint32_t poster, uint32_t number)
+static int put_post(uint32_t from, uint32_t poster, uint32_t number)
 {
     uint64_t value = (uint64_t)poster << 32 | number;
     const struct cw_put put = {.peer = hosts[from].peer,
                                .lane_tag = cw_lane_tag(poster, number),
-                               .region = hosts[1 - from].token,
+                               .region = hosts[1 - from].own.token,
                                .offset = ((uint64_t)poster * PUTS + number) * WORD_BYTES,
                                .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}};
-    return cw_loop_put(hosts[from].loop, &put);
+    return cw_loop_put(hosts[from].own.loop, &put);
 }
 
 /* Turns one host until it would wait; returns how many puts have arrived at it. */
@@ -106,17 +81,17 @@ static uint32_t turn_all(struct host *host, uint64_t *timeout_ns)
     struct cw_event events[EVENTS];
     uint32_t arrived = 0;
     do {
-        uint32_t count = cw_loop_poll(host->loop, events, EVENTS);
+        uint32_t count = cw_loop_poll(host->own.loop, events, EVENTS);
         for (uint32_t i = 0; i < count; i++) {
             arrived += events[i].kind == CW_EVENT_PUT;
         }
-        *timeout_ns = cw_loop_arm(host->loop);
+        *timeout_ns = cw_loop_arm(host->own.loop);
     } while (*timeout_ns == 0);
     return arrived;
 }
 
 /* Both hosts in turn, until so many puts have arrived at the second. */
-static void exchange(struct host *hosts, uint32_t puts)
+static void exchange(uint32_t puts)
 {
     uint64_t timeouts_ns[HOSTS];
     for (uint32_t arrived = 0; arrived < puts;) {
@@ -148,34 +123,34 @@ static void test_loops_with_threads_have_none(void **state)
 /* The race of every event loop: a packet comes after the last poll, before the wait is prepared and after that. */
 static void test_a_packet_before_the_wait_ends_it(void **state)
 {
-    struct host *hosts = hosts_make(0);
+    hosts_open(0);
     struct cw_event event;
     uint64_t timeout_ns;
-    assert_int_equal(cw_loop_poll(hosts[1].loop, &event, 1), 0);
-    assert_int_equal(put_post(hosts, 0, 0, 0), CW_OK); /* the request to set up a session leaves */
-    assert_true(cw_loop_arm(hosts[1].loop) == 0);
-    exchange(hosts, 1);
+    assert_int_equal(cw_loop_poll(hosts[1].own.loop, &event, 1), 0);
+    assert_int_equal(put_post(0, 0, 0), CW_OK); /* the request to set up a session leaves */
+    assert_true(cw_loop_arm(hosts[1].own.loop) == 0);
+    exchange(1);
 
     while (is_readable(&hosts[1])) { /* acknowledgements of before */
         (void)turn_all(&hosts[1], &timeout_ns);
     }
-    assert_int_equal(put_post(hosts, 0, 0, 1), CW_OK);
+    assert_int_equal(put_post(0, 0, 1), CW_OK);
     assert_true(is_readable(&hosts[1]));
-    exchange(hosts, 1);
+    exchange(1);
     assert_true(hosts[1].words[0][1] == 1);
-    hosts_close(hosts);
+    hosts_close();
 }
 
 /* No descriptor that is readable for ever, or an application would spin. */
 static void test_nothing_to_do_is_not_readable(void **state)
 {
-    struct host *hosts = hosts_make(0);
+    hosts_open(0);
     uint64_t timeout_ns;
     assert_int_equal(turn_all(&hosts[0], &timeout_ns), 0);
     assert_true(timeout_ns == UINT64_MAX); /* no peer, no deadline */
     assert_false(is_readable(&hosts[0]));
-    assert_int_equal(put_post(hosts, 0, 0, 0), CW_OK);
-    exchange(hosts, 1);
+    assert_int_equal(put_post(0, 0, 0), CW_OK);
+    exchange(1);
     for (uint32_t quiet = 0; quiet < HOSTS;) { /* all that was under way is acknowledged */
         uint64_t longest_ns = 0;
         quiet = 0;
@@ -188,36 +163,36 @@ static void test_nothing_to_do_is_not_readable(void **state)
         }
         assert_true(longest_ns > 0);
     }
-    hosts_close(hosts);
+    hosts_close();
 }
 
 static void *put_thread(void *argument)
 {
-    assert_int_equal(put_post(argument, 0, 0, 0), CW_OK);
+    assert_int_equal(put_post(0, 0, 0), CW_OK);
     return NULL;
 }
 
 /* The application waits, without a deadline; another thread's put has one, for it may be lost. */
 static void test_a_call_of_another_thread_brings_a_deadline(void **state)
 {
-    struct host *hosts = hosts_make(1); /* all is lost */
+    hosts_open(1); /* all is lost */
     pthread_t thread;
     uint64_t timeout_ns;
     assert_int_equal(turn_all(&hosts[0], &timeout_ns), 0);
     assert_true(timeout_ns == UINT64_MAX);
-    assert_int_equal(pthread_create(&thread, NULL, put_thread, hosts), 0);
+    assert_int_equal(pthread_create(&thread, NULL, put_thread, NULL), 0);
     pthread_join(thread, NULL);
     assert_true(is_readable(&hosts[0]));
     assert_int_equal(turn_all(&hosts[0], &timeout_ns), 0);
     assert_true(timeout_ns != UINT64_MAX);
-    pair_port_lose(hosts[0].port, 0);
-    pair_port_lose(hosts[1].port, 0);
+    pair_port_lose(hosts[0].own.port, 0);
+    pair_port_lose(hosts[1].own.port, 0);
     for (uint32_t arrived = 0; arrived == 0;) { /* by these deadlines alone */
         (void)turn_all(&hosts[0], &timeout_ns);
         application_wait(&hosts[0], timeout_ns);
         arrived = turn_all(&hosts[1], &timeout_ns);
     }
-    hosts_close(hosts);
+    hosts_close();
 }
 
 struct holder {
@@ -246,8 +221,8 @@ static void *hold_thread(void *argument)
 /* A call that had to be queued, since a third thread was inside, and has failed: its event ends the wait. */
 static void test_an_event_of_a_queued_call_ends_the_wait(void **state)
 {
-    struct host *hosts = hosts_make(0);
-    struct holder holder = {.loop = hosts[0].loop};
+    hosts_open(0);
+    struct holder holder = {.loop = hosts[0].own.loop};
     const struct cw_put wrong = {.peer = 77, .region = 1, .context = 5};
     struct cw_event event;
     pthread_t thread;
@@ -257,41 +232,40 @@ static void test_an_event_of_a_queued_call_ends_the_wait(void **state)
     while (!atomic_load(&holder.is_inside)) {
         sched_yield();
     }
-    assert_int_equal(cw_loop_put(hosts[0].loop, &wrong), CW_OK);
-    assert_true(cw_loop_arm(hosts[0].loop) == 0); /* it cannot look now */
+    assert_int_equal(cw_loop_put(hosts[0].own.loop, &wrong), CW_OK);
+    assert_true(cw_loop_arm(hosts[0].own.loop) == 0); /* it cannot look now */
     atomic_store(&holder.is_over, true);
     pthread_join(thread, NULL);
     assert_true(is_readable(&hosts[0]));
-    assert_int_equal(cw_loop_poll(hosts[0].loop, &event, 1), 1);
+    assert_int_equal(cw_loop_poll(hosts[0].own.loop, &event, 1), 1);
     assert_int_equal(event.kind, CW_EVENT_COMPLETE);
     assert_int_equal(event.context, 5);
-    hosts_close(hosts);
+    hosts_close();
 }
 
 static void test_a_port_without_descriptor_is_looked_at(void **state)
 {
-    struct host *hosts = hosts_make(0);
-    struct cw_port_ops plain = *hosts[1].port->ops;
+    hosts_open(0);
+    struct cw_port_ops plain = *hosts[1].own.port->ops;
     plain.descriptor = NULL;
-    hosts[1].port->ops = &plain;
-    cw_loop_watch_close(hosts[1].loop);
-    assert_int_equal(cw_loop_descriptor(hosts[1].loop, &hosts[1].descriptor, NULL, 0), CW_OK);
+    hosts[1].own.port->ops = &plain;
+    cw_loop_watch_close(hosts[1].own.loop);
+    assert_int_equal(cw_loop_descriptor(hosts[1].own.loop, &hosts[1].descriptor, NULL, 0), CW_OK);
     uint64_t timeout_ns;
     assert_int_equal(turn_all(&hosts[1], &timeout_ns), 0);
     assert_true(timeout_ns == CW_LOOP_LOOK_NS);
-    assert_int_equal(put_post(hosts, 0, 0, 0), CW_OK);
+    assert_int_equal(put_post(0, 0, 0), CW_OK);
     assert_false(is_readable(&hosts[1]));
     for (uint32_t arrived = 0; arrived == 0;) {
         (void)turn_all(&hosts[0], &timeout_ns);
         arrived = turn_all(&hosts[1], &timeout_ns);
         application_wait(&hosts[1], timeout_ns);
     }
-    hosts_close(hosts);
+    hosts_close();
 }
 
 struct application {
     pthread_t thread;
-    struct host *hosts;
     uint32_t number;
     atomic_uint *arrived; /* at both */
 };
@@ -300,12 +274,12 @@ struct application {
 static void *application_run(void *argument)
 {
     struct application *application = argument;
-    struct host *host = &application->hosts[application->number];
+    struct host *host = &hosts[application->number];
     while (atomic_load(application->arrived) < HOSTS * POSTERS * PUTS) {
         uint64_t timeout_ns;
         uint32_t arrived = turn_all(host, &timeout_ns);
         if (arrived > 0 && atomic_fetch_add(application->arrived, arrived) + arrived == HOSTS * POSTERS * PUTS) {
-            cw_loop_watch_ring(application->hosts[1 - application->number].loop);
+            cw_loop_watch_ring(hosts[1 - application->number].own.loop);
         } else if (atomic_load(application->arrived) < HOSTS * POSTERS * PUTS) {
             application_wait(host, timeout_ns);
         }
@@ -315,7 +289,6 @@ static void *application_run(void *argument)
 
 struct poster {
     pthread_t thread;
-    struct host *hosts;
     uint32_t from;
     uint32_t number;
 };
@@ -325,7 +298,7 @@ static void *post_run(void *argument)
     struct poster *poster = argument;
     for (uint32_t i = 0; i < PUTS; i++) {
         int status;
-        while ((status = put_post(poster->hosts, poster->from, poster->number, i)) == CW_ERROR_AGAIN) {
+        while ((status = put_post(poster->from, poster->number, i)) == CW_ERROR_AGAIN) {
             sched_yield();
         }
         assert_int_equal(status, CW_OK);
@@ -335,15 +308,15 @@ static void *post_run(void *argument)
 
 static void check_posters(uint32_t lose_one_in)
 {
-    struct host *hosts = hosts_make(lose_one_in);
+    hosts_open(lose_one_in);
     struct application applications[HOSTS];
     struct poster posters[HOSTS][POSTERS];
     atomic_uint arrived = 0;
     for (uint32_t i = 0; i < HOSTS; i++) {
-        applications[i] = (struct application){.hosts = hosts, .number = i, .arrived = &arrived};
+        applications[i] = (struct application){.number = i, .arrived = &arrived};
         assert_int_equal(pthread_create(&applications[i].thread, NULL, application_run, &applications[i]), 0);
         for (uint32_t k = 0; k < POSTERS; k++) {
-            posters[i][k] = (struct poster){.hosts = hosts, .from = i, .number = k};
+            posters[i][k] = (struct poster){.from = i, .number = k};
             assert_int_equal(pthread_create(&posters[i][k].thread, NULL, post_run, &posters[i][k]), 0);
         }
     }
@@ -358,7 +331,7 @@ static void check_posters(uint32_t lose_one_in)
             assert_true(hosts[i].words[k / PUTS][k % PUTS] == ((uint64_t)(k / PUTS) << 32 | k % PUTS));
         }
     }
-    hosts_close(hosts);
+    hosts_close();
 }
 
 /* Two applications wait in their event loops while other threads post for them. */

@@ -1,17 +1,13 @@
 /* Paths to two other hosts, one of which stops: messages that wait for it hold up nobody else. Real clock, no time is
  * asserted. */
-#include "dataplane/base/clock.h"
 #include "dataplane/path/path_private.h"
 #include "dataplane/status.h"
-#include "tests/test.h"
-#include "tests/unit/dataplane/pair_port.h"
+#include "tests/unit/dataplane/pair_host.h"
 
 enum { HOSTS = 3, OWN = 0, STOPPED = 1, LIVE = 2, SLOT_BYTES = 4096, ROUNDS = 2000 };
 
 struct host {
-    struct cw_port *port;
-    struct cw_endpoint *endpoint;
-    struct cw_loop *loop;
+    struct pair_host own;
     struct cw_paths *paths;
     uint32_t rank;
     uint32_t sent; /* to it, by the first */
@@ -52,26 +48,20 @@ static void take_down(void *context, uint32_t from, int status)
 
 static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
 {
-    struct cw_endpoint_config config;
-    struct cw_loop_config loop;
     char error[CW_PORT_TEXT_BYTES] = "";
-    *host = (struct host){.rank = rank, .port = port};
-    cw_endpoint_config_init(&config);
-    cw_loop_config_init(&loop);
-    loop.fallback = CW_FALLBACK_NONE;
-    config.address = (struct cw_address){.ip = cw_ip_v4(0x0a000001 + rank), .udp_port = CW_UDP_PORT};
-    config.seed = 77 + rank;
-    config.pool_slot_bytes = SLOT_BYTES;
-    config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
-    assert_int_equal(cw_endpoint_create(&config, port, cw_clock_ns(), &host->endpoint, error, sizeof(error)), CW_OK);
-    assert_int_equal(cw_loop_create(&loop, host->endpoint, port, &host->loop, error, sizeof(error)), CW_OK);
+    *host = (struct host){.rank = rank};
+    pair_host_init(&host->own, rank, port);
+    host->own.endpoint_config.pool_slot_bytes = SLOT_BYTES;
+    host->own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
+    pair_host_open(&host->own, NULL, 0);
+    pair_host_begin(&host->own);
     struct cw_paths_config paths = {
         .rank = rank,
         .rank_count = HOSTS,
         .host = {(uint8_t)rank},
         .nonce = rank,
-        .set = {.loops = {host->loop}, .count = 1},
-        .address = cw_endpoint_address(host->endpoint),
+        .set = {.loops = {host->own.loop}, .count = 1},
+        .address = cw_endpoint_address(host->own.endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,
                     .others = {host, take_message},
@@ -85,8 +75,7 @@ static void host_open(struct host *host, uint32_t rank, struct cw_port *port)
 static void host_close(struct host *host)
 {
     cw_paths_destroy(host->paths);
-    cw_loop_destroy(host->loop);
-    cw_endpoint_destroy(host->endpoint);
+    pair_host_end(&host->own);
 }
 
 static void hosts_open(struct host *hosts)
@@ -191,7 +180,7 @@ static void test_host_that_stops_holds_up_nobody_else(void **state)
     host_close(&hosts[OWN]);
     host_close(&hosts[LIVE]);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        cw_port_close(hosts[i].port);
+        cw_port_close(hosts[i].own.port);
     }
 }
 
