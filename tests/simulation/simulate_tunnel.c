@@ -6,6 +6,22 @@
 
 enum { SEEDS = 40 };
 
+/* Of the test that runs; opened again, the world before ends. */
+static struct tunnel_world world;
+static struct tunnel_options options;
+
+static int world_end(void **state)
+{
+    tunnel_world_close(&world);
+    return 0;
+}
+
+static void world_open(void)
+{
+    tunnel_world_close(&world);
+    tunnel_world_open(&world, &options);
+}
+
 static const uint64_t MS = 1000000;
 static const uint64_t SECOND = 1000000000;
 
@@ -24,30 +40,28 @@ static void account(const struct tunnel_site *from, const struct tunnel_site *to
                      from->sent);
 }
 
-static void draw(struct tunnel_options *options, uint64_t seed)
+static void draw(uint64_t seed)
 {
     struct cw_random random;
-    tunnel_options_init(options, seed);
+    tunnel_options_init(&options, seed);
     cw_random_seed(&random, seed);
-    options->stream_count = 1 + (uint32_t)cw_random_below(&random, 6);
-    options->flow_count = 1 + (uint32_t)cw_random_below(&random, FLOWS_MAX);
-    options->rate_bps = cw_random_chance(&random, 0.3) ? 0 : cw_random_between(&random, 2, 300) * 1000000;
-    options->line_bps = 500000000;
-    options->delay_ns = cw_random_between(&random, 0, 60) * MS;
-    options->loss = cw_random_chance(&random, 0.5) ? cw_random_fraction(&random) * 0.1 : 0;
-    options->other_faults = cw_random_chance(&random, 0.5) ? cw_random_fraction(&random) * 0.05 : 0;
-    options->encrypt = options->encrypt && !cw_random_chance(&random, 0.2);
-    options->ring_bytes = cw_random_chance(&random, 0.3) ? cw_random_between(&random, 8000, 300000) : 0;
+    options.stream_count = 1 + (uint32_t)cw_random_below(&random, 6);
+    options.flow_count = 1 + (uint32_t)cw_random_below(&random, FLOWS_MAX);
+    options.rate_bps = cw_random_chance(&random, 0.3) ? 0 : cw_random_between(&random, 2, 300) * 1000000;
+    options.line_bps = 500000000;
+    options.delay_ns = cw_random_between(&random, 0, 60) * MS;
+    options.loss = cw_random_chance(&random, 0.5) ? cw_random_fraction(&random) * 0.1 : 0;
+    options.other_faults = cw_random_chance(&random, 0.5) ? cw_random_fraction(&random) * 0.05 : 0;
+    options.encrypt = options.encrypt && !cw_random_chance(&random, 0.2);
+    options.ring_bytes = cw_random_chance(&random, 0.3) ? cw_random_between(&random, 8000, 300000) : 0;
 }
 
 static void each_frame_arrives_once_and_in_order(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        struct tunnel_world world;
-        struct tunnel_options options;
-        draw(&options, seed);
-        tunnel_world_open(&world, &options);
+        draw(seed);
+        world_open();
         assert_true(tunnel_world_connect(&world, 20 * SECOND));
         /* less than the rate, more than the rate, and nothing at all */
         uint64_t rate_bps = options.rate_bps == 0 ? 50000000 : options.rate_bps;
@@ -60,7 +74,6 @@ static void each_frame_arrives_once_and_in_order(void **state)
             account(&world.sites[i], &world.sites[1 - i]);
             assert_true(world.sites[i].received > 0);
         }
-        tunnel_world_close(&world);
     }
 }
 
@@ -70,10 +83,8 @@ static void a_peer_that_restarts_is_found_again(void **state)
 {
     struct test_seeds seeds = test_seeds(1001, test_count("CW_TEST_SEEDS", SEEDS) / 2);
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        struct tunnel_world world;
-        struct tunnel_options options;
-        draw(&options, seed);
-        tunnel_world_open(&world, &options);
+        draw(seed);
+        world_open();
         struct tunnel_site *stays = &world.sites[0];
         struct tunnel_site *goes = &world.sites[1];
         assert_true(tunnel_world_connect(&world, 20 * SECOND));
@@ -106,17 +117,14 @@ static void a_peer_that_restarts_is_found_again(void **state)
         uint64_t doubt = tunnel_site_counter(stays, CW_TUNNEL_IN_DOUBT);
         assert_true(goes->received <= taken);
         assert_true(goes->received + doubt + lost >= taken);
-        tunnel_world_close(&world);
     }
 }
 
 /* Cut off for longer than the failure bound, and healed: both find one another again. */
 static void a_cut_is_noticed_and_healed(void **state)
 {
-    struct tunnel_world world;
-    struct tunnel_options options;
     tunnel_options_init(&options, 3);
-    tunnel_world_open(&world, &options);
+    world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
     cw_simulator_partition(world.gates.simulator, 1, true);
     tunnel_world_run(&world, 6 * SECOND); /* nothing is sent: they ask one another */
@@ -129,17 +137,14 @@ static void a_cut_is_noticed_and_healed(void **state)
     tunnel_world_heal(&world);
     account(&world.sites[0], &world.sites[1]);
     account(&world.sites[1], &world.sites[0]);
-    tunnel_world_close(&world);
 }
 
 /* More than the rate: the queues keep their bound, CoDel keeps them short, and what leaves is the rate. */
 static void queues_are_bounded_and_short(void **state)
 {
-    struct tunnel_world world;
-    struct tunnel_options options;
     tunnel_options_init(&options, 4);
     options.queue_bytes = 200000;
-    tunnel_world_open(&world, &options);
+    world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
     tunnel_world_traffic(&world, 2 * options.rate_bps, 2000 * MS);
     for (uint32_t i = 0; i < SITES; i++) {
@@ -156,16 +161,13 @@ static void queues_are_bounded_and_short(void **state)
     }
     tunnel_world_heal(&world);
     account(&world.sites[0], &world.sites[1]);
-    tunnel_world_close(&world);
 }
 
 /* A frame that is alone leaves at once: it takes no longer than its way. */
 static void who_is_alone_does_not_wait(void **state)
 {
-    struct tunnel_world world;
-    struct tunnel_options options;
     tunnel_options_init(&options, 5);
-    tunnel_world_open(&world, &options);
+    world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
     for (uint32_t i = 0; i < 8; i++) { /* the first large one travels in pieces, and beside a probe of its size */
         tunnel_site_send(&world.sites[0], i, 1400);
@@ -179,17 +181,14 @@ static void who_is_alone_does_not_wait(void **state)
     tunnel_world_heal(&world);
     account(&world.sites[0], &world.sites[1]);
     assert_true(world.sites[1].delay_max_ns < options.delay_ns + MS / 5);
-    tunnel_world_close(&world);
 }
 
 /* Hosts that take nothing for a while hold the other side up; nothing overflows but the queues there, and what is
  * dropped at the port is counted. */
 static void a_deaf_site_is_waited_for(void **state)
 {
-    struct tunnel_world world;
-    struct tunnel_options options;
     tunnel_options_init(&options, 6);
-    tunnel_world_open(&world, &options);
+    world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
     world.sites[1].deaf = true;
     tunnel_world_traffic(&world, 50000000, 100 * MS);
@@ -202,19 +201,16 @@ static void a_deaf_site_is_waited_for(void **state)
                      world.sites[1].received + gate->dropped_port);
     assert_int_equal(gate->out_frames, world.sites[1].received);
     account(&world.sites[1], &world.sites[0]);
-    tunnel_world_close(&world);
 }
 
 /* Those who do not fit together pass on nothing, and each is told. */
 static void wrong_key_and_number_of_streams(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
-        struct tunnel_world world;
-        struct tunnel_options options;
         tunnel_options_init(&options, 7);
         options.key_of_second = kind == 0 ? 0x5b : 0x5a;
         options.streams_of_second = kind == 0 ? 0 : 3;
-        tunnel_world_open(&world, &options);
+        world_open();
         assert_false(tunnel_world_connect(&world, 10 * SECOND));
         tunnel_world_traffic(&world, 1000000, 20 * MS);
         assert_int_equal(world.sites[0].received + world.sites[1].received, 0);
@@ -223,7 +219,6 @@ static void wrong_key_and_number_of_streams(void **state)
         if (kind == 1) {
             assert_true(tunnel_site_counter(&world.sites[0], CW_TUNNEL_BROKEN) > 0);
         }
-        tunnel_world_close(&world);
     }
 }
 
@@ -244,27 +239,23 @@ static const uint8_t GROUP[6] = {1, 0, 0x5e, 1, 2, 3};
 static const uint8_t RESERVED[6] = {1, 0x80, 0xc2, 0, 0, 0xe};
 static const uint8_t HOST_1[6] = {2, 0, 0, 0, 0, 1};
 
-static struct tunnel_world *gates_open(bool drops_multicast)
+static void gates_open(bool drops_multicast)
 {
-    static struct tunnel_world world;
-    struct tunnel_options options;
     tunnel_options_init(&options, 8);
     options.drops_multicast = drops_multicast;
-    tunnel_world_open(&world, &options);
+    world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
     world.sites[0].deaf = world.sites[1].deaf = true; /* the frames are none of the world's own */
-    return &world;
 }
 
-static void gates_close(struct tunnel_world *world)
+static void gates_close(void)
 {
     for (uint32_t i = 0; i < SITES; i++) {
         struct cw_received packet;
-        while (cw_port_receive(world->sites[i].hosts, &packet, 1) == 1) {
-            cw_port_release(world->sites[i].hosts, &packet, 1);
+        while (cw_port_receive(world.sites[i].hosts, &packet, 1) == 1) {
+            cw_port_release(world.sites[i].hosts, &packet, 1);
         }
     }
-    tunnel_world_close(world);
 }
 
 static uint64_t out_of(const struct tunnel_site *site)
@@ -274,9 +265,9 @@ static uint64_t out_of(const struct tunnel_site *site)
 
 static void what_is_local_stays_local(void **state)
 {
-    struct tunnel_world *world = gates_open(false);
-    struct tunnel_site *a = &world->sites[0];
-    struct tunnel_site *b = &world->sites[1];
+    gates_open(false);
+    struct tunnel_site *a = &world.sites[0];
+    struct tunnel_site *b = &world.sites[1];
     frame_between(a, 2, HOST_1); /* nobody knows where 1 is */
     assert_int_equal(out_of(b), 1);
     frame_between(a, 1, BROADCAST); /* 1 is here */
@@ -292,42 +283,42 @@ static void what_is_local_stays_local(void **state)
     assert_int_equal(out_of(b), 3);
     frame_between(b, 3, HOST_1);
     assert_int_equal(out_of(a), 2);
-    tunnel_world_run(world, 301 * SECOND); /* forgotten */
+    tunnel_world_run(&world, 301 * SECOND); /* forgotten */
     frame_between(b, 3, HOST_1);
     assert_int_equal(out_of(a), 3);
     /* nothing has gone back where it came from */
     assert_int_equal(tunnel_site_counter(a, CW_TUNNEL_TAKEN), out_of(b));
     assert_int_equal(tunnel_site_counter(b, CW_TUNNEL_TAKEN), out_of(a));
-    gates_close(world);
+    gates_close();
 }
 
 static void what_bridges_do_not_forward_does_not_cross(void **state)
 {
     for (int drops = 0; drops < 2; drops++) {
-        struct tunnel_world *world = gates_open(drops != 0);
-        struct tunnel_site *a = &world->sites[0];
+        gates_open(drops != 0);
+        struct tunnel_site *a = &world.sites[0];
         const struct cw_bridge_counters *bridge = cw_gate_bridge(a->gate);
         frame_between(a, 1, RESERVED);
         assert_int_equal(bridge->dropped_reserved, 1);
         tunnel_site_inject(a, HOST_1, sizeof(HOST_1)); /* six bytes are no frame */
         uint8_t from_group[60] = {2, [6] = 1, [12] = 8};
         tunnel_site_inject(a, from_group, sizeof(from_group));
-        tunnel_world_run(world, 50 * MS);
+        tunnel_world_run(&world, 50 * MS);
         assert_int_equal(bridge->dropped_short, 1);
         assert_int_equal(bridge->dropped_source, 1);
         assert_int_equal(tunnel_site_counter(a, CW_TUNNEL_TAKEN), 0);
         frame_between(a, 1, BROADCAST);
         frame_between(a, 1, GROUP);
-        assert_int_equal(out_of(&world->sites[1]), 2 - drops);
+        assert_int_equal(out_of(&world.sites[1]), 2 - drops);
         assert_int_equal(cw_gate_counters(a->gate)->dropped_multicast, drops);
-        gates_close(world);
+        gates_close();
     }
 }
 
 int main(void)
 {
-    return TESTS_RUN(each_frame_arrives_once_and_in_order, a_peer_that_restarts_is_found_again,
-                     a_cut_is_noticed_and_healed, queues_are_bounded_and_short, who_is_alone_does_not_wait,
-                     a_deaf_site_is_waited_for, wrong_key_and_number_of_streams, what_is_local_stays_local,
-                     what_bridges_do_not_forward_does_not_cross);
+    return TESTS_RUN_EACH(NULL, world_end, each_frame_arrives_once_and_in_order, a_peer_that_restarts_is_found_again,
+                          a_cut_is_noticed_and_healed, queues_are_bounded_and_short, who_is_alone_does_not_wait,
+                          a_deaf_site_is_waited_for, wrong_key_and_number_of_streams, what_is_local_stays_local,
+                          what_bridges_do_not_forward_does_not_cross);
 }

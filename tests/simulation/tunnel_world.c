@@ -253,7 +253,7 @@ void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *
 void tunnel_world_close(struct tunnel_world *world)
 {
     sim_hosts_destroy(&world->gates);
-    for (uint32_t i = 0; i < SITES; i++) {
+    for (uint32_t i = 0; i < SITES && world->sites[i].world != NULL; i++) {
         struct tunnel_site *site = &world->sites[i];
         if (site->is_running) {
             cw_gate_destroy(site->gate);
@@ -261,6 +261,7 @@ void tunnel_world_close(struct tunnel_world *world)
         cw_port_close(site->inner);
         cw_port_close(site->hosts);
     }
+    memset(world, 0, sizeof(*world));
 }
 
 void tunnel_world_run(struct tunnel_world *world, uint64_t duration_ns)

@@ -68,6 +68,7 @@ void tunnel_options_init(struct tunnel_options *options, uint64_t seed);
 
 /* What cannot be fails the test. */
 void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *options);
+/* Zeroed: nothing. */
 void tunnel_world_close(struct tunnel_world *world);
 
 /* Until all streams of both sides are up, or `limit_ns` are over. */

@@ -132,11 +132,21 @@ static inline struct frame igmp_v3(uint32_t from, const struct record *records, 
 
 /* ---- the bridge ---- */
 
-static inline struct cw_bridge *bridge_new(uint32_t addresses, uint32_t groups, bool flood)
+/* Of the test that runs; made again, the one before ends. */
+static struct cw_bridge *bridge;
+
+static inline int bridge_end(void **state)
+{
+    cw_bridge_destroy(bridge);
+    bridge = NULL;
+    return 0;
+}
+
+static inline void bridge_make(uint32_t addresses, uint32_t groups, bool flood)
 {
     struct cw_bridge_config config;
-    struct cw_bridge *bridge;
 
+    (void)bridge_end(NULL);
     cw_bridge_config_init(&config);
     config.port_count = PORTS;
     config.address_count_max = addresses;
@@ -144,11 +154,10 @@ static inline struct cw_bridge *bridge_new(uint32_t addresses, uint32_t groups, 
     config.flood_unregistered = flood;
     config.hash_seed = 99;
     assert_int_equal(cw_bridge_create(&config, &bridge), CW_OK);
-    return bridge;
 }
 
 /* The ports the frame goes out of, as bits. A copy of exactly its length lets ASan see any read beyond it. */
-static inline uint64_t forward(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, const struct frame *frame)
+static inline uint64_t forward(uint64_t now_ns, uint32_t port, const struct frame *frame)
 {
     uint16_t ports[PORTS];
     uint8_t *exact = test_malloc(frame->length + 1);
@@ -166,6 +175,6 @@ static inline uint64_t forward(struct cw_bridge *bridge, uint64_t now_ns, uint32
     return bits;
 }
 
-#define FORWARD(bridge, now_ns, port, ...) forward(bridge, now_ns, port, &(struct frame[]){__VA_ARGS__}[0])
-#define PORT(n)                            (1ull << (n))
-#define ALL_BUT(n)                         (((1ull << PORTS) - 1) & ~PORT(n))
+#define FORWARD(now_ns, port, ...) forward(now_ns, port, &(struct frame[]){__VA_ARGS__}[0])
+#define PORT(n)                    (1ull << (n))
+#define ALL_BUT(n)                 (((1ull << PORTS) - 1) & ~PORT(n))

@@ -238,13 +238,7 @@ static void test_no_ring_lost(void **state)
     munmap(token, 4096);
 }
 
-static int folder_make(void **state)
-{
-    alarm(TEST_HANG_S);
-    return mkdtemp(folder) == NULL;
-}
-
-static int folder_remove(void **state)
+static int folder_remove(void)
 {
     static const char *const names[] = {"file", "short", "long",   "foreign", "version", "link",
                                         "half", "race",  "before", "token",   "index"};
@@ -256,15 +250,11 @@ static int folder_remove(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_half_made),
-        cmocka_unit_test(test_locked),
-        cmocka_unit_test(test_open_race),
-        cmocka_unit_test(test_ring_before_wait),
-        cmocka_unit_test(test_no_ring_lost),
-    };
-    return cmocka_run_group_tests_name("doorbell", tests, folder_make, folder_remove);
+    alarm(TEST_HANG_S);
+    if (mkdtemp(folder) == NULL) {
+        return 1;
+    }
+    int failed = TESTS_RUN(test_file, test_refused, test_errors, test_half_made, test_locked, test_open_race,
+                           test_ring_before_wait, test_no_ring_lost);
+    return failed + (folder_remove() != 0);
 }

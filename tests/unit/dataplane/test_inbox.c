@@ -13,17 +13,25 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-static struct cw_inbox *inbox_make(uint32_t senders)
+/* Of the test that runs. */
+static struct cw_inbox *inbox;
+
+static void inbox_make(uint32_t senders)
 {
-    struct cw_inbox *inbox;
     char error[200] = "";
     if (cw_inbox_create(senders, 4711, &inbox, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
-    return inbox;
 }
 
-static void attach(const struct cw_inbox *inbox, uint32_t sender, struct cw_inbox_sender *end)
+static int inbox_end(void **state)
+{
+    cw_inbox_destroy(inbox);
+    inbox = NULL;
+    return 0;
+}
+
+static void attach(uint32_t sender, struct cw_inbox_sender *end)
 {
     struct cw_inbox_place place = cw_inbox_place(inbox);
     char error[200] = "";
@@ -33,7 +41,7 @@ static void attach(const struct cw_inbox *inbox, uint32_t sender, struct cw_inbo
 }
 
 /* The consumer's end of a slot, and who claimed it; NULL: not ready, or lost. */
-static struct cw_ring_consumer *consumer_of(struct cw_inbox *inbox, uint32_t slot, uint32_t *sender)
+static struct cw_ring_consumer *consumer_of(uint32_t slot, uint32_t *sender)
 {
     struct cw_inbox_cursor at = {.next = slot};
     if (!cw_inbox_next(inbox, &at) || at.slot != slot) {
@@ -43,7 +51,7 @@ static struct cw_ring_consumer *consumer_of(struct cw_inbox *inbox, uint32_t slo
     return at.ring;
 }
 
-static uint32_t ready_count(struct cw_inbox *inbox)
+static uint32_t ready_count(void)
 {
     uint32_t count = 0;
     for (struct cw_inbox_cursor at = {.next = 0}; cw_inbox_next(inbox, &at);) {
@@ -93,16 +101,16 @@ static uint32_t length_of(struct cw_random *random)
 /* A producer and a consumer that stop and go at random: many rounds through the ring, all lengths. */
 static void records_come_whole_and_in_order(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(3);
+    inbox_make(3);
     struct cw_inbox_sender end;
     struct cw_random pace, sent_lengths, taken_lengths;
     uint32_t sent = 0, taken = 0, refused = 0;
     cw_random_seed(&pace, 1);
     cw_random_seed(&sent_lengths, 2);
     cw_random_seed(&taken_lengths, 2);
-    attach(inbox, 7, &end);
+    attach(7, &end);
     uint32_t sender, next_length = length_of(&sent_lengths);
-    struct cw_ring_consumer *ring = consumer_of(inbox, 0, &sender);
+    struct cw_ring_consumer *ring = consumer_of(0, &sender);
     assert_non_null(ring);
     assert_int_equal(sender, 7);
     while (taken < 20000) {
@@ -122,7 +130,6 @@ static void records_come_whole_and_in_order(void **state)
     }
     assert_true(refused > 100);
     cw_inbox_detach(&end);
-    cw_inbox_destroy(inbox);
 }
 
 /* Pages of address space that this process has. */
@@ -140,7 +147,7 @@ static uint64_t address_space_bytes(void)
 static void who_cannot_map_a_ring_takes_no_slot(void **state)
 {
     enum { SENDERS = 3, TRIES = 10 };
-    struct cw_inbox *inbox = inbox_make(SENDERS);
+    inbox_make(SENDERS);
     struct cw_inbox_place place = cw_inbox_place(inbox);
     struct cw_inbox_sender ends[SENDERS];
     char error[200] = "";
@@ -159,88 +166,84 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
         assert_int_equal(statuses[i], CW_ERROR_MEMORY);
     }
     for (uint32_t sender = 0; sender < SENDERS; sender++) {
-        attach(inbox, sender, &ends[sender]);
+        attach(sender, &ends[sender]);
     }
     for (uint32_t sender = 0; sender < SENDERS; sender++) {
         cw_inbox_detach(&ends[sender]);
     }
-    cw_inbox_destroy(inbox);
 }
 
 /* An owner that runs out of address space is told whom it cannot hear, for good: what was said meanwhile may be
  * lost. */
 static void who_cannot_be_heard_is_told(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(2);
+    inbox_make(2);
     struct cw_inbox_sender ends[2];
     char error[200] = "";
     uint32_t sender = 0;
     struct rlimit before, tight;
-    attach(inbox, 10, &ends[0]);
-    attach(inbox, 11, &ends[1]);
-    assert_non_null(consumer_of(inbox, 0, &sender));
+    attach(10, &ends[0]);
+    attach(11, &ends[1]);
+    assert_non_null(consumer_of(0, &sender));
     assert_int_equal(cw_inbox_lost(inbox, 0, error, sizeof(error)), CW_OK);
     assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
     tight = before;
     tight.rlim_cur = address_space_bytes();
     assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
-    const struct cw_ring_consumer *found = consumer_of(inbox, 1, &sender);
+    const struct cw_ring_consumer *found = consumer_of(1, &sender);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_null(found);
     assert_int_equal(cw_inbox_lost(inbox, 1, error, sizeof(error)), CW_ERROR_MEMORY);
     assert_int_equal(sender, 11);
     assert_non_null(strstr(error, "ulimit -v"));
-    assert_null(consumer_of(inbox, 1, &sender));
+    assert_null(consumer_of(1, &sender));
     cw_inbox_detach(&ends[0]);
     cw_inbox_detach(&ends[1]);
-    cw_inbox_destroy(inbox);
 }
 
 static void each_sender_has_its_own_slot_until_none_is_left(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(2);
+    inbox_make(2);
     struct cw_inbox_sender ends[3];
     struct cw_inbox_place place = cw_inbox_place(inbox);
     char error[200] = "";
     uint32_t sender;
-    attach(inbox, 10, &ends[0]);
-    attach(inbox, 11, &ends[1]);
+    attach(10, &ends[0]);
+    attach(11, &ends[1]);
     assert_int_equal(cw_inbox_attach(&place, 12, &ends[2], error, sizeof(error)), CW_ERROR_LIMIT);
     assert_non_null(strstr(error, "all 2 slots"));
-    assert_int_equal(ready_count(inbox), 2);
+    assert_int_equal(ready_count(), 2);
     assert_true(record_send(&ends[1], 5, 9));
     struct cw_ring_record record;
-    struct cw_ring_consumer *first = consumer_of(inbox, 0, &sender);
+    struct cw_ring_consumer *first = consumer_of(0, &sender);
     assert_int_equal(sender, 10);
     assert_int_equal(cw_ring_peek(first, &record), 0);
-    struct cw_ring_consumer *second = consumer_of(inbox, 1, &sender);
+    struct cw_ring_consumer *second = consumer_of(1, &sender);
     assert_int_equal(sender, 11);
     assert_int_equal(cw_ring_peek(second, &record), 1);
     cw_inbox_detach(&ends[0]);
     cw_inbox_detach(&ends[1]);
-    cw_inbox_destroy(inbox);
 }
 
 /* A header that cw_ring_publish cannot have written. */
 static void nonsense_is_told(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(1);
+    inbox_make(1);
     struct cw_inbox_sender end;
     struct cw_ring_record record;
     uint32_t sender;
-    attach(inbox, 0, &end);
-    struct cw_ring_consumer *ring = consumer_of(inbox, 0, &sender);
+    attach(0, &end);
+    struct cw_ring_consumer *ring = consumer_of(0, &sender);
     *(uint64_t *)(void *)end.ring.memory = 40; /* kind 0 */
     assert_int_equal(cw_ring_peek(ring, &record), -1);
     *(uint64_t *)(void *)end.ring.memory = 1ull << CW_RING_BYTES_BITS | CW_INBOX_RING_BYTES;
     assert_int_equal(cw_ring_peek(ring, &record), -1);
     cw_inbox_detach(&end);
-    cw_inbox_destroy(inbox);
 }
 
 static void other_memory_is_refused(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(1);
+    inbox_make(1);
     struct cw_inbox_sender end;
     char error[200] = "";
     struct cw_inbox_place place = cw_inbox_place(inbox);
@@ -257,14 +260,14 @@ static void other_memory_is_refused(void **state)
     place = cw_inbox_place(inbox);
     place.descriptor = 1; /* a file, a pipe or a terminal, but no inbox */
     assert_int_not_equal(cw_inbox_attach(&place, 0, &end, error, sizeof(error)), CW_OK);
-    assert_int_equal(ready_count(inbox), 0);
-    cw_inbox_destroy(inbox);
+    assert_int_equal(ready_count(), 0);
+    (void)inbox_end(NULL);
     assert_int_equal(cw_inbox_create(0, 1, &inbox, error, sizeof(error)), CW_ERROR_ARGUMENT);
     assert_int_equal(cw_inbox_create(CW_INBOX_SLOTS_MAX + 1, 1, &inbox, error, sizeof(error)), CW_ERROR_ARGUMENT);
 }
 
 /* The other process sends records and waits for each one's echo, which must not be lost in anybody's sleep. */
-static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uint32_t rounds, bool begins)
+static void echo(const struct cw_inbox_place *other, uint32_t rounds, bool begins)
 {
     struct cw_inbox_sender end;
     struct cw_ring_record record;
@@ -277,7 +280,7 @@ static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uin
             assert_true(record_send(&end, round, 30));
         }
         struct cw_ring_consumer *ring = NULL;
-        while ((ring == NULL && (ring = consumer_of(inbox, 0, &sender)) == NULL) || cw_ring_peek(ring, &record) == 0) {
+        while ((ring == NULL && (ring = consumer_of(0, &sender)) == NULL) || cw_ring_peek(ring, &record) == 0) {
             /* sleeps seem to come fast and slowly in turn, so that owner and senders pay for the barriers in turn */
             cw_inbox_arm(inbox, now_ns += round / 200 % 2 == 0 ? CW_INBOX_OFTEN_NS / 4 : CW_INBOX_RARELY_NS * 4);
             if (ring == NULL || cw_ring_peek(ring, &record) == 0) {
@@ -297,32 +300,31 @@ static void echo(struct cw_inbox *inbox, const struct cw_inbox_place *other, uin
 /* Both sides sleep after each record. A lost wake-up would end in the test's time limit. */
 static void sleepers_are_woken(void **state)
 {
-    struct cw_inbox *here = inbox_make(1);
+    inbox_make(1);
     int ready[2];
     assert_int_equal(pipe(ready), 0);
-    struct cw_inbox_place own = cw_inbox_place(here), other;
+    struct cw_inbox_place own = cw_inbox_place(inbox), other;
     pid_t child = fork();
     if (child == 0) {
-        struct cw_inbox *there = inbox_make(1);
-        struct cw_inbox_place place = cw_inbox_place(there);
+        inbox_make(1);
+        struct cw_inbox_place place = cw_inbox_place(inbox);
         if (write(ready[1], &place, sizeof(place)) == sizeof(place)) {
-            echo(there, &own, 3000, false);
+            echo(&own, 3000, false);
         }
         _exit(0);
     }
     assert_int_equal(read(ready[0], &other, sizeof(other)), sizeof(other));
-    echo(here, &other, 3000, true);
+    echo(&other, 3000, true);
     int status;
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
     close(ready[0]);
     close(ready[1]);
-    cw_inbox_destroy(here);
 }
 
 static void who_sleeps_often_lets_the_senders_pay(void **state)
 {
-    struct cw_inbox *inbox = inbox_make(1);
+    inbox_make(1);
     struct cw_inbox_sender end;
     char error[200];
     uint64_t now_ns = 7;
@@ -348,7 +350,6 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
     cw_inbox_disarm(inbox);
     assert_int_equal(end.shared->senders_fence, 0);
     cw_inbox_detach(&end);
-    cw_inbox_destroy(inbox);
 }
 
 /* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where
@@ -405,17 +406,8 @@ static void memory_of_another_process_is_copied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_come_whole_and_in_order),
-        cmocka_unit_test(who_cannot_map_a_ring_takes_no_slot),
-        cmocka_unit_test(who_cannot_be_heard_is_told),
-        cmocka_unit_test(each_sender_has_its_own_slot_until_none_is_left),
-        cmocka_unit_test(nonsense_is_told),
-        cmocka_unit_test(other_memory_is_refused),
-        cmocka_unit_test(who_sleeps_often_lets_the_senders_pay),
-        cmocka_unit_test(sleepers_are_woken),
-        cmocka_unit_test(only_the_job_is_let_in),
-        cmocka_unit_test(memory_of_another_process_is_copied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return TESTS_RUN_EACH(NULL, inbox_end, records_come_whole_and_in_order, who_cannot_map_a_ring_takes_no_slot,
+                          who_cannot_be_heard_is_told, each_sender_has_its_own_slot_until_none_is_left,
+                          nonsense_is_told, other_memory_is_refused, who_sleeps_often_lets_the_senders_pay,
+                          sleepers_are_woken, only_the_job_is_let_in, memory_of_another_process_is_copied);
 }

@@ -9,7 +9,6 @@ enum { HOSTS = 3 };
 static const uint64_t US = 1000, MS = 1000000;
 
 struct host {
-    struct cw_simulator *simulator;
     uint32_t number;
     uint64_t turns, last_ns; /* of turns of the application */
     uint64_t every_ns;       /* between turns that it asks for; 0: none */
@@ -19,11 +18,12 @@ struct host {
 };
 
 static struct host hosts[HOSTS];
+static struct cw_simulator *simulator;
 
 static uint64_t turn(void *context, uint64_t now_ns)
 {
     struct host *host = context;
-    struct cw_endpoint *endpoint = cw_simulator_endpoint(host->simulator, host->number);
+    struct cw_endpoint *endpoint = cw_simulator_endpoint(simulator, host->number);
     struct cw_event event;
     host->turns++;
     host->last_ns = now_ns;
@@ -38,19 +38,19 @@ static uint64_t turn(void *context, uint64_t now_ns)
     }
     if (host->ends) {
         host->ends = false;
-        cw_simulator_host_close(host->simulator, host->number);
+        cw_simulator_host_close(simulator, host->number);
     }
     return host->every_ns != 0 ? now_ns + host->every_ns : CW_SIMULATOR_NEVER;
 }
 
-static int start(struct cw_simulator *simulator, uint32_t number)
+static int start(uint32_t number)
 {
     struct cw_endpoint_config config;
     char error[CW_ERROR_TEXT_BYTES] = "";
     cw_simulator_endpoint_config_init(&config, HOSTS);
     config.failure_timeout_ns = 100 * MS;
     if (number < HOSTS) {
-        hosts[number] = (struct host){.simulator = simulator, .number = number};
+        hosts[number] = (struct host){.number = number};
     }
     int status =
         cw_simulator_host_start(simulator, number, &config, turn, &hosts[number % HOSTS], error, sizeof(error));
@@ -58,24 +58,28 @@ static int start(struct cw_simulator *simulator, uint32_t number)
     return status;
 }
 
-static struct cw_simulator *network(uint64_t seed)
+static int set_up(void **state)
 {
-    struct cw_simulator *simulator;
     struct cw_simulator_config config;
     struct cw_simulator_node_config node;
     cw_simulator_config_init(&config);
     cw_simulator_node_config_init(&node);
-    config.seed = seed;
     assert_int_equal(cw_simulator_create(&config, &simulator), CW_OK);
     assert_int_equal(cw_simulator_star(simulator, HOSTS, &node), 0);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        assert_int_equal(start(simulator, i), CW_OK);
+        assert_int_equal(start(i), CW_OK);
     }
-    return simulator;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    cw_simulator_destroy(simulator);
+    return 0;
 }
 
 /* From outside of the host's turns. */
-static void message_send(struct cw_simulator *simulator, uint32_t from, uint32_t to)
+static void message_send(uint32_t from, uint32_t to)
 {
     struct cw_message message = {.source = {.contiguous = {.data = "x", .bytes = 1}}};
     assert_int_equal(cw_simulator_peer(simulator, from, to, &message.peer), CW_OK);
@@ -83,7 +87,7 @@ static void message_send(struct cw_simulator *simulator, uint32_t from, uint32_t
     cw_simulator_wake(simulator, from);
 }
 
-static void set_loss(struct cw_simulator *simulator, double loss)
+static void set_loss(double loss)
 {
     struct cw_simulator_node_config node;
     cw_simulator_node_config_init(&node);
@@ -95,8 +99,7 @@ static void set_loss(struct cw_simulator *simulator, double loss)
 
 static void a_run_ends_when_nothing_is_left(void **state)
 {
-    struct cw_simulator *simulator = network(1);
-    message_send(simulator, 0, 1);
+    message_send(0, 1);
     assert_true(cw_simulator_run(simulator, 1000 * MS));
     uint64_t end_ns = cw_simulator_now(simulator);
     assert_true(end_ns > 20 * US && end_ns < 1000 * MS);
@@ -107,16 +110,14 @@ static void a_run_ends_when_nothing_is_left(void **state)
     assert_false(cw_simulator_run(simulator, end_ns + 70 * MS + US));
     assert_int_equal(cw_simulator_now(simulator), end_ns + 70 * MS + US);
     assert_int_equal(hosts[2].last_ns, end_ns + 70 * MS);
-    cw_simulator_destroy(simulator);
 }
 
 static void hosts_start_and_end(void **state)
 {
-    struct cw_simulator *simulator = network(1);
     uint32_t peer;
-    assert_int_equal(start(simulator, HOSTS), CW_ERROR_ARGUMENT);
-    assert_int_equal(start(simulator, 1), CW_ERROR_BUSY);
-    message_send(simulator, 0, 1);
+    assert_int_equal(start(HOSTS), CW_ERROR_ARGUMENT);
+    assert_int_equal(start(1), CW_ERROR_BUSY);
+    message_send(0, 1);
     assert_true(cw_simulator_run(simulator, 1000 * MS));
     cw_simulator_host_close(simulator, 1); /* with a goodbye */
     assert_null(cw_simulator_endpoint(simulator, 1));
@@ -124,8 +125,8 @@ static void hosts_start_and_end(void **state)
     assert_true(cw_simulator_run(simulator, 2000 * MS));
     assert_int_equal(hosts[0].down, 1);
     assert_int_equal(hosts[0].down_status, CW_ERROR_CLOSED);
-    assert_int_equal(start(simulator, 1), CW_OK); /* another process there */
-    message_send(simulator, 0, 1);
+    assert_int_equal(start(1), CW_OK); /* another process there */
+    message_send(0, 1);
     assert_true(cw_simulator_run(simulator, 3000 * MS));
     assert_int_equal(hosts[1].messages, 1);
     cw_simulator_crash(simulator, 1); /* without: it is found out when somebody wants something of it */
@@ -142,12 +143,10 @@ static void hosts_start_and_end(void **state)
     cw_simulator_wake(simulator, 2);
     assert_true(cw_simulator_run(simulator, 6000 * MS));
     assert_null(cw_simulator_endpoint(simulator, 2));
-    cw_simulator_destroy(simulator);
 }
 
 static void periods_begin_and_end_at_their_times(void **state)
 {
-    struct cw_simulator *simulator = network(1);
     assert_int_equal(cw_simulator_partition_at(simulator, HOSTS, 0, MS), CW_ERROR_ARGUMENT);
     assert_int_equal(cw_simulator_stop_at(simulator, 0, MS, MS - 1), CW_ERROR_ARGUMENT);
     assert_int_equal(cw_simulator_partition_at(simulator, 1, 10 * MS, 20 * MS), CW_OK);
@@ -158,8 +157,8 @@ static void periods_begin_and_end_at_their_times(void **state)
     }
     cw_simulator_run_until(simulator, 10 * MS + US);
     uint64_t turns = hosts[2].turns;
-    message_send(simulator, 0, 1);
-    message_send(simulator, 0, 2);
+    message_send(0, 1);
+    message_send(0, 2);
     cw_simulator_run_until(simulator, 20 * MS - US);
     assert_int_equal(hosts[1].messages + hosts[2].messages, 0);
     assert_true(hosts[1].last_ns > 19 * MS - US); /* it is cut off and runs; the other one is stopped */
@@ -167,39 +166,34 @@ static void periods_begin_and_end_at_their_times(void **state)
     cw_simulator_run_until(simulator, 90 * MS);
     assert_int_equal(hosts[1].messages, 1);
     assert_int_equal(hosts[2].messages, 1);
-    cw_simulator_destroy(simulator);
 }
 
 static void scripts_are_bounded(void **state)
 {
-    struct cw_simulator *simulator = network(1);
     struct cw_simulator_config config;
     cw_simulator_config_init(&config);
     for (uint32_t i = 0; i < config.script_count_max / 2; i++) {
         assert_int_equal(cw_simulator_stop_at(simulator, 1, 2ull * i, 2ull * i + 1), CW_OK);
     }
     assert_int_equal(cw_simulator_stop_at(simulator, 1, 0, 1), CW_ERROR_LIMIT);
-    cw_simulator_destroy(simulator);
 }
 
 static void healed_links_lose_nothing(void **state)
 {
-    struct cw_simulator *simulator = network(1);
-    set_loss(simulator, 1);
+    set_loss(1);
     cw_simulator_partition(simulator, 2, true);
-    message_send(simulator, 0, 1);
-    message_send(simulator, 0, 2);
+    message_send(0, 1);
+    message_send(0, 2);
     cw_simulator_run_until(simulator, 30 * MS);
     assert_int_equal(hosts[1].messages + hosts[2].messages, 0);
     cw_simulator_heal(simulator);
     assert_true(cw_simulator_run(simulator, 1000 * MS));
     assert_int_equal(hosts[1].messages, 1);
     assert_int_equal(hosts[2].messages, 1);
-    cw_simulator_destroy(simulator);
 }
 
 int main(void)
 {
-    return TESTS_RUN(a_run_ends_when_nothing_is_left, hosts_start_and_end, periods_begin_and_end_at_their_times,
-                     scripts_are_bounded, healed_links_lose_nothing);
+    return TESTS_RUN_EACH(set_up, tear_down, a_run_ends_when_nothing_is_left, hosts_start_and_end,
+                          periods_begin_and_end_at_their_times, scripts_are_bounded, healed_links_lose_nothing);
 }

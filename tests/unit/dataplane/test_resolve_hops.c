@@ -1,0 +1,273 @@
+/* Next hops: asked for, at which intervals, found, changed, asked for anew; by whose word, and how many. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/limits.h"
+#include "dataplane/neighbour/resolve.h"
+#include "dataplane/status.h"
+#include "tests/test.h"
+#include "tests/unit/dataplane/neighbour_frames.h"
+
+static const uint64_t MS = 1000000, S = 1000000000;
+
+static const struct party v4_own = {{2, 0, 0, 0, 0, 1}, {{[10] = 0xff, 0xff, 10, 9, 0, 1}}};
+static const struct party v4_other = {{2, 0, 0, 0, 0, 2}, {{[10] = 0xff, 0xff, 10, 9, 0, 2}}};
+static const struct party v4_gateway = {{2, 0, 0, 0, 0, 0xfe}, {{[10] = 0xff, 0xff, 10, 9, 0, 0xfe}}};
+static const struct party v4_far = {{0}, {{[10] = 0xff, 0xff, 10, 8, 0, 2}}};
+static const struct party v6_own = {{2, 0, 0, 0, 0, 1}, {{0xfd, 0x77, [15] = 1}}};
+static const struct party v6_other = {{2, 0, 0, 0, 0, 2}, {{0xfd, 0x77, [13] = 0x12, 0x34, 0x56}}};
+static const struct party v6_gateway = {{2, 0, 0, 0, 0, 0xfe}, {{0xfe, 0x80, [15] = 0xfe}}};
+static const struct party v6_far = {{0}, {{0xfd, 0x78, [15] = 2}}};
+static const struct party nobody = {{0}, {{0}}};
+
+/* Of the test that runs; opened again, the one before ends. */
+static struct cw_neighbour_cache *resolve;
+
+static int resolve_close(void **state)
+{
+    cw_neighbour_destroy(resolve);
+    resolve = NULL;
+    return 0;
+}
+
+static void resolve_open(const struct party *own, const struct party *gateway)
+{
+    struct cw_neighbour_config config = {.ip = own->ip,
+                                       .bits = cw_ip_is_v4(&own->ip) ? CW_IP_V4_BITS + 24 : 64,
+                                       .gateway = gateway->ip,
+                                       .frame_bytes_max = 1514};
+    memcpy(config.mac, own->mac, 6);
+    (void)resolve_close(NULL);
+    resolve = cw_neighbour_create(&config);
+    assert_non_null(resolve);
+    assert_int_equal(cw_neighbour_deadline(resolve), UINT64_MAX);
+}
+
+/* Exactly one question is due, no earlier than the deadline says, and it is for this host. */
+static void question_expect(uint64_t at_ns, const struct party *own, const struct party *wanted)
+{
+    uint8_t frame[CW_SOLICIT_BYTES_MAX], expected[FRAME_ROOM];
+    struct party target = {.ip = wanted->ip}, group = solicited_of(&wanted->ip);
+    uint32_t bytes = cw_ip_is_v4(&own->ip) ? arp_put(expected, everybody_mac, 1, own, &target)
+                                           : nd_put(expected, 135, 0, &group, own, &wanted->ip, own->mac);
+    assert_int_equal(cw_neighbour_deadline(resolve), at_ns);
+    assert_true(at_ns == 0 || cw_neighbour_question(resolve, at_ns - 1, frame) == 0);
+    assert_int_equal(cw_neighbour_question(resolve, at_ns, frame), bytes);
+    assert_memory_equal(frame, expected, bytes);
+    assert_int_equal(cw_neighbour_question(resolve, at_ns, frame), 0);
+    assert_true(cw_neighbour_deadline(resolve) > at_ns);
+}
+
+/* A host's answer, with a MAC address; the verdict. */
+static enum cw_neighbour_verdict tell(uint64_t now_ns, const struct party *own, const struct party *other, uint32_t flags)
+{
+    uint8_t frame[FRAME_ROOM];
+    const uint8_t *answer;
+    uint32_t answer_bytes, bytes = cw_ip_is_v4(&own->ip)
+                                       ? arp_put(frame, own->mac, 2, other, own)
+                                       : nd_put(frame, 136, flags, own, other, &other->ip, other->mac);
+    return cw_neighbour_take(resolve, frame, bytes, now_ns, &answer, &answer_bytes);
+}
+
+static void found_expect(const struct party *host, const uint8_t *wanted)
+{
+    uint8_t mac[6] = {0};
+    assert_int_equal(cw_neighbour_find(resolve, &host->ip, mac), wanted != NULL);
+    if (wanted != NULL) {
+        assert_memory_equal(mac, wanted, 6);
+    }
+}
+
+/* ---- questions ---- */
+
+/* 250 ms, doubled five times, and then at that. */
+static void questions_are_repeated(void **state)
+{
+    static const uint64_t intervals[] = {250, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000};
+    for (int kind = 0; kind < 2; kind++) {
+        const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
+        resolve_open(own, &nobody);
+        uint64_t now_ns = 5 * S;
+        assert_int_equal(cw_neighbour_want(resolve, &other->ip, now_ns), CW_OK);
+        for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+            question_expect(now_ns, own, other);
+            found_expect(other, NULL);
+            now_ns += intervals[i] * MS;
+            assert_int_equal(cw_neighbour_want(resolve, &other->ip, now_ns), CW_OK); /* changes nothing */
+        }
+    }
+}
+
+/* Whoever is late with its turns asks each question once, not one for each interval that has gone by. */
+static void questions_do_not_pile_up(void **state)
+{
+    uint8_t frame[CW_SOLICIT_BYTES_MAX];
+    resolve_open(&v4_own, &nobody);
+    for (uint32_t i = 0; i < 100; i++) {
+        struct cw_ip ip = cw_ip_v4(0x0a090064 + i);
+        assert_int_equal(cw_neighbour_want(resolve, &ip, i), CW_OK);
+    }
+    for (uint64_t turn = 1; turn < 20; turn++) {
+        uint32_t count = 0;
+        while (cw_neighbour_question(resolve, turn * 100 * S, frame) != 0) {
+            count++;
+        }
+        assert_int_equal(count, 100);
+    }
+}
+
+/* ---- answers ---- */
+
+static void hops_are_found(void **state)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
+        struct party moved = *other;
+        resolve_open(own, &nobody);
+        moved.mac[5] = 0x77;
+        assert_int_equal(cw_neighbour_want(resolve, &other->ip, S), CW_OK);
+        question_expect(S, own, other);
+        question_expect(S + 250 * MS, own, other);
+        assert_int_equal(cw_neighbour_changes(resolve), 0);
+        assert_int_equal(tell(2 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, other->mac);
+        assert_int_equal(cw_neighbour_changes(resolve), 1);
+        /* the same again is no change, another is one at once */
+        assert_int_equal(tell(3 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(cw_neighbour_changes(resolve), 1);
+        assert_int_equal(tell(4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, moved.mac);
+        assert_int_equal(cw_neighbour_changes(resolve), 2);
+        /* asked for anew, at the first intervals; it stays in use */
+        uint64_t old_ns = 4 * S + CW_NEIGHBOUR_FRESH_NS;
+        question_expect(old_ns, own, other);
+        question_expect(old_ns + 250 * MS, own, other);
+        question_expect(old_ns + 750 * MS, own, other);
+        found_expect(other, moved.mac);
+        assert_int_equal(tell(old_ns + S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, other->mac);
+        assert_int_equal(cw_neighbour_changes(resolve), 3);
+        question_expect(old_ns + S + CW_NEIGHBOUR_FRESH_NS, own, other);
+    }
+}
+
+/* RFC 4861, 7.2.5: one without the override flag is taken if there is none yet, and changes none. */
+static void proxies_do_not_override(void **state)
+{
+    struct party proxy = v6_other;
+    resolve_open(&v6_own, &nobody);
+    proxy.mac[5] = 0x77;
+    assert_int_equal(cw_neighbour_want(resolve, &v6_other.ip, 0), CW_OK);
+    assert_int_equal(tell(S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, proxy.mac);
+    assert_int_equal(tell(S, &v6_own, &v6_other, 0x60), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, v6_other.mac);
+    uint64_t deadline_ns = cw_neighbour_deadline(resolve);
+    assert_int_equal(tell(2 * S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, v6_other.mac);
+    assert_int_equal(cw_neighbour_changes(resolve), 2);
+    assert_int_equal(cw_neighbour_deadline(resolve), deadline_ns);
+}
+
+/* Nobody who was not asked for gets into the table, nor does a group. */
+static void strangers_are_not_entered(void **state)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
+        const struct party *stranger = kind == 0 ? &v4_gateway : &v6_gateway;
+        resolve_open(own, &nobody);
+        struct party group = *other;
+        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(stranger, NULL);
+        assert_int_equal(cw_neighbour_want(resolve, &other->ip, 0), CW_OK);
+        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        group.mac[0] |= 1;
+        (void)tell(0, own, &group, 0x60);
+        found_expect(stranger, NULL);
+        found_expect(other, NULL);
+        assert_int_equal(cw_neighbour_changes(resolve), 0);
+        question_expect(0, own, other);
+    }
+}
+
+/* RFC 826: whoever asks says where he is, whomever he asks; so do those who announce a new MAC address. */
+static void arp_requests_say_where_the_asker_is(void **state)
+{
+    uint8_t frame[FRAME_ROOM];
+    const uint8_t *answer;
+    uint32_t bytes;
+    struct party moved = v4_other;
+    resolve_open(&v4_own, &nobody);
+    moved.mac[5] = 0x77;
+    arp_put(frame, everybody_mac, 1, &v4_other, &v4_own);
+    assert_int_equal(cw_neighbour_take(resolve, frame, ARP_BYTES, 0, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
+    found_expect(&v4_other, NULL);
+    assert_int_equal(cw_neighbour_want(resolve, &v4_other.ip, S), CW_OK);
+    assert_int_equal(cw_neighbour_take(resolve, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
+    found_expect(&v4_other, v4_other.mac);
+    assert_int_equal(cw_neighbour_deadline(resolve), S + CW_NEIGHBOUR_FRESH_NS);
+    arp_put(frame, everybody_mac, 1, &moved, &moved); /* RFC 5227, 3 */
+    assert_int_equal(cw_neighbour_take(resolve, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v4_other, moved.mac);
+    arp_put(frame, everybody_mac, 1, &v4_other, &v4_gateway);
+    assert_int_equal(cw_neighbour_take(resolve, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v4_other, v4_other.mac);
+    assert_int_equal(cw_neighbour_changes(resolve), 3);
+    arp_put(frame, everybody_mac, 1, &v4_gateway, &v4_gateway);
+    assert_int_equal(cw_neighbour_take(resolve, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_FOREIGN);
+}
+
+/* ---- ways, and how many ---- */
+
+static void other_subnets_are_the_gateways(void **state)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const struct party *own = kind == 0 ? &v4_own : &v6_own, *far = kind == 0 ? &v4_far : &v6_far;
+        const struct party *gateway = kind == 0 ? &v4_gateway : &v6_gateway, *near = kind == 0 ? &v4_other : &v6_other;
+        resolve_open(own, gateway);
+        struct cw_ip next = cw_neighbour_next(resolve, &far->ip);
+        assert_true(cw_ip_is_equal(&next, &gateway->ip));
+        next = cw_neighbour_next(resolve, &near->ip);
+        assert_true(cw_ip_is_equal(&next, &near->ip));
+        assert_int_equal(cw_neighbour_want(resolve, &far->ip, S), CW_OK);
+        assert_int_equal(cw_neighbour_want(resolve, &gateway->ip, S), CW_OK);
+        question_expect(S, own, gateway); /* one for both */
+        assert_int_equal(tell(S, own, gateway, 0xe0), CW_NEIGHBOUR_TAKEN);
+        found_expect(far, gateway->mac);
+        found_expect(gateway, gateway->mac);
+        resolve_open(own, &nobody);
+        assert_int_equal(cw_neighbour_want(resolve, &far->ip, S), CW_ERROR_NOT_FOUND);
+        assert_int_equal(cw_neighbour_want(resolve, kind == 0 ? &v6_other.ip : &v4_other.ip, S), CW_ERROR_NOT_FOUND);
+        next = cw_neighbour_next(resolve, &far->ip);
+        assert_true(cw_ip_is_none(&next));
+        found_expect(far, NULL);
+        assert_int_equal(cw_neighbour_deadline(resolve), UINT64_MAX);
+    }
+}
+
+static void full_tables_take_no_more(void **state)
+{
+    uint8_t frame[CW_SOLICIT_BYTES_MAX];
+    uint32_t count = 0;
+    struct cw_neighbour_config config = {.ip = v4_own.ip, .bits = CW_IP_V4_BITS + 16, .frame_bytes_max = 1514};
+    resolve = cw_neighbour_create(&config);
+    for (uint32_t i = 0; i < CW_NEIGHBOUR_HOPS_MAX; i++) {
+        struct cw_ip ip = cw_ip_v4(0x0a090100 + i);
+        assert_int_equal(cw_neighbour_want(resolve, &ip, S), CW_OK);
+    }
+    assert_int_equal(cw_neighbour_want(resolve, &v4_other.ip, S), CW_ERROR_LIMIT);
+    struct cw_ip there = cw_ip_v4(0x0a090100);
+    assert_int_equal(cw_neighbour_want(resolve, &there, S), CW_OK);
+    while (cw_neighbour_question(resolve, S, frame) != 0) {
+        count++;
+    }
+    assert_int_equal(count, CW_NEIGHBOUR_HOPS_MAX);
+    cw_neighbour_destroy(NULL);
+}
+
+int main(void)
+{
+    return TESTS_RUN_EACH(NULL, resolve_close, questions_are_repeated, questions_do_not_pile_up, hops_are_found,
+                          proxies_do_not_override, strangers_are_not_entered, arp_requests_say_where_the_asker_is,
+                          other_subnets_are_the_gateways, full_tables_take_no_more);
+}
