@@ -143,6 +143,12 @@ static inline struct cw_port *port_open(const struct cw_port_ethdev_config *conf
     return port;
 }
 
+static inline struct cw_port *port_of(const char *device, const char *arguments, uint32_t mtu_bytes)
+{
+    struct cw_port_ethdev_config config = config_of(device, arguments, mtu_bytes);
+    return port_open(&config);
+}
+
 static inline void link_wait(struct cw_port *port, bool up)
 {
     while (cw_port_link_up(port) != up) {
@@ -186,6 +192,20 @@ static inline void memif_clean(const struct memif *memif)
     unlink(memif->bell);
 }
 
+/* Runs a case with a memif, or the two sides of one. */
+static inline void memif_run(case_function *function, uint32_t mtu_bytes)
+{
+    struct memif memif = memif_of(mtu_bytes, false);
+    case_run(function, &memif);
+    memif_clean(&memif);
+}
+
+static inline void memif_run_pair(case_function *server, case_function *client, struct memif memif)
+{
+    case_run_pair(server, client, &memif);
+    memif_clean(&memif);
+}
+
 /* Enters a new network namespace, which has no interfaces but lo. */
 static inline void namespace_enter(void)
 {
@@ -222,6 +242,18 @@ static inline bool frame_check(const struct cw_received *packet, uint32_t *numbe
     frame_fill(expected, packet->length, *number);
     CHECK(memcmp(expected, packet->data, packet->length) == 0);
     return true;
+}
+
+/* The next packet that comes is this frame. */
+static inline void frame_take(struct cw_port *port, uint32_t length, uint32_t number)
+{
+    struct cw_received packet;
+    uint32_t got = 0;
+    while (cw_port_receive(port, &packet, 1) == 0) {
+        cw_port_sleep(port, NS_PER_HOUR);
+    }
+    CHECK(packet.length == length && frame_check(&packet, &got) && got == number);
+    cw_port_release(port, &packet, 1);
 }
 
 /* Sends one frame: its first `header_bytes` in the buffer, the rest, if any, as external pieces out of `memory`. */

@@ -4,22 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static uint32_t receive_one(struct cw_port *port, struct cw_received *packet)
-{
-    uint32_t count = 0;
-    while (count == 0) {
-        count = cw_port_receive(port, packet, 1);
-    }
-    return count;
-}
-
 /* ---- frames ---- */
 
 static void case_frames(int descriptor, const void *argument)
 {
     static const uint32_t lengths[] = {60, 64, 65, 1514, 2048, 4097, 9014};
-    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 9000);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_ring0", NULL, 9000);
     CHECK(port->info.mtu_bytes == 9000);
     CHECK((port->info.mac[0] & 3) == 2 || port->info.mac[0] != 0);
     CHECK(strlen(port->info.driver) > 0);
@@ -27,19 +17,14 @@ static void case_frames(int descriptor, const void *argument)
     for (uint32_t number = 0; number < 20000; number++) {
         uint32_t length = lengths[number % (sizeof(lengths) / sizeof(lengths[0]))];
         frame_send(port, length, number);
-        struct cw_received packet;
-        uint32_t got = 0;
-        receive_one(port, &packet);
-        CHECK(packet.length == length && frame_check(&packet, &got) && got == number);
-        cw_port_release(port, &packet, 1);
+        frame_take(port, length, number);
     }
     cw_port_close(port);
 }
 
 static void case_bursts(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_ring0", NULL, 1500);
     for (uint32_t round = 0; round < 2000; round++) {
         struct cw_transmit packets[CW_PORT_BURST_MAX];
         struct cw_received received[CW_PORT_BURST_MAX];
@@ -116,11 +101,7 @@ static void case_gather(int descriptor, const void *argument)
         uint32_t pieces = round % (CW_PORT_PIECES_MAX + 1);
         frame_fill(source[pieces], totals[pieces], round);
         gather_send(port, memory, source[pieces], pieces);
-        struct cw_received packet;
-        uint32_t number = 0;
-        receive_one(port, &packet);
-        CHECK(packet.length == totals[pieces] && frame_check(&packet, &number) && number == round);
-        cw_port_release(port, &packet, 1);
+        frame_take(port, totals[pieces], round);
     }
     /* The ring holds what was sent until it is received. */
     gather_send(port, memory, source[2], 2);
@@ -138,8 +119,7 @@ static void case_gather(int descriptor, const void *argument)
 static void case_gather_refused(int descriptor, const void *argument)
 {
     static uint8_t source[1000];
-    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_ring0", NULL, 1500);
     struct cw_port_memory *memory = NULL;
     CHECK(cw_port_memory_register(port, source, sizeof(source), &memory) == CW_OK);
     struct cw_transmit packets[CW_PORT_BURST_MAX];
@@ -183,8 +163,7 @@ static void case_gather_off(int descriptor, const void *argument)
 
 static void case_multicast(int descriptor, const void *argument)
 {
-    struct cw_port_ethdev_config config = config_of("net_ring0", NULL, 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_ring0", NULL, 1500);
     uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
     const uint8_t unicast[6] = {0x02, 0, 0, 0, 0, 1};
     CHECK(cw_port_leave(port, group) == CW_ERROR_NOT_FOUND);
@@ -281,12 +260,8 @@ static void case_pcap(int descriptor, const void *argument)
     config.device = "net_pcap1";
     snprintf(arguments, sizeof(arguments), "rx_pcap=%s", (const char *)argument);
     port = port_open(&config);
-    for (uint32_t expected = 0; expected < 100; expected++) {
-        struct cw_received packet;
-        uint32_t number = 0;
-        receive_one(port, &packet);
-        CHECK(frame_check(&packet, &number) && number == expected && packet.length == 60 + 80 * number);
-        cw_port_release(port, &packet, 1);
+    for (uint32_t number = 0; number < 100; number++) {
+        frame_take(port, 60 + 80 * number, number);
     }
     cw_port_close(port);
 }

@@ -109,9 +109,8 @@ static void case_af_packet(int descriptor, const void *argument)
 {
     uint32_t mtu_bytes = *(const uint32_t *)argument;
     veth_make(1500); /* raised by the ports where they need more */
-    struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa", mtu_bytes);
-    struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", mtu_bytes);
-    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
+    struct cw_port *ports[2] = {port_of("net_af_packet0", "iface=cwa", mtu_bytes),
+                                port_of("net_af_packet1", "iface=cwb", mtu_bytes)};
     const uint8_t group[6] = {0x01, 0, 0x5e, 1, 2, 3};
     CHECK(ports[0]->info.gather && ports[0]->info.wait == CW_PORT_WAIT_DESCRIPTOR);
     CHECK(memcmp(ports[0]->info.mac, ports[1]->info.mac, 6) != 0);
@@ -147,8 +146,7 @@ static void case_af_packet_refused(int descriptor, const void *argument)
 {
     veth_make(1500);
     struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa,qdisc_bypass=0", 1500);
-    struct cw_port_ethdev_config b = config_of("net_af_packet1", "iface=cwb", 1500);
-    struct cw_port *ports[2] = {port_open(&a), port_open(&b)};
+    struct cw_port *ports[2] = {port_open(&a), port_of("net_af_packet1", "iface=cwb", 1500)};
     CHECK(ports[0]->info.refused == 0);
     if (system("tc qdisc add dev cwa root tbf rate 1gbit burst 1000 limit 100000 2>/dev/null") == 0) {
         refused_pass(ports[0], ports[1], 1, 1);
@@ -335,8 +333,7 @@ static void case_selection_v6(int descriptor, const void *argument)
 static void case_named_otherwise(int descriptor, const void *argument)
 {
     veth_make(1500);
-    struct cw_port_ethdev_config config = config_of("net_af_packet_lan", "iface=cwa,framesz=2048", 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_af_packet_lan", "iface=cwa,framesz=2048", 1500);
     CHECK(port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
     cw_port_close(port);
 }
@@ -367,8 +364,7 @@ static void case_tap(int descriptor, const void *argument)
         case_skip("there is no /dev/net/tun");
     }
     namespace_enter();
-    struct cw_port_ethdev_config config = config_of("net_tap0", "iface=cwtap", 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_tap0", "iface=cwtap", 1500);
     CHECK(port->info.wait == CW_PORT_WAIT_DESCRIPTOR);
     int raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     CHECK(raw >= 0);
@@ -414,10 +410,9 @@ static void case_group_collides(int descriptor, const void *argument)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     pid_t own = getpid(), peer = case_fork();
     if (peer == 0) {
-        struct cw_port_ethdev_config b = config_of("net_af_packet0", "iface=cwb", 1500);
         alarm(TEST_HANG_S);
         pair_wait(ends[1]);
-        struct cw_port *port = port_open(&b);
+        struct cw_port *port = port_of("net_af_packet0", "iface=cwb", 1500);
         pair_signal(ends[1]);
         frame_expect(port, 100, 1);
         frame_send(port, 100, 2);

@@ -118,9 +118,7 @@ static void test_frames(void **state)
 {
     static const uint32_t mtus[] = {1500, 9000, CW_PORT_MTU_MAX};
     for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
-        struct memif pair = memif_of(mtus[i], false);
-        case_run_pair(case_frames_server, case_frames_client, &pair);
-        memif_clean(&pair);
+        memif_run_pair(case_frames_server, case_frames_client, memif_of(mtus[i], false));
     }
 }
 
@@ -138,13 +136,7 @@ static void ping(int descriptor, const struct memif *pair, bool server)
         if (!server) {
             frame_send(port, 100, round);
         }
-        struct cw_received packet;
-        uint32_t number = 0;
-        while (cw_port_receive(port, &packet, 1) == 0) {
-            cw_port_sleep(port, NS_PER_HOUR);
-        }
-        CHECK(frame_check(&packet, &number) && number == round);
-        cw_port_release(port, &packet, 1);
+        frame_take(port, 100, round);
         if (server) {
             frame_send(port, 100, round);
         }
@@ -165,9 +157,7 @@ static void case_ping_client(int descriptor, const void *argument)
 static void test_sleep(void **state)
 {
     for (int bell = 0; bell < 2; bell++) {
-        struct memif pair = memif_of(1500, bell == 1);
-        case_run_pair(case_ping_server, case_ping_client, &pair);
-        memif_clean(&pair);
+        memif_run_pair(case_ping_server, case_ping_client, memif_of(1500, bell == 1));
     }
 }
 
@@ -289,9 +279,7 @@ static void case_stale_socket(int descriptor, const void *argument)
 
 static void test_stale_socket(void **state)
 {
-    struct memif pair = memif_of(1500, false);
-    case_run(case_stale_socket, &pair);
-    memif_clean(&pair);
+    memif_run(case_stale_socket, 1500);
 }
 
 /* ---- privileges ---- */
@@ -314,9 +302,7 @@ static void case_refused(int descriptor, const void *argument)
 
 static void test_refused_client(void **state)
 {
-    struct memif pair = memif_of(1500, false);
-    case_run(case_refused, &pair);
-    memif_clean(&pair);
+    memif_run(case_refused, 1500);
 }
 
 /* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has
@@ -379,9 +365,7 @@ static void test_unprivileged(void **state)
         print_message("skipped: machine: everything here runs without privilege already\n");
         skip();
     }
-    struct memif pair = memif_of(1500, false);
-    case_run(case_unprivileged, &pair);
-    memif_clean(&pair);
+    memif_run(case_unprivileged, 1500);
 }
 
 int main(void)

@@ -8,8 +8,7 @@ static void case_affinity(int descriptor, const void *argument)
     cpu_set_t before;
     cpu_set_t after;
     CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
-    struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
-    struct cw_port *port = port_open(&config);
+    struct cw_port *port = port_of("net_null0", NULL, 1500);
     CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);
     CHECK(CPU_EQUAL(&before, &after));
     cw_port_close(port);

@@ -32,7 +32,7 @@ static uint32_t owner_of(uint32_t number)
     return kind < 6 ? (kind == 0 ? 0 : kind < 3 ? 1 : 2) : 0;
 }
 
-static uint32_t port_of(uint32_t number)
+static uint32_t udp_port_of(uint32_t number)
 {
     static const uint16_t ports[KINDS] = {FIRST_PORT,
                                           FIRST_PORT + PORT_STEP,
@@ -56,8 +56,8 @@ static void frame_make(uint8_t *data, uint32_t number, uint32_t queue)
     data[13] = is_v6 ? 0xdd : 0;
     data[14] = is_v6 ? 0x60 : 0x45;
     data[is_v6 ? 20 : 23] = kind == 8 ? IPPROTO_TCP : IPPROTO_UDP;
-    data[transport + 2] = (uint8_t)(port_of(number) >> 8);
-    data[transport + 3] = (uint8_t)port_of(number);
+    data[transport + 2] = (uint8_t)(udp_port_of(number) >> 8);
+    data[transport + 3] = (uint8_t)udp_port_of(number);
     memcpy(data + FRAME_BYTES - 8, &number, sizeof(number));
     memcpy(data + FRAME_BYTES - 4, &queue, sizeof(queue));
 }
@@ -205,8 +205,7 @@ static void test_who_has_claimed_it_gets_it(void **state)
     for (int bell = 0; bell < 2; bell++) {
         struct memif pair = memif_of(1500, bell == 1);
         pair.queue_count = QUEUES;
-        case_run_pair(case_server, case_client, &pair);
-        memif_clean(&pair);
+        memif_run_pair(case_server, case_client, pair);
     }
 }
 
@@ -237,9 +236,7 @@ static void case_as_many_as_there_are(int descriptor, const void *argument)
 
 static void test_as_many_as_there_are(void **state)
 {
-    struct memif pair = memif_of(1500, false);
-    case_run(case_as_many_as_there_are, &pair);
-    memif_clean(&pair);
+    memif_run(case_as_many_as_there_are, 1500);
 }
 
 int main(void)
