@@ -126,15 +126,15 @@ struct cw_endpoint {
     uint32_t arrival_lies;
     uint32_t false_count; /* of `staged`, with a wrong checksum to be written */
 
-    struct cw_neighbour_cache *resolve;     /* for an address without a kernel; NULL: the kernel has it */
-    uint64_t resolve_changes;       /* changes that flows have applied */
-    struct cw_extension *extension; /* NULL: none */
-    struct cw_rdma *rdma;           /* the RDMA device; NULL: none */
-    struct cw_compress *compress;   /* NULL: outgoing data is not compressed */
-    struct cw_chunks *chunks;       /* NULL: no chunk has been sent or received yet */
-    uint64_t notify_order;          /* of the next notification that waits for room in the event queue */
-    uint64_t event_order;           /* of the entries of event_first */
-    uint64_t rdma_order;            /* of the first one from a queue pair; UINT64_MAX: none waits */
+    struct cw_neighbour_cache *neighbours; /* for an address without a kernel; NULL: the kernel has it */
+    uint64_t neighbour_changes;            /* changes that flows have applied */
+    struct cw_extension *extension;        /* NULL: none */
+    struct cw_rdma *rdma;                  /* the RDMA device; NULL: none */
+    struct cw_compress *compress;          /* NULL: outgoing data is not compressed */
+    struct cw_chunks *chunks;              /* NULL: no chunk has been sent or received yet */
+    uint64_t notify_order;                 /* of the next notification that waits for room in the event queue */
+    uint64_t event_order;                  /* of the entries of event_first */
+    uint64_t rdma_order;                   /* of the first one from a queue pair; UINT64_MAX: none waits */
     struct cw_events events;
     uint64_t counters[CW_COUNTER_COUNT];
 };

@@ -6,7 +6,7 @@
 #include "dataplane/limits.h"
 #include "dataplane/neighbour/neighbour.h"
 #include "dataplane/status.h"
-#include "tests/unit/dataplane/resolve_frames.h"
+#include "tests/unit/dataplane/neighbour_frames.h"
 
 enum { FRAME_MAX = 600, HOSTS = 6, KINDS = 7, FRAMES = 2500, BYTES_MAX = 1 << 16 };
 

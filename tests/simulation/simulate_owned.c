@@ -7,7 +7,7 @@
 #include "dataplane/flow/owned.h"
 #include "dataplane/limits.h"
 #include "dataplane/state/endpoint.h"
-#include "tests/unit/dataplane/resolve_frames.h"
+#include "tests/unit/dataplane/neighbour_frames.h"
 
 enum { ONE, TWO, ASKER, HOSTS, PUTS = 2000, PUT_BYTES = 3000, ANSWERS_MAX = 1000 };
 

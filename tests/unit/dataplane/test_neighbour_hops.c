@@ -6,7 +6,7 @@
 #include "dataplane/neighbour/neighbour.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
-#include "tests/unit/dataplane/resolve_frames.h"
+#include "tests/unit/dataplane/neighbour_frames.h"
 
 static const uint64_t MS = 1000000, S = 1000000000;
 
@@ -20,22 +20,31 @@ static const struct party v6_gateway = {{2, 0, 0, 0, 0, 0xfe}, {{0xfe, 0x80, [15
 static const struct party v6_far = {{0}, {{0xfd, 0x78, [15] = 2}}};
 static const struct party nobody = {{0}, {{0}}};
 
-static struct cw_neighbour_cache *cache_open(const struct party *own, const struct party *gateway)
+/* Of the test that runs; opened again, the one before ends. */
+static struct cw_neighbour_cache *cache;
+
+static int cache_close(void **state)
+{
+    cw_neighbour_destroy(cache);
+    cache = NULL;
+    return 0;
+}
+
+static void cache_open(const struct party *own, const struct party *gateway)
 {
     struct cw_neighbour_config config = {.ip = own->ip,
                                          .bits = cw_ip_is_v4(&own->ip) ? CW_IP_V4_BITS + 24 : 64,
                                          .gateway = gateway->ip,
                                          .frame_bytes_max = 1514};
     memcpy(config.mac, own->mac, 6);
-    struct cw_neighbour_cache *cache = cw_neighbour_create(&config);
+    (void)cache_close(NULL);
+    cache = cw_neighbour_create(&config);
     assert_non_null(cache);
     assert_int_equal(cw_neighbour_deadline(cache), UINT64_MAX);
-    return cache;
 }
 
 /* Exactly one question is due, no earlier than the deadline says, and it is for this host. */
-static void question_expect(struct cw_neighbour_cache *cache, uint64_t at_ns, const struct party *own,
-                            const struct party *wanted)
+static void question_expect(uint64_t at_ns, const struct party *own, const struct party *wanted)
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX], expected[FRAME_ROOM];
     struct party target = {.ip = wanted->ip}, group = solicited_of(&wanted->ip);
@@ -50,8 +59,8 @@ static void question_expect(struct cw_neighbour_cache *cache, uint64_t at_ns, co
 }
 
 /* A host's answer, with a MAC address; the verdict. */
-static enum cw_neighbour_verdict tell(struct cw_neighbour_cache *cache, uint64_t now_ns, const struct party *own,
-                                      const struct party *other, uint32_t flags)
+static enum cw_neighbour_verdict tell(uint64_t now_ns, const struct party *own, const struct party *other,
+                                      uint32_t flags)
 {
     uint8_t frame[FRAME_ROOM];
     const uint8_t *answer;
@@ -61,7 +70,7 @@ static enum cw_neighbour_verdict tell(struct cw_neighbour_cache *cache, uint64_t
     return cw_neighbour_take(cache, frame, bytes, now_ns, &answer, &answer_bytes);
 }
 
-static void found_expect(struct cw_neighbour_cache *cache, const struct party *host, const uint8_t *wanted)
+static void found_expect(const struct party *host, const uint8_t *wanted)
 {
     uint8_t mac[6] = {0};
     assert_int_equal(cw_neighbour_find(cache, &host->ip, mac), wanted != NULL);
@@ -78,16 +87,15 @@ static void questions_are_repeated(void **state)
     static const uint64_t intervals[] = {250, 500, 1000, 2000, 4000, 8000, 8000, 8000, 8000};
     for (int kind = 0; kind < 2; kind++) {
         const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
-        struct cw_neighbour_cache *cache = cache_open(own, &nobody);
+        cache_open(own, &nobody);
         uint64_t now_ns = 5 * S;
         assert_int_equal(cw_neighbour_want(cache, &other->ip, now_ns), CW_OK);
         for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
-            question_expect(cache, now_ns, own, other);
-            found_expect(cache, other, NULL);
+            question_expect(now_ns, own, other);
+            found_expect(other, NULL);
             now_ns += intervals[i] * MS;
             assert_int_equal(cw_neighbour_want(cache, &other->ip, now_ns), CW_OK); /* changes nothing */
         }
-        cw_neighbour_destroy(cache);
     }
 }
 
@@ -95,7 +103,7 @@ static void questions_are_repeated(void **state)
 static void questions_do_not_pile_up(void **state)
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
-    struct cw_neighbour_cache *cache = cache_open(&v4_own, &nobody);
+    cache_open(&v4_own, &nobody);
     for (uint32_t i = 0; i < 100; i++) {
         struct cw_ip ip = cw_ip_v4(0x0a090064 + i);
         assert_int_equal(cw_neighbour_want(cache, &ip, i), CW_OK);
@@ -107,7 +115,6 @@ static void questions_do_not_pile_up(void **state)
         }
         assert_int_equal(count, 100);
     }
-    cw_neighbour_destroy(cache);
 }
 
 /* ---- answers ---- */
@@ -117,32 +124,31 @@ static void hops_are_found(void **state)
     for (int kind = 0; kind < 2; kind++) {
         const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
         struct party moved = *other;
-        struct cw_neighbour_cache *cache = cache_open(own, &nobody);
+        cache_open(own, &nobody);
         moved.mac[5] = 0x77;
         assert_int_equal(cw_neighbour_want(cache, &other->ip, S), CW_OK);
-        question_expect(cache, S, own, other);
-        question_expect(cache, S + 250 * MS, own, other);
+        question_expect(S, own, other);
+        question_expect(S + 250 * MS, own, other);
         assert_int_equal(cw_neighbour_changes(cache), 0);
-        assert_int_equal(tell(cache, 2 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
-        found_expect(cache, other, other->mac);
+        assert_int_equal(tell(2 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, other->mac);
         assert_int_equal(cw_neighbour_changes(cache), 1);
         /* the same again is no change, another is one at once */
-        assert_int_equal(tell(cache, 3 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(tell(3 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
         assert_int_equal(cw_neighbour_changes(cache), 1);
-        assert_int_equal(tell(cache, 4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
-        found_expect(cache, other, moved.mac);
+        assert_int_equal(tell(4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, moved.mac);
         assert_int_equal(cw_neighbour_changes(cache), 2);
         /* asked for anew, at the first intervals; it stays in use */
         uint64_t old_ns = 4 * S + CW_NEIGHBOUR_FRESH_NS;
-        question_expect(cache, old_ns, own, other);
-        question_expect(cache, old_ns + 250 * MS, own, other);
-        question_expect(cache, old_ns + 750 * MS, own, other);
-        found_expect(cache, other, moved.mac);
-        assert_int_equal(tell(cache, old_ns + S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
-        found_expect(cache, other, other->mac);
+        question_expect(old_ns, own, other);
+        question_expect(old_ns + 250 * MS, own, other);
+        question_expect(old_ns + 750 * MS, own, other);
+        found_expect(other, moved.mac);
+        assert_int_equal(tell(old_ns + S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(other, other->mac);
         assert_int_equal(cw_neighbour_changes(cache), 3);
-        question_expect(cache, old_ns + S + CW_NEIGHBOUR_FRESH_NS, own, other);
-        cw_neighbour_destroy(cache);
+        question_expect(old_ns + S + CW_NEIGHBOUR_FRESH_NS, own, other);
     }
 }
 
@@ -150,19 +156,18 @@ static void hops_are_found(void **state)
 static void proxies_do_not_override(void **state)
 {
     struct party proxy = v6_other;
-    struct cw_neighbour_cache *cache = cache_open(&v6_own, &nobody);
+    cache_open(&v6_own, &nobody);
     proxy.mac[5] = 0x77;
     assert_int_equal(cw_neighbour_want(cache, &v6_other.ip, 0), CW_OK);
-    assert_int_equal(tell(cache, S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
-    found_expect(cache, &v6_other, proxy.mac);
-    assert_int_equal(tell(cache, S, &v6_own, &v6_other, 0x60), CW_NEIGHBOUR_TAKEN);
-    found_expect(cache, &v6_other, v6_other.mac);
+    assert_int_equal(tell(S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, proxy.mac);
+    assert_int_equal(tell(S, &v6_own, &v6_other, 0x60), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, v6_other.mac);
     uint64_t deadline_ns = cw_neighbour_deadline(cache);
-    assert_int_equal(tell(cache, 2 * S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
-    found_expect(cache, &v6_other, v6_other.mac);
+    assert_int_equal(tell(2 * S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    found_expect(&v6_other, v6_other.mac);
     assert_int_equal(cw_neighbour_changes(cache), 2);
     assert_int_equal(cw_neighbour_deadline(cache), deadline_ns);
-    cw_neighbour_destroy(cache);
 }
 
 /* Nobody who was not asked for gets into the table, nor does a group. */
@@ -171,19 +176,18 @@ static void strangers_are_not_entered(void **state)
     for (int kind = 0; kind < 2; kind++) {
         const struct party *own = kind == 0 ? &v4_own : &v6_own, *other = kind == 0 ? &v4_other : &v6_other;
         const struct party *stranger = kind == 0 ? &v4_gateway : &v6_gateway;
-        struct cw_neighbour_cache *cache = cache_open(own, &nobody);
+        cache_open(own, &nobody);
         struct party group = *other;
-        assert_int_equal(tell(cache, 0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
-        found_expect(cache, stranger, NULL);
+        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        found_expect(stranger, NULL);
         assert_int_equal(cw_neighbour_want(cache, &other->ip, 0), CW_OK);
-        assert_int_equal(tell(cache, 0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
         group.mac[0] |= 1;
-        (void)tell(cache, 0, own, &group, 0x60);
-        found_expect(cache, stranger, NULL);
-        found_expect(cache, other, NULL);
+        (void)tell(0, own, &group, 0x60);
+        found_expect(stranger, NULL);
+        found_expect(other, NULL);
         assert_int_equal(cw_neighbour_changes(cache), 0);
-        question_expect(cache, 0, own, other);
-        cw_neighbour_destroy(cache);
+        question_expect(0, own, other);
     }
 }
 
@@ -194,25 +198,24 @@ static void arp_requests_say_where_the_asker_is(void **state)
     const uint8_t *answer;
     uint32_t bytes;
     struct party moved = v4_other;
-    struct cw_neighbour_cache *cache = cache_open(&v4_own, &nobody);
+    cache_open(&v4_own, &nobody);
     moved.mac[5] = 0x77;
     arp_put(frame, everybody_mac, 1, &v4_other, &v4_own);
     assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, 0, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
-    found_expect(cache, &v4_other, NULL);
+    found_expect(&v4_other, NULL);
     assert_int_equal(cw_neighbour_want(cache, &v4_other.ip, S), CW_OK);
     assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
-    found_expect(cache, &v4_other, v4_other.mac);
+    found_expect(&v4_other, v4_other.mac);
     assert_int_equal(cw_neighbour_deadline(cache), S + CW_NEIGHBOUR_FRESH_NS);
     arp_put(frame, everybody_mac, 1, &moved, &moved); /* RFC 5227, 3 */
     assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
-    found_expect(cache, &v4_other, moved.mac);
+    found_expect(&v4_other, moved.mac);
     arp_put(frame, everybody_mac, 1, &v4_other, &v4_gateway);
     assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
-    found_expect(cache, &v4_other, v4_other.mac);
+    found_expect(&v4_other, v4_other.mac);
     assert_int_equal(cw_neighbour_changes(cache), 3);
     arp_put(frame, everybody_mac, 1, &v4_gateway, &v4_gateway);
     assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_FOREIGN);
-    cw_neighbour_destroy(cache);
 }
 
 /* ---- ways, and how many ---- */
@@ -222,26 +225,24 @@ static void other_subnets_are_the_gateways(void **state)
     for (int kind = 0; kind < 2; kind++) {
         const struct party *own = kind == 0 ? &v4_own : &v6_own, *far = kind == 0 ? &v4_far : &v6_far;
         const struct party *gateway = kind == 0 ? &v4_gateway : &v6_gateway, *near = kind == 0 ? &v4_other : &v6_other;
-        struct cw_neighbour_cache *cache = cache_open(own, gateway);
+        cache_open(own, gateway);
         struct cw_ip next = cw_neighbour_next(cache, &far->ip);
         assert_true(cw_ip_is_equal(&next, &gateway->ip));
         next = cw_neighbour_next(cache, &near->ip);
         assert_true(cw_ip_is_equal(&next, &near->ip));
         assert_int_equal(cw_neighbour_want(cache, &far->ip, S), CW_OK);
         assert_int_equal(cw_neighbour_want(cache, &gateway->ip, S), CW_OK);
-        question_expect(cache, S, own, gateway); /* one for both */
-        assert_int_equal(tell(cache, S, own, gateway, 0xe0), CW_NEIGHBOUR_TAKEN);
-        found_expect(cache, far, gateway->mac);
-        found_expect(cache, gateway, gateway->mac);
-        cw_neighbour_destroy(cache);
-        cache = cache_open(own, &nobody);
+        question_expect(S, own, gateway); /* one for both */
+        assert_int_equal(tell(S, own, gateway, 0xe0), CW_NEIGHBOUR_TAKEN);
+        found_expect(far, gateway->mac);
+        found_expect(gateway, gateway->mac);
+        cache_open(own, &nobody);
         assert_int_equal(cw_neighbour_want(cache, &far->ip, S), CW_ERROR_NOT_FOUND);
         assert_int_equal(cw_neighbour_want(cache, kind == 0 ? &v6_other.ip : &v4_other.ip, S), CW_ERROR_NOT_FOUND);
         next = cw_neighbour_next(cache, &far->ip);
         assert_true(cw_ip_is_none(&next));
-        found_expect(cache, far, NULL);
+        found_expect(far, NULL);
         assert_int_equal(cw_neighbour_deadline(cache), UINT64_MAX);
-        cw_neighbour_destroy(cache);
     }
 }
 
@@ -250,7 +251,7 @@ static void full_tables_take_no_more(void **state)
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
     uint32_t count = 0;
     struct cw_neighbour_config config = {.ip = v4_own.ip, .bits = CW_IP_V4_BITS + 16, .frame_bytes_max = 1514};
-    struct cw_neighbour_cache *cache = cw_neighbour_create(&config);
+    cache = cw_neighbour_create(&config);
     for (uint32_t i = 0; i < CW_NEIGHBOUR_HOPS_MAX; i++) {
         struct cw_ip ip = cw_ip_v4(0x0a090100 + i);
         assert_int_equal(cw_neighbour_want(cache, &ip, S), CW_OK);
@@ -262,13 +263,12 @@ static void full_tables_take_no_more(void **state)
         count++;
     }
     assert_int_equal(count, CW_NEIGHBOUR_HOPS_MAX);
-    cw_neighbour_destroy(cache);
     cw_neighbour_destroy(NULL);
 }
 
 int main(void)
 {
-    return TESTS_RUN(questions_are_repeated, questions_do_not_pile_up, hops_are_found, proxies_do_not_override,
-                     strangers_are_not_entered, arp_requests_say_where_the_asker_is, other_subnets_are_the_gateways,
-                     full_tables_take_no_more);
+    return TESTS_RUN_EACH(NULL, cache_close, questions_are_repeated, questions_do_not_pile_up, hops_are_found,
+                          proxies_do_not_override, strangers_are_not_entered, arp_requests_say_where_the_asker_is,
+                          other_subnets_are_the_gateways, full_tables_take_no_more);
 }
