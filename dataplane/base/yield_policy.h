@@ -1,19 +1,19 @@
 /* Yield policy: how a thread that waits for packets shares its core with others, before it sleeps.
  *
- * It yields between its looks for packets. Where it is alone on its core that costs nothing; where many wait like this,
- * each has its turn after microseconds: eight processes on two cores so exchange packets three to five times as fast as
- * by spinning, which keeps the very process that is waited for from running. But against somebody who computes all the
- * time a yield takes one of his slices: 4 ms measured, while a sleeper who is woken runs at once. So when yields take
- * long on average, it yields no more for some time, and sleeps instead. A single long one means nothing: among many
- * that share a core somebody's slice is due now and then, and to sleep and be woken costs more on average.
+ * It yields between its polls. If it is alone on its core, that costs nothing. If many processes wait like this, each
+ * has its turn after microseconds: eight processes on two cores exchange packets three to five times as fast as by
+ * spinning, which keeps the awaited process from running. But next to a process that computes all the time, a yield
+ * takes one of its time slices: 4 ms measured, while a sleeper that is woken runs at once. So if yields take long on
+ * average, the thread stops yielding for some time, and sleeps instead. A single long yield is no reason: if many
+ * processes share a core, some time slice is due now and then, and to sleep and be woken costs more on average.
  *
- * A thread that would yield for ever sleeps for a moment now and then where others run meanwhile
- * (cw_yield_policy_is_tired): Linux 6.18 keeps all threads of another session, or of another control group, off a core
- * for seconds whose threads do nothing but yield to each other; whether they ask for short turns or not. With a moment
- * of sleep in 20 yields they wait for 4 ms at most.
+ * A thread that would yield forever sleeps for a moment now and then if other processes run meanwhile
+ * (cw_yield_policy_is_tired). If the threads of a core only yield to each other, Linux 6.18 keeps threads of another
+ * session, or of another control group, off that core for seconds, even if these request short turns. With a moment of
+ * sleep in 20 yields they wait for 4 ms at most.
  *
- * Order of calls: a zeroed one is new; cw_yield_policy_yield after each look that found nothing, until it says no or it
- * is time to sleep. One thread at a time. */
+ * Order of calls: a zeroed one is new; cw_yield_policy_yield after each poll without a packet, until it returns false
+ * or it is time to sleep. One thread at a time. */
 #pragma once
 
 #include <sched.h>
@@ -35,10 +35,10 @@ struct cw_yield_policy {
     uint64_t resume_ns;  /* no yields before */
     uint64_t retreat_ns; /* the last retreat; 0: forgotten */
     int64_t mean_ns;     /* of the last yields */
-    uint32_t shared;     /* yields in which somebody has run, since it was tired */
+    uint32_t shared;     /* yields in which another process has run, since it was tired */
 };
 
-/* What follows from a yield. */
+/* Updates the policy after a yield. */
 static inline void cw_yield_policy_note(struct cw_yield_policy *yield_policy, uint64_t before_ns, uint64_t after_ns)
 {
     yield_policy->shared += after_ns - before_ns > CW_YIELD_SHARED_NS;
@@ -55,7 +55,7 @@ static inline void cw_yield_policy_note(struct cw_yield_policy *yield_policy, ui
     }
 }
 
-/* After a yield, for a thread that does not sleep otherwise: whether it is to sleep now, for a moment. */
+/* After a yield, for a thread that does not sleep otherwise. True: it must sleep now, for a moment. */
 static inline bool cw_yield_policy_is_tired(struct cw_yield_policy *yield_policy)
 {
     bool is_tired = yield_policy->shared >= CW_YIELD_TIRES;
@@ -63,7 +63,7 @@ static inline bool cw_yield_policy_is_tired(struct cw_yield_policy *yield_policy
     return is_tired;
 }
 
-/* Lets others run; false: it had better sleep. `now_ns` as in cw_clock_ns. */
+/* Yields to other processes; false: it should sleep. `now_ns` as in cw_clock_ns. */
 static inline bool cw_yield_policy_yield(struct cw_yield_policy *yield_policy, uint64_t now_ns)
 {
     if (now_ns < yield_policy->resume_ns) {

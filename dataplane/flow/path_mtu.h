@@ -1,13 +1,13 @@
-/* path_mtu: how large the packets to a peer may be (packetization layer path MTU discovery, RFC 8899).
+/* path_mtu: the largest packets to a peer (packetization layer path MTU discovery, RFC 8899).
  *
- * A path may be narrower than the links at its ends, and routers, switches and tunnels need not say so. A session begins
- * with packets for CW_PATH_MTU_BASE. Once much is to be sent that would fill larger ones, a PROBE goes that is as large
- * as both ports take packets; each ACK tells of the latest one that has come. What is not answered is asked again, and
- * smaller sizes before it; what was found too large is looked at again later, since packets get lost for other reasons,
- * too.
+ * A path may be narrower than the links at its ends, and routers, switches and tunnels need not report it. A session
+ * begins with packets for CW_PATH_MTU_BASE. When there is much data that would fill larger packets, it sends a PROBE of
+ * the largest size that both ports accept. Each ACK reports the latest PROBE that has arrived. A size without an answer
+ * is probed again, after smaller sizes. A size that was too large is probed again later, since packets also get lost
+ * for other reasons.
  *
- * A packet that is sent again is the same packet: where the path becomes narrower than what is under way, the session
- * ends (CW_ERROR_PATH_MTU). */
+ * A packet that is sent again keeps its length: if the path becomes narrower than packets in flight, the session ends
+ * (CW_ERROR_PATH_MTU). */
 #pragma once
 
 #include "dataplane/state/endpoint.h"
@@ -18,14 +18,14 @@ void cw_path_mtu_begin(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* An operation would fill larger packets than are known to arrive. */
 void cw_path_mtu_want(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* A packet with so much payload has been sent again and again. */
+/* A packet with this payload has been sent many times. */
 void cw_path_mtu_doubt(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t payload_bytes);
 
 /* The largest packets that are sent. */
 uint32_t cw_path_mtu_bytes(const struct cw_endpoint *endpoint, const struct cw_flow *flow);
 
-/* What is due at mtu.due_ns. The session may end. */
+/* The step that is due at mtu.due_ns. The session may end. */
 void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* An ACK has come that says so of the latest PROBE with a payload (cw_wire_probe_word). */
+/* An ACK has arrived with this report of the latest PROBE with a payload (cw_wire_probe_word). */
 void cw_path_mtu_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t word);

@@ -1,5 +1,5 @@
-/* What the files of the loop share: loop.c turns and waits, loop_threads.c has the threads, loop_calls.c is what other
- * threads ask of it. */
+/* The common data of the loop's files: loop.c turns and waits, loop_threads.c has the threads, loop_calls.c the calls
+ * of other threads. */
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "dataplane/loop/token.h"
 #include "dataplane/state/endpoint.h"
 
-/* For an application that waits by itself (loop_descriptor.c). The owner's. */
+/* For an application with its own event loop (loop_descriptor.c). The owner's. */
 struct loop_watch {
     bool is_open;
     bool has_port; /* the port has a descriptor in the set */
@@ -28,15 +28,15 @@ struct cw_loop {
     struct cw_port *port;
     struct cw_commands commands;
     _Atomic(struct cw_command_call *) calls; /* of other threads, which wait for them; newest first */
-    struct cw_backlog backlog;               /* the owner's, but for its counts */
+    struct cw_backlog backlog;               /* the owner's, except its counts */
     _Alignas(64) struct cw_token token;
     atomic_int sleeping;              /* the owner sleeps on the port: wake it for commands */
     atomic_int turning;               /* a thread of ours has the token and turns all the time */
-    atomic_int wanted;                /* somebody would like the token that the fallback thread has */
+    atomic_int wanted;                /* a thread waits for the token of the fallback thread */
     atomic_ulong polls;               /* by the application; the fallback thread watches it */
-    _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be told of events (dedicated mode) */
+    _Alignas(64) atomic_int consumer; /* 1: the consumer sleeps and must be woken for events (dedicated mode) */
     atomic_int stop;
-    atomic_int recalled;                    /* 1: the fallback thread is to return from cw_loop_stand_in */
+    atomic_int recalled;                    /* 1: the fallback thread must return from cw_loop_stand_in */
     atomic_int parked;                      /* 1: the fallback thread sleeps until the owner that sleeps is awake */
     unsigned long polls_seen;               /* the fallback thread's, as is the next */
     uint32_t looks_asleep;                  /* at an application that sleeps, in a row */
@@ -53,10 +53,10 @@ struct cw_loop {
 
 /* ---- loop.c ---- */
 
-/* Turns once as owner; returns how much there was to do. */
+/* Turns once as owner; returns the amount of work. */
 uint32_t cw_loop_turn(struct cw_loop *loop);
 
-/* Gives the token back; commands that came meanwhile, from threads that could not have it, are not left behind. */
+/* Releases the token, and then runs commands of threads that could not get it. */
 void cw_loop_give(struct cw_loop *loop);
 
 /* Wakes the owner if it sleeps on the port. */
@@ -70,16 +70,16 @@ void cw_loop_futex_wait(atomic_int *word, int value, uint64_t timeout_ns);
 void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standing_in,
                            const struct cw_port_alarm *alarm);
 
-/* Whether this loop has events, or one behind it. NULL: no. Any thread. */
+/* True: this loop, or one after it, has events. NULL: no. Any thread. */
 bool cw_loop_has_events(const struct cw_loop *loop);
 
-/* Wakes the consumer if it sleeps and there is something for it: events, or nobody else who turns. */
+/* Wakes the consumer if it sleeps and has work: events, or no other thread that turns. */
 void cw_loop_tell_consumer(struct cw_loop *loop);
 
 /* Wakes the fallback thread, which sleeps until the owner is awake. */
 void cw_loop_unpark(struct cw_loop *loop);
 
-enum { LOOP_SLEEP_MAX_NS = 500000000 /* nobody sleeps longer without looking */ };
+enum { LOOP_SLEEP_MAX_NS = 500000000 /* each sleep ends after this, for a check */ };
 
 static inline void cw_loop_pause(void)
 {
@@ -96,7 +96,7 @@ void cw_loop_watch_ring(const struct cw_loop *loop);
 /* Ends the wait of an application, as owner: it turns the loop now. */
 void cw_loop_watch_disarm(struct cw_loop *loop);
 
-/* Before the owner gives the token back while an application waits: rings if there are events, or a turn is due earlier
+/* Before the owner releases the token while an application waits: rings if there are events, or a turn is due earlier
  * than the application knows. */
 void cw_loop_watch_look(struct cw_loop *loop);
 
@@ -104,15 +104,15 @@ void cw_loop_watch_close(struct cw_loop *loop);
 
 /* ---- loop_threads.c ---- */
 
-/* The thread that the configuration asks for, if any. CW_OK, CW_ERROR_SYSTEM with a line in `error`. */
+/* Starts the thread of the configuration, if any. CW_OK, CW_ERROR_SYSTEM with a line in `error`. */
 int cw_loop_start_thread(struct cw_loop *loop, char *error, size_t error_bytes);
 
 /* ---- loop_calls.c ---- */
 
-/* Runs commands in order, as owner, and the calls; what finds no room goes to the backlog. Returns how many it took. */
+/* Runs commands in order, as owner, and the calls; commands without room go to the backlog. Returns their number. */
 uint32_t cw_loop_run_commands(struct cw_loop *loop);
 
-/* Runs what has waited for room and finds it now, as owner; returns how many. */
+/* Runs commands of the backlog that find room now, as owner; returns their number. */
 uint32_t cw_loop_run_backlog(struct cw_loop *loop);
 
 static inline bool cw_loop_has_calls(const struct cw_loop *loop)

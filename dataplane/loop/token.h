@@ -1,18 +1,18 @@
-/* Token: the right to turn an endpoint, and who looks at commands pushed by those who could not have it.
+/* Token: the right to turn an endpoint, and the check for commands of threads that could not get it.
  *
  * Invariant: after cw_token_announce, which follows the push of a command, either a cw_token_take by the same thread
- * succeeds, or the owner sees the push when it looks behind its cw_token_give. That takes a full barrier on both sides.
- * A loop that one thread uses would pay it with every call, so the token begins without: the first thread to announce
- * anything has the kernel run the barrier on all cores (membarrier(2)) until the owner has noticed that it is no longer
- * alone, and from then on pays its share. */
+ * succeeds, or the owner sees the push in its check after cw_token_give. That needs a full barrier in both threads. A
+ * loop of one thread would pay it with every call, so the token begins without one. The first thread to announce a
+ * command makes the kernel run the barrier on all cores (membarrier(2)), until the owner has noticed that it is no
+ * longer alone. From then on the owner pays its own barrier. */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
 enum cw_token_use {
-    CW_TOKEN_ALONE,     /* nobody has announced anything: giving is a plain store */
-    CW_TOKEN_ANNOUNCED, /* somebody has, the owner may not know yet */
+    CW_TOKEN_ALONE,     /* no announcement so far: giving is a plain store */
+    CW_TOKEN_ANNOUNCED, /* announced, but the owner may not know yet */
     CW_TOKEN_SHARED,    /* the owner knows: giving is a full barrier, announcing needs no kernel */
 };
 
@@ -34,7 +34,7 @@ static inline bool cw_token_take(struct cw_token *token)
                                                    memory_order_relaxed);
 }
 
-/* Owner only. What it loads afterwards sees every push whose announcement did not find the token free. */
+/* Owner only. Its later loads see every push whose announcement did not find the token free. */
 static inline void cw_token_give(struct cw_token *token)
 {
     if (atomic_load_explicit(&token->use, memory_order_relaxed) == CW_TOKEN_ALONE) {
@@ -55,7 +55,7 @@ static inline void cw_token_give(struct cw_token *token)
 #endif
 }
 
-/* Owner only, on finding something that was announced: an owner that keeps the token spares announcers the kernel's
+/* Owner only, on finding an announced command: an owner that keeps the token spares announcers the kernel's
  * barrier, too. */
 static inline void cw_token_notice(struct cw_token *token)
 {
@@ -70,5 +70,5 @@ static inline bool cw_token_is_taken(const struct cw_token *token)
     return atomic_load_explicit(&token->taken, memory_order_relaxed) != 0;
 }
 
-/* Any thread, after it has pushed something for the owner and before it tries to take the token. */
+/* Any thread, after it has pushed a command and before it tries to take the token. */
 void cw_token_announce(struct cw_token *token);
