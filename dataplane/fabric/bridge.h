@@ -1,26 +1,26 @@
-/* Bridge: the forwarding decision of an Ethernet switch: which ports does a frame go out of?
+/* Bridge: the forwarding decision of an Ethernet switch: the output ports of a frame.
  *
- * It looks at a frame and answers with a list of ports; queues and links are the caller's. The simulator and `causeway
+ * It reads a frame and returns a list of ports; the caller has the queues and links. The simulator and `causeway
  * switch` share it.
  *
  * Invariants
- *  - A frame never leaves by the port it came in.
- *  - Nothing is read beyond the length of the frame; what is malformed is counted and dropped (a bad source address, a
- *    reserved address) or forwarded without being acted upon (bad IGMP).
- *  - All tables are allocated at the start. A full address table learns no more and floods; a full group table floods
+ *  - A frame never leaves by its input port.
+ *  - No byte beyond the length of the frame is read. Malformed frames are counted, and dropped (a bad source address, a
+ *    reserved address) or forwarded without further effect (bad IGMP).
+ *  - All tables are allocated at the start. A full address table stops learning and floods; a full group table floods
  *    the groups it has no room for. Both are counted.
  *  - A known unicast address goes to one port, an unknown one and broadcast to all others.
- *  - Multicast: a group that somebody has joined (IGMPv1-v3 for IPv4, snooped as RFC 4541 says, or set by hand) goes to
- *    its members and to the router ports; one that nobody has joined goes everywhere, or to the router ports only
- *    (flood_unregistered false); 224.0.0.x and what is not IPv4 always goes everywhere, unless it was set by hand.
- *  - A member stays until it leaves, its port is forgotten, or, while a querier is heard, it has not reported for
- *    group_age_ns. Without a querier reports do not come again, so nothing ages. A port has one host behind it: a leave
- *    counts at once.
- *  - Reports of IGMPv1 and v2 go to router ports only, since a host that hears another's keeps its own back. A leave of
- *    v2 goes there only if nobody else here is a member: a switch behind that port takes all that are here for one
- *    host.
- *  - Mesh ports join bridges that are all connected with one another: what came in by one mesh port leaves by none
- *    (split horizon).
+ *  - Multicast: frames to a group with members (IGMPv1-v3 for IPv4, snooped as in RFC 4541, or static) go to the
+ *    members and to the router ports. Frames to a group without members go to all ports, or to the router ports only
+ *    (flood_unregistered false). Frames to 224.0.0.x and other protocols than IPv4 always go to all ports, except to
+ *    static groups.
+ *  - A member stays until it leaves, its port is removed, or, while there is a querier, it has not reported for
+ *    group_age_ns. Without a querier reports are not repeated, so members do not age. A port has one host behind it, so
+ *    a leave takes effect at once.
+ *  - Reports of IGMPv1 and v2 go to router ports only, since a host that receives another's report suppresses its own.
+ *    A leave of v2 goes there only if no other port here is a member: a switch behind the router port treats all
+ *    members here as one host.
+ *  - Mesh ports connect bridges of a full mesh: a frame from one mesh port leaves by no other (split horizon).
  *
  * Order of calls: cw_bridge_create, { cw_bridge_forward | ... }*, cw_bridge_destroy. Times must not go back. One owner.
  */
@@ -42,12 +42,12 @@ struct cw_bridge_config {
     uint32_t port_count;        /* 1 .. CW_BRIDGE_PORTS_MAX */
     uint32_t address_count_max; /* 1 .. CW_BRIDGE_ADDRESSES_MAX */
     uint32_t group_count_max;   /* 1 .. CW_BRIDGE_GROUPS_MAX; each takes 10 bytes a port and some 40 more */
-    uint64_t address_age_ns;    /* an address not seen for so long is forgotten; 0: never */
-    uint64_t group_age_ns;      /* a member not heard of for so long, while there is a querier, is forgotten */
-    uint64_t querier_age_ns;    /* a querier not heard of for so long is gone, and its port no router port any more */
-    uint64_t hash_seed; /* unpredictable where hosts may be hostile: keeps them from aiming at one chain of the table */
-    bool snooping;      /* IGMP is listened to */
-    bool flood_unregistered; /* multicast to groups without members goes everywhere */
+    uint64_t address_age_ns;    /* an address not seen for this time is removed; 0: never */
+    uint64_t group_age_ns;      /* a member without a report for this time, while there is a querier, is removed */
+    uint64_t querier_age_ns;    /* a querier silent for this time is removed, and its port is no router port any more */
+    uint64_t hash_seed;         /* unpredictable, so that hostile hosts cannot fill one chain of the table */
+    bool snooping;              /* IGMP is processed */
+    bool flood_unregistered;    /* multicast to groups without members goes to all ports */
 };
 
 struct cw_bridge_counters {
@@ -59,7 +59,7 @@ struct cw_bridge_counters {
     uint64_t dropped_reserved; /* 01:80:c2:00:00:0x, which bridges do not forward */
     uint64_t dropped_home;     /* destination is behind the port it came from, or no other port has a member */
     uint64_t igmp_reports;
-    uint64_t igmp_malformed; /* forwarded, but not acted upon */
+    uint64_t igmp_malformed; /* forwarded without further effect */
     uint64_t addresses_full; /* addresses not learnt: the table is full */
     uint64_t groups_full;    /* memberships not noted: the table is full */
     uint64_t addresses_moved;
@@ -77,12 +77,12 @@ int cw_bridge_create(const struct cw_bridge_config *config, struct cw_bridge **b
 /* NULL is allowed. */
 void cw_bridge_destroy(struct cw_bridge *bridge);
 
-/* Learns from the frame, which came in by `port_in`, and writes the ports it goes out of to `ports` (room for
+/* Learns from the frame of port `port_in`, and writes its output ports to `ports` (room for
  * port_count). Returns their number, 0: the frame ends here. */
 uint32_t cw_bridge_forward(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port_in, const uint8_t *frame,
                            uint32_t length, uint16_t *ports);
 
-/* An address set by hand: never ages, never moves. CW_OK, CW_ERROR_ARGUMENT (no unicast address, no such port),
+/* Adds a static address: never ages, never moves. CW_OK, CW_ERROR_ARGUMENT (no unicast address, no such port),
  * CW_ERROR_LIMIT. */
 int cw_bridge_address_set(struct cw_bridge *bridge, const uint8_t mac[6], uint32_t port);
 
@@ -90,21 +90,21 @@ int cw_bridge_address_set(struct cw_bridge *bridge, const uint8_t mac[6], uint32
  * CW_ERROR_LIMIT. */
 int cw_bridge_group_join(struct cw_bridge *bridge, const uint8_t mac[6], uint32_t port);
 
-/* Takes it out again. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND. */
+/* Removes it again. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND. */
 int cw_bridge_group_leave(struct cw_bridge *bridge, const uint8_t mac[6], uint32_t port);
 
-/* Everything multicast goes to this port as well; set by hand, so it does not age. */
+/* All multicast frames also go to this port; static, so it does not age. */
 void cw_bridge_router_port_set(struct cw_bridge *bridge, uint32_t port, bool is_router);
 
-/* Multicast to groups without members goes everywhere, or to router ports only. */
+/* Multicast to groups without members goes to all ports, or to router ports only. */
 void cw_bridge_flood_unregistered_set(struct cw_bridge *bridge, bool floods);
 
 void cw_bridge_mesh_port_set(struct cw_bridge *bridge, uint32_t port, bool is_mesh);
 
-/* The port is down: forgets what was learnt about it. What was set by hand stays. */
+/* The port is down: removes its learnt addresses and groups. Static ones stay. */
 void cw_bridge_port_forget(struct cw_bridge *bridge, uint32_t port);
 
-/* Addresses and groups known at the moment, those that are too old but not yet swept out included. */
+/* Current addresses and groups, including old ones that are not removed yet. */
 uint32_t cw_bridge_address_count(const struct cw_bridge *bridge);
 uint32_t cw_bridge_group_count(const struct cw_bridge *bridge);
 

@@ -1,14 +1,14 @@
-/* Inside of the ethdev port: the object, and what its files offer each other.
+/* Inside of the ethdev port: the object, and the functions between its files.
  *
  *    ethdev.c         open and close
  *    ethdev_device.c  the device: found or plugged, configured, started, stopped
- *    ethdev_driver.c  what single drivers need and do not say themselves
+ *    ethdev_driver.c  needs of single drivers that they do not report
  *    ethdev_fanout.c  plugs af_packet, which may collide with other processes
  *    ethdev_burst.c   the hot path
- *    ethdev_queues.c  several queue pairs of a device: whose a packet is
- *    ethdev_memory.c  registered memory, external pieces; where the device reaches it: register/
- *    offload/         what the NIC takes over, multicast filters among it
- *    ethdev_selection.c  what is taken of all that an interface of the kernel gets
+ *    ethdev_queues.c  several queue pairs of a device: the owner of a packet
+ *    ethdev_memory.c  registered memory, external pieces; mappings of the device: register/
+ *    offload/         offloads of the NIC, and multicast filters
+ *    ethdev_selection.c  the packets to accept of an interface of the kernel
  *    ethdev_wait.c    sleep and wake
  *    ethdev_gate.c    keeps memif's control thread and the owner apart */
 #pragma once
@@ -34,22 +34,22 @@
 
 enum {
     ETHDEV_FRAME_OVERHEAD = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN, /* in front of the IP packet */
-    ETHDEV_DESCRIPTORS_DEFAULT = 512,                          /* where the driver has no opinion */
-    ETHDEV_POOL_CACHE = 256,                                   /* free buffers that a thread keeps to itself */
+    ETHDEV_DESCRIPTORS_DEFAULT = 512,                          /* if the driver has no default */
+    ETHDEV_POOL_CACHE = 256,                                   /* free buffers in the cache of a thread */
     ETHDEV_POOL_RESERVE =
-        1024, /* buffers that the caller, its bursts and the caches of two threads hold beside the rings */
+        1024, /* buffers of the caller, its bursts and the caches of two threads, in addition to the rings */
 };
 
 /* Packets that may wait for the owner of another queue pair; more are dropped, as by a ring that is full. */
 enum { ETHDEV_HANDED_MAX = 512 };
 
 enum ethdev_multicast {
-    ETHDEV_MULTICAST_UNDECIDED = 0, /* nothing joined yet */
+    ETHDEV_MULTICAST_UNDECIDED = 0, /* no group joined yet */
     ETHDEV_MULTICAST_BY_ADDRESS,
-    ETHDEV_MULTICAST_BY_KERNEL, /* it is member itself: membership.h */
+    ETHDEV_MULTICAST_BY_KERNEL, /* the kernel is the member: membership.h */
     ETHDEV_MULTICAST_ALL,
     ETHDEV_MULTICAST_PROMISCUOUS,
-    ETHDEV_MULTICAST_UNFILTERED, /* the driver has no filter: everything is delivered anyway */
+    ETHDEV_MULTICAST_UNFILTERED, /* the driver has no filter: all frames are delivered anyway */
 };
 
 struct ethdev_group {
@@ -58,22 +58,22 @@ struct ethdev_group {
     int membership;   /* the kernel's, for BY_KERNEL */
 };
 
-/* What a driver needs and does not say itself. */
+/* Needs of a driver that it does not report. */
 struct ethdev_driver {
     const char *name;          /* DPDK's; that of a virtual device without its final number */
     bool memory;               /* frames stay in the machine's memory up to the port of the other end */
     bool gated;                /* its callbacks must not run while the owner is in it: ethdev_gate.c */
-    bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but takes what its arguments allow */
-    bool kernel_interface;     /* works on an interface of the kernel (iface=), whose own MTU counts */
-    bool packet_socket;        /* no interrupts, but an AF_PACKET socket that can be waited on */
-    bool good_untold;          /* says which UDP checksums are wrong, and nothing of those that are right */
-    bool copies_pieces;        /* unless it is asked to gather */
-    bool interrupts_fail;      /* its receive interrupts come late, or never */
-    const char *slot_argument; /* the argument that says how long a frame may be; NULL: none */
+    bool frame_limit_unset;    /* reports Ethernet's default as its largest frame, but its arguments set the limit */
+    bool kernel_interface;     /* works on an interface of the kernel (iface=), and its MTU applies */
+    bool packet_socket;        /* no interrupts, but an AF_PACKET socket for waiting */
+    bool good_untold;          /* reports wrong UDP checksums, but not correct ones */
+    bool copies_pieces;        /* unless gather is requested */
+    bool interrupts_fail;      /* its receive interrupts are late, or missing */
+    const char *slot_argument; /* the argument with the longest frame; NULL: none */
     const char *role_argument; /* the argument whose value client means that a server answers first; NULL: none */
     uint32_t slot_overhead_bytes;
     bool room_is_slot;        /* our buffers must be as long as its slots */
-    const char *probe_remedy; /* what to look at when it refuses the device */
+    const char *probe_remedy; /* what to check if it rejects the device */
     const char *start_remedy; /* … or does not start */
 };
 
@@ -83,7 +83,7 @@ struct ethdev_ring {
     uint32_t slot_bytes; /* 0: not known */
     uint32_t slot_count;
     uint32_t next;           /* the slot that the driver fills next */
-    uint32_t head;           /* the first that waited at the last look, */
+    uint32_t head;           /* the first that waited at the last check, */
     uint64_t waits_since_ns; /* since when; 0: none did */
 };
 
@@ -93,7 +93,7 @@ struct ethdev_port {
     uint16_t queue;                 /* its number among the pairs */
     uint16_t queue_count;           /* of the device */
     struct ethdev_port *first;      /* of queue pair 0, which has the device; itself with one pair */
-    struct rte_ring *handed;        /* packets for it that came by other queues; NULL with one pair */
+    struct rte_ring *handed;        /* packets for it from other queues; NULL with one pair */
     struct rte_mempool *pool;       /* whole frames */
     struct rte_mempool *piece_pool; /* heads of external pieces; NULL without gather */
     struct cw_doorbell *bell;       /* NULL: none */
@@ -105,23 +105,23 @@ struct ethdev_port {
     uint64_t dropped;
 
     int epoll_descriptor;  /* the driver's interrupt; -1: the driver has none */
-    int packet_descriptor; /* the driver's AF_PACKET socket, to be waited on; -1: none */
+    int packet_descriptor; /* the driver's AF_PACKET socket, for waiting; -1: none */
     struct ethdev_ring ring;
-    bool interrupt_switched; /* the interrupt is off until it is waited for */
+    bool interrupt_switched; /* the interrupt is off except during a wait */
 
     struct ethdev_driver driver;
     char device[RTE_ETH_NAME_MAX_LEN];
-    bool plugged; /* by us: to be unplugged at close */
+    bool plugged; /* by us: unplug it at close */
     bool started;
     bool needs_dma; /* pieces must be mapped for the device */
     uint64_t owner; /* ethdev's owner number, 0: none */
     struct cw_port_memory *memories;
-    pthread_mutex_t cache_lock; /* the first's, as is what follows: any owner registers */
-    bool has_cache;             /* needs_dma, and something has been registered: */
+    pthread_mutex_t cache_lock; /* of the first, like the next fields: any owner registers */
+    bool has_cache;             /* needs_dma, and memory has been registered: */
     struct cw_cache cache;
     struct cw_mappings mappings;
     struct cw_memory_watch watch;
-    char unwatched[CW_PORT_TEXT_BYTES]; /* why memory cannot be watched, so that nothing stays registered; "" */
+    char unwatched[CW_PORT_TEXT_BYTES]; /* why memory cannot be watched, so that none stays registered; "" */
 
     struct ethdev_offloads offloads;
     struct cw_port_selection selection; /* ip none: none */
@@ -134,17 +134,17 @@ struct ethdev_port {
     uint32_t refusals; /* in a row, by the gate */
     struct ethdev_port *gate_next;
 
-    struct ethdev_port *queues[CW_PORT_ETHDEV_QUEUES_MAX]; /* of the first: all of the device, itself among them */
+    struct ethdev_port *queues[CW_PORT_ETHDEV_QUEUES_MAX]; /* of the first: all of the device, including itself */
 
-    /* Read or written by other threads: on a line of their own. */
-    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t claimed; /* UDP ports: the lowest, and behind bit 16 their count */
-    _Atomic uint32_t open_count;                            /* the first's: queue pairs that are not closed */
+    /* Read or written by other threads: on separate lines. */
+    _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t claimed; /* UDP ports: the lowest, and above bit 16 their number */
+    _Atomic uint32_t open_count;                            /* of the first: queue pairs that are not closed */
     _Alignas(RTE_CACHE_LINE_SIZE) _Atomic uint32_t inside;  /* the owner is in the driver, or about to enter */
     struct cw_wake wake;                                    /* its descriptor -1 with a doorbell */
 };
 
 struct cw_port_memory {
-    struct rte_mbuf_ext_shared_info shared; /* its count is 1 + the pieces that the driver holds */
+    struct rte_mbuf_ext_shared_info shared; /* its count is 1 + the pieces that the driver has */
     uint8_t *base;
     size_t bytes;
     struct cw_cached *mapped; /* for the device, if needs_dma; else NULL */
@@ -164,12 +164,12 @@ static inline struct ethdev_port *ethdev_of(struct cw_port *port)
 
 /* True if the device is the client of a server that may refuse it. */
 bool ethdev_driver_dials(const struct ethdev_driver *driver, const char *arguments);
-/* Connections of this process to the server that such a client's arguments name; UINT32_MAX: cannot be told. */
+/* Connections of this process to the server that such a client's arguments name; UINT32_MAX: not known. */
 uint32_t ethdev_driver_connections(const char *arguments);
 
 /* ethdev_ring.c: finds the ring of a port whose packet_descriptor and ring.slot_bytes are known. */
 void ethdev_ring_open(struct ethdev_port *port);
-/* After a burst of which the driver took `sent`. Only with ring.slots. Owner. */
+/* After a burst of which the driver accepted `sent`. Only with ring.slots. Owner. */
 void ethdev_ring_turn(struct ethdev_port *port, uint32_t sent);
 
 /* ethdev.c: the bell of the queue pair, if there are any. */
@@ -185,22 +185,22 @@ int ethdev_driver_check(const struct ethdev_driver *driver, const struct cw_port
 /* The interface of the kernel that `arguments` name. False: none. */
 bool ethdev_driver_interface(const char *arguments, char interface[IF_NAMESIZE]);
 
-/* ethdev_fanout.c: plugs an af_packet device, whatever process ids and interfaces others have; returns what
- * rte_eal_hotplug_add does. */
+/* ethdev_fanout.c: plugs an af_packet device, for all process ids and interfaces of other processes; returns the
+ * result of rte_eal_hotplug_add. */
 int ethdev_fanout_plug(const char *device, const char *arguments);
 
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments); /* bytes; 0: does not say */
 
-/* ethdev_device.c: sets id, plugged, owner, needs_dma; pools; info. ethdev_device_close undoes as much as was done. */
+/* ethdev_device.c: sets id, plugged, owner, needs_dma; pools; info. ethdev_device_close undoes completed steps only. */
 int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
                        size_t error_bytes);
 void ethdev_device_close(struct ethdev_port *port);
 bool ethdev_is_pci(const char *device); /* "0000:03:00.0" or "03:00.0" */
 
 /* ethdev_queues.c. make: further ports of the device, which is being opened with first->queue_count; begin, when it has
- * started: they are like the first, but for what each has itself; drain, before it is closed: all that they hold of it;
- * dispose, after that: all of them but the first itself. sort: hands over what is for others, and returns how many of
- * the buffers are left, in order. take: what was handed to this one. */
+ * started: they are like the first, except their own fields; drain, before it is closed: frees all that they have of
+ * it; dispose, after that: frees all of them except the first. sort: passes packets to their owners, and returns the
+ * number of the buffers that are left, in order. take: packets that were passed to this one. */
 int ethdev_queues_make(struct ethdev_port *first, const struct cw_port_ethdev_config *config, char *error,
                        size_t error_bytes);
 int ethdev_queues_begin(struct ethdev_port *first, char *error, size_t error_bytes);
