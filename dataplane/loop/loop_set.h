@@ -21,8 +21,8 @@ enum { CW_LOOP_SET_MAX = 8 };
 
 struct cw_loop_set {
     struct cw_loop *loops[CW_LOOP_SET_MAX]; /* the caller's; the first is `first` in the configuration of all others */
-    uint32_t count;                          /* 0: none */
-    uint32_t next;                           /* the loop whose events are taken first */
+    uint32_t count;                         /* 0: none */
+    uint32_t next;                          /* the loop whose events are taken first */
 };
 
 /* Adds a peer, whose loop i has addresses[i], i < count. If the peer and this set have different numbers of loops, the

@@ -27,7 +27,7 @@ static struct rte_device *port_device(const struct ethdev_port *port)
 /* DPDK's table of external memory is the process's, and so is this one: two ports may register the same pages. */
 static pthread_mutex_t extmem_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int extmem_map(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static int extmem_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     (void)context;
     (void)below;
@@ -37,7 +37,7 @@ static int extmem_map(void *context, uintptr_t first, uintptr_t end, struct cw_s
     return CW_OK;
 }
 
-static void extmem_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static void extmem_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     (void)context;
     (void)below;
@@ -46,7 +46,7 @@ static void extmem_unmap(void *context, uintptr_t first, uintptr_t end, struct c
 
 static struct cw_mappings extmem = {.map = extmem_map, .unmap = extmem_unmap};
 
-static void extmem_give(struct cw_statistics_pages *pages)
+static void extmem_give(struct cw_pages *pages)
 {
     pthread_mutex_lock(&extmem_lock);
     cw_mappings_remove(&extmem, pages);
@@ -54,7 +54,7 @@ static void extmem_give(struct cw_statistics_pages *pages)
 }
 
 /* Makes pages known to DPDK and to the device's IOMMU. */
-static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct rte_device *device = port_device(context);
     if (device == NULL) {
@@ -74,7 +74,7 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_s
     return CW_OK;
 }
 
-static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct rte_device *device = port_device(context);
     if (device != NULL) {

@@ -139,7 +139,7 @@ void rdma_memory_dispose(struct rdma *rdma)
 
 /* ---- registrations that are kept ---- */
 
-static int kept_add(void *context, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end)
+static int kept_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
 {
     struct rdma *rdma = context;
     struct cw_verbs_memory *registered = malloc(sizeof(*registered));
@@ -150,11 +150,11 @@ static int kept_add(void *context, struct cw_statistics_pages *pages, uintptr_t 
         free(registered);
         return status == CW_ERROR_LIMIT || status == CW_ERROR_MEMORY ? status : CW_ERROR_ARGUMENT;
     }
-    *pages = (struct cw_statistics_pages){.first = first, .end = end, .handle = registered, .kind = pages->kind};
+    *pages = (struct cw_pages){.first = first, .end = end, .handle = registered, .kind = pages->kind};
     return CW_OK;
 }
 
-static void kept_remove(void *context, struct cw_statistics_pages *pages)
+static void kept_remove(void *context, struct cw_pages *pages)
 {
     struct rdma *rdma = context;
     cw_verbs_memory_unregister(rdma->device, pages->handle);

@@ -6,7 +6,7 @@
 #include "dataplane/status.h"
 
 struct cw_cached {
-    struct cw_statistics_pages pages;
+    struct cw_pages pages;
     struct cw_cached *next;
     uint32_t users;
     bool is_stale;   /* other memory may be behind its addresses by now */
@@ -15,17 +15,17 @@ struct cw_cached {
 
 /* ---- mappings as a registrar ---- */
 
-static int shared_add(void *context, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end)
+static int shared_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
 {
     return cw_mappings_add(context, pages, first, end);
 }
 
-static void shared_retire(void *context, struct cw_statistics_pages *pages)
+static void shared_retire(void *context, struct cw_pages *pages)
 {
     cw_mappings_retire(context, pages);
 }
 
-static void shared_remove(void *context, struct cw_statistics_pages *pages)
+static void shared_remove(void *context, struct cw_pages *pages)
 {
     cw_mappings_remove(context, pages);
 }
@@ -221,7 +221,7 @@ static int entry_make(struct cw_cache *cache, uintptr_t first, uintptr_t end, ui
     return CW_OK;
 }
 
-const struct cw_statistics_pages *cw_cache_pages(const struct cw_cached *entry)
+const struct cw_pages *cw_cache_pages(const struct cw_cached *entry)
 {
     return &entry->pages;
 }

@@ -64,7 +64,7 @@ void cw_cache_init(struct cw_cache *cache, struct cw_registrar registrar, const 
  * place is still used; CW_ERROR_MEMORY; errors of the registrar when no unused entry is left to make room. */
 int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_t kind, struct cw_cached **entry);
 /* The pages that an entry has registered. */
-const struct cw_statistics_pages *cw_cache_pages(const struct cw_cached *entry);
+const struct cw_pages *cw_cache_pages(const struct cw_cached *entry);
 void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry);
 
 /* Unmaps unused entries, to make room in the device. False: there were none. */

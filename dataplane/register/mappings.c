@@ -10,7 +10,7 @@ struct cw_mapping {
     uintptr_t first;
     uintptr_t end;
     uint32_t users; /* registrations that touch it */
-    struct cw_statistics_pages below;
+    struct cw_pages below;
 };
 
 /* How far the registrations reach without a hole, from `first` on; `first`: none has it. */
@@ -19,7 +19,7 @@ static uintptr_t covered_end(const struct cw_mappings *mappings, uintptr_t first
     uintptr_t end = first;
     for (bool grows = true; grows;) {
         grows = false;
-        for (const struct cw_statistics_pages *pages = mappings->pages; pages != NULL; pages = pages->next) {
+        for (const struct cw_pages *pages = mappings->pages; pages != NULL; pages = pages->next) {
             if (pages->first <= end && pages->end > end) {
                 end = pages->end;
                 grows = true;
@@ -88,7 +88,7 @@ static int gaps_map(struct cw_mappings *mappings, uintptr_t first, uintptr_t end
     return status;
 }
 
-int cw_mappings_add(struct cw_mappings *mappings, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end)
+int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintptr_t first, uintptr_t end)
 {
     assert(first < end);
     for (const struct cw_mapping *at = mappings->mappings; at != NULL && at->first < end; at = at->next) {
@@ -112,9 +112,9 @@ int cw_mappings_add(struct cw_mappings *mappings, struct cw_statistics_pages *pa
     return CW_OK;
 }
 
-static void pages_unlink(struct cw_mappings *mappings, const struct cw_statistics_pages *pages)
+static void pages_unlink(struct cw_mappings *mappings, const struct cw_pages *pages)
 {
-    struct cw_statistics_pages **link = &mappings->pages;
+    struct cw_pages **link = &mappings->pages;
     while (*link != pages) {
         assert(*link != NULL && "removed twice, or never added");
         link = &(*link)->next;
@@ -122,13 +122,13 @@ static void pages_unlink(struct cw_mappings *mappings, const struct cw_statistic
     *link = pages->next;
 }
 
-void cw_mappings_retire(struct cw_mappings *mappings, struct cw_statistics_pages *pages)
+void cw_mappings_retire(struct cw_mappings *mappings, struct cw_pages *pages)
 {
     pages_unlink(mappings, pages);
     pages->is_retired = true;
 }
 
-void cw_mappings_remove(struct cw_mappings *mappings, struct cw_statistics_pages *pages)
+void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages)
 {
     if (!pages->is_retired) {
         pages_unlink(mappings, pages);

@@ -17,10 +17,10 @@
 
 /* Whole pages, from `first` up to but not `end`. Belongs to the caller, and stays where it is while it is registered.
  * */
-struct cw_statistics_pages {
+struct cw_pages {
     uintptr_t first;
     uintptr_t end;
-    struct cw_statistics_pages *next;
+    struct cw_pages *next;
     void *handle;  /* the user's own */
     uint32_t kind; /* likewise */
     bool is_retired;
@@ -31,20 +31,20 @@ struct cw_mapping;
 struct cw_mappings {
     /* Maps pages, none of which is mapped: CW_OK or an error. `below` stays until `unmap`, for the function's own
      * use. */
-    int (*map)(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below);
+    int (*map)(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below);
     /* Undoes one call of `map`. */
-    void (*unmap)(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below);
+    void (*unmap)(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below);
     void *context;
-    struct cw_mapping *mappings;       /* by address */
-    struct cw_statistics_pages *pages; /* registered */
+    struct cw_mapping *mappings; /* by address */
+    struct cw_pages *pages;      /* registered */
 };
 
 /* Registers pages and maps what is not mapped. CW_OK; CW_ERROR_BUSY: some were given back and are still mapped;
  * CW_ERROR_MEMORY; what `map` answers. On failure nothing has changed. */
-int cw_mappings_add(struct cw_mappings *mappings, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end);
+int cw_mappings_add(struct cw_mappings *mappings, struct cw_pages *pages, uintptr_t first, uintptr_t end);
 
 /* Takes a registration back, and undoes the mappings that were there for it alone. */
-void cw_mappings_remove(struct cw_mappings *mappings, struct cw_statistics_pages *pages);
+void cw_mappings_remove(struct cw_mappings *mappings, struct cw_pages *pages);
 
 /* Other memory may be behind the pages of a registration by now. Once, before it is removed. */
-void cw_mappings_retire(struct cw_mappings *mappings, struct cw_statistics_pages *pages);
+void cw_mappings_retire(struct cw_mappings *mappings, struct cw_pages *pages);

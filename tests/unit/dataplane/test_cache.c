@@ -45,7 +45,7 @@ struct world {
 
 /* ---- the device ---- */
 
-static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct world *world = context;
     uint32_t count = (uint32_t)((end - first) / PAGE_BYTES);
@@ -61,7 +61,7 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_s
     return CW_OK;
 }
 
-static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     struct world *world = context;
     assert_int_equal(world->ends[first / PAGE_BYTES], end / PAGE_BYTES);
@@ -74,7 +74,7 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
 }
 
 /* What a region reaches is what was there when it was made. */
-static int region_add(void *context, struct cw_statistics_pages *pages, uintptr_t first, uintptr_t end)
+static int region_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
 {
     struct world *world = context;
     uint32_t count = (uint32_t)((end - first) / PAGE_BYTES);
@@ -85,13 +85,13 @@ static int region_add(void *context, struct cw_statistics_pages *pages, uintptr_
         return CW_ERROR_LIMIT;
     }
     world->room -= count;
-    *pages = (struct cw_statistics_pages){
-        .first = first, .end = end, .kind = pages->kind, .handle = malloc(sizeof(world->memory))};
+    *pages =
+        (struct cw_pages){.first = first, .end = end, .kind = pages->kind, .handle = malloc(sizeof(world->memory))};
     memcpy(pages->handle, world->memory, sizeof(world->memory));
     return CW_OK;
 }
 
-static void region_remove(void *context, struct cw_statistics_pages *pages)
+static void region_remove(void *context, struct cw_pages *pages)
 {
     struct world *world = context;
     world->room += (uint32_t)((pages->end - pages->first) / PAGE_BYTES);
@@ -101,7 +101,7 @@ static void region_remove(void *context, struct cw_statistics_pages *pages)
 /* What the device reaches behind a page of a send. */
 static uint32_t reached(const struct world *world, uint32_t at, uint32_t page)
 {
-    const struct cw_statistics_pages *pages = cw_cache_pages(world->sends[at].entry);
+    const struct cw_pages *pages = cw_cache_pages(world->sends[at].entry);
     assert_true(pages->first / PAGE_BYTES <= page && page < pages->end / PAGE_BYTES);
     return world->has_regions ? ((const uint32_t *)pages->handle)[page] : world->mapped[page];
 }
@@ -210,7 +210,7 @@ static void send_begin(struct world *world, uint32_t at)
     }
     world->sends[at].first = first;
     world->sends[at].end = end;
-    const struct cw_statistics_pages *pages = cw_cache_pages(world->sends[at].entry);
+    const struct cw_pages *pages = cw_cache_pages(world->sends[at].entry);
     assert_int_equal(pages->kind, kind);
     assert_true(kind == 0 || (pages->first == first * PAGE_BYTES && pages->end == end * PAGE_BYTES));
     for (uint32_t page = first; page < end; page++) {
@@ -322,14 +322,14 @@ static void test_once_for_the_same_buffer(void **state)
     free(world);
 }
 
-static int any_map(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static int any_map(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     uint64_t *mapped = context;
     *mapped += end - first;
     return CW_OK;
 }
 
-static void any_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_statistics_pages *below)
+static void any_unmap(void *context, uintptr_t first, uintptr_t end, struct cw_pages *below)
 {
     uint64_t *mapped = context;
     *mapped -= end - first;
