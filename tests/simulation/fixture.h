@@ -47,5 +47,40 @@ static inline uint64_t counted(uint32_t node, enum cw_counter counter)
     return simulation_counted(&hosts, node, counter);
 }
 
+/* A message, and a get, of one host to another one. CW_OK, or as cw_message_send and cw_get. */
+static inline int message_post(uint32_t from, uint32_t to, uint64_t bytes)
+{
+    struct sim_host *host = &hosts.list[from];
+    const struct cw_message message = {.peer = sim_hosts_peer(&hosts, from, to),
+                                       .source = {.contiguous = {.data = host->memory, .bytes = bytes}}};
+    sim_host_wake(host);
+    return cw_message_send(host->endpoint, &message);
+}
+
+static inline int get_post(uint32_t from, uint32_t to, uint64_t bytes, enum cw_element element)
+{
+    struct sim_host *host = &hosts.list[from];
+    const struct cw_get get = {.peer = sim_hosts_peer(&hosts, from, to),
+                               .region = hosts.list[to].token,
+                               .bytes = bytes,
+                               .local_region = host->token,
+                               .element = element};
+    sim_host_wake(host);
+    return cw_get(host->endpoint, &get);
+}
+
+/* So many of both, of which all must come through. */
+static inline void messages_and_gets(uint32_t from, uint32_t to, uint32_t count)
+{
+    uint64_t messages = hosts.list[to].arrived_messages, got = hosts.list[from].got;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(message_post(from, to, 100), CW_OK);
+        assert_int_equal(get_post(from, to, 3000, CW_ELEMENT_BYTES), CW_OK);
+    }
+    sim_hosts_run(&hosts, 20 * SIMULATION_MS);
+    assert_int_equal(hosts.list[to].arrived_messages - messages, count);
+    assert_int_equal(hosts.list[from].got - got, count);
+}
+
 /* As TESTS_RUN (tests/test.h). */
 #define HOSTS_TESTS_RUN(...) TESTS_RUN_EACH(NULL, hosts_end, __VA_ARGS__)

@@ -167,19 +167,12 @@ static void gets_are_answered_compressed(void **state)
     fill(hosts.list[1].memory, 20);
     compress(1, CW_COMPRESSION_ON, 1);
     struct sim_host *near = &hosts.list[0];
-    struct cw_get get = {.peer = sim_hosts_peer(&hosts, 0, 1),
-                         .region = hosts.list[1].token,
-                         .bytes = PUT_BYTES,
-                         .local_region = near->token,
-                         .element = CW_ELEMENT_DOUBLE};
-    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
-    sim_host_wake(near);
+    assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_DOUBLE), CW_OK);
     sim_hosts_run(&hosts, 2000000000);
     assert_int_equal(near->got, 1);
     assert_memory_equal(near->memory, hosts.list[1].memory, PUT_BYTES);
     assert_true(report_of(1, 0, CW_ELEMENT_DOUBLE).raw_bytes > PUT_BYTES * 9 / 10);
-    get.element = CW_ELEMENT_PLAIN + 1;
-    assert_int_equal(cw_get(near->endpoint, &get), CW_ERROR_ARGUMENT);
+    assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_PLAIN + 1), CW_ERROR_ARGUMENT);
 }
 
 /* What is said to be left alone is. */
@@ -219,22 +212,14 @@ static void an_answer_that_changes_is_an_error(void **state)
     fill(hosts.list[1].memory, 12);
     compress(1, CW_COMPRESSION_ON, 1);
     struct sim_host *near = &hosts.list[0];
-    struct cw_get get = {.peer = sim_hosts_peer(&hosts, 0, 1),
-                         .region = hosts.list[1].token,
-                         .bytes = PUT_BYTES,
-                         .local_region = near->token,
-                         .element = CW_ELEMENT_DOUBLE};
-    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
-    sim_host_wake(near);
+    assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_DOUBLE), CW_OK);
     chunks_await(1, 100);
     scramble(1);
     cw_simulator_heal(hosts.simulator);
     sim_hosts_run(&hosts, 3000000000);
     assert_int_equal(near->failed, 1);
     assert_int_equal(near->got, 0);
-    get.bytes = 5000; /* and can go on */
-    assert_int_equal(cw_get(near->endpoint, &get), CW_OK);
-    sim_host_wake(near);
+    assert_int_equal(get_post(0, 1, 5000, CW_ELEMENT_DOUBLE), CW_OK); /* and can go on */
     sim_hosts_run(&hosts, 1000000000);
     assert_int_equal(near->got, 1);
 }

@@ -57,6 +57,22 @@ static void loss_costs_what_is_lost(void **state)
     }
 }
 
+/* From one host to the other, until it has arrived. */
+static void put_await(uint32_t from, uint32_t to, uint64_t offset, uint64_t bytes)
+{
+    struct sim_host *source = &hosts.list[from];
+    uint64_t before = hosts.list[to].arrived_puts;
+    struct cw_put put = {.peer = sim_hosts_peer(&hosts, from, to),
+                         .region = hosts.list[to].token,
+                         .offset = offset,
+                         .source = {.region = source->token, .contiguous = {.data = source->memory, .bytes = bytes}}};
+    cw_endpoint_clock(source->endpoint, sim_hosts_now(&hosts));
+    assert_int_equal(cw_put(source->endpoint, &put), CW_OK);
+    sim_host_wake(source);
+    while (hosts.list[to].arrived_puts == before && cw_simulator_step(hosts.simulator)) {
+    }
+}
+
 /* The mean time of a put of so many bytes, one after the other, there and back, between processes that sleep while they
  * wait. */
 static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again)
@@ -70,22 +86,11 @@ static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again
     hosts_make(&config);
     uint64_t begin_ns = 0;
     for (uint32_t i = 0; i <= PUTS; i++) {
-        struct sim_host *from = &hosts.list[i % 2];
-        struct sim_host *to = &hosts.list[1 - i % 2];
-        uint64_t before = to->arrived_puts;
-        struct cw_put put = {.peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
-                             .region = to->token,
-                             .source = {.region = from->token, .contiguous = {.data = from->memory, .bytes = bytes}}};
         begin_ns = i == 1 ? sim_hosts_now(&hosts) : begin_ns; /* the first one sets the session up */
-        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
-        assert_int_equal(cw_put(from->endpoint, &put), CW_OK);
-        sim_host_wake(from);
-        while (to->arrived_puts == before && cw_simulator_step(hosts.simulator)) {
-        }
+        put_await(i % 2, 1 - i % 2, 0, bytes);
     }
     *again = counted(0, CW_COUNTER_RETRANSMITTED) + counted(1, CW_COUNTER_RETRANSMITTED);
-    double took_ns = (double)(sim_hosts_now(&hosts) - begin_ns) / PUTS;
-    return took_ns;
+    return (double)(sim_hosts_now(&hosts) - begin_ns) / PUTS;
 }
 
 /* Packets that leave in one turn have one timestamp: that one of them is missing while a later one is there is known
@@ -121,24 +126,12 @@ static double packets_each(enum cw_waiting waiting, uint64_t seed)
     config.endpoint.waiting = waiting;
     config.memory_bytes = PLACES * BYTES;
     hosts_make(&config);
-    struct sim_host *from = &hosts.list[0], *to = &hosts.list[1];
-    from->port->info.rate_bps = to->port->info.rate_bps = 0; /* as a socket, which does not know */
+    hosts.list[0].port->info.rate_bps = hosts.list[1].port->info.rate_bps = 0; /* as a socket, which does not know */
     for (uint32_t i = 0; i < PUTS; i++) {
-        uint64_t before = to->arrived_puts;
-        struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
-                             .region = to->token,
-                             .offset = (uint64_t)(i % PLACES) * BYTES,
-                             .source = {.region = from->token, .contiguous = {.data = from->memory, .bytes = BYTES}}};
-        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
-        assert_int_equal(cw_put(from->endpoint, &put), CW_OK);
-        sim_host_wake(from);
-        while (to->arrived_puts == before && cw_simulator_step(hosts.simulator)) {
-        }
+        put_await(0, 1, (uint64_t)(i % PLACES) * BYTES, BYTES);
     }
-    assert_int_equal(cw_endpoint_counter(from->endpoint, CW_COUNTER_RETRANSMITTED), 0);
-    double each = (double)cw_endpoint_counter(from->endpoint, CW_COUNTER_DATA_OUT) /
-                  (double)cw_endpoint_counter(to->endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
-    return each;
+    assert_int_equal(counted(0, CW_COUNTER_RETRANSMITTED), 0);
+    return (double)counted(0, CW_COUNTER_DATA_OUT) / (double)counted(1, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
 }
 
 /* One costs a process that is woken for it, by calls of the kernel, as much as a message. */
@@ -161,14 +154,9 @@ static void slots_are_acknowledged_by_messages(void **state)
     struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.waiting = CW_WAITING_SLEEP;
     hosts_make(&config);
-    const uint64_t bytes[5] = {0};
     for (uint32_t i = 0; i < MESSAGES; i++) {
-        struct sim_host *from = &hosts.list[i % 2];
-        struct cw_message message = {.peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
-                                     .source = {.contiguous = {.data = bytes, .bytes = sizeof(bytes)}}};
-        cw_endpoint_clock(from->endpoint, sim_hosts_now(&hosts));
-        assert_int_equal(cw_message_send(from->endpoint, &message), CW_OK);
-        sim_host_wake(from);
+        cw_endpoint_clock(hosts.list[i % 2].endpoint, sim_hosts_now(&hosts));
+        assert_int_equal(message_post(i % 2, 1 - i % 2, 40), CW_OK);
         sim_hosts_run(&hosts, PAUSE_NS);
     }
     assert_int_equal(hosts.list[0].arrived_messages + hosts.list[1].arrived_messages, MESSAGES);

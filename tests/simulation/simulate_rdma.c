@@ -82,13 +82,9 @@ static void credit_goes_along(void **state)
     const struct cw_verbs_net_counters *counters = cw_verbs_net_counters(hosts.verbs);
     uint64_t work = 0;
     for (uint32_t i = 0; i < 2 * TURNS; i++) {
-        uint64_t bytes = i, arrived = hosts.list[1 - i % 2].arrived_messages;
+        uint64_t arrived = hosts.list[1 - i % 2].arrived_messages;
         work = i == TURNS ? counters->work : work;
-        const struct cw_message message = {
-            .peer = sim_hosts_peer(&hosts, i % 2, 1 - i % 2),
-            .source = {.kind = CW_SOURCE_CONTIGUOUS, .contiguous = {.data = &bytes, .bytes = sizeof(bytes)}},
-        };
-        assert_int_equal(cw_message_send(hosts.list[i % 2].endpoint, &message), CW_OK);
+        assert_int_equal(message_post(i % 2, 1 - i % 2, 8), CW_OK);
         sim_hosts_run(&hosts, 100 * SIMULATION_US);
         assert_int_equal(hosts.list[1 - i % 2].arrived_messages, arrived + 1);
     }

@@ -11,27 +11,9 @@ enum { FRAMES_MAX = 20000, SMALL_COUNT = 200, SEALED_VARIANTS = 2 };
 static void converse(void)
 {
     for (uint32_t from = 0; from < 2; from++) {
-        struct sim_host *host = &hosts.list[from];
-        struct sim_host *other = &hosts.list[1 - from];
-        uint64_t messages = other->arrived_messages;
-        uint64_t got = host->got;
-        struct sim_stream stream;
-        sim_stream_start(&hosts, &stream, from, 1 - from, 5000, SMALL_COUNT);
-        (void)sim_stream_finish(&hosts, from, 1000 * SIMULATION_MS);
-        assert_int_equal(host->completed, SMALL_COUNT);
-        host->work = NULL;
-        for (uint32_t i = 0; i < SMALL_COUNT / 4; i++) {
-            struct cw_message message = {.peer = stream.peer,
-                                         .source = {.contiguous = {.data = host->memory, .bytes = 100}}};
-            struct cw_get get = {
-                .peer = stream.peer, .region = other->token, .bytes = 3000, .local_region = host->token};
-            assert_int_equal(cw_message_send(host->endpoint, &message), CW_OK);
-            assert_int_equal(cw_get(host->endpoint, &get), CW_OK);
-        }
-        sim_host_wake(host);
-        sim_hosts_run(&hosts, 20 * SIMULATION_MS);
-        assert_int_equal(other->arrived_messages - messages, SMALL_COUNT / 4);
-        assert_int_equal(host->got - got, SMALL_COUNT / 4);
+        (void)sim_stream_send(&hosts, from, 1 - from, 5000, SMALL_COUNT, 1000 * SIMULATION_MS);
+        assert_int_equal(hosts.list[from].completed, SMALL_COUNT);
+        messages_and_gets(from, 1 - from, SMALL_COUNT / 4);
     }
 }
 
