@@ -1,5 +1,5 @@
-/* Mcast fixture: the world of the test that runs. A test makes it once or more often; each time, and after the test, the
- * one before ends. */
+/* Mcast fixture: the world of the test that runs. A test makes it once or more often; each time, and after the test,
+ * the one before ends. */
 #pragma once
 
 #include "tests/simulation/mcast_world.h"

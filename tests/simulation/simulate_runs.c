@@ -193,26 +193,10 @@ struct forged {
     uint32_t covered; /* 0: all */
 };
 
-/* Everything that could make a packet another than the one before it, or wrong. */
-static void forged_alter(struct forged *forged, struct cw_random *random, const struct target *target)
+/* What is wrong with its put, by numbers 5 to 16. */
+static void put_alter(struct cw_wire_put *put, uint32_t what, struct cw_random *random, const struct target *target)
 {
-    struct cw_wire_put *put = &forged->part.put;
-    switch (cw_random_below(random, 24)) {
-    case 0:
-        forged->number++;
-        break;
-    case 1:
-        forged->number--;
-        break;
-    case 2:
-        forged->part.position = forged->part.total - PART_DATA + 8;
-        break;
-    case 3:
-        forged->part.position = UINT64_MAX - 7;
-        break;
-    case 4:
-        forged->part.total += 8;
-        break;
+    switch (what) {
     case 5:
         put->token ^= 1;
         break;
@@ -246,8 +230,31 @@ static void forged_alter(struct forged *forged, struct cw_random *random, const 
     case 15:
         put->frame.kind = (uint8_t)cw_random_below(random, 16);
         break;
-    case 16:
+    default:
         put->frame.flags = 1;
+        break;
+    }
+}
+
+/* Everything that could make a packet another than the one before it, or wrong. */
+static void forged_alter(struct forged *forged, struct cw_random *random, const struct target *target)
+{
+    uint32_t what = (uint32_t)cw_random_below(random, 24);
+    switch (what) {
+    case 0:
+        forged->number++;
+        break;
+    case 1:
+        forged->number--;
+        break;
+    case 2:
+        forged->part.position = forged->part.total - PART_DATA + 8;
+        break;
+    case 3:
+        forged->part.position = UINT64_MAX - 7;
+        break;
+    case 4:
+        forged->part.total += 8;
         break;
     case 17:
         forged->header.flags ^= CW_WIRE_ACK_NOW;
@@ -267,8 +274,11 @@ static void forged_alter(struct forged *forged, struct cw_random *random, const 
     case 22:
         forged->data_bytes = PART_DATA / 2;
         break;
-    default:
+    case 23:
         forged->part.position = 8 * cw_random_below(random, PARTS * PART_DATA / 8);
+        break;
+    default:
+        put_alter(&forged->part.put, what, random, target);
         break;
     }
 }

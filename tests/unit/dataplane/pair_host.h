@@ -1,7 +1,7 @@
 /* Pair host: an endpoint and a loop at a port of pair_port.h, with the real clock.
  *
- * Order of calls: pair_host_init, then the configurations are changed; pair_host_open; pair_host_peer for each peer, once
- * all are open; pair_host_begin; pair_host_end for each; cw_port_close */
+ * Order of calls: pair_host_init, then the configurations are changed; pair_host_open; pair_host_peer for each peer,
+ * once all are open; pair_host_begin; pair_host_end for each; cw_port_close */
 #pragma once
 
 #include "dataplane/base/clock.h"
