@@ -498,10 +498,10 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(RUN_IN, "data packets that came in runs")                                                                  \
     X(DROP_SHORT, "dropped: shorter than its headers")                                                           \
     X(DROP_FOREIGN, "dropped: not for this endpoint")                                                            \
-    X(RESOLVE_ANSWERS, "answers for an address that no kernel has: ARP, neighbour discovery, echo")              \
-    X(RESOLVE_QUESTIONS, "questions who has the address of a next hop")                                          \
-    X(DROP_RESOLVE, "dropped: a damaged ARP, ICMP or neighbour discovery packet")                                \
-    X(DROP_RESOLVE_LIMIT, "dropped: more such questions than are answered at a time")                            \
+    X(NEIGHBOUR_ANSWERS, "answers for an address that no kernel has: ARP, neighbour discovery, echo")            \
+    X(NEIGHBOUR_REQUESTS, "requests for the address of a next hop")                                              \
+    X(DROP_NEIGHBOUR, "dropped: a damaged ARP, ICMP or neighbour discovery packet")                              \
+    X(DROP_NEIGHBOUR_LIMIT, "dropped: more such requests than are answered at a time")                           \
     X(DROP_VERSION, "dropped: another version of the wire format")                                               \
     X(DROP_MALFORMED, "dropped: lengths, types or flags that no sender of this version writes")                  \
     X(DROP_FLOW, "dropped: no such flow, or not set up")                                                         \

@@ -262,7 +262,7 @@ int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *li
             mcast_send_epoch(stream, somebody_joins);
         }
         if (stream != NULL && !group->members[sender].is_live) { /* nobody is there to be asked, or told */
-            mcast_timer_stop(&stream->receiving->ask_timer);
+            mcast_timer_stop(&stream->receiving->nak_timer);
             mcast_timer_stop(&stream->report.timer);
         }
         if (stream != NULL) {

@@ -138,7 +138,7 @@ void mcast_timer_stop(struct timer *timer)
 static uint32_t timers_turn(struct cw_mcast *mcast)
 {
     static void (*const due[])(struct stream * stream) = {
-        [TIMER_ASK] = mcast_nak_due,
+        [TIMER_NAK] = mcast_nak_due,
         [TIMER_REPORT] = mcast_ack_due,
         [TIMER_STATE] = mcast_send_state_due,
     };

@@ -42,7 +42,7 @@ enum {
 #define CW_MCAST_STATE_LEAST_NS \
     20000ull /* without an answer a sender reports its progress after a round trip and this, then ever less often */
 #define CW_MCAST_STATE_MAX_NS 50000000ull
-#define CW_MCAST_ASK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
+#define CW_MCAST_NAK_MAX_NS   100000000ull  /* longest time between requests for the same packet */
 #define CW_MCAST_LAG_NS       1000000000ull /* without progress for this time, the laggard is reported */
 
 /* A member must get packets only for itself for this time before the network counts as the reason: a switch may have

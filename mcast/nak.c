@@ -40,11 +40,11 @@ void mcast_nak_consider(struct stream *stream, bool is_old)
     struct receiving *receiving = stream->receiving;
     uint64_t guard_ns = is_old ? 0 : CW_MCAST_REORDER_NS;
     if (!has_holes(receiving)) {
-        mcast_timer_stop(&receiving->ask_timer);
-        receiving->ask_interval_ns = 0;
-    } else if (!mcast_timer_runs(&receiving->ask_timer) && stream->group->members[stream->sender].is_live) {
-        receiving->ask_interval_ns = interval_least(receiving);
-        mcast_timer_by(&receiving->ask_timer, stream->group->mcast->now_ns + guard_ns + backoff_ns(stream));
+        mcast_timer_stop(&receiving->nak_timer);
+        receiving->nak_interval_ns = 0;
+    } else if (!mcast_timer_runs(&receiving->nak_timer) && stream->group->members[stream->sender].is_live) {
+        receiving->nak_interval_ns = interval_least(receiving);
+        mcast_timer_by(&receiving->nak_timer, stream->group->mcast->now_ns + guard_ns + backoff_ns(stream));
     }
 }
 
@@ -88,9 +88,9 @@ void mcast_nak_due(struct stream *stream)
         mcast->counters.naks_out++;
     }
     /* something has come since: the path works; else ever less often */
-    receiving->ask_interval_ns = receiving->base != receiving->asked_base
+    receiving->nak_interval_ns = receiving->base != receiving->nak_base
                                      ? interval_least(receiving)
-                                     : earlier(2 * receiving->ask_interval_ns, CW_MCAST_ASK_MAX_NS);
-    receiving->asked_base = receiving->base;
-    mcast_timer_by(&receiving->ask_timer, mcast->now_ns + receiving->ask_interval_ns + backoff_ns(stream));
+                                     : earlier(2 * receiving->nak_interval_ns, CW_MCAST_NAK_MAX_NS);
+    receiving->nak_base = receiving->base;
+    mcast_timer_by(&receiving->nak_timer, mcast->now_ns + receiving->nak_interval_ns + backoff_ns(stream));
 }

@@ -23,7 +23,7 @@ int mcast_receiving_make(struct stream *stream)
     receiving->is_joined = !stream->group->joins_late;
     receiving->base = receiving->end = receiving->known_next = CW_MCAST_NUMBER_FIRST;
     receiving->round_trip_ns = CW_MCAST_ROUND_TRIP_FIRST_NS;
-    mcast_timer_init(&receiving->ask_timer, TIMER_ASK, stream);
+    mcast_timer_init(&receiving->nak_timer, TIMER_NAK, stream);
     return CW_OK;
 }
 
@@ -33,7 +33,7 @@ void mcast_receiving_destroy(struct stream *stream)
     if (receiving == NULL) {
         return;
     }
-    mcast_timer_stop(&receiving->ask_timer);
+    mcast_timer_stop(&receiving->nak_timer);
     free(receiving->messages);
     free(receiving->slots);
     free(receiving->registrations);
@@ -371,7 +371,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         mcast_deliver(stream);
     }
     mcast_ack_changed(stream);
-    if (receiving->base < receiving->known_next || mcast_timer_runs(&receiving->ask_timer)) {
+    if (receiving->base < receiving->known_next || mcast_timer_runs(&receiving->nak_timer)) {
         mcast_nak_consider(stream, false);
     }
 }

@@ -25,7 +25,7 @@
 
 enum { DOUBTS_MAX = 3, GROUP_BUCKETS = 64 };
 
-enum timer_kind { TIMER_ASK, TIMER_REPORT, TIMER_STATE, TIMER_MEMBERSHIP };
+enum timer_kind { TIMER_NAK, TIMER_REPORT, TIMER_STATE, TIMER_MEMBERSHIP };
 
 struct timer {
     struct cw_wheel_entry entry; /* first */
@@ -179,9 +179,9 @@ struct receiving {
     uint32_t to_self;       /* packets that came for this member since the last one for the group; and since when */
     uint64_t to_self_ns;
     /* requests */
-    struct timer ask_timer;
-    uint64_t asked_base; /* where base was at the last request */
-    uint64_t ask_interval_ns;
+    struct timer nak_timer;
+    uint64_t nak_base; /* where base was at the last request */
+    uint64_t nak_interval_ns;
 };
 
 /* ---- the reporting side ---- */

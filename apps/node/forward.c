@@ -344,38 +344,38 @@ static void leave_for(struct node_dataplane *dataplane, uint32_t from, const uin
     (void)cw_port_leave(dataplane->config.nic, mac);
 }
 
-static void crossed_take(struct node_dataplane *dataplane, uint32_t from, const struct node_crossed *crossed)
+static void handed_take(struct node_dataplane *dataplane, uint32_t from, const struct node_handed *handed)
 {
-    const struct node_packet packet = node_packet_read(crossed->bytes, crossed->length);
+    const struct node_packet packet = node_packet_read(handed->bytes, handed->length);
     struct node_lease *lease;
-    switch ((enum node_handoff_kind)crossed->kind) {
+    switch ((enum node_handoff_kind)handed->kind) {
     case NODE_HANDOFF_FRAME:
         lease = packet.is_group ? NULL : lease_at(dataplane, packet.to_port);
         if (packet.is_group) {
-            (void)members_give(dataplane, NULL, crossed->bytes, crossed->length);
+            (void)members_give(dataplane, NULL, handed->bytes, handed->length);
         } else if (lease != NULL) {
-            lease_give(lease, crossed->bytes, crossed->length);
+            lease_give(lease, handed->bytes, handed->length);
         }
         break;
     case NODE_HANDOFF_JOIN:
-        join_for(dataplane, from, crossed->bytes);
+        join_for(dataplane, from, handed->bytes);
         break;
     case NODE_HANDOFF_LEAVE:
-        leave_for(dataplane, from, crossed->bytes);
+        leave_for(dataplane, from, handed->bytes);
         break;
     }
 }
 
-static uint32_t crossings_take(struct node_dataplane *dataplane)
+static uint32_t handoffs_take(struct node_dataplane *dataplane)
 {
     const struct node_dataplane_config *config = &dataplane->config;
     uint32_t moved = 0;
     for (uint32_t from = 0; from < config->count && config->handoff != NULL; from++) {
-        const struct node_crossed *crossed = NULL;
+        const struct node_handed *handed = NULL;
         for (uint32_t i = 0; from != config->number && i < CW_PORT_BURST_MAX &&
-                             (crossed = node_handoff_first(config->handoff, from, config->number)) != NULL;
+                             (handed = node_handoff_first(config->handoff, from, config->number)) != NULL;
              i++, moved++) {
-            crossed_take(dataplane, from, crossed);
+            handed_take(dataplane, from, handed);
             node_handoff_next(config->handoff, from, config->number);
         }
     }
@@ -404,7 +404,7 @@ static void questions_send(struct node_dataplane *dataplane, uint64_t now_ns)
 uint32_t node_forward(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     uint32_t moved = port_take(dataplane, now_ns);
-    moved += crossings_take(dataplane);
+    moved += handoffs_take(dataplane);
     moved += leases_take(dataplane, now_ns);
     questions_send(dataplane, now_ns);
     if (dataplane->pending_count > 0) {

@@ -34,7 +34,7 @@ struct node_handoff *node_handoff_make(uint32_t count, struct cw_port *const *po
     memset(handoff, 0, sizeof(*handoff));
     handoff->count = count;
     handoff->frame_bytes = frame_bytes;
-    handoff->slot_bytes = ((uint32_t)sizeof(struct node_crossed) + frame_bytes + 63) / 64 * 64;
+    handoff->slot_bytes = ((uint32_t)sizeof(struct node_handed) + frame_bytes + 63) / 64 * 64;
     handoff->slot_count = frame_bytes <= 14 + CW_PORT_MTU_ETHERNET_MAX ? NODE_HANDOFF_SLOTS : NODE_HANDOFF_SLOTS / 4;
     for (uint32_t i = 0; i < count * count; i++) {
         struct ring *ring = &handoff->rings[i / count][i % count];
@@ -59,9 +59,9 @@ void node_handoff_free(struct node_handoff *handoff)
     free(handoff);
 }
 
-static struct node_crossed *slot(const struct node_handoff *handoff, const struct ring *ring, uint32_t at)
+static struct node_handed *slot(const struct node_handoff *handoff, const struct ring *ring, uint32_t at)
 {
-    return (struct node_crossed *)(void *)(ring->slots + (size_t)(at % handoff->slot_count) * handoff->slot_bytes);
+    return (struct node_handed *)(void *)(ring->slots + (size_t)(at % handoff->slot_count) * handoff->slot_bytes);
 }
 
 bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, enum node_handoff_kind kind,
@@ -75,10 +75,10 @@ bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, 
         written - atomic_load_explicit(&ring->read, memory_order_acquire) == handoff->slot_count) {
         return false;
     }
-    struct node_crossed *crossed = slot(handoff, ring, written);
-    crossed->kind = kind;
-    crossed->length = length;
-    memcpy(crossed->bytes, bytes, length);
+    struct node_handed *handed = slot(handoff, ring, written);
+    handed->kind = kind;
+    handed->length = length;
+    memcpy(handed->bytes, bytes, length);
     /* pairs with the acquire in node_handoff_first */
     atomic_store_explicit(&ring->written, written + 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in node_handoff_arm */
@@ -88,7 +88,7 @@ bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, 
     return true;
 }
 
-const struct node_crossed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to)
+const struct node_handed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to)
 {
     const struct ring *ring = &handoff->rings[from][to];
     uint32_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);

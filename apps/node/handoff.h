@@ -25,7 +25,7 @@ enum node_handoff_kind {
     NODE_HANDOFF_LEAVE,
 };
 
-struct node_crossed {
+struct node_handed {
     uint32_t kind; /* enum node_handoff_kind */
     uint32_t length;
     uint8_t bytes[];
@@ -41,7 +41,7 @@ void node_handoff_free(struct node_handoff *handoff); /* NULL is allowed */
 bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, enum node_handoff_kind kind,
                       const uint8_t *bytes, uint32_t length);
 /* The oldest of what a thread has for another; NULL: nothing. It stays until node_handoff_next. */
-const struct node_crossed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to);
+const struct node_handed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to);
 void node_handoff_next(struct node_handoff *handoff, uint32_t from, uint32_t to);
 
 /* Says that a thread is about to sleep. True: there is something for it. */

@@ -396,7 +396,7 @@ int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_
     if (status == CW_OK) {
         status = groups_open(made, &report);
     }
-    status = status == CW_OK ? job_page_open(made, &report) : status;
+    status = status == CW_OK ? job_statistics_open(made, &report) : status;
     if (status != CW_OK) {
         cw_paths_destroy(made->paths);
         cw_wire_close(&made->wire);

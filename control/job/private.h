@@ -98,10 +98,10 @@ int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_
 int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
 int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
 
-/* ---- page.c ---- */
+/* ---- statistics.c ---- */
 
 /* Errors as cw_statistics_page_open. */
-int job_page_open(struct cw_job *job, const struct job_report *report);
+int job_statistics_open(struct cw_job *job, const struct job_report *report);
 
 /* ---- fence.c ---- */
 

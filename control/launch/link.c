@@ -127,17 +127,17 @@ static void last_line(struct launch_link *link, char *line, size_t bytes)
     const struct launch_bytes *sources[] = {&link->said, &link->received};
     line[0] = 0;
     for (size_t i = 0; i < 2 && line[0] == 0; i++) {
-        const char *supervisor = launch_bytes_front(sources[i]);
+        const char *text = launch_bytes_front(sources[i]);
         size_t end = launch_bytes_count(sources[i]);
-        while (end > 0 && (supervisor[end - 1] == '\n' || supervisor[end - 1] == '\r')) {
+        while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\r')) {
             end--;
         }
         size_t begin = end;
-        while (begin > 0 && supervisor[begin - 1] != '\n') {
+        while (begin > 0 && text[begin - 1] != '\n') {
             begin--;
         }
         if (end > begin && (i == 0 || link->state == LAUNCH_LINK_ASKED)) {
-            snprintf(line, bytes, ": %.*s", (int)(end - begin < 200 ? end - begin : 200), supervisor + begin);
+            snprintf(line, bytes, ": %.*s", (int)(end - begin < 200 ? end - begin : 200), text + begin);
             for (char *at = line; *at != 0; at++) {
                 *at = *at < ' ' ? ' ' : *at;
             }

@@ -92,7 +92,7 @@ static void launcher_look(struct supervisor *supervisor, uint64_t now_ns)
                                   : supervisor->kill_ns;
     }
     if (now_ns >= supervisor->kill_ns) {
-        fprintf(stderr, "%s: its launcher (process %d, state %c) did not end within %d s: killed\n",
+        fprintf(stderr, "%s: its main process (process %d, state %c) did not end within %d s: killed\n",
                 supervisor->config->name, supervisor->launcher, cw_process_state(supervisor->launcher),
                 (int)(HURRY_NS / 1000000000));
         kill(supervisor->launcher, SIGKILL);
@@ -108,7 +108,7 @@ static int launcher_code(const struct cw_launch_config *config, int status)
         return WEXITSTATUS(status);
     }
     const char *name = sigabbrev_np(WTERMSIG(status));
-    fprintf(stderr, "%s: its launcher was ended by signal %d (SIG%s): all ranks have been ended\n", config->name,
+    fprintf(stderr, "%s: its main process was ended by signal %d (SIG%s): all ranks have been ended\n", config->name,
             WTERMSIG(status), name != NULL ? name : "?");
     return SIGNAL_BASE + WTERMSIG(status);
 }

@@ -1,5 +1,6 @@
 #include "dataplane/crypt/aead.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -62,7 +63,8 @@ static void load(void)
     bool is_whole = true;
 #define FIND(name) is_whole = is_whole && find(library, #name, &crypto.name);
     CALLS(FIND)
-    /* its clean-up at exit would take the cipher away from threads that still run */
+    /* no clean-up at exit, while threads may still use the cipher; a program that has begun to use the library itself
+     * decides this, and the reference to the cipher keeps it */
     if (is_whole && crypto.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) == 1) {
         cipher = crypto.EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
     }
@@ -142,16 +144,18 @@ static bool process(struct cw_aead_key *key, const struct cw_aead_packet *packet
 
 void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
+    assert(key->direction == CW_AEAD_SEAL);
     for (uint32_t i = 0; i < count; i++) {
         packets[i].good = process(key, &packets[i]);
         if (!packets[i].good) {
-            memset(packets[i].data, 0, packets[i].bytes);
+            memset(packets[i].data, 0, packets[i].bytes + CW_AEAD_MAC_BYTES);
         }
     }
 }
 
 void cw_aead_unseal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count)
 {
+    assert(key->direction == CW_AEAD_UNSEAL);
     for (uint32_t i = 0; i < count; i++) {
         packets[i].good = process(key, &packets[i]);
     }

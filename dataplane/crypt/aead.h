@@ -54,8 +54,8 @@ struct cw_aead_packet {
     bool good;      /* set by both calls */
 };
 
-/* Seals the packets and writes the MAC behind each. One that libcrypto fails to seal is not `good`, and its data is
- * overwritten by zeros: nothing leaves unencrypted. */
+/* Seals the packets and writes the MAC behind each. One that libcrypto fails to seal is not `good`, and its data
+ * and MAC are overwritten by zeros: nothing leaves unencrypted. */
 void cw_aead_seal(struct cw_aead_key *key, struct cw_aead_packet *packets, uint32_t count);
 
 /* Opens the packets; those whose MAC fits are `good`. */

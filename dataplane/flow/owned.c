@@ -44,13 +44,13 @@ bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t 
     case CW_NEIGHBOUR_TAKEN:
         break;
     case CW_NEIGHBOUR_ANSWERED: /* if the port has room: whoever asks asks again */
-        cw_count(endpoint, CW_COUNTER_RESOLVE_ANSWERS, cw_extension_frame(endpoint, answer, bytes));
+        cw_count(endpoint, CW_COUNTER_NEIGHBOUR_ANSWERS, cw_extension_frame(endpoint, answer, bytes));
         break;
     case CW_NEIGHBOUR_DAMAGED:
-        cw_count(endpoint, CW_COUNTER_DROP_RESOLVE, 1);
+        cw_count(endpoint, CW_COUNTER_DROP_NEIGHBOUR, 1);
         break;
     case CW_NEIGHBOUR_LIMITED:
-        cw_count(endpoint, CW_COUNTER_DROP_RESOLVE_LIMIT, 1);
+        cw_count(endpoint, CW_COUNTER_DROP_NEIGHBOUR_LIMIT, 1);
         break;
     }
     if (endpoint->neighbour_changes != cw_neighbour_changes(endpoint->neighbours)) {
@@ -67,7 +67,7 @@ uint32_t cw_owned_turn(struct cw_endpoint *endpoint)
         return 0;
     }
     for (uint32_t bytes; (bytes = cw_neighbour_question(endpoint->neighbours, endpoint->now_ns, frame)) > 0; count++) {
-        cw_count(endpoint, CW_COUNTER_RESOLVE_QUESTIONS, cw_extension_frame(endpoint, frame, bytes));
+        cw_count(endpoint, CW_COUNTER_NEIGHBOUR_REQUESTS, cw_extension_frame(endpoint, frame, bytes));
     }
     return count;
 }

@@ -41,6 +41,9 @@ def described(text):
     """The comment that opens a header: a paragraph, then titles and what stands below each of them."""
     for part in re.split(r"\n\s*\n", text):
         title, _, rest = part.partition("\n")
+        if re.search(r"^ +\S.*\S {2,}\S", part, re.M):  # a table
+            yield f".PP\n.nf\n{roff(part)}\n.fi"
+            continue
         rest = "\n".join(line.strip() for line in rest.split("\n"))
         if re.fullmatch(r"[A-Z][\w ]+", title) and rest:
             yield f".SH {roff(title).upper()}"
@@ -57,7 +60,7 @@ def page(version, source, text):
     """A section for each part of the header; in it each declaration, and below it the comment that precedes it."""
     name = os.path.basename(source)
     first, rest = COMMENT.search(text), text[COMMENT.search(text).end():]
-    rest = re.sub(r"^\s*#.*\n|^extern \"C\" \{\n|^\}\n(?=#endif|$)", "", rest, flags=re.M)
+    rest = re.sub(r"^\s*#\s*(?:include|pragma|if|ifdef|ifndef|else|endif)\b.*\n|^#define CW_\w+_H\n|^extern \"C\" \{\n|^\}\n(?=#endif|$)", "", rest, flags=re.M)
     opening = plain(first.group()).partition(": ")[2]
     functions = FUNCTION.findall(COMMENT.sub("", text))
     yield f'.TH CAUSEWAY_{name.removesuffix(".h").upper()} 3 "" "causeway {version}" "Causeway"'

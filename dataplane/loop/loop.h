@@ -17,13 +17,11 @@
  *               CW_LOOP_FALLBACK_NS. So acknowledgements and retransmissions do not wait for the application's next
  *               call. The thread is the loop's, or one of the application's that calls cw_loop_stand_in
  *   standing by fallback by a thread that never sleeps, on a dedicated core: it turns the endpoint if no other thread
- *   has
- *               done so for CW_LOOP_STEP_IN_NS, also while the application sleeps inside a call. So a thread that waits
- *               inside turns the endpoint itself, at the latency of inline. A thread that computes loses no time: its
- *               calls are commands then
- *
- *   application's event loop   inline without fallback: the application waits for a descriptor among its own
- *               (cw_loop_descriptor, cw_loop_arm), and turns the endpoint by cw_loop_poll. No thread is needed
+ *               has done so for CW_LOOP_STEP_IN_NS, also while the application sleeps inside a call. So a thread that
+ *               waits inside turns the endpoint itself, at the latency of inline. A thread that computes loses no time:
+ *               its calls are commands then
+ *   event loop  inline without fallback: the application waits for a descriptor among its own (cw_loop_descriptor,
+ *               cw_loop_arm), and turns the endpoint by cw_loop_poll. No thread is needed
  *
  * Order of calls: cw_endpoint_create; cw_loop_create; any of the others; cw_loop_destroy; cw_endpoint_destroy. */
 #ifndef CW_LOOP_H

@@ -1,4 +1,4 @@
-/* Set: several loops as one, each with its own port and endpoint, so that a process uses more than one core for
+/* Loop set: several loops as one, each with its own port and endpoint, so that a process uses more than one core for
  * packets. Each has a dataplane thread (loop.h, DEDICATED); the first may also be a loop with a thread standing by.
  *
  * Invariants

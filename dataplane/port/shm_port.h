@@ -1,4 +1,4 @@
-/* shared-memory port: a shared-memory port between a process and a server that does not trust it: the host's dataplane
+/* shm_port: a port in shared memory between a process and a server that does not trust it: the host's dataplane
  * (apps/node/). The client's end is a port like any other; the server's end takes and gives bursts of frames.
  *
  *    client --reserve, write, transmit--> [ out: places, lengths ] --cw_shm_port_receive, cw_shm_port_consume--> server

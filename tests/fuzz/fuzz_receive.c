@@ -1,4 +1,4 @@
-/* Hostile packets into a live endpoint, whose sessions are signed or, with DPDK's ciphers, sealed. Real packets of every
+/* Hostile packets into a live endpoint, whose sessions are signed or sealed. Real packets of every
  * type are changed. Those without the key are all refused and counted. Others are signed or sealed again, as if a peer of
  * the job had gone mad: there is no crash and no store outside of what was granted, and another peer is served. */
 #include "tests/fuzz/fuzz.h"

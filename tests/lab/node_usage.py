@@ -314,7 +314,7 @@ def folders(lab):
     return [f"{name}: {each}" for name in lab.names for each in os.listdir(f"/proc/{lab.pid(name)}/root/tmp") if each.startswith("causeway-node-")]
 
 
-def crews_kill(lab):
+def launchers_kill(lab):
     """`causeway run` and its agents, all at once; then nothing is left of the job but folders, which the next one takes away."""
     job = start(lab, "--node eth0 --hosts h0,h1", PAIRS)
     expect(soon(lambda: all(nodes_of_jobs(lab).values())), f"each host has a node: {nodes_of_jobs(lab)}")
@@ -344,7 +344,7 @@ def part_own():
             out, err = job.communicate(timeout=HANG_S)
             expect(job.returncode != 0 and f"host h1: the host's dataplane (causeway node --transport eth0) {line}" in err, f"a node that goes: {job.returncode}: {out}{err}")
             expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node is left: {nodes_of_jobs(lab)}")
-        crews_kill(lab)
+        launchers_kill(lab)
         expect(not folders(lab), f"no folder is left: {folders(lab)}")
 
 

@@ -89,6 +89,9 @@ for path in others:
     page_check(None, path, {"NAME", "DESCRIPTION", "SEE ALSO"} | ({"SYNOPSIS", "DECLARATIONS"} if path.endswith(".3") else set()))
     with open(path) as file:
         functions |= set(re.findall(r"\bcw_\w+", file.read().partition(".SH SYNOPSIS")[0])) if path.endswith(".3") else set()
+with open(os.path.join(pages, "../../dataplane/install/causeway_dataplane.3")) as file:
+    text = file.read()
+expect("#define CW_SHAPER_NONE" in text and "#define CW_COUNTERS(X)" in text and "#include \"" not in text, "a page has the macros of its header")
 expect(len(functions) > 100 and len(others) >= 10, f"pages of sections 3 and 7: {others}")
 for path in others:
     with open(path) as file:

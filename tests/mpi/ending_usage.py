@@ -44,14 +44,14 @@ ROWS = [
     ("shared", [late, "finalize", "8"], "turn", [], 0, "^$"),
     ("shared", BUSY, "turn", [("rank 1", STOP)], None, STOPPED),
     ("shared", BUSY, "turn", [("rank 1", KILL)], 137, r"rank 1 .* was ended by signal 9"),
-    ("shared", BUSY, "turn", [("launcher", KILL)], 137, "its launcher was ended by signal 9"),
+    ("shared", BUSY, "turn", [("launcher", KILL)], 137, "its main process was ended by signal 9"),
     ("shared", BUSY, "turn", [("supervisor", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
     ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", INT)], 130, "SIGINT: ending all ranks"),
     ("shared", ["--timeout", *BUSY], "turn", [("launcher", STOP)], 124, "the time of --timeout is over"),
-    ("shared", BUSY, "turn", [("launcher", HOLD), ("supervisor", INT), ("supervisor", TERM)], 137, r"its launcher \(process \d+, state t\) did not end within 5 s: killed"),
+    ("shared", BUSY, "turn", [("launcher", HOLD), ("supervisor", INT), ("supervisor", TERM)], 137, r"its main process \(process \d+, state t\) did not end within 5 s: killed"),
     ("shared", BUSY, "turn", [("supervisor", STOP), ("rank 2", KILL), ("launcher", WAIT), ("supervisor", CONT)], 137, r"rank 2 .* was ended by signal 9"),
     ("shared", BUSY, "start", [("supervisor", INT)], 130, "SIGINT: ending all ranks"),
     ("memif", INIT, "turn", [("rank 3", STOP)], 1, BARRIER),
@@ -78,7 +78,7 @@ ROWS = [
     ("clusters", BUSY, "turn", [("switch", KILL)], 1, SWITCH),
     ("veth", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
     ("veth", BUSY, "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
-    ("veth", BUSY, "turn", [("launcher", KILL)], 137, "its launcher was ended by signal 9"),
+    ("veth", BUSY, "turn", [("launcher", KILL)], 137, "its main process was ended by signal 9"),
 ]
 
 

@@ -134,6 +134,7 @@ static void a_thousand_endpoints(void **state)
         "%d endpoints with %d flows each way: %d bytes an idle peer, at least %d more an active flow, most seen %d\n",
         HOSTS, FLOWS, (int)memory.peer_bytes, (int)memory.active_flow_bytes, (int)active);
     assert_true(memory.peer_bytes <= 1024);
+    assert_true(active > 0);
     assert_true(memory.active_flow_bytes <= 4096);
     assert_int_equal(flow_bytes_most(), 0); /* all of it has been given back */
     free(sprayers);

@@ -113,7 +113,7 @@ static void hosts_find_each_other(void)
         uint8_t mac[6];
         assert_true(cw_neighbour_find(world.neighbours[node], &world.parties[1 - node].ip, mac));
         assert_memory_equal(mac, world.parties[1 - node].mac, 6);
-        assert_true(counted(node, CW_COUNTER_RESOLVE_QUESTIONS) <= 1);
+        assert_true(counted(node, CW_COUNTER_NEIGHBOUR_REQUESTS) <= 1);
     }
 }
 
@@ -125,7 +125,7 @@ static void puts_go_on_beside_questions(void **state)
         world_open(is_v4 != 0);
         hosts_find_each_other();
         struct sim_host *one = &hosts.list[ONE], *two = &hosts.list[TWO];
-        uint64_t before = cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS);
+        uint64_t before = cw_endpoint_counter(one->endpoint, CW_COUNTER_NEIGHBOUR_ANSWERS);
         sim_stream_start(&hosts, &there, ONE, TWO, PUT_BYTES, PUTS);
         sim_stream_start(&hosts, &back, TWO, ONE, PUT_BYTES, PUTS);
         for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -135,9 +135,9 @@ static void puts_go_on_beside_questions(void **state)
         (void)sim_stream_finish(&hosts, TWO, 10000 * SIMULATION_MS);
         assert_int_equal(one->completed + two->completed, 2 * PUTS);
         assert_int_equal(one->failed + two->failed, 0);
-        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_RESOLVE_ANSWERS) - before, 2 * ROUNDS);
-        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE), ROUNDS);
-        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_RESOLVE_LIMIT), 0);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_NEIGHBOUR_ANSWERS) - before, 2 * ROUNDS);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_NEIGHBOUR), ROUNDS);
+        assert_int_equal(cw_endpoint_counter(one->endpoint, CW_COUNTER_DROP_NEIGHBOUR_LIMIT), 0);
         world_close();
     }
 }

@@ -53,7 +53,7 @@ static uint64_t places_of(const struct bench_member *member, uint64_t size)
 
 static uint8_t byte_of(uint64_t offset, uint64_t size)
 {
-    return (uint8_t)((offset + size) * 251 >> 3);
+    return (uint8_t)((offset + size) * UINT64_C(0x9e3779b97f4a7c15) >> 56); /* no period below the region's length */
 }
 
 /* Writes what is to be put into the own region of the initiator, and something else into that of the responder. Then
@@ -73,7 +73,7 @@ static int region_check(const struct bench_member *member, uint64_t size, uint64
     for (uint64_t place = 0; place < places; place++) {
         for (uint64_t offset = place * step_of(size); offset < place * step_of(size) + size; offset++) {
             if (member->region[offset] != byte_of(offset, size)) {
-                fprintf(stderr, "bench put: byte %llu of the region is wrong after puts of %llu bytes\n",
+                fprintf(stderr, "causeway bench put: byte %llu of the region is wrong after puts of %llu bytes\n",
                         (unsigned long long)offset, (unsigned long long)size);
                 return CW_ERROR_SYSTEM;
             }

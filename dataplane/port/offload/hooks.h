@@ -1,4 +1,4 @@
-/* Seam: an offload as functions over DPDK, a file each. Private to port/.
+/* Hooks: an offload as functions over DPDK, a file each. Private to port/.
  *
  * Order of calls, for each port
  *    has, when the device has described itself; configure, queues, before it is configured; begin, when it has started;

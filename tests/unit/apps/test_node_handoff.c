@@ -74,16 +74,16 @@ static void test_all_come_in_order(void **state)
     while (next[1] < FRAMES || next[2] < FRAMES) {
         bool any = false;
         for (uint32_t from = 1; from < THREADS; from++) {
-            const struct node_crossed *crossed = node_handoff_first(handoff, from, 0);
+            const struct node_handed *handed = node_handoff_first(handoff, from, 0);
             uint8_t expected[FRAME_BYTES];
-            if (crossed == NULL) {
+            if (handed == NULL) {
                 continue;
             }
             any = true;
             fill(expected, from, next[from]);
-            assert_int_equal(crossed->length, length_of(next[from]));
-            assert_int_equal(crossed->kind, next[from] % 2 == 0 ? NODE_HANDOFF_FRAME : NODE_HANDOFF_JOIN);
-            assert_memory_equal(crossed->bytes, expected, crossed->length);
+            assert_int_equal(handed->length, length_of(next[from]));
+            assert_int_equal(handed->kind, next[from] % 2 == 0 ? NODE_HANDOFF_FRAME : NODE_HANDOFF_JOIN);
+            assert_memory_equal(handed->bytes, expected, handed->length);
             next[from]++;
             node_handoff_next(handoff, from, 0);
         }

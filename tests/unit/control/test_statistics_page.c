@@ -65,7 +65,8 @@ static void test_figures_belong_together(void **state)
             cw_statistics_page_write(page, &figures);
         }
     }
-    for (int looks = 0, found = 0; found < 20 && looks < 10000; looks++) {
+    int found = 0;
+    for (int looks = 0; found < 20 && looks < 10000; looks++) {
         struct cw_statistics_page_view *views;
         size_t count;
         assert_int_equal(cw_statistics_pages_read(&views, &count), CW_OK);
@@ -79,6 +80,7 @@ static void test_figures_belong_together(void **state)
     }
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
+    assert_true(found > 0);
     cw_statistics_page_close(page);
 }
 

@@ -310,7 +310,7 @@ enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW };
 
 static int memory_like(const struct shm_port_shared *head, size_t bytes, int seals)
 {
-    int memory = memfd_create("cable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int memory = memfd_create("shm_port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_true(memory >= 0);
     assert_int_equal(posix_fallocate(memory, 0, (off_t)bytes), 0);
     assert_int_equal(pwrite(memory, head, sizeof(*head), 0), sizeof(*head));

@@ -7,7 +7,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
-int job_page_open(struct cw_job *job, const struct job_report *report)
+int job_statistics_open(struct cw_job *job, const struct job_report *report)
 {
     struct cw_statistics_page_identity identity = {.rank = job->info.rank, .size = job->info.size};
     snprintf(identity.job, sizeof(identity.job), "%.63s", job->info.job);
