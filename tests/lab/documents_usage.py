@@ -34,7 +34,7 @@ NOT_RUN = [
     (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
     (r"^build/causeway plogp", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
     (r"build/tests/simulate_", ELSEWHERE + "the tests of these names, with fewer seeds"),
-    (r"--seeds 10000|CW_TEST_|CW_CALLS", ELSEWHERE + "fewer of the same; minutes"),
+    (r"--seeds 10000|CW_TEST_|CW_CALLS|CW_KILLS", ELSEWHERE + "fewer of the same; minutes"),
     (r"^build/causeway top$", ELSEWHERE + "top_usage; it goes on until it is ended"),
     (r"mpi_hang|mpi_severed", ELSEWHERE + "hang_usage, severed_usage; it ends with an error, or after a minute"),
     (r"CAUSEWAY_MESSAGES=", ELSEWHERE + "bench_codec_usage"),
