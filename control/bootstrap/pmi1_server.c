@@ -69,7 +69,7 @@ static struct pair *entry_find(const struct cw_pmi1_server *server, const char *
 }
 
 /* A later value takes the place of an earlier one. */
-static int entry_put(struct cw_pmi1_server *server, const char *key, const char *value)
+static int entry_put(struct cw_pmi1_server *server, const char *key, const char *value, bool is_fresh)
 {
     size_t key_bytes = strlen(key) + 1, value_bytes = strlen(value) + 1;
     const struct pair *before = entry_find(server, key);
@@ -80,7 +80,7 @@ static int entry_put(struct cw_pmi1_server *server, const char *key, const char 
     if (entry == NULL) {
         return CW_ERROR_MEMORY;
     }
-    *entry = (struct pair){.key = entry->text, .value = entry->text + key_bytes, .is_fresh = true};
+    *entry = (struct pair){.key = entry->text, .value = entry->text + key_bytes, .is_fresh = is_fresh};
     memcpy(entry->text, key, key_bytes);
     memcpy(entry->text + key_bytes, value, value_bytes);
     struct pair **place = tsearch(entry, &server->entries, entry_compare);
@@ -260,7 +260,7 @@ static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct
     if (refused == NULL && (value == NULL || strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES)) {
         refused = "bad_value";
     }
-    int status = refused == NULL ? entry_put(server, cw_pmi1_value(line, "key"), value) : CW_OK;
+    int status = refused == NULL ? entry_put(server, cw_pmi1_value(line, "key"), value, true) : CW_OK;
     if (status != CW_OK) {
         refused = status == CW_ERROR_LIMIT ? "table_full" : "no_memory";
     }
@@ -523,11 +523,7 @@ int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const cha
         strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES) {
         return CW_ERROR_ARGUMENT;
     }
-    int status = entry_put(server, key, value);
-    if (status == CW_OK) {
-        entry_find(server, key)->is_fresh = false;
-    }
-    return status;
+    return entry_put(server, key, value, false);
 }
 
 void cw_pmi1_server_release(struct cw_pmi1_server *server)
