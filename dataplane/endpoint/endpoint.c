@@ -103,7 +103,7 @@ static int init_tables(struct cw_endpoint *endpoint)
     if (status == CW_OK) {
         status = cw_pool_init(&endpoint->flows, config->peer_count_max, sizeof(struct cw_flow));
     }
-    if (status == CW_OK && endpoint->can_seal) {
+    if (status == CW_OK && endpoint->config.encryption != CW_ENCRYPTION_OFF) {
         status = cw_pool_init(&endpoint->seals, config->peer_count_max + 1, sizeof(struct cw_seal));
     }
     if (status == CW_OK) {
@@ -146,7 +146,7 @@ static int init_tables(struct cw_endpoint *endpoint)
 /* Keys are libcrypto's, and must be given back one by one. */
 static void dispose_seals(struct cw_endpoint *endpoint)
 {
-    for (uint32_t i = 0; endpoint->can_seal && i < endpoint->flows.fresh; i++) {
+    for (uint32_t i = 0; endpoint->config.encryption != CW_ENCRYPTION_OFF && i < endpoint->flows.fresh; i++) {
         struct cw_flow *flow = cw_pool_at(&endpoint->flows, i);
         cw_seal_destroy(endpoint, flow->session.seal);
     }
@@ -228,7 +228,6 @@ int cw_endpoint_create(const struct cw_endpoint_config *config, struct cw_port *
     created->overhead_bytes = created->outer.bytes + CW_WIRE_HEADER_BYTES;
     created->payload_bytes_max = 14 + port->info.mtu_bytes - created->overhead_bytes;
     created->packet_flags = (uint16_t)config->waiting;
-    created->can_seal = config->encryption != CW_ENCRYPTION_OFF;
     created->rdma_order = UINT64_MAX;
     cw_wire_setup_derive(created->setup_key, config->job_key);
     cw_wheel_init(&created->wheel, now_ns);

@@ -102,7 +102,8 @@ int cw_peer_encrypt(struct cw_endpoint *endpoint, uint32_t peer, bool encrypt)
     if (flow == NULL) {
         return CW_ERROR_ARGUMENT;
     }
-    if (encrypt ? !endpoint->can_seal : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
+    if (encrypt ? endpoint->config.encryption == CW_ENCRYPTION_OFF
+                : endpoint->config.encryption == CW_ENCRYPTION_REQUIRED) {
         return CW_ERROR_UNSUPPORTED;
     }
     if (flow->state == CW_PEER_ESTABLISHED || flow->state == CW_PEER_CONNECTING) {

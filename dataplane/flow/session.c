@@ -417,17 +417,17 @@ static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
 static bool seal_possible(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     bool asked = setup->header.type == CW_WIRE_HELLO;
-    if (asked && !endpoint->can_seal) {
+    if (asked && endpoint->config.encryption == CW_ENCRYPTION_OFF) {
         struct cw_setup_content refusal = {
             .local = cw_setup_session(endpoint), .peer = setup->hello.session, .echo = setup, .sealed = true};
         cw_setup_send(endpoint, flow, CW_WIRE_HELLO_REPLY, &refusal);
         return false;
     }
-    if (asked || (endpoint->can_seal && !is_refusal(setup))) {
+    if (asked || (endpoint->config.encryption != CW_ENCRYPTION_OFF && !is_refusal(setup))) {
         return true;
     }
     if (flow->state == CW_PEER_CONNECTING && setup->hello.peer_session == flow->session.next &&
-        (flow->encrypt || !endpoint->can_seal)) {
+        (flow->encrypt || endpoint->config.encryption == CW_ENCRYPTION_OFF)) {
         give_up(endpoint, flow);
     } else {
         cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1); /* not to what we have asked */

@@ -10,7 +10,7 @@
  * may yet insist on a sealed one. */
 static inline uint32_t cw_session_agreed(const struct cw_endpoint *endpoint, const struct cw_session *session)
 {
-    bool spares = endpoint->can_seal && session->seal == NULL && !session->confirmed;
+    bool spares = endpoint->config.encryption != CW_ENCRYPTION_OFF && session->seal == NULL && !session->confirmed;
     return session->payload_bytes_agreed - (spares ? (uint32_t)CW_WIRE_MAC_BYTES : 0);
 }
 

@@ -26,7 +26,9 @@ static void setup_fill(const struct cw_endpoint *endpoint, const struct cw_flow 
         .receiver_ip = flow->address.ip,
         .sender_port = cw_flow_port(endpoint, flow),
         .receiver_port = flow->address.udp_port,
-        .payload_bytes_max = content->sealed && !endpoint->can_seal ? 0 : (uint16_t)endpoint->payload_bytes_max,
+        .payload_bytes_max = content->sealed && endpoint->config.encryption == CW_ENCRYPTION_OFF
+                                 ? 0
+                                 : (uint16_t)endpoint->payload_bytes_max,
         .packet_window = (uint32_t)cw_window_span(),
         .put_window = CW_PUT_WINDOW,
         .medium = cw_integrity_medium(endpoint),
@@ -70,7 +72,8 @@ static void draw_unique(struct cw_endpoint *endpoint, uint8_t nonce[CW_WIRE_SETU
 uint64_t cw_setup_session(struct cw_endpoint *endpoint)
 {
     uint64_t session = cw_random_next(&endpoint->random);
-    if (endpoint->can_seal) { /* under keys that are made from it no count may come twice */
+    /* under keys that are made from it no count may come twice */
+    if (endpoint->config.encryption != CW_ENCRYPTION_OFF) {
         uint8_t nonce[CW_WIRE_SETUP_NONCE_BYTES];
         draw_unique(endpoint, nonce);
         memcpy(&session, nonce, sizeof(session));

@@ -33,7 +33,7 @@ static void seal_alike(struct cw_endpoint *endpoint, uint32_t first)
 void cw_sign(struct cw_endpoint *endpoint)
 {
     struct cw_wire_tags *tags = &endpoint->tags;
-    for (uint32_t i = 0; i < endpoint->staged_count && endpoint->can_seal; i++) {
+    for (uint32_t i = 0; i < endpoint->staged_count && endpoint->config.encryption != CW_ENCRYPTION_OFF; i++) {
         if (endpoint->departures[i].seal != NULL) {
             seal_alike(endpoint, i);
         }

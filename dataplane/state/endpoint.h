@@ -60,7 +60,6 @@ struct cw_endpoint {
     uint32_t overhead_bytes;    /* of a frame: Ethernet, IP, UDP and our own header */
     uint32_t payload_bytes_max; /* after these, at this port's MTU */
     uint16_t packet_flags;      /* our way of waiting, in every packet */
-    bool can_seal;              /* sessions may be encrypted */
     uint8_t setup_key[CW_WIRE_SETUP_KEY_BYTES];
     uint64_t setup_count;   /* nonces drawn for set-up */
     uint64_t seal_serial;   /* seals made */
