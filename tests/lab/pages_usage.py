@@ -82,14 +82,14 @@ for command in commands:
         everything |= options_check(words, page)
 
 # Pages of the C interface, and of concepts. Each page that another one names is there.
-others = glob.glob(os.path.join(pages, "../../dataplane/install/*.3")) + glob.glob(os.path.join(sources, "docs/man/*.7"))
+others = glob.glob(os.path.join(pages, "*.3")) + glob.glob(os.path.join(sources, "docs/man/*.7"))
 there = {re.sub(r"(.*)\.(\d)", r"\1(\2)", os.path.basename(path)) for path in others} | {f"causeway-{command}(1)" for command in commands}
 functions = set()
 for path in others:
     page_check(None, path, {"NAME", "DESCRIPTION", "SEE ALSO"} | ({"SYNOPSIS", "DECLARATIONS"} if path.endswith(".3") else set()))
     with open(path) as file:
         functions |= set(re.findall(r"\bcw_\w+", file.read().partition(".SH SYNOPSIS")[0])) if path.endswith(".3") else set()
-with open(os.path.join(pages, "../../dataplane/install/causeway_dataplane.3")) as file:
+with open(os.path.join(pages, "causeway_dataplane.3")) as file:
     text = file.read()
 expect("#define CW_SHAPER_NONE" in text and "#define CW_COUNTERS(X)" in text and "#include \"" not in text, "a page has the macros of its header")
 expect(len(functions) > 100 and len(others) >= 10, f"pages of sections 3 and 7: {others}")
