@@ -161,11 +161,6 @@ int execution_match_create(struct cw_execution *execution)
 
 /* ---- Arrivals ---- */
 
-static void release(const struct cw_execution *execution, uint64_t buffer)
-{
-    execution->request.transport->release(execution->request.transport->state, buffer);
-}
-
 /* Why an arrival cannot be what the wait is for; NULL: it can. */
 static const char *mismatch(const struct cw_execution *execution, const struct cw_transport_event *event,
                             uint32_t index)
@@ -248,24 +243,8 @@ void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32
         const struct early_arrival *early = &execution->early[execution->waits[index].early_first + iteration];
         if (early->data != NULL) {
             memcpy(execution_at(execution, &op->to, iteration), early->data, cw_op_bytes(op, iteration));
-            release(execution, early->buffer);
+            execution_release(execution, early->buffer);
         }
     }
     execution_complete(execution, index, iteration);
-}
-
-void execution_early_release(struct cw_execution *execution)
-{
-    for (uint32_t i = 0; i < execution->schedule->op_count; i++) {
-        const struct cw_op *op = &execution->schedule->ops[i];
-        if (op->kind != CW_OP_WAIT || (op->flags & CW_OP_EAGER) == 0 || op->bytes == 0) {
-            continue;
-        }
-        for (uint32_t iteration = execution->progress.states[i].started; iteration < op->iterations; iteration++) {
-            const struct early_arrival *early = &execution->early[execution->waits[i].early_first + iteration];
-            if (execution_has_arrived(execution, i, iteration) && early->data != NULL) {
-                release(execution, early->buffer);
-            }
-        }
-    }
 }

@@ -1,54 +1,14 @@
-/* Starting ops, completing them, and what follows from that. */
+/* Starts ops and takes the events of the transport. */
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collectives/execute/state.h"
 #include "dataplane/status.h"
 
-void execution_fail(struct cw_execution *execution, int status, const char *format, ...)
-{
-    if (execution->status != CW_ERROR_AGAIN) {
-        return; /* the first failure is the one that counts */
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(execution->failure, sizeof(execution->failure), format, arguments);
-    va_end(arguments);
-    execution->status = status;
-    execution_early_release(execution);
-}
-
-/* ---- What follows ---- */
-
-static void ready(void *context, uint32_t index)
-{
-    execution_ready_add(context, index);
-}
-
 static void iteration_started(struct cw_execution *execution, uint32_t index)
 {
-    cw_progress_started(&execution->progress, index, ready, execution);
-}
-
-void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration)
-{
-    execution->steps_left--;
-    uint32_t repeat = cw_progress_complete(&execution->progress, index, iteration, ready, execution);
-    if (repeat != CW_PROGRESS_NONE) {
-        execution_complete(execution, repeat, 0);
-    }
-}
-
-/* ---- Starting ---- */
-
-void execution_refused_add(struct cw_execution *execution, uint32_t index)
-{
-    uint32_t capacity = execution->schedule->op_count;
-    assert(execution->refused_count < capacity);
-    uint32_t slot = execution->refused_first + execution->refused_count++;
-    execution->refused[slot < capacity ? slot : slot - capacity] = index;
+    cw_progress_started(&execution->progress, index, execution_ready, execution);
 }
 
 static void put_start(struct cw_execution *execution, uint32_t index)
@@ -243,7 +203,7 @@ bool execution_event(void *context, const struct cw_transport_event *event)
     if (event->kind == CW_TRANSPORT_COMPLETE) {
         execution_complete(execution, index, iteration);
     } else {
-        cw_progress_sent(&execution->progress, index, iteration, ready, execution);
+        cw_progress_sent(&execution->progress, index, iteration, execution_ready, execution);
     }
     return false;
 }

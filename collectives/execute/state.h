@@ -1,4 +1,5 @@
-/* What the files of the executor share: execute/create.c (memory), execute.c (starting and completing ops),
+/* What the files of the executor share: execute/create.c (memory), execute.c (starting ops), outcome.c
+ * (completing them),
  * execute/ready.c (which op is next), execute/arrival.c (matching arrivals with waits), execute/barrier.c,
  * execute/describe.c. Private to them.
  *
@@ -92,20 +93,31 @@ struct cw_execution {
     char failure[EXECUTION_FAILURE_BYTES];
 };
 
-/* ---- execute.c ---- */
+/* ---- outcome.c ---- */
 
-/* Ends the execution with `status` and a reason; what it holds of the transport is given back. */
+/* Ends the execution with `status` and a reason, and releases the buffers of early arrivals. */
 __attribute__((format(printf, 3, 4))) void execution_fail(struct cw_execution *execution, int status,
                                                           const char *format, ...);
-
-/* The transport's sink (transport.h). */
-bool execution_event(void *context, const struct cw_transport_event *event);
 
 /* One iteration of an op is complete. */
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration);
 
-/* A put was answered with CW_ERROR_AGAIN, or a reduction may not be made now: once more at a later poll. */
+/* For cw_progress: `context` is the execution, and op `index` may start. */
+void execution_ready(void *context, uint32_t index);
+
+/* A put was answered with CW_ERROR_AGAIN, or a reduction may not be made now: a later poll tries again. */
 void execution_refused_add(struct cw_execution *execution, uint32_t index);
+
+/* Releases a buffer of the transport. */
+void execution_release(const struct cw_execution *execution, uint64_t buffer);
+
+/* Releases the buffers of early arrivals. */
+void execution_early_release(struct cw_execution *execution);
+
+/* ---- execute.c ---- */
+
+/* The transport's sink (transport.h). */
+bool execution_event(void *context, const struct cw_transport_event *event);
 
 static inline uint8_t *execution_at(const struct cw_execution *execution, const struct cw_place *place,
                                     uint32_t iteration)
@@ -130,9 +142,6 @@ int execution_match_create(struct cw_execution *execution);
 /* True: its data is held until `release`. */
 bool execution_arrived(struct cw_execution *execution, const struct cw_transport_event *event);
 void execution_wait_start(struct cw_execution *execution, uint32_t index, uint32_t iteration);
-
-/* Gives the buffers of early arrivals back. */
-void execution_early_release(struct cw_execution *execution);
 
 static inline bool execution_has_arrived(const struct cw_execution *execution, uint32_t index, uint32_t iteration)
 {

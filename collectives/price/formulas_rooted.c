@@ -27,26 +27,6 @@ static double scatter_pipelined_chain(struct terms *terms)
     return (terms->ranks - 1) * hop(terms, terms->bytes);
 }
 
-/* Through the first child, whose subtree may not be full, or the second: the ways through others are shorter. */
-double formula_scatter_binomial(const struct terms *terms, uint32_t ranks, uint64_t bytes)
-{
-    double best = 0;
-    double way = 0;
-    while (ranks > 1) {
-        uint32_t levels = ceiling_log2(ranks);
-        uint32_t first = ranks - (1u << (levels - 1)); /* nodes under the first child */
-        double turn = terms->ports == 1 ? gap(terms, first * bytes) : cw_plogp_send(terms->path, first * bytes);
-        double second = 0;
-        for (uint32_t j = 0; j + 1 < levels; j++) {
-            second += hop(terms, (bytes << j));
-        }
-        best = larger(best, levels > 1 ? way + turn + second : 0);
-        way += hop(terms, first * bytes);
-        ranks = first;
-    }
-    return larger(best, way);
-}
-
 static double scatter_binomial(struct terms *terms)
 {
     needs_whole_subtrees(terms);

@@ -1,6 +1,26 @@
 /* Where the ops of a schedule read and write: within the buffers, and not over each other. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "collectives/schedule/validate.h"
 #include "dataplane/status.h"
+
+int validation_refuse(const struct validation *validation, const char *format, ...)
+{
+    const struct cw_schedule *schedule = validation->schedule;
+    va_list arguments;
+    char where[64] = "";
+    char reason[200];
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof(reason), format, arguments);
+    va_end(arguments);
+    if (validation->index != VALIDATION_NO_OP) {
+        snprintf(where, sizeof(where), ", op %u (%s)", validation->index,
+                 cw_op_kind_name(schedule->ops[validation->index].kind));
+    }
+    snprintf(validation->error, validation->error_bytes, "rank %u%s: %s", schedule->rank, where, reason);
+    return CW_ERROR_ARGUMENT;
+}
 
 /* Where a row of pieces ends: all of `bytes`, the last of `last_bytes`, `stride` apart. False: beyond any buffer. */
 static bool row_end(uint64_t offset, uint64_t stride, uint32_t count, uint64_t bytes, uint64_t last_bytes,

@@ -1,7 +1,6 @@
 /* What can be told from one schedule alone. A schedule may come from a file that somebody made to break us: nothing is
  * added up before its parts are known to be small, and the cost is linear in the sizes that the schedule names. */
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +11,6 @@
 
 /* Numbers of signals from here on are those of barriers (execute/barrier.c). */
 enum { SIGNAL_NUMBERS_MAX = 1 << (CW_SCHEDULE_TAG_BITS - 3) };
-
-int validation_refuse(const struct validation *validation, const char *format, ...)
-{
-    const struct cw_schedule *schedule = validation->schedule;
-    va_list arguments;
-    char where[64] = "";
-    char reason[200];
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof(reason), format, arguments);
-    va_end(arguments);
-    if (validation->index != VALIDATION_NO_OP) {
-        snprintf(where, sizeof(where), ", op %u (%s)", validation->index,
-                 cw_op_kind_name(schedule->ops[validation->index].kind));
-    }
-    snprintf(validation->error, validation->error_bytes, "rank %u%s: %s", schedule->rank, where, reason);
-    return CW_ERROR_ARGUMENT;
-}
 
 /* ---- The schedule as a whole ---- */
 

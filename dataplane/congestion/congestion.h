@@ -23,5 +23,9 @@ void cw_congestion_sample(struct cw_flow *flow, uint64_t round_trip_ns);
 /* Packets below `number` were acknowledged. */
 void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
+/* The next round's window by delay, or by loss (RFC 2581) where the endpoint is configured so; called when all packets
+ * of the round are acknowledged. */
+void cw_congestion_round_end(struct cw_endpoint *endpoint, struct cw_flow *flow);
+
 /* Nothing was heard of what is in flight for the time-out. */
 void cw_congestion_timeout(struct cw_flow *flow);

@@ -59,7 +59,7 @@ static void work_completed(struct rdma *rdma, const struct cw_verbs_completion *
     if (completion->status == CW_VERBS_REFUSED) {
         refused(rdma, flow);
     }
-    rdma_connect_broken(rdma, flow);
+    rdma_pair_broken(rdma, flow);
 }
 
 /* ---- what comes ---- */

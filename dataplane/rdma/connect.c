@@ -15,90 +15,9 @@
 #include "dataplane/put/operation.h"
 #include "dataplane/rdma/rdma_state.h"
 
-static void make_restless(struct rdma *rdma, struct rdma_flow *flow)
-{
-    if (!flow->is_restless) {
-        flow->is_restless = true;
-        flow->next_restless = rdma->restless_first;
-        rdma->restless_first = flow;
-    }
-}
-
 void rdma_retry(struct cw_rdma *base, struct cw_flow *flow)
 {
-    make_restless((struct rdma *)base, rdma_flow_of(flow));
-}
-
-/* ---- pairs ---- */
-
-static uint32_t place_of(const struct rdma *rdma, uint32_t number)
-{
-    return (number * 0x9e3779b1u >> 7) & rdma->number_mask;
-}
-
-struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number)
-{
-    struct rdma_pair *pair = rdma->by_number[place_of(rdma, number)];
-    while (pair != NULL && pair->number != number) {
-        pair = pair->next_by_number;
-    }
-    return pair;
-}
-
-static bool pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs_address *address)
-{
-    struct rdma_pair *pair = rdma->has_failed ? NULL : cw_pool_take(&rdma->pairs);
-    if (pair == NULL) {
-        return false;
-    }
-    memset(pair, 0, sizeof(*pair));
-    if (cw_verbs_pair_create(rdma->device, &pair->verbs, address) != CW_OK) {
-        cw_pool_give(&rdma->pairs, pair);
-        return false;
-    }
-    for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
-        pair->blocks[i] = RDMA_NO_BLOCK;
-    }
-    pair->flow = flow;
-    pair->number = address->number;
-    struct rdma_pair **bucket = &rdma->by_number[place_of(rdma, pair->number)];
-    pair->next_by_number = *bucket;
-    *bucket = pair;
-    flow->pair = pair;
-    return true;
-}
-
-void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair)
-{
-    struct rdma_pair **link = &rdma->by_number[place_of(rdma, pair->number)];
-    while (*link != pair) {
-        link = &(*link)->next_by_number;
-    }
-    *link = pair->next_by_number;
-    rdma->work_open -= pair->work_posted - pair->work_seen;
-    cw_verbs_pair_destroy(pair->verbs);
-    for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
-        rdma_block_return(rdma, pair, i);
-    }
-    cw_pool_give(&rdma->pairs, pair);
-}
-
-static void pair_break(struct rdma *rdma, struct rdma_pair *pair)
-{
-    if (!pair->is_broken) {
-        pair->is_broken = true;
-        pair->broken_ns = rdma->endpoint->now_ns;
-        cw_verbs_pair_break(pair->verbs);
-    }
-}
-
-/* All that came by a broken pair has been taken, and nothing of it will come any more. Asked once both completion
- * queues are empty (rdma_complete_turn). */
-static bool pair_drained(const struct rdma *rdma, const struct rdma_pair *pair)
-{
-    uint64_t since_ns = rdma->endpoint->now_ns - pair->broken_ns;
-    bool is_settled = pair->work_seen == pair->work_posted || since_ns >= RDMA_SETTLE_MAX_NS;
-    return is_settled && since_ns >= rdma->device->info.settle_ns;
+    rdma_restless((struct rdma *)base, rdma_flow_of(flow));
 }
 
 /* ---- what the peer is told ---- */
@@ -198,13 +117,13 @@ static void connect_offered(struct rdma *rdma, struct rdma_flow *flow)
                                     .reads = offer->reads};
     memcpy(peer.gid, offer->gid, sizeof(peer.gid));
     if (cw_verbs_pair_connect(flow->pair->verbs, &peer) != CW_OK) {
-        rdma_connect_broken(rdma, flow);
+        rdma_pair_broken(rdma, flow);
         return;
     }
     flow->state = CW_RDMA_CONNECTED;
     flow->was_connected = true;
     flow->owes_accept = true;
-    make_restless(rdma, flow);
+    rdma_restless(rdma, flow);
 }
 
 /* Offers the pair of this incarnation, or tells that there is none. */
@@ -215,7 +134,7 @@ static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incar
     flow->peer_accepted = flow->ready_in = flow->ready_out = flow->owes_accept = flow->is_resolved = false;
     flow->was_connected = false;
     flow->state = CW_RDMA_OFFERED;
-    if (incarnation != RDMA_INCARNATION_NO && !pair_create(rdma, flow, &address)) {
+    if (incarnation != RDMA_INCARNATION_NO && !rdma_pair_create(rdma, flow, &address)) {
         flow->incarnation = RDMA_INCARNATION_NO;
     }
     bool is_none = flow->incarnation == RDMA_INCARNATION_NO;
@@ -226,32 +145,16 @@ static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incar
     flow->own_address = address;
     flow->owes_offer = !tell_offer(rdma, flow, is_none ? NULL : &address);
     if (flow->owes_offer) {
-        make_restless(rdma, flow);
+        rdma_restless(rdma, flow);
     }
     connect_offered(rdma, flow);
-}
-
-void rdma_connect_broken(struct rdma *rdma, struct rdma_flow *flow)
-{
-    if (flow->state == CW_RDMA_BREAKING || flow->state == CW_RDMA_BY_PACKETS) {
-        return;
-    }
-    cw_count(rdma->endpoint, CW_COUNTER_RDMA_BROKEN, 1);
-    flow->base.is_up = false;
-    bool has_served = flow->base.open_count == 0 && flow->pair->received > 0;
-    flow->tries = has_served ? 1 : (uint8_t)(flow->tries + 1);
-    flow->state = CW_RDMA_BREAKING;
-    flow->wanted = flow->tries < RDMA_TRIES ? flow->incarnation + 1 : RDMA_INCARNATION_NO;
-    flow->retry_ns = rdma->endpoint->now_ns + (RDMA_RETRY_NS << flow->tries) - 2 * RDMA_RETRY_NS;
-    pair_break(rdma, flow->pair);
-    make_restless(rdma, flow);
 }
 
 /* The pair before is drained: the next one takes its place. */
 static bool take_place(struct rdma *rdma, struct rdma_flow *flow)
 {
     bool is_due = flow->offer.kind != 0 && flow->offer.incarnation >= flow->wanted;
-    if (!pair_drained(rdma, flow->pair) || (!is_due && rdma->endpoint->now_ns < flow->retry_ns)) {
+    if (!rdma_pair_drained(rdma, flow->pair) || (!is_due && rdma->endpoint->now_ns < flow->retry_ns)) {
         return false;
     }
     if (flow->was_connected) {
@@ -269,7 +172,7 @@ static void send_ready(struct rdma *rdma, struct rdma_flow *flow)
     if (flow->state == CW_RDMA_CONNECTED && flow->peer_accepted && !flow->ready_out) {
         flow->ready_out = rdma_post_ready(rdma, flow);
         if (!flow->ready_out) {
-            make_restless(rdma, flow);
+            rdma_restless(rdma, flow);
         }
     }
 }
@@ -317,7 +220,7 @@ static void take_offer(struct rdma *rdma, struct rdma_flow *flow, const struct c
         connect_offered(rdma, flow);
         return;
     }
-    rdma_connect_broken(rdma, flow);
+    rdma_pair_broken(rdma, flow);
     flow->wanted = flow->wanted != RDMA_INCARNATION_NO ? offer->incarnation : flow->wanted;
 }
 
@@ -381,7 +284,7 @@ void rdma_session_stop(struct cw_rdma *base, struct cw_flow *flow)
     own->base.is_up = false;
     own->state = CW_RDMA_NONE;
     if (own->pair != NULL) {
-        pair_break(rdma, own->pair);
+        rdma_pair_break(rdma, own->pair);
         own->pair->flow = NULL;
         own->pair->next_spent = rdma->spent_first;
         rdma->spent_first = own->pair;
@@ -419,7 +322,7 @@ static uint32_t turn_spent(struct rdma *rdma)
     uint32_t count = 0;
     for (struct rdma_pair **link = &rdma->spent_first; *link != NULL;) {
         struct rdma_pair *pair = *link;
-        if (pair_drained(rdma, pair)) {
+        if (rdma_pair_drained(rdma, pair)) {
             *link = pair->next_spent;
             rdma_pair_destroy(rdma, pair);
             count++;
@@ -493,7 +396,7 @@ static void look_after(struct rdma *rdma)
     for (uint32_t i = 0; i < endpoint->flows.fresh; i++) {
         struct rdma_flow *own = rdma_flow_of(cw_pool_at(&endpoint->flows, i));
         if (own != NULL && own->pair != NULL) {
-            rdma_connect_broken(rdma, own);
+            rdma_pair_broken(rdma, own);
         }
     }
 }
@@ -512,7 +415,7 @@ uint32_t rdma_connect_turn(struct rdma *rdma)
         flow->is_restless = false;
         uint8_t before = flow->state;
         if (!turn_flow(rdma, flow)) {
-            make_restless(rdma, flow);
+            rdma_restless(rdma, flow);
         }
         count += flow->state != before;
     }

@@ -102,7 +102,7 @@ static void hand_over(struct rdma *rdma, struct batch *batch)
         }
         batch->pair->work_posted -= batch->count - taken;
         rdma->work_open -= batch->count - taken;
-        rdma_connect_broken(rdma, batch->pair->flow);
+        rdma_pair_broken(rdma, batch->pair->flow);
     }
     batch->count = 0;
 }

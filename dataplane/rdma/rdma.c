@@ -159,7 +159,7 @@ void cw_rdma_break(struct cw_endpoint *endpoint, uint32_t peer)
 {
     struct rdma_flow *flow = flow_at(endpoint, peer);
     if (flow != NULL && flow->pair != NULL) {
-        rdma_connect_broken((struct rdma *)endpoint->rdma, flow);
+        rdma_pair_broken((struct rdma *)endpoint->rdma, flow);
     }
 }
 

@@ -194,16 +194,29 @@ void rdma_session_end(struct cw_rdma *base, struct cw_flow *flow);
 void rdma_retry(struct cw_rdma *base, struct cw_flow *flow);
 bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, uint32_t bytes, bool check);
 
-/* The pair of a flow has failed: another one must replace it. */
-void rdma_connect_broken(struct rdma *rdma, struct rdma_flow *flow);
 /* The first message of the pair has arrived. */
 void rdma_connect_ready(struct rdma *rdma, struct rdma_flow *flow);
 /* Serves restless flows, and pairs of ended sessions. */
 uint32_t rdma_connect_turn(struct rdma *rdma);
 uint64_t rdma_connect_deadline(const struct rdma *rdma);
+
+/* ---- pair.c ---- */
+
+/* A pair for the flow, and in `address` what the peer needs to connect to it. False: the pool is empty, or the device
+ * failed. */
+bool rdma_pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs_address *address);
 /* NULL: no such pair. */
 struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number);
 void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair);
+/* Stops the pair; what came by it can still be taken. */
+void rdma_pair_break(struct rdma *rdma, struct rdma_pair *pair);
+/* The pair of a flow has failed: it is stopped, and another one must replace it. */
+void rdma_pair_broken(struct rdma *rdma, struct rdma_flow *flow);
+/* True if all that came by a broken pair has been taken, and nothing more will come. Both completion queues must be
+ * empty (rdma_complete_turn). */
+bool rdma_pair_drained(const struct rdma *rdma, const struct rdma_pair *pair);
+/* The next rdma_connect_turn serves the flow. */
+void rdma_restless(struct rdma *rdma, struct rdma_flow *flow);
 
 /* ---- post.c ---- */
 
