@@ -13,7 +13,7 @@ PAGE = "docs/internals/folders.md"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 ROW = re.compile(r"^\|((?: `[\w./]+`,?)+) \|", re.M)
 ENVIRONMENT = re.compile(r"^[^/*\n]*\b((?:secure_)?getenv|setenv|unsetenv|putenv|clearenv)\(", re.M)
-ENVIRONMENT_USERS = ("control/settings/setting.c", "apps/kernels/messages.c")  # the latter is no part of Causeway: it is preloaded
+ENVIRONMENT_USERS = ("control/settings/setting.c", "control/settings/environment.c", "apps/kernels/messages.c")  # the latter is no part of Causeway: it is preloaded
 FREE = ("tests/", "build")  # tests use everything
 
 

@@ -10,6 +10,19 @@
 
 enum { ARGUMENTS = 20, GRACE_S = 120 };
 
+uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
+{
+    bool is_split = strcmp(options->path, "all") == 0 && options->hosts == NULL;
+    uint64_t time_ns = !is_split                    ? options->time_ns
+                       : path == CW_MEASURED_SHARED ? options->time_ns / 3
+                                                    : options->time_ns / 3 * 2;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < options->rank_count; i++) {
+        all += options->ranks[i] + 2;
+    }
+    return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
+}
+
 int plogp_job_run(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks,
                   struct cw_measured **result, double *noise)
 {

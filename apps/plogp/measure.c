@@ -8,13 +8,6 @@
 
 #define NS_PER_MS 1000000ull
 
-void plogp_fail(const char *what)
-{
-    fprintf(stderr, "plogp_measure: %s\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 4);
-    exit(4);
-}
-
 static void sizes_parse(struct plogp_measure *measure, const char *text)
 {
     char *end = NULL;

@@ -45,19 +45,6 @@ static bool path_is_asked(const struct plogp_options *options, enum cw_measured_
                                         (strcmp(options->path, "shared") == 0) == (path == CW_MEASURED_SHARED));
 }
 
-uint64_t plogp_time_share(const struct plogp_options *options, enum cw_measured_path path, uint32_t ranks)
-{
-    bool is_split = strcmp(options->path, "all") == 0 && options->hosts == NULL;
-    uint64_t time_ns = !is_split                    ? options->time_ns
-                       : path == CW_MEASURED_SHARED ? options->time_ns / 3
-                                                    : options->time_ns / 3 * 2;
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < options->rank_count; i++) {
-        all += options->ranks[i] + 2;
-    }
-    return all == 0 ? time_ns : time_ns * (ranks + 2) / all;
-}
-
 /* Says on a terminal that the job of ranks[index] on a path begins. */
 static void progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
 {

@@ -6,6 +6,7 @@
  * Those that are far behind drop out, so that what there is of time goes to those that are close. */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,4 +333,11 @@ void plogp_contenders(const struct plogp_measure *measure, struct plogp_question
     }
     contenders_find(measure, problem, question);
     cw_problem_destroy(problem);
+}
+
+void plogp_fail(const char *what)
+{
+    fprintf(stderr, "plogp_measure: %s\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 4);
+    exit(4);
 }

@@ -472,3 +472,9 @@ void simulate_ranks_close(struct simulate_world *world)
         cw_shm_port_close(rank->shm_port);
     }
 }
+
+bool simulate_is_over(const struct simulate_world *world)
+{
+    struct pollfd signal = {.fd = world->signals, .events = POLLIN};
+    return poll(&signal, 1, 0) > 0;
+}

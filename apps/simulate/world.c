@@ -22,12 +22,6 @@ enum { STEPS_A_LOOK = 1024, IDLE_MS = 100, IDLES_MAX = 30 };
 #define SOON_NS          3600000000000ull
 #define PATIENCE_MORE_NS 5000000000ull /* the ranks report first which calls they wait in */
 
-bool simulate_is_over(const struct simulate_world *world)
-{
-    struct pollfd signal = {.fd = world->signals, .events = POLLIN};
-    return poll(&signal, 1, 0) > 0;
-}
-
 static bool world_create(struct simulate_world *world, const struct simulate_config *config, char *error,
                          size_t error_bytes)
 {

@@ -125,3 +125,6 @@ void switch_fabric_report(const struct switch_fabric *fabric, uint64_t elapsed_n
 
 /* Puts a frame that has crossed all lines into the burst of its port. */
 void switch_port_send(struct switch_port *port, uint64_t now_ns, const uint8_t *data, uint32_t length);
+
+/* Sends what waits at the port; drops it where the port has been down or full for SWITCH_FULL_NS. */
+void switch_port_flush(struct switch_port *port, uint64_t now_ns);

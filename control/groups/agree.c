@@ -6,15 +6,6 @@
 #include "control/groups/private.h"
 #include "dataplane/status.h"
 
-uint32_t groups_leader(const struct cw_group *group)
-{
-    uint32_t member = 0;
-    while (member < group->count && !group->live[member]) {
-        member++;
-    }
-    return member;
-}
-
 static void leader_tell(struct cw_group *group, const struct message *message)
 {
     groups_tell(group, group->ranks[groups_leader(group)], message);
@@ -29,6 +20,77 @@ void groups_agree_begin(struct cw_group *group)
     message.digest = group->digest;
     message.offer = groups_filters_offer(&group->groups->filters, &group->is_reserved);
     leader_tell(group, &message);
+}
+
+/* The epoch of a membership follows from who has died: the same set has the same epoch at all, a larger one a later
+ * epoch. Two different sets of the same size, known to different members for a moment, differ by their hash. */
+static uint32_t epoch_of(const struct cw_group *group)
+{
+    uint32_t dead = 0;
+    uint64_t hash = 0;
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            dead++;
+            hash = (hash ^ (member + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+            hash ^= hash >> 31;
+        }
+    }
+    return (dead << 19 | (uint32_t)(hash & 0x7ffff)) + 1;
+}
+
+struct change_call {
+    struct cw_group *group;
+    uint32_t epoch;
+};
+
+static int group_change(void *argument)
+{
+    const struct change_call *call = argument;
+    return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
+}
+
+/* All members have to end with the same set of dead ones: so the leader, who hears of each, tells all of all of them. A
+ * leader that has become one just now may have heard of more than the others. */
+static void dead_tell(struct cw_group *group)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            struct message message = groups_message(group, MESSAGE_DEAD);
+            message.rank = group->ranks[member];
+            groups_tell_all(group, &message);
+        }
+    }
+}
+
+void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
+{
+    if (!group->live[member]) {
+        return;
+    }
+    uint32_t rank = group->ranks[member];
+    if (group->stage < STAGE_OPEN) {
+        groups_fail(group, FAIL_DIED, rank); /* the member is told, too: it may live. The group may be gone now */
+        return;
+    }
+    group->live[member] = false;
+    if (group->stage == STAGE_FAILED) {
+        return;
+    }
+    struct change_call call = {.group = group, .epoch = epoch_of(group)};
+    const struct cw_groups_links *links = &group->groups->config.links;
+    (void)links->run(links->context, group_change, &call);
+    struct message message = groups_message(group, MESSAGE_DEAD);
+    message.rank = rank;
+    uint32_t leader = groups_leader(group);
+    if (leader == group->self) {
+        dead_tell(group);
+    } else if (is_first_hand) {
+        groups_tell_all(group, &message);
+    } else {
+        groups_tell(group, group->ranks[leader], &message);
+    }
+    groups_queue(group->groups, rank, &message); /* it may live: then it has to know, and not to wait for us */
+    groups_agree_renew(group);
 }
 
 static int can_go_on(void *argument)

@@ -1,7 +1,7 @@
 /* What the files of groups share.
  *
  *   groups.c   calls, messages between ranks           agree.c  opening and closing: what members tell each other
- *   filters.c  the budget of addresses                 lives.c  members that die, networks that do not reach
+ *   filters.c  the budget of addresses                 reach.c  networks that do not reach all members
  *   why.c      what people are told
  */
 #pragma once
@@ -97,7 +97,7 @@ struct cw_groups {
     uint32_t laggard;
 };
 
-/* ---- groups/groups.c ---- */
+/* ---- groups/group.c ---- */
 
 struct cw_group *groups_find(struct cw_groups *groups, uint64_t scope, uint64_t number);
 /* The member that has this rank; NO_RANK: none. */
@@ -114,6 +114,10 @@ void groups_show(struct cw_group *group, struct cw_mcast_group *mcast);
 void groups_shut(struct cw_group *group);
 /* Frees it, shut. */
 void groups_free(struct cw_group *group);
+/* The memory alone, of a group that is in no list. */
+void groups_memory_free(struct cw_group *group);
+/* The first member that lives. */
+uint32_t groups_leader(const struct cw_group *group);
 
 /* ---- groups/agree.c ---- */
 
@@ -125,15 +129,15 @@ void groups_agree_begin(struct cw_group *group);
 uint32_t groups_agree_poll(struct cw_groups *groups);
 /* It is closed: says goodbye as soon as nothing is under way. */
 void groups_agree_leave(struct cw_group *group);
-/* The first member that lives. */
-uint32_t groups_leader(const struct cw_group *group);
 /* A member is missing: whoever waited for it alone goes on. */
 void groups_agree_renew(struct cw_group *group);
 void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank);
 
-/* ---- groups/lives.c ---- */
-
+/* A member has died. `is_first_hand`: this process found it out, and no other member reported it. */
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand);
+
+/* ---- groups/reach.c ---- */
+
 /* Packets go through the members from now on. */
 void groups_deliver_by_members(struct cw_group *group, uint32_t rank, bool is_first_hand);
 /* Sends something that only shows whether it comes: to the flood address, and, as the leader, to the members. */

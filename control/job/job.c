@@ -559,22 +559,6 @@ struct cw_bootstrap_traffic cw_job_exchanged(const struct cw_job *job)
     return cw_bootstrap_traffic(job->bootstrap);
 }
 
-uint64_t cw_job_moved(const struct cw_job *job)
-{
-    struct cw_paths_counters counters = cw_paths_counters(job->paths);
-    uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
-                     counters.copies_streamed + counters.puts_wire + counters.gets_wire;
-    if (job->wire.endpoint != NULL) {
-        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT) +
-                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_WORK) +
-                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_IN);
-    }
-    for (uint32_t i = 0; i < job->wire.further_count; i++) {
-        moved += cw_endpoint_counter(job->wire.further[i].endpoint, CW_COUNTER_DATA_OUT);
-    }
-    return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
-}
-
 struct cw_groups *cw_job_groups(const struct cw_job *job)
 {
     return job->groups;

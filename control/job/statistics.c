@@ -56,6 +56,22 @@ static int endpoint_look(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
+uint64_t cw_job_moved(const struct cw_job *job)
+{
+    struct cw_paths_counters counters = cw_paths_counters(job->paths);
+    uint64_t moved = counters.messages_sent + counters.messages_received + counters.copies_single +
+                     counters.copies_streamed + counters.puts_wire + counters.gets_wire;
+    if (job->wire.endpoint != NULL) {
+        moved += cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_DATA_OUT) +
+                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_WORK) +
+                 cw_endpoint_counter(job->wire.endpoint, CW_COUNTER_RDMA_IN);
+    }
+    for (uint32_t i = 0; i < job->wire.further_count; i++) {
+        moved += cw_endpoint_counter(job->wire.further[i].endpoint, CW_COUNTER_DATA_OUT);
+    }
+    return job->wire.mcast == NULL ? moved : moved + cw_mcast_counters(job->wire.mcast).data_out;
+}
+
 void cw_job_show(struct cw_job *job)
 {
     struct cw_paths_counters counters = cw_paths_counters(job->paths);

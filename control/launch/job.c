@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,42 +15,6 @@
 #include "dataplane/status.h"
 
 enum { EVENTS = 64, SIGNAL_BASE = 128 };
-
-const char *launch_who(const struct launch_job *job, uint32_t rank)
-{
-    static char text[LAUNCH_TEXT_BYTES];
-    bool spread = launch_work_is_spread(&job->work);
-    snprintf(text, sizeof(text), "rank %" PRIu32 " (process %d%s%.200s)", rank, job->ranks[rank].process,
-             spread ? " on " : "", spread ? job->work.host_names[job->work.host_of[rank]] : "");
-    return text;
-}
-
-/* ---- the end of a job ---- */
-
-void launch_order_all(struct launch_job *job, enum launch_frame_type type, int32_t value)
-{
-    launch_tree_order(&job->tree, &(struct launch_frame){.type = type, .value = value});
-}
-
-void launch_fail(struct launch_job *job, int code, const char *format, ...)
-{
-    if (job->ending) {
-        return;
-    }
-    job->ending = true;
-    job->code = code;
-    job->kill_ns = cw_clock_ns() + LAUNCH_GRACE_NS;
-    if (format != NULL) {
-        char text[LAUNCH_TEXT_BYTES];
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(text, sizeof(text), format, arguments);
-        va_end(arguments);
-        launch_output_say(job, "%s", text);
-    }
-    launch_order_all(job, LAUNCH_SIGNAL, SIGTERM);
-    launch_order_all(job, LAUNCH_SIGNAL, SIGCONT); /* those that were stopped hear of it, too */
-}
 
 static void hurry(struct launch_job *job)
 {
@@ -301,6 +264,7 @@ static void job_turn(struct launch_job *job, uint64_t end_ns)
     uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), judge_ns = launch_watch_deadline(job);
     uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns, prompt_ns = launch_output_turn(job, now_ns);
     due_ns = prompt_ns < due_ns ? prompt_ns : due_ns;
+    launch_output_flush(job); /* launch_output_say only queues its message */
     int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, due_ns < end_ns ? due_ns : end_ns, now_ns));
     for (int i = 0; i < count; i++) {
         event_take(job, &events[i]);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,18 +166,6 @@ void launch_output_flush(struct launch_job *job)
         output->held = full;
         launch_order_all(job, LAUNCH_HOLD, full);
     }
-}
-
-void launch_output_say(struct launch_job *job, const char *format, ...)
-{
-    char text[LAUNCH_TEXT_BYTES];
-    int used = snprintf(text, sizeof(text), "%s: ", job->config->name);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + used, sizeof(text) - (size_t)used, format, arguments);
-    va_end(arguments);
-    launch_sink_line(&job->output.sinks[job->output.joined ? 0 : 1], text);
-    launch_output_flush(job);
 }
 
 /* ---- the end ---- */

@@ -150,12 +150,17 @@ int launch_agent_run(int supervisor, const sigset_t *handled, const sigset_t *ma
 /* The launcher's whole life; returns its exit code. */
 int launch_job_run(const struct cw_launch_config *config, int supervisor, const sigset_t *handled,
                    const sigset_t *mask_before);
+
+/* ---- launch/end.c ---- */
+
 /* Ends the job with `code`, and says why (NULL: nothing to say), unless it is ending already. */
 __attribute__((format(printf, 3, 4))) void launch_fail(struct launch_job *job, int code, const char *format, ...);
 /* An order for all hosts. */
 void launch_order_all(struct launch_job *job, enum launch_frame_type type, int32_t value);
 /* "rank 3 (process 123)", with " on HOST" if there are several. Valid until the next call. */
 const char *launch_who(const struct launch_job *job, uint32_t rank);
+/* Queues a message for stderr; the loop writes it before it waits. */
+__attribute__((format(printf, 2, 3))) void launch_output_say(struct launch_job *job, const char *format, ...);
 
 /* ---- launch/output.c ---- */
 
@@ -168,7 +173,6 @@ void launch_output_flush(struct launch_job *job);
 /* Shows prompts: beginnings of lines that nothing has followed for 50 ms, of ranks that read our stdin. Those of other
  * ranks stay until their lines end. Returns when to call it again; UINT64_MAX: after more output. */
 uint64_t launch_output_turn(struct launch_job *job, uint64_t now_ns);
-__attribute__((format(printf, 2, 3))) void launch_output_say(struct launch_job *job, const char *format, ...);
 /* At the end: waits until there is room for more. False: nobody waits for it. */
 bool launch_output_relieve(void *job);
 /* All ranks have ended: writes what is left. */

@@ -303,19 +303,9 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
 
 /* ---- others' variables ---- */
 
-char *cw_environment(const char *name)
-{
-    return getenv(name);
-}
-
 bool cw_environment_give(const char *name, const char *value)
 {
     int which;
     enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name), &which) : CW_SETTINGS;
     return setting < CW_SETTINGS ? cw_setting_give(setting, value) : setenv(name, value, 1) == 0;
-}
-
-void cw_environment_clear(const char *name)
-{
-    unsetenv(name);
 }

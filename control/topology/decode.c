@@ -2,33 +2,16 @@
 #include "control/topology/private.h"
 
 #include <assert.h>
-#include <stdarg.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/settings/settings.h"
 #include "control/settings/units.h"
 #include "dataplane/limits.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
-
-int topology_refuse(const struct topology_reader *reader, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (reader->error_bytes > 0) {
-        vsnprintf(reader->error, reader->error_bytes, format, arguments);
-    }
-    va_end(arguments);
-    return CW_ERROR_ARGUMENT;
-}
-
-bool topology_name_valid(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 0 && length < CW_TOPOLOGY_NAME_BYTES &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == length;
-}
 
 /* ---- keys and values ---- */
 
@@ -396,4 +379,18 @@ int cw_topology_decode(const char *text, size_t length, struct cw_topology **top
     }
     *topology = reader.topology;
     return CW_OK;
+}
+
+int cw_topology_load(const char *path, struct cw_topology **topology, char *error, size_t error_bytes)
+{
+    char reason[CW_TOPOLOGY_ERROR_BYTES];
+    size_t length;
+    char *text = cw_settings_read(path, CW_TOPOLOGY_FILE_BYTES, &length);
+    if (text == NULL) {
+        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the topology %s cannot be read: %s", path,
+                             errno == EFBIG ? "it is longer than a megabyte" : strerror(errno));
+    }
+    int status = cw_topology_decode(text, length, topology, reason, sizeof(reason));
+    free(text);
+    return status == CW_OK ? CW_OK : cw_error_text(error, error_bytes, status, "%s: %s", path, reason);
 }

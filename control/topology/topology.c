@@ -10,20 +10,6 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
-int cw_topology_load(const char *path, struct cw_topology **topology, char *error, size_t error_bytes)
-{
-    char reason[CW_TOPOLOGY_ERROR_BYTES];
-    size_t length;
-    char *text = cw_settings_read(path, CW_TOPOLOGY_FILE_BYTES, &length);
-    if (text == NULL) {
-        return cw_error_text(error, error_bytes, CW_ERROR_SYSTEM, "the topology %s cannot be read: %s", path,
-                             errno == EFBIG ? "it is longer than a megabyte" : strerror(errno));
-    }
-    int status = cw_topology_decode(text, length, topology, reason, sizeof(reason));
-    free(text);
-    return status == CW_OK ? CW_OK : cw_error_text(error, error_bytes, status, "%s: %s", path, reason);
-}
-
 void cw_topology_destroy(struct cw_topology *topology)
 {
     if (topology != NULL) {
