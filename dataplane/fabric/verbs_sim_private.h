@@ -110,7 +110,8 @@ struct cw_verbs_net {
     struct cw_heap heap;      /* pairs, by what happens next */
     struct cw_heap datagrams; /* by their arrival */
     uint64_t sequence;
-    uint64_t script_ns; /* of the earliest call that the simulator was asked for */
+    void (*run)(void *net); /* carries out the events that are due; context of cw_simulator_at */
+    uint64_t script_ns;     /* of the earliest call that the simulator was asked for */
     struct cw_verbs_net_counters counters;
 };
 
@@ -124,11 +125,13 @@ static inline bool sim_is_cut(const struct cw_verbs_net *net, uint32_t node)
     return net->cuts[node] || net->failures[node] || cw_simulator_link_up(net->simulator, node)->down;
 }
 
-/* ---- verbs_sim.c ---- */
+/* ---- verbs_sim_device.c ---- */
 
 void sim_complete(struct sim_device *device, enum cw_verbs_queue queue, const struct cw_verbs_completion *completion);
-/* Has what comes next happen when it is to. */
+/* Has the simulator call net->run at the time of the next event. */
 void sim_schedule(struct cw_verbs_net *net);
+/* Of the first entry; UINT64_MAX: there is none. */
+uint64_t sim_due_of(const struct cw_heap *heap);
 struct sim_memory *sim_memory_find(struct sim_device *device, uint32_t key);
 /* When `bytes` that a device sends now have left, which takes its line for them and what is around them. */
 uint64_t sim_line_take(struct sim_device *device, uint64_t bytes);

@@ -104,21 +104,6 @@ static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_co
                          port->device, config->device_arguments);
 }
 
-int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
-                     size_t error_bytes)
-{
-    uint32_t own = config->doorbell_own + 2u * port->queue;
-    port->bell_peer = config->doorbell_peer + 2u * port->queue;
-    if (config->doorbell_path == NULL) {
-        return CW_OK;
-    }
-    if (port->bell_peer >= CW_DOORBELL_WORDS) {
-        return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "doorbell %s: peer index %u, allowed are 0 to %d",
-                             config->doorbell_path, port->bell_peer, CW_DOORBELL_WORDS - 1);
-    }
-    return cw_doorbell_open(config->doorbell_path, own, &port->bell, error, error_bytes);
-}
-
 static int ethdev_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
                        size_t error_bytes)
 {

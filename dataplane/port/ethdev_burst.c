@@ -100,12 +100,6 @@ enum ethdev_peek ethdev_peek(struct ethdev_port *port)
     return port->stash_count != 0 ? ETHDEV_PEEK_PACKETS : ETHDEV_PEEK_NOTHING;
 }
 
-void ethdev_stash_free(struct ethdev_port *port)
-{
-    rte_pktmbuf_free_bulk(port->stash + port->stash_first, port->stash_count);
-    port->stash_count = 0;
-}
-
 /* True for a buffer that goes back to our pool as it is. All it looks at lies in the buffer's first cache line; a
  * single segment has no next one. */
 static inline bool buffer_plain(const struct ethdev_port *port, const struct rte_mbuf *buffer)

@@ -172,10 +172,6 @@ void ethdev_ring_open(struct ethdev_port *port);
 /* After a burst of which the driver accepted `sent`. Only with ring.slots. Owner. */
 void ethdev_ring_turn(struct ethdev_port *port, uint32_t sent);
 
-/* ethdev.c: the bell of the queue pair, if there are any. */
-int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
-                     size_t error_bytes);
-
 /* ethdev_driver.c */
 void ethdev_driver_find(const char *device, struct ethdev_driver *driver);
 void ethdev_driver_named(const char *name, struct ethdev_driver *driver); /* as DPDK calls it: "net_ixgbe" */
@@ -206,8 +202,11 @@ int ethdev_queues_make(struct ethdev_port *first, const struct cw_port_ethdev_co
 int ethdev_queues_begin(struct ethdev_port *first, char *error, size_t error_bytes);
 void ethdev_queues_drain(struct ethdev_port *first);
 void ethdev_queues_dispose(struct ethdev_port *first);
+
+/* ethdev_sort.c */
 uint32_t ethdev_queues_sort(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count);
 uint32_t ethdev_queues_take(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max);
+void ethdev_wake(struct cw_port *port);
 
 /* ethdev_burst.c */
 uint32_t ethdev_receive(struct cw_port *port, struct cw_received *packets, uint32_t count_max);
@@ -218,7 +217,6 @@ void ethdev_cancel(struct cw_port *port, struct cw_transmit *packets, uint32_t c
 enum ethdev_peek { ETHDEV_PEEK_NOTHING, ETHDEV_PEEK_PACKETS, ETHDEV_PEEK_BARRED };
 enum ethdev_peek
 ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not be looked, though the link is up */
-void ethdev_stash_free(struct ethdev_port *port);
 
 /* ethdev_memory.c */
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
@@ -272,8 +270,10 @@ static inline void ethdev_gate_leave(struct ethdev_port *port)
 enum { ETHDEV_NAP_MIN_NS = 50000, ETHDEV_NAP_MAX_NS = 3000000 };
 int ethdev_wait_open(struct ethdev_port *port, char *error, size_t error_bytes);
 void ethdev_wait_close(struct ethdev_port *port);
+/* The doorbell of the queue pair, if the device has one. */
+int ethdev_bell_open(struct ethdev_port *port, const struct cw_port_ethdev_config *config, char *error,
+                     size_t error_bytes);
 void ethdev_sleep(struct cw_port *port, uint64_t timeout_ns);
-void ethdev_wake(struct cw_port *port);
 int ethdev_descriptor(struct cw_port *port);
 bool ethdev_arm(struct cw_port *port);
 void ethdev_disarm(struct cw_port *port);

@@ -8,15 +8,6 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-/* Ranks go through the grid row by row: the last dimension changes first. */
-static void coordinates_of(const struct mpi_topology *topology, int rank, int coordinates[])
-{
-    for (int dimension = topology->dimension_count - 1; dimension >= 0; dimension--) {
-        coordinates[dimension] = rank % topology->sizes[dimension];
-        rank /= topology->sizes[dimension];
-    }
-}
-
 /* -1: outside, in a dimension that is not periodic. */
 static int rank_of(const struct mpi_topology *topology, const int coordinates[])
 {
@@ -32,32 +23,6 @@ static int rank_of(const struct mpi_topology *topology, const int coordinates[])
         rank = rank * size + at;
     }
     return rank;
-}
-
-struct mpi_topology *mpi_topology_make(int dimension_count, const int sizes[], const int periodic[], int rank)
-{
-    size_t count = (size_t)dimension_count;
-    struct mpi_topology *topology = malloc(sizeof(*topology));
-    int *arrays = malloc((3 * count + 1) * sizeof(int));
-    if (topology == NULL || arrays == NULL) {
-        free(topology);
-        free(arrays);
-        return NULL;
-    }
-    *topology = (struct mpi_topology){
-        .dimension_count = dimension_count,
-        .sizes = arrays,
-        .periodic = arrays + count,
-        .coordinates = arrays + 2 * count,
-    };
-    if (count > 0) {
-        memcpy(topology->sizes, sizes, count * sizeof(int));
-    }
-    for (size_t dimension = 0; dimension < count; dimension++) {
-        topology->periodic[dimension] = periodic[dimension] != 0;
-    }
-    coordinates_of(topology, rank, topology->coordinates);
-    return topology;
 }
 
 void mpi_topology_abandon(struct mpi_comm *comm)
@@ -205,7 +170,7 @@ int mpi_cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
     if (maxdims < found->topology->dimension_count) {
         return mpi_error(comm, MPI_ERR_ARG, "room for %d of %d dimensions", maxdims, found->topology->dimension_count);
     }
-    coordinates_of(found->topology, rank, coords);
+    mpi_topology_coordinates(found->topology, rank, coords);
     return MPI_SUCCESS;
 }
 

@@ -11,6 +11,8 @@ struct mpi_topology {
     int *coordinates; /* of this process */
 };
 
+/* The coordinates of a rank. The last dimension changes first from rank to rank (MPI 5.0, 8.5). */
+void mpi_topology_coordinates(const struct mpi_topology *topology, int rank, int coordinates[]);
 /* NULL: no memory. Sizes and periods are copied. */
 struct mpi_topology *mpi_topology_make(int dimension_count, const int sizes[], const int periodic[], int rank);
 /* A communicator ends, and the topology that it may have. */

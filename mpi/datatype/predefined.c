@@ -10,6 +10,7 @@
 #include "mpi/datatype/draft.h"
 #include "mpi/datatype/layout.h"
 #include "mpi/runtime/error.h"
+#include "mpi/state/handle.h"
 #include "mpi_functions.h"
 
 enum {
@@ -204,6 +205,12 @@ struct mpi_type *mpi_predefined_find(MPI_Datatype datatype)
         }
     }
     return NULL;
+}
+
+struct mpi_type *mpi_type_find(MPI_Datatype datatype)
+{
+    struct mpi_type *type = mpi_predefined_find(datatype);
+    return type != NULL ? type : mpi_handle_object(MPI_KIND_DATATYPE, (uintptr_t)datatype);
 }
 
 bool mpi_type_pair(const struct mpi_type *type, const struct mpi_type **value, const struct mpi_type **index)

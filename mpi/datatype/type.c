@@ -1,4 +1,4 @@
-/* Datatypes as objects: handles, references, what calls ask about them (MPI 5.0, 5.1.5 to 5.1.11). */
+/* Calls on datatypes as objects (MPI 5.0, 5.1.5 to 5.1.11). */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,45 +12,6 @@
 #include "mpi/runtime/error.h"
 #include "mpi/state/handle.h"
 #include "mpi_functions.h"
-
-struct mpi_type *mpi_type_find(MPI_Datatype datatype)
-{
-    struct mpi_type *type = mpi_predefined_find(datatype);
-    return type != NULL ? type : mpi_handle_object(MPI_KIND_DATATYPE, (uintptr_t)datatype);
-}
-
-void mpi_type_retain(struct mpi_type *type)
-{
-    type->references++;
-}
-
-void mpi_type_release(struct mpi_type *type)
-{
-    assert(type->references > 0);
-    if (--type->references > 0) {
-        return;
-    }
-    assert(type->handles == 0);
-    mpi_layout_release(type->layout);
-    mpi_contents_free(type->contents);
-    free(type);
-}
-
-MPI_Datatype mpi_type_give(struct mpi_type *type)
-{
-    if (type->predefined) {
-        return type->handle;
-    }
-    if (type->handles == 0) {
-        type->handle = (MPI_Datatype)mpi_handle_make(MPI_KIND_DATATYPE, type);
-        if (type->handle == NULL) {
-            return MPI_DATATYPE_NULL;
-        }
-    }
-    type->handles++;
-    mpi_type_retain(type);
-    return type->handle;
-}
 
 static int unknown(MPI_Comm comm, MPI_Datatype datatype)
 {

@@ -131,6 +131,7 @@ static void take_abandon(void *context, uint32_t rank, uint32_t lane_tag, const 
     if (comm == NULL) {
         return;
     }
+    mpi_sends_abandoned(comm->group->ranks[source]);
     mpi_collective_lost(comm, source);
     if (comm == mpi_comm_world && cw_job_groups(mpi_process.job) != NULL) {
         cw_groups_down(cw_job_groups(mpi_process.job), rank);

@@ -5,16 +5,6 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-int mpi_general_query(struct mpi_request *request, MPI_Status *status)
-{
-    return request->general->query == NULL ? MPI_SUCCESS : request->general->query(request->general->state, status);
-}
-
-int mpi_general_free(struct mpi_request *request)
-{
-    return request->general->free == NULL ? MPI_SUCCESS : request->general->free(request->general->state);
-}
-
 int mpi_general_cancel(struct mpi_request *request)
 {
     return request->general->cancel == NULL ? MPI_SUCCESS

@@ -53,19 +53,10 @@ static void receive_fail(struct mpi_request *request)
     mpi_request_complete(request, MPI_ERR_PROC_ABORTED);
 }
 
-static void numbered_fail(struct mpi_numbered *numbered)
+void mpi_numbered_fail(struct mpi_numbered *numbered)
 {
     const struct mpi_answer answer = {.number = numbered->number, .status = MPI_ERR_PROC_ABORTED};
     numbered->answered(numbered, MPI_SENT_DONE, &answer, NULL, 0);
-}
-
-/* A rank that has abandoned the communicator still sends what it has announced, but receives nothing. */
-static void send_fail(struct mpi_numbered *numbered)
-{
-    const struct mpi_request *request = mpi_send_of(numbered);
-    if (request != NULL && mpi_lost(request->comm, request->peer)) {
-        numbered_fail(numbered);
-    }
 }
 
 static void silence_tell(uint32_t rank)
@@ -109,7 +100,7 @@ void mpi_lost_down(uint32_t rank, int status)
     mpi_process.lost_count++;
     silence_tell(rank);
     mpi_outbox_fail(rank, status);
-    mpi_numbers_each_of(rank, numbered_fail);
+    mpi_numbers_each_of(rank, mpi_numbered_fail);
     struct mpi_comm *comm = mpi_comm_first(), *next;
     if (comm != NULL) {
         mpi_comm_retain(comm); /* a request that fails may be its last one */
@@ -177,10 +168,8 @@ struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source)
     }
     mpi_process.lost_count++;
     if (comm != NULL) {
-        uint32_t rank = comm->group->ranks[envelope.source];
         mpi_comm_retain(comm); /* a request that fails may be its last one */
-        mpi_numbers_each_of(rank, send_fail);
-        mpi_match_each_from(comm, rank, receive_fail);
+        mpi_match_each_from(comm, comm->group->ranks[envelope.source], receive_fail);
     }
     *source = envelope.source;
     return comm;

@@ -30,8 +30,12 @@ void mpi_lost_down(uint32_t rank, int status);
  * has lost a rank or a call has ended with MPI_ERR_PROC_ABORTED. */
 void mpi_lost_abandon(const struct mpi_comm *comm);
 void mpi_lost_abandon_all(void);
-/* Takes a notification and fails the requests that need its sender. Returns the communicator, retained, and sets
- * *source to the sender's rank there, so that the caller can fail collective calls. NULL: it is not known here. */
+struct mpi_numbered;
+/* Fails the operation of which `numbered` is a part. */
+void mpi_numbered_fail(struct mpi_numbered *numbered);
+
+/* Takes a notification and fails the receives that need its sender. Returns the communicator, retained, and sets
+ * *source to the sender's rank there, so that the caller can fail sends (mpi_sends_abandoned) and collective calls. NULL: it is not known here. */
 struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source);
 
 /* Frees all memory of this file, at the end of MPI_Finalize. */

@@ -17,8 +17,6 @@
  * MPI_SUCCESS or the error, raised. */
 int mpi_request_prepare(struct mpi_request *request, const void *buffer, MPI_Count count, MPI_Datatype datatype,
                         int peer, int tag, MPI_Comm comm);
-/* Lets go of communicator and type. */
-void mpi_request_release(struct mpi_request *request);
 
 /* Makes the next start of a send independent of the program's buffer: its bytes are packed into memory of the request.
  * MPI_SUCCESS or MPI_ERR_NO_MEM, not raised. */
@@ -40,8 +38,8 @@ void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *e
 /* Receives a message of any kind that has been matched; `data`: of an EAGER or SYNC. */
 void mpi_receive_arrival(struct mpi_request *request, const struct mpi_arrival *arrival, const void *data);
 
-/* The send of which `numbered` is a part; NULL: it is a part of another object. */
-struct mpi_request *mpi_send_of(struct mpi_numbered *numbered);
+/* `rank` of MPI_COMM_WORLD has abandoned a communicator (mpi_lost_take): fails the sends to it there. */
+void mpi_sends_abandoned(uint32_t rank);
 
 /* Registers the receivers of messages for matching (transport.h). */
 void mpi_point_listen(void);

@@ -63,6 +63,18 @@ void mpi_requests_forget(void)
     }
 }
 
+void mpi_request_release(struct mpi_request *request)
+{
+    if (request->comm != NULL) {
+        mpi_comm_release(request->comm);
+        request->comm = NULL;
+    }
+    if (request->type != NULL) {
+        mpi_type_release(request->type);
+        request->type = NULL;
+    }
+}
+
 int mpi_request_handle_make(struct mpi_request *request)
 {
     if (request->place != 0) {
@@ -214,6 +226,16 @@ static void status_fill(struct mpi_request *request, MPI_Status *status)
     }
     status->MPI_internal[2] = receive->is_cancelled;
     status->MPI_ERROR = error;
+}
+
+int mpi_general_query(struct mpi_request *request, MPI_Status *status)
+{
+    return request->general->query == NULL ? MPI_SUCCESS : request->general->query(request->general->state, status);
+}
+
+int mpi_general_free(struct mpi_request *request)
+{
+    return request->general->free == NULL ? MPI_SUCCESS : request->general->free(request->general->state);
 }
 
 int mpi_request_status(struct mpi_request *request, MPI_Status *status)

@@ -111,6 +111,8 @@ struct mpi_request *mpi_request_make(enum mpi_request_kind kind);
 int mpi_request_handle_make(struct mpi_request *request);
 /* Frees the request and its handle. It is not under way. */
 void mpi_request_destroy(struct mpi_request *request);
+/* Releases the communicator and the type of a request. */
+void mpi_request_release(struct mpi_request *request);
 
 /* The handle of the one request that stands for all sends that were complete at once. Never fails after MPI_Init. */
 MPI_Request mpi_request_sent(void);

@@ -9,18 +9,6 @@
 #include "mpi/transport/outbox.h"
 #include "mpi/transport/transport.h"
 
-void mpi_request_release(struct mpi_request *request)
-{
-    if (request->comm != NULL) {
-        mpi_comm_release(request->comm);
-        request->comm = NULL;
-    }
-    if (request->type != NULL) {
-        mpi_type_release(request->type);
-        request->type = NULL;
-    }
-}
-
 int mpi_send_copy(struct mpi_request *request)
 {
     if (request->packed != NULL || request->bytes == 0) {
@@ -174,9 +162,17 @@ static void send_answered(struct mpi_numbered *numbered, enum mpi_sent kind, con
     }
 }
 
-struct mpi_request *mpi_send_of(struct mpi_numbered *numbered)
+/* A rank that has abandoned the communicator still sends what it has announced, but receives nothing. */
+static void send_fail(struct mpi_numbered *numbered)
 {
-    return numbered->answered == send_answered ? request_of(numbered) : NULL;
+    if (numbered->answered == send_answered && mpi_lost(request_of(numbered)->comm, request_of(numbered)->peer)) {
+        mpi_numbered_fail(numbered);
+    }
+}
+
+void mpi_sends_abandoned(uint32_t rank)
+{
+    mpi_numbers_each_of(rank, send_fail);
 }
 
 bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)

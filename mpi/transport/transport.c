@@ -1,7 +1,5 @@
 #include "mpi/transport/transport.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/runtime/info.h"
@@ -34,22 +32,6 @@ bool mpi_message_read(const void **data, uint32_t *bytes, void *part, uint32_t p
     *data = (const uint8_t *)*data + part_bytes;
     *bytes -= part_bytes;
     return true;
-}
-
-void mpi_message_lose(uint32_t rank, uint64_t bytes)
-{
-    fprintf(stderr, "causeway: rank %u: no memory for an unexpected message of %llu bytes from rank %u\n",
-            mpi_process.rank, (unsigned long long)bytes, rank);
-    mpi_process_abort(MPI_ERR_NO_MEM);
-}
-
-void *mpi_message_memory(uint32_t rank, uint64_t bytes)
-{
-    void *memory = malloc(bytes);
-    if (memory == NULL) {
-        mpi_message_lose(rank, bytes);
-    }
-    return memory;
 }
 
 static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
@@ -117,7 +99,7 @@ uint32_t mpi_transport_turn(void)
 void mpi_transport_adopt(struct mpi_comm *comm)
 {
     comm->lane_tag = mpi_lane_tag(comm->context, 0);
-    mpi_unknown_adopt(comm);
+    mpi_unknown_adopt(comm, mpi_transport_give);
 }
 
 enum cw_element mpi_element_of(const struct mpi_comm *comm, const struct mpi_type *type)

@@ -94,7 +94,7 @@ bool mpi_unknown_recall(uint32_t rank, uint64_t context, uint32_t number)
     return false;
 }
 
-void mpi_unknown_adopt(struct mpi_comm *comm)
+void mpi_unknown_adopt(struct mpi_comm *comm, mpi_unknown_take_fn *take)
 {
     struct unknown **link = &first;
     while (*link != NULL) {
@@ -103,7 +103,7 @@ void mpi_unknown_adopt(struct mpi_comm *comm)
             continue;
         }
         struct unknown *adopted = unknown_take(link);
-        mpi_transport_give(adopted->rank, adopted->kind, adopted->data, adopted->bytes);
+        take(adopted->rank, adopted->kind, adopted->data, adopted->bytes);
         free(adopted);
     }
 }

@@ -186,7 +186,7 @@ static void what_comes_before_its_communicator_comes_with_it(void **state)
             uint32_t what = drawn(20);
             if (what == 0) {
                 struct mpi_comm comm = {.context = adopted = 1000 + drawn(CONTEXTS)};
-                mpi_unknown_adopt(&comm);
+                mpi_unknown_adopt(&comm, mpi_transport_give);
                 for (uint32_t at = 0; at < model_count; at++) {
                     assert_int_not_equal(context_of(&model[at]), adopted);
                 }
