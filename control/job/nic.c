@@ -1,4 +1,4 @@
-/* A rank with a NIC of its own: what it offers, whether it has the device for itself, and the next hop to each rank. */
+/* A rank with a NIC of its own: its offer, whether it has the device alone, and the next hop to each rank. */
 #include "control/job/private.h"
 
 #include <inttypes.h>
@@ -148,7 +148,7 @@ static int hops_look(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
-/* Asks for all of them, for a second; those that are found stay known. */
+/* Requests all of them, for a second; those found stay known. */
 static int hops_ask(struct cw_job *job, char *error, size_t error_bytes)
 {
     struct asking asking = {.neighbours = job->wire.neighbours, .hops = job->hops, .count = job->hop_count};
@@ -168,7 +168,7 @@ static int hops_ask(struct cw_job *job, char *error, size_t error_bytes)
         struct cw_hop *hop = &job->hops[i];
         hop->next = cw_neighbour_next(job->wire.neighbours, &hop->ip);
         hop->is_known = cw_neighbour_find(job->wire.neighbours, &hop->ip, hop->mac);
-        snprintf(hop->reason, sizeof(hop->reason), "nobody answers for that address (%s)",
+        snprintf(hop->reason, sizeof(hop->reason), "no host answers for that address (%s)",
                  cw_ip_is_v4(&hop->ip) ? "ARP" : "neighbour discovery");
     }
     return CW_OK;

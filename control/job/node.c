@@ -1,4 +1,4 @@
-/* A rank that goes by the host's dataplane: what it offers, and the next hop to each rank. */
+/* A rank that uses the host's dataplane: its offer, and the next hop to each rank. */
 #include "control/job/private.h"
 
 #include <stdlib.h>
@@ -91,7 +91,7 @@ int job_node_hops(struct cw_job *job, char *error, size_t error_bytes)
         hop->next = hop->ip;
         hop->is_known = known[i];
         memcpy(hop->mac, macs[i], sizeof(hop->mac));
-        snprintf(hop->reason, sizeof(hop->reason), "the node finds nobody there (%s)",
+        snprintf(hop->reason, sizeof(hop->reason), "the node finds no host there (%s)",
                  cw_ip_is_v4(&hop->ip) ? "ARP" : "neighbour discovery");
     }
     free(ips);

@@ -1,5 +1,5 @@
-/* address: which of this host's addresses others may be told of. getifaddrs(3) names them all, also those that the
- * kernel does not answer for yet, or no more: RTM_GETADDR says so (RFC 4862). Thread: any. */
+/* address: the addresses of this host that others may use. getifaddrs(3) lists all addresses, also those for which the
+ * kernel does not answer yet, or not any more: RTM_GETADDR reports their state (RFC 4862). Thread: any. */
 #pragma once
 
 #include <stddef.h>
@@ -19,8 +19,8 @@ struct cw_address {
     enum cw_address_state state;
 };
 
-/* Those of this host that are not preferred: at most `count_max`, returns how many. What the kernel does not say is
- * taken for preferred. */
+/* Those of this host that are not preferred: at most `count_max`, returns how many. An address whose state the kernel
+ * does not report counts as preferred. */
 uint32_t cw_addresses_read(struct cw_address *addresses, uint32_t count_max);
 /* Of the address of an interface. */
 enum cw_address_state cw_address_state(const struct cw_address *addresses, uint32_t count, uint32_t interface,

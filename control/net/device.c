@@ -181,7 +181,7 @@ static int word_take(struct cw_device *device, const char *word, char *error, si
                                CW_DEVICE_ARGUMENTS_BYTES - 1);
 }
 
-/* The gateway's address is one of the own subnet, whose neighbours alone are asked. */
+/* The gateway's address must be in the own subnet: neighbours are requested only there. */
 static int gateway_check(const struct cw_device *device, char *error, size_t error_bytes)
 {
     if (cw_ip_is_none(&device->gateway) ||

@@ -6,8 +6,8 @@
  *    0000:03:00.0               a PCI address, of a NIC or a virtual function, as lspci -D lists them
  *    52:54:00:12:34:56          a MAC address: of an interface whose driver the kernel and DPDK share (mlx5, mana)
  *    net_tap0, net_memif0, ...  a virtual device of DPDK: its driver's name and a number
- * and may stand behind "device:". The text says {rank} for the rank's number in the job, and {local} for its number
- * among the ranks of its host, which gives each of them a virtual function of its own: 0000:03:02.{local}.
+ * and may stand behind "device:". In the text, {rank} is the rank's number in the job, and {local} its number among the
+ * ranks of its host. With {local}, each rank gets a virtual function of its own: 0000:03:02.{local}.
  *
  * Without ip= the address is the IPv6 link-local one that the MAC address makes (RFC 4291, appendix A): hosts on one
  * network need no configuration.
@@ -33,14 +33,14 @@ struct cw_device {
     uint8_t mac[6];                            /* of a device that is named by it */
     bool is_pci;
     bool is_by_mac;
-    bool is_local;        /* the text says {local}, whose number was not known */
+    bool is_local;        /* the text contains {local}, and the number was not known */
     struct cw_ip ip;      /* none: the link-local one */
     uint8_t bits;         /* of its subnet, as cw_ip_shares counts them */
     struct cw_ip gateway; /* none */
     uint16_t mtu_bytes;   /* 0: the default */
 };
 
-/* Whether the text names a device, and no interface, address or subnet; what is behind the name is not looked at. */
+/* Whether the text names a device, and no interface, address or subnet; the text after the name is not checked. */
 bool cw_device_is_named(const char *text);
 
 /* Reads the text for a rank; local: its number on its host, -1: not known yet. CW_OK, or CW_ERROR_ARGUMENT with a line
@@ -62,10 +62,10 @@ struct cw_device_access {
     char pci[16];    /* the PCI address; "": a virtual device */
 };
 
-/* Whether this process can have the device, by what the kernel's files below `root` say ("": this machine's): it is
- * there, a driver has it that gives it away, its group of the IOMMU may be opened and nobody else has it, huge pages
- * are free where they are needed. CW_OK, with `access`; CW_ERROR_NOT_FOUND, CW_ERROR_UNSUPPORTED, CW_ERROR_PERMISSION,
- * CW_ERROR_BUSY with a line in `error` that says what, where and what to do. */
+/* Whether this process can use the device, according to the kernel's files below `root` ("": this machine's): it
+ * exists, its driver allows use by processes, its IOMMU group may be opened and no other process uses it, and huge
+ * pages are free where needed. CW_OK, with `access`; CW_ERROR_NOT_FOUND, CW_ERROR_UNSUPPORTED, CW_ERROR_PERMISSION,
+ * CW_ERROR_BUSY with a line in `error`: the problem, its place and the fix. */
 int cw_device_check(const struct cw_device *device, const char *root, struct cw_device_access *access, char *error,
                     size_t error_bytes);
 

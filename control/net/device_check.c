@@ -1,4 +1,5 @@
-/* Whether a process can have a device: read from the kernel's files, before DPDK tries, whose errors name no remedy. */
+/* Whether a process can use a device: read from the kernel's files before DPDK tries, because DPDK's errors name no
+ * remedy. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -159,7 +160,7 @@ static int driver_check(const char *pci, const char *folder, struct cw_device_ac
         interface[0] != '\0' ? ", which takes the interface from the kernel" : "");
 }
 
-/* Who has a file open, for people: " (process 17)". */
+/* The process that has a file open, for messages: " (process 17)". */
 static void holder_find(const char *root, const char *file, char holder[HOLDERS_BYTES])
 {
     char path[PATH_BYTES], target[PATH_BYTES];
@@ -185,8 +186,8 @@ static void holder_find(const char *root, const char *file, char holder[HOLDERS_
     }
 }
 
-/* Whether vfio can map memory for the IOMMU. What does it is mostly a module, which comes with vfio only where modprobe
- * heeds soft dependencies; where the kernel has it otherwise (iommufd, POWER), vfio itself says so. */
+/* Whether vfio can map memory for the IOMMU. Usually a module does it, which is loaded with vfio only if modprobe
+ * honours soft dependencies. If the kernel has it otherwise (iommufd, POWER), vfio itself reports it. */
 static bool memory_is_mapped(const char *root)
 {
     static const int kinds[] = {VFIO_TYPE1v2_IOMMU, VFIO_TYPE1_IOMMU, VFIO_SPAPR_TCE_v2_IOMMU};
@@ -270,11 +271,10 @@ static int physical_check(const char *pci, const char *root, const struct cw_dev
                           size_t error_bytes)
 {
     if (geteuid() != 0 && root[0] == '\0') {
-        return cw_error_text(
-            error, error_bytes, CW_ERROR_PERMISSION,
-            "--transport %s: %s without an IOMMU needs root, who alone sees physical addresses: run as root, "
-            "or turn the IOMMU on and bind the device to vfio-pci",
-            pci, access_to->driver);
+        return cw_error_text(error, error_bytes, CW_ERROR_PERMISSION,
+                             "--transport %s: %s without an IOMMU needs root, because only root sees physical "
+                             "addresses: run as root, or turn the IOMMU on and bind the device to vfio-pci",
+                             pci, access_to->driver);
     }
     return cw_device_huge_bytes(root) > 0
                ? CW_OK

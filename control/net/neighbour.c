@@ -82,7 +82,7 @@ int cw_neighbours_parse(const void *answer, size_t bytes, uint32_t interface, st
     return cw_netlink_piece(answer, bytes, RTM_NEWNEIGH, neighbour_take, &table);
 }
 
-/* Those of an interface, of both kinds; returns how many. What cannot be read is asked for. */
+/* Those of an interface, of both kinds; returns how many. A neighbour that cannot be read is requested. */
 static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbours)
 {
     const struct {
@@ -101,7 +101,7 @@ static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbo
 
 /* ---- who is asked ---- */
 
-/* What the table says, and what is to be asked. */
+/* Entries of the table, and addresses to request. */
 struct search {
     struct cw_hop *hops;
     uint32_t count;
@@ -175,7 +175,7 @@ static void datagram_send(const char *interface, const struct cw_ip *ip)
     }
 }
 
-/* Who is next on the way to a host; false: nobody, and its reason says why. */
+/* Finds the next hop towards a host; false: there is none, and `reason` is set. */
 static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, const struct cw_ip *own)
 {
     struct cw_route route;
@@ -211,7 +211,7 @@ static void table_look(struct search *search, uint32_t index, const struct cw_ne
     for (uint32_t i = 0; i < count && !is_sure; i++) {
         if (cw_ip_is_equal(&neighbours[i].ip, &hop->next)) {
             memcpy(hop->mac, neighbours[i].mac, sizeof(hop->mac));
-            hop->is_known = true; /* for want of a better one, if he does not answer */
+            hop->is_known = true; /* for lack of a better one, if it does not answer */
             is_sure = neighbours[i].is_sure;
         }
     }
@@ -277,7 +277,7 @@ int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t o
     others_ask(&search, index, interface, neighbours);
     for (uint32_t i = 0; i < count; i++) {
         if (!hops[i].is_known && hops[i].reason[0] == 0) {
-            snprintf(hops[i].reason, sizeof(hops[i].reason), "nobody answers for that address (%s)",
+            snprintf(hops[i].reason, sizeof(hops[i].reason), "no host answers for that address (%s)",
                      is_of_other_kind(&hops[i]) ? "neighbour discovery" : asks_by);
         }
     }

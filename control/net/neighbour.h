@@ -1,10 +1,10 @@
-/* neighbour: who on the links of this host is the next hop to others, and has which MAC address: for ports that write
- * Ethernet headers themselves. The kernel's routes say who (route.h), its neighbour table knows most of their MAC
- * addresses (RTM_GETNEIGH, once); who is missing there, or has not been heard of for a while, is asked by frames of
- * our own (solicit.h), all at a time, a few times within a second. For a router of IPv6 on the way to an address of
- * IPv4 the kernel asks itself, when it has a datagram for the host.
+/* neighbour: finds the next hops on this host's links and their MAC addresses, for ports that write Ethernet headers
+ * themselves. The kernel's routes give the next hop (route.h), and its neighbour table has most MAC addresses
+ * (RTM_GETNEIGH, read once). For neighbours that are missing there or stale, we send requests of our own (solicit.h),
+ * all at the same time, a few times within a second. For a router of IPv6 on the way to an address of IPv4 the kernel
+ * asks itself, when it has a datagram for the host.
  *
- * Needs CAP_NET_RAW where somebody has to be asked. Thread: any. */
+ * Needs CAP_NET_RAW if a request must be sent. Thread: any. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct cw_hop {
 
 /* Finds the next hops by the interface that has the address `own`, of the kind of theirs, whose MAC address is
  * `own_mac`. Hosts with the own address have that one. CW_OK, with is_known set in those that were found;
- * CW_ERROR_SYSTEM, CW_ERROR_PERMISSION, ...: it cannot be found out at all, with a line in `error`. */
+ * CW_ERROR_SYSTEM, CW_ERROR_PERMISSION, ...: no search is possible, with a line in `error`. */
 int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t own_mac[6], struct cw_hop *hops,
                  uint32_t count, char *error, size_t error_bytes);
 

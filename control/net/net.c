@@ -207,7 +207,7 @@ static bool is_usable(const struct ifaddrs *at)
             !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)at->ifa_addr)->sin6_addr));
 }
 
-/* What is being made: an offer, and the list of what there is, for people. */
+/* An offer in the making, and the list of addresses found, for messages. */
 struct making {
     struct cw_net_offer *offer;
     struct wish wish;
@@ -246,7 +246,7 @@ static void address_offer(struct making *making, const struct ifaddrs *at, enum 
         making->used += (size_t)snprintf(making->list + making->used, sizeof(making->list) - making->used, "%s%s %s",
                                          making->used > 0 ? ", " : "", at->ifa_name, text);
     }
-    /* loopback is somebody's wish only: tests on one host */
+    /* loopback only on request: for tests on one host */
     if (offer->count == CW_NET_ADDRESSES || !wish_allows(&making->wish, at->ifa_name, &ip) ||
         (is_loopback && making->wish.text == NULL) ||
         (state == CW_ADDRESS_DEPRECATED && has_like(making, interface, &ip))) {
@@ -348,7 +348,7 @@ static int address_in(const struct cw_net_offer *offers, uint32_t count, uint32_
     return NONE;
 }
 
-/* What a subnet is worth: the least that any host has in it. */
+/* Rank of a subnet: the minimum over all hosts. */
 struct worth {
     uint32_t kind;
     uint32_t speed_mbps;

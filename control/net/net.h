@@ -1,11 +1,11 @@
-/* net: which address of a host the ranks of other hosts are to use, when nobody has said so.
+/* net: chooses the address of a host that the ranks of other hosts use, when no setting names one.
  *
  * Each rank offers the addresses of its host; all ranks choose from all offers by the same rule, so that all know where
  * all are without another word:
  *   1. An address that several hosts have (a bridge of containers, 172.17.0.1) leads nowhere, and is out.
- *   2. A subnet in which every host has an address: of the best kind of interface (a NIC before a virtual one before a
- *      tunnel), then the fastest, then the one with the largest MTU, then the one that the first rank's default route
- *      takes, then one of IPv4, whose headers are shorter, then the first rank's first.
+ *   2. A subnet in which every host has an address. Order: the best kind of interface (a NIC before a virtual one
+ *      before a tunnel), the fastest, the largest MTU, the one of the first rank's default route, IPv4 (shorter
+ *      headers), the first in the first rank's list.
  *   3. None: each host's address on its default route, else its first one, of IPv4 if each host has one that leads
  *      somewhere; routers are between.
  * CAUSEWAY_TRANSPORT names the interface ("eth0"), address ("10.1.0.7") or subnet ("10.1.0.0/16", "fd77::/64") to
@@ -38,7 +38,7 @@ struct cw_net_address {
     uint8_t kind : 7;       /* enum cw_net_kind */
 };
 
-/* What a rank tells all others, as it is: ends as they are. */
+/* Sent by a rank to all others, unconverted: all hosts have the same byte order. */
 struct cw_net_offer {
     uint8_t network[8]; /* the same for processes that share their interfaces */
     uint8_t transport;  /* that CAUSEWAY_TRANSPORT names (transport.h) */
@@ -48,17 +48,17 @@ struct cw_net_offer {
     struct cw_net_address addresses[CW_NET_ADDRESSES];
 };
 
-/* The addresses of this host: of interfaces that are up, but loopback, and but those that the kernel does not answer
- * for yet, or that another host has; deprecated ones where an interface has no other of the kind. CW_OK;
- * CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND: CAUSEWAY_TRANSPORT makes no sense, or leaves none, with a line in `error`;
- * CW_ERROR_SYSTEM. A host without any offers none. */
+/* The addresses of this host, of interfaces that are up, except loopback, addresses for which the kernel does not
+ * answer yet, and addresses that another host has. Deprecated addresses are listed if an interface has no other of the
+ * kind. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_NOT_FOUND: CAUSEWAY_TRANSPORT is invalid, or leaves no address, with a line
+ * in `error`; CW_ERROR_SYSTEM. A host without any offers none. */
 int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_bytes);
 
-/* What tells apart this machine, and the namespace of its interfaces, from all others. CW_OK; CW_ERROR_SYSTEM. */
+/* An identifier of this machine and of the namespace of its interfaces. CW_OK; CW_ERROR_SYSTEM. */
 int cw_net_identify(uint8_t network[8]);
 
-/* The address in `offers[own]` that the others use; its MTU is the least that any host has in the subnet, which is what
- * all of them can take from a multicast. False: there is none. `why`: the reason, for people. */
+/* The address in `offers[own]` that the others use. Its MTU is the minimum over all hosts in the subnet, so that all of
+ * them can receive a multicast. False: there is none. `why`: the reason, for people. */
 bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, struct cw_net_address *chosen,
                    char why[CW_NET_TEXT_BYTES]);
 

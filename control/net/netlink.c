@@ -7,7 +7,7 @@
 
 #include "dataplane/status.h"
 
-enum { PIECE_BYTES = 32768 }; /* what the kernel gives at once */
+enum { PIECE_BYTES = 32768 }; /* the size of a piece from the kernel */
 
 const struct rtattr *cw_netlink_attribute(const uint8_t **at, const uint8_t *end)
 {

@@ -20,7 +20,7 @@ struct cw_net_rdma {
     char name[CW_VERBS_NAME_BYTES]; /* "": auto */
 };
 
-/* Of what CAUSEWAY_RDMA says; NULL, "": auto. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
+/* Parses the value of CAUSEWAY_RDMA; NULL, "": auto. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`. */
 int cw_net_rdma_read(const char *text, struct cw_net_rdma *rdma, char *error, size_t error_bytes);
 
 /* The port for a rank at that address. CW_OK; errors as cw_verbs_find, also where it is off, with a line in `error`. */

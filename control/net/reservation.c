@@ -32,7 +32,8 @@ static socklen_t name_write(union name *name, const struct cw_ip *ip, uint16_t u
     return cw_ip_is_v4(ip) ? sizeof(name->v4) : sizeof(name->v6);
 }
 
-/* A socket that drops all, and has the port. The filter first: what comes in between would stay in the queue. */
+/* A socket that drops all, and has the port. The filter first: packets that arrive in between would stay in the
+ * queue. */
 static int socket_open(const struct cw_ip *ip, uint16_t *udp_port)
 {
     struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
@@ -81,7 +82,7 @@ int cw_reservation_open(const struct cw_ip *ip, uint16_t udp_port, uint32_t coun
     switch (-got) {
     case EADDRNOTAVAIL:
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "this host has no address %s; `ip address` lists those that it has", name);
+                             "this host has no address %s; `ip address` lists its addresses", name);
     case EADDRINUSE:
         return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
                              "UDP port %u of %s is in use; `ss -ulpn` shows by which process", number, name);

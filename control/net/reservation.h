@@ -1,6 +1,6 @@
-/* Reservation: UDP ports of this host for somebody who takes the packets himself, from the interface. The kernel gets
- * copies of them: sockets have the ports, so that nobody else gets them and the kernel does not answer that nobody has
- * them, and a filter drops all that comes (a read is not worth its time).
+/* Reservation: UDP ports of this host for a process that receives the packets itself, from the interface. The kernel
+ * gets copies of the packets. Sockets hold the ports, so that no other process gets them and the kernel does not answer
+ * "port unreachable". A filter drops all packets, because reads would cost time.
  *
  * Thread: one at a time. */
 #pragma once
@@ -18,8 +18,8 @@ struct cw_reservation {
     int sockets[CW_RESERVATION_MAX];
 };
 
-/* `count` ports of the own address `ip`, from `udp_port` on; 0: any, for one. CW_OK, or with a line
- * in `error`: CW_ERROR_BUSY (somebody has one), CW_ERROR_NOT_FOUND (no such address), ... */
+/* `count` ports of the own address `ip`, from `udp_port` on; 0: any, for one. CW_OK, or with a line in `error`:
+ * CW_ERROR_BUSY (a port is in use), CW_ERROR_NOT_FOUND (no such address), ... */
 int cw_reservation_open(const struct cw_ip *ip, uint16_t udp_port, uint32_t count, struct cw_reservation *reservation,
                         char *error, size_t error_bytes);
 /* A zeroed one is allowed. */

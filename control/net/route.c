@@ -225,17 +225,16 @@ static const char *reason_of(int failed)
     case EACCES:
         return "a firewall on this host forbids it (nft list ruleset)";
     case ECONNREFUSED:
-        return "the kernel there says that nobody has that port: does a firewall there reject UDP (--ports), or is a "
+        return "its kernel reports that no process has that port: does a firewall there reject UDP (--ports), or is a "
                "NAT between, or a container's network there? --transport (CAUSEWAY_TRANSPORT) names another interface";
     case EHOSTUNREACH:
-        return "nobody answers for that address: is the host in another subnet or VLAN, or down there, or does a "
-               "firewall reject UDP (--ports)? --transport (CAUSEWAY_TRANSPORT) names another interface";
+        return "no host answers for that address: is the host in another subnet or VLAN, or down, or does a firewall "
+               "reject UDP (--ports)? --transport (CAUSEWAY_TRANSPORT) names another interface";
     case ENETUNREACH:
         return "this host has no route there (ip route)";
     default:
-        return "no word of what becomes of it: most likely a firewall drops UDP on the way or there; --ports "
-               "FIRST-LAST "
-               "says which ports to let in";
+        return "the network reports no error: most likely a firewall on the path or on that host drops UDP; --ports "
+               "FIRST-LAST names the ports to open";
     }
 }
 

@@ -18,12 +18,12 @@ struct cw_route {
 
 /* CW_OK; CW_ERROR_NOT_FOUND: there is none; CW_ERROR_SYSTEM: the kernel does not answer (netlink). */
 int cw_route_ask(const struct cw_ip *ip, struct cw_route *route);
-/* The same by the interface with that index, whichever the kernel would take by itself; 0: that one. */
+/* The same by the interface with that index; 0: the kernel's choice. */
 int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route);
 
 /* The answer of the kernel to RTM_GETROUTE, as far as it is one. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
 int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route);
 
-/* Sends a datagram to a UDP port that has not answered, waits for up to half a second for what the network says of it,
- * and writes one line: by which interface, next hop and with what likely reason nothing comes back. */
+/* Sends a datagram to a UDP port that has not answered, waits up to half a second for errors from the network, and
+ * writes one line: the interface, the next hop and the likely reason of the silence. */
 void cw_route_diagnose(const struct cw_ip *ip, uint16_t udp_port, char *text, size_t bytes);

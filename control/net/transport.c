@@ -16,7 +16,7 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
-enum { LINK_BYTES = 16384 /* of what the kernel says of an interface */ };
+enum { LINK_BYTES = 16384 /* the kernel's description of an interface */ };
 
 static const char *const names[] = {
     [CW_NET_TRANSPORT_NONE] = "none",     [CW_NET_TRANSPORT_UDP] = "udp",   [CW_NET_TRANSPORT_AF_PACKET] = "af_packet",
@@ -161,7 +161,7 @@ static bool leaves_tags(const uint8_t *attributes, size_t bytes)
     return (flags.flags & VLAN_FLAG_REORDER_HDR) == 0;
 }
 
-/* What the kernel says of an interface by its attributes; false if it says nothing. */
+/* Passes on the kernel's attributes of an interface; false if there are none. */
 static bool link_ask(const char *interface, bool (*says)(const uint8_t *attributes, size_t bytes))
 {
     const struct {

@@ -113,7 +113,8 @@ static struct udp_group *group_add(struct udp_port *port)
     return &grown[port->group_count++];
 }
 
-/* The kernel lets in what a socket is a member of, and no other member of the host. True: done; else errno. */
+/* The kernel admits the groups of which a socket is a member, and no other member of the host. True: done; else
+ * errno. */
 static bool group_enter(const struct udp_port *port, const struct udp_group *group, int made)
 {
     int off = 0;
@@ -399,7 +400,7 @@ static int sockets_open(struct udp_port *port, char *error, size_t error_bytes)
     switch (-failed) {
     case EADDRNOTAVAIL:
         return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "this host has no address %s; `ip address` lists those that it has", name);
+                             "this host has no address %s; `ip address` lists its addresses", name);
     case EADDRINUSE:
         return cw_error_text(error, error_bytes, CW_ERROR_BUSY,
                              "UDP port %u of %s is in use; `ss -ulpn` shows by which process", number, name);

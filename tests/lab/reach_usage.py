@@ -47,11 +47,11 @@ THEIRS = r"host h\d \(rank \d\) does not reach h2: .*"  # two hosts see the same
 # what is wrong, the host with the firewall, its hook and rule, what a line says
 FIREWALLS = [
     ("drops UDP", "h1", "input", "meta l4proto udp drop", OURS + r"h1:.*10\.77\.0\.2, UDP port \d+, has not answered for 7 s; sent by eth0 from "
-     r"10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports"),
+     r"10\.77\.0\.1, MTU 1500; the network reports no error.* drops UDP; --ports"),
     ("drops UDP", "h0", "input", "meta l4proto udp drop", OURS + r"h1, h2.*10\.77\.0\.2, UDP port \d+, has not answered for 7 s; sent by eth0 from "
-     r"10\.77\.0\.1, MTU 1500; no word .* a firewall drops UDP .*--ports"),
-    ("rejects UDP", "h2", "input", "meta l4proto udp reject with icmp type admin-prohibited", THEIRS + "(nobody answers|firewall)"),
-    ("rejects UDP as a closed port", "h2", "input", "meta l4proto udp reject", THEIRS + "nobody has that port: does a firewall there reject UDP"),
+     r"10\.77\.0\.1, MTU 1500; the network reports no error.* drops UDP; --ports"),
+    ("rejects UDP", "h2", "input", "meta l4proto udp reject with icmp type admin-prohibited", THEIRS + "(no host answers|firewall)"),
+    ("rejects UDP as a closed port", "h2", "input", "meta l4proto udp reject", THEIRS + "no process has that port: does a firewall there reject UDP"),
     ("sends no UDP", "h0", "output", "meta l4proto udp drop", OURS + r"h1, h2: .*a firewall on this host forbids it"),
 ]
 
@@ -86,7 +86,7 @@ def let_in(lab):
 def subnets(lab):
     """An interface each that nobody else is behind, and to which the same subnet belongs."""
     lab.lone_add()
-    fails(lab, "a subnet that is not one", r"h1, h2: .*sent by lone from 10\.99\.0\.1.*nobody answers for that address",
+    fails(lab, "a subnet that is not one", r"h1, h2: .*sent by lone from 10\.99\.0\.1.*no host answers for that address",
           "--transport lone")
     for name in lab.names:
         lab.root(name, "ip", "link", "del", "lone")

@@ -113,10 +113,10 @@ static void this_host_has_one_to_itself(void **state)
         assert_string_equal(route.interface, "lo");
         assert_true(cw_ip_is_none(&route.gateway));
         assert_true(route.mtu_bytes >= 1280);
-        cw_route_diagnose(&ip, 1, text, sizeof(text)); /* tcpmux: nobody has it */
+        cw_route_diagnose(&ip, 1, text, sizeof(text)); /* tcpmux: no process has it */
         snprintf(wanted, sizeof(wanted), "sent by lo from %s, MTU", loopback[i]);
         assert_non_null(strstr(text, wanted));
-        assert_non_null(strstr(text, "nobody has that port"));
+        assert_non_null(strstr(text, "no process has that port"));
     }
 }
 
