@@ -18,7 +18,7 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != 0;
 }
 
-/* The descriptor of PMI_FD may be one of an outer launcher, whose variables came along. */
+/* PMI_FD may come from an outer launcher's environment, where its descriptor is not open here. */
 static bool pmi_is_open(void)
 {
     long descriptor = -1;
@@ -165,7 +165,7 @@ const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap)
     return bootstrap->failure;
 }
 
-/* What the system keeps of an exit code: a failure must not become a success by that. */
+/* Only the low 8 bits of an exit code survive: a failure must not become a success. */
 static int exit_code(int code)
 {
     return code != 0 && (code & 0xff) == 0 ? 255 : code & 0xff;
@@ -173,7 +173,7 @@ static int exit_code(int code)
 
 _Noreturn void cw_bootstrap_abort(struct cw_bootstrap *bootstrap, int code, const char *text)
 {
-    fflush(stdout); /* before the launcher ends us: what was printed may say why */
+    fflush(stdout); /* before the launcher ends us: the output may contain the reason */
     if (text != NULL && text[0] != 0) {
         fprintf(stderr, "rank %u: %s\n", bootstrap->info.rank, text);
     }

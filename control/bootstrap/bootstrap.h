@@ -1,12 +1,13 @@
-/* bootstrap: the one interface to whoever launched this process: who am I, how many are we, and a table to exchange a
- * few words.
+/* bootstrap: the one interface to the process's launcher: its rank, the size of the job, and a table to exchange short
+ * values.
  *
  * Clients, in the order in which the environment is asked for them:
  *   - PMI_FD, PMI_PORT: PMI-1 (`causeway run`, Hydra's mpiexec); with SLURM_MPI_TYPE=pmi2, PMI-2 (srun --mpi=pmi2), if
- *     the launcher agrees. A PMI_FD that is not open, beside PMIx, is an outer launcher's, and passed over.
- *   - PMIX_NAMESPACE and PMIX_RANK: PMIx (srun --mpi=pmix, Open MPI's mpirun, PRRTE), whose library is loaded then.
- *   - Without any launcher the process is a job of its own. A process whose environment says that an unknown launcher
- *     has started it beside others is refused: it would be alone without knowing.
+ *     the launcher agrees. If PMIx variables are set too, a PMI_FD that is not open comes from an outer launcher and is
+ *     ignored.
+ *   - PMIX_NAMESPACE and PMIX_RANK: PMIx (srun --mpi=pmix, Open MPI's mpirun, PRRTE); its library is loaded only then.
+ *   - Without any launcher the process is a job of its own. If the environment shows that an unknown launcher started
+ *     several processes, opening fails: each would run alone without notice.
  *
  * Invariants
  *   - What was put before a fence can be got by all ranks behind it.
@@ -41,7 +42,7 @@ struct cw_bootstrap_info {
     const char *launcher;               /* "PMI-1", "PMI-2", "PMIx", "none" */
 };
 
-/* What the exchange has cost so far: each line or message of a launcher that has a descriptor, both ways. */
+/* Cost of the exchange so far: lines or messages to and from a launcher that has a descriptor. */
 struct cw_bootstrap_traffic {
     uint64_t requests; /* puts, gets, fences */
     uint64_t bytes;
@@ -61,9 +62,10 @@ uint32_t cw_bootstrap_size_advertised(void);
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value);
 /* CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM; CW_ERROR_LIMIT: the value does not fit. */
 int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
-/* Many values, which each `key` names and each `take` gets, in their order. A launcher of ours is asked for several at a
- * time, since a switch to its process and back costs more than a value. `take` makes no call of this bootstrap; what it
- * returns but CW_OK ends the values, and is returned. CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+/* Many values, which each `key` names and each `take` gets, in their order. A launcher of ours is asked for several at
+ * a time, since a switch to its process and back costs more than a value. `take` makes no call of this bootstrap; a
+ * result of `take` other than CW_OK ends the values and is returned. CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED;
+ * CW_ERROR_SYSTEM. */
 struct cw_bootstrap_reader {
     void *context;
     void (*key)(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1]);
@@ -72,15 +74,15 @@ struct cw_bootstrap_reader {
 int cw_bootstrap_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader);
 /* Waits for all ranks. CW_OK; CW_ERROR_CLOSED. */
 int cw_bootstrap_fence(struct cw_bootstrap *bootstrap);
-/* Whether the launcher has gone, both its processes: without it nobody would end this one. Any thread. */
+/* Whether both processes of the launcher have gone: nothing would end this process then. Any thread. */
 bool cw_bootstrap_is_cut(const struct cw_bootstrap *bootstrap);
-/* What the last failed call met, in one line. */
+/* Reason of the last failed call, in one line. */
 const char *cw_bootstrap_failure(const struct cw_bootstrap *bootstrap);
 
 /* Has the launcher end all processes of the job with this exit code, and ends this one. */
 _Noreturn void cw_bootstrap_abort(struct cw_bootstrap *bootstrap, int code, const char *text);
 /* Says goodbye: from now on the launcher takes this process's end for a good one. Frees; NULL is allowed. */
 void cw_bootstrap_close(struct cw_bootstrap *bootstrap);
-/* The same without a goodbye: for a process that gives up, whose end the launcher is to take for a failure. Frees;
- * NULL is allowed. */
+/* The same without a goodbye: for a process that aborts. The launcher then treats its end as a failure. Frees; NULL is
+ * allowed. */
 void cw_bootstrap_drop(struct cw_bootstrap *bootstrap);

@@ -1,4 +1,4 @@
-/* Without a launcher: a job of one process, whose table is a list. */
+/* Without a launcher: a job of one process. Its table is a list. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static int none_get(struct cw_bootstrap *bootstrap, const char *key, char *value
     const struct entry *entry = entry_find(bootstrap, key);
     if (entry == NULL) {
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_NOT_FOUND,
-                             "%s: nobody has put it", key);
+                             "%s: no rank has put this key", key);
     }
     if (strlen(entry->value) >= value_bytes) {
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_LIMIT,

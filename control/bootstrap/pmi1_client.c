@@ -398,7 +398,7 @@ static bool pmi1_is_cut(const struct cw_bootstrap *bootstrap)
 
 static void pmi1_finish(struct cw_bootstrap *bootstrap)
 {
-    ask_plain(bootstrap, "finalize", "finalize_ack"); /* nobody is left to be told of a failure */
+    ask_plain(bootstrap, "finalize", "finalize_ack"); /* no recipient is left for a failure */
 }
 
 static void pmi1_release(struct cw_bootstrap *bootstrap)

@@ -6,8 +6,8 @@
  *   - What cw_pmi1_writer puts together, cw_pmi1_parse takes apart into the same words: an argument that would not
  *     survive is refused.
  *
- * The protocol is what MPICH's "simple" PMI client and its process managers speak (src/pmi/simple in MPICH); there is
- * no document. Lines that belong to `mcmd=spawn` are taken apart like any other.
+ * The protocol is that of MPICH's "simple" PMI client and its process managers (src/pmi/simple in MPICH); there is no
+ * document. Lines that belong to `mcmd=spawn` are taken apart like any other.
  *
  * Thread: any; nothing is shared. */
 #pragma once
@@ -24,8 +24,8 @@ enum {
     CW_PMI1_BATCH_BYTES = 4096, /* in one piece */
 };
 
-/* A word of ours in the answer to get_maxes, which other clients pass over: so many requests may come before their
- * answers are read. The protocol as others speak it has one at a time. */
+/* An extension of ours in the answer to get_maxes, which other clients ignore: the number of requests that may be
+ * outstanding. The protocol as others speak it has one at a time. */
 #define CW_PMI1_BATCH "causeway_batch"
 
 /* Points into the text that was taken apart. */
@@ -33,13 +33,13 @@ struct cw_pmi1_line {
     size_t count;
     struct cw_pmi1_word {
         const char *name;
-        const char *value; /* "" in a word without '=' */
+        const char *value; /* "" for an item without '=' */
     } words[CW_PMI1_WORDS_MAX];
 };
 
 /* Takes `text` of `length` characters, without its end of line, apart: it writes zeros into it, one of them at
- * text[length]. CW_OK; CW_ERROR_ARGUMENT: not printable, no word, or a word without a name; CW_ERROR_LIMIT: too long,
- * or too many words. */
+ * text[length]. CW_OK; CW_ERROR_ARGUMENT: not printable, empty, or an item without a name; CW_ERROR_LIMIT: too long, or
+ * too many items. */
 int cw_pmi1_parse(char *text, size_t length, struct cw_pmi1_line *line);
 
 /* The value of the first word of that name; NULL: none. */

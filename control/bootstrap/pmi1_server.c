@@ -169,8 +169,7 @@ static int answer_send(struct cw_pmi1_server *server, uint32_t client)
 {
     struct client *at = &server->clients[client];
     int status = cw_pmi1_end(&server->answer);
-    assert(status ==
-           CW_OK); /* answers are made of our own words and of what came in with a shorter command around it */
+    assert(status == CW_OK); /* answers consist of our own text and of parts of a shorter command */
     (void)status;
     if (!output_reserve(at, server->answer.length)) {
         return FAIL(server, client, CW_ERROR_MEMORY, "no memory for an answer");
@@ -242,7 +241,7 @@ static int take_get_universe_size(struct cw_pmi1_server *server, uint32_t client
     return answer_send(server, client);
 }
 
-/* What is wrong with the table's name or the key of a put or get; NULL: nothing. */
+/* The error in the table's name or the key of a put or get; NULL: none. */
 static const char *place_refuse(const struct cw_pmi1_server *server, const struct cw_pmi1_line *line)
 {
     const char *name = cw_pmi1_value(line, "kvsname");
@@ -281,7 +280,7 @@ static int take_get(struct cw_pmi1_server *server, uint32_t client, const struct
     return answer_send(server, client);
 }
 
-/* A client that cannot be told fails. */
+/* A client that cannot be notified fails. */
 static void barrier_out(struct cw_pmi1_server *server)
 {
     server->is_held = false;
@@ -329,7 +328,7 @@ static int take_finalize(struct cw_pmi1_server *server, uint32_t client, const s
     return answer_send(server, client);
 }
 
-/* What is known and refused, and how its answer is called. */
+/* Commands that are known but rejected, each with the name of its answer. */
 static int take_refused(struct cw_pmi1_server *server, uint32_t client, const char *command)
 {
     static const struct {

@@ -1,15 +1,16 @@
 /* pmi1_server: the launcher's side of PMI-1 for one job: bytes of its clients come in, lines for them come out. No I/O.
  *
  * Serves what MPICH's client and ours ask for: init, limits, name and size of the job, a table (put, get, barrier),
- * abort, finalize. Names to publish and processes to spawn are refused, in words that these clients understand.
+ * abort, finalize. Publishing names and spawning processes are rejected, with answers that these clients understand.
  *
  * Invariants
- *   - Whatever a client sends, the server stays sound: what cannot be answered makes this one client fail, for good.
- *   - Memory is bounded: CW_PMI1_SERVER_KEYS keys for each client, one line that is incomplete, and answers to what was
- *     given to one call of cw_pmi1_server_take; so give it more of a client only when its answers are sent.
+ *   - No input of a client corrupts the server: after a command that cannot be answered, this one client has failed
+ *     permanently.
+ *   - Memory is bounded: CW_PMI1_SERVER_KEYS keys for each client, one incomplete line, and the answers to one call of
+ *     cw_pmi1_server_take. So pass more input of a client only after its answers are sent.
  *   - What one client has put can be got by all after the next barrier (and is, before).
- *   - A server of some of a job's clients (`job_size`) holds a barrier until whoever joins the servers releases it:
- *     cw_pmi1_server_is_held, cw_pmi1_server_fresh, then cw_pmi1_server_add with what others have, and
+ *   - A server of some of a job's clients (`job_size`) holds a barrier until the caller that joins the servers releases
+ *     it: cw_pmi1_server_is_held, cw_pmi1_server_fresh, then cw_pmi1_server_add with the entries of the others, and
  *     cw_pmi1_server_release.
  *
  * Order of calls
@@ -56,15 +57,15 @@ int cw_pmi1_server_create(const struct cw_pmi1_server_config *config, struct cw_
 /* NULL is allowed. */
 void cw_pmi1_server_destroy(struct cw_pmi1_server *server);
 
-/* Takes what a client has sent, in whatever pieces. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY: this
+/* Parses input of a client, in pieces of any size. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY: this
  * client has failed, cw_pmi1_server_failure says why. */
 int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count);
-/* What the last client that failed did, in one line. */
+/* Error of the last client that failed, in one line. */
 const char *cw_pmi1_server_failure(const struct cw_pmi1_server *server);
 
 /* A client that has got something to be sent since it was last told here. False: none. */
 bool cw_pmi1_server_next(struct cw_pmi1_server *server, uint32_t *client);
-/* How much is to be sent to a client, and where it is: valid until the next call for this server. */
+/* Bytes to send to a client, and their address: valid until the next call for this server. */
 size_t cw_pmi1_server_pending(const struct cw_pmi1_server *server, uint32_t client, const char **bytes);
 /* The first `count` bytes of it have been sent. */
 void cw_pmi1_server_sent(struct cw_pmi1_server *server, uint32_t client, size_t count);

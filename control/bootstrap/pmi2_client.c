@@ -106,7 +106,7 @@ static int versions_agree(struct cw_bootstrap *bootstrap)
     struct cw_pmi1_line answer;
     size_t length = 0;
     int status = bootstrap_pmi_write(bootstrap, pmi->descriptor, greeting, sizeof(greeting) - 1);
-    /* byte by byte: what follows the line is a message already */
+    /* byte by byte: after the line, messages begin */
     for (; status == CW_OK && (length == 0 || text[length - 1] != '\n'); length++) {
         status = length < sizeof(text) ? bytes_read(bootstrap, text + length, 1)
                                        : FAIL(bootstrap, CW_ERROR_SYSTEM, "the launcher sends a line without end");
@@ -202,7 +202,7 @@ static int pmi2_get(struct cw_bootstrap *bootstrap, const char *key, char *value
     struct pmi2 *pmi = bootstrap->state;
     cw_pmi2_begin(&pmi->request, "kvs-get");
     cw_pmi2_add(&pmi->request, "jobid", bootstrap->info.job);
-    cw_pmi2_add(&pmi->request, "srcid", "-1"); /* whoever has put it */
+    cw_pmi2_add(&pmi->request, "srcid", "-1"); /* the source may be any rank */
     cw_pmi2_add(&pmi->request, "key", key);
     int status = ask(bootstrap, "kvs-get");
     if (status != CW_OK) {
@@ -249,7 +249,7 @@ static void pmi2_finish(struct cw_bootstrap *bootstrap)
 {
     struct pmi2 *pmi = bootstrap->state;
     cw_pmi2_begin(&pmi->request, "finalize");
-    ask(bootstrap, "finalize"); /* nobody is left to be told of a failure */
+    ask(bootstrap, "finalize"); /* no recipient is left for a failure */
 }
 
 static void pmi2_release(struct cw_bootstrap *bootstrap)

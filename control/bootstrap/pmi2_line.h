@@ -1,5 +1,5 @@
-/* pmi2_line: messages of the PMI-2 protocol: six characters with the length of what follows, then
- * "cmd=kvs-put;key=a;value=b;", taken apart and put together. A ';' within a value is written twice.
+/* pmi2_line: messages of the PMI-2 protocol: a length in six characters, then "cmd=kvs-put;key=a;value=b;". Parses and
+ * builds them. A ';' within a value is written twice.
  *
  * Invariants
  *   - Whatever comes in, nothing is read or written outside of the buffers given, and at most CW_PMI1_WORDS_MAX words
@@ -7,8 +7,8 @@
  *   - What cw_pmi2_writer puts together, cw_pmi2_parse takes apart into the same words: an argument that would not
  *     survive is refused.
  *
- * The protocol is what MPICH's client (src/pmi/pmi2/simple in MPICH) and the plugin "pmi2" of Slurm speak. Words are
- * those of pmi1_line.h: cw_pmi1_value and cw_pmi1_number find them.
+ * The protocol is that of MPICH's client (src/pmi/pmi2/simple in MPICH) and of Slurm's plugin "pmi2". Items are those
+ * of pmi1_line.h: cw_pmi1_value and cw_pmi1_number find them.
  *
  * Thread: any; nothing is shared. */
 #pragma once
@@ -26,8 +26,8 @@ enum {
 bool cw_pmi2_header_read(const char *header, size_t *length);
 
 /* Takes `text` of `length` characters, without its header, apart: it moves its characters and writes zeros into them,
- * one of them at text[length]. CW_OK; CW_ERROR_ARGUMENT: not printable, no word, a word without a name, without '=' or
- * without its end; CW_ERROR_LIMIT: too long, or too many words. */
+ * one of them at text[length]. CW_OK; CW_ERROR_ARGUMENT: not printable, empty, an item without a name, without '=' or
+ * without its end; CW_ERROR_LIMIT: too long, or too many items. */
 int cw_pmi2_parse(char *text, size_t length, struct cw_pmi1_line *line);
 
 /* A message that is put together; once something did not fit, it stays failed. */

@@ -22,7 +22,7 @@
 enum { LOOK_MS = 500 };
 #define LOOK_GAP_NS UINT64_C(3000000000) /* between two looks: after a longer one this process was stopped itself */
 
-/* What an error of read or write means. */
+/* Converts an error of read or write. */
 static int io_fail(struct cw_bootstrap *bootstrap, int descriptor, int error)
 {
     if (error == EPIPE || error == ECONNRESET || error == ENOTCONN) {
@@ -74,8 +74,8 @@ static int agent_of(void)
     return is_known ? (int)number : 0;
 }
 
-/* Waits until there is something to read. An agent that is stopped for the failure bound is taken for dead: the launcher
- * has given it up by then, and cannot end this rank without it. */
+/* Waits until there is something to read. An agent that is stopped for the failure bound counts as dead: by then the
+ * launcher has abandoned it, and cannot end this rank without it. */
 static int answer_await(struct cw_bootstrap *bootstrap, int descriptor)
 {
     struct pollfd ready = {.fd = descriptor, .events = POLLIN};
@@ -85,7 +85,7 @@ static int answer_await(struct cw_bootstrap *bootstrap, int descriptor)
         return CW_OK;
     }
     int agent = agent_of();
-    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* others say if it makes no sense */
+    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* other code reports an invalid setting */
     while (poll(&ready, 1, agent > 0 && bound_ns > 0 ? LOOK_MS : -1) == 0) {
         uint64_t now_ns = cw_clock_ns();
         bool is_known =
@@ -149,7 +149,7 @@ int bootstrap_pmi_inherit(struct cw_bootstrap *bootstrap, int *descriptor)
     if (status != CW_OK) {
         return status;
     }
-    /* what this process starts must neither talk to the launcher in its name nor keep the connection open */
+    /* child processes must neither speak to the launcher for this one nor keep the connection open */
     if (fcntl((int)inherited, F_SETFD, FD_CLOEXEC) != 0) {
         return io_fail(bootstrap, (int)inherited, errno);
     }

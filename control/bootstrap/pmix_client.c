@@ -1,9 +1,9 @@
 /* The PMIx client. The library of PMIx is loaded when a launcher's environment asks for it: other jobs need none.
  *
- * PMIx keeps a table for each process, ours is one for all. What a process puts between two fences becomes one entry of
- * its own table, "causeway.ROUND" with "key=value " for each; a get looks through the entries of the ranks, which it
- * asks for when it comes to them. It begins with the rank whose number is in the key, or rank 0. (A get from any rank,
- * PMIX_RANK_UNDEF, is not what all servers answer.) */
+ * PMIx keeps a table for each process, ours is one for all. The values that a process puts between two fences become
+ * one entry of its own table, "causeway.ROUND", with "key=value " for each. A get searches the entries of the ranks,
+ * and requests each entry when it reaches that rank. It begins with the rank whose number is in the key, or rank 0.
+ * (Not all servers answer a get from any rank, PMIX_RANK_UNDEF.) */
 #include "control/bootstrap/private.h"
 #include "dataplane/status.h"
 
@@ -24,7 +24,7 @@
 
 #define LIBRARY "libpmix.so.2"
 
-/* What is called of it. */
+/* The functions of libpmix that we call. */
 struct pmix_calls {
     __typeof__(PMIx_Init) *initialize;
     __typeof__(PMIx_Finalize) *finalize;
@@ -58,7 +58,7 @@ enum {
     NAME_BYTES = 32,
 };
 
-/* What was put before a fence: entries[rank], NULL until it is asked for. */
+/* Values put before a fence: entries[rank], NULL until it is requested. */
 struct round {
     char **entries;
 };
@@ -68,7 +68,7 @@ struct pmix {
     pmix_proc_t self;
     struct round *rounds;
     uint32_t round_count;
-    char *pending; /* what was put since the last fence; NULL: nothing */
+    char *pending; /* values put since the last fence; NULL: none */
     size_t pending_length;
 };
 
@@ -214,7 +214,8 @@ static int round_add(struct cw_bootstrap *bootstrap)
         rounds[pmix->round_count].entries = calloc(bootstrap->info.size, sizeof(char *));
     }
     if (rounds == NULL || rounds[pmix->round_count].entries == NULL) {
-        return FAIL(bootstrap, CW_ERROR_SYSTEM, "no room for what the ranks tell in fence %" PRIu32, pmix->round_count);
+        return FAIL(bootstrap, CW_ERROR_SYSTEM, "no room for the entries of the ranks in fence %" PRIu32,
+                    pmix->round_count);
     }
     pmix->round_count++;
     return CW_OK;
@@ -241,7 +242,7 @@ static int pmix_fence(struct cw_bootstrap *bootstrap)
     status = pmix->calls.fence(NULL, 0, &collect, 1);
     if (status != PMIX_SUCCESS) {
         (void)pmix_fail(bootstrap, "PMIx_Fence", status);
-        return CW_ERROR_CLOSED; /* whoever is missing does not come any more */
+        return CW_ERROR_CLOSED; /* a missing rank does not arrive any more */
     }
     free(pmix->pending);
     pmix->pending = NULL;
@@ -291,7 +292,7 @@ static int library_load(struct cw_bootstrap *bootstrap)
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         return FAIL(bootstrap, CW_ERROR_NOT_FOUND,
-                    "the launcher speaks PMIx, whose library cannot be loaded: %.120s (on Debian: apt-get install "
+                    "the launcher uses PMIx, but libpmix cannot be loaded: %.120s (on Debian: apt-get install "
                     "libpmix2; elsewhere LD_LIBRARY_PATH)",
                     dlerror());
     }

@@ -1,4 +1,4 @@
-/* What bootstrap.c and its clients share.
+/* Shared by bootstrap.c and its clients.
  *
  * A client is a table of functions; bootstrap.c has checked all arguments before it calls them, and tells people's
  * lines from `failure`. */
@@ -22,7 +22,7 @@ struct bootstrap_client {
     void (*abort)(struct cw_bootstrap *bootstrap, int code); /* returns once the launcher has been told, or cannot be */
     bool (*is_cut)(const struct cw_bootstrap *bootstrap);    /* NULL: there is no launcher */
     void (*finish)(struct cw_bootstrap *bootstrap);          /* says goodbye */
-    void (*release)(struct cw_bootstrap *bootstrap);         /* of what the client has allocated */
+    void (*release)(struct cw_bootstrap *bootstrap);         /* the client's allocations */
 };
 
 struct cw_bootstrap {
@@ -36,8 +36,8 @@ struct cw_bootstrap {
 #define FAIL(bootstrap, status, ...) \
     cw_error_text((bootstrap)->failure, sizeof((bootstrap)->failure), (status), __VA_ARGS__)
 
-/* Fill `client`, `state` and `info`, or fail with a line in `failure`; what they have allocated by then is released by
- * themselves. */
+/* Fill `client`, `state` and `info`, or fail with a line in `failure`. On failure they release their own
+ * allocations. */
 int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap);
 /* Also CW_ERROR_NOT_FOUND: the launcher speaks PMI-1 only, and waits for its first line. */
 int bootstrap_pmi2_open(struct cw_bootstrap *bootstrap);
@@ -54,6 +54,6 @@ int bootstrap_pmi_number(struct cw_bootstrap *bootstrap, const char *name, long 
 int bootstrap_pmi_inherit(struct cw_bootstrap *bootstrap, int *descriptor);
 /* All of it. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
 int bootstrap_pmi_write(struct cw_bootstrap *bootstrap, int descriptor, const char *text, size_t length);
-/* What is there, at least a byte unless a signal comes. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
+/* Reads available bytes, at least one unless a signal arrives. CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */
 int bootstrap_pmi_read(struct cw_bootstrap *bootstrap, int descriptor, char *text, size_t room, size_t *got);
 bool bootstrap_pmi_is_cut(int descriptor);
