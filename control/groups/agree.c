@@ -1,6 +1,6 @@
-/* How members open and close a group. The leader, the first that lives, hears that all have come (JOIN), chooses an
- * address and an id (OPEN), hears that all let its packets in (READY), and lets all begin (GO); at the end it hears
- * that all are done (BYE) and lets them go (GONE). Four messages per member to open, two to close. */
+/* How members open and close a group. The leader, the first live member, waits until all have joined (JOIN), chooses an
+ * address and an id (OPEN), waits until all admit its packets (READY), and starts all (GO). At the end it waits until
+ * all have finished (BYE) and releases them (GONE). Four messages per member to open, two to close. */
 #include <stdlib.h>
 
 #include "control/groups/private.h"
@@ -22,8 +22,9 @@ void groups_agree_begin(struct cw_group *group)
     leader_tell(group, &message);
 }
 
-/* The epoch of a membership follows from who has died: the same set has the same epoch at all, a larger one a later
- * epoch. Two different sets of the same size, known to different members for a moment, differ by their hash. */
+/* The epoch of a membership follows from the set of dead members: the same set has the same epoch at all members, a
+ * larger one a later epoch. Two different sets of the same size, known to different members for a moment, differ by
+ * their hash. */
 static uint32_t epoch_of(const struct cw_group *group)
 {
     uint32_t dead = 0;
@@ -49,8 +50,8 @@ static int group_change(void *argument)
     return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
 }
 
-/* All members have to end with the same set of dead ones: so the leader, who hears of each, tells all of all of them. A
- * leader that has become one just now may have heard of more than the others. */
+/* All members must end with the same set of dead members: so the leader, which is notified of each death, sends the
+ * whole set to all. A leader that has become one just now may have heard of more than the others. */
 static void dead_tell(struct cw_group *group)
 {
     for (uint32_t member = 0; member < group->count; member++) {
@@ -69,7 +70,7 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
     }
     uint32_t rank = group->ranks[member];
     if (group->stage < STAGE_OPEN) {
-        groups_fail(group, FAIL_DIED, rank); /* the member is told, too: it may live. The group may be gone now */
+        groups_fail(group, FAIL_DIED, rank); /* Notify the member too: it may be alive. The group may be gone now */
         return;
     }
     group->live[member] = false;
@@ -183,7 +184,7 @@ static void all_have_joined(struct cw_group *group)
 {
     struct cw_groups *groups = group->groups;
     struct message message = groups_message(group, MESSAGE_OPEN);
-    /* of another rank's making another number, whatever it draws */
+    /* no two ranks draw the same number */
     message.id = draw(groups) << 16 | (uint64_t)(groups->config.rank & 0x7fff) << 1 | 1;
     message.address = (uint8_t)groups_filters_choose(group->offers.may, group->offers.has, draw(groups));
     message.delivery = groups->unreached == NO_RANK ? CW_MCAST_BY_NETWORK : CW_MCAST_BY_MEMBERS;
@@ -194,7 +195,7 @@ static void all_have_joined(struct cw_group *group)
 static void take_join(struct cw_group *group, uint32_t member, const struct message *message)
 {
     if (group->stage == STAGE_FAILED) {
-        return; /* it was told when it failed, and finds that when it opens */
+        return; /* the member was notified of the failure, and finds it when it opens the group */
     }
     if (message->digest != group->digest) {
         groups_fail(group, FAIL_DIFFERENT, group->ranks[member]);
@@ -268,7 +269,8 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     if (status == CW_OK) {
         status = groups->config.links.run(groups->config.links.context, group_open, &call);
     }
-    if (status != CW_OK && call.config.by_device) { /* by the port then; members pass on what does not come there */
+    if (status != CW_OK && call.config.by_device) { /* by the port then; members forward packets that do not arrive
+                                                     * there */
         groups->device_refuses = true;
         call.config.by_device = false;
         status = groups->config.links.run(groups->config.links.context, group_open, &call);
@@ -325,7 +327,7 @@ static void take_go(struct cw_group *group)
 static void take_gone(struct cw_group *group, uint32_t from)
 {
     if (group->stage == STAGE_LEAVING && groups_leader(group) == group->self && from != group->self) {
-        take_said(group, from, MESSAGE_BYE); /* it has gone by what another leader said */
+        take_said(group, from, MESSAGE_BYE); /* another leader has already released it */
     } else if (group->stage == STAGE_LEAVING) {
         struct message gone = groups_message(group, MESSAGE_GONE);
         for (uint32_t member = 0; member < group->count; member++) {
@@ -340,7 +342,8 @@ static void take_gone(struct cw_group *group, uint32_t from)
 
 void groups_agree_renew(struct cw_group *group)
 {
-    if (group->stage == STAGE_LEAVING) { /* the leader may be another one now; who has heard it already does not mind */
+    if (group->stage == STAGE_LEAVING) { /* the leader may have changed; a member that has this message already ignores
+                                          * it */
         struct message message = groups_message(group, MESSAGE_BYE);
         leader_tell(group, &message);
     }
@@ -352,7 +355,7 @@ static bool unknown_take(struct cw_groups *groups, uint32_t rank, const struct m
     if (message->kind != MESSAGE_BYE && message->kind != MESSAGE_DEAD) {
         return false;
     }
-    /* it was open here, or nobody could say so: all were done when it went */
+    /* it was open here, or its state is unknown: all had finished when it closed */
     struct message answer = {.kind = MESSAGE_GONE, .rank = NO_RANK, .scope = message->scope, .number = message->number};
     groups_queue(groups, rank, &answer);
     return true;
@@ -405,7 +408,7 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         groups_deliver_by_members(group, message->rank, false);
         break;
     case MESSAGE_DEAD:
-        if (about != NO_RANK) { /* whoever has excluded us is none of ours any more, either */
+        if (about != NO_RANK) { /* a member that has excluded us is excluded here too */
             groups_exclude(group, about == group->self ? member : about, false);
         }
         break;
@@ -416,7 +419,7 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
     return true;
 }
 
-/* Members have died: others may have gone by what another leader said, and say so when they are asked. */
+/* Members have died: others may have been released by another leader. They report it on request. */
 static void leaving_ask(struct cw_group *group)
 {
     const struct message bye = groups_message(group, MESSAGE_BYE);

@@ -1,7 +1,7 @@
 /* groups_filters: which multicast addresses a port lets in, within its budget. Pure: no port here.
  *
- * An address may serve several groups. The first one of a job is everybody's last resort: room for it is always kept,
- * as for the flood address's. */
+ * An address may serve several groups. The first address of a job is the fallback of all its groups: room is always
+ * kept for it and for the flood address. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct groups_filters {
     uint32_t uses[CW_GROUPS_ADDRESSES]; /* groups per address */
 };
 
-/* What a member says about itself when a group is opened, one bit per address: which it could take, and which it
+/* A member's offer when a group is opened, one bit per address: the addresses that it could admit, and those that it
  * has. */
 struct groups_offer {
     uint64_t may;

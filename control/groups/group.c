@@ -94,7 +94,7 @@ void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message 
 {
     struct waiting *waiting = malloc(sizeof(*waiting));
     if (waiting == NULL) {
-        groups->malformed++; /* nothing is left to say it with; the watchdog tells who waits */
+        groups->malformed++; /* no memory for a message; the watchdog reports the ranks that wait */
         return;
     }
     *waiting = (struct waiting){.rank = rank, .message = *message};

@@ -110,7 +110,7 @@ static struct cw_group *group_make(struct cw_groups *groups, const struct cw_gro
     return group;
 }
 
-/* What came for the group before it was known here. */
+/* Messages for the group that arrived before it was known here. */
 static void unknown_take(struct cw_groups *groups, const struct cw_group *group)
 {
     struct waiting **link = &groups->unknown;
@@ -171,7 +171,7 @@ void cw_group_close(struct cw_group *group)
 
 /* ---- messages between ranks ---- */
 
-/* Ranks whose path has refused a message: what follows to them waits behind it. */
+/* Ranks whose path has rejected a message: later messages to them wait behind it. */
 struct refused {
     uint32_t ranks[REFUSED_MAX];
     uint32_t count;
@@ -204,8 +204,8 @@ static bool waiting_send(struct cw_groups *groups, const struct waiting *waiting
     return true;
 }
 
-/* In the order in which they were queued, for each rank. What a path does not take waits, and all behind it to the same
- * rank; if too many paths have no room, all behind it. */
+/* In the order in which they were queued, for each rank. A message that a path rejects waits, with all later ones to
+ * the same rank; if too many paths have no room, all later ones wait. */
 static uint32_t queue_send(struct cw_groups *groups)
 {
     struct refused refused = {.count = 0};

@@ -1,27 +1,27 @@
 /* groups: multicast groups among the processes of a job: opened by all their members, looked after, closed by all.
  *
  * Purpose
- *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it comes to it; when
- *   all have, they agree on an address and an id, and the group is usable at all of them. Messages are sent and received
- *   by its multicast (mcast/mcast.h), not by this. Whether the network really reaches everybody is probed; where it does
- *   not, packets go through the members.
+ *   A group has a name and a list of ranks, the same at all its members. Each member opens it when it reaches that
+ *   call; when all have, they agree on an address and an id, and the group is usable at all of them. Messages are sent
+ *   and received by its multicast (mcast/mcast.h), not by this. Probes check whether multicast reaches all members;
+ *   where it does not, members forward packets.
  *
  * Invariants
  *   - Opening never blocks and never crosses: a group is known by its name alone, any number of them may be opened at a
  *     time, by different members in different orders.
  *   - A group that cannot be opened (no memory at one member, other ranks named by another, a member that dies
- *     meanwhile) fails at all members, with a reason. Who was told sooner than others that it is open may have sent:
- *     that ends with CW_ERROR_CLOSED, or has come to some.
- *   - No port lets in more addresses than its budget. When it is used up groups share addresses, and are told apart by
- *     their ids.
- *   - A member that dies is taken out at all others; whatever waited for it goes on. Nothing is decided here about who
- *     is dead, but whoever holds up an own message for lag_ns (mcast.h) is asked (links.ask), again as long as it does:
- *     so one that is silent is taken out at the latest lag_ns and the failure bound after it was first waited for.
- *     Epochs follow from who is dead, so the others need not agree on an order.
- *   - A group vanishes at a member only when all have closed it and have all that was sent: nobody waits for somebody
- *     who has left.
- *   - No clock, no I/O: it talks through cw_groups_links. Control messages are bounded by what is opened and closed at
- *     a time.
+ *     meanwhile) fails at all members, with a reason. A member that opened the group before the failure may have sent:
+ *     such messages end with CW_ERROR_CLOSED, or have reached some members.
+ *   - No port lets in more addresses than its budget. When it is used up, groups share addresses; their ids distinguish
+ *     them.
+ *   - A member that dies is removed at all others; operations that waited for it continue. Failure detection is not
+ *     done here. A member that delays an own message for lag_ns (mcast.h) is probed (links.ask), repeatedly while it
+ *     does: so a silent member is removed at most lag_ns plus the failure bound after the wait for it began. Epochs
+ *     follow from the set of dead members, so the others need not agree on an order.
+ *   - A group is freed at a member only when all have closed it and have all its messages: no member waits for one that
+ *     has left.
+ *   - No clock, no I/O: it sends through cw_groups_links. The number of control messages is bounded by the number of
+ *     groups that are being opened and closed.
  *
  * Order of calls: cw_groups_create; { cw_group_open, { cw_mcast_send }*, cw_group_close | cw_groups_poll |
  * cw_groups_take | cw_groups_down }*; cw_groups_destroy
@@ -38,7 +38,8 @@
 enum {
     CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the flood address's */
     CW_GROUPS_BY_DEVICE = 32, /* from here on addresses are of groups whose packets go by their members' RDMA devices */
-    CW_GROUPS_FILTERS = 20,   /* that a port lets in at a time, unless configured: what network cards have */
+    CW_GROUPS_FILTERS = 20,   /* addresses that a port admits at a time, unless configured: the usual number of network
+                               * cards */
     CW_GROUPS_FILTERS_LEAST = 2,
     CW_GROUPS_WHY_BYTES = 160,
     CW_GROUPS_UNKNOWN_MAX = 65536, /* messages for groups that this member has not opened yet */
@@ -47,7 +48,7 @@ enum {
 struct cw_groups;
 struct cw_group;
 
-/* What it talks through, and whom it tells. */
+/* Paths for its messages, and recipients of its events. */
 struct cw_groups_links {
     void *context;
     /* A control message to another rank: once, in order per rank. CW_OK; CW_ERROR_AGAIN; other codes: it is gone. */
@@ -97,8 +98,8 @@ struct cw_group_request {
     struct cw_mcast_group **mcast;
 };
 
-/* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank stands there twice, or this one does not, or too few or many;
- * CW_ERROR_BUSY: it has opened one of this name and not closed it; CW_ERROR_MEMORY. */
+/* Begins to open it. CW_OK; CW_ERROR_ARGUMENT: a rank is listed twice, this one is missing, or too few or many ranks;
+ * CW_ERROR_BUSY: a group of this name is still open here; CW_ERROR_MEMORY. */
 int cw_group_open(struct cw_groups *groups, const struct cw_group_request *request, struct cw_group **group);
 
 enum cw_group_state {
@@ -107,30 +108,30 @@ enum cw_group_state {
     CW_GROUP_FAILED = 2, /* see cw_group_why */
 };
 enum cw_group_state cw_group_state(const struct cw_group *group);
-/* What it waits for, why it failed, how packets travel, in one line. */
+/* One line: the event it waits for, or the reason of its failure, and how packets travel. */
 void cw_group_why(const struct cw_group *group, char *text, size_t text_bytes);
-/* What became of what this member has sent (cw_mcast_compression). */
+/* Result of compression for this member's messages (cw_mcast_compression). */
 bool cw_group_compression(const struct cw_group *group, enum cw_element element, struct cw_compression_report *report);
 void *cw_group_context(const struct cw_group *group);
 
-/* This member is done with it: it may not be used any more. It goes when all others are, too; what comes until then is
- * thrown away. */
+/* This member is done with it: it may not be used any more. The group is freed when all others have closed it too;
+ * packets that arrive until then are dropped. */
 void cw_group_close(struct cw_group *group);
 
 /* ---- from outside ---- */
 
-/* A control message that `rank` has sent by links.send. What makes no sense is counted and dropped. */
+/* A control message that `rank` has sent by links.send. An invalid message is counted and dropped. */
 void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
 /* For the multicast's handler (struct cw_mcast_handler); `group` is a struct cw_group. */
 void cw_group_laggard(void *group, uint32_t rank);
 void cw_group_unreached(void *group, uint32_t rank);
-/* Goes on: control messages, what the network has to do. Call it as long as cw_groups_is_busy (see links.is_due).
+/* Advances the protocol: control messages, network duties. Call it as long as cw_groups_is_busy (see links.is_due).
  * Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
-/* Asks (links.ask) those whose word groups wait for that are being opened here: who is stopped or gone before it has
- * opened them would keep all others waiting for each other. To be called now and then by who waits. */
+/* Probes (links.ask) the members for whose messages groups wait that are being opened here: a member that is stopped or
+ * gone before it opens them would block all others. The waiting thread calls it from time to time. */
 void cw_groups_ask(struct cw_groups *groups);
 /* Whether something is under way that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);
@@ -145,7 +146,7 @@ struct cw_groups_info {
     uint32_t filters;   /* addresses that the port lets in for this, the flood address's included */
     uint64_t malformed; /* control messages */
     uint32_t unreached; /* a rank that multicast does not reach; UINT32_MAX: none is known */
-    bool floods;        /* the network brings multicast to all, whoever wants it */
+    bool floods;        /* the network delivers multicast to all hosts, members or not */
     struct cw_mcast_counters packets;
     uint32_t laggard; /* the rank that last held up this one's messages for long; UINT32_MAX: none */
 };

@@ -1,8 +1,8 @@
-/* What the files of groups share.
+/* Shared by the files of groups.
  *
  *   groups.c   calls, messages between ranks           agree.c  opening and closing: what members tell each other
  *   filters.c  the budget of addresses                 reach.c  networks that do not reach all members
- *   why.c      what people are told
+ *   why.c      texts about a group, for users
  */
 #pragma once
 
@@ -129,7 +129,7 @@ void groups_agree_begin(struct cw_group *group);
 uint32_t groups_agree_poll(struct cw_groups *groups);
 /* It is closed: says goodbye as soon as nothing is under way. */
 void groups_agree_leave(struct cw_group *group);
-/* A member is missing: whoever waited for it alone goes on. */
+/* A member is missing: operations that waited only for it continue. */
 void groups_agree_renew(struct cw_group *group);
 void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank);
 

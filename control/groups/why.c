@@ -1,4 +1,4 @@
-/* What people are told of a group. */
+/* Texts about a group, for users. */
 #include <inttypes.h>
 #include <stdio.h>
 
