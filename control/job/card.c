@@ -1,5 +1,5 @@
-/* Cards: what ranks tell each other by the launcher's table. A card has what is known before there is a port, by which
- * all choose the transport to other hosts; a place then has where the port is. */
+/* Cards: descriptions of ranks, exchanged in the launcher's table. A card has what is known before there is a port, by
+ * which all choose the transport to other hosts; a place then has where the port is. */
 #include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -45,7 +45,7 @@ static void key_write(char *key, uint32_t rank, uint32_t piece)
     }
 }
 
-/* By which ranks see whether they have the same key, and nobody learns it: it has 128 random bits. Zeros: none yet. */
+/* A hash by which ranks compare their keys without revealing them: a key has 128 random bits. Zeros: none yet. */
 static void key_hash(const struct cw_job *job, uint8_t hash[KEY_HASH_BYTES])
 {
     memset(hash, 0, KEY_HASH_BYTES);
@@ -55,14 +55,14 @@ static void key_hash(const struct cw_job *job, uint8_t hash[KEY_HASH_BYTES])
     }
 }
 
-/* A card as text: what has no fixed length comes last, without the room behind it, so that a value of the launcher's
+/* A card as text: the part of variable length comes last, without its unused room, so that a value of the launcher's
  * table holds most cards. All of it is read by all ranks. */
 static void card_write(const struct cw_job *job, const struct cw_net_offer *offer, char text[CARD_TEXT_BYTES])
 {
     struct cw_path_card card;
     uint8_t bytes[CARD_BYTES] = {CARD_VERSION};
     char host[CW_JOB_HOST_BYTES] = "";
-    memset(&card, 0, sizeof(card)); /* what lies between its fields goes out, too */
+    memset(&card, 0, sizeof(card)); /* its padding is sent too */
     cw_paths_card(job->paths, &card);
     bytes[CARD_FLAGS] = (cw_wire_may_seal() ? CARD_MAY_SEAL : 0) | (job->may_have_rdma ? CARD_MAY_HAVE_RDMA : 0);
     memcpy(bytes + CARD_NOTE, job->note, sizeof(job->note));
@@ -130,14 +130,14 @@ static int card_parse(struct cw_job *job, uint32_t rank, const char *text, struc
     card->may_have_rdma = (bytes[CARD_FLAGS] & CARD_MAY_HAVE_RDMA) != 0;
     size_t host = CARD_OFFER + CARD_OFFER_BYTES((size_t)card->offer.count);
     if (card->offer.count > CW_NET_ADDRESSES || host > count || count - host >= CW_JOB_HOST_BYTES) {
-        return FAIL(report, CW_ERROR_ARGUMENT, "rank %" PRIu32 ": its card makes no sense", rank);
+        return FAIL(report, CW_ERROR_ARGUMENT, "rank %" PRIu32 ": its card is invalid", rank);
     }
     memcpy(card->offer.addresses, bytes + CARD_OFFER + CARD_OFFER_BYTES(0), host - CARD_OFFER - CARD_OFFER_BYTES(0));
     memcpy(job->hosts[rank], bytes + host, count - host);
     return CW_OK;
 }
 
-/* Cards that are being read: all first pieces, then the second ones of those that are longer, and so on. */
+/* Readers of cards: all first pieces, then the second pieces of longer cards, and so on. */
 struct card_reader {
     struct cw_job *job;
     const struct job_report *report;
@@ -161,7 +161,7 @@ static size_t card_characters(const char *text)
     char head[4 + 1];
     uint8_t bytes[CARD_LENGTH + 2] = {0};
     size_t count = 0;
-    snprintf(head, sizeof(head), "%.4s", text); /* whose 3 bytes are all that is wanted */
+    snprintf(head, sizeof(head), "%.4s", text); /* only its first 3 bytes are needed */
     return sodium_base642bin(bytes, sizeof(bytes), head, strlen(head), NULL, &count, NULL, CARD_VARIANT) == 0 &&
                    count == sizeof(bytes) && bytes[0] == CARD_VERSION
                ? sodium_base64_encoded_len((size_t)bytes[CARD_LENGTH] << 8 | bytes[CARD_LENGTH + 1], CARD_VARIANT) - 1
@@ -197,7 +197,7 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
         reader.left = 0;
         report->text[0] = 0;
         status = cw_bootstrap_get_each(job->bootstrap, reader.count, &each);
-        if (status != CW_OK && report->text[0] == 0) { /* else a card makes no sense */
+        if (status != CW_OK && report->text[0] == 0) { /* otherwise a card is invalid */
             status = FAIL(report, status, "cannot learn where the other ranks are: %s",
                           cw_bootstrap_failure(job->bootstrap));
         }
@@ -209,7 +209,7 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
 
 /* ---- places ---- */
 
-/* What a rank tells of its endpoint. */
+/* Description of a rank's endpoint. */
 struct place {
     struct cw_address address;
     uint8_t multicasts;
@@ -260,10 +260,10 @@ int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_
 {
     const struct cw_bootstrap_reader each = {.context = cards, .key = place_key, .take = place_take};
     int status = cw_bootstrap_get_each(job->bootstrap, job->info.size, &each);
-    return status == CW_OK ? CW_OK
-                           : FAIL(report, status, "cannot learn where the other ranks are: %s",
-                                  status == CW_ERROR_ARGUMENT ? "what one says makes no sense"
-                                                              : cw_bootstrap_failure(job->bootstrap));
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "cannot learn where the other ranks are: %s",
+                      status == CW_ERROR_ARGUMENT ? "an entry is invalid" : cw_bootstrap_failure(job->bootstrap));
 }
 
 /* ---- path MTUs ---- */
@@ -282,7 +282,7 @@ int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct j
                                   cw_bootstrap_failure(job->bootstrap));
 }
 
-/* What the first ranks of all hosts have told. */
+/* Values from the first ranks of all hosts. */
 struct mtu_reader {
     uint32_t *ranks;
     uint32_t least; /* 0: nobody knows any */

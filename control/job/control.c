@@ -34,7 +34,7 @@ struct cw_control {
     _Atomic uint32_t state; /* the futex */
 };
 
-/* Until `state` is no longer `expected`, somebody wakes it, or the time is over. At a loop it may wake too early. */
+/* Until `state` is no longer `expected`, a wake-up arrives, or the time has passed. At a loop it may wake too early. */
 static void state_sleep(struct cw_control *control, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000)};
@@ -129,8 +129,7 @@ static void *control_run(void *argument)
         uint64_t now_ns = cw_clock_ns();
         uint64_t left_ns = heartbeat_ns > now_ns ? heartbeat_ns - now_ns : 0;
         bool tick = false;
-        /* Who has been woken stays up for a tick: things that are pending for a moment each cost no more than one call
-         * to the kernel a tick. */
+        /* A woken thread stays awake for a tick: so short pending states cost at most one system call per tick. */
         if (!woken && !is_pending(control)) {
             woken = sleep_long(control, left_ns);
         } else {

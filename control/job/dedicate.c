@@ -22,7 +22,7 @@ static bool core_add(struct cw_dedicate_wish *wish, unsigned long core)
     return true;
 }
 
-/* "4" or "4-7", whose end is where `*at` points afterwards. */
+/* "4" or "4-7"; `*at` points behind it afterwards. */
 static bool range_add(struct cw_dedicate_wish *wish, const char **at)
 {
     char *end;
@@ -117,7 +117,7 @@ static void of_list(const struct cw_dedicate_wish *wish, const struct cw_dedicat
     for (uint32_t i = 0; i < wish->count && i < wanted; i++) {
         CPU_CLR(wish->cores[i], rest);
     }
-    if (CPU_COUNT(rest) == 0) { /* whoever names cores may want them to be shared */
+    if (CPU_COUNT(rest) == 0) { /* named cores may be shared on purpose */
         *rest = place->allowed;
     }
     while (dedicated->count < wish->threads) {

@@ -8,8 +8,8 @@
  *    CAUSEWAY_DEDICATED_CORE          what `causeway run --dedicated` has found by hwloc for this rank, which wins:
  *                                     cores, as 3,5, or "none: REASON"
  *
- * Threads spin, so they never get a core that a rank of the machine needs: where there are too few, the reason is told,
- * and the process goes on without any.
+ * Threads spin, so they never get a core that a rank of the machine needs: if there are too few cores, the reason is
+ * reported, and the process continues without a thread.
  *
  * Thread: any. */
 #pragma once
@@ -32,7 +32,7 @@ struct cw_dedicate_wish {
     uint16_t cores[CPU_SETSIZE]; /* in the order of the text, each once */
 };
 
-/* CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: what is wanted instead. */
+/* CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: the accepted values. */
 int cw_dedicate_read(const char *text, struct cw_dedicate_wish *wish, char *error, size_t error_bytes);
 
 /* A rank among those of its machine. */
@@ -54,6 +54,6 @@ struct cw_dedicated {
 void cw_dedicate_choose(const struct cw_dedicate_wish *wish, const struct cw_dedicate_place *place, cpu_set_t *rest,
                         struct cw_dedicated *dedicated);
 
-/* The same for what `causeway run` has found, of which the program's cores are not. CW_OK, CW_ERROR_ARGUMENT: it is
+/* The same for the result of `causeway run`, which excludes the program's cores. CW_OK, CW_ERROR_ARGUMENT: it is
  * neither cores nor "none: REASON". */
 int cw_dedicate_told(const char *text, struct cw_dedicated *dedicated);

@@ -1,4 +1,4 @@
-/* Fences of the launcher, and what comes from other ranks meanwhile. */
+/* Fences of the launcher, and messages that arrive from other ranks meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
 

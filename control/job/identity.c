@@ -1,4 +1,4 @@
-/* Who shares memory with us, and who shares cores with whom. */
+/* Which ranks share memory with this one, and which ranks share cores with each other. */
 #include "control/job/private.h"
 
 #include <errno.h>

@@ -435,12 +435,12 @@ void cw_job_close(struct cw_job *job)
     cw_groups_destroy(job->groups);
     job->groups = NULL;
     job->watcher.is_due = false;
-    (void)fence_plain(job);           /* nobody reads our memory any more; if the launcher is gone, so are they */
+    (void)fence_plain(job);           /* no rank reads our memory any more; if the launcher is gone, so are they */
     cw_control_destroy(job->control); /* others may have wanted acknowledgements until then */
     cw_paths_destroy(job->paths);
     cw_wire_quiet(&job->wire);
     if (job->has_devices) {
-        cw_bootstrap_fence(job->bootstrap); /* nobody says goodbye any more to ports that are then given up */
+        cw_bootstrap_fence(job->bootstrap); /* no rank sends a goodbye any more to ports that are closed afterwards */
     }
     cw_wire_close(&job->wire);
     cw_bootstrap_close(job->bootstrap);

@@ -1,4 +1,4 @@
-/* job: a process as a member of its job: who launched it, who the others are, and the paths to them.
+/* job: a process as a member of its job: its launcher, the other ranks, and the paths to them.
  *
  * cw_job_open asks the launcher (bootstrap.h), tells the others where this process is found (a card, path.h), learns
  * the same of all of them, and has paths to all ranks. Nothing is connected before it is used.
@@ -42,18 +42,18 @@ struct cw_job_handler {
     struct cw_mcast_handler multicast;
 };
 
-/* Messages of paths with this tag are the job's own, in whatever lane. */
+/* Messages of paths with this tag are the job's own, in any lane. */
 enum { CW_JOB_TAG = CW_PATH_LISTENERS - 1 };
 
-/* CW_OK, or what cw_bootstrap_open, cw_paths_create and cw_paths_add say, with a line in `error`. */
+/* CW_OK, or errors of cw_bootstrap_open, cw_paths_create and cw_paths_add, with a line in `error`. */
 int cw_job_open(const struct cw_job_handler *handler, const uint8_t note[CW_JOB_NOTE_BYTES], struct cw_job **job,
                 char *error, size_t error_bytes);
-/* Starts the control thread, which stands in at the endpoint's loop too, until cw_job_close; the job's loop replaces
+/* Starts the control thread, which also assists at the endpoint's loop, until cw_job_close; the job's loop replaces
  * that of `config`. Once. Errors as cw_control_create. */
 int cw_job_attend(struct cw_job *job, const struct cw_control_config *config, struct cw_control **control, char *error,
                   size_t error_bytes);
-/* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: what others still want
- * from this process by cw_paths_get and cw_paths_put has to be done before. NULL is allowed. */
+/* Waits for all ranks, then takes everything down. It does not poll the paths while it waits: cw_paths_get and
+ * cw_paths_put of other ranks from this process must have ended before. NULL is allowed. */
 void cw_job_close(struct cw_job *job);
 
 struct cw_bootstrap_info cw_job_info(const struct cw_job *job);
@@ -61,9 +61,9 @@ struct cw_paths *cw_job_paths(const struct cw_job *job);
 /* How long a rank that owes an answer over the network may be silent, in nanoseconds (CAUSEWAY_FAILURE_TIMEOUT); 0:
  * there is no network. */
 uint64_t cw_job_failure_timeout(const struct cw_job *job);
-/* Whether this process goes by the node of its host (causeway node), and that is away. */
+/* Whether this process uses the node of its host (causeway node), and the node is away. */
 bool cw_job_node_is_away(const struct cw_job *job);
-/* What this process and the launcher have said to each other. */
+/* Traffic between this process and the launcher. */
 struct cw_bootstrap_traffic cw_job_exchanged(const struct cw_job *job);
 /* Grows with each message and packet of data that this process takes or sends, and with nothing else. */
 uint64_t cw_job_moved(const struct cw_job *job);
@@ -74,13 +74,14 @@ struct cw_groups *cw_job_groups(const struct cw_job *job);
 bool cw_job_is_busy(const struct cw_job *job);
 /* The name of a rank's host, as its kernel has it; lives as long as the job. */
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);
-/* Whether two ranks run on the same processors, though perhaps on different hosts: those that are namespaces of one. */
+/* Whether two ranks run on the same processors, even if on different hosts that are namespaces of one machine. */
 bool cw_job_shares_machine(const struct cw_job *job, uint32_t one, uint32_t other);
 /* How many ranks share a core where most do; 1: none, if each is bound to its own. The same answer at all ranks. */
 uint32_t cw_job_crowding(const struct cw_job *job);
 /* Dataplanes of hosts that run on this machine's processors, too, and that ranks of the job go by. */
 uint32_t cw_job_nodes(const struct cw_job *job);
-/* One line about memory that the NIC was told of; "": it needs not to be, or never was. When nothing is under way. */
+/* One line about memory registered with the NIC; "": no registration is needed, or there was none. Call it when no
+ * operation is in progress. */
 void cw_job_registrations(const struct cw_job *job, char *text, size_t text_bytes);
 /* One line about queue pairs of an RDMA device; "": there is none. */
 void cw_job_rdma(const struct cw_job *job, char *text, size_t text_bytes);
@@ -100,7 +101,7 @@ const char *cw_job_narrow(const struct cw_job *job);
 /* Whether all ranks have brought the same note: the same answer at all ranks. */
 bool cw_job_notes_agree(const struct cw_job *job);
 
-/* Waits for all ranks, and polls the paths meanwhile: what others ask of this process is answered as soon as it comes.
+/* Waits for all ranks, and polls the paths meanwhile: requests of other ranks to this process are answered at once.
  * CW_OK; CW_ERROR_CLOSED; CW_ERROR_SYSTEM: no thread can be made. */
 int cw_job_fence(struct cw_job *job);
 

@@ -1,4 +1,4 @@
-/* job key: what all ranks of a job share and nobody else knows; packets between hosts are signed and sealed by it.
+/* job key: shared by all ranks of a job and secret to others; packets between hosts are signed and sealed by it.
  *
  * The launcher hands it over in a memfd that CAUSEWAY_JOB_KEY_FD names: it comes through any number of exec, up to
  * MPI_Init, which closes it and removes the variable. So what a rank starts later has no part in it. By hand (ranks
@@ -21,5 +21,5 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
 /* In a child of the launcher that is no rank: it has no key. */
 void cw_job_key_forget(void);
 
-/* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it makes no sense. */
+/* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it is invalid. */
 int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);

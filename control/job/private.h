@@ -1,5 +1,5 @@
-/* What the files of job share: job/job.c opens and closes it, job/identity.c tells who shares memory and cores,
- * job/fence.c waits for all ranks. */
+/* Shared by the files of job: job/job.c opens and closes it, job/identity.c determines which ranks share memory and
+ * cores, job/fence.c waits for all ranks. */
 #pragma once
 
 #include "control/job/dedicate.h"
@@ -61,8 +61,9 @@ struct cw_job {
 /* ---- identity.c ---- */
 
 /* *host: the same for processes that see the same kernel, process numbers and user: each reaches the others' memory
- * through /proc. CAUSEWAY_HOST tells apart further. *own_machine: the same for those that share processors. *emulated:
- * the host of an emulator, as cw_wire_host has it. CW_OK, or errors of the system, with a line in the report. */
+ * through /proc. CAUSEWAY_HOST tells apart further. *own_machine: the same for processes that share processors.
+ * *emulated: the host of an emulator, as cw_wire_host has it. CW_OK, or errors of the system, with a line in the
+ * report. */
 int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
                       const struct job_report *report);
 
@@ -75,7 +76,7 @@ int job_dedicate(struct cw_job *job, bool are_all_here, const struct job_report 
 
 /* ---- card.c ---- */
 
-/* What a rank has told. */
+/* A rank's own description. */
 struct job_card {
     struct cw_path_card path;
     struct cw_net_offer offer;
@@ -84,7 +85,7 @@ struct job_card {
     bool has_rdma;
 };
 
-/* Tells the others of this rank; behind a fence all cards are there. CW_OK, or what cw_bootstrap_put says. */
+/* Tells the others of this rank; behind a fence all cards are there. CW_OK, or errors of cw_bootstrap_put. */
 int job_card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct job_report *report);
 /* Of all ranks, into cards, job->hosts, job->machines and job->cores. CW_OK; CW_ERROR_UNSUPPORTED: one has another
  * version; CW_ERROR_ARGUMENT: another key, or no sense; CW_ERROR_MEMORY; what cw_bootstrap_get_each says. */
@@ -105,7 +106,7 @@ int job_statistics_open(struct cw_job *job, const struct job_report *report);
 
 /* ---- fence.c ---- */
 
-/* As cw_job_fence, before anybody takes what comes: other ranks may be further, and what they send has to wait. */
+/* As cw_job_fence, before events are accepted: other ranks may be further, and their messages must wait. */
 int job_fence_early(struct cw_job *job);
 
 /* ---- transport.c ---- */
@@ -118,8 +119,8 @@ int job_transport_choose(struct cw_job *job, const struct job_card *cards, struc
                          size_t error_bytes);
 /* Sets job->transport_text, once the wire is open. */
 void job_transport_describe(struct cw_job *job, const struct cw_wire_request *request);
-/* With another transport than sockets: finds the next hop to each rank, and writes its MAC address into the cards. Those
- * that are not found are job_reach's to tell. CW_OK, or what the node or the device says, with a line in `error`. */
+/* With another transport than sockets: finds the next hop to each rank, and writes its MAC address into the cards.
+ * job_reach reports hops that are not found. CW_OK, or errors of the node or the device, with a line in `error`. */
 int job_hops_find(struct cw_job *job, const struct cw_wire_request *request, struct job_card *cards, char *error,
                   size_t error_bytes);
 /* The hop to a rank that has none; NULL: it has one. */

@@ -1,6 +1,6 @@
-/* Do the hosts of a job reach each other? The first ranks of all hosts find out at the start, so that a firewall, a
- * wrong subnet or a narrow tunnel is named at once, and no collective hangs for it. A session is set up each two, by the
- * one with the lower number, and shows both directions; then the path MTU is looked for. */
+/* Do the hosts of a job reach each other? The first ranks of all hosts check this at the start, so that a firewall, a
+ * wrong subnet or a narrow tunnel is reported at once, and no collective hangs because of it. Of each two, the one with
+ * the lower number sets up a session, which tests both directions; then it searches the path MTU. */
 #include "control/job/private.h"
 
 #include <inttypes.h>
@@ -17,19 +17,19 @@
 #include "dataplane/status.h"
 
 enum {
-    HOSTS_ALL = 64, /* up to so many each two of them; of more those whose distance is a power of two */
+    HOSTS_ALL = 64, /* up to this number, each two of them; of more, those whose distance is a power of two */
     NAMED_MAX = 3,  /* hosts in one line */
     LINE_BYTES = 700,
     STAGGERED = 20, /* hosts */
 };
 
 #define BOUND_NS   7000000000ull /* and the diagnosis on top of it: all within 10 s */
-#define STAGGER_NS 100000000ull  /* the first of the hosts that see the same is to be the one that tells */
+#define STAGGER_NS 100000000ull  /* the first of the hosts with the same finding reports it */
 #define MTU_NS     2500000000ull /* for the path MTU: as long as the search takes where large packets get lost */
 #define NAP_MIN_NS 50000ull      /* asleep on the port, twice as long each time: many hosts may share a core */
 #define NAP_MAX_NS 2000000ull
 
-/* What this rank has to find out. */
+/* This rank's part of the check. */
 struct reach {
     uint32_t *ranks; /* the first of each further host that this one asks */
     uint32_t *peers;
@@ -38,7 +38,7 @@ struct reach {
     uint32_t count;
     uint32_t up;    /* have a session */
     uint32_t found; /* ... and their path MTU */
-    bool seals;     /* sessions may have to be sealed later, which those that are there then cannot be */
+    bool seals;     /* sessions may have to be sealed later, and existing sessions cannot be */
 };
 
 static bool is_same_host(const struct cw_path_card *one, const struct cw_path_card *other)
@@ -80,14 +80,14 @@ static int ask(struct cw_endpoint *endpoint, void *context)
     for (uint32_t i = 0; i < reach->count && status == CW_OK; i++) {
         if (reach->seals) {
             (void)cw_peer_encrypt(endpoint, reach->peers[i],
-                                  true); /* what cannot be sealed is told when it has to be */
+                                  true); /* an unsealable session is reported when sealing is required */
         }
         status = cw_peer_connect(endpoint, reach->peers[i]);
     }
     return status;
 }
 
-/* Those that this rank asks. Returns the place of its host among all. */
+/* Chooses the hosts that this rank checks. Returns the place of its host among all. */
 static uint32_t choose(struct reach *reach, const struct cw_job *job, const struct job_card *cards)
 {
     uint32_t place = 0, order = 0;
@@ -110,7 +110,7 @@ static uint32_t choose(struct reach *reach, const struct cw_job *job, const stru
     return order;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 /* The names of hosts that are missing, some of them; returns the first of these; UINT32_MAX: none is. */
 static uint32_t missing_name(const struct reach *reach, const struct cw_job *job, char line[LINE_BYTES])
@@ -140,7 +140,7 @@ static bool is_past_kernel(const struct cw_job *job)
            (job->transport == CW_NET_TRANSPORT_NODE && !job->wire.port->info.reports);
 }
 
-/* Which hosts do not answer, and what the network says of the first of them. */
+/* Reports hosts that do not answer, with the network's answer for the first of them. */
 static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
 {
     char line[LINE_BYTES], reason[LINE_BYTES / 2];
@@ -165,7 +165,7 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
                          (unsigned)(BOUND_NS / 1000000000), reason);
 }
 
-/* Hosts to which no frame can be written, since nobody says who takes it. CW_OK: there are none. */
+/* Reports hosts to which no frame can be written, because their next hop is unknown. CW_OK: there are none. */
 static int hopless_tell(const struct reach *reach, const struct cw_job *job, const struct job_card *cards,
                         uint32_t order, char *error, size_t error_bytes)
 {

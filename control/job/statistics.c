@@ -1,4 +1,4 @@
-/* What this process says of itself to `causeway top` (control/statistics/statistics_page.h). */
+/* Statistics of this process for `causeway top` (control/statistics/statistics_page.h). */
 #include <strings.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static bool is_drop(enum cw_counter counter)
 
 struct look {
     struct cw_statistics_page_figures *figures;
-    uint64_t round_trips_ns; /* of so many sessions: */
+    uint64_t round_trips_ns; /* over this number of sessions: */
     uint64_t measured;
 };
 
@@ -77,7 +77,7 @@ void cw_job_show(struct cw_job *job)
     struct cw_paths_counters counters = cw_paths_counters(job->paths);
     uint64_t moved = cw_job_moved(job);
     bool is_same = moved == job->page_moved && job->page_figures.time_ns != 0;
-    /* who is idle is not disturbed, but for a last look at what was under way */
+    /* an idle process is not disturbed, except for a last look at operations in progress */
     if (!is_same || job->page_is_fresh) {
         struct cw_statistics_page_figures figures = {.messages_sent = counters.messages_sent,
                                                      .messages_received = counters.messages_received};

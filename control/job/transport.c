@@ -17,8 +17,7 @@ static bool is_same_network(const struct cw_net_offer *one, const struct cw_net_
     return memcmp(one->network, other->network, sizeof(one->network)) == 0;
 }
 
-/* What ranks offer: of each, and without those that are like another's: ranks of a host mostly offer the same, and the
- * choice compares all with all. */
+/* Offers of ranks, without duplicates: ranks of a host mostly offer the same, and the choice compares all with all. */
 struct offers {
     struct cw_net_offer *all, *distinct;
     uint32_t count; /* distinct ones */
@@ -50,8 +49,8 @@ static void offers_dispose(struct offers *offers)
     free(offers->distinct);
 }
 
-/* Whether a rank that shares the interfaces goes by another one of their addresses: past sockets, what one of the two
- * sends to a group does not come to the other. */
+/* Whether a rank that shares the interfaces uses another one of their addresses: without sockets, a multicast of one of
+ * the two does not reach the other. */
 static bool is_divided(const struct offers *offers, const struct cw_ip *own)
 {
     struct cw_net_address other;

@@ -143,7 +143,7 @@ int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clu
     if (cw_paths_loop(paths) == NULL || (clusters == NULL && choice->encryption != CW_WAN_ENCRYPT_ALL)) {
         return CW_OK;
     }
-    snprintf(error, error_bytes, "what goes to other clusters cannot be paced");
+    snprintf(error, error_bytes, "traffic to other clusters cannot be paced");
     policy.peers = peers_list(ranks, paths);
     int status = policy.peers == NULL ? CW_ERROR_MEMORY : cw_loop_call(cw_paths_loop(paths), endpoint_set, &policy);
     for (uint32_t other = 0; other < ranks && status == CW_OK; other++) {

@@ -1,8 +1,8 @@
 /* WAN policy: how a process sends to ranks of other clusters: at which rate, sealed or not.
  *
- * Within a cluster queues are short, and all aim at the same round trip; across the wide area that tells little. So
- * each rank keeps to its share of the links on the way (topology/clusters.h), by a shaper for each bottleneck, and what
- * all send together fits: no queue grows, nothing is lost, nobody has to find out.
+ * Within a cluster queues are short, and all flows have the same target round trip; across the wide area the round trip
+ * is a poor signal. So each rank keeps to its share of the links on the route (topology/clusters.h), by a shaper for
+ * each bottleneck. The sum of all shares fits: no queue grows, no packet is lost, and no rank has to probe.
  *
  * Thread: that of the paths. */
 #pragma once

@@ -18,8 +18,8 @@
 #include "dataplane/port/port.h"
 
 enum {
-    /* The longest message, with the head of an MPI message. Where each packet is a call of the kernel, a copy of 64 KiB
-     * costs less than the packets by which sender and receiver would agree on a place for it. */
+    /* The longest message, with the head of an MPI message. Where each packet is a system call, a copy of 64 KiB costs
+     * less than the packets by which sender and receiver would agree on a place for it. */
     SLOT_BYTES = 8192 + 64,
     SLOT_BYTES_SOCKETS = 65536 + 64,
     REGIONS = 16384,
@@ -97,8 +97,8 @@ static bool congestion_read(enum cw_congestion_control *congestion, char *error,
     return true;
 }
 
-/* CAUSEWAY_INTEGRITY: end-to-end: processes verify payloads, whatever NICs, kernels and memory do. False: neither that
- * nor auto. */
+/* CAUSEWAY_INTEGRITY: end-to-end: processes verify payloads, independent of NICs, kernels and memory. False: neither
+ * that nor auto. */
 static bool integrity_read(bool *end_to_end, char *error, size_t error_bytes)
 {
     const char *text = cw_setting(CW_SETTING_INTEGRITY);
@@ -114,7 +114,7 @@ static bool integrity_read(bool *end_to_end, char *error, size_t error_bytes)
     return true;
 }
 
-/* What the endpoints of all loops have in common. */
+/* Common configuration of the endpoints of all loops. */
 static int endpoint_config(const struct cw_wire_request *request, struct cw_wire *wire,
                            struct cw_endpoint_config *config, char *error, size_t error_bytes)
 {
@@ -141,7 +141,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
     wire->messages_registered = wire->is_socket && !request->has_devices && !request->may_have_rdma;
     config->pool_slot_bytes = wire->messages_registered ? SLOT_BYTES_SOCKETS : SLOT_BYTES;
     wire->message_bytes_max = config->pool_slot_bytes;
-    /* from the start: who is told to seal must not be refused by who has yet to be told */
+    /* from the start: a peer that seals already must not be rejected by a rank that learns of sealing later */
     config->encryption = request->may_seal ? CW_ENCRYPTION_ASKED : CW_ENCRYPTION_OFF;
     return CW_OK;
 }
@@ -180,7 +180,7 @@ static int endpoint_complete(const struct cw_wire_request *request, struct cw_wi
     return status;
 }
 
-/* Loops beside the first: who waits there takes their events. */
+/* Additional loops: threads that wait there handle their events. */
 static int further_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
 {
     struct cw_loop_config loop;
@@ -188,7 +188,7 @@ static int further_open(const struct cw_wire_request *request, struct cw_wire *w
     int status = CW_OK;
     cw_loop_config_init(&loop);
     loop.mode = CW_LOOP_DEDICATED;
-    loop.yield_ns = UINT64_MAX; /* looks all the time, and sleeps only where somebody else keeps the core */
+    loop.yield_ns = UINT64_MAX; /* polls all the time, and sleeps only where another thread keeps the core */
     loop.first = wire->loop;
     for (uint32_t i = 0; i < wire->further_count && status == CW_OK; i++) {
         struct cw_wire_further *further = &wire->further[i];

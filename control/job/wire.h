@@ -20,8 +20,8 @@
  * CAUSEWAY_MULTICAST "off": no groups of this process. CAUSEWAY_MULTICAST_FILTERS: multicast addresses that a port may
  * let in at a time; default 20.
  *
- * CAUSEWAY_COMPRESSION: "auto" (the default): what is sooner at its target for it; "off"; "on": whatever becomes
- * shorter; or a codec's name: by no other (dataplane/codec/codec.h).
+ * CAUSEWAY_COMPRESSION: "auto" (the default): compress if that shortens delivery; "off"; "on": compress if the result
+ * is shorter; or a codec's name: use only that codec (dataplane/codec/codec.h).
  *
  * CAUSEWAY_FAILURE_TIMEOUT: see settings.h. CAUSEWAY_RDMA: control/net/rdma.h.
  *
@@ -45,13 +45,13 @@
 
 enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbell file */
 
-/* What the network between emulated hosts does with multicast: a switch that listens to who wants it (the default), one
- * that sends it everywhere, one that sends it nowhere. */
+/* How the network between emulated hosts handles multicast: a switch that delivers to members (the default), one that
+ * floods, one that drops it. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
 
 #define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 
-/* A loop beside the first, whose dataplane thread turns it all the time. Groups are the first one's. */
+/* An additional loop, which its dataplane thread turns all the time. Groups belong to the first loop. */
 struct cw_wire_further {
     struct cw_port *port;
     struct cw_endpoint *endpoint;
@@ -65,7 +65,7 @@ struct cw_wire {
     struct cw_wire_further further[CW_LOOP_SET_MAX - 1];
     uint32_t further_count;
     char undivided[96]; /* why it has fewer loops than dataplane threads were found; "": it has as many */
-    bool has_rdma;      /* the endpoint has an RDMA device beside its port, by */
+    bool has_rdma;      /* the endpoint also has an RDMA device, by */
     struct cw_verbs_port rdma;
     bool rdma_is_named;                      /* by CAUSEWAY_RDMA: there is no doing without it */
     char without_rdma[CW_VERBS_ERROR_BYTES]; /* why it has none though one was found; "": none was */
@@ -116,18 +116,18 @@ struct cw_wire_request {
 /* Its loops. */
 struct cw_loop_set cw_wire_set(const struct cw_wire *wire);
 
-/* Opens it. CW_OK, or what opening a port, an endpoint and a loop says, with a line in `error`. */
+/* Opens it. CW_OK, or errors of opening a port, an endpoint and a loop, with a line in `error`. */
 int cw_wire_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 /* Has its endpoints compress what CAUSEWAY_COMPRESSION says; `crowding`: processes that share a core here. CW_OK;
  * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY with a line in `error`. */
 int cw_wire_compress(struct cw_wire *wire, uint32_t crowding, char *error, size_t error_bytes);
-/* Says goodbye to all, and closes it but for the lease of its UDP ports: what others still send to them
- * comes to nobody. A zeroed one is allowed. */
+/* Sends a goodbye to all peers, and closes it except the lease of its UDP ports: packets that still arrive there are
+ * dropped. A zeroed one is allowed. */
 void cw_wire_quiet(struct cw_wire *wire);
 
-/* What a NIC of the process's own is opened with, but for its MTU; `nic` keeps what the configuration points into, and
- * `device` is to outlive both. `device_ranks`: processes of this host that have one each. Errors of cw_device_check,
- * and CW_ERROR_ARGUMENT: CAUSEWAY_EAL, CAUSEWAY_TELEMETRY. */
+/* The configuration of a NIC of the process's own, except its MTU; `nic` keeps the data that the configuration points
+ * into, and `device` must outlive both. `device_ranks`: processes of this host that have one each. Errors of
+ * cw_device_check, and CW_ERROR_ARGUMENT: CAUSEWAY_EAL, CAUSEWAY_TELEMETRY. */
 struct cw_port_ethdev_config;
 enum { CW_WIRE_EAL_BYTES = 1024 };
 struct cw_wire_nic {
@@ -142,14 +142,14 @@ int cw_wire_nic_config(const struct cw_device *device, uint32_t device_ranks, st
 /* The port by a NIC of the process's own, and its address, into `wire`; of the request it takes own, interface, device
  * and device_ranks. Errors as cw_wire_open. */
 int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
-/* Lets in what asks for that address. CW_OK, or what cw_port_join says, with a line in `error`. */
+/* Admits requests for that address. CW_OK, or errors of cw_port_join, with a line in `error`. */
 int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
-/* Who answers for it; NULL: no memory. */
+/* The cache that answers for it; NULL: no memory. */
 struct cw_neighbour_cache *cw_wire_nic_neighbours(const struct cw_wire_request *request, const struct cw_wire *wire);
 /* Whether this process may have an RDMA device at one of the addresses, before it is known which of them is chosen.
  * CW_OK, or CW_ERROR_ARGUMENT: CAUSEWAY_RDMA. */
 int cw_wire_rdma_may(const struct cw_net_offer *offer, bool *may, char *error, size_t error_bytes);
-/* By what queue pairs, or why by none, in some words; "": there is no RDMA device. */
+/* The kind of queue pairs, or the reason why there are none, as text; "": there is no RDMA device. */
 void cw_wire_rdma_write(const struct cw_wire *wire, char *text, size_t text_bytes);
 /* Whether this process's environment can have its sessions sealed: CAUSEWAY_ENCRYPT, or clusters. */
 bool cw_wire_may_seal(void);

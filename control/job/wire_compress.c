@@ -1,4 +1,4 @@
-/* What a process compresses of what it sends to other hosts. */
+/* Which messages to other hosts a process compresses. */
 #include <stdlib.h>
 
 #include "control/job/wire.h"

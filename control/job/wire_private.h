@@ -1,6 +1,5 @@
-/* What the files of wire share: job/wire.c the endpoint on the port, wire_port.c the port
- * between emulated hosts, wire_socket.c and wire_nic.c between others,
- * wire_rdma.c the device of its queue pairs, wire_multicast.c its groups. */
+/* The files of wire: job/wire.c the endpoint on the port, wire_port.c the port between emulated hosts, wire_socket.c
+ * and wire_nic.c between others, wire_rdma.c the device of its queue pairs, wire_multicast.c its groups. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,8 +44,8 @@ int wire_node_open(const struct cw_wire_request *request, struct cw_wire *wire, 
 /* Has the endpoint answer for the address of a NIC of the rank's own. */
 int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 
-/* Finds the RDMA device that is to be attached, and attaches it to the first endpoint. CW_OK also where there is none,
- * or it cannot be had, unless CAUSEWAY_RDMA names it. */
+/* Finds the RDMA device to attach, and attaches it to the first endpoint. CW_OK also if there is none, or it cannot be
+ * used, unless CAUSEWAY_RDMA names it. */
 int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endpoint, char *error, size_t error_bytes);
 

@@ -1,4 +1,4 @@
-/* The RDMA device beside the rank's port. */
+/* The RDMA device of a rank, in addition to its port. */
 #include "control/job/wire_private.h"
 
 #include <stdio.h>
