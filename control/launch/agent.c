@@ -39,7 +39,7 @@ struct agent {
     bool held_above, held_here;
     bool ending;    /* the launcher has said so: it wants to hear of the end */
     bool is_over;   /* nobody listens */
-    bool is_paused; /* whoever is above is stopped, and has said so: its silence means nothing */
+    bool is_paused; /* the process above has reported that it is stopped: its silence means nothing */
     uint64_t bound_ns, heard_ns, sent_ns;
 };
 
@@ -150,7 +150,7 @@ static bool still(void *context)
     return !agent->is_over && !is_called;
 }
 
-/* At the end: what was reported has to go before there is more. */
+/* At the end: reports must be sent before more are made. */
 static bool relieve(void *context)
 {
     struct agent *agent = context;
@@ -194,10 +194,10 @@ static void start(struct agent *agent, const struct launch_frame *frame)
     int status = launch_work_read(frame, &agent->work, &agent->hosts, &agent->host_count, &version);
     if (status != CW_OK) {
         if (status == CW_ERROR_UNSUPPORTED) {
-            snprintf(error, sizeof(error), "Causeway %.40s was told to serve %.40s: install the same version",
+            snprintf(error, sizeof(error), "Causeway %.40s got a job from Causeway %.40s: install the same version",
                      CW_VERSION, version);
         } else {
-            snprintf(error, sizeof(error), "the job's description makes no sense: %s", cw_status_text(status));
+            snprintf(error, sizeof(error), "the job's description is invalid: %s", cw_status_text(status));
         }
         fail(agent, CW_LAUNCH_EXIT_MACHINE, error);
         agent->hosts = agent->hosts != NULL ? agent->hosts : calloc(1, sizeof(*agent->hosts));
@@ -210,7 +210,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
     }
     if (agent->work.directory != NULL) {
         (void)!chdir(
-            agent->work.directory); /* what is relative begins there, as for the launcher; ranks tell if it fails */
+            agent->work.directory); /* relative paths begin there, as for the launcher; ranks report a failure */
     }
     (void)cw_settings_failure_timeout(&agent->bound_ns, &origin);
     const struct launch_tree_config config = {
@@ -235,7 +235,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
     if (launch_tree_open(&agent->tree, &config, &all) != CW_OK) {
         fail(agent, CW_LAUNCH_EXIT_MACHINE, "out of memory or descriptors before the first rank was started");
     }
-    agent->heard_ns = cw_clock_ns(); /* nobody has listened meanwhile */
+    agent->heard_ns = cw_clock_ns(); /* the link was not read meanwhile */
 }
 
 /* ---- down ---- */
@@ -277,7 +277,7 @@ static void in_take(struct agent *agent)
     agent->is_over = agent->is_over || status < 0;
 }
 
-/* A signal that is to end us ends the job; without the supervisor nobody would end us. */
+/* A signal that is to end us ends the job; without the supervisor no process would end us. */
 static void signal_take(struct agent *agent, bool from_supervisor)
 {
     struct launch_notice notice = {.number = 0};

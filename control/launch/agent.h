@@ -1,5 +1,5 @@
-/* agent: serves a job on another host, for the launcher at the other end of its standard files. It is two processes, as
- * the launcher is: each looks after the ranks when the other one is killed.
+/* agent: serves a job on another host, for the launcher at the other end of its standard files. It consists of two
+ * processes, as the launcher does: each cleans up the ranks when the other one is killed.
  *
  * Invariants
  *   - An agent whose input ends, or is silent for the failure timeout, ends its ranks and itself.
@@ -7,5 +7,5 @@
  * Thread: the process's only one. */
 #pragma once
 
-/* `causeway agent`, whose standard files are the connection. Returns the exit code to end with. */
+/* `causeway agent`; its standard files are the connection. Returns the exit code to end with. */
 int cw_launch_agent(void);

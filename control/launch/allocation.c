@@ -19,12 +19,12 @@ static const char digits[] = "0123456789";
 static const char blanks[] = " \t\r\v\f";
 static const char name_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
-/* Who reads, and for whom. */
+/* The reader and its output. */
 struct reader {
     struct cw_launch_allocation made; /* becomes the caller's in the end */
     uint32_t room;                    /* hosts that `made` has memory for */
     char where[300];                  /* "FILE:LINE", in front of errors */
-    const char *tasks;                /* Slurm: what is left of the tasks per node; else NULL */
+    const char *tasks;                /* Slurm: the rest of the tasks per node; else NULL */
     uint32_t tasks_count;
     uint32_t tasks_repeat; /* nodes that still have tasks_count */
     char *error;
@@ -42,7 +42,7 @@ static void reader_begin(struct reader *reader, const struct cw_launch_allocatio
     reader->made.slots = allocation->slots;
 }
 
-/* Begins with what the allocation has. */
+/* Begins with the contents of the allocation. */
 static int reader_copy(struct reader *reader, const struct cw_launch_allocation *allocation)
 {
     if (allocation->count > 0) {
@@ -186,7 +186,7 @@ static int host_take(struct reader *reader, const char *name, uint32_t slots)
 
 /* ---- ranges ---- */
 
-/* A name that is put together of what is in front of the ranges, and their numbers. */
+/* A name under construction: the part before the ranges, and their numbers. */
 struct expansion {
     struct reader *reader;
     const char *whole;

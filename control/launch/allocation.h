@@ -14,8 +14,8 @@
  *   - A name can be an argument of ssh: letters, digits, '.', '-', '_', one '@', or the address of IPv6; never '-' first.
  *   - Whatever fails leaves the allocation as it was.
  *
- * Errors of all: CW_ERROR_ARGUMENT: the text makes no sense; CW_ERROR_LIMIT; CW_ERROR_MEMORY; with a line in `error`
- * that says where (file and line, option or variable), what, and what to do. Thread: any; nothing is shared. */
+ * Errors of all: CW_ERROR_ARGUMENT: the text is invalid; CW_ERROR_LIMIT; CW_ERROR_MEMORY; with a line in `error`: the
+ * place (file and line, option or variable), the problem, and the fix. Thread: any; nothing is shared. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ struct cw_launch_allocation {
     uint32_t slots; /* of all hosts */
 };
 
-/* `where` stands in front of errors: "--hosts". */
+/* `where` precedes errors: "--hosts". */
 int cw_launch_hosts_list(struct cw_launch_allocation *allocation, const char *where, const char *text, char *error,
                          size_t error_bytes);
 /* The content of a file, which need not end with a 0. */
@@ -53,7 +53,7 @@ int cw_launch_hosts_file(struct cw_launch_allocation *allocation, const char *pa
 int cw_launch_hosts_slurm(struct cw_launch_allocation *allocation, const char *nodes, const char *tasks, char *error,
                           size_t error_bytes);
 
-/* What the batch system of this process's environment has allocated: Slurm, else PBS. *source is its name for people;
+/* The allocation of the batch system in this process's environment: Slurm, else PBS. *source is its name for messages;
  * NULL, and no hosts: there is none. Also CW_ERROR_SYSTEM: PBS's file cannot be read. */
 int cw_launch_hosts_environment(struct cw_launch_allocation *allocation, const char **source, char *error,
                                 size_t error_bytes);

@@ -66,7 +66,7 @@ static bool has_answered(const struct launch_answer *answer)
     return answer->has_come && !answer->is_silence;
 }
 
-/* Keeps what they have said, for the second look. False: no memory, or nobody has said anything. */
+/* Keeps what they have said, for the second look. False: no memory, or no rank has answered. */
 static bool answers_keep(struct launch_job *job)
 {
     bool any = false;
@@ -105,7 +105,7 @@ static bool has_moved(const struct launch_job *job, uint32_t rank, const struct 
            (now->moved > before->said.moved + LAUNCH_QUESTIONS || now->place != before->said.place);
 }
 
-/* What we know of a rank that has said nothing. */
+/* Reports the known state of a rank that has not answered. */
 static void silence_explain(const struct launch_job *job, uint32_t rank, struct cw_watch_answer *answer)
 {
     const struct launch_rank *at = &job->ranks[rank];

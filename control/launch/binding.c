@@ -37,7 +37,7 @@ static bool own_processors(hwloc_topology_t topology, hwloc_obj_t object, const 
     return CPU_COUNT(own) > 0;
 }
 
-/* The `number`th object of a type inside another one's processors, of those that this process may use. */
+/* The object with number `number` of a type inside another one's processors, of those that this process may use. */
 static bool object_find(hwloc_topology_t topology, hwloc_obj_type_t type, const cpu_set_t *within, uint32_t number,
                         cpu_set_t *found)
 {
@@ -60,7 +60,7 @@ static uint32_t objects_count(hwloc_topology_t topology, hwloc_obj_type_t type, 
     return count;
 }
 
-/* What a rank gets; false: nothing is left for it. */
+/* Binds a rank to its processors; false: none is left for it. */
 static bool rank_bind(hwloc_topology_t topology, hwloc_obj_type_t type, bool by_numa, uint32_t rank,
                       const cpu_set_t *allowed, cpu_set_t *own)
 {
@@ -91,7 +91,7 @@ static bool rank_bind(hwloc_topology_t topology, hwloc_obj_type_t type, bool by_
     return object_find(topology, type, &domain, rank, own);
 }
 
-/* Binds ranks to what `allowed` has. */
+/* Binds ranks to processors of `allowed`. */
 static bool ranks_bind(hwloc_topology_t topology, const struct launch_binding_wish *wish, const cpu_set_t *allowed,
                        const struct launch_binding *binding, char *error, size_t error_bytes)
 {
@@ -111,7 +111,7 @@ static bool ranks_bind(hwloc_topology_t topology, const struct launch_binding_wi
     if (done < wish->count) {
         snprintf(error, error_bytes,
                  "--bind-to %s: %u ranks, and there is one for %u of them%s: fewer ranks, or --bind-to none",
-                 wish->word, wish->count, done, binding->dedicated == NULL ? "" : " beside the dedicated ones");
+                 wish->word, wish->count, done, binding->dedicated == NULL ? "" : " next to the dedicated ones");
         return false;
     }
     return true;
@@ -152,7 +152,7 @@ static void core_take(hwloc_topology_t topology, int processor, cpu_set_t *from)
     }
 }
 
-/* Processors that the kernel gives to nobody who does not ask for them (isolcpus). */
+/* Processors that the kernel assigns only on request (isolcpus). */
 static void isolated_find(const char *told, cpu_set_t *isolated)
 {
     struct cw_dedicate_wish wish;

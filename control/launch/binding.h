@@ -25,7 +25,7 @@ struct launch_binding_wish {
     const char *transport;    /* of CAUSEWAY_TRANSPORT; NULL: none */
     uint32_t count;           /* ranks */
     const cpu_set_t *allowed; /* the processors that there are; NULL: those of this process */
-    const char *isolated;     /* those that the kernel keeps free, as 2,4-7; NULL: what it says itself */
+    const char *isolated;     /* those that the kernel keeps free, as 2,4-7; NULL: read from the kernel */
 };
 
 struct launch_binding {

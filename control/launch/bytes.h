@@ -12,7 +12,7 @@ struct launch_bytes {
     size_t allocated;
 };
 
-/* Room for `count` more behind the end; NULL: no memory. What is written there counts after launch_bytes_added. */
+/* Room for `count` more behind the end; NULL: no memory. Bytes written there count after launch_bytes_added. */
 char *launch_bytes_room(struct launch_bytes *bytes, size_t count);
 void launch_bytes_added(struct launch_bytes *bytes, size_t count);
 /* CW_OK; CW_ERROR_MEMORY. */

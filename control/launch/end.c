@@ -40,7 +40,7 @@ void launch_fail(struct launch_job *job, int code, const char *format, ...)
         launch_output_say(job, "%s", text);
     }
     launch_order_all(job, LAUNCH_SIGNAL, SIGTERM);
-    launch_order_all(job, LAUNCH_SIGNAL, SIGCONT); /* those that were stopped hear of it, too */
+    launch_order_all(job, LAUNCH_SIGNAL, SIGCONT); /* stopped ranks receive it, too */
 }
 
 const char *launch_who(const struct launch_job *job, uint32_t rank)

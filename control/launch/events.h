@@ -1,4 +1,4 @@
-/* events: the descriptors in a launcher's or an agent's epoll set, and what each is. */
+/* events: the descriptors in a launcher's or an agent's epoll set, and the kind of each. */
 #pragma once
 
 #include <stdbool.h>

@@ -22,18 +22,18 @@ enum launch_frame_type {
     /* both ways */
     LAUNCH_PING = 1, /* says that the sender is there; value, down only: 1: it is about to be stopped by its user, and
                         its silence until the next frame means nothing */
-    LAUNCH_FENCE,    /* up: all below wait in a fence; payload: what they have put since the last, as text pairs.
-                        down: all of the job do; the same of all others. value: whether more of the payload follows,
-                        for which the fence waits: frames have LAUNCH_FENCE_PIECE and what was added last */
+    LAUNCH_FENCE,    /* up: all below wait in a fence; payload: their puts since the last fence, as text pairs.
+                         down: all of the job do; the same of all others. value: whether more of the payload follows,
+                         for which the fence waits: LAUNCH_FENCE_PIECE frames carry the latest entries */
 
-    /* down, to whoever has the rank, or to all */
+    /* down, to the process with the rank, or to all */
     LAUNCH_START,  /* payload: struct launch_work (work.h) */
     LAUNCH_SIGNAL, /* value: for all processes of all ranks. Up: the agent's own has come */
     LAUNCH_INPUT,  /* rank; payload: of its stdin, none: its end. LAUNCH_TAKEN answers */
-    LAUNCH_HOLD,   /* value: whether the ranks' output is to be left where it is */
-    LAUNCH_ASK,    /* what they wait for; a LAUNCH_ANSWER for each follows */
+    LAUNCH_HOLD,   /* value: whether to stop reading the ranks' output */
+    LAUNCH_ASK,    /* requests the ranks' waits; a LAUNCH_ANSWER for each follows */
     LAUNCH_LOOK,   /* which of them are stopped; a LAUNCH_STOPPED for each that is, then LAUNCH_LOOKED */
-    LAUNCH_END,    /* the job is over: LAUNCH_DONE answers, when nobody is left */
+    LAUNCH_END,    /* the job has ended: LAUNCH_DONE answers, when all processes are gone */
 
     /* up */
     LAUNCH_STARTED, /* rank; value: process */
@@ -48,8 +48,8 @@ enum launch_frame_type {
     LAUNCH_TAKEN,  /* rank; value: 0: it has all of its last LAUNCH_INPUT; 1: it reads no more */
     LAUNCH_FAIL,   /* rank: of the host; value: exit code 0 .. 255; payload: text. The job is to end */
     LAUNCH_SAY,    /* rank: of the host; payload: text for the user */
-    LAUNCH_HERE,   /* rank: of the host, whose agent is there; payload: which machine it is */
-    LAUNCH_DONE,   /* nobody is left on these hosts */
+    LAUNCH_HERE,   /* rank: of the host, whose agent has started; payload: its machine */
+    LAUNCH_DONE,   /* no process is left on these hosts */
     LAUNCH_FRAME_TYPES,
 };
 
@@ -72,11 +72,11 @@ struct launch_taker {
 /* Appends header and payload. CW_OK; CW_ERROR_MEMORY. */
 int launch_frame_write(struct launch_bytes *out, const struct launch_frame *frame);
 /* Takes the next whole frame off the front of `in`; its payload stays valid until `in` is changed: launch_bytes_drop
- * with *used is due. 1: there is one; 0: not yet; CW_ERROR_LIMIT, CW_ERROR_ARGUMENT: it makes no sense. */
+ * with *used is due. 1: there is one; 0: not yet; CW_ERROR_LIMIT, CW_ERROR_ARGUMENT: it is invalid. */
 int launch_frame_read(const struct launch_bytes *in, struct launch_frame *frame, size_t *used);
 
-/* Whether a frame can be an order, or a report: of that direction, with a value in the range that frame types name.
- * Whose rank it is, and what is in the payload, is for whoever takes it. */
+/* Whether a frame can be an order, or a report: of that direction, with a value in the range that frame types name. The
+ * receiver of the frame checks the rank and the payload. */
 bool launch_frame_is_order(const struct launch_frame *frame);
 bool launch_frame_is_report(const struct launch_frame *frame);
 

@@ -1,6 +1,6 @@
-/* Our stdin is simply handed to the one rank that gets it, if that runs here. A terminal, from which a process group of
- * its own may not read, input for all ranks, and for a rank of another host are passed on by us, a piece at a time: the
- * next is read when all have taken the last. */
+/* Our stdin is simply handed to the one rank that gets it, if that runs here. In these cases the launcher passes input
+ * on: from a terminal, which a process group of its own may not read; input for all ranks; and input for a rank of
+ * another host. It reads the next piece when all have consumed the last. */
 #include "control/launch/private.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void input_stop(struct launch_job *job)
     *input = (struct launch_input){.active = false};
 }
 
-/* Waits for more input while nobody owes, and no longer when nobody reads. */
+/* Reads more input while no rank owes an acknowledgement, and stops when no rank reads. */
 static void input_turn(struct launch_job *job)
 {
     struct launch_input *input = &job->input;

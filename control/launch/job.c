@@ -44,8 +44,9 @@ static void helper_fail(struct launch_job *job, const struct launch_notice *noti
                 notice->number == 0 ? "" : (name != NULL ? name : "?"));
 }
 
-/* The supervisor passes signals on: the second one means that there is no time. Without a supervisor nobody waits for anything.
- * */
+/* The supervisor passes signals on: the second one means that there is no time. Without a supervisor no process waits
+ * for the result.
+ */
 static void supervisor_take(struct launch_job *job)
 {
     struct launch_notice notice;
@@ -64,8 +65,8 @@ static void supervisor_take(struct launch_job *job)
     }
 }
 
-/* Ctrl-Z: agents hear of it first. The kernel then does with it what it does with any process: it stops it, unless it
- * has been continued meanwhile, or nobody would be there to continue it (an orphaned process group). */
+/* Ctrl-Z: agents hear of it first. The kernel then handles it as for any process: it stops it, unless it has been
+ * continued meanwhile, or no process could continue it (an orphaned process group). */
 static void pause_take(struct launch_job *job)
 {
     sigset_t pending, stop;
@@ -279,7 +280,7 @@ static void job_turn(struct launch_job *job, uint64_t end_ns)
     }
 }
 
-/* Whether there is somebody to wait for: who is out of reach is not. */
+/* Whether a process is left to wait for: unreachable ones do not count. */
 static bool is_going_on(const struct launch_job *job)
 {
     if (!job->ending) {
@@ -292,7 +293,7 @@ static bool is_going_on(const struct launch_job *job)
     return any && cw_clock_ns() < job->give_up_ns;
 }
 
-/* Other hosts say that nobody is left. */
+/* Waits until other hosts report that no process is left. */
 static void hosts_end(struct launch_job *job)
 {
     job->is_over = true;
@@ -305,7 +306,7 @@ static void hosts_end(struct launch_job *job)
 
 /* ---- from start to end ---- */
 
-/* Those that end the job, and Ctrl-Z, of which agents hear: they would take a launcher that is stopped for lost. */
+/* Signals that end the job, and Ctrl-Z, which is passed on to agents: they would treat a stopped launcher as lost. */
 static int signals_open(const struct launch_work *work, const sigset_t *handled)
 {
     sigset_t all = *handled;
@@ -353,8 +354,7 @@ static bool key_make(struct launch_job *job, char *error, size_t error_bytes)
     return job->work.has_key;
 }
 
-/* A program of this host takes its time to start: agents, whose ranks may be there by now, are not to take that for
- * silence. */
+/* A program of this host starts slowly: agents, whose ranks may run by now, must not treat that as silence. */
 static bool still(void *context)
 {
     struct launch_job *job = context;
@@ -418,14 +418,14 @@ int launch_job_run(const struct cw_launch_config *config, int supervisor, const 
     job->kill_ns = job->give_up_ns = UINT64_MAX;
     job->stopped_look_ns = UINT64_MAX;
     job->abort_rank = -1;
-    (void)cw_settings_failure_timeout(&job->stopped_bound_ns, &origin); /* the ranks say if it makes no sense */
+    (void)cw_settings_failure_timeout(&job->stopped_bound_ns, &origin); /* the ranks report an invalid value */
     job->deadline_ns = config->timeout_ns > 0 ? cw_clock_ns() + config->timeout_ns : UINT64_MAX;
     if (!job_open(job, handled, &self) || !key_make(job, error, sizeof(error)) || !tree_open(job, self, mask_before)) {
         fprintf(stderr, "%s: %s\n", config->name, error);
         return CW_LAUNCH_EXIT_MACHINE; /* the process ends: nothing is freed */
     }
     launch_input_start(job, self);
-    while (is_going_on(job)) { /* what has interrupted the start is taken here */
+    while (is_going_on(job)) { /* handles a signal that interrupted the start */
         job_turn(job, UINT64_MAX);
     }
     hosts_end(job);

@@ -49,7 +49,7 @@ static void standard_files_open(void)
 
 /* ---- start ---- */
 
-/* The signals that end the job, but for those that we were started to ignore (nohup, jobs in the background). */
+/* The signals that end the job, except those that we were started to ignore (nohup, jobs in the background). */
 static void signals_choose(sigset_t *handled)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -68,7 +68,7 @@ void cw_launch_hold(sigset_t *handled, sigset_t *before)
     sigprocmask(SIG_BLOCK, handled, before);
 }
 
-/* What the launcher does; `control` is where the supervisor speaks. */
+/* The launcher's work; `control` receives notices of the supervisor. */
 struct life {
     const struct cw_launch_config *config;
     int (*run)(const struct life *life, int control, const sigset_t *handled, const sigset_t *before);

@@ -1,21 +1,21 @@
 /* launch: starts the processes of one job, on this machine and others, serves them PMI-1, passes their input and output
  * on, and ends them.
  *
- * Two processes of ours work for a job: the supervisor, which the user has started, and its child, the launcher, which does
- * all the work. Each looks after the ranks when the other one is killed. Neither has threads. On other hosts an agent
- * (launch/agent.h) does the same for the ranks there.
+ * Two processes of ours work for a job: the supervisor, which the user has started, and its child, the launcher, which
+ * does all the work. Each cleans up the ranks when the other one is killed. Neither has threads. On other hosts an
+ * agent (launch/agent.h) does the same for the ranks there.
  *
  * Invariants
  *   - When cw_launch_run returns, no process that the ranks have started is left: ranks have a process group each, and
- *     supervisor and launcher adopt processes that lose their parent (PR_SET_CHILD_SUBREAPER). Ranks die with the launcher
- *     (PR_SET_PDEATHSIG). The same holds on other hosts; one that cannot be reached ends its ranks by itself, when it
- *     has heard nothing for the failure timeout.
- *   - The job ends when a rank fails: by a signal, by an exit code, by asking for it, by ending without a PMI goodbye
+ *     supervisor and launcher adopt processes that lose their parent (PR_SET_CHILD_SUBREAPER). Ranks die with the
+ *     launcher (PR_SET_PDEATHSIG). The same holds on other hosts; a host that cannot be reached ends its ranks itself,
+ *     after silence for the failure timeout.
+ *   - The job ends when a rank fails: by a signal, by an exit code, on its request, by ending without a PMI goodbye
  *     while others wait for it, or by being stopped by a signal for the failure timeout while others wait for it in
- *     MPI_Init or MPI_Finalize; and when its helper ends, or is stopped for so long. The others get SIGTERM, and
- *     SIGKILL two seconds later.
+ *     MPI_Init or MPI_Finalize. It also ends when its helper ends, or is stopped for that time. The others get SIGTERM,
+ *     and SIGKILL two seconds later.
  *   - No wait lacks a bound without a reason: README.md has all of them.
- *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. What is held of each is
+ *   - Output is passed on by whole lines, byte by byte; lines of two ranks are never mixed. The buffer of each rank is
  *     bounded.
  *
  * Thread: the process's only one. */
@@ -34,7 +34,7 @@ enum {
     CW_LAUNCH_STDIN_NONE = -2,
 };
 
-/* What cw_launch_run returns beside the exit codes of ranks, 128 + signal, as shells do. */
+/* Results of cw_launch_run other than the exit codes of ranks and 128 + signal, as in shells. */
 enum cw_launch_exit {
     CW_LAUNCH_EXIT_FAILED = 1,
     CW_LAUNCH_EXIT_USAGE = 2,
@@ -49,7 +49,7 @@ struct cw_launch_program {
     uint32_t count;         /* processes */
     char *const *arguments; /* the program first, NULL last */
     const char *directory;  /* to run in; NULL: this one */
-    char **variables;       /* NAME=VALUE, beside and instead of those of this process; NULL last; NULL: none */
+    char **variables;       /* NAME=VALUE, added to those of this process or replacing them; NULL last; NULL: none */
 };
 
 /* A child of the caller's that the ranks need, and that outlives the job: the caller ends it. */
@@ -67,7 +67,7 @@ enum cw_launch_mapping {
 };
 
 struct cw_launch_config {
-    const char *name; /* "causeway run", in front of what it says itself */
+    const char *name; /* "causeway run", the prefix of its own messages */
     const struct cw_launch_program *programs;
     size_t program_count;
     const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
@@ -82,16 +82,17 @@ struct cw_launch_config {
     struct cw_launch_helper helper;
     const sigset_t *mask; /* the ranks' signal mask; NULL: this process's */
     bool guards_launcher; /* a launcher that is stopped for the failure timeout is killed */
-    int64_t stdin_rank;   /* who gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
+    int64_t stdin_rank;   /* the rank that gets our standard input; CW_LAUNCH_STDIN_ALL, CW_LAUNCH_STDIN_NONE */
 };
 
 /* Whether a name of a list of hosts is this machine: its host name, an address of its own, or localhost. */
 bool cw_launch_host_is_here(const char *name);
 
-/* Keeps the signals that end a job from this process, but those that it was started to ignore: so that whoever starts
- * a helper before the job hears of them in its own way. They stay so. `before`: the mask that was, for struct
+/* Blocks the signals that end a job in this process, except those that it was started to ignore: so a caller that
+ * starts a helper before the job can handle them itself. They stay blocked. `before`: the mask that was, for struct
  * cw_launch_config. */
 void cw_launch_hold(sigset_t *handled, sigset_t *before);
 
-/* Runs the job; returns the exit code to end with: 0, or of what failed first. Says why in one line on stderr. */
+/* Runs the job; returns the exit code to end with: 0, or that of the first failure. Prints the reason in one line on
+ * stderr. */
 int cw_launch_run(const struct cw_launch_config *config);

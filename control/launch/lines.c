@@ -8,12 +8,12 @@
 
 enum {
     SINK_BYTES_FIRST = 4096,
-    STDIO_BLOCK = 4096, /* a program that did not flush its output writes it in multiples of so many bytes */
+    STDIO_BLOCK = 4096, /* a program that did not flush its output writes it in multiples of this size */
 };
 
 static int sink_append(struct launch_sink *sink, const char *bytes, size_t count)
 {
-    if (sink->begin > (sink->end - sink->begin)) { /* costs no more than what has been written since */
+    if (sink->begin > (sink->end - sink->begin)) { /* costs at most the time of the writes since then */
         memmove(sink->bytes, sink->bytes + sink->begin, sink->end - sink->begin);
         sink->end -= sink->begin;
         sink->begin = 0;

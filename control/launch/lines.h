@@ -1,4 +1,4 @@
-/* launch_lines: from the ranks' output, in whatever pieces it comes, to one stream of whole lines. No I/O.
+/* launch_lines: converts the ranks' output, in pieces of any size, to one stream of whole lines. No I/O.
  *
  * A stream is one output of one rank; a sink is where streams go. A line goes to its sink when its end has come, when
  * CW_LAUNCH_LINE_MAX bytes of it are there, or when its beginning is shown as a prompt. Should another stream write to
@@ -17,14 +17,14 @@ struct launch_stream;
 
 /* All zero: an empty one. */
 struct launch_sink {
-    const struct launch_stream *open; /* whose line has not ended; NULL: none */
+    const struct launch_stream *open; /* the stream with an unfinished line; NULL: none */
     size_t begin;                     /* to be written: bytes[begin .. end) */
     size_t end;
     size_t allocated;
     char *bytes;
 };
 
-/* All zero but for the first two: a new one. */
+/* A new one is zero except the first two fields. */
 struct launch_stream {
     struct launch_sink *sink;
     const char *label;    /* before each line; NULL: none */
@@ -38,7 +38,7 @@ int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t c
 /* The beginning of a line that is held goes out. It stays held while another stream's line has not ended, and where a
  * full buffer of stdio has cut the line, not the program. CW_OK; CW_ERROR_MEMORY: some of it is lost. */
 int launch_stream_show(struct launch_stream *stream);
-/* No more comes: what is held goes out as it is. CW_OK; CW_ERROR_MEMORY. Releases what the stream holds. */
+/* The input has ended: buffered text is written as it is. CW_OK; CW_ERROR_MEMORY. Releases what the stream holds. */
 int launch_stream_end(struct launch_stream *stream);
 
 /* A line of nobody's. CW_OK; CW_ERROR_MEMORY. */

@@ -24,7 +24,7 @@ enum {
     NOISE_MAX = 65536, /* that shells may say before the agent's line */
     SAID_MAX = 4096,
     END_MS = 300,    /* between the end of a command's output and its own */
-    LAST_READS = 64, /* of what a command that has ended has left in a pipe: others may write there for ever */
+    LAST_READS = 64, /* reads of the rest that an ended command left in a pipe: other writers may never stop */
 };
 
 #define ANSWER_NS UINT64_C(10000000000)
@@ -83,7 +83,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct launch_link *link,
     }
 }
 
-/* ---- what the command says beside ---- */
+/* ---- other output of the command ---- */
 
 static bool has_more(int file)
 {
@@ -121,7 +121,7 @@ static void said_take(struct launch_link *link)
     }
 }
 
-/* The last line that there is, of what was said, or came before the agent; ": " in front. "" if there is none. */
+/* The last line of the command's output, or of the output before the agent's; ": " in front. "" if there is none. */
 static void last_line(struct launch_link *link, char *line, size_t bytes)
 {
     const struct launch_bytes *sources[] = {&link->said, &link->received};
@@ -147,7 +147,7 @@ static void last_line(struct launch_link *link, char *line, size_t bytes)
 
 /* ---- the end of the command ---- */
 
-/* Its exit code, 256 + signal, or -1: it goes on, or is not known. */
+/* Its exit code, 256 + signal, or -1: it is running, or unknown. */
 static int command_ended(const struct launch_link *link)
 {
     siginfo_t info = {.si_pid = 0};
@@ -160,7 +160,7 @@ static int command_ended(const struct launch_link *link)
     return -1;
 }
 
-/* Whether it was the dynamic loader that gave up, whose exit code is that of a shell without the program. */
+/* Whether the dynamic loader failed: its exit code is that of a shell without the program. */
 static bool lacks_library(const struct launch_link *link)
 {
     static const char words[] = "error while loading shared libraries: ";
@@ -234,7 +234,7 @@ void launch_link_send(struct launch_link *link, const struct launch_frame *order
         return;
     }
     if (launch_frame_write(&link->waiting, order) != CW_OK) {
-        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for what it has to be told", host_name(link));
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for a message to it", host_name(link));
         return;
     }
     link->sent_ns = cw_clock_ns();
@@ -250,7 +250,7 @@ static void frames_take(struct launch_link *link)
         if (frame.type == LAUNCH_DONE && link->is_over) {
             link->state = LAUNCH_LINK_DONE;
         } else if (frame.type == LAUNCH_DONE || !launch_frame_is_report(&frame)) {
-            status = CW_ERROR_ARGUMENT; /* or nobody has said that the job is over */
+            status = CW_ERROR_ARGUMENT; /* or the job's end was not reported */
             break;
         } else {
             link->config.up.take(link->config.up.context, &frame);
@@ -260,8 +260,7 @@ static void frames_take(struct launch_link *link)
         }
     }
     if (status < 0) {
-        fail(link, CW_LAUNCH_EXIT_FAILED, "host %s: what its agent sends makes no sense: ending all ranks",
-             host_name(link));
+        fail(link, CW_LAUNCH_EXIT_FAILED, "host %s: invalid message from its agent: ending all ranks", host_name(link));
     }
 }
 
@@ -319,7 +318,7 @@ static void in_take(struct launch_link *link)
     char *room = launch_bytes_room(&link->received, READ_BYTES);
     ssize_t got = room == NULL ? -1 : read(link->in, room, READ_BYTES);
     if (room == NULL) {
-        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for what it says", host_name(link));
+        fail(link, CW_LAUNCH_EXIT_MACHINE, "host %s: no memory for its messages", host_name(link));
         return;
     }
     if (got > 0) {
@@ -346,7 +345,7 @@ void launch_link_event(struct launch_link *link, enum launch_source source)
             in_take(link); /* its last words */
         }
         if (link->state < LAUNCH_LINK_DONE) {
-            end_tell(link); /* somebody else has its output still */
+            end_tell(link); /* another process still has its output */
         }
     }
     if (link->state == LAUNCH_LINK_DONE) {
@@ -393,7 +392,7 @@ uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns)
     if (now_ns >= silent_ns && absent_ns >= link->bound_ns) {
         fail(link, CW_LAUNCH_EXIT_FAILED,
              "host %s: its agent has ended: the launcher was stopped for %" PRIu64 " s, and agents wait %" PRIu64
-             " s for a word of it (CAUSEWAY_FAILURE_TIMEOUT=0: for ever)",
+             " s without a message (CAUSEWAY_FAILURE_TIMEOUT=0: no limit)",
              host_name(link), absent_ns / 1000000000, link->bound_ns / 1000000000);
         return UINT64_MAX;
     }
@@ -427,7 +426,7 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
 {
     const char *origin;
     *link = (struct launch_link){.config = *config, .handle = -1, .in = -1, .out = -1, .errors = -1};
-    (void)cw_settings_failure_timeout(&link->bound_ns, &origin); /* the ranks say if it makes no sense */
+    (void)cw_settings_failure_timeout(&link->bound_ns, &origin); /* the ranks report an invalid value */
     link->opened_ns = link->heard_ns = link->sent_ns = cw_clock_ns();
     link->hosts = calloc((size_t)config->host_count + 1, sizeof(*link->hosts));
     if (link->hosts == NULL) {

@@ -1,12 +1,12 @@
 /* link: a connection to the agent on another host: the standard files of the command that started it.
  *
- * Orders go down, reports come up, as frames behind a line that the agent begins with; what a shell says before that
- * line is kept for error messages. Both sides send LAUNCH_PING when they have had nothing to send for a while, so that
- * silence means that host, network or agent have stopped.
+ * Orders go down, reports come up, as frames after the agent's first line; output of a shell before that line is kept
+ * for error messages. Both sides send LAUNCH_PING when they have had nothing to send for a while, so that silence means
+ * that host, network or agent have stopped.
  *
  * Invariants
- *   - A link that ends before LAUNCH_DONE, answers nonsense, or is silent for too long reports LAUNCH_FAIL once, which
- *     says which host and what was tried; afterwards it takes and reports nothing.
+ *   - A link that ends before LAUNCH_DONE, answers nonsense, or is silent for too long reports LAUNCH_FAIL once, with
+ *     the host and the attempt; afterwards it accepts and reports nothing.
  *   - What the command writes to stderr is reported by lines (LAUNCH_SAY), once the agent is there.
  *
  * Order of calls: launch_link_open; { launch_link_send | launch_link_event | launch_link_listen | launch_link_turn }*;
@@ -23,7 +23,7 @@
 
 struct launch_link_config {
     const struct launch_work *work;
-    const uint32_t *hosts; /* the agent's own first, then those that it starts itself; copied */
+    const uint32_t *hosts; /* the agent's own first, then those whose agents it starts; copied */
     uint32_t host_count;
     struct launch_taker up;
     int set; /* the epoll set that its descriptors join */
@@ -33,7 +33,7 @@ struct launch_link_config {
 enum launch_link_state {
     LAUNCH_LINK_ASKED, /* nothing of the agent yet */
     LAUNCH_LINK_OPEN,
-    LAUNCH_LINK_DONE, /* nobody is left there */
+    LAUNCH_LINK_DONE, /* no process is left there */
     LAUNCH_LINK_FAILED,
 };
 
@@ -59,11 +59,11 @@ void launch_link_send(struct launch_link *link, const struct launch_frame *order
 void launch_link_event(struct launch_link *link, enum launch_source source);
 /* Says to the agent that this end is there, if nothing was said for a while. */
 void launch_link_ping(struct launch_link *link, uint64_t now_ns);
-/* Silence counts from now on: nobody has read meanwhile. */
+/* Silence counts from now on: the link was not read before. */
 void launch_link_listen(struct launch_link *link);
-/* What the time brings; when it is due again, at the latest. */
+/* Handles timeouts; returns when it is due again, at the latest. */
 uint64_t launch_link_turn(struct launch_link *link, uint64_t now_ns);
-/* Lets go of the command, which the caller sweeps. */
+/* Releases the command, which the caller sweeps. */
 void launch_link_close(struct launch_link *link);
 
 /* ---- link_command.c ---- */

@@ -14,7 +14,7 @@
 #include "control/job/key.h"
 #include "control/settings/setting.h"
 
-/* What the agent's host runs: this command by the same name, or whatever PATH has there. To be freed. */
+/* The command on the agent's host: this program by the same name, or the one in PATH there. To be freed. */
 static char *remote_command(const struct launch_work *work)
 {
     char *executable = cw_launch_quoted(work->executable);
@@ -27,8 +27,8 @@ static char *remote_command(const struct launch_work *work)
     return made;
 }
 
-/* Variables by which whoever asked Slurm for the job may have said how its steps are to be: what they say of processors
- * and standard files is not for an agent. */
+/* Removes variables with defaults for the steps of a Slurm job: their processors and standard files do not apply to an
+ * agent. */
 static void step_forget(void)
 {
     static const char *const names[] = {"SLURM_EXACT",      "SRUN_CPUS_PER_TASK", "SLURM_LABELIO",
@@ -51,7 +51,7 @@ static void command_run(const char *const *words, const int files[3], pid_t pare
     for (int i = 0; i < 3; i++) {
         dup2(files[i], i);
     }
-    cw_job_key_forget(); /* it goes by the frames */
+    cw_job_key_forget(); /* the key is sent in frames */
     if (strcmp(words[0], "srun") == 0) {
         step_forget();
     }

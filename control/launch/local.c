@@ -22,9 +22,9 @@ enum {
     DESCRIPTORS_A_RANK = 4, /* PMI, process, stdout, stderr; one more if all get our stdin */
     DESCRIPTORS_MORE = 192, /* among them those of links */
 };
-/* Looks for answers; control threads look twice a second, and those who sleep wake up ten times. */
+/* Polls for answers; control threads poll twice a second, and sleeping ranks wake up ten times. */
 #define LOOK_NS UINT64_C(20000000)
-/* How long the ranks have to say what they wait for. */
+/* Time that ranks have to report their waits. */
 #define ANSWER_NS UINT64_C(1500000000)
 
 /* ---- ends ---- */
@@ -51,7 +51,7 @@ static void process_take(struct launch_local *local, struct launch_member *membe
 static void signal_all(const struct launch_local *local, int number)
 {
     for (uint32_t i = 0; i < local->count; i++) {
-        /* ended ones are not reaped: the number is still theirs, and of what they have left behind */
+        /* ended ones are not reaped: the number still belongs to them and to processes that they left behind */
         if (local->members[i].process > 0) {
             kill(-local->members[i].process, number);
         }

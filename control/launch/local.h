@@ -24,10 +24,10 @@
 
 struct launch_local_config {
     const struct launch_work *work;
-    uint32_t host; /* whose ranks they are */
+    uint32_t host; /* of these ranks */
     struct launch_taker up;
     int set;                        /* the epoll set that the local ranks' descriptors join */
-    int interrupt;                  /* what becomes readable ends the start */
+    int interrupt;                  /* input there ends the start */
     uint64_t deadline_ns;           /* so does this time; UINT64_MAX: none */
     const int *networks;            /* as cw_launch_config has them */
     const sigset_t *mask;           /* the ranks' signal mask */
@@ -77,11 +77,11 @@ struct launch_local {
     bool abort_told;
     int outputs; /* epoll set of the ranks' pipes, in turn member of the other one but while held */
     bool held;
-    uint64_t asked_ns; /* 0: nobody owes an answer */
+    uint64_t asked_ns; /* 0: no answer is outstanding */
     bool failed;
 };
 
-/* What is known of a rank that does not answer. */
+/* Known state of a rank that does not answer. */
 struct launch_silence {
     int32_t is_open; /* it takes part in the watch: between MPI_Init and MPI_Finalize */
     int32_t letter;  /* of /proc: state of its process; 0: it has ended */
@@ -94,7 +94,7 @@ bool launch_local_start(struct launch_local *local);
 void launch_local_order(struct launch_local *local, const struct launch_frame *order);
 /* A descriptor of the local ranks' is ready. */
 void launch_local_event(struct launch_local *local, enum launch_source source, uint32_t index);
-/* What the time brings; when it is due again, at the latest. */
+/* Handles timeouts; returns when it is due again, at the latest. */
 uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns);
 /* Kills whoever is left, and reports the rest of their output. */
 void launch_local_end(struct launch_local *local);
@@ -119,7 +119,7 @@ bool launch_local_spawn(struct launch_local *local, struct launch_member *member
 /* If CAUSEWAY_NODE names a NIC: starts `causeway node` on it, and has the ranks go by that. False: failed, or
  * interrupted. */
 bool launch_local_node_start(struct launch_local *local);
-/* It has ended, though nobody has told it to. */
+/* It has ended without an order. */
 void launch_local_node_ended(struct launch_local *local);
 /* Ends it, and takes away what it has left; also where there is none. */
 void launch_local_node_end(struct launch_local *local);
@@ -135,8 +135,8 @@ void launch_local_fence_release(struct launch_local *local, const struct launch_
 
 /* ---- local_files.c: the ranks' standard files ---- */
 
-/* The descriptor that a rank gets as its stdin: ours, a pipe's end which is to be closed when it has started (*own),
- * /dev/null. -1: failed, see errno. */
+/* The descriptor that a rank gets as its stdin: ours, a pipe's end, which the caller closes when it has started (*own),
+ * or /dev/null. -1: failed, see errno. */
 int launch_local_input_for(struct launch_local *local, struct launch_member *member, bool *own);
 /* LAUNCH_INPUT. */
 void launch_local_input(struct launch_local *local, struct launch_member *member, const struct launch_frame *order);

@@ -32,7 +32,7 @@ static void socket_path(const struct launch_node *node, char path[LAUNCH_NODE_PA
     snprintf(path, LAUNCH_NODE_PATH_BYTES, "%s/node", node->folder);
 }
 
-/* In the child: becomes the node, whose errors go where ours go. */
+/* In the child: becomes the node; its errors go to our stderr. */
 static _Noreturn void node_exec(const struct launch_local *local, const char *nic, pid_t parent)
 {
     char path[LAUNCH_NODE_PATH_BYTES];
@@ -108,7 +108,7 @@ static void folder_remove(const char *folder)
     (void)rmdir(folder);
 }
 
-/* Folders of launchers that were killed: nobody has the lock any more. */
+/* Removes folders of launchers that were killed: their lock is free. */
 static void folders_sweep(const char *place)
 {
     DIR *all = opendir(place);

@@ -25,7 +25,7 @@ int launch_local_pmi_start(struct launch_local *local)
         app_numbers[i] = (uint32_t)(local->members[i].program - work->programs);
     }
     if (!launch_work_mapping(work, mapping, sizeof(mapping))) {
-        snprintf(mapping, sizeof(mapping), "(vector,(0,%u,1))", work->rank_count); /* nobody is taken for near */
+        snprintf(mapping, sizeof(mapping), "(vector,(0,%u,1))", work->rank_count); /* no rank counts as near */
     }
     int status = cw_pmi1_server_create(&(struct cw_pmi1_server_config){.client_count = local->count,
                                                                        .job_size = work->rank_count,
@@ -38,7 +38,7 @@ int launch_local_pmi_start(struct launch_local *local)
     return status;
 }
 
-/* What the server knows of a rank, if it is news. */
+/* Reports a rank's state in the server, if it has changed. */
 static void client_report(struct launch_local *local, struct launch_member *member)
 {
     uint32_t index = launch_local_index(local, member);
@@ -91,7 +91,7 @@ static void pmi_send(struct launch_local *local, struct launch_member *member)
 static void entry_write(void *context, const char *key, const char *value)
 {
     struct launch_bytes *entries = context;
-    (void)launch_put_text(entries, key); /* what there is no memory for, nobody finds */
+    (void)launch_put_text(entries, key); /* an entry without memory is not found */
     (void)launch_put_text(entries, value);
 }
 
@@ -108,8 +108,8 @@ static size_t piece_bytes(const struct launch_bytes *entries)
     return reader.failed ? all.count : (size_t)(reader.at - begin);
 }
 
-/* Our part of a fence of the whole job. Whoever hears of a piece may add others' entries to the server at once: all of
- * ours are taken from it first. */
+/* Our part of a fence of the whole job. A receiver of a piece may add others' entries to the server at once: all of
+ * ours are read from it first. */
 static void fence_report(struct launch_local *local)
 {
     struct launch_bytes entries = {.start = NULL};

@@ -23,7 +23,7 @@ enum { OWN_VARIABLES = 6, VARIABLE_BYTES = 32 + CW_DEDICATE_TEXT_BYTES, LOOK_MS 
 
 #define DEDICATED "CAUSEWAY_DEDICATED_CORE="
 
-/* What the child does. */
+/* Work of the child. */
 struct child {
     const struct launch_local *local;
     const struct launch_member *member;
@@ -31,7 +31,7 @@ struct child {
     int descriptors[3]; /* its stdin, stdout, stderr */
     int pmi;
     int watch;             /* -1: none */
-    int report;            /* where it says what went wrong; closes when it executes its program */
+    int report;            /* it reports failures here; closes when it executes its program */
     const char *directory; /* NULL: this one */
     char **environment;
 };
@@ -68,7 +68,7 @@ static void child_run(const struct child *child)
     if (setpgid(0, 0) != 0) {
         child_fail(child, "cannot have a process group");
     }
-    /* from here on it dies with the launcher; if that has died already, nobody else would end it */
+    /* from here on it dies with the launcher; if that has died already, no other process would end it */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent) {
         child_fail(child, "is orphaned");
     }
@@ -98,13 +98,13 @@ static void child_run(const struct child *child)
 
 /* ---- the parent ---- */
 
-/* Waits until the child has executed its program or has ended, so that what went wrong is known at once. A file system
- * may take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
+/* Waits until the child has executed its program or has ended, so that a failure is known at once. A file system may
+ * take its time; a child that is stopped in there has a bound. False: the wait was interrupted. */
 static bool child_await(const struct launch_local *local, pid_t process, int report, struct failure *failure)
 {
     const char *origin;
     uint64_t stopped_ns = 0, bound_ns = 0;
-    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* the ranks say if it makes no sense */
+    (void)cw_settings_failure_timeout(&bound_ns, &origin); /* the ranks report an invalid value */
     for (;;) {
         struct pollfd wait[2] = {{.fd = report, .events = POLLIN}, {.fd = local->config.interrupt, .events = POLLIN}};
         int count = poll(wait, 2, LOOK_MS);
@@ -154,7 +154,7 @@ static pid_t child_start(struct launch_local *local, struct child *child, struct
 
 /* ---- the environment ---- */
 
-/* Whether the variable says how a process was started: ranks are told by us, and nobody else's word is for them. */
+/* Whether the variable describes how a process was started: only our values are valid for ranks. */
 static bool is_launchers(const char *variable)
 {
     return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0 ||
@@ -207,7 +207,7 @@ static char **environment_make(const struct cw_launch_program *program, char own
     return made;
 }
 
-/* What the rank is told of its dataplane threads' cores; "": nobody has asked for one. */
+/* Writes the cores of the rank's dataplane threads; "": none were requested. */
 static void dedicated_write(const struct launch_local *local, const struct launch_member *member,
                             char text[VARIABLE_BYTES])
 {
@@ -288,7 +288,7 @@ static void resource_fail(struct launch_local *local, const struct launch_member
                       strerror(error));
 }
 
-/* Adds a rank whose process runs to what is waited for. */
+/* Adds the process of a running rank to the epoll set. */
 static bool member_watch(struct launch_local *local, struct launch_member *member, struct ends *ends)
 {
     uint32_t index = (uint32_t)(member - local->members);

@@ -101,7 +101,7 @@ uint64_t launch_output_turn(struct launch_job *job, uint64_t now_ns)
 
 /* ---- to the world ---- */
 
-/* Nobody takes it any more. As a process would die by SIGPIPE, so does the job. */
+/* The reader has closed it. As a process would die by SIGPIPE, so does the job. */
 static void sink_close(struct launch_job *job, size_t index, int error)
 {
     struct launch_output *output = &job->output;
@@ -130,7 +130,7 @@ static bool sink_write(struct launch_job *job, size_t index)
         if (done > 0) {
             launch_sink_written(sink, (size_t)done);
         } else if (errno == EAGAIN) {
-            return false; /* somebody else's end of it was made non-blocking */
+            return false; /* another process made it non-blocking */
         } else if (errno != EINTR) {
             sink_close(job, index, errno);
         }
@@ -170,7 +170,7 @@ void launch_output_flush(struct launch_job *job)
 
 /* ---- the end ---- */
 
-/* Waits until what is to be written has been, somebody is in a hurry, or nobody reads. */
+/* Waits until all output is written, a signal requires haste, or there is no reader. */
 static void sinks_drain(struct launch_job *job)
 {
     for (;;) {
@@ -186,7 +186,7 @@ static void sinks_drain(struct launch_job *job)
             return;
         }
         if (poll(wait, count, -1) > 0 && wait[0].revents != 0) {
-            return; /* a signal, or the supervisor's end: nobody waits for the rest */
+            return; /* a signal, or the supervisor's end: the rest is dropped */
         }
     }
 }
@@ -197,7 +197,7 @@ bool launch_output_relieve(void *context)
     if (is_full(job)) {
         sinks_drain(job);
     }
-    return !is_full(job); /* else nobody waits for it */
+    return !is_full(job); /* otherwise it is dropped */
 }
 
 void launch_output_finish(struct launch_job *job)

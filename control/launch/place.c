@@ -30,8 +30,8 @@ static bool is_same_address(const struct sockaddr *one, const struct sockaddr *o
                   &((const struct sockaddr_in6 *)(const void *)other)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* Whether the text is an address that this host has. Names are not looked up: that may take many seconds, and whoever
- * starts the agent does it anyway. */
+/* Whether the text is an address that this host has. Names are not looked up: that may take many seconds, and the
+ * command that starts the agent does it anyway. */
 static bool is_own_address(const char *name)
 {
     const struct addrinfo wanted = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST};

@@ -1,4 +1,4 @@
-/* What the files of the launcher share.
+/* Shared by the files of the launcher.
  *
  * launch.c         what is checked before anything starts
  * launch/place.c   which rank runs on which host
@@ -31,18 +31,18 @@ enum {
     LAUNCH_IDENTITY_BYTES = 128,
 };
 #define LAUNCH_GRACE_NS 2000000000ull
-/* How long the ranks have to say what they wait for: their control threads look twice a second, and those who sleep
- * wake up ten times. */
+/* Time that ranks have to report their waits: their control threads poll twice a second, and sleeping ranks wake up ten
+ * times. */
 #define LAUNCH_ASK_NS 1500000000ull
-/* From the first look to the second: who has moved nothing meanwhile is stuck. A frame of the slowest link emulated
+/* From the first look to the second: a rank without progress meanwhile is stuck. A frame of the slowest link emulated
  * takes less. */
 #define LAUNCH_LOOKS_APART_NS 1000000000ull
-/* How long other hosts have to say that nobody is left there, and what they had still to write. */
+/* Time that other hosts have to write their remaining output and to report that no process is left. */
 #define LAUNCH_END_NS 5000000000ull
-/* So many messages or packets may be questions among waiting ranks, and what is sent again of them. */
+/* This number of messages or packets may be probes among waiting ranks, and their retransmissions. */
 #define LAUNCH_QUESTIONS 4
 
-/* What the supervisor tells the launcher. */
+/* Notices of the supervisor to the launcher. */
 enum launch_notice_kind {
     LAUNCH_NOTICE_SIGNAL,         /* number: of the signal that it got */
     LAUNCH_NOTICE_HELPER_ENDED,   /* number: the signal that ended it; 0: by itself */
@@ -74,7 +74,7 @@ struct launch_rank {
 
 struct launch_output {
     bool held;       /* the ranks' output stays where it is, since sinks are full */
-    bool closed[2];  /* nobody reads our stdout, stderr: what comes is thrown away */
+    bool closed[2];  /* our stdout or stderr has no reader: output is dropped */
     bool watched[2]; /* in the job's epoll set, since they are full */
     struct launch_sink sinks[2];
     bool joined;        /* both go to the same file: sinks[0] is for both */
@@ -113,15 +113,15 @@ struct launch_job {
     int abort_code;
     uint64_t deadline_ns;                /* --timeout; UINT64_MAX: none */
     uint64_t asked_ns;                   /* when ranks were asked; 0: not */
-    uint64_t ask_again_ns;               /* when they are asked once more; 0: not yet known, or they have been */
+    uint64_t ask_again_ns;               /* time of the second query; 0: not yet known, or it is done */
     struct launch_answer *answers;       /* per rank, to the last question */
     struct launch_answer *first_answers; /* NULL: they have been asked once at most */
     uint64_t stopped_bound_ns;           /* how long a rank that others wait for may be stopped; 0: for ever */
-    uint64_t stopped_look_ns; /* when it is looked for them; UINT64_MAX: nobody waits in MPI_Init or MPI_Finalize */
+    uint64_t stopped_look_ns; /* time of the next look; UINT64_MAX: no rank waits in MPI_Init or MPI_Finalize */
     bool looking;             /* answers to the last look are due */
     bool orphaned;            /* the supervisor is gone */
     bool ending;
-    bool is_over;        /* nobody is judged any more */
+    bool is_over;        /* failures do not count any more */
     uint64_t kill_ns;    /* when SIGKILL follows; UINT64_MAX: it has */
     uint64_t give_up_ns; /* when ranks are no longer waited for that cannot be killed; UINT64_MAX: not yet killed */
     bool hurried;        /* the supervisor wants it over at once */
@@ -173,7 +173,7 @@ void launch_output_flush(struct launch_job *job);
 /* Shows prompts: beginnings of lines that nothing has followed for 50 ms, of ranks that read our stdin. Those of other
  * ranks stay until their lines end. Returns when to call it again; UINT64_MAX: after more output. */
 uint64_t launch_output_turn(struct launch_job *job, uint64_t now_ns);
-/* At the end: waits until there is room for more. False: nobody waits for it. */
+/* At the end: waits until there is room for more. False: the output is dropped. */
 bool launch_output_relieve(void *job);
 /* All ranks have ended: writes what is left. */
 void launch_output_finish(struct launch_job *job);
@@ -213,7 +213,7 @@ void launch_stopped_take(struct launch_job *job, const struct launch_frame *fram
 
 /* ---- launch/ask.c ---- */
 
-/* What came of one rank. */
+/* Answer of one rank. */
 struct launch_answer {
     bool has_come;
     bool is_silence; /* the rank said nothing */
@@ -225,7 +225,7 @@ struct launch_answer {
 bool launch_ask(struct launch_job *job, uint64_t now_ns);
 /* LAUNCH_ANSWER. */
 void launch_ask_take(struct launch_job *job, const struct launch_frame *frame);
-/* Whether all have answered twice that can, or the time for it is over; asks them the second time. */
+/* Whether all ranks that can have answered twice, or the time for it has passed; sends the second query. */
 bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns);
-/* Says what they have answered, and who is missing. */
+/* Reports their answers, and the missing ranks. */
 void launch_ask_tell(struct launch_job *job);

@@ -29,8 +29,7 @@ char *cw_launch_quoted(const char *text)
 bool cw_launch_words(const char *launcher, const char *host, const char *remote, char **shell,
                      const char *words[CW_LAUNCH_WORDS_MAX])
 {
-    /* a connection of its own, or one that is there: what else the user's configuration wants of it is not for us, and
-     * dies with this one */
+    /* a new connection or an existing one: other settings of the user do not apply to it, and it ends with this one */
     static const char *const ssh[] = {"ssh",
                                       "-T",
                                       "-x",

@@ -1,5 +1,5 @@
 /* A rank that others wait for in MPI_Init or MPI_Finalize may be late for hours; one that is stopped by a signal will
- * not come. What tells them apart is in its host's /proc. */
+ * not come. Its host's /proc distinguishes them. */
 #include "control/launch/private.h"
 
 #include <inttypes.h>
@@ -60,14 +60,14 @@ void launch_stopped_take(struct launch_job *job, const struct launch_frame *fram
 
 void launch_stopped_judge(struct launch_job *job, uint64_t now_ns)
 {
-    /* who is done has been in MPI_Finalize, like all others: what is left to be waited for is the end */
+    /* a finished rank has been in MPI_Finalize, like all others: only ends remain */
     bool waits = job->states[CW_PMI1_CLIENT_FINISHED] > 0 || job->waiting > 0;
     if (!waits || job->stopped_bound_ns == 0) {
         job->stopped_look_ns = UINT64_MAX;
         return;
     }
     if (job->stopped_look_ns == UINT64_MAX) {
-        job->stopped_look_ns = now_ns + LOOK_NS; /* most barriers are over by then */
+        job->stopped_look_ns = now_ns + LOOK_NS; /* most barriers have ended by then */
         return;
     }
     if (now_ns < job->stopped_look_ns) {

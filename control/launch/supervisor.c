@@ -1,4 +1,4 @@
-/* The supervisor, while the launcher works: it passes signals on, and looks after the launcher and the helper. */
+/* The supervisor, while the launcher works: it passes signals on, and watches the launcher and the helper. */
 #include "control/launch/private.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct supervisor {
     uint64_t helper_bound_ns;     /* for how long it may be stopped; 0: for ever */
     uint64_t launcher_stopped_ns; /* since when it is, if that matters; 0: it is not */
     uint64_t helper_stopped_ns;   /* since when it is; 0: it is not */
-    bool helper_told;             /* what became of it */
+    bool helper_told;             /* its result */
 };
 
 static void tell(const struct supervisor *supervisor, enum launch_notice_kind kind, int number)
@@ -130,7 +130,7 @@ int launch_supervisor_wait(const struct cw_launch_config *config, pid_t launcher
     int status;
     sigaddset(&all, SIGCHLD);
     signal(SIGPIPE, SIG_IGN);                                                /* a launcher that was killed */
-    (void)cw_settings_failure_timeout(&supervisor.helper_bound_ns, &origin); /* the ranks say if it makes no sense */
+    (void)cw_settings_failure_timeout(&supervisor.helper_bound_ns, &origin); /* the ranks report an invalid value */
     supervisor.late_ns = config->timeout_ns == 0
                              ? UINT64_MAX
                              : cw_clock_ns() + config->timeout_ns + LAUNCH_ASK_NS + LAUNCH_GRACE_NS + LATE_NS;
@@ -146,6 +146,6 @@ int launch_supervisor_wait(const struct cw_launch_config *config, pid_t launcher
             signal_pass(&supervisor, number);
         }
     }
-    launch_sweep(config->helper.process); /* nobody, unless the launcher was killed */
+    launch_sweep(config->helper.process); /* no process is left, unless the launcher was killed */
     return launcher_code(config, status);
 }

@@ -25,7 +25,7 @@ static bool children_kill(pid_t spared)
 
 void launch_sweep(pid_t spared)
 {
-    /* those that a killed one leaves behind are adopted: again, until there is none */
+    /* descendants of a killed process are adopted: repeat until there are none */
     for (;;) {
         pid_t reaped = waitpid(-1, NULL, WNOHANG);
         if (reaped < 0 && errno != EINTR) {

@@ -12,11 +12,11 @@ static uint32_t parts(const struct launch_tree *tree)
     return tree->link_count + tree->has_local;
 }
 
-/* One part's ranks all wait: when all parts' do, those above are told what all have put. Much of it goes up before. */
+/* One part's ranks all wait: when all parts' do, all their entries are reported upwards. Much of it goes up before. */
 static void fence_take(struct launch_tree *tree, const struct launch_frame *frame)
 {
     (void)launch_bytes_add(&tree->entries, frame->bytes,
-                           frame->count); /* what is missing is missed when it is asked for */
+                           frame->count); /* a missing entry is reported when it is requested */
     tree->fenced += frame->value == 0;
     bool goes_on = tree->fenced < parts(tree);
     if (goes_on && launch_bytes_count(&tree->entries) < LAUNCH_FENCE_PIECE) {

@@ -1,5 +1,6 @@
-/* tree: what lies below a process that serves a job: its own local ranks, and links to agents on other hosts, each of which has
- * a tree of its own. Orders go to whoever has the rank, or to all; reports come up as if all ranks were here.
+/* tree: below a process that serves a job are its own local ranks, and links to agents on other hosts, each of which
+ * has a tree of its own. An order goes to the process with the rank, or to all; reports come up as if all ranks were
+ * here.
  *
  * From LAUNCH_FANOUT hosts on, agents start agents: no process has more links.
  *
@@ -27,7 +28,7 @@ struct launch_tree {
     uint32_t link_count;
     uint32_t *link_of;           /* per host: its link, or UINT32_MAX */
     uint32_t fenced;             /* local ranks and links whose ranks all wait */
-    uint32_t looked;             /* those that have answered LAUNCH_LOOK */
+    uint32_t looked;             /* number of answers to LAUNCH_LOOK */
     struct launch_bytes entries; /* of the fence */
 };
 
@@ -36,17 +37,17 @@ struct launch_tree {
 int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *config, bool *all);
 void launch_tree_order(struct launch_tree *tree, const struct launch_frame *order);
 void launch_tree_event(struct launch_tree *tree, enum launch_source source, uint32_t index);
-/* What the time brings; when it is due again, at the latest. */
+/* Handles timeouts; returns when it is due again, at the latest. */
 uint64_t launch_tree_turn(struct launch_tree *tree, uint64_t now_ns);
 /* Says to the agents that this process is there, while it does nothing else for them: when it is due. */
 void launch_tree_ping(struct launch_tree *tree);
 
-/* Tells the agents that this process is about to be stopped, for as long as its user likes, or goes on. */
+/* Notifies the agents that the user is about to stop this process for any time, or continues it. */
 void launch_tree_pause(struct launch_tree *tree, bool stops);
 
 /* Whether the ranks of a host can still be heard of. */
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host);
-/* Whether no agent has anybody left, or can be asked. */
+/* Whether no agent has processes left, or can be reached. */
 bool launch_tree_is_done(const struct launch_tree *tree);
 /* The same for the own local ranks, at once: launch_local_end. */
 void launch_tree_end_own(struct launch_tree *tree);

@@ -91,7 +91,7 @@ static void given_up_judge(struct launch_job *job, uint64_t now_ns)
     }
 }
 
-/* The time of the job is over: first all ranks say what they wait for. */
+/* The time of the job has passed: first all ranks report their waits. */
 static void time_judge(struct launch_job *job, uint64_t now_ns)
 {
     char running[LAUNCH_TEXT_BYTES / 2];
@@ -106,7 +106,7 @@ static void time_judge(struct launch_job *job, uint64_t now_ns)
     }
     launch_watch_running(job, running, sizeof(running));
     bool is_empty = running[0] == '\0';
-    launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "the time of --timeout is over; %s%s",
+    launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "--timeout has expired; %s%s",
                 is_empty ? "no rank has been started yet" : "still running: rank ", running);
 }
 

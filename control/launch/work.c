@@ -38,7 +38,7 @@ bool launch_work_mapping(const struct launch_work *work, char *text, size_t byte
     size_t used = (size_t)snprintf(text, bytes, "(vector");
     uint32_t rank = 0;
     while (rank < work->rank_count && used < bytes) {
-        /* a block: so many hosts, one behind the other, with as many ranks each */
+        /* a block: this number of hosts in sequence, with equally many ranks each */
         uint32_t first = work->host_of[rank], each = 0, hosts = 0;
         while (rank + each < work->rank_count && work->host_of[rank + each] == first) {
             each++;
@@ -152,7 +152,7 @@ static char **texts_read(struct launch_reader *reader)
     return list;
 }
 
-/* Of so many numbers below `limit`. To be freed. */
+/* Reads an array of numbers below `limit`. To be freed. */
 static uint32_t *numbers_read(struct launch_reader *reader, uint32_t count, uint32_t limit)
 {
     uint32_t *list = calloc((size_t)count + 1, sizeof(*list));

@@ -1,4 +1,4 @@
-/* work: what a host needs to know to run its part of a job: programs, who runs where, variables, the key.
+/* work: a host's part of a job: programs, places of ranks, variables, the key.
  *
  * The launcher makes it from its configuration; an agent takes it from the payload of LAUNCH_START.
  *
@@ -32,7 +32,7 @@ struct launch_work {
     char **variables; /* NAME=VALUE of the launcher, for ranks of other hosts; NULL last */
     bool has_key;
     uint8_t key[LAUNCH_KEY_BYTES];
-    struct launch_bytes text; /* what the rest points into, if it has come from elsewhere */
+    struct launch_bytes text; /* the buffer of the other fields, if it was received */
 };
 
 /* The program of a rank. */
@@ -47,8 +47,8 @@ bool launch_work_mapping(const struct launch_work *work, char *text, size_t byte
 
 /* Appends what an agent on `hosts[0]` needs, which starts those on the others itself. CW_OK, CW_ERROR_MEMORY. */
 int launch_work_write(const struct launch_work *work, const uint32_t *hosts, uint32_t count, struct launch_bytes *out);
-/* Takes it apart: *hosts is to be freed, *work to be disposed. CW_OK; CW_ERROR_UNSUPPORTED: another version, *version
- * says which; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
+/* Parses it: the caller frees *hosts and disposes of *work. CW_OK; CW_ERROR_UNSUPPORTED: another version, in *version;
+ * CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
 int launch_work_read(const struct launch_frame *frame, struct launch_work *work, uint32_t **hosts, uint32_t *count,
                      const char **version);
 void launch_work_dispose(struct launch_work *work);

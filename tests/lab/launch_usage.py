@@ -175,7 +175,7 @@ def forged(lab):
     """An agent that says what cannot be: an exit code of 512, which as that of a process would be 0."""
     started, ended = frame(10, 0, 7), frame(13, 0, 512)
     liar = script("liar", f"echo causeway-agent $({CAUSEWAY} --version | cut -d ' ' -f2) x", f"printf '{started}{ended}'", "exec cat > /dev/null")
-    row(lab, f"{CAUSEWAY} run --launcher {liar} --hosts a true", 1, err="host a: what its agent sends makes no sense")
+    row(lab, f"{CAUSEWAY} run --launcher {liar} --hosts a true", 1, err="host a: invalid message from its agent")
 
 
 def slow_hold(lab, host):

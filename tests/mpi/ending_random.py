@@ -169,7 +169,7 @@ def round_run(seed):
 def place_check(place, job, sites, moment, hit, errors):
     """What is wrong with the end of the job itself."""
     if hit is None or moment == "end":
-        return None if hit is None or job.returncode != 124 else "the time of --timeout"
+        return None if hit is None or job.returncode != 124 else "--timeout has expired"
     if job.returncode == 0 or "MPI_ERR_NOT_SAME" in errors:
         return f"exit code {job.returncode}: {errors}"
     if sites is None:
