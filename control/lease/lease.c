@@ -22,7 +22,7 @@ enum {
     ANSWER_S = 10,      /* a node that is there answers within milliseconds, on a busy machine */
     RETRY_FIRST_MS = 5, /* until a node that has gone is looked for again, and twice as long each time */
     RETRY_MOST_MS = 100,
-    GRACE_MS = 1500, /* for a node that is being started again, before it is taken for one that is not there */
+    GRACE_MS = 1500, /* time for a node to restart before it counts as absent */
 };
 
 struct cw_lease {
@@ -64,7 +64,7 @@ long cw_lease_hear(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor)
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
     } control = {.room = {0}};
-    struct msghdr message = {/* exactly: alignment has room for a second one, which nobody would close */
+    struct msghdr message = {/* exactly: alignment has room for a second one, which would never be closed */
                              .msg_iov = &piece,
                              .msg_iovlen = 1,
                              .msg_control = &control,
@@ -93,7 +93,7 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
     }
     strcpy(address.sun_path, path);
     int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (made >= 0) { /* before it connects: that waits, too, when a node does not take those who wait */
+    if (made >= 0) { /* before it connects: connect waits too when a node does not accept connections */
         (void)setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         (void)setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
         if (connect(made, (const struct sockaddr *)&address, sizeof(address)) == 0) {
@@ -118,7 +118,7 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
                          cw_errno_remedy(failed));
 }
 
-/* What the node refuses, in its own words; anything else makes no sense. */
+/* An error of the node, in its own words; any other text is invalid. */
 static int answer_refused(const char *line, char *error, size_t error_bytes)
 {
     int status = 0, length = 0;
@@ -142,7 +142,7 @@ static int ask(int socket, const struct cw_lease_request *request, char line[CW_
                          is_late ? "does not answer: is it stopped?" : "has gone away, and does not come back");
 }
 
-/* Whether to try once more, a moment later: the node is away, or has gone while it was asked. */
+/* Whether to retry a moment later: the node is away, or ended during the request. */
 static bool is_worth_a_wait(int status, int *waited_ms)
 {
     const struct timespec pause = {.tv_nsec = RETRY_MOST_MS / 4 * 1000000};
@@ -226,7 +226,7 @@ static void lease_lose(struct cw_lease *lease)
     pthread_mutex_unlock(&lease->lock);
 }
 
-/* Sleeps until the node goes, and then looks for another one, until it is told to stop. */
+/* Sleeps until the node ends, and then searches for another one, until it is stopped. */
 static void *lease_watch(void *context)
 {
     struct cw_lease *lease = context;

@@ -1,7 +1,7 @@
 /* lease: a process's part of its host's NIC, from the host's dataplane (`causeway node`): UDP ports of the host's
- * address, and a port over memory that both have (dataplane/port/shm_port.h). A lease ends with its process, whichever way
- * that does. A thread watches the node: one that ends and comes back gets the same memory, and gives the same ports,
- * so that nothing of a job is lost but time.
+ * address, and a port over memory that both have (dataplane/port/shm_port.h). A lease ends with its process, however
+ * the process ends. A thread watches the node: a node that restarts gets the same memory and gives the same ports, so
+ * that a job loses only time.
  *
  * Order of calls: cw_lease_hello, cw_lease_open { cw_lease_hops }* cw_lease_close, before the port is closed.
  * Thread: one at a time. */

@@ -104,7 +104,7 @@ int cw_lease_read(const char *line, struct cw_lease_request *request, char *erro
         request->ask = CW_LEASE_HOPS;
         return CW_OK;
     }
-    return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "a request that makes no sense: '%.60s'", line);
+    return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "an invalid request: '%.60s'", line);
 }
 
 void cw_lease_request_write(const struct cw_lease_request *request, char line[CW_LEASE_LINE_BYTES])
@@ -139,7 +139,7 @@ static void mac_write(const uint8_t mac[6], char text[18])
     snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
-/* What is behind the address; NULL: it is none. */
+/* The text after the address; NULL: there is no address. */
 static const char *mac_read(const char *text, uint8_t mac[6])
 {
     unsigned int bytes[6];

@@ -1,5 +1,5 @@
-/* lease_text: what the host's dataplane (apps/node/) and its clients say to each other: a line a message, over a socket
- * of the kind SOCK_SEQPACKET; whose process it is, the kernel says (SO_PEERCRED).
+/* lease_text: messages between the host's dataplane (apps/node/) and its clients: one line per message, over a socket
+ * of the kind SOCK_SEQPACKET. The kernel reports the client's process (SO_PEERCRED).
  *
  *    client                                          node
  *    hello 3                                         node ip=10.0.0.1/24 mac=02:.. mtu=1500 rate=0 reports=1 medium=0
@@ -46,14 +46,14 @@ struct cw_lease_request {
     struct cw_ip hops[CW_LEASE_HOPS_MAX];
 };
 
-/* What the node says of its NIC. */
+/* The node's description of its NIC. */
 struct cw_lease_nic {
     struct cw_ip ip;
     uint8_t bits; /* of its subnet, as cw_ip_shares counts them */
     uint8_t mac[6];
     uint32_t mtu_bytes;
     uint64_t rate_bps; /* 0: not known */
-    bool reports;      /* switches are told of groups */
+    bool reports;      /* switches are notified of groups */
     uint32_t medium;   /* of its port (struct cw_port_info) */
 };
 
@@ -67,5 +67,5 @@ bool cw_lease_nic_read(const char *line, struct cw_lease_nic *nic);
 
 /* "02:00:00:00:00:02", or "-" for one that is not known, at the end of a line. */
 void cw_lease_hop_write(const uint8_t *mac, char line[CW_LEASE_LINE_BYTES]);
-/* The hop at *at, which goes on to the next one. False: there is none, or no sense. *is_known: mac is its. */
+/* The hop at *at, which moves on to the next one. False: there is none, or it is invalid. *is_known: mac is valid. */
 bool cw_lease_hop_read(const char **at, uint8_t mac[6], bool *is_known);
