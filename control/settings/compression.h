@@ -1,4 +1,4 @@
-/* compression: what a process compresses, as people write it.
+/* compression: when a process compresses, in the form users write it.
  *
  *   "auto"   what is sooner at its target for it
  *   "off"    nothing
@@ -13,8 +13,8 @@
 
 #include "dataplane/dataplane.h"
 
-/* Reads such a word, which `origin` names in an error, and measures codecs unless it says off (some 2 ms): `crowding`
- * processes share a core, so that each takes so many times as long. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_MEMORY with a line
- * in `error`. */
+/* Parses such a value, which `origin` names in an error, and measures codecs unless it is "off" (some 2 ms).
+ * `crowding`: the number of processes that share a core, by which measured times are multiplied. CW_OK;
+ * CW_ERROR_ARGUMENT, CW_ERROR_MEMORY with a line in `error`. */
 int cw_compression_read(const char *origin, const char *text, uint32_t crowding, struct cw_compression *compression,
                         char *error, size_t error_bytes);

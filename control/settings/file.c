@@ -45,7 +45,7 @@ static char *file_read(FILE *file, size_t most, size_t *length, int failure)
     failure = failure != 0 ? failure : fstat(fileno(file), &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
     size_t room =
         failure == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size < most ? (size_t)status.st_size : most;
-    char *text = failure == 0 ? malloc(room + 2) : NULL; /* one more: what is longer is told */
+    char *text = failure == 0 ? malloc(room + 2) : NULL; /* one more byte, to detect a longer file */
     size_t got = text == NULL ? 0 : fread(text, 1, room + 1, file);
     failure = failure != 0 ? failure : text == NULL ? ENOMEM : ferror(file) ? EIO : got > room ? EFBIG : 0;
     fclose(file);
@@ -86,7 +86,7 @@ static bool file_write(FILE *file, const void *bytes, size_t length)
     return fclose(file) == 0 && is_whole;
 }
 
-/* By a new file beside it, whose name nobody has had before. */
+/* Writes a new file in the same folder, with an unused name. */
 bool cw_settings_write_own(const char *path, const void *bytes, size_t length)
 {
     enum { BESIDE_BYTES = 4096 };

@@ -7,6 +7,6 @@
 
 #include "control/settings/setting.h"
 
-/* The descriptor that the variable names; -1: it names none, or one that is no memfd of `bytes`, and so somebody
- * else's. Stays open. */
+/* The descriptor that the variable names; -1: it names none, or one that is no memfd of `bytes` and so belongs to other
+ * code. Stays open. */
 int cw_inherited_find(enum cw_setting variable, size_t bytes);

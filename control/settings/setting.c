@@ -107,7 +107,7 @@ static char *line_next(char **rest)
     return line;
 }
 
-/* The text of the file, to be freed; NULL: there is none. `is_missing`: somebody has named one. */
+/* The text of the file, to be freed; NULL: there is none. `is_missing`: a setting names it, but it does not exist. */
 static char *file_read(bool *is_missing)
 {
     struct cw_settings_place place;
@@ -237,7 +237,7 @@ bool cw_settings_agree(char *error, size_t error_bytes)
 
 /* ---- names that are none ---- */
 
-/* Letters that are to be changed, put in or left out to make one word of the other (Levenshtein), below NAME_BYTES. */
+/* Letters to change, insert or remove between the two words (Levenshtein), below NAME_BYTES. */
 static uint32_t distance(const char *from, size_t length, const char *to)
 {
     uint32_t row[NAME_BYTES] = {0};

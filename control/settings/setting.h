@@ -83,7 +83,7 @@ const char *cw_setting_origin(enum cw_setting setting);
 /* The name in the environment. */
 const char *cw_setting_name(enum cw_setting setting);
 const char *cw_setting_meaning(enum cw_setting setting);
-/* The default, in words. */
+/* The default, as text. */
 const char *cw_setting_default(enum cw_setting setting);
 enum cw_setting_kind cw_setting_kind(enum cw_setting setting);
 

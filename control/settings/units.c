@@ -11,7 +11,7 @@ struct unit {
     double factor;
 };
 
-/* Reads a plain decimal number: no sign, no exponent, no hexadecimal, no "inf". *rest is what follows it. */
+/* Reads a plain decimal number: no sign, no exponent, no hexadecimal, no "inf". *rest is the text after it. */
 static bool number_read(const char *text, double *number, const char **rest)
 {
     size_t length = strspn(text, "0123456789.");

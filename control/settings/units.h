@@ -18,8 +18,8 @@ bool cw_units_bytes(const char *text, uint64_t *bytes);
 /* 10Gbps, 2.5G, 100Mbit, 64kbps: powers of 1000, bits per second. */
 bool cw_units_rate(const char *text, uint64_t *rate_bps);
 
-/* 20us, 1.5ms, 3s, 2min, 100ns; the unit is required, but for 0. */
+/* 20us, 1.5ms, 3s, 2min, 100ns; the unit is required, except for 0. */
 bool cw_units_duration(const char *text, uint64_t *duration_ns);
 
-/* 1%, 0.01%; the sign is required, but for 0. Gives a fraction: 0.01 for 1%. */
+/* 1%, 0.01%; the sign is required, except for 0. Gives a fraction: 0.01 for 1%. */
 bool cw_units_percent(const char *text, double *fraction);
