@@ -1,11 +1,10 @@
-/* page: what a process of a job says of itself to whoever looks: `causeway top`. It is memory that the process has
- * without a file in any folder (memfd), so that nothing is left of it however the process ends, and that those may read
- * who may look at the process (/proc/PID/fd): its user, and root.
+/* page: statistics that a process of a job publishes for readers such as `causeway top`. It is memory without a file in
+ * any folder (memfd), so that nothing remains however the process ends. Users who may look at the process
+ * (/proc/PID/fd) can read it: its user, and root.
  *
  * Invariants
  *   - One process writes, any number read. A sequence number tells a reader that figures have changed under its hands.
- *   - A reader trusts nothing: whoever can make a process can make a page. Texts are cut and printable, lengths
- *     checked.
+ *   - A reader trusts nothing: any process can make a page. Texts are cut and printable, lengths checked.
  *
  * Order of calls: cw_statistics_page_open { cw_statistics_page_write }* cw_statistics_page_close; others: cw_statistics_pages_read.
  * Thread: the writer's, one at a time; readers: any. */
@@ -17,7 +16,7 @@
 
 enum { CW_STATISTICS_PAGE_TEXT_BYTES = 64, CW_STATISTICS_PAGES_MAX = 4096 };
 
-/* What stays as it is. */
+/* Constant part. */
 struct cw_statistics_page_identity {
     uint32_t rank;
     uint32_t size;
@@ -28,7 +27,7 @@ struct cw_statistics_page_identity {
     char program[CW_STATISTICS_PAGE_TEXT_BYTES];
 };
 
-/* What has happened since the start, but for the last four. Zeroes where there is no network. */
+/* Counts since the start, except the last four. Zeroes where there is no network. */
 struct cw_statistics_page_figures {
     uint64_t time_ns; /* when they were written, CLOCK_MONOTONIC */
     uint64_t bytes_in;
@@ -38,7 +37,7 @@ struct cw_statistics_page_figures {
     uint64_t data_packets_out; /* for the first time */
     uint64_t retransmitted;
     uint64_t dropped;       /* packets that this process received and dropped, or that its device refused to send */
-    uint64_t messages_sent; /* to other ranks, by whatever path */
+    uint64_t messages_sent; /* to other ranks, by any path */
     uint64_t messages_received;
     uint64_t peers;           /* with a session at the moment */
     uint64_t in_flight_bytes; /* sent and not acknowledged, at the moment */
@@ -61,7 +60,7 @@ struct cw_statistics_page_view {
     uint32_t user; /* of the process */
 };
 
-/* The pages of all processes of this machine that this one may look at, by job and rank; *views is to be freed. CW_OK;
+/* The pages of all processes of this machine that this one may read, by job and rank; the caller frees *views. CW_OK;
  * CW_ERROR_SYSTEM: there is no /proc; CW_ERROR_MEMORY. */
 int cw_statistics_pages_read(struct cw_statistics_page_view **views, size_t *count);
 
