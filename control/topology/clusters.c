@@ -21,7 +21,7 @@ struct cw_clusters {
 
 /* ---- who is where ---- */
 
-/* By the whole name, else by what stands before the first dot. The error tells of the whole name. */
+/* Matches the whole name, else the part before the first dot. The error contains the whole name. */
 static int host_find(const struct cw_topology *topology, const char *name, uint32_t *host, char *error,
                      size_t error_bytes)
 {
@@ -230,8 +230,8 @@ uint64_t cw_clusters_host_share_bps(const struct cw_clusters *clusters, uint32_t
 
 enum { BOTTLENECK_HOST = UINT32_MAX };
 
-/* What bounds a rank most on the way to a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: its part, 0 if
- * some link's rate is not known. */
+/* The tightest bottleneck of a rank towards a cluster: a link and direction, or BOTTLENECK_HOST; *rate_bps: the rank's
+ * part, 0 if some link's rate is not known. */
 static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t rank, uint32_t to, uint64_t *rate_bps)
 {
     uint32_t count = 0;
@@ -253,7 +253,7 @@ static uint32_t bottleneck_find(const struct cw_clusters *clusters, uint32_t ran
 
 struct cw_clusters_share cw_clusters_share(const struct cw_clusters *clusters, uint32_t rank, uint32_t to)
 {
-    uint32_t bottlenecks[CW_TOPOLOGY_CLUSTERS_MAX]; /* by shaper, or what would be one */
+    uint32_t bottlenecks[CW_TOPOLOGY_CLUSTERS_MAX]; /* by shaper, or by candidate for one */
     uint64_t rates_bps[CW_TOPOLOGY_CLUSTERS_MAX] = {0};
     uint32_t count = 0;
     uint32_t found = 0;

@@ -1,22 +1,22 @@
-/* clusters: which cluster each rank of a job is in, and what it may send to the others.
+/* clusters: the cluster of each rank of a job, and the rates at which ranks may send to other clusters.
  *
  * From a topology file (topology/topology.h) and the ranks' hosts: emulated ones in equal blocks (job/wire.h), others
  * by their names, whole or up to the first dot.
  *
  * Shares
  *   A rank may send to another cluster at the least of its own host's link, of which all ranks of the host have equal
- *   parts, and of its parts of the links on the way. A link is divided, in each direction, by the ranks that may send
- *   across it: of each cluster whose routes cross it in that direction, as many as the link's `streams` says, else all.
- *   So what all send together fits each link, as far as no more send at a time than `streams` promises, and each to one
- *   cluster at a time beyond the same bottleneck. Ways with the same bottleneck share a shaper: what a rank sends to
- *   all of them is its part of that link. An endpoint has CW_SHAPERS_MAX shapers; if there are more bottlenecks, the
- *   last shaper serves all that remain, at the least of their rates.
+ *   parts, and of its parts of the links on the way. In each direction, a link is divided by the number of ranks that
+ *   may send across it: for each cluster whose routes cross it, the link's `streams`, else all ranks. So the sum of all
+ *   traffic fits each link, provided that at most `streams` ranks send at a time, each to one cluster beyond the same
+ *   bottleneck. Routes with the same bottleneck share a shaper: the rank's traffic to all of them has its part of that
+ *   link. An endpoint has CW_SHAPERS_MAX shapers; if there are more bottlenecks, the last shaper serves all that
+ *   remain, at the least of their rates.
  *
  * Invariants
  *   - Ranks that have the same text, hosts and size have the same answers.
- *   - It never changes after it was made, and belongs to whoever made it: queries may come from any thread.
- *   - NULL stands for a job of one cluster, of which nothing is known; only cw_clusters_count and cw_clusters_of take
- *     it. */
+ *   - It never changes after it was made; queries may come from any thread. Its creator owns it.
+ *   - NULL represents a job of one cluster without further information; only cw_clusters_count and cw_clusters_of
+ *     accept it. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,7 +43,7 @@ struct cw_clusters_request {
     void *context;
 };
 
-/* CW_OK; CW_ERROR_ARGUMENT (the text makes no sense, or emulated hosts are not as many as the file has),
+/* CW_OK; CW_ERROR_ARGUMENT (the text is invalid, or the number of emulated hosts differs from the file's),
  * CW_ERROR_NOT_FOUND (a host that the file does not name), CW_ERROR_MEMORY, each with a line in `error`, of up to
  * CW_TOPOLOGY_ERROR_BYTES and `place`. */
 int cw_clusters_create(const struct cw_clusters_request *request, struct cw_clusters **clusters, char *error,
@@ -65,13 +65,13 @@ const char *cw_clusters_name(const struct cw_clusters *clusters, uint32_t rank);
 /* A rank's part of its host's link, in bits per second on the line; 0: no limit. */
 uint64_t cw_clusters_host_share_bps(const struct cw_clusters *clusters, uint32_t rank);
 
-/* Whether what goes from one cluster to another is to be sealed: a link on the way says so. */
+/* Whether traffic from one cluster to another must be sealed: a link on the route requires it. */
 bool cw_clusters_is_sealed(const struct cw_clusters *clusters, uint32_t from, uint32_t to);
 
-/* What a rank may send to a cluster. */
+/* A rank's share of the rate to a cluster. */
 struct cw_clusters_share {
-    uint64_t rate_bps;      /* on the line; 0: nobody knows the rate of some link on the way, it has to be found out */
-    uint64_t link_rate_bps; /* the least rate of the links on the way: what all ranks together can send; 0: as above */
+    uint64_t rate_bps;      /* on the line; 0: the rate of some link on the route is unknown and must be probed */
+    uint64_t link_rate_bps; /* the least rate of the links on the route: the limit of all ranks together; 0: as above */
     /* below CW_SHAPERS_MAX: numbered from 0 by the clusters that they serve first; CW_SHAPER_NONE if the rate is not
      * known */
     uint32_t shaper;

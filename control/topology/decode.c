@@ -1,4 +1,4 @@
-/* The file: its keys, what they take, and what is wrong with them. */
+/* The file: its keys, their values, and errors in them. */
 #include "control/topology/private.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ static int name_take(const struct topology_reader *reader, const char *where, co
     return CW_OK;
 }
 
-/* What "rate" and the like may be in one object; `where` is that object. */
+/* The range of "rate" and the like in one object; `where` is that object. */
 static int rate_take(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *rate_bps)
 {
     const char *text = json_string_value(value);
@@ -106,7 +106,7 @@ static int loss_take(const struct topology_reader *reader, const char *where, co
     return CW_OK;
 }
 
-/* Whether a rate is one that nobody knows: it is to be found by who sends. */
+/* Whether a rate is unknown: the senders must probe it. */
 static bool rate_is_found(const json_t *rate)
 {
     const char *text = json_string_value(rate);
@@ -268,17 +268,16 @@ static int streams_take(const struct topology_reader *reader, const char *where,
     return CW_OK;
 }
 
-/* What is beside sites, name and what every link has. */
+/* Keys other than sites, name and those common to all links. */
 static int link_rest_take(const struct topology_reader *reader, const char *where, const json_t *object,
                           struct cw_topology_link *link)
 {
     const json_t *streams = json_object_get(object, "streams");
     const json_t *encrypt = json_object_get(object, "encrypt");
     if (json_object_get(object, "rate") == NULL || json_object_get(object, "delay") == NULL) {
-        return topology_refuse(reader,
-                               "%s: a link has a \"rate\" and a \"delay\" (add what is missing; a rate that nobody "
-                               "knows is \"found\")",
-                               where);
+        return topology_refuse(
+            reader, "%s: a link has a \"rate\" and a \"delay\" (add the missing key; an unknown rate is \"found\")",
+            where);
     }
     int status = link_config_take(reader, where, object, true, &link->link);
     if (status == CW_OK && streams != NULL) {
@@ -314,7 +313,7 @@ static int link_take(const struct topology_reader *reader, const json_t *object)
 
 /* ---- the whole ---- */
 
-/* A list in the file, one of whose entries `take` takes at a time. */
+/* A list in the file; `take` parses one entry at a time. */
 struct list {
     const char *key;
     size_t count_max;

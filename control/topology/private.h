@@ -1,5 +1,5 @@
-/* What the files of topology share: topology/topology.c queries, topology/decode.c the file, topology/hosts.c lists of
- * hosts, topology/routes.c the ways. */
+/* The files of topology: topology/topology.c queries, topology/decode.c the file, topology/hosts.c lists of hosts,
+ * topology/routes.c the routes. */
 #pragma once
 
 #include <jansson.h>
@@ -36,7 +36,7 @@ struct cw_topology {
     struct cw_topology_hop *hops;
 };
 
-/* What is being read: where an error is told. */
+/* The file being read: the place of an error. */
 struct topology_reader {
     struct cw_topology *topology;
     char *error;

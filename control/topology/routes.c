@@ -44,7 +44,7 @@ static void distances_find(const struct cw_topology *topology, uint32_t target, 
     }
 }
 
-/* The first link of the file by which a nearest way goes on from `site`. */
+/* The first link of the file on a shortest route from `site`. */
 static struct cw_topology_hop hop_find(const struct cw_topology *topology, const struct distance *distances,
                                        uint32_t site)
 {
@@ -61,7 +61,7 @@ static struct cw_topology_hop hop_find(const struct cw_topology *topology, const
     abort(); /* a site with a distance has a way */
 }
 
-/* What the links of a route make together. */
+/* The links of a route combined. */
 static void route_sum(const struct cw_topology *topology, struct topology_route *route)
 {
     double passes = 1;

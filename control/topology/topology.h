@@ -1,4 +1,4 @@
-/* Topology: clusters of hosts joined by long links, from a file: who is where, and which way traffic takes.
+/* Topology: clusters of hosts joined by long links, from a file: the place of each rank, and the routes of traffic.
  *
  * The file is JSON; quantities are texts with their units (control/settings/units.h):
  *
@@ -14,12 +14,12 @@
  *    brackets where there are several ("das[08-11]" has das08 to das11), or a number of hosts: then they are called
  *    delft0, delft1, ...
  *  - rate, delay, queue and loss of a cluster are those of each host's own link, either direction; all may be left out:
- *    a rate without limit, no delay, a queue without limit, no loss. Of a link between sites `rate` and `delay` are
- *    wanted; a rate that nobody knows is "found": who sends across finds out what the link carries.
+ *    a rate without limit, no delay, a queue without limit, no loss. A link between sites needs `rate` and `delay`; an
+ *    unknown rate is "found": the senders probe it.
  *  - A link without a name is called by its sites: "amsterdam-leiden".
  *
  * Invariants
- *  - Hosts are numbered as they stand in the file, cluster by cluster; sites: the clusters, then the places.
+ *  - Hosts are numbered in the order of the file, cluster by cluster; sites: the clusters, then the places.
  *  - Traffic between two clusters takes the way of least delay; of several such ways one of fewest links; of these the
  *    one whose links stand earlier in the file, compared one by one from the end of the cluster with the lower number.
  *    The way back is the same, so routes are symmetric. One link serves all pairs whose route crosses it.
@@ -72,8 +72,8 @@ struct cw_topology_hop {
 
 struct cw_topology;
 
-/* Reads a file. CW_OK; CW_ERROR_SYSTEM (it cannot be read), CW_ERROR_ARGUMENT (it makes no sense), CW_ERROR_MEMORY,
- * each with a line in `error` that says what is wrong, at which line or key, and what to do. The caller destroys it. */
+/* Reads a file. CW_OK; CW_ERROR_SYSTEM (it cannot be read), CW_ERROR_ARGUMENT (it is invalid), CW_ERROR_MEMORY, each
+ * with a line in `error`: the problem, its line or key, and the fix. The caller destroys it. */
 int cw_topology_load(const char *path, struct cw_topology **topology, char *error, size_t error_bytes);
 
 /* The same of a text in memory, which need not end with 0 and may go afterwards. */
@@ -86,7 +86,7 @@ uint32_t cw_topology_cluster_count(const struct cw_topology *topology);
 uint32_t cw_topology_host_count(const struct cw_topology *topology);
 uint32_t cw_topology_link_count(const struct cw_topology *topology);
 
-/* Arguments of all that follow are below their counts; what is returned lives as long as the topology. */
+/* Arguments of the functions below are less than their counts; results live as long as the topology. */
 const struct cw_topology_cluster *cw_topology_cluster(const struct cw_topology *topology, uint32_t cluster);
 const struct cw_topology_link *cw_topology_link(const struct cw_topology *topology, uint32_t link);
 const char *cw_topology_host_name(const struct cw_topology *topology, uint32_t host);
@@ -100,21 +100,20 @@ int cw_topology_host_find(const struct cw_topology *topology, const char *name, 
 int cw_topology_link_find(const struct cw_topology *topology, const char *name, uint32_t *link, char *error,
                           size_t error_bytes);
 
-/* The name of a link whose rate nobody knows; NULL: all are known. */
+/* The name of a link whose rate is unknown; NULL: all are known. */
 const char *cw_topology_rate_unknown(const struct cw_topology *topology);
 
 /* The links from one cluster to another, in the order in which they are crossed; *count of them, 0 within a cluster. */
 const struct cw_topology_hop *cw_topology_route(const struct cw_topology *topology, uint32_t from, uint32_t to,
                                                 uint32_t *count);
 
-/* What the links between two clusters make together, hosts' own links not counted: the least rate (0 within a cluster:
- * no limit; 0 also: that of some link is not known), the sum of the delays, the share of frames that some link
- * loses. */
+/* The links between two clusters combined, without hosts' own links: the least rate (0 within a cluster: no limit; 0
+ * also: that of some link is not known), the sum of the delays, the combined loss of frames. */
 uint64_t cw_topology_rate_bps(const struct cw_topology *topology, uint32_t from, uint32_t to);
 uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from, uint32_t to);
 double cw_topology_loss(const struct cw_topology *topology, uint32_t from, uint32_t to);
 
 /* The cluster whose site the route passes through, or CW_TOPOLOGY_DIRECT: as collectives/schedule/problem.h wants it.
  * It is symmetric, and the two legs are direct: a route that passes through several clusters, or whose legs alone take
- * another way, is told as direct. */
+ * another route, is reported as direct. */
 uint32_t cw_topology_via(const struct cw_topology *topology, uint32_t from, uint32_t to);
