@@ -1,4 +1,4 @@
-/* Who is missing: a conclusion from what all ranks wait for. */
+/* Which rank is missing: a conclusion from the waits of all ranks. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 enum { NAMED_MAX = 4 };
 #define LONG_NS 500000000ull
 
-/* A line that is put together; what does not fit is left out. */
+/* A line under construction; text beyond its room is left out. */
 struct line {
     char *text;
     size_t bytes;
@@ -139,8 +139,8 @@ static bool is_stuck(const struct cw_watch_answer *answer)
     return answer->awaited_count > 0 && !answer->has_moved;
 }
 
-/* From a rank on, always to the first one that it waits for: after so many steps as there are ranks this is on a circle
- * of ranks that are stuck, if the way leads to one. `rank_count`: it does not. */
+/* Follows the first rank that each one waits for, as many steps as there are ranks: the end is on a circle of ranks
+ * that are stuck, if there is one. `rank_count`: it does not. */
 static uint32_t circle_find(const struct cw_watch_answer *answers, uint32_t rank_count, uint32_t at)
 {
     for (uint32_t step = 0; step < rank_count; step++) {
@@ -173,7 +173,7 @@ static bool circle_tell(const struct cw_watch_answer *answers, uint32_t rank_cou
     return true;
 }
 
-/* Nobody has waited for long: what they wait for just now says nothing. */
+/* No rank has waited for long: the current waits mean nothing. */
 static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
     uint64_t longest_ns = 0;
@@ -187,7 +187,7 @@ static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_coun
     return true;
 }
 
-/* Some go on: what the others wait for may come. */
+/* Some ranks make progress: so the others may do so later. */
 static void movement_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
     uint32_t moved = 0;

@@ -147,7 +147,7 @@ struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count)
         free(watch);
         return NULL;
     }
-    close(descriptor); /* what this process starts has no part in it */
+    close(descriptor); /* child processes do not use it */
     watch->descriptor = -1;
     atomic_store(&watch->shared->slots[rank].process, getpid());
     return watch;

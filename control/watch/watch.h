@@ -1,8 +1,8 @@
 /* watch: memory that a launcher shares with the ranks of its job: it asks them what they wait for, and they tell.
  *
  * A memfd that the ranks inherit, CAUSEWAY_WATCH_FD tells its number: a page for the question and a slot for each rank.
- * So a rank that is stopped, or does not read, holds up nobody, and nothing is left behind. Launchers of others know
- * nothing of it: then there is none.
+ * So a rank that is stopped, or does not read, delays no other rank, and no file remains. Other launchers do not have
+ * it: then there is none.
  *
  * Invariants
  *   - A slot is written by its rank only, between two questions once; `answered` is set last.
@@ -27,7 +27,7 @@ enum {
     CW_WATCH_TEXT_BYTES = 640,
 };
 
-/* What a rank waits for. */
+/* The operation that a rank waits for. */
 struct cw_watch_answer {
     uint64_t place; /* the collective call that it is in: all ranks have the same number for the same one; 0: none */
     uint64_t moved; /* grows with each message and packet of data that it takes or sends */
@@ -54,7 +54,7 @@ bool cw_watch_has_answered(const struct cw_watch *watch, uint32_t rank);
 /* A copy, with texts that end and that hold printable characters only. */
 void cw_watch_read(const struct cw_watch *watch, uint32_t rank, struct cw_watch_answer *answer);
 
-/* Makes such a copy of what somebody else has read, and may have altered. */
+/* Makes a safe copy of data that another process wrote and may have altered. */
 void cw_watch_clean(struct cw_watch_answer *answer, uint32_t rank_count);
 
 /* In a rank. NULL: the launcher has none for us. The descriptor is closed. */
@@ -72,6 +72,7 @@ uint32_t cw_watch_alarms(const struct cw_watch *watch);
 /* Launcher or rank. NULL is allowed. */
 void cw_watch_close(struct cw_watch *watch);
 
-/* From what all ranks have said: who is missing, that some wait for each other in a circle, or that nobody has waited
- * for long, in a line; "" if nothing follows. Who has moved is slow and not stuck: neither missing nor in a circle. */
+/* From the answers of all ranks, in a line: which rank is missing, that some wait for each other in a circle, or that
+ * none has waited for long; "" if nothing follows. A rank that has made progress is slow and not stuck: neither missing
+ * nor in a circle. */
 void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count, char *text, size_t text_bytes);
