@@ -5,7 +5,7 @@
 
 #include "mcast/state.h"
 
-/* Nobody is to be told of a stream whose sender has been taken out. */
+/* Without a stream whose sender is alive, no acknowledgement is of use. */
 static bool is_of_use(const struct stream *stream)
 {
     return stream->group->members[stream->sender].is_live;
@@ -81,7 +81,7 @@ static uint32_t unreached_find(const struct stream *stream)
     return NOBODY;
 }
 
-/* The longest pause of anybody in the subtree. */
+/* The longest pause of any member in the subtree. */
 static uint64_t pause_find(const struct stream *stream)
 {
     uint64_t pause_ns = stream->receiving != NULL ? stream->receiving->pause_ns : 0;
@@ -92,7 +92,7 @@ static uint64_t pause_find(const struct stream *stream)
     return pause_ns;
 }
 
-/* What all of the subtree have, and who of it has the least. */
+/* The counts that all of the subtree have reached, and the member with the least. */
 static struct counts gather(const struct stream *stream, uint32_t *laggard)
 {
     const struct cw_mcast_group *group = stream->group;
@@ -116,7 +116,7 @@ static struct counts gather(const struct stream *stream, uint32_t *laggard)
         least(&all, counts);
         if (is_behind(counts, &behind)) {
             behind = *counts;
-            /* who has not been heard of for long may be what holds up all below it */
+            /* a member that was silent for long may hold up all below it */
             bool is_heard = is_known && group->mcast->now_ns - child->heard_ns < group->mcast->config.lag_ns / 2;
             *laggard = is_heard ? child->laggard : child_member(stream, i);
         }
@@ -150,8 +150,8 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
     }
 }
 
-/* Whether it must be told now; else packets alone may wait for more of them, and slots that are few are told with the
- * next. */
+/* Whether it must be reported now; otherwise packets alone may wait for more of them, and a few slots are reported with
+ * the next. */
 static bool is_urgent(const struct stream *stream, const struct counts *all)
 {
     const struct report *report = &stream->report;

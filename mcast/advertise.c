@@ -1,5 +1,5 @@
-/* What a sender tells: the application, which messages have ended; when nothing moves, how far it is and who holds it up;
- * and where members begin that come late. */
+/* Reports of a sender: to the application, the messages that have ended; to members, when nothing moves, its progress
+ * and the slowest member; to late members, where they begin. */
 #include "mcast/state.h"
 
 void mcast_send_notify(struct stream *stream)
@@ -42,7 +42,7 @@ static void state_send(struct stream *stream)
 {
     struct sending *sending = stream->sending;
     bool is_network = stream->group->delivery == CW_MCAST_BY_NETWORK;
-    /* whoever has not answered to the first may not be reached by the network */
+    /* the network may not reach a member that has not answered the first */
     if (is_network) {
         mcast_send_noted(stream);
         (void)state_transmit(stream, false);
@@ -54,7 +54,7 @@ static void state_send(struct stream *stream)
     sending->doubts += sending->doubts < DOUBTS_MAX;
 }
 
-/* Whoever has been silent for long is named, again and again as long as nothing moves. */
+/* A member that has been silent for long is named, repeatedly as long as nothing moves. */
 static void lag_name(struct stream *stream)
 {
     struct sending *sending = stream->sending;
@@ -63,7 +63,7 @@ static void lag_name(struct stream *stream)
     if (mcast->now_ns - since_ns < mcast->config.lag_ns) {
         return;
     }
-    sending->laggard = mcast_ack_laggard(stream); /* without a word from anybody it was never looked for */
+    sending->laggard = mcast_ack_laggard(stream); /* without a message from any member it was never determined */
     if (sending->laggard != NOBODY &&
         mcast_notify(stream, NOTICE_LAGGARD, (struct cw_event){.peer = sending->laggard})) {
         sending->named_ns = mcast->now_ns;
@@ -83,7 +83,7 @@ void mcast_send_state_due(struct stream *stream)
     if (now_ns >= due_ns) {
         state_send(stream);
         lag_name(stream);
-        /* often enough that whoever is named has been silent, and not merely not asked */
+        /* often enough that a named member is really silent, and was not merely left without a request */
         uint64_t most_ns = earlier(CW_MCAST_STATE_MAX_NS, stream->group->mcast->config.lag_ns / 8);
         sending->state_interval_ns = earlier(2 * interval_ns, most_ns);
         due_ns = now_ns + sending->state_interval_ns;

@@ -1,21 +1,21 @@
-/* How many packets of a stream may be in flight: as dataplane/congestion/congestion.c has it, for round trips to the last
- * member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal only if it is
- * heavy, since random loss is only repaired. Round trips in which somebody did not look at its port for a while tell
- * nothing: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, what a few
- * full frames take on the line is no queue: at 100 Mb/s the window fell without it, and 4 KB to each of 5 took 2.9 ms
- * instead of 2.3. */
+/* How many packets of a stream may be in flight: as dataplane/congestion/congestion.c has it, for round trips to the
+ * last member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal only if it
+ * is heavy, since random loss is only repaired. Round trips in which a member did not poll its port for a while are
+ * ignored: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, the line time
+ * of a few full frames is no queue: at 100 Mb/s the window fell without it, and 4 KB to each of 5 took 2.9 ms instead
+ * of 2.3. */
 #include "mcast/state.h"
 
 enum {
     PAUSE_MAX_NS = 75000, /* longer ones hide what the network does */
     LOSS_ROUND_MIN = 64,  /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,       /* more than one in so many: the path is overrun */
+    LOSS_SHARE = 8,       /* more than one in LOSS_SHARE: the path is overrun */
 };
 
 void mcast_congestion_init(struct stream *stream)
 {
     struct sending *sending = stream->sending;
-    /* on a slow line so many packets are a queue of milliseconds, and the smallest round trip would be one with that
+    /* on a slow line this number of packets is a queue of milliseconds, and the smallest round trip would include that
      * queue */
     uint64_t room = cw_extension_line_packets(stream->group->mcast->endpoint);
     sending->window = (uint32_t)later(CW_MCAST_WINDOW_LEAST, earlier(room, CW_MCAST_WINDOW_FIRST));
@@ -29,7 +29,7 @@ void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, ui
     sending->doubts = 0;
     if (pause_ns > PAUSE_MAX_NS) {
         sending->round_pauses++;
-        /* what is left when the port was looked at late at both ends is the network's for sure */
+        /* without the pauses of both ends, the rest is certainly the network's */
         sending->round_trip_floor_ns =
             earlier(sending->round_trip_floor_ns, round_trip_ns - earlier(2 * pause_ns, round_trip_ns));
     } else {

@@ -1,6 +1,6 @@
-/* Does the network flood multicast? A packet goes to an address that all ports of the job let in, but of which the
- * switches have been told by one of them only, the keeper: a switch that snoops brings it to nobody else. A flood probe
- * is of a group, whose id no other job and no other group has, and counts once: one that is sent again proves nothing.
+/* Does the network flood multicast? A probe goes to an address that all ports of the job admit, but that only one of
+ * them, the keeper, has reported to the switches: a switch that snoops delivers it to no other port. A flood probe
+ * belongs to a group, whose id is unique among jobs and groups, and counts once: a retransmission proves nothing.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Groups: who is in them, and the streams that they have. */
+/* Groups: their members and their streams. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -261,7 +261,7 @@ int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *li
         if (stream != NULL && stream->sending != NULL) {
             mcast_send_epoch(stream, somebody_joins);
         }
-        if (stream != NULL && !group->members[sender].is_live) { /* nobody is there to be asked, or told */
+        if (stream != NULL && !group->members[sender].is_live) { /* the stream has no sender to notify */
             mcast_timer_stop(&stream->receiving->nak_timer);
             mcast_timer_stop(&stream->report.timer);
         }

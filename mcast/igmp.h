@@ -1,6 +1,6 @@
-/* IGMP: what a host tells the switches, so that they let a group's frames through to it, and to nobody else: membership
- * reports and leaves of version 2 (RFC 2236), which switches that snoop understand whatever version their querier has
- * (RFC 4541). Queries are not answered but outrun: reports come again more often than switches forget. */
+/* IGMP: reports of a host to the switches, so that they forward a group's frames to it, and to no other port:
+ * membership reports and leaves of version 2 (RFC 2236), which snooping switches understand with any version of their
+ * querier (RFC 4541). Queries are not answered. Instead, reports are repeated more often than switches forget. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The extension: what comes for groups, what is due, and events. */
+/* The extension: packets and timers of groups, and events. */
 #include "mcast/mcast.h"
 
 #include <assert.h>
@@ -84,7 +84,7 @@ void mcast_notify_end(struct stream *stream)
     }
 }
 
-/* Slots come back, and what found no room is tried again. */
+/* Slots are returned, and events that found no room are tried again. */
 static uint32_t waiting_turn(struct cw_mcast *mcast)
 {
     struct stream *stream = mcast->waiting_first;
@@ -224,7 +224,7 @@ bool mcast_transmit(struct stream *stream, const struct outgoing *packet)
         struct cw_wire_receiver child =
             member_of(group, cw_mcast_tree_member(&group->relay, stream->sender, first + i));
         if (!packet_write(stream, packet, &child) && i == 0) {
-            return false; /* what does not leave later is lost, and will be asked for */
+            return false; /* a packet that is not sent later counts as lost, and is requested */
         }
     }
     return true;
@@ -323,7 +323,7 @@ static void take_control(struct cw_mcast_group *group, const struct cw_wire_head
     }
 }
 
-/* What each type carries at least; all but DATA and NAK exactly. */
+/* The least bytes of each type; exact for all but DATA and NAK. */
 static const uint16_t fixed_bytes[CW_MCAST_TYPE_END - CW_MCAST_DATA] = {
     [CW_MCAST_DATA - CW_MCAST_DATA] = sizeof(struct cw_mcast_data),
     [CW_MCAST_STATE - CW_MCAST_DATA] = sizeof(struct cw_mcast_state),
@@ -493,7 +493,7 @@ void cw_mcast_destroy(struct cw_mcast *mcast)
             cw_mcast_shut(mcast->buckets[bucket]);
         }
     }
-    while (mcast->waiting_first != NULL) { /* nobody hears of what is left of a group that has been shut */
+    while (mcast->waiting_first != NULL) { /* a group that has been shut notifies no handler */
         mcast_group_free(mcast->waiting_first->group);
     }
     mcast_flood_end(mcast);

@@ -1,9 +1,9 @@
-/* Which addresses the port lets in, and what switches are told of it. */
+/* The addresses that the port admits, and reports about them to switches. */
 #include "mcast/igmp.h"
 #include "mcast/mld.h"
 #include "mcast/state.h"
 
-/* Tells the switches, unless the port does; what does not leave is told again later. */
+/* Reports to the switches, unless the port does; a report that is not sent is repeated later. */
 static void tell(struct cw_mcast *mcast, const struct membership *membership, bool has_left)
 {
     uint32_t ipv4 = membership->ipv4;

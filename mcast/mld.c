@@ -6,7 +6,7 @@
 
 enum {
     IPV6_BYTES = 40,
-    OPTION_BYTES = 8, /* Router Alert (RFC 2711), and what pads it */
+    OPTION_BYTES = 8, /* Router Alert (RFC 2711), and its padding */
     MLD_BYTES = 24,
     PROTOCOL_ICMPV6 = 58,
     TYPE_REPORT = 131,

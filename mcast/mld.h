@@ -1,5 +1,5 @@
-/* MLD: over IPv6, what igmp.h is over IPv4: reports and dones of version 1 (RFC 2710), which switches that snoop
- * understand whatever version their querier has. */
+/* MLD: the counterpart of igmp.h over IPv6: reports and dones of version 1 (RFC 2710), which snooping switches
+ * understand with any version of their querier. */
 #pragma once
 
 #include <stdbool.h>

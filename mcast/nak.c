@@ -1,15 +1,15 @@
-/* Requests for what is missing. Each member waits for a random time before it asks; a repair that comes meanwhile makes
- * the request needless. Times are drawn so that, however many miss the same packet, few ask before the first one's
- * repair has reached all others: the truncated exponential distribution of Nonnenmacher and Biersack (Scalable Feedback
- * for Large Groups, 1999; also RFC 5740, 5.5), over a time that grows with the measured round trip and the logarithm of
- * the group's size. Groups so small that all may ask at once do. */
+/* Requests for missing packets. Each member waits for a random time before it asks; a repair that comes meanwhile makes
+ * the request needless. Times are drawn so that, for any number of receivers that miss the same packet, few send a
+ * request before the first one's repair has reached all others: the truncated exponential distribution of Nonnenmacher
+ * and Biersack (Scalable Feedback for Large Groups, 1999; also RFC 5740, 5.5), over a time that grows with the measured
+ * round trip and the logarithm of the group's size. In small groups all members may send requests at once. */
 #include <math.h>
 
 #include "mcast/state.h"
 
 enum {
     BACKOFF_TRIPS =
-        2, /* the time is so many round trips, times the distribution's parameter: some 1.6 requests per loss */
+        2, /* the time in round trips, multiplied by the distribution's parameter: some 1.6 requests per loss */
 };
 
 static uint64_t backoff_ns(struct stream *stream)

@@ -1,5 +1,5 @@
-/* Messages to a group that travel compressed: once for all members, however many there are. A chunk says where its
- * bytes belong, as every packet does; its sender keeps what each stands for, to make it again. */
+/* Messages to a group that travel compressed: compressed once for all members. A chunk contains the place of its bytes,
+ * as every packet does; its sender keeps the raw length of each chunk, to make it again. */
 #include <stdlib.h>
 
 #include "mcast/state.h"
@@ -15,7 +15,7 @@ struct part {
 struct packing {
     struct cw_compress_flow choice;
     struct part parts[CW_MCAST_WINDOW]; /* by number modulo */
-    /* what was made last: a port that has no packet is asked again and again */
+    /* the last result: a port that has no packet is queried again and again */
     uint64_t made_number; /* 0: nothing */
     struct load made;
     uint8_t chunk[]; /* as long as a packet's payload may be */
@@ -61,7 +61,7 @@ void mcast_pack_end(struct stream *stream)
     struct message *message = mcast_message(stream, sending->message_at);
     if (message->is_packed && message->end == UINT64_MAX) {
         message->end = sending->next + mcast_packets(message->bytes - sending->position, message->room);
-        sending->packing->made_number = 0; /* of what has not left */
+        sending->packing->made_number = 0; /* of a packet that was not sent */
     }
 }
 
@@ -121,7 +121,7 @@ static bool chunk_make(struct stream *stream, const struct message *message, str
 void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
 {
     struct packing *packing = stream->sending->packing;
-    if (message->end != UINT64_MAX) { /* so many packets are left, each with as much as it takes */
+    if (message->end != UINT64_MAX) { /* this number of packets is left, each with its full size */
         return;
     }
     if (is_made(packing, number, load)) {
@@ -157,7 +157,7 @@ void mcast_pack_load_again(struct stream *stream, const struct message *message,
     uint32_t raw_bytes = load->bytes - load->head_bytes;
     load->chunk = packing->chunk;
     load->chunk_bytes = cw_chunk_refill(endpoint, load->plan, &data, packing->chunk, room, raw_bytes);
-    if (load->chunk_bytes == 0) { /* its owner has changed what he was not to change: nobody can tell what it was */
+    if (load->chunk_bytes == 0) { /* its owner has changed the buffer during the send: the original bytes are lost */
         load->plan = (struct cw_codec_plan){CW_CODEC_RUN, 0};
         load->chunk_bytes = cw_chunk_blank(endpoint, packing->chunk, room, raw_bytes);
     }

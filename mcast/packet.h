@@ -1,8 +1,8 @@
-/* Packet: what multicast packets carry behind the header of dataplane/wire/wire.h, byte by byte as in WIRE.md.
+/* Packet: the contents of multicast packets after the header of dataplane/wire/wire.h, byte by byte as in WIRE.md.
  *
  * The header's `flow` is the low half of the group's id, its `tag` is made with the key of (group, author). Types are
- * those that the endpoint leaves to its extension. Nothing here decides anything; that a packet is authentic only its
- * tag says. */
+ * the range that the endpoint reserves for its extension. Nothing here decides anything; only the tag proves that a
+ * packet is authentic. */
 #pragma once
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static_assert(sizeof(struct cw_mcast_prefix) == 16, "fixed");
 
 enum cw_mcast_data_flags {
     CW_MCAST_LONG = 1,    /* it belongs into a registration */
-    CW_MCAST_PASS_ON = 2, /* whoever gets it sends it on to its children in the tree */
+    CW_MCAST_PASS_ON = 2, /* a receiver forwards it to its children in the tree */
     CW_MCAST_PACKED = 4,  /* cw_mcast_chunk follows */
     CW_MCAST_PART = 8,    /* cw_mcast_part follows; never with PACKED */
 };
@@ -52,7 +52,7 @@ static_assert(sizeof(struct cw_mcast_data) == 56, "fixed");
 
 /* Then `head_bytes` bytes as they are, and a chunk (WIRE.md, "Chunks") to the end of the packet. */
 struct __attribute__((packed)) cw_mcast_chunk {
-    uint16_t raw_bytes; /* that the chunk stands for */
+    uint16_t raw_bytes; /* raw length of the chunk */
     uint16_t head_bytes;
     uint8_t codec;
     uint8_t parameter;
@@ -95,8 +95,8 @@ struct __attribute__((packed)) cw_mcast_ack {
      * 256 ns */
     uint32_t pause;
     uint64_t received;   /* every member of the subtree has all packets below this */
-    uint64_t released;   /* ... has given back so many slots */
-    uint64_t registered; /* ... has made so many registrations */
+    uint64_t released;   /* ... number of slots returned */
+    uint64_t registered; /* ... number of registrations made */
 };
 static_assert(sizeof(struct cw_mcast_ack) == 48, "fixed");
 
@@ -105,7 +105,7 @@ struct __attribute__((packed)) cw_mcast_nak {
     uint32_t run_count;
     uint32_t reserved;
     uint64_t from;
-    /* cw_wire_run[run_count]: from `from` on, so many are missing, then so many are there, and so on */
+    /* cw_wire_run[run_count]: from `from` on, alternating lengths: packets missing, then packets present, and so on */
 };
 static_assert(sizeof(struct cw_mcast_nak) == 32, "fixed");
 

@@ -61,8 +61,8 @@ static void mark(struct receiving *receiving, uint64_t number)
     }
 }
 
-/* What the header of a packet tells: of the path, and whether packets come that were sent to all, or such only as were
- * sent to this member. */
+/* Evaluates the header of a packet: the path, and whether packets arrive that were sent to all members, or only those
+ * for this one. */
 static void header_note(struct stream *stream, const struct cw_wire_header *header, uint32_t round_trip)
 {
     struct receiving *receiving = stream->receiving;
@@ -219,7 +219,7 @@ static struct incoming *incoming_find(struct stream *stream, const struct cw_mca
     return incoming;
 }
 
-/* What a data packet has for its message, one behind the other. */
+/* The parts of a message in a data packet, in sequence. */
 struct pieces {
     const void *data[2];
     uint32_t bytes[2];

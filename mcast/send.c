@@ -1,5 +1,5 @@
-/* The sending side of a stream: messages become packets, packets are sent, sent again, and forgotten when everybody has
- * them. */
+/* The sending side of a stream: splits messages into packets, sends them, sends them again, and frees them when all
+ * members have them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ void mcast_send_noted(struct stream *stream)
     sending->to_group += sending->to_group < CW_MCAST_UNREACHED_PACKETS;
 }
 
-/* What a packet has, as it is. */
+/* A packet's uncompressed contents. */
 static void load_plain(const struct message *message, uint64_t position, struct load *load)
 {
     load->position = position;
@@ -170,7 +170,7 @@ static struct cw_mcast_data data_of(const struct stream *stream, const struct me
     };
 }
 
-/* A packet whose data is `bytes` of the message as they are, from `position` on; so many are of its head. */
+/* A packet with `bytes` of the uncompressed message from `position` on, `head_bytes` of them of its head. */
 static struct outgoing plain_of(const struct message *message, uint64_t position, uint32_t bytes, uint32_t head_bytes)
 {
     struct outgoing packet = {.head = message->copy, .head_bytes = head_bytes};
@@ -310,7 +310,7 @@ static bool new_send(struct stream *stream)
         mcast_pack_load(stream, message, number, &load);
     }
     bool is_last = load.position + load.bytes == message->bytes;
-    /* nothing follows at once: then everybody should say at once that it is there */
+    /* no packet follows at once: then all members should acknowledge it at once */
     bool pauses = number + 1 - sending->base >= sending->window ||
                   (is_last && (sending->message_at + 1 == sending->message_next ||
                                !has_credit(stream, mcast_message(stream, sending->message_at + 1))));
@@ -390,7 +390,7 @@ uint32_t mcast_send_turn(struct cw_mcast *mcast)
     struct stream *last = mcast->active_last;
     for (struct stream *stream = mcast->active_first; stream != NULL; stream = mcast->active_first) {
         bool is_last = stream == last;
-        if (stream->group->tree.live_count == 1) { /* nobody else is left: everybody has everything */
+        if (stream->group->tree.live_count == 1) { /* no other member is left: all have everything */
             mcast_ack_changed(stream);
         }
         if (!stream_send(stream, &count)) {
@@ -534,7 +534,7 @@ static void packet_request(struct stream *stream, uint64_t number, uint32_t from
     struct sending *sending = stream->sending;
     struct packet *packet = packet_at(sending, number);
     packet->requests = (uint16_t)(packet->requests < UINT16_MAX ? packet->requests + 1 : UINT16_MAX);
-    /* one who asks for what another one has asked for: it is not one's own loss */
+    /* a second member requests the same packet: the loss is not that member's alone */
     packet->to_all = packet->to_all || (packet->is_queued && packet->requester != from) ||
                      sending->requests_mean > MEAN_ONE + MEAN_ONE / 2;
     if (packet->is_queued || (int32_t)(echo - cw_wire_timestamp(packet->sent_ns)) < 0) {

@@ -1,4 +1,4 @@
-/* What the files of mcast/ share: groups, streams, timers. Private to mcast/.
+/* Shared by the files of mcast/: groups, streams, timers. Private to mcast/.
  *
  * A group has a stream per sender. The own one has a sending side (struct sending), all others a receiving side (struct
  * receiving); every stream has a reporting side (struct report), which gathers what the members below in the stream's
@@ -35,7 +35,7 @@ struct timer {
     struct membership *membership; /* MEMBERSHIP */
 };
 
-/* What switches are told of an address, and when they are told again. */
+/* The report of an address to switches, and the time of its repetition. */
 struct membership {
     uint32_t ipv4;
     enum cw_extension_carrier carrier;
@@ -53,7 +53,7 @@ struct message {
     uint64_t end;        /* of the first packet behind it; UINT64_MAX: it is not known yet */
     uint32_t room;       /* bytes of it that a packet takes, as they are */
     enum cw_element element;
-    bool is_packed;        /* chunks, where that is sooner */
+    bool is_packed;        /* chunks, if that is faster */
     uint64_t short_before; /* messages of the stream */
     uint64_t long_before;
     uint64_t context;
@@ -102,8 +102,8 @@ struct sending {
     bool slow_start;
     bool is_limited; /* something waited for the window in this round */
     uint64_t round_end;
-    uint64_t round_trip_least_ns; /* of this round, of those that tell something of the network */
-    /* of those whose packet may have waited for somebody to look at a port: without that time */
+    uint64_t round_trip_least_ns; /* of this round, without those during pauses */
+    /* of those whose packet may have waited for a thread to poll a port: without that time */
     uint64_t round_trip_floor_ns;
     uint32_t round_pauses; /* how many these are */
     uint32_t round_sent;
@@ -122,7 +122,7 @@ struct sending {
     uint64_t to_group_ns;
     uint32_t doubts; /* STATEs since the last round trip that could be measured, up to DOUBTS_MAX */
     struct timer state_timer;
-    bool is_active; /* in the list of those that may send */
+    bool is_active; /* in the list of streams that may send */
     struct stream *active_next;
 };
 
@@ -207,14 +207,14 @@ struct report {
     uint32_t child_count;
     uint32_t child_first; /* place in the tree */
     struct counts told;   /* to the parent, in this epoch */
-    uint64_t urgent;      /* packets below this are to be reported at once */
+    uint64_t urgent;      /* packets below this must be reported at once */
     struct timer timer;
 };
 
 struct stream {
     struct cw_mcast_group *group;
     uint32_t sender;
-    bool is_waiting; /* in the list of those that have something to notify, or slots at the application */
+    bool is_waiting; /* in the list of streams that have something to notify, or slots at the application */
     struct stream *waiting_next;
     struct sending *sending;     /* only in the own stream */
     struct receiving *receiving; /* only in others' */
@@ -284,7 +284,7 @@ struct outgoing {
     enum cw_mcast_type type;
     uint16_t flags;  /* of the header */
     uint32_t to;     /* a member; NOBODY: the group */
-    bool by_members; /* to == NOBODY: through the tree, whatever the group's delivery mode is */
+    bool by_members; /* to == NOBODY: through the tree, for any delivery mode of the group */
     bool is_repeated;
     uint64_t number;
     void *fixed;
@@ -295,11 +295,11 @@ struct outgoing {
     uint32_t data_bytes;
 };
 
-/* What a data packet has of its message. */
+/* A data packet's part of its message. */
 struct load {
     uint64_t position;
     uint32_t bytes;       /* of the message, from there on, ... */
-    uint32_t head_bytes;  /* ... of which so many are of its head */
+    uint32_t head_bytes;  /* ... number of them that belong to its head */
     uint32_t chunk_bytes; /* 0: the rest is as it is in the message */
     struct cw_codec_plan plan;
     const uint8_t *chunk;
@@ -307,7 +307,7 @@ struct load {
 
 /* ---- group.c ---- */
 
-/* The stream of a sender, made if it has to be; NULL: no memory. */
+/* The stream of a sender, created on demand; NULL: no memory. */
 struct stream *mcast_stream(struct cw_mcast_group *group, uint32_t sender);
 const struct cw_wire_key *mcast_key(struct cw_mcast_group *group, uint32_t member);
 struct cw_mcast_group *mcast_group_find(const struct cw_mcast *mcast, uint64_t id);
@@ -332,11 +332,11 @@ static inline bool mcast_timer_runs(const struct timer *timer)
 {
     return cw_wheel_waiting(&timer->entry);
 }
-/* What the handler is to be called for; in `slot` of an event, whose `region` is the stream. */
+/* The reason to call the handler; in `slot` of an event, whose `region` is the stream. */
 enum notice { NOTICE_MESSAGE, NOTICE_ARRIVED, NOTICE_COMPLETE, NOTICE_LAGGARD, NOTICE_UNREACHED };
 /* False: there is no room for it now. */
 bool mcast_notify(struct stream *stream, enum notice notice, struct cw_event event);
-/* The stream is to be looked at again, when the application has taken events. */
+/* The stream must be checked again when the application has handled events. */
 void mcast_wait(struct stream *stream);
 /* The stream ends: nothing waits any more, and no event speaks of it. */
 void mcast_notify_end(struct stream *stream);
@@ -382,8 +382,8 @@ void mcast_send_state_due(struct stream *stream);
 void mcast_send_epoch(struct stream *stream, bool somebody_joins);
 /* A stream begins: its first window. */
 void mcast_congestion_init(struct stream *stream);
-/* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for somebody to
- * look at a port. */
+/* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for a thread to
+ * poll a port. */
 void mcast_congestion_sample(struct sending *sending, uint64_t round_trip_ns, uint64_t pause_ns);
 /* Base has moved. */
 void mcast_congestion_progress(struct stream *stream);
@@ -409,8 +409,8 @@ void mcast_deliver(struct stream *stream);
 bool mcast_pack_wants(struct stream *stream);
 /* Says, of the message that is being sent, where it ends: from now on it goes as it is. */
 void mcast_pack_end(struct stream *stream);
-/* What the next packet of a packed message has, given what it would have as it is; and what a packet has that was sent
- * before. Both stay what they are until the packet of another number is asked about. */
+/* The contents of the next packet of a packed message, given its uncompressed contents; or of a packet that was sent
+ * before. Both stay valid until the packet of another number is requested. */
 void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load);
 void mcast_pack_load_again(struct stream *stream, const struct message *message, uint64_t number, struct load *load);
 /* A packet of a packed message has been sent for the first time; everybody has it. */
@@ -419,7 +419,8 @@ void mcast_pack_acknowledged(struct stream *stream, uint64_t number);
 
 /* ---- nak.c ---- */
 
-/* Holes may have come or gone; `is_old`: what is missing was sent so long ago that nothing can have overtaken it. */
+/* Holes may have opened or closed; `is_old`: the missing packets were sent so long ago that none can have overtaken
+ * them. */
 void mcast_nak_consider(struct stream *stream, bool is_old);
 void mcast_nak_due(struct stream *stream);
 
@@ -458,13 +459,13 @@ static inline struct message *mcast_message(const struct stream *stream, uint64_
     return &stream->sending->messages[number % stream->group->mcast->config.queue_max];
 }
 
-/* Packets that so many bytes take as they are. */
+/* Packets for this number of uncompressed bytes. */
 static inline uint64_t mcast_packets(uint64_t bytes, uint32_t room)
 {
     return bytes == 0 ? 1 : (bytes - 1) / room + 1;
 }
 
-/* How long nobody had looked at the port before the present turn. */
+/* Time without a poll of the port before the present turn. */
 static inline uint64_t mcast_pause(const struct cw_mcast *mcast)
 {
     return mcast->now_ns - earlier(mcast->turn_ns, mcast->now_ns);

@@ -2,10 +2,10 @@
  *
  * The sender is the root; the other members that are left follow by their index, counted from the sender's on, and fill
  * the tree level by level. So each sender of a group has another tree, and no member is an inner node of all of them.
- * An arity of the group's size makes the flat tree, in which everybody reports to the sender: the baseline of Karwande
- * et al. (PPoPP 2003).
+ * With the group's size as arity the tree is flat, and all members report to the sender: the baseline of Karwande et
+ * al. (PPoPP 2003).
  *
- * Pure arithmetic over what all members know: how many there are and who has been taken out. */
+ * Pure arithmetic over shared knowledge: the number of members and the removed ones. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,6 +23,6 @@ struct cw_mcast_tree {
 uint32_t cw_mcast_tree_parent(const struct cw_mcast_tree *tree, uint32_t sender, uint32_t member);
 
 /* The members that report to `member`: the first child's place in the tree, and how many there are.
- * cw_mcast_tree_member tells who stands there. */
+ * cw_mcast_tree_member gives the member there. */
 uint32_t cw_mcast_tree_children(const struct cw_mcast_tree *tree, uint32_t sender, uint32_t member, uint32_t *first);
 uint32_t cw_mcast_tree_member(const struct cw_mcast_tree *tree, uint32_t sender, uint32_t place);
