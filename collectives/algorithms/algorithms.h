@@ -1,8 +1,8 @@
-/* algorithms: what the files of this folder share.
+/* algorithms: shared by the files of this folder.
  *
  * An algorithm is a function that writes one rank's part through the emitter. It works on a *team*, a list of ranks, so
  * that the same code serves all ranks, a cluster or the leaders of clusters, and algorithms compose: van de Geijn's
- * broadcast is a scatter and an all-gather. The registry (registry.c) names each one and what it takes. */
+ * broadcast is a scatter and an all-gather. The registry (registry.c) has the name and the inputs of each one. */
 #pragma once
 
 #include "collectives/schedule/emit.h"
@@ -36,7 +36,7 @@ struct cw_team cw_team_turned(const struct cw_team *team, uint32_t first);
 /* How a vector is divided among the members of a team: evenly, or as the problem's counts say (team: all ranks). */
 struct cw_blocks {
     const struct cw_problem *problem; /* NULL: evenly */
-    uint32_t pairs;                   /* with a problem: block i < pairs stands for two blocks of it, 2i and 2i + 1 */
+    uint32_t pairs;                   /* with a problem: block i < pairs represents two blocks of it, 2i and 2i + 1 */
     uint64_t elements;
     uint32_t element_bytes;
     uint32_t parts;

@@ -92,7 +92,7 @@ static void build_gather_bcast(struct cw_emit *emit, const struct cw_recipe *rec
     }
     if (rank > 0) {
         blocks_exchange(emit, cw_tree_parent(CW_TREE_BINOMIAL, 0, rank), rank, past - rank, true);
-        /* what comes back is the rest */
+        /* the rest comes back */
         blocks_exchange(emit, cw_tree_parent(CW_TREE_BINOMIAL, 0, rank), 0, rank, false);
         blocks_exchange(emit, cw_tree_parent(CW_TREE_BINOMIAL, 0, rank), past % ranks, ranks - past, false);
     }

@@ -1,8 +1,9 @@
 /* build: from a problem, an algorithm and its parameters to schedules.
  *
  * Purpose
- *   The registry names every algorithm of every collective, what it takes, and what it needs. Any of them serves any
- *   number of ranks, any root, any size and, where the collective has them, any counts, unless its needs say otherwise.
+ *   The registry has the name, the inputs and the requirements of every algorithm of every collective. Any of them
+ *   serves any number of ranks, any root, any size and, where the collective has them, any counts, unless its needs say
+ *   otherwise.
  *
  * Invariants
  *   - A rank's schedule is made in time proportional to its own ops (all-to-all by phases excepted: its count matrix is
@@ -58,7 +59,7 @@ int cw_algorithm_fits(const struct cw_algorithm *algorithm, const struct cw_prob
  * that two hosts send each other is one block. CW_OK, or as cw_problem_create with the reason. */
 int cw_problem_heads(const struct cw_problem *problem, struct cw_problem **heads, char *error, size_t error_bytes);
 
-/* What an algorithm uses where the caller has nothing better (causeway plan choose). */
+/* Parameters for a caller without better ones (causeway plan choose). */
 struct cw_parameters cw_parameters_default(void);
 
 /* One rank's schedule; to be given to cw_schedule_dispose. CW_OK, CW_ERROR_ARGUMENT, CW_ERROR_UNSUPPORTED,
@@ -67,8 +68,8 @@ int cw_schedule_build(const struct cw_problem *problem, const struct cw_algorith
                       const struct cw_parameters *parameters, uint32_t rank, struct cw_schedule *schedule, char *error,
                       size_t error_bytes);
 
-/* What the plan will take in memory, about: from the schedules of a few ranks, or from the count matrix of an
- * all-to-all. Beyond CW_PLAN_BYTES_MAX it only says so much: more. With few ranks 0. Errors as above. */
+/* Estimates the memory of a plan: from the schedules of a few ranks, or from the count matrix of an all-to-all. Beyond
+ * CW_PLAN_BYTES_MAX the result is only a larger number. With few ranks 0. Errors as above. */
 int cw_plan_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                      const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes);
 

@@ -13,7 +13,7 @@ struct cw_chain {
     uint32_t count; /* of nodes: all members but the first `skip` */
     uint32_t skip;
     uint32_t first; /* node 0 is member skip + first: the part's head */
-    uint32_t next;  /* so many members on is the next part's head, which is the last node; 0: there is no other part */
+    uint32_t next;  /* distance in members to the next part's head, which is the last node; 0: there is no other part */
 };
 
 struct cw_chain cw_chain_make(const struct cw_team *team, uint32_t skip, uint32_t part, uint32_t parts);
@@ -24,5 +24,5 @@ uint32_t cw_chain_rank(const struct cw_chain *chain, uint32_t node);
 /* The node of this rank; count if it is none. */
 uint32_t cw_chain_me(const struct cw_chain *chain);
 
-/* Of parts that follow each other, so many have one head at the most, in a cluster of `count` nodes. */
+/* The maximum number of successive parts with the same head, in a cluster of `count` nodes. */
 uint32_t cw_chain_parts_max(uint32_t count, uint32_t parts);

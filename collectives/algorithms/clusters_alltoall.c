@@ -1,5 +1,5 @@
 /* All-to-all across clusters: the blocks for another cluster are gathered at a head, cross in one message, and are
- * dealt out at the other end, as MagPIe does (Kielmann, Hofman, Bal, Plaat and Bhoedjang 1999), but each other cluster
+ * distributed at the other end, as in MagPIe (Kielmann, Hofman, Bal, Plaat and Bhoedjang 1999), but each other cluster
  * has heads of its own.
  *
  * Two clusters exchange by `ways`: way j carries the rows of the j-th part of the sending cluster's members, a row
@@ -26,7 +26,7 @@ struct exchange {
     struct cw_place areas;  /* scratch of heads, at the same offset everywhere */
 };
 
-/* ---- Who is head of what ---- */
+/* ---- Heads and their clusters ---- */
 
 static uint32_t size_of(const struct exchange *exchange, uint32_t cluster)
 {
@@ -100,7 +100,7 @@ static uint32_t way_of_member(const struct exchange *exchange, uint32_t from, ui
 
 /* ---- Memory ---- */
 
-/* What a head needs for a way, from the beginning of its scratch. */
+/* Scratch that a head needs for a transfer between clusters, from the beginning of its scratch. */
 struct area {
     uint64_t out;    /* rows of its own cluster */
     uint64_t in;     /* rows of the other one */
@@ -334,7 +334,7 @@ static void build_heads(struct cw_emit *emit, const struct cw_recipe *recipe)
 
 const struct cw_recipe cw_recipes_clusters_alltoall[] = {
     {{CW_ALLTOALL, "clusters-heads", CW_TAKES_SENDERS, CW_NEEDS_EQUAL | CW_NEEDS_CLUSTERS,
-      "what goes to another cluster is gathered at one of n heads, crosses in one message, and is dealt out",
+      "blocks for another cluster are gathered at one of n heads, cross in one message, and are distributed",
       "Kielmann, Hofman, Bal, Plaat and Bhoedjang 1999"},
      build_heads,
      0,

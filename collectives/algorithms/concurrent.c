@@ -1,8 +1,8 @@
 /* Concurrent exchange: several notified puts at the same time (Tipparaju and Nieplocha 2005).
  *
  * The paper's groups have equal sizes that are powers of two, and pairs are found by flipping a bit. Here group g has
- * any size, and what a rank has of its own group spreads by dissemination (Bruck): in step k it goes to those whose
- * place is 2^k before in the group. With equal powers of two the number of steps, the messages and their sizes are the
+ * any size, and a rank spreads the blocks of its own group by dissemination (Bruck): in step k to the ranks whose place
+ * is 2^k before in the group. With equal powers of two the number of steps, the messages and their sizes are the
  * paper's. */
 #include "collectives/algorithms/registry.h"
 #include "dataplane/status.h"
@@ -59,8 +59,8 @@ static void group_blocks(const struct exchange *exchange, uint32_t peer, uint32_
     }
 }
 
-/* In a step of `distance` a rank whose place, taken modulo the size of source group g, is t gets the blocks from place
- * t + distance on from the rank at that place of g. Distance 0 is the first step, which brings the block of place t
+/* In a step of `distance` a rank whose place, modulo the size of source group g, is t receives the blocks from place t
+ * + distance on from the rank at that place of g. Distance 0 is the first step, which brings the block of place t
  * itself to the other groups. */
 static void step_send(const struct exchange *exchange, uint32_t distance, uint32_t count)
 {

@@ -27,7 +27,7 @@ static uint32_t holder_rank(const struct cw_holders *holders, uint32_t k)
     return cw_team_rank(&holders->team, k * holders->stride);
 }
 
-/* What part k of one division and the parts of the other one have in common: *first of them, and how many. */
+/* The parts of the other division that overlap part k of this one: *first of them, and their number. */
 static uint32_t overlapping(const struct cw_holders *holders, uint32_t k, const struct cw_holders *others,
                             uint32_t *first)
 {
@@ -87,7 +87,7 @@ void cw_crossing_end(struct cw_emit *emit, struct cw_crossing *crossing)
     }
 }
 
-/* In a chain one message after the other, so that the last one stands for all. */
+/* In a chain one message follows the other, so that the last one represents all. */
 static void crossing_put(struct cw_emit *emit, struct cw_crossing *crossing, uint32_t rank, struct cw_place from,
                          struct cw_place to, uint64_t bytes)
 {

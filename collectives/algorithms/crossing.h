@@ -2,8 +2,8 @@
  * Ishikawa 2006).
  *
  * In each cluster the vector is divided among *holders*: of a team of n the members 0, stride, 2 * stride, ... each
- * have the n-ths that lie between them and the next holder. Where two clusters divide it differently, what parts have
- * in common is a piece; every piece crosses once.
+ * have the n-ths that lie between them and the next holder. Where two clusters divide it differently, a piece is the
+ * intersection of two parts; every piece crosses once.
  *
  * How many members of a cluster send at the same time is limited in one of two ways: by forwarding (2.2: holder k hands
  * its pieces to holder k mod limit), or by chaining (2.4: holder k begins when what holder k - limit sent has left). */
@@ -27,7 +27,7 @@ uint64_t cw_holders_offset(const struct cw_holders *holders, uint32_t k);
 /* Number of this rank among the holders; count if it is none. */
 uint32_t cw_holders_me(const struct cw_holders *holders);
 
-/* What a cluster sends to others. */
+/* A cluster's pieces for others. */
 struct cw_crossing {
     struct cw_holders from;
     struct cw_place source; /* at this rank, if it is a holder: where the vector would begin */

@@ -1,4 +1,4 @@
-/* What a plan will take in memory, before it is built. */
+/* Memory of a plan, before it is built. */
 #include <string.h>
 
 #include "collectives/algorithms/build.h"
@@ -6,7 +6,7 @@
 
 enum {
     SAMPLES = 8,
-    MODEL_RANKS = 2048, /* of a smaller problem of the same kind, from which larger ones are told */
+    MODEL_RANKS = 2048, /* of a smaller problem of the same kind, from which larger ones are extrapolated */
     RANKS_FEW = 256,    /* no plan of fewer ranks comes near the limit: long messages repeat, they do not add ops */
 };
 
@@ -46,7 +46,7 @@ static int samples_estimate(const struct cw_problem *problem, const struct cw_al
     return CW_OK;
 }
 
-/* What a rank in the midst of the same problem takes, with fewer ranks, equal counts, and two clusters if there must be
+/* Memory of a rank in the middle of the same problem, with fewer ranks, equal counts, and two clusters if there must be
  * some. */
 static int model_bytes(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                        const struct cw_parameters *parameters, uint32_t ranks, uint64_t *bytes, char *error,
@@ -80,8 +80,8 @@ static int model_bytes(const struct cw_problem *problem, const struct cw_algorit
     return status;
 }
 
-/* With very many ranks even one of them may have too much to do to be looked at. Where the work of a rank doubles with
- * their number it goes on to do so; else *bytes is 0. */
+/* With very many ranks even one of them may have too much to do to be looked at. If the work of a rank doubles with the
+ * number of ranks, it is extrapolated; else *bytes is 0. */
 static int model_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                           const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes)
 {

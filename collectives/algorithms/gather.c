@@ -2,7 +2,7 @@
 #include "collectives/algorithms/registry.h"
 #include "collectives/algorithms/rooted.h"
 
-/* What node v has of its subtree [v, past) before it sends: a leaf its own block, others scratch. */
+/* The place of the blocks of node v's subtree [v, past) before it sends: its own block at a leaf, scratch elsewhere. */
 static struct cw_place collected(const struct cw_rooted *rooted, uint32_t past)
 {
     return past == rooted->v + 1 ? rooted->own : cw_place(CW_BUFFER_SCRATCH, 0);

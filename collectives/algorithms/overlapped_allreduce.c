@@ -4,7 +4,7 @@
  * The vector is cut into parts. Up the chain of a part, the ranks of a cluster combine their operands, segment by
  * segment, until the part's head has its cluster's sum. Heads exchange these, combine them in one order of clusters
  * everywhere, so that all ranks get the same result to the last bit, and pass the result down the chain. Every rank
- * sends the vector twice and receives it twice, and heads send and receive their part once more. So the time tends to
+ * sends the vector twice and receives it twice, and heads also send and receive their part across. So the time tends to
  * 2M/B + M/nB + L, the cost of three stages in turn (Matsuda et al. 2006, Table 1). But nothing waits for the end of a
  * stage, nor for the handshake of the next one.
  *
@@ -33,7 +33,7 @@ struct part {
 /* Whom the head of the own cluster has to do with: other clusters' heads. Where all links are direct, it exchanges sums
  * with all of them. Else it gets the sums of those for which it is the way to the hub, and gives them the result. */
 struct heads {
-    uint32_t clusters[CW_CLUSTERS_MAX]; /* whose sums come here, rising */
+    uint32_t clusters[CW_CLUSTERS_MAX]; /* from which sums come here, rising */
     uint32_t count;
     uint32_t above; /* the cluster that gets the sum, and gives the result; CW_NO_OP: the result is made here */
 };
@@ -89,8 +89,8 @@ static struct cw_place sum_place(const struct part *part, uint32_t at, uint32_t 
                                        : cw_place_add(part->slots, (from < at ? from : from - 1) * part->slot_bytes);
 }
 
-/* Combines `sum` of the own cluster, which others may still have to get, with those that have come, in the order of
- * clusters. Returns where that is. */
+/* Combines `sum` of the own cluster, which others may still have to get, with the received ones, in the order of
+ * clusters. Returns the place of the result. */
 static struct cw_place combine(const struct part *part, const struct heads *heads, struct cw_place sum)
 {
     if (heads->count == 0) {

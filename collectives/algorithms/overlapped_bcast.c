@@ -4,8 +4,8 @@
  * The message is cut into parts. Part j has a rank of its own in the root's cluster, its *head*: the root sends the
  * part to its head only, the head passes it down a chain of the cluster's other ranks, and across to a head in each
  * other cluster, which passes it down a chain there. So the root sends the message once, every rank receives it once
- * and passes on about as much, and no stage waits for the one before: the time tends to M/B + L, where scatter,
- * crossing and all-gather one after the other take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1). */
+ * and passes on about as much, and no stage waits for the one before: the time tends to M/B + L. Scatter, crossing and
+ * all-gather in sequence take 2M/B + M/nB + L (Matsuda et al. 2006, Table 1). */
 #include "collectives/algorithms/chains.h"
 #include "collectives/algorithms/crossing.h"
 #include "collectives/algorithms/registry.h"
@@ -26,7 +26,7 @@ static struct cw_chain chain_of(const struct cw_emit *emit, uint32_t cluster, ui
     return cw_chain_make(&team, skip, part, parts);
 }
 
-/* Who sends a part out of a cluster: its head there, or the root if it is alone. */
+/* The rank that sends a part out of a cluster: its head there, or the root if it is alone. */
 static uint32_t head_rank(const struct cw_emit *emit, const struct cw_chain *chain)
 {
     return chain->count > 0 ? cw_chain_rank(chain, 0) : emit->problem->root;

@@ -1,7 +1,7 @@
 /* All-to-all in phases: those of Karwande, Yuan and Lowenthal 2003, Figure 2, for the same counts everywhere, and those
  * that a scheduler finds for a count matrix (phases/count_matrix.h). Phases are kept apart by barriers, or from rank to
- * rank: a receiver says that it is ready for a message when those of all phases but the one before have come. So the
- * next message is on its way when the last byte of one arrives. */
+ * rank: a receiver is ready for a message when the messages of all phases but the one before have arrived. So the next
+ * message is on its way when the last byte of one arrives. */
 #include <stdlib.h>
 
 #include "collectives/algorithms/pairs.h"

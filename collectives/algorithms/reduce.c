@@ -18,7 +18,7 @@ static uint64_t vector_bytes(const struct cw_emit *emit)
 
 /* ---- Reduce ---- */
 
-/* If order matters the tree is that of rank 0, whose result goes on to the root. */
+/* If order matters the tree is that of rank 0, which forwards the result to the root. */
 static void build_reduce_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
 {
     (void)recipe;

@@ -52,7 +52,7 @@ static void build_ring(struct cw_emit *emit, const struct cw_recipe *recipe)
     own_copy(emit, travel);
 }
 
-/* The participants' windows: block i is that of participant i and, if it stands for two ranks, of both. */
+/* The participants' windows: block i is that of participant i and, if it represents two ranks, of both. */
 static struct cw_blocks windows_of(const struct cw_emit *emit, const struct cw_fold *fold)
 {
     struct cw_blocks windows = cw_blocks_problem(emit);
@@ -82,7 +82,8 @@ static void halving_in_place(struct cw_emit *emit, const struct cw_fold *fold, c
     }
 }
 
-/* Down to a power of two of ranks, whose accumulators then hold their operands and those of who is left out. */
+/* Halves down to a power of two of ranks: their accumulators then hold their own operands and those of the ranks left
+ * out. */
 struct halved {
     uint64_t bytes;
     struct cw_fold fold;
@@ -195,8 +196,8 @@ const struct cw_recipe cw_recipes_reduce_scatter[] = {
     {REDUCE_SCATTER("recursive-doubling", 0, 0, "whole vectors in pairwise exchange; each rank keeps its block",
                     THAKUR),
      build_recursive_doubling, 0, NULL},
-    {REDUCE_SCATTER("recursive-halving", 0, CW_NEEDS_COMMUTATIVE,
-                    "half of what is left to the rank P/2, P/4, ..., 1 away", THAKUR),
+    {REDUCE_SCATTER("recursive-halving", 0, CW_NEEDS_COMMUTATIVE, "half of the rest to the rank P/2, P/4, ..., 1 away",
+                    THAKUR),
      build_recursive_halving, 0, NULL},
     {REDUCE_SCATTER("rabenseifner", 0, 0, "vector halving with doubling distance, then blocks to their owners",
                     "Rabenseifner 2004"),

@@ -225,8 +225,8 @@ void cw_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_team *team,
 
 /* ---- Reduce by halving, then gather ---- */
 
-/* Windows double on their way to participant `root`, which has them at `result`; who is not on that side sends and is
- * done. */
+/* Windows double on their way to participant `root`, which has them at `result`; a participant on the other side sends
+ * and is done. */
 static void gather_doubling(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
                             struct cw_place accumulator, uint32_t window, uint32_t root, struct cw_place result)
 {

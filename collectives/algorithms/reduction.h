@@ -1,8 +1,8 @@
-/* reduction: what the reductions share.
+/* reduction: shared by the reductions.
  *
  * Invariant: an accumulator at a rank always holds the operands of an interval of ranks, combined in rank order, so
- * that the algorithms built from these parts keep the order of operands; those that do not say so (ring, recursive
- * halving) need a commutative operation. */
+ * that algorithms built from these parts keep the order of operands. Exceptions (ring, recursive halving) say so, and
+ * need a commutative operation. */
 #pragma once
 
 #include "collectives/algorithms/algorithms.h"
@@ -23,14 +23,14 @@ struct cw_fold cw_fold_make(const struct cw_team *team, uint32_t keep);
 /* Index in the team of participant i. */
 uint32_t cw_fold_member(const struct cw_fold *fold, uint32_t i);
 
-/* First and one past the last member whose operands participant i stands for. */
+/* First and one past the last member whose operands participant i represents. */
 uint32_t cw_fold_first(const struct cw_fold *fold, uint32_t i);
 
-/* Who does not take part sends `own` into `landing` of its partner, which combines it into `accumulator`. */
+/* A rank that takes no part sends `own` into `landing` of its partner, which combines it into `accumulator`. */
 void cw_fold_in(struct cw_emit *emit, const struct cw_fold *fold, struct cw_place own, struct cw_place accumulator,
                 struct cw_place landing, uint64_t bytes);
 
-/* The result goes back from `from` of the partner to `to` of who took no part. */
+/* The partner sends the result from `from` into `to` of the rank that took no part. */
 void cw_fold_out(struct cw_emit *emit, const struct cw_fold *fold, struct cw_place from, struct cw_place to,
                  uint64_t bytes);
 

@@ -105,7 +105,7 @@ struct cw_parameters cw_parameters_default(void)
     };
 }
 
-/* What all ranks share, with the parameters filled in. */
+/* Shared by all ranks, with the parameters filled in. */
 struct build {
     const struct cw_problem *problem;
     const struct cw_recipe *recipe;

@@ -6,7 +6,7 @@
 
 struct cw_recipe;
 
-/* What all ranks' schedules rest on, worked out once. */
+/* The base of all ranks' schedules, computed once. */
 struct cw_preparation {
     /* CW_OK or CW_ERROR_MEMORY. */
     int (*prepare)(const struct cw_problem *problem, const struct cw_parameters *parameters,
@@ -17,7 +17,7 @@ struct cw_preparation {
 struct cw_recipe {
     struct cw_algorithm about; /* first, so that a cw_algorithm of the registry is its recipe */
     void (*build)(struct cw_emit *emit, const struct cw_recipe *recipe);
-    uint32_t variant;                         /* what tells the algorithms apart that share a function */
+    uint32_t variant;                         /* distinguishes the algorithms that share a function */
     const struct cw_preparation *preparation; /* NULL: nothing is shared */
 };
 

@@ -1,8 +1,8 @@
 /* rooted: blocks of a scatter or gather on their way between the root and the others.
  *
  * Nodes are numbered v = 0 .. P-1 from the root; node v's block is that of rank (root + v) mod P. The root's buffer has
- * the blocks in rank order, so that a range of nodes may be two pieces there; everybody else keeps the blocks of its
- * subtree in scratch, from its own on, in node order. */
+ * the blocks in rank order, so that a range of nodes may be two pieces there; other nodes keep the blocks of their
+ * subtree in scratch, from their own on, in node order. */
 #pragma once
 
 #include "collectives/algorithms/algorithms.h"

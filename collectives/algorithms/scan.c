@@ -134,7 +134,7 @@ static void build_recursive_doubling(struct cw_emit *emit, const struct cw_recip
     }
 }
 
-/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: who has a whole prefix passes it to r + d.
+/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: a rank with a whole prefix passes it to r + d.
  * Exclusive: one step further on. */
 static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
 {

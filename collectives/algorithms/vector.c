@@ -82,7 +82,7 @@ void cw_allgather_ring(struct cw_emit *emit, const struct cw_vector_part *part)
     for (uint32_t step = 0; step + 1 < size; step++) {
         uint32_t out = (v + size - step) % size;
         uint32_t in = (v + 2 * size - 1 - step) % size;
-        if (!has_block(part, v, in)) { /* first: the clear-to-send must not wait for what is sent */
+        if (!has_block(part, v, in)) { /* first: the clear-to-send must not wait for the sends */
             blocks_receive(emit, part, (v + size - 1) % size, in, in + 1);
         }
         if (!has_block(part, (v + 1) % size, out)) {
