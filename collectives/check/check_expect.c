@@ -1,4 +1,4 @@
-/* check: what the MPI standard (5.0, chapter 6) says a collective leaves in the receive buffers. */
+/* check: the contents of receive buffers that the MPI standard (5.0, chapter 6) requires of a collective. */
 #include "collectives/check/check_private.h"
 
 /* How many parts the receive buffer of a rank has; each comes from one rank, or is combined from a row of ranks. */
@@ -39,7 +39,7 @@ struct check_expected check_expected_part(const struct cw_problem *problem, uint
         expected.bytes = cw_problem_block_bytes(problem, rank);
         expected.offset = cw_problem_block_offset(problem, rank);
         break;
-    case CW_GATHER: /* block i is what rank i has */
+    case CW_GATHER: /* block i is rank i's */
     case CW_ALLGATHER:
         expected.bytes = cw_problem_block_bytes(problem, part);
         expected.begin = cw_problem_block_offset(problem, part);
@@ -149,8 +149,8 @@ static int judge_rank(struct check *check, const struct check_map *receive, cons
     return CW_OK;
 }
 
-/* Allreduce: what is computed in the same way is rounded in the same way. Right results begin at 0 and go on from
- * there, so pieces are equal where nodes are. */
+/* Allreduce: the same computation gives the same rounding. Right results begin at 0 and are contiguous, so pieces are
+ * equal where nodes are. */
 static int judge_equal(struct check *check, const struct check_map *receive, uint32_t rank)
 {
     const struct check_map *first = &receive[0];

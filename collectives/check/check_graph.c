@@ -1,7 +1,7 @@
-/* check: who comes before whom, and an order of all events that keeps to it.
+/* check: the order of events, and a total order of all events that keeps to it.
  *
- * The order is made from its end: last comes what nothing waits for. So only edges into an event are stored. An event
- * stands as late as it may, near to what needs it, which keeps searches short. */
+ * The order is made from its end: events for which nothing waits come last. So only edges into an event are stored. An
+ * event is placed as late as possible, near to the events that need it, which keeps searches short. */
 #include "collectives/check/check_private.h"
 
 static int add_edge(struct check *check, uint32_t event)
@@ -92,7 +92,7 @@ static int add_into_start(struct check *check, uint32_t op, uint32_t iteration)
     return status == CW_OK ? add_weak_into_start(check, op, iteration) : status;
 }
 
-/* What its result needs, then who else may keep it waiting. */
+/* Adds the events that its result needs, then the other events that may delay it. */
 static int add_into_host_end(struct check *check, uint32_t instance)
 {
     struct check_host host = check_host_of(check, instance);
@@ -191,7 +191,7 @@ static void count_successors(const struct check *check, uint32_t *successors)
     }
 }
 
-/* Fills the order from its end; what is on a cycle, or must come before one, is left with successors. */
+/* Fills the order from its end; events on a cycle, or before one, are left with successors. */
 static uint32_t sort_events(struct check *check, uint32_t *successors)
 {
     uint32_t tail = check->event_count; /* order[tail, event_count) is known, [look, event_count) has been looked at */

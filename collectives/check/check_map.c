@@ -24,7 +24,7 @@ static int grow(struct check *check, struct check_map *map, uint32_t count)
     if (map->count > 0) {
         memcpy(pieces, map->pieces, map->count * sizeof(*pieces));
     }
-    map->pieces = pieces; /* the old ones stay in the arena: no more than what the new ones take */
+    map->pieces = pieces; /* the old ones stay in the arena: at most the size of the new ones */
     map->limit = limit;
     return CW_OK;
 }

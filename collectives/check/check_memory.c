@@ -24,7 +24,7 @@ static void *take(struct check_arena *arena, size_t count, size_t size, bool zer
     bool fresh = chunk == NULL || chunk->limit - chunk->used < bytes;
     if (fresh) {
         size_t limit = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        /* A big one comes zeroed from the system: pages that nobody touches cost nothing. */
+        /* The system provides big chunks zeroed: pages that are never touched cost nothing. */
         chunk = zero && limit > CHUNK_BYTES ? calloc(1, sizeof(*chunk) + limit) : malloc(sizeof(*chunk) + limit);
         if (chunk == NULL) {
             return NULL;

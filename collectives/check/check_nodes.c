@@ -1,5 +1,5 @@
-/* check: what becomes of operands that are combined. Equal trees are one node, whichever side an operand is on: an
- * operation that is not commutative leaves no choice of sides, and a commutative one gives the same either way. */
+/* check: results of combined operands. Equal trees are one node, with an operand on either side: an operation that is
+ * not commutative leaves no choice of sides, and a commutative one gives the same either way. */
 #include "collectives/check/check_private.h"
 
 #include <string.h>

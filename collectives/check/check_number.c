@@ -67,7 +67,7 @@ static int find_barriers(struct check *check)
     return CW_OK;
 }
 
-/* A barrier is everybody's or nobody's. */
+/* All ranks enter a barrier, or none does. */
 static int judge_barriers(struct check *check)
 {
     for (uint32_t barrier = 0; barrier < check->barrier_count; barrier++) {

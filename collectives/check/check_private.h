@@ -1,4 +1,4 @@
-/* check, inside: what its files share.
+/* check, inside: shared by its files.
  *
  * Steps of a check, in order; each needs what the ones before it have made
  *   check_number     instances: every (op, iteration) of every rank gets a number
@@ -12,8 +12,8 @@
  *
  * Invariants
  *   - Every step returns CW_OK (go on), CHECK_FAULT (the report is filled in) or CW_ERROR_MEMORY.
- *   - Happens-before (strong edges) is what every transport keeps. Weak edges hold only where an eager put finds no
- *     buffer, or are the executor's window on a repeat: they can make a deadlock, but prove no order.
+ *   - Every transport keeps happens-before (strong edges). Weak edges hold only if an eager put finds no buffer, or are
+ *     the executor's window on a repeat: they can cause a deadlock, but prove no order.
  *   - Memory lives in one arena and goes with it; nothing is freed one by one. No step recurses. */
 #pragma once
 
@@ -62,10 +62,10 @@ struct check {
     uint32_t ranks;
     bool reduces;
 
-    /* Ops are numbered through all ranks. An op in a body has one instance more than iterations, its collector: it
-     * starts when all iterations have started and ends when all have ended, so that whoever waits for all of them needs
-     * one edge. Behind the instances of ops come those of barriers, one for each number: it starts when all ranks have
-     * started that barrier. */
+    /* Ops are numbered through all ranks. An op in a body has one instance in addition to its iterations, its
+     * collector: it starts when all iterations have started and ends when all have ended, so that an event that waits
+     * for all of them needs one edge. Behind the instances of ops come those of barriers, one for each number: it
+     * starts when all ranks have started that barrier. */
     uint32_t op_count;
     uint32_t instance_count;
     uint32_t barrier_first; /* instance of barrier 0 */
@@ -92,7 +92,7 @@ struct check {
     uint32_t *order;    /* events */
     uint32_t *position; /* in the order, by event */
 
-    /* The search for what comes before `search_event`. */
+    /* The search for the predecessors of `search_event`. */
     uint32_t search_event;
     uint32_t search_stamp;
     uint32_t search_open;
@@ -228,7 +228,7 @@ int check_senders(struct check *check, uint32_t cluster);
 struct check_host {
     const struct cw_schedule *schedule;
     const struct cw_op *op;
-    const struct cw_problem *counts; /* whose counts say how long blocks are; NULL: all are of op->bytes */
+    const struct cw_problem *counts; /* its counts are the lengths of blocks; NULL: all are of op->bytes */
     uint32_t members;
     uint32_t index; /* of the rank among them */
     uint32_t root;
@@ -237,7 +237,7 @@ struct check_host {
 struct check_host check_host_of(const struct check *check, uint32_t instance);
 /* The same op of another member. */
 uint32_t check_host_instance(const struct check *check, const struct check_host *host, uint32_t index);
-/* Bytes of blocks [first, first + count) in its buffer, of what it reads (or writes). Block i stands for member i; a buffer
+/* Bytes of blocks [first, first + count) in the buffer that it reads (or writes). Block i represents member i; a buffer
  * of one block is its own. */
 uint64_t check_host_bytes(const struct check_host *host, uint32_t first, uint32_t count);
 uint64_t check_host_read(const struct check_host *host);
@@ -247,7 +247,7 @@ uint64_t check_host_written(const struct check_host *host);
 
 int check_reach_prepare(struct check *check);
 
-/* From now on, look for what comes before `event`. Cheap if that is what was looked for. */
+/* Starts a search for the predecessors of `event`. Cheap if it is the current search. */
 void check_reach_from(struct check *check, uint32_t event);
 
 /* Whether `earlier` comes before that event in every run. */
@@ -289,14 +289,14 @@ static inline bool check_goes_on(const struct check_piece *piece, const struct c
 /* Makes a piece begin at `byte`. */
 int check_map_split(struct check *check, struct check_map *map, uint64_t byte);
 
-/* Puts `count` pieces, the first of which begins at `begin`, in the place of what is in [begin, end). */
+/* Replaces the contents of [begin, end) by `count` pieces, the first of which begins at `begin`. */
 int check_map_replace(struct check *check, struct check_map *map, uint64_t begin, uint64_t end,
                       const struct check_piece *pieces, uint32_t count);
 
 /* ---- values ---- */
 
-/* An operand or what operands have become: nodes 0 .. ranks - 1 are what the ranks send. Equal trees, up to the sides
- * of a node, are one node. */
+/* An operand or a combination of operands: nodes 0 .. ranks - 1 are the operands that the ranks send. Equal trees, up
+ * to the sides of a node, are one node. */
 struct check_node {
     uint32_t low; /* of two */
     uint32_t high;
@@ -320,8 +320,8 @@ int check_nodes_init(struct check *check, struct check_nodes *nodes);
 /* left OP right. CHECK_FAULT without a report if they do not fit together. */
 int check_nodes_combine(struct check *check, struct check_nodes *nodes, uint32_t left, uint32_t right, uint32_t *node);
 
-/* What the standard says about `bytes` of a receive buffer from `begin` on: element by element the operands of ranks
- * [first, last) from `offset` in their send buffers on; one rank: just its bytes. */
+/* The standard's rule for `bytes` of a receive buffer from `begin` on: element by element the operands of ranks [first,
+ * last) from `offset` in their send buffers on; one rank: just its bytes. */
 struct check_expected {
     uint64_t begin;
     uint64_t bytes;

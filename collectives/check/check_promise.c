@@ -1,4 +1,4 @@
-/* check: what the plan promises beside the right result. */
+/* check: promises of the plan in addition to the right result. */
 #include "collectives/check/check_private.h"
 
 #include <stdlib.h>
@@ -131,7 +131,7 @@ static int judge_fan_in(struct promises *promises)
     return CW_OK;
 }
 
-/* Messages [first, last) of the list belong to one phase, [before, until) to the one that has to be over. */
+/* Messages [first, last) of the list belong to one phase, [before, until) to the phase that must have ended. */
 static int judge_phase(struct promises *promises, uint32_t before, uint32_t until, uint32_t first, uint32_t last)
 {
     struct check *check = promises->check;
@@ -150,8 +150,8 @@ static int judge_phase(struct promises *promises, uint32_t before, uint32_t unti
     return CW_OK;
 }
 
-/* With `apart` phases between, it is enough to look at the last `apart` ones that have to be over: those before them had
- * come when they began. */
+/* With `apart` phases between, it is enough to check the last `apart` phases that must have ended: earlier ones had
+ * ended when these began. */
 static int judge_phases(struct promises *promises)
 {
     uint32_t apart = promises->promise->phases_apart;

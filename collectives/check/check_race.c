@@ -1,7 +1,7 @@
 /* check: every two accesses to the same bytes of which one writes are ordered.
  *
  * Accesses are taken in the order of their starts, each with the event that ends it. For each byte we keep the last
- * write and the reads since. A new access must come after them: what they came after need not be asked about again. */
+ * write and the reads since. A new access must come after them: the accesses before those need no further check. */
 #include "collectives/check/check_private.h"
 
 struct reader {
@@ -48,7 +48,7 @@ static int add_reader(struct races *races, uint32_t end, uint32_t next, uint32_t
     return CW_OK;
 }
 
-/* Whose access it is that ends with that event: the put's, where a wait ends a direct put's write. */
+/* The access that ends with that event: the put's, if a wait ends a direct put's write. */
 static uint32_t accessor(const struct check *check, uint32_t end)
 {
     uint32_t instance = end / 2;

@@ -1,7 +1,7 @@
 /* check: whether an event comes before another one in every run.
  *
- * One search goes back from an event; what it has found answers all further questions about the same event. It goes no
- * further back than the position of what is asked for, and takes up from there when something earlier is asked for. */
+ * One search goes back from an event; its findings answer all further questions about the same event. It goes back to
+ * the position of the requested event, and resumes there when an earlier one is requested. */
 #include "collectives/check/check_private.h"
 
 int check_reach_prepare(struct check *check)
@@ -35,7 +35,7 @@ static inline void reach_add(struct check *check, uint32_t event)
     }
 }
 
-/* What was left because it came too early is looked at again. */
+/* Events left out because they came too early are visited again. */
 static void reach_reopen(struct check *check, uint32_t position)
 {
     uint32_t kept = 0;

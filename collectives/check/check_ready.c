@@ -1,5 +1,5 @@
-/* check: who is known to have entered where. A direct put needs its target to have entered; the barrier is nothing
- * else.
+/* check: which ranks are known to have entered which ranks' calls. A direct put needs its target to have entered; the
+ * barrier is nothing else.
  *
  * For each event the set of ranks of which some event comes before it. 64 ranks at a time, so that memory does not grow
  * with ranks times events. */
@@ -53,7 +53,7 @@ static int spread(struct check *check, uint64_t *known, uint32_t block)
     return CW_OK;
 }
 
-/* The barrier: what a rank knows when all its ops are complete. */
+/* The barrier: the entries that a rank knows of when all its ops are complete. */
 static int judge_ends(struct check *check, const uint64_t *known, uint32_t block)
 {
     uint32_t first = block * BLOCK;

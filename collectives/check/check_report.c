@@ -1,4 +1,4 @@
-/* check: how a fault is told. */
+/* check: the text of a fault. */
 #include "collectives/check/check_private.h"
 
 #include <stdarg.h>

@@ -275,8 +275,8 @@ static uint32_t cover(struct senders *senders)
     return chains;
 }
 
-/* Two of the groups of which none comes before another (Koenig: those that a search from the ends of chains finds as
- * earlier ones only). */
+/* Two of the groups without an order between them (Koenig: those that a search from the ends of chains finds as earlier
+ * ones only). */
 static void find_pair(struct senders *senders, uint32_t pair[2])
 {
     uint32_t queued = 0;
@@ -301,7 +301,7 @@ static void find_pair(struct senders *senders, uint32_t pair[2])
     assert(found == 2);
 }
 
-/* Tells of two messages, one of each group, that may be under way together; the groups' first ones if only others
+/* Reports two messages, one of each group, that may be in flight together; the groups' first ones if only others
  * overlap. */
 static void find_messages(const struct senders *senders, const uint32_t pair[2], uint32_t *one, uint32_t *other)
 {

@@ -1,8 +1,8 @@
-/* check: what each byte holds. Since accesses are ordered, one order of the events gives the same as all.
+/* check: the value of each byte. Since accesses are ordered, one order of the events gives the same result as all.
  *
  * The value of a byte is a node (one rank's operand, or a combination of several) and an offset in the send buffers. A
- * put's bytes are read at its start. A direct put's may be written at once: nobody else touches the place before the
- * wait has ended. An eager one's are kept until its wait ends. */
+ * put's bytes are read at its start. A direct put's may be written at once: no other access touches the place before
+ * the wait has ended. An eager one's are kept until its wait ends. */
 #include "collectives/check/check_private.h"
 
 /* A stretch of a value on its way. */
@@ -18,7 +18,7 @@ struct values {
     struct check_map *receive; /* by rank; a: node, CHECK_NONE: undefined */
     struct check_map *scratch;
     struct check_nodes nodes;
-    struct check_piece *read[2]; /* what has been read, by operand */
+    struct check_piece *read[2]; /* values that were read, by operand */
     uint32_t read_count[2];
     uint32_t read_limit[2];
     struct run *runs; /* of eager puts under way */
@@ -26,7 +26,7 @@ struct values {
     uint32_t run_limit;
     uint32_t run_free;
     uint32_t *message_run; /* by message */
-    uint32_t *host_run;    /* by instance: what a rank has contributed to a host op; NULL: there are none */
+    uint32_t *host_run;    /* by instance: a rank's contribution to a host op; NULL: there are none */
 };
 
 static struct check_map *find_map(struct values *values, uint32_t rank, uint32_t buffer)
@@ -77,8 +77,8 @@ static int read_bytes(struct values *values, uint32_t instance, uint32_t buffer,
         uint64_t first = piece.begin < offset ? offset : piece.begin;
         if (piece.a == CHECK_NONE) {
             return check_fail(values->check, CW_CHECK_READ_UNDEFINED, instance, first,
-                              "reads byte %llu of the %s buffer, which nobody has written before",
-                              (unsigned long long)first, cw_buffer_name(buffer));
+                              "reads byte %llu of the %s buffer, which was never written", (unsigned long long)first,
+                              cw_buffer_name(buffer));
         }
         piece.offset += first - piece.begin;
         piece.begin = begin + (first - offset);
@@ -89,7 +89,7 @@ static int read_bytes(struct values *values, uint32_t instance, uint32_t buffer,
     return CW_OK;
 }
 
-/* Writes read[0], whose begins are right already. `instance` is blamed. */
+/* Writes read[0], which has its final begins. Faults name `instance`. */
 static int write_bytes(struct values *values, uint32_t instance, uint32_t rank, uint32_t buffer, uint64_t begin,
                        uint64_t bytes)
 {
@@ -135,7 +135,7 @@ static int do_copy(struct values *values, uint32_t instance)
     return CW_OK;
 }
 
-/* A stretch of a reduction in which neither operand changes: `bytes` from `begin` of what is written; `at` is its
+/* A stretch of a reduction in which neither operand changes: `bytes` from `begin` of the written range; `at` is its
  * distance from the op's begin. */
 static int combine(struct values *values, uint32_t instance, const struct check_piece *left,
                    const struct check_piece *right, uint64_t at, uint64_t begin, uint64_t bytes, uint32_t *node)
