@@ -75,7 +75,7 @@ int cw_choose(const struct cw_choose_request *request, struct cw_choice *choice)
 
 /* ---- The chooser ---- */
 
-/* What an answer depends on; lists by their hash. */
+/* The inputs of an answer; lists by their hash. */
 struct question {
     uint32_t collective;
     uint32_t ranks;

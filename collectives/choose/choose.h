@@ -8,7 +8,7 @@
  * Invariants
  *   - Parameters are searched for by the algorithm's formula. Where it is exact it is the price, too; elsewhere plans
  *     that might be the best are built and interpreted as long as they are small. Larger ones keep their estimate;
- *     count matrices are priced by their phases. What cannot be priced is not chosen.
+ *     count matrices are priced by their phases. An algorithm without a price is not chosen.
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
  *   - A chooser remembers answers; asked again it looks them up.
  *
@@ -47,9 +47,9 @@ struct cw_choice {
 struct cw_choose_request {
     const struct cw_problem *problem;
     const struct cw_network *network;   /* valid (cw_network_validate) */
-    uint64_t eager_max_bytes;           /* what the transport sends without a handshake */
+    uint64_t eager_max_bytes;           /* largest message that the transport sends without a handshake */
     bool multicast;                     /* whether the network multicasts */
-    uint64_t multicast_eager_max_bytes; /* what it multicasts without one, if that is more */
+    uint64_t multicast_eager_max_bytes; /* largest message that it multicasts without one, if that is larger */
     uint64_t single_eager_max_bytes;    /* ... if it is no segment, as in struct cw_parameters */
 };
 

@@ -12,7 +12,7 @@ uint64_t choose_vector_bytes(const struct cw_problem *problem)
     return problem->count * problem->element_bytes;
 }
 
-/* How many ops, iterations counted one by one, the plan will have, about: what interpreting it costs. */
+/* Estimated number of ops of the plan, iterations counted one by one: the cost to interpret it. */
 static uint64_t ops_estimate(const struct cw_problem *problem, const struct cw_candidate *candidate)
 {
     uint64_t ranks = problem->ranks;
@@ -56,7 +56,7 @@ static bool sends_to_all(const struct cw_candidate *candidate)
     return candidate->algorithm->collective == CW_ALLTOALL && strcmp(name, "bruck") != 0;
 }
 
-/* What a rank's messages under way to other clusters make of a pipeline of segments that need no handshake: so many
+/* Effect of a rank's credit for messages to other clusters on a pipeline of segments without handshakes: that many
  * cross in a round trip. */
 static double credit_time_ns(const struct cw_choose_request *request, const struct cw_candidate *candidate)
 {
@@ -117,7 +117,7 @@ static int phases_make(const struct cw_choose_request *request, const struct cw_
     return CW_ERROR_UNSUPPORTED; /* splitting takes longer than it could gain */
 }
 
-/* Each phase takes its longest message and what keeps it apart from the next: a ready signal, or a barrier. */
+/* Each phase takes its longest message and its separation from the next: a ready signal, or a barrier. */
 static int price_phases(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_plogp *path = &request->network->paths[CW_PATH_LAN];
@@ -151,7 +151,7 @@ static int price_phases(const struct cw_choose_request *request, struct cw_candi
     return CW_OK;
 }
 
-/* A lower bound that looks away from what a plan pays for is nothing to search by. */
+/* A lower bound that ignores real costs of a plan is no basis for a search. */
 static bool formula_tells(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);

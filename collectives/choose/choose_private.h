@@ -1,4 +1,4 @@
-/* What the files of choose/ share: the price of one candidate. */
+/* Shared by the files of choose/: the price of one candidate. */
 #pragma once
 
 #include "collectives/choose/choose.h"
@@ -7,7 +7,7 @@
  * cannot be priced; CW_ERROR_MEMORY. */
 int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate);
 
-/* Replaces an estimate by what the interpreter finds, if the plan is small. CW_OK or CW_ERROR_MEMORY. */
+/* Replaces an estimate by the interpreter's result, if the plan is small. CW_OK or CW_ERROR_MEMORY. */
 int choose_refine(const struct cw_choose_request *request, struct cw_candidate *candidate);
 
 /* Finds the best parameters for the candidate's algorithm, and its price with them. Errors as choose_price. */

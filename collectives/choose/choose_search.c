@@ -20,7 +20,7 @@ struct search {
     const struct cw_choose_request *request;
     struct cw_candidate *best; /* once found */
     bool found;
-    double scanned_ns; /* the best of all scans, whose segments can be compared as those of climbs cannot */
+    double scanned_ns; /* the best of all scans, whose segments are comparable, unlike those of climbs */
     double last_ns;    /* the last setting's scan, if it was made by running plans; else 0 */
 };
 
@@ -30,12 +30,12 @@ struct segments {
     bool found;
     bool hopeless;             /* the last one tried was far behind, and to run more such plans is dear */
     bool worse;                /* it was behind, clearly */
-    bool same;                 /* it was no sooner and no later than the best: longer than a part is */
+    bool same;                 /* it was as fast as the best: longer than a part is */
     uint64_t tried[TRIED_MAX]; /* bytes; no plan is built twice */
     uint32_t tried_count;
 };
 
-/* Takes `tried` if it is sooner. The first failure that is none of the price's own sticks. */
+/* Takes `tried` if it is faster. The first failure, except of the price itself, is kept. */
 static int consider(const struct cw_choose_request *request, struct cw_candidate *best, struct cw_candidate *tried,
                     bool *found)
 {
@@ -83,8 +83,8 @@ static bool best_is_eager(const struct cw_choose_request *request, const struct 
     return segments->best->parameters.segment_bytes <= request->eager_max_bytes;
 }
 
-/* m / 2^i for all i. When runs only take longer, what is left is those that are eager, until they do as well: the
- * shorter the dearer. */
+/* m / 2^i for all i. When runs only take longer, the eager segments are left, until they take longer too: shorter ones
+ * cost more. */
 static int segments_scan(const struct cw_choose_request *request, struct segments *segments)
 {
     uint64_t bytes = choose_vector_bytes(request->problem);
@@ -128,8 +128,7 @@ static int segments_climb(const struct cw_choose_request *request, struct segmen
     return status;
 }
 
-/* The best segments for `tried`. A climb that runs plans is made only from where the scan came out sooner than any
- * before. */
+/* The best segments for `tried`. A climb that runs plans starts only where the scan was faster than any before. */
 static int search_segment(struct search *search, struct cw_candidate *tried, bool *found)
 {
     struct segments segments = {.best = tried};
@@ -202,7 +201,7 @@ static int search_limit(struct search *search, uint32_t senders)
     return search_rest(search, &tried);
 }
 
-/* 1, 2, 4, ..., what the link carries, and no limit, which is what more than a cluster has would be. */
+/* 1, 2, 4, ..., the number that fills the link, and no limit, which equals more than a cluster has. */
 static int search_senders(struct search *search)
 {
     uint32_t largest = cw_problem_cluster_largest(search->request->problem);

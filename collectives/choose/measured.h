@@ -1,4 +1,4 @@
-/* measured: what `causeway plogp` has found out about a machine, and choosing by it.
+/* measured: results of `causeway plogp` about a machine, and choices based on them.
  *
  * Purpose
  *   Two kinds of knowledge, told apart in the file and in each answer:
@@ -8,7 +8,7 @@
  *
  * Invariants
  *   - The same question has the same answer at all ranks that have the same contents.
- *   - Text is read from and written to memory; what is read is not trusted: cw_measured_decode refuses what it does not
+ *   - Text is read from and written to memory; input is not trusted: cw_measured_decode rejects text that it does not
  *     understand.
  *
  * Order of calls: { cw_measured_decode | cw_measured_create, cw_measured_add_* }, { cw_measured_choose, ... }*,
@@ -38,8 +38,8 @@ struct cw_measured_concurrent {
     uint64_t bytes;
     uint32_t puts;   /* at once, each to another rank */
     double one_ns;   /* to start and complete one put */
-    double all_ns;   /* to start and complete so many */
-    double first_ns; /* to start so many and complete the first: the overhead test */
+    double all_ns;   /* to start and complete this number */
+    double first_ns; /* to start this number and complete the first: the overhead test */
 };
 
 struct cw_measured_network {
@@ -87,8 +87,8 @@ int cw_measured_merge(struct cw_measured *into, const struct cw_measured *from);
 
 /* ---- the file ---- */
 
-/* Reads the text of a file. CW_OK: *measured is to be destroyed. CW_ERROR_ARGUMENT with a line in `error` that says
- * what is wrong, and where; CW_ERROR_MEMORY. */
+/* Reads the text of a file. CW_OK: the caller destroys *measured. CW_ERROR_ARGUMENT with a line in `error`: the problem
+ * and its place; CW_ERROR_MEMORY. */
 int cw_measured_decode(const char *text, size_t length, struct cw_measured **measured, char *error, size_t error_bytes);
 
 /* Writes the text of a file, to be freed; NULL: no memory. */
@@ -101,50 +101,50 @@ char *cw_measured_encode(const struct cw_measured *measured);
 bool cw_measured_network(const struct cw_measured *measured, enum cw_measured_path path, uint32_t ranks,
                          struct cw_network *network);
 
-/* What is known of the way between the clusters of a problem, from a topology (control/topology/topology.h). Rates are
- * those on the line, in bits per second. */
+/* Known properties of the routes between the clusters of a problem, from a topology (control/topology/topology.h).
+ * Rates are those on the line, in bits per second. */
 struct cw_measured_wan {
-    uint64_t host_bps;      /* what a rank may send within its cluster; 0: no limit */
+    uint64_t host_bps;      /* a rank's rate within its cluster; 0: no limit */
     uint64_t host_delay_ns; /* from host to host within a cluster */
-    uint64_t rank_bps;      /* what a rank may send to another cluster; 0: not known */
-    /* what all ranks of a cluster may send to another one together, at least rank_bps; 0: not known, taken for what one
-     * rank can send */
+    uint64_t rank_bps;      /* a rank's rate to another cluster; 0: not known */
+    /* the rate of all ranks of a cluster to another one together, at least rank_bps; 0: not known, then rank_bps is
+     * used */
     uint64_t link_bps;
     uint64_t delay_ns; /* from host to host across the link */
 };
 
-/* Makes a network of one cluster, measured or not, one of several: what a message costs stays, latencies grow, and no
- * path is faster than its links. */
+/* Makes a network of several clusters from a network of one, measured or not: the cost of a message stays, latencies
+ * grow, and no path is faster than its links. */
 void cw_measured_wan_apply(struct cw_network *network, const struct cw_measured_wan *across);
 
 /* How many ranks of a cluster fill the link when they all send; at least 1. */
 uint32_t cw_measured_senders(const struct cw_measured_wan *across);
 
-/* What tests tell of an algorithm for one question. */
+/* Test results of an algorithm for one question. */
 struct cw_measured_answer {
     const char *algorithm; /* points into `measured` */
     struct cw_parameters parameters;
     double time_ns;
 };
 
-/* What tests tell of all algorithms, the soonest first; returns how many, 0: nothing was tested that is near. Between
- * two sizes times lie on a line in logarithms; beyond the last they grow with the size; further than 16 times away
- * nothing is known. Numbers of ranks that were not tested take the nearest that is at most twice as large or as small;
- * powers of two by themselves, since algorithms tell them apart. */
+/* Test results of all algorithms, the fastest first; returns their number, 0: no test is near. Between two sizes times
+ * are interpolated linearly in logarithms; beyond the last they grow with the size; further than 16 times away there is
+ * no result. For untested numbers of ranks, the nearest one is used that is at most twice as large or as small; powers
+ * of two are kept separate, since algorithms distinguish them. */
 uint32_t cw_measured_answers(const struct cw_measured *measured, enum cw_measured_path path,
                              const struct cw_problem *problem, struct cw_measured_answer *answers, uint32_t answer_max);
 
-/* Where an algorithm stands in tests; for those that the registry does not have (mpi/collective/host/host.h). */
+/* An algorithm's place in tests; also for algorithms outside the registry (mpi/collective/host/host.h). */
 enum cw_measured_standing {
     CW_STANDING_UNKNOWN = 0, /* not tested near this question */
     CW_STANDING_FIRST = 1,
     CW_STANDING_BEHIND = 2,
 };
-/* *time_ns: what tests say of it, left alone if they say nothing; NULL is allowed. */
+/* *time_ns: its time in tests, unchanged if there is none; NULL is allowed. */
 enum cw_measured_standing cw_measured_standing(const struct cw_measured *measured, enum cw_measured_path path,
                                                const struct cw_problem *problem, const char *name, double *time_ns);
 
-/* What stands behind a choice. */
+/* The basis of a choice. */
 enum cw_measured_origin {
     CW_BY_DEFAULTS = 0, /* a model, with built-in figures */
     CW_BY_MODEL = 1,    /* a model, with measured parameters */
@@ -156,9 +156,8 @@ enum cw_measured_origin {
 };
 const char *cw_measured_origin_name(enum cw_measured_origin origin);
 
-/* The algorithm to take, of the registry, for a problem on a transport as `request` says; its network is not looked at.
- * `across`: of a problem of several clusters, whose ways are not measured; NULL: all paths are alike. Errors as
- * cw_choose. */
+/* The algorithm to take, of the registry, for a problem on a transport as in `request`, except its network. `across`:
+ * of a problem of several clusters, with unmeasured routes between; NULL: all paths are alike. Errors as cw_choose. */
 int cw_measured_choose(const struct cw_measured *measured, enum cw_measured_path path,
                        const struct cw_measured_wan *across, const struct cw_choose_request *request,
                        struct cw_candidate *best, enum cw_measured_origin *origin);

@@ -1,4 +1,4 @@
-/* Answers from what was measured: tests first, then models. */
+/* Answers from measurements: tests first, then models. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 /* ---- networks ---- */
 
 /* Rounded, for a present-day machine: shared memory (one copy between processes), a 10 Gb/s network with drivers in
- * user space, a 100 Gb/s one with RDMA. Who measures knows better. */
+ * user space, a 100 Gb/s one with RDMA. Measurements are better. */
 static const struct {
     double latency_ns;
     double overhead_ns;
@@ -72,7 +72,7 @@ static void path_limit(struct cw_plogp *plogp, uint64_t bps)
     }
 }
 
-/* What long messages come to. */
+/* The rate of long messages. */
 static double bytes_per_ns(const struct cw_plogp *plogp)
 {
     const uint64_t much = 1 << 20;
@@ -139,7 +139,7 @@ static bool is_nearer(uint32_t ranks, uint32_t other, uint32_t wanted)
     return kind != other_kind ? kind : distance(ranks, wanted) < distance(other, wanted);
 }
 
-/* Leaves the tests with the number of ranks that is to stand for `wanted`; false: none is near. */
+/* Keeps the tests with the number of ranks that represents `wanted`; false: none is near. */
 static bool stretch_narrow(struct stretch *stretch, uint32_t wanted)
 {
     uint32_t best = 0;

@@ -27,7 +27,7 @@ static const struct cw_override_way ways[] = {
      "counts, then all blocks in one multicast to the communicator's group; each rank takes its own",
      "Karwande, Yuan and Lowenthal 2003, section 4.1"},
     {CW_OVERRIDE_SCATTERV, CW_OVERRIDE_DYNAMIC,
-     "counts to the communicator's group, all blocks to a group of those that get something, opened for it",
+     "counts to the communicator's group, all blocks to a group of the receivers, opened for it",
      "Karwande, Yuan and Lowenthal 2003, section 4.1"},
 };
 

@@ -3,13 +3,13 @@
  *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,bcast=segmented-chain:segment=65536,alltoallv=greedy:threshold=1024
  *
  * Parameters: segment (bytes), degree, concurrency, threshold (bytes), senders (ranks of a cluster that send to others
- * at a time). The last word about a collective counts. What fits no call (an operation that does not commute, counts
- * that differ) is passed over there.
+ * at a time). The last setting of a collective counts. A setting that does not fit a call (an operation that does not
+ * commute, counts that differ) is ignored there.
  *
- * `alltoallv` is a call of its own beside `alltoall`: its algorithms are those of the all-to-all that serve different
- * counts, and `pairs`, the schedules of ranks that know only their own counts (algorithms/own.h). So is `scatterv` beside `scatter`: its ways
- * are `pairs`, and two by multicast groups, `static` and `dynamic`, which are no schedules of the registry, since only
- * the root knows the counts. */
+ * `alltoallv` is a call of its own, separate from `alltoall`: its algorithms are those of the all-to-all that serve
+ * different counts, and `pairs`, the schedules of ranks that know only their own counts (algorithms/own.h). So is
+ * `scatterv`: its algorithms are `pairs`, and two by multicast groups, `static` and `dynamic`, which are no schedules
+ * of the registry, since only the root knows the counts. */
 #pragma once
 
 #include "collectives/algorithms/build.h"
