@@ -7,8 +7,7 @@
 #include "collectives/compile/private.h"
 #include "dataplane/status.h"
 
-/* Addresses that no group gets to itself: the flood address's, and the one that is everybody's last resort
- * (control/groups/filters.h). */
+/* Addresses that no group has alone: the flood address's, and the fallback of all groups (control/groups/filters.h). */
 enum { FILTERS_COMMON = 2 };
 
 const char *cw_compile_verdict_text(enum cw_compile_verdict verdict)
@@ -16,8 +15,8 @@ const char *cw_compile_verdict_text(enum cw_compile_verdict verdict)
     static const char *const texts[CW_COMPILE_VERDICTS] = {
         [CW_COMPILE_SERVED] = "planned",
         [CW_COMPILE_RARE] = "does not recur",
-        [CW_COMPILE_SLOWER] = "as it is: no sooner by a plan",
-        [CW_COMPILE_UNKNOWN] = "as it is: nobody knows what a plan would take",
+        [CW_COMPILE_SLOWER] = "as it is: a plan would not be faster",
+        [CW_COMPILE_UNKNOWN] = "as it is: no estimate of a plan",
         [CW_COMPILE_PRIVATE] = "as it is: ranks know only their own counts",
         [CW_COMPILE_MISMATCH] = "as it is: the ranks' calls do not fit together",
         [CW_COMPILE_TRIVIAL] = "as it is: nothing is sent",
@@ -65,7 +64,7 @@ static bool is_trivial(const struct joint *joint)
     return joint->problem->ranks < 2 || (joint->row.bytes == 0 && joint->row.collective != CW_BARRIER);
 }
 
-/* How many all-to-all-v of a communicator there may be plans for: what its agreements need bits for. */
+/* Number of all-to-all-v of a communicator that may have plans: each needs a bit in its agreements. */
 static uint32_t agreed_count(const struct joints *joints, uint32_t comm)
 {
     uint32_t count = 0;

@@ -1,23 +1,24 @@
-/* compile: from recordings of a program's collective calls to a bundle of plans for those that recur: what a compiler
- * does in compiled communication (Karwande, Yuan and Lowenthal 2003, section 1), after a run instead of before.
+/* compile: from recordings of a program's collective calls to a bundle of plans for those that recur. It does the work
+ * of a compiler in compiled communication (Karwande, Yuan and Lowenthal 2003, section 1), after a run instead of
+ * before.
  *
  * Purpose
- *   The ranks' calls are joined to whole problems (the matrix of an all-to-all-v out of its rows), those that recur get
- *   the algorithm that tests or the price model say is soonest, their plans are built and proved by the checker. What a
- *   call takes with its plan is expected from what it took: multiplied by the ratio of what the model, or tests, say of
- *   both ways. So figures that are not of this machine err on both sides alike. Control is moved, merged and
- *   eliminated: with a plan nobody chooses an algorithm, builds a schedule or exchanges counts; groups of communicators
- *   whose calls multicast are opened together with the communicator, those used most first, as long as no rank lets in
- *   more addresses than its budget.
+ *   The ranks' calls are joined to whole problems (the matrix of an all-to-all-v out of its rows). Recurring problems
+ *   get the fastest algorithm according to tests or the price model, and the checker proves their plans. The expected
+ *   time of a call with its plan is its recorded time multiplied by the ratio of the model's, or tests', results for
+ *   both algorithms. So figures of another machine err on both sides alike. Control is moved, merged and eliminated:
+ *   with a plan no rank chooses an algorithm, builds a schedule or exchanges counts. Groups of communicators whose
+ *   calls multicast are opened together with the communicator, those used most first, as long as no rank admits more
+ *   addresses than its budget.
  *
  * What recurs
- *   A call whose very problem comes at least `calls_least` times; or one of an all-to-all-v that comes as often with
- *   whatever counts: a program that sends differently in each step does the same steps again in its next run.
+ *   A call whose very problem recurs at least `calls_least` times; or one of an all-to-all-v that recurs as often with
+ *   any counts: a program that sends differently in each step does the same steps again in its next run.
  *
  * What is served
- *   What is expected to take at least CW_COMPILE_GAIN_LEAST less; what nothing can be expected of, or no more than
- *   that, is left as it is, unless `all` is asked for; what a plan has served in the recorded run keeps one. Calls by
- *   shared memory (`host`) are expected anything of by tests only.
+ *   A plan must be expected to save at least CW_COMPILE_GAIN_LEAST of the time. Other calls, and those without an
+ *   expectation, get no plan, unless `all` is set; a call that a plan has served in the recorded run keeps one. Calls
+ *   by shared memory (`host`) have an expected time only from tests.
  *
  * Order of calls: cw_compile, cw_compile_dispose. No I/O. Thread: any. */
 #pragma once
@@ -32,8 +33,8 @@
 enum cw_compile_verdict {
     CW_COMPILE_SERVED = 0,
     CW_COMPILE_RARE,     /* does not recur */
-    CW_COMPILE_SLOWER,   /* the plan would not be sooner */
-    CW_COMPILE_UNKNOWN,  /* nobody can tell whether it would be */
+    CW_COMPILE_SLOWER,   /* the plan would not be faster */
+    CW_COMPILE_UNKNOWN,  /* no estimate of the plan is possible */
     CW_COMPILE_PRIVATE,  /* ranks know only their own counts, and there is no schedule for that (gatherv, scatterv) */
     CW_COMPILE_MISMATCH, /* the ranks' calls do not fit together */
     CW_COMPILE_TRIVIAL,  /* one rank, or nothing to send */
@@ -67,7 +68,7 @@ struct cw_compile_group {
 struct cw_compiled {
     struct cw_bundle *bundle;
     uint32_t row_count;
-    struct cw_compile_row *rows; /* what took longest first */
+    struct cw_compile_row *rows; /* the longest total time first */
     uint32_t group_count;
     struct cw_compile_group *groups;
     uint64_t calls;    /* joined */
@@ -88,5 +89,5 @@ struct cw_compile_request {
 int cw_compile(const struct cw_compile_request *request, struct cw_compiled *compiled, char *error, size_t error_bytes);
 void cw_compile_dispose(struct cw_compiled *compiled);
 
-/* "served", "not sooner", ... */
+/* "planned", "does not recur", ... */
 const char *cw_compile_verdict_text(enum cw_compile_verdict verdict);

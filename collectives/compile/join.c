@@ -1,4 +1,4 @@
-/* From what each rank has recorded to what all have done together. */
+/* From the recordings of each rank to the calls of all together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static uint64_t bytes_of(const struct cw_problem *problem)
     return count * problem->element_bytes;
 }
 
-/* What the forms of all ranks come to. */
+/* Joins the forms of all ranks. */
 static void problem_join(struct joint *joint, const struct cw_recording_form *const *forms, uint32_t size)
 {
     const struct cw_recording_form *first = forms[0];
@@ -228,7 +228,7 @@ static int calls_join(struct joints *joints, uint32_t comm, uint32_t size, uint3
             took_ns += call->took_ns;
         }
         if (!is_whole) {
-            break; /* a call failed at some rank: what follows cannot be told apart */
+            break; /* a call failed at some rank: later calls cannot be matched */
         }
         struct joint *joint = joint_find(joints, comm, size, ids, forms);
         if (joint == NULL) {
@@ -264,7 +264,7 @@ static int comm_join(struct joints *joints, const struct cw_recording *recording
         if (own < of->comm_count &&
             (of->comms[own].size != comm->size ||
              memcmp(of->comms[own].members, comm->members, comm->size * sizeof(*comm->members)) != 0)) {
-            snprintf(error, error_bytes, "the ranks do not agree on who is in communicator %llx",
+            snprintf(error, error_bytes, "the ranks disagree on the members of communicator %llx",
                      (unsigned long long)comm->context);
             status = CW_ERROR_ARGUMENT;
             break;
@@ -288,7 +288,7 @@ int joints_add(struct joints *joints, const struct cw_recording *recording, uint
     for (uint32_t rank = 0; rank < recording->ranks; rank++) {
         const struct cw_recording_rank *of = &recording->of[rank];
         for (uint32_t i = 0; status == CW_OK && i < of->comm_count; i++) {
-            if (of->comms[i].members[0] == rank) { /* once, with what its first rank has of it */
+            if (of->comms[i].members[0] == rank) { /* once, with the data of its first rank */
                 status = comm_join(joints, recording, &of->comms[i], index, error, error_bytes);
             }
         }
@@ -298,7 +298,7 @@ int joints_add(struct joints *joints, const struct cw_recording *recording, uint
 }
 
 /* The same problem may have been carried out in several ways: the first calls on a host have no segment yet. The most
- * frequent one stands for all. */
+ * frequent one represents all. */
 static void joint_merge(struct joint *into, struct joint *from)
 {
     if (from->row.calls > into->row.calls) {

@@ -1,4 +1,4 @@
-/* What a plan would be worth, and the plan. */
+/* The value of a plan, and the plan. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "collectives/compile/private.h"
 #include "dataplane/status.h"
 
-/* What messages between pairs are like, of the registry: all at once, each rank beginning with its neighbour. */
+/* An algorithm of the registry with similar messages between pairs: all at once, each rank beginning with its
+ * neighbour. */
 #define LIKE_PAIRS "rotated"
 
 /* A choice for a problem, as MPI would make it. */
@@ -27,7 +28,7 @@ static int ask(struct question *question, const struct cw_problem *problem)
     return cw_choose(&question->request, &question->choice);
 }
 
-/* What the model says of an algorithm; 0: nothing. */
+/* The model's time of an algorithm; 0: none. */
 static double model_says(const struct question *question, const char *name)
 {
     for (uint32_t i = 0; i < question->choice.count; i++) {
@@ -45,7 +46,7 @@ static double test_says(const struct question *question, const char *name)
     return time_ns;
 }
 
-/* An all-gather of so many bytes of each rank, the soonest way; 0: nobody knows. */
+/* The fastest all-gather of this number of bytes of each rank; 0: not known. */
 static double gather_price(const struct question *like, uint32_t ranks, uint64_t bytes)
 {
     const struct cw_problem_request request = {
@@ -67,8 +68,8 @@ static double gather_price(const struct question *like, uint32_t ranks, uint64_t
     return time_ns;
 }
 
-/* How long the call is expected to take by `name`, from what it took; 0: nobody knows. Model or tests are asked about
- * both ways, and the ratio of their answers counts. */
+/* The expected time of the call with `name`, from its recorded time; 0: not known. Model or tests are asked about both
+ * ways, and the ratio of their answers counts. */
 static double expect(const struct joint *joint, const struct question *question, const char *name,
                      uint32_t agreed_count)
 {
@@ -117,7 +118,7 @@ static int plan_make(struct joint *joint, const struct cw_candidate *best, struc
     return CW_OK;
 }
 
-/* What the ranks' choice would be; CW_OK or an error. */
+/* The ranks' choice without a plan; CW_OK or an error. */
 static int choose(const struct question *question, struct cw_candidate *best)
 {
     enum cw_measured_origin origin;
@@ -163,7 +164,7 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
         row->verdict = CW_COMPILE_UNKNOWN;
         return CW_OK;
     }
-    /* what a plan has served already is not lost because another one would be no sooner */
+    /* a call that a plan has served keeps it, even if another plan would not be faster */
     double gain_least = (joint->flags & CW_RECORDING_PLANNED) != 0 ? -CW_COMPILE_GAIN_LEAST : CW_COMPILE_GAIN_LEAST;
     if (!request->all && row->then_ns > row->now_ns * (1 - gain_least)) {
         row->verdict = CW_COMPILE_SLOWER;

@@ -1,4 +1,4 @@
-/* What the files compile*.c share: the problems that the ranks' calls come to. */
+/* Shared by the files of compile/: the problems that the ranks' calls are joined to. */
 #pragma once
 
 #include "collectives/compile/compile.h"
@@ -10,7 +10,7 @@ struct joint {
     uint32_t comm_flags; /* enum cw_recording_comm_flags */
     char algorithm[CW_RECORDING_NAME_MAX];
     struct cw_problem *problem; /* NULL: none */
-    uint64_t *forms;            /* recording << 32 | form, of each rank: what makes it this one */
+    uint64_t *forms;            /* recording << 32 | form, of each rank: the identity of the joint */
     uint64_t total_ns;          /* of all calls at all ranks */
 };
 
