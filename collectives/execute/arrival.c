@@ -1,4 +1,4 @@
-/* Which wait an arrival is for, and what becomes of one that comes before its wait has started. */
+/* Matches arrivals with waits, and keeps those that come before their wait has started. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* The barrier op: dissemination (Hensgen, Finkel and Manber, 1988). In round k a rank signals the one 2^k after it,
- * once it has the signals of all rounds before; after ceil(log2 P) rounds everybody has heard of everybody. */
+ * once it has the signals of all rounds before; after ceil(log2 P) rounds each rank has a signal from every other,
+ * directly or not. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 
 /* ---- Layout ---- */
 
-/* Memory for what waits have to remember. */
+/* Memory for the state of waits. */
 static bool arrivals_create(struct cw_execution *execution)
 {
     uint64_t words = 0;

@@ -1,10 +1,10 @@
-/* What an execution waits for, for people. */
+/* Describes the waits of an execution, for messages. */
 #include <stdio.h>
 
 #include "collectives/execute/state.h"
 #include "dataplane/status.h"
 
-/* The op to name: the first that has started and waits for others; rather none of those that only wait for their
+/* The op to name: the first that has started and waits for others; if possible none that only waits for its
  * completion. */
 static uint32_t stuck_op(const struct cw_execution *execution)
 {

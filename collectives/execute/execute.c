@@ -157,7 +157,7 @@ static void start(struct cw_execution *execution, uint32_t index)
     }
 }
 
-/* Tries puts and reductions again that were refused before; what is refused now goes to the end of the line. */
+/* Retries puts and reductions that were rejected before; those rejected again move to the end of the line. */
 static void refused_retry(struct cw_execution *execution)
 {
     bool reduces = execution->reductions_left && reduce_may_run(execution);

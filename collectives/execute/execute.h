@@ -27,8 +27,8 @@ struct cw_execution_request {
     const struct cw_transport *transport;
     cw_reduce_function reduce; /* NULL if the schedule has no reduce */
     void *reduce_context;
-    /* Whether a reduction may be made now, by the thread that polls; one that may not is asked for again at each poll,
-     * and all else goes on. NULL: always. */
+    /* Whether a reduction may be made now, by the thread that polls; a rejected one is retried at each poll, and all
+     * else continues. NULL: always. */
     bool (*may_reduce)(void *reduce_context);
     /* Which of the ready ops to start next: a number below `count`, or `count`: none for now, to be asked again at the
      * next poll. NULL: the first in the array (tests give any). */
@@ -40,7 +40,7 @@ struct cw_execution_request {
 int cw_execution_create(const struct cw_execution_request *request, struct cw_execution **execution);
 void cw_execution_destroy(struct cw_execution *execution);
 
-/* Goes on as far as it can. CW_OK: all ops are complete; CW_ERROR_AGAIN: not yet, call again; any other code: failed
+/* Advances as far as possible. CW_OK: all ops are complete; CW_ERROR_AGAIN: not yet, call again; any other code: failed
  * with it. */
 int cw_execution_poll(struct cw_execution *execution);
 
@@ -51,9 +51,8 @@ void cw_execution_reset(struct cw_execution *execution);
  * before the first poll. */
 void cw_execution_rebind(struct cw_execution *execution, void *const buffers[4], void *reduce_context);
 
-/* What it waits for, in one line ("rank 3: op 7 (wait, phase 2) for tag 12 of rank 5; 4 of 19 ops complete"). */
+/* The current wait in one line ("rank 3: op 7 (wait, phase 2) for tag 12 of rank 5; 4 of 19 ops complete"). */
 void cw_execution_describe(const struct cw_execution *execution, char *text, size_t text_bytes);
 
-/* The ranks without which it does not go on: from whom something has not come, or who has not taken something; the
- * first `count_max` of them. */
+/* The ranks that block it: a put from them, or their acceptance of one, is missing; the first `count_max` of them. */
 uint32_t cw_execution_awaited(const struct cw_execution *execution, uint32_t *ranks, uint32_t count_max);

@@ -1,6 +1,6 @@
-/* Which op starts next: signals first, which would wait behind the data of puts; then the first ready one of the array, but
- * within a body one after the other, so that the iterations of several puts (to the children of a node, say) advance
- * together. */
+/* Chooses the op to start next: signals first, which would wait behind the data of puts; then the first ready one of
+ * the array, but within a body one after the other, so that the iterations of several puts (to the children of a node,
+ * say) advance together. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -57,7 +57,7 @@ struct cw_transport_host {
     uint32_t other_count;
     enum cw_collective collective;
     uint32_t root;  /* a rank */
-    bool is_whole;  /* the call is the whole problem, whose counts say how long blocks are */
+    bool is_whole;  /* the call is the whole problem: its counts are the lengths of blocks */
     uint64_t bytes; /* of a block; whole: 0 */
     const void *from;
     void *to;
@@ -76,8 +76,8 @@ struct cw_transport {
     /* Starts a call among the ranks of this host; combines operands by the function that the owner of the transport knows.
      * Results as of `put`: COMPLETE follows, or it is DONE. NULL: the transport serves no schedules that have any. */
     int (*host)(void *state, const struct cw_transport_host *host);
-    /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for want of a buffer
-     * may let it come now. NULL if the transport never holds back. */
+    /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for lack of a buffer
+     * may deliver it now. NULL if the transport never holds back. */
     void (*expect)(void *state, uint32_t peer, uint32_t tag);
     /* Copies bytes that are valid during the event's call only, and sets their handle. NULL: no memory. The member is
      * NULL if all events have a handle. */
