@@ -1,13 +1,12 @@
-/* bundle: a file of many plans, for the collective calls of a program: what `causeway plan compile` writes and
- * `causeway run --plan` uses.
+/* bundle: a file of many plans, for the collective calls of a program. `causeway plan compile` writes it and `causeway
+ * run --plan` uses it.
  *
  * Purpose
- *   Plans (plan_file.h) with the communicator each is for, how often its call was recorded and how long it took; and
- *   which communicators' multicast groups are to be opened as soon as the communicator is made.
+ *   Plans (plan_file.h), each with its communicator and the number and time of its recorded calls; and the
+ *   communicators whose multicast groups are opened as soon as the communicator is made.
  *
  * Invariants
- *   - As plan_file.h has it: whatever the bytes are, decoding gives plans that are valid, for communicators of as many
- *     ranks, or says what is wrong.
+ *   - As in plan_file.h: for any bytes, decoding gives valid plans, for communicators of as many ranks, or an error.
  *   - No two plans of a communicator are for the same problem.
  *
  * Content of the file (pack.h): program, ranks; communicators: context, size, 1 to open its group at once, members;
@@ -53,8 +52,8 @@ bool cw_bundle_is(const void *bytes, size_t length);
 
 /* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, CW_ERROR_LIMIT. */
 int cw_bundle_encode(const struct cw_bundle *bundle, void **bytes, size_t *length);
-/* CW_OK: to be given to cw_bundle_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
- * CW_ERROR_MEMORY. */
+/* CW_OK: the caller releases it with cw_bundle_destroy. CW_ERROR_ARGUMENT with the problem in `error`;
+ * CW_ERROR_UNSUPPORTED; CW_ERROR_MEMORY. */
 int cw_bundle_decode(const void *bytes, size_t length, struct cw_bundle **bundle, char *error, size_t error_bytes);
 /* Frees it with its plans; NULL is allowed. */
 void cw_bundle_destroy(struct cw_bundle *bundle);

@@ -336,6 +336,6 @@ uint32_t *cw_unpack_ranks(struct cw_unpacker *unpacker, uint64_t count, uint64_t
 void cw_unpack_end(struct cw_unpacker *unpacker)
 {
     if (unpacker->status == CW_OK && unpacker->position != unpacker->length) {
-        cw_unpack_fail(unpacker, "goes on behind its end");
+        cw_unpack_fail(unpacker, "continues behind its end");
     }
 }

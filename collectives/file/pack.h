@@ -1,11 +1,11 @@
-/* pack: files of numbers: what recordings (recording.h) and plan bundles (bundle.h) are written with.
+/* pack: files of numbers, the format of recordings (recording.h) and plan bundles (bundle.h).
  *
  * Layout, little-endian: 8 bytes that name the kind of file; 4 bytes version; 4 bytes 0; 8 bytes length of the content;
  * the content, an LZ4 frame of numbers in 7-bit groups, lowest first; 8 bytes XXH3 of all before.
  *
  * Invariants
- *   - A writer that had no memory stays failed, a reader that found something wrong stays so and gives zeros: who
- *     writes or reads asks once, at the end.
+ *   - A writer without memory stays failed. A reader with an error stays failed and returns zeros. So callers check
+ *     once, at the end.
  *   - What reading takes in memory is bounded by the file's length: LZ4 makes at most 255 bytes of one, and lists are
  *     reserved only for as many entries as there are bytes left.
  * No I/O. Thread: any. */
@@ -17,7 +17,7 @@
 
 enum { CW_PACK_MAGIC_BYTES = 8, CW_PACK_CONTENT_MAX = 1 << 30 };
 
-/* What a file is. */
+/* The kind of a file. */
 struct cw_pack_kind {
     const char *magic; /* 8 bytes */
     const char *noun;  /* "plan", as in "the plan was cut off" */
@@ -39,12 +39,12 @@ void cw_pack_number(struct cw_packer *packer, uint64_t number);
 void cw_pack_signed(struct cw_packer *packer, int64_t number);
 void cw_pack_list(struct cw_packer *packer, const uint64_t *list, uint64_t count);
 void cw_pack_ranks(struct cw_packer *packer, const uint32_t *list, uint64_t count);
-/* So many bytes as they are, without their number. */
+/* Bytes without conversion, without their number. */
 void cw_pack_bytes(struct cw_packer *packer, const void *bytes, size_t length);
 void cw_pack_text(struct cw_packer *packer, const char *text);
 
-/* The file of a content; *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: nobody would read
- * as much again. */
+/* The file of a content; the caller frees *bytes. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: a reader would reject that
+ * size. */
 int cw_pack_file(const struct cw_pack_kind *kind, const struct cw_packer *content, void **bytes, size_t *length);
 
 /* ---- reading ---- */
@@ -59,7 +59,7 @@ struct cw_unpacker {
     size_t error_bytes;
 };
 
-/* The content of a file, to be freed, and a reader at its beginning. CW_OK; CW_ERROR_ARGUMENT with what is wrong in
+/* The content of a file, to be freed, and a reader at its beginning. CW_OK; CW_ERROR_ARGUMENT with the problem in
  * `error`; CW_ERROR_UNSUPPORTED: another version; CW_ERROR_MEMORY. */
 int cw_unpack_file(const struct cw_pack_kind *kind, const void *file, size_t length, uint8_t **content,
                    struct cw_unpacker *unpacker, char *error, size_t error_bytes);

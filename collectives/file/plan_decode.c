@@ -12,12 +12,12 @@
 /* A schedule's numbers alone: its counts and promises. */
 enum { SCHEDULE_BYTES_LEAST = 12 };
 
-/* Reads numbers until one is missing or too large; then says what, once, and gives zeros. */
+/* Reads numbers until one is missing or too large; then reports the error once, and returns zeros. */
 struct reader {
     const uint8_t *bytes;
     size_t length;
     size_t position;
-    uint64_t memory_left; /* of what the file may ask for */
+    uint64_t memory_left; /* limit for the file's content */
     int status;
     char *error;
     size_t error_bytes;
@@ -78,7 +78,8 @@ static uint64_t get_limited(struct reader *reader, uint64_t limit, const char *w
     return number;
 }
 
-/* How many entries follow, of at least `least` bytes each: what cannot be there need not be reserved. */
+/* Reads the number of following entries, of at least `least` bytes each: no memory is reserved for entries that the
+ * file cannot contain. */
 static uint64_t get_count(struct reader *reader, uint64_t limit, size_t least, const char *what)
 {
     uint64_t count = get_limited(reader, limit, what);
@@ -89,7 +90,7 @@ static uint64_t get_count(struct reader *reader, uint64_t limit, size_t least, c
     return count;
 }
 
-/* Takes memory out of what the file may ask for. */
+/* Subtracts memory from the limit of the file. */
 static bool memory_take(struct reader *reader, uint64_t bytes)
 {
     if (bytes > reader->memory_left) {
@@ -370,7 +371,7 @@ static struct cw_plan *get_plan(struct reader *reader)
     for (uint32_t rank = 0; rank < plan->problem->ranks && reader->status == CW_OK; rank++) {
         plan->schedules[rank].rank = rank;
         get_schedule(reader, &plan->schedules[rank]);
-        if (reader->status == CW_OK) { /* at once: what follows a bad schedule is not worth its memory */
+        if (reader->status == CW_OK) { /* at once: entries after a bad schedule are not worth their memory */
             reader->status = cw_plan_validate_rank(plan, rank, reader->error, reader->error_bytes);
         }
     }

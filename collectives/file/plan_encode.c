@@ -224,7 +224,7 @@ static void header_store(uint8_t *file, enum plan_packing packing, size_t conten
     store(file + 16, content_length, 8);
 }
 
-/* Header, content, checksum. `memory_bytes` is what the plan takes in memory. */
+/* Header, content, checksum. `memory_bytes`: memory of the plan. */
 static int wrap(const struct writer *content, uint64_t memory_bytes, void **bytes, size_t *length)
 {
     LZ4F_preferences_t preferences = {0};
@@ -252,7 +252,7 @@ static int wrap(const struct writer *content, uint64_t memory_bytes, void **byte
     return CW_OK;
 }
 
-/* What a reader takes for the lists of the problem, in the file's form and again in the problem's (plan_decode.c). */
+/* Memory of a reader for the lists of the problem, in the file's form and again in the problem's (plan_decode.c). */
 static uint64_t problem_memory_bytes(const struct cw_problem *problem)
 {
     uint64_t ranks = problem->ranks;

@@ -9,10 +9,10 @@
  *   8 bytes   XXH3 of all before
  *
  * Invariants
- *   - Whatever the bytes are, decoding either gives a plan that cw_plan_validate accepts, or says what is wrong.
- *   - What decoding takes in memory is bounded by the file's length (schedule/limits.h): some plans are so regular that
- *     LZ4 makes thousands of bytes of schedules out of one, and so would somebody who wants to exhaust a reader. Those
- *     are written without it.
+ *   - For any bytes, decoding gives a plan that cw_plan_validate accepts, or an error.
+ *   - Memory for decoding is bounded by the file's length (schedule/limits.h). LZ4 can make thousands of bytes out of
+ *     one, for very regular plans and for files of an attacker who wants to exhaust a reader. Such plans are written
+ *     without compression.
  * No I/O: the caller reads and writes files. Thread: any. */
 #pragma once
 
@@ -20,9 +20,9 @@
 
 enum { CW_PLAN_VERSION = 5 };
 
-/* *bytes is the caller's to free. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX,
- * nobody could read it. */
+/* The caller frees *bytes. CW_OK, CW_ERROR_MEMORY, or CW_ERROR_LIMIT: the plan is larger than CW_PLAN_BYTES_MAX, and no
+ * reader would accept it. */
 int cw_plan_encode(const struct cw_plan *plan, void **bytes, size_t *length);
 
-/* CW_OK; CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED for another version; CW_ERROR_MEMORY. */
+/* CW_OK; CW_ERROR_ARGUMENT with the problem in `error`; CW_ERROR_UNSUPPORTED for another version; CW_ERROR_MEMORY. */
 int cw_plan_decode(const void *bytes, size_t length, struct cw_plan **plan, char *error, size_t error_bytes);

@@ -7,7 +7,7 @@
 
 enum { SLOTS_FIRST = 256, CONTEXTS_FIRST = 8 };
 
-/* Forms and communicators by what they are; open addressing, `index` + 1, 0: free. */
+/* Hash table of forms and communicators by their contents; open addressing, `index` + 1, 0: free. */
 struct slot {
     uint64_t digest[2];
     uint32_t index;

@@ -1,18 +1,17 @@
-/* recording: the collective calls of a run, as its ranks made them: what `causeway run --record` writes and `causeway
- * plan compile` reads.
+/* recording: the collective calls of a run, as its ranks made them. `causeway run --record` writes it and `causeway
+ * plan compile` reads it.
  *
  * Purpose
- *   Each rank has a recorder, to which it tells its calls. A call is its form (communicator, collective, sizes, how it
- *   was carried out), kept once however often it comes, and a few bytes: ordinal, run, time. In the end one rank makes
- *   a file of what all recorders have, its parts.
+ *   Each rank has a recorder for its calls. A call is its form (communicator, collective, sizes, execution), kept once
+ *   for any number of calls, and a few bytes: ordinal, run, time. In the end one rank writes a file with the parts of
+ *   all recorders.
  *
  * Invariants
  *   - A communicator is known by its context, which all its members know alike and which is the same in each run that
  *     makes its communicators in the same order; and by its members.
- *   - Each rank tells what it knows: of an all-to-all-v its own row and column. Who reads joins them.
- *   - A recorder's memory is bounded: when it is full, what comes later is counted only.
- *   - Whatever the bytes of a file are, decoding gives a recording whose indices are all in range, or says what is
- *     wrong.
+ *   - Each rank records its own knowledge: of an all-to-all-v its own row and column. The reader joins them.
+ *   - A recorder's memory is bounded: when it is full, later calls are counted only.
+ *   - For any bytes of a file, decoding gives a recording whose indices are all in range, or an error.
  *
  * Content of the file (pack.h): program, ranks, longest eager message, longest eager multicast; then per rank the
  * length of its part, and the part:
@@ -112,7 +111,7 @@ bool cw_recorder_call(struct cw_recorder *recorder, const struct cw_recording_fo
                       uint32_t ordinal, uint32_t run, uint64_t took_ns);
 uint64_t cw_recorder_calls(const struct cw_recorder *recorder);
 uint64_t cw_recorder_dropped(const struct cw_recorder *recorder);
-/* What it has, to be put into a file. */
+/* The recorder's part of the file. */
 void cw_recorder_part(const struct cw_recorder *recorder, struct cw_packer *part);
 
 /* ---- files ---- */
@@ -121,8 +120,8 @@ void cw_recorder_part(const struct cw_recorder *recorder, struct cw_packer *part
  * CW_ERROR_LIMIT. */
 int cw_recording_encode(const struct cw_recording *head, const uint8_t *const *parts, const uint64_t *lengths,
                         void **bytes, size_t *length);
-/* CW_OK: to be given to cw_recording_destroy. CW_ERROR_ARGUMENT with what is wrong in `error`; CW_ERROR_UNSUPPORTED;
- * CW_ERROR_MEMORY. */
+/* CW_OK: the caller releases it with cw_recording_destroy. CW_ERROR_ARGUMENT with the problem in `error`;
+ * CW_ERROR_UNSUPPORTED; CW_ERROR_MEMORY. */
 int cw_recording_decode(const void *bytes, size_t length, struct cw_recording **recording, char *error,
                         size_t error_bytes);
 /* NULL is allowed. */
