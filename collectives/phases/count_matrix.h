@@ -1,8 +1,8 @@
-/* count_matrix: who sends how much to whom in an all-to-all with counts, and its division into phases.
+/* count_matrix: the bytes between each pair of ranks in an all-to-all with counts, and their division into phases.
  *
  * Within a phase a rank sends at most one message and receives at most one, so that messages do not meet at a link
  * (Karwande, Yuan and Lowenthal 2003, section 4.2); a phase takes as long as its longest message. A last phase may hold
- * all messages below a threshold: short ones are better sent at once than kept apart. */
+ * all messages below a threshold: for short ones, sending at once is better than separation. */
 #pragma once
 
 #include <stdbool.h>

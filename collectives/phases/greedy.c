@@ -5,9 +5,9 @@
 #include "collectives/phases/phases_private.h"
 #include "dataplane/status.h"
 
-/* Phase by phase, as the paper has it, comes to the same as message by message: each goes to the first phase where it
- * meets none before it. What is shorter than the threshold may fill phases that longer messages have opened; the rest
- * of it shares one phase. */
+/* Phase by phase, as in the paper, gives the same result as message by message: each goes to the first phase without a
+ * conflict with earlier ones. Messages shorter than the threshold may fill phases that longer messages have opened; the
+ * rest of them share one phase. */
 static uint32_t greedy_fill(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes, const uint32_t *order,
                             struct phase_sets *sets, uint32_t *phase_of, bool *mixed)
 {
@@ -65,7 +65,7 @@ struct left_entry {
     uint32_t message;
 };
 
-/* The messages not yet in a phase, longest first, and who is busy in the phase that is being filled. */
+/* The messages not yet in a phase, longest first, and the busy ranks of the phase that is being filled. */
 struct filling {
     const struct cw_count_matrix *count_matrix;
     struct left_entry *left; /* from `head` on; some of these are in a phase already */

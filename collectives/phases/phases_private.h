@@ -1,4 +1,4 @@
-/* What the schedulers share: the order by length, and which phases of a rank are taken. */
+/* Shared by the schedulers: the order by length, and the used phases of a rank. */
 #pragma once
 
 #include "collectives/phases/count_matrix.h"

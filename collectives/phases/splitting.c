@@ -1,10 +1,10 @@
 /* Preemptive open shop (Gonzalez and Sahni 1976): phases that split messages and together last as long as the busiest
  * rank must send or receive.
  *
- * Let B be the time left, at least every rank's bytes left; a rank's slack is what B exceeds them by. A phase of length
- * d keeps that true if every rank with less slack than d sends (receives) enough in it: at least d less its slack. So
- * such ranks must be matched, by messages that are long enough; a matching that covers them exists for small d always
- * (Koenig), and the longest d for which one exists is searched for, since long phases are few. */
+ * Let B be the time left, at least every rank's bytes left; a rank's slack is B minus these bytes. A phase of length d
+ * keeps that true if every rank with less slack than d sends (receives) enough in it: at least d less its slack. So
+ * such ranks must be matched, by messages that are long enough. For small d, a matching that covers them always exists
+ * (Koenig). The search finds the longest d with a matching, since long phases are few. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct shop {
     uint64_t *sent;   /* by message: done */
     uint32_t *first;  /* by node: its messages in `incident` */
     uint32_t *incident;
-    uint32_t *match;   /* by node: the message, or NOBODY */
+    uint32_t *match;   /* by node: the message, or none */
     uint32_t *best;    /* the matching of the longest phase found so far */
     uint32_t *came_by; /* search: the message by which a node was reached */
     uint32_t *seen;    /* search number in which a node was seen */
@@ -119,8 +119,8 @@ static bool partner_find(struct shop *shop, uint32_t root, uint64_t length)
     return false;
 }
 
-/* Whether a matching covers every node that must be matched; it is then in `match`. Senders first: what is done for
- * receivers leaves no sender without a partner. */
+/* Whether a matching covers every node that must be matched; it is then in `match`. Senders first: matching the
+ * receivers afterwards leaves no sender without a partner. */
 static bool phase_match(struct shop *shop, uint64_t length)
 {
     for (uint32_t node = 0; node < shop->count_matrix->ranks; node++) {
@@ -138,7 +138,7 @@ static bool phase_match(struct shop *shop, uint64_t length)
     return true;
 }
 
-/* Who is left without a partner on both sides may as well send. */
+/* Ranks without a partner on both sides may send too. */
 static void phase_fill(struct shop *shop)
 {
     for (uint32_t node = 0; node < shop->count_matrix->ranks; node++) {

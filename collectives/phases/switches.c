@@ -1,8 +1,8 @@
 /* Phases where clusters, here switches, are joined by links that carry only a few messages at a time (Karwande, Yuan
  * and Lowenthal 2003, end of section 4.2 and Figure 5).
  *
- * A list schedule: what needs most of the time that is left goes first. A rank's port carries one message a phase, a
- * link `limit`; a message is as urgent as the most loaded of the things it passes. */
+ * A list schedule: the message that needs most of the remaining time goes first. A rank's port carries one message a
+ * phase, a link `limit`; a message is as urgent as the most loaded of the things it passes. */
 #include <stdlib.h>
 #include <string.h>
 
