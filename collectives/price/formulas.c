@@ -1,4 +1,4 @@
-/* The table of closed forms, what they are given, and what they have in common. */
+/* The table of closed forms, their inputs, and their common parts. */
 #include <string.h>
 
 #include "collectives/price/formulas_private.h"
@@ -145,7 +145,7 @@ double formula_sum(const struct terms *terms, uint64_t count, uint64_t bytes)
     double sum = 0;
     uint64_t first = 1;
     for (uint32_t i = 0; i <= path->count && first <= count; i++) {
-        /* up to point i; the line before the last point goes on beyond it */
+        /* up to point i; the line before the last point continues beyond it */
         uint64_t last = i + 1 < path->count ? path->points[i].bytes / bytes : count;
         last = last < count ? last : count;
         if (last >= first) {
@@ -184,8 +184,7 @@ bool formula_exchanges(const struct terms *terms, uint64_t bytes)
     return cw_plogp_send(terms->path, bytes) + cw_plogp_receive(terms->path, bytes) <= hop(terms, bytes);
 }
 
-/* Sends begin at multiples of g, arrivals end L after them: what is left of L when whole gaps are taken off has to hold
- * both. */
+/* Sends begin at multiples of g, arrivals end L after them: the remainder of L after whole gaps must hold both. */
 bool formula_streams(const struct terms *terms, uint64_t bytes)
 {
     double work = cw_plogp_send(terms->path, bytes) + cw_plogp_receive(terms->path, bytes);

@@ -1,7 +1,7 @@
 /* All-to-alls. */
 #include "collectives/price/formulas_private.h"
 
-/* Everybody begins with rank 0, so that the last rank's messages begin to come P - 2 messages later than the first
+/* All ranks begin with rank 0, so that the last rank's messages begin to come P - 2 messages later than the first
  * one's, all at once. */
 static double direct(struct terms *terms)
 {

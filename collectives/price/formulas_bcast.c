@@ -19,9 +19,9 @@ static double child_cost(const struct to_child *to, uint32_t i)
     return formula_train_start(&to->train, i) + to->hop;
 }
 
-/* Node v has children d v + 1 .. d v + d. On the last level a node's way is told by the digits of its place there: the
- * longest one has the greatest sum of costs, and that is the last place's, or one that is smaller in one digit and has
- * d - 1 in all that follow. */
+/* Node v has children d v + 1 .. d v + d. On the last level the digits of a node's place there determine its path: the
+ * longest one has the greatest sum of costs. That is the last place's, or one that is smaller in one digit and has d -
+ * 1 in all later ones. */
 static double dary(const struct terms *terms, uint32_t degree, uint64_t bytes)
 {
     uint64_t first = 0; /* node of level `height` */
@@ -53,7 +53,7 @@ static double dary(const struct terms *terms, uint32_t degree, uint64_t bytes)
 
 enum { LEVELS_MAX = 32 };
 
-/* Through the first child, whose subtree may not be full, or the second: the ways through others are shorter. */
+/* Through the first child, whose subtree may not be full, or the second: the paths through others are shorter. */
 double formula_scatter_binomial(const struct terms *terms, uint32_t ranks, uint64_t bytes)
 {
     double best = 0;
@@ -112,8 +112,8 @@ double formula_bcast_binomial(const struct terms *terms, uint32_t ranks, uint64_
     return larger(best, way + times[ceiling_log2(ranks)]);
 }
 
-/* The root sends each segment to `children`; everybody else has less to do in that time, and is done with one segment
- * when the next one comes. What is left after the last segment's turn is the tree of one segment. */
+/* The root sends each segment to `children`; other ranks have less to do in that time, and are done with one segment
+ * when the next one comes. After the last segment's turn, the tree of one segment is left. */
 static double pipeline(struct terms *terms, uint32_t children,
                        double (*tree)(const struct terms *terms, uint64_t bytes))
 {

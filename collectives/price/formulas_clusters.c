@@ -1,4 +1,4 @@
-/* Broadcast and all-reduce across clusters: Matsuda et al. 2006, Table 1, and the bound of what overlaps. L is the
+/* Broadcast and all-reduce across clusters: Matsuda et al. 2006, Table 1, and the bound for overlapping. L is the
  * latency between clusters, M/B the time of the whole message through a node's port, n the number of senders. */
 #include "collectives/price/formulas_private.h"
 
@@ -19,7 +19,7 @@ static void needs_long_messages(struct terms *terms)
     unless(terms, holds, CW_FORMULA_NONE);
 }
 
-/* The senders there can be: as asked, by the size of the smaller cluster, and by what the link carries. */
+/* Number of senders: limited by the parameter, the size of the smaller cluster, and the rate of the link. */
 static double senders(const struct terms *terms)
 {
     uint32_t most = cw_problem_cluster_smallest(terms->problem);
@@ -30,7 +30,7 @@ static double senders(const struct terms *terms)
     return carried < most ? carried : most;
 }
 
-/* To each of the other clusters; those that send to several of them send one after the other. */
+/* To each of the other clusters; a sender for several of them sends one after the other. */
 static double across(const struct terms *terms, double count)
 {
     uint32_t others = terms->problem->cluster_count - 1;
@@ -59,7 +59,7 @@ static double bcast_overlapped(struct terms *terms)
     return (whole < crossing ? whole : crossing) + wan(terms)->latency_ns;
 }
 
-/* What comes back across L is passed on n - 1 times in a cluster of n ranks, by chains that share this evenly. */
+/* Data that comes back across L is passed on n - 1 times in a cluster of n ranks, by chains that share this evenly. */
 static double allreduce_overlapped(struct terms *terms)
 {
     bool one = terms->network->ports == 1;

@@ -1,7 +1,7 @@
-/* What the tables of formulas share. Private to formulas*.c.
+/* Shared by the tables of formulas. Private to formulas*.c.
  *
- * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where what that
- * rests on does not hold: messages of the same size, one port, processors that keep up. */
+ * A formula is a function of `struct terms`. It starts with the class its row promises, and lowers it where an
+ * assumption does not hold: messages of the same size, one port, processors that keep up. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct terms {
 };
 
 enum formula_flags {
-    /* The longest message: what has to be eager. Otherwise of m bytes. */
+    /* The longest message that must be eager. Otherwise of m bytes. */
     FORMULA_SEGMENTED = 1,
     FORMULA_VECTOR = 2,     /* P m bytes */
     FORMULA_CLUSTERS = 4,   /* is about clusters; without it about one */
@@ -95,7 +95,7 @@ static inline double larger(double one, double other)
     return one > other ? one : other;
 }
 
-/* Where a condition does not hold the value's class is no better than `kind`; what is both too high and too low is
+/* If a condition does not hold, the value's class is at best `kind`; a value that may be both too high and too low is
  * FITTED. */
 static inline void unless(struct terms *terms, bool holds, enum cw_formula_class kind)
 {

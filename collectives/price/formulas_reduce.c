@@ -36,7 +36,7 @@ static double halving(struct terms *terms, bool reduces)
     return formula_halving(terms, floor_log2(terms->ranks), window, reduces);
 }
 
-/* Who is in no pair is early, and what it sends may keep a port from a message that others wait for. */
+/* A rank without a pair is early, and its message may keep a port from one that others wait for. */
 static double fold_in(struct terms *terms)
 {
     unless(terms, power_of_two(terms->ranks), CW_FORMULA_FITTED);
@@ -48,8 +48,8 @@ static double fold_out(const struct terms *terms)
     return power_of_two(terms->ranks) ? 0 : hop(terms, terms->bytes);
 }
 
-/* Low ranks have less to wait for and send early: that may keep a port or a processor from what others wait for. With
- * ranks left over not all waits are for the latest. */
+/* Low ranks have less to wait for and send early: that may keep a port or a processor from messages that others wait
+ * for. With ranks left over not all waits are for the latest. */
 static void needs_two_ranks(struct terms *terms)
 {
     unless(terms, terms->ranks == 2, CW_FORMULA_LOWER_BOUND);
@@ -153,7 +153,7 @@ static double scan_direct(struct terms *terms)
     return latency(terms) + last + (terms->ranks - 1) * reduce_time(terms, terms->bytes);
 }
 
-/* The last rank wants no more than what comes. */
+/* The last rank needs only the arrivals. */
 static double exscan_chain(struct terms *terms)
 {
     return (terms->ranks - 1) * hop(terms, terms->bytes) + (terms->ranks - 2) * reduce_time(terms, terms->bytes);
@@ -166,8 +166,8 @@ static double scan_doubling(struct terms *terms)
     return ceiling_log2(terms->ranks) * combine(terms);
 }
 
-/* From the second step on both the result and what goes on are reduced; in the first there is no result yet, in the
- * last nothing goes on. */
+/* From the second step on both the result and the forwarded data are reduced; in the first there is no result yet, in
+ * the last none is forwarded. */
 static double exscan_doubling(struct terms *terms)
 {
     uint32_t steps = ceiling_log2(terms->ranks);

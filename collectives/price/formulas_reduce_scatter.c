@@ -11,7 +11,7 @@ static double combine(const struct terms *terms, uint64_t bytes)
     return hop(terms, bytes) + reduce_time(terms, bytes);
 }
 
-/* Who is in no pair is early, and what it sends may keep a port from a message that others wait for. */
+/* A rank without a pair is early, and its message may keep a port from one that others wait for. */
 static void needs_power_of_two(struct terms *terms)
 {
     unless(terms, power_of_two(terms->ranks), CW_FORMULA_FITTED);
@@ -32,7 +32,7 @@ static double recursive_doubling(struct terms *terms)
     return floor_log2(terms->ranks) * combine(terms, vector(terms)) + (power_of_two(terms->ranks) ? 0 : folded);
 }
 
-/* What a rank has left after a step is as large as what it sent in it; with ranks left over a participant may stand for
+/* After a step, a rank's rest is as large as its message in it; with ranks left over a participant may represent
  * two. */
 static double halving(struct terms *terms)
 {

@@ -1,4 +1,4 @@
-/* The interpreter's memory: ops of all ranks in one array, who waits for whom, and which wait a put is for. */
+/* The interpreter's memory: ops of all ranks in one array, the dependents of each, and the wait of each put. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +145,7 @@ static bool ranks_create(struct interpreter *interpreter)
         dependencies += state->schedule->dependency_count;
     }
     if (ops >= INTERPRET_NONE || dependencies >= INTERPRET_NONE) {
-        return false; /* such a plan takes a terabyte by itself */
+        return false; /* such a plan alone takes a terabyte */
     }
     interpreter->op_count = (uint32_t)ops;
     interpreter->ranks[interpreter->rank_count].op_first = interpreter->op_count;

@@ -101,8 +101,8 @@ void interpreter_travel(struct interpreter *interpreter, uint32_t index)
                           EVENT_TRAVELLED, index, 0);
 }
 
-/* What goes over a link together shares its rate: a message is through when all that entered the link no later is, and
- * not before it could be through alone. Returns by how much that holds it up. */
+/* Messages on a link together share its rate: a message is through when all that entered the link no later is, and not
+ * before it could be through alone. Returns the delay. */
 static double link_delay(struct interpreter *interpreter, const struct message *message, uint32_t from, uint32_t to)
 {
     interpreter->price.wan_bytes += message->bytes;

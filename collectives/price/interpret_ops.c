@@ -1,4 +1,4 @@
-/* Starting ops, and what follows from their being complete. The rules are the executor's (progress.h). */
+/* Starts ops, and handles their completion. The rules are the executor's (progress.h). */
 #include <assert.h>
 
 #include "collectives/price/interpret_state.h"
@@ -6,7 +6,7 @@
 
 /* ---- What follows ---- */
 
-/* The ops of one rank: who is told that one of them may start. */
+/* The ops of one rank, and the recipient of their readiness. */
 struct ready_context {
     struct interpreter *interpreter;
     const struct rank_state *own;
@@ -81,7 +81,7 @@ static bool has_arrived(const struct interpreter *interpreter, uint32_t op, uint
     return (word >> (iteration % 64) & 1) != 0;
 }
 
-/* Started and arrived: what came eagerly is copied out. */
+/* Started and arrived: an eager message is copied out. */
 static void wait_finish(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
     const struct cw_op *wait = interpreter->op_list[op];

@@ -1,4 +1,4 @@
-/* The sender's side of messages: the line for a port, and what happens with one. */
+/* The sender's side of messages: the line for a port, and the progress of the first one. */
 #include "collectives/price/interpret_state.h"
 #include "dataplane/status.h"
 
@@ -100,7 +100,7 @@ static void send(struct interpreter *interpreter, uint32_t index)
     }
 }
 
-/* ---- The line for a port: a pairing heap, whose first message is the next to go ---- */
+/* ---- The line for a port: a pairing heap, with the next message first ---- */
 
 static bool goes_before(const struct message *one, const struct message *other)
 {

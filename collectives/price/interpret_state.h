@@ -1,14 +1,14 @@
-/* What the files of the interpreter share: interpret.c (the loop, totals), interpret_create.c (memory, tables),
- * interpret_events.c (what happens next), interpret_ops.c (what ops wait for, starting and completing them),
- * interpret_ports.c (sending), interpret_messages.c (links, arrivals). Private to them.
+/* The files of the interpreter: interpret.c (the loop, totals), interpret_create.c (memory, tables), interpret_events.c
+ * (order of events), interpret_ops.c (dependencies, start and completion of ops), interpret_ports.c (sending),
+ * interpret_messages.c (links, arrivals). Private to them.
  *
  * Invariants
  *   - Ops of all ranks are numbered through: op i of rank r is number ranks[r].op_first + i.
  *   - Time only goes forward: events are taken in the order of their times, those of the same time in the order in
  *     which they were made.
- *   - A processor serves who asks first. Everybody asks at the moment at which it could begin, so a processor is no
- *     more than the time at which it will be free.
- *   - A put whose dependencies are met stands in its rank's line for a port. Ports are given out when all that happens
+ *   - A processor serves requests in the order of arrival. Each request comes at the moment at which its work could
+ *     begin, so the state of a processor is only the time at which it will be free.
+ *   - A put whose dependencies are met waits in its rank's line for a port. Ports are given out when all that happens
  *     at the same time has happened: to early iterations first, among these in array order. So pipelines that are
  *     listed one after the other advance together. */
 #pragma once
@@ -45,7 +45,7 @@ struct op_state {
     uint64_t arrived_first; /* wait: bits in `arrived` */
 };
 
-/* A wait, to be found by what it waits for. */
+/* A wait, found by its peer and tag. */
 struct wait_entry {
     uint64_t key; /* peer, kind of tag, number */
     uint32_t op;
@@ -186,7 +186,7 @@ static inline const struct cw_progress_state *interpreter_progress(const struct 
     return &rank->progress.states[op - rank->op_first];
 }
 
-/* The processor of a rank, from now on for `duration`: when that begins. What takes no time waits for nobody. */
+/* The processor of a rank, from now on for `duration`: when that begins. Work of no duration waits for nothing. */
 static inline double interpreter_processor(struct interpreter *interpreter, uint32_t rank, double duration)
 {
     struct rank_state *state = &interpreter->ranks[rank];
@@ -206,7 +206,7 @@ static inline struct cw_trace_event *interpreter_trace(const struct interpreter 
 
 /* ---- interpret_ports.c ---- */
 
-/* A put or multicast stands in line for a port. */
+/* A put or multicast joins the line for a port. */
 void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iteration);
 
 /* Gives out the ports that are free: those of one rank, or of all where there may be any. */
@@ -231,5 +231,5 @@ void interpreter_message_give(struct interpreter *interpreter, uint32_t message)
 /* Its first byte leaves its sender at its `start`. */
 void interpreter_travel(struct interpreter *interpreter, uint32_t message);
 
-/* What an event about a message brings about. */
+/* Handles an event about a message. */
 void interpreter_message_event(struct interpreter *interpreter, enum event_kind kind, uint32_t message);

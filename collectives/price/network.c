@@ -80,7 +80,7 @@ struct cw_plogp cw_plogp_linear(double latency_ns, double overhead_ns, double by
 
 /* ---- Validation ---- */
 
-/* Eleven days: what sums of times stay far below infinity with. */
+/* Eleven days: sums of such times stay far below infinity. */
 #define TIME_MAX_NS 1e15
 
 static int refuse(char *error, size_t error_bytes, const char *what, double value, const char *allowed)
@@ -97,7 +97,7 @@ static int refuse_point(char *error, size_t error_bytes, const char *path, uint3
 
 static bool is_time(double value)
 {
-    return value >= 0 && value <= TIME_MAX_NS; /* false for what is no number */
+    return value >= 0 && value <= TIME_MAX_NS; /* false for NaN */
 }
 
 static int point_validate(const struct cw_plogp *plogp, uint32_t i, const char *path, char *error, size_t error_bytes)

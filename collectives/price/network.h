@@ -1,4 +1,4 @@
-/* network: what a network costs, as pLogP parameters (Kielmann, Bal and Verstoep 2000) for each kind of path.
+/* network: the costs of a network, as pLogP parameters (Kielmann, Bal and Verstoep 2000) for each kind of path.
  *
  * A message of m bytes keeps a port of its sender busy for the gap g(m), the sender's processor for os(m), and the
  * receiver's processor for or(m); with nothing else under way it is there L + g(m) after its start. Times are in
@@ -41,11 +41,11 @@ struct cw_network {
     /* Messages that a node can send, and as many that it can receive, at the same time at full speed; 1 ..
      * CW_NETWORK_PORTS_MAX. */
     uint32_t ports;
-    /* What the link between two clusters carries in one direction, all messages together; 0: no limit. */
+    /* The rate of the link between two clusters in one direction, for all messages together; 0: no limit. */
     double wan_bytes_per_ns;
-    /* Eager messages that a node may have under way to other clusters: so many slots of its receivers it is lent
-     * (CW_CREDIT_FAR_MAX of dataplane/limits.h), and so many it keeps until they are acknowledged; 0: no limit. On a
-     * LAN the credit is no limit at any size. */
+    /* Eager messages that a node may have in flight to other clusters: the slots lent by its receivers
+     * (CW_CREDIT_FAR_MAX of dataplane/limits.h), and the messages that it keeps until they are acknowledged; 0: no
+     * limit. On a LAN the credit is no limit at any size. */
     uint32_t wan_messages;
     double copy_ns_per_byte;
     double reduce_ns_per_byte;
@@ -65,7 +65,7 @@ struct cw_plogp cw_plogp_linear(double latency_ns, double overhead_ns, double by
 /* Names of networks that come with the program, for examples and tests; NULL beyond the last. */
 const char *cw_network_name(uint32_t index);
 
-/* What the network of that name stands for, in a line; NULL if there is none. */
+/* A description of the network of that name, in a line; NULL if there is none. */
 const char *cw_network_summary(const char *name);
 
 /* CW_OK, or CW_ERROR_NOT_FOUND. */

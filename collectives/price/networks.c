@@ -1,5 +1,5 @@
-/* Networks that come with the program. Their numbers are rounded and stand for a kind of network; measured tables take
- * their place where there are any. */
+/* Networks that come with the program. Their numbers are rounded and represent a kind of network; measured tables
+ * replace them where available. */
 #include <string.h>
 
 #include "collectives/price/network.h"
@@ -26,7 +26,7 @@
                            {65536, 60e3, 15e3, 22e3}, {262144, 229e3, 56e3, 83e3}, {1048576, 905e3, 220e3, 325e3}}
 
 /* InfiniBand 4x over PCI-X, puts by remote direct memory access: the processor prepares a descriptor and sees a
- * notification, whatever the size. Two puts at the same time take much less than twice one up to 16 KiB (Tipparaju and
+ * notification, for any size. Two puts at the same time take much less than twice one up to 16 KiB (Tipparaju and
  * Nieplocha 2005, section 4.1): 2 ports. For longer messages two ports at full speed are more than that hardware
  * had. */
 #define INFINIBAND_POINTS                                                                                 \

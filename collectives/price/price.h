@@ -1,4 +1,4 @@
-/* price: what a collective will take on a network, in two ways.
+/* price: the time of a collective on a network, computed in two ways.
  *
  * The interpreter runs a plan in model time. Formulas are closed forms, from papers or derived from the algorithms.
  * Each says how it relates to the interpreter, and tests hold it to that.
@@ -65,19 +65,19 @@ struct cw_price {
     double time_ns;     /* until the last rank is done; all enter at 0 */
     uint32_t last_rank; /* ... which is this one */
     uint64_t messages;  /* with data; a multicast is one */
-    uint64_t wan_bytes; /* over links between clusters; what takes two legs counts twice */
+    uint64_t wan_bytes; /* over links between clusters; a message over two legs counts twice */
 };
 
-/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else it is to be given to
- * cw_trace_dispose. CW_OK; CW_ERROR_MEMORY; CW_ERROR_ARGUMENT if the network is not valid, or the plan does not come to
- * an end (cw_check tells why). Any thread. */
+/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else the caller releases it
+ * with cw_trace_dispose. CW_OK; CW_ERROR_MEMORY; CW_ERROR_ARGUMENT if the network is not valid, or the plan does not
+ * come to an end (cw_check tells why). Any thread. */
 int cw_price_interpret(const struct cw_plan *plan, const struct cw_network *network, struct cw_price *price,
                        struct cw_trace *trace);
 
 /* ---- Closed forms ---- */
 
-/* How a formula's value relates to what the interpreter finds, where copies cost nothing. Where messages are not eager
- * most formulas add one handshake and promise nothing. */
+/* Relation of a formula's value to the interpreter's, if copies cost nothing. Where messages are not eager most
+ * formulas add one handshake and promise nothing. */
 enum cw_formula_class {
     CW_FORMULA_NONE = 0,    /* not at all: the formula is there to be looked at */
     CW_FORMULA_EXACT,       /* the same */
