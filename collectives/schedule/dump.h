@@ -6,7 +6,7 @@
 
 #include "collectives/schedule/plan.h"
 
-/* What is asked, by which algorithm, with which parameters, and what it promises: a line each. */
+/* The problem, the algorithm, the parameters and the promises: a line each. */
 void cw_plan_dump_head(const struct cw_plan *plan, FILE *stream);
 
 /* One rank's ops, a line each. */

@@ -311,7 +311,7 @@ void cw_emit_in_turn(struct cw_emit *emit, bool in_turn)
     emit->turn_last = CW_NO_OP;
 }
 
-/* Lets the op under construction wait for all since the last fence that nothing else stands for; for puts with
+/* Makes the op under construction wait for all since the last fence that no other op represents; for puts with
  * `put_flags`. */
 static void depend_on_all(struct cw_emit *emit, uint16_t put_flags)
 {

@@ -2,7 +2,7 @@
  *
  * An algorithm lists what its rank does in a valid serial order, as a program with non-blocking sends and receives
  * would; the emitter derives the dependencies from the bytes that ops touch (hazards.h), hands out tags and keeps
- * within the limits. What one rank sends to another, the other must receive in the same order.
+ * within the limits. The receiver must list messages in the order of the sender.
  *
  * Order of calls
  *   cw_emit_init, { any other }*, cw_emit_finish. A failure (memory, limits) sticks: later calls do nothing, and finish
@@ -16,7 +16,7 @@
 
 #define CW_NO_OP UINT32_MAX
 
-/* What has been numbered so far between this rank and one other. */
+/* Numbers assigned so far between this rank and one other. */
 struct cw_emit_peer {
     uint32_t rank;             /* CW_NO_OP: an empty entry */
     uint32_t out[CW_TAG_STEP]; /* by enum cw_tag_kind */
@@ -27,7 +27,7 @@ struct cw_emit {
     const struct cw_problem *problem;
     struct cw_parameters parameters;
     uint32_t rank;
-    const void *shared; /* what the algorithm has prepared for all ranks */
+    const void *shared; /* the algorithm's preparation for all ranks */
     bool rendezvous;    /* senders ask before each message that is not eager */
     struct cw_schedule schedule;
     uint32_t op_capacity;
@@ -41,7 +41,7 @@ struct cw_emit {
     uint32_t *marks;        /* by op: the last op found to depend on it, so that no dependency is listed twice */
     uint32_t fence;         /* every new op waits for it */
     uint32_t fence_end;     /* ops from here on came after the fence */
-    uint32_t after[8];      /* what the next op waits for beside its hazards */
+    uint32_t after[8];      /* dependencies of the next op in addition to its hazards */
     uint32_t after_flags[8];
     uint32_t after_count;
     bool in_turn;       /* long messages leave one after the other */
@@ -102,7 +102,7 @@ void cw_emit_fence(struct cw_emit *emit);
  * far away. Nothing that overwrites its source is let in by this, and a later fence does not wait for its arrival. */
 void cw_emit_fence_sent(struct cw_emit *emit);
 
-/* Every op from here on waits for `op`, beside what earlier fences ask for. */
+/* Every op from here on waits for `op`, in addition to earlier fences. */
 void cw_emit_fence_at(struct cw_emit *emit, uint32_t op);
 
 /* The same as cw_emit_fence, for all ranks. */
@@ -159,8 +159,8 @@ uint32_t cw_emit_host(struct cw_emit *emit, enum cw_collective collective, uint3
 uint32_t cw_emit_host_whole(struct cw_emit *emit);
 
 /* Appends the schedule of this rank in a problem of some of the ranks: rank i there is `ranks[i]` here, and buffer b
- * there lies at `at[b]`, the same at all of these ranks where their peers put. It begins when the last fence is over;
- * what comes after it and uses its results is behind another fence. */
+ * there lies at `at[b]`, the same at all of these ranks where their peers put. It begins after the last fence; ops
+ * after it that use its results are behind another fence. */
 void cw_emit_level(struct cw_emit *emit, const struct cw_schedule *level, const uint32_t *ranks,
                    const struct cw_place at[4]);
 

@@ -87,7 +87,7 @@ static bool goes_eagerly(const struct cw_emit *emit, uint64_t bytes)
     return bytes <= emit->parameters.eager_max_bytes;
 }
 
-/* A single message: a handshake may take longer than what it saves. Segments are many, and their handshake is one. */
+/* A single message: a handshake may take longer than it saves. Segments are many, and their handshake is one. */
 static bool goes_eagerly_to(const struct cw_emit *emit, uint32_t peer, uint64_t bytes)
 {
     const struct cw_problem *problem = emit->problem;
@@ -97,7 +97,7 @@ static bool goes_eagerly_to(const struct cw_emit *emit, uint32_t peer, uint64_t 
              cw_problem_cluster(problem, peer) != cw_problem_cluster(problem, emit->rank)));
 }
 
-/* What order the caller asked for is meant for the message, not for its handshake. */
+/* The caller's order applies to the message, not to its handshake. */
 struct kept_after {
     uint32_t ops[8];
     uint32_t flags[8];

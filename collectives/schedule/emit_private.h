@@ -1,4 +1,4 @@
-/* What emit.c shares with emit_message.c: the op under construction, which is always the last one. */
+/* Shared by emit.c and emit_message.c: the op under construction, which is always the last one. */
 #pragma once
 
 #include "collectives/schedule/emit.h"

@@ -88,7 +88,7 @@ static bool reader_add(struct cw_hazards *hazards, struct cw_hazard_segment *seg
     return true;
 }
 
-/* Makes [begin, end) whole segments: cuts those that stick out and fills the gaps. *first and *past are the range of
+/* Makes [begin, end) whole segments: cuts segments at its ends and fills the gaps. *first and *past are the range of
  * indices. */
 static bool segments_cover(struct cw_hazard_buffer *buffer, uint64_t begin, uint64_t end, uint32_t *first,
                            uint32_t *past)

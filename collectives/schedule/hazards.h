@@ -1,8 +1,8 @@
 /* hazards: which op last wrote each byte of a rank's buffers, and which have read it since.
  *
  * The emitter asks here what a new op must wait for: a read for the last writer of its bytes; a write for the readers
- * since, or, where there are none, for the last writer. So builders list ops in any valid serial order, and those that
- * touch different bytes stay free to overlap. */
+ * since, or, where there are none, for the last writer. So builders list ops in any valid serial order, and ops on
+ * different bytes stay free to overlap. */
 #pragma once
 
 #include <stdbool.h>

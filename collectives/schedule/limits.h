@@ -13,7 +13,7 @@ enum {
     CW_REPEAT_COUNT_MAX = 1 << 17,
     CW_BARRIERS_MAX = 4096,    /* of one schedule */
     CW_HOST_OPS_MAX = 64,      /* of one schedule */
-    CW_SCHEDULE_TAG_BITS = 20, /* what a notified put carries beside its lane (dataplane/limits.h) */
+    CW_SCHEDULE_TAG_BITS = 20, /* payload of a notified put in addition to its lane (dataplane/limits.h) */
     CW_LONG_PUT_BYTES =
         16384, /* shorter ones leave an endpoint in one piece even if several flows have something to send */
     CW_ELEMENT_BYTES_MAX = 1 << 16,
@@ -27,7 +27,7 @@ enum {
 /* Memory of all schedules of a plan. */
 #define CW_PLAN_BYTES_MAX (4ull << 30)
 
-/* ... that comes from a file: so much, and so many times the file's length beside. A plan that compresses better is
+/* ... of a plan from a file: this constant, and this multiple of the file's length. A plan that compresses better is
  * stored as it is. */
 #define CW_PLAN_FILE_FREE_BYTES (64ull << 20)
 #define CW_PLAN_FILE_FACTOR     256ull

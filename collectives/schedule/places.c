@@ -123,7 +123,7 @@ static bool near(int64_t distance, uint64_t bytes)
     return (uint64_t)(distance < 0 ? -distance : distance) < bytes;
 }
 
-/* Whether `from` and `to` share a byte in the same iteration. The distance grows evenly, so it is smallest beside its
+/* Whether `from` and `to` share a byte in the same iteration. The distance grows evenly, so it is smallest next to its
  * zero. */
 static bool overlaps_in_body(const struct cw_op *op)
 {

@@ -1,10 +1,10 @@
-/* The plan: the schedules of all ranks for one problem, with the name of what built them. */
+/* The plan: the schedules of all ranks for one problem, with the name of their builder. */
 #pragma once
 
 #include "collectives/schedule/problem.h"
 #include "collectives/schedule/schedule.h"
 
-/* What an algorithm may be told. 0 everywhere: its own defaults. */
+/* Parameters of an algorithm. 0 everywhere: its own defaults. */
 struct cw_parameters {
     uint64_t segment_bytes; /* pipelines: bytes of a segment; rounded down to whole elements, at least one */
     uint64_t
@@ -29,13 +29,13 @@ struct cw_plan {
     struct cw_schedule *schedules; /* problem->ranks of them */
 };
 
-/* Frees a plan and what it owns; NULL is allowed. */
+/* Frees a plan and its members; NULL is allowed. */
 void cw_plan_destroy(struct cw_plan *plan);
 
 /* Frees a plan, but gives its problem back to the caller. */
 struct cw_problem *cw_plan_release(struct cw_plan *plan);
 
-/* What all schedules take in memory. */
+/* Memory of all schedules. */
 uint64_t cw_plan_memory_bytes(const struct cw_plan *plan);
 
 /* Runs cw_schedule_validate over one rank's schedule, which must be that rank's. Errors as below. */

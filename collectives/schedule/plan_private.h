@@ -1,4 +1,4 @@
-/* What plan_encode.c and plan_decode.c share: the layout of the file and of an op. */
+/* Shared by plan_encode.c and plan_decode.c: the layout of the file and of an op. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum plan_packing {
     PLAN_PACKING_NONE = 1,
 };
 
-/* What a plan from a file of that length may take in memory. */
+/* Memory limit for a plan from a file of that length. */
 static inline uint64_t plan_allowance(uint64_t file_bytes)
 {
     uint64_t allowance = CW_PLAN_FILE_FREE_BYTES + CW_PLAN_FILE_FACTOR * file_bytes;
@@ -26,7 +26,7 @@ static inline uint64_t plan_allowance(uint64_t file_bytes)
 
 #define PLAN_MAGIC "CWPLAN\r\n"
 
-/* Which parts of an op follow its kind and flags; what is not there is 0, or as in the op before. */
+/* The parts of an op that follow its kind and flags; absent parts are 0, or as in the op before. */
 enum plan_op_parts {
     PLAN_OP_PHASE = 1, /* another phase than the op before */
     PLAN_OP_PEER = 2,  /* peer, counted from the own rank; tag */

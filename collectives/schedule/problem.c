@@ -8,7 +8,7 @@
 #include "collectives/schedule/schedule.h"
 #include "dataplane/status.h"
 
-/* What tells the collectives apart, beside their algorithms. */
+/* Properties of the collectives, except their algorithms. */
 struct collective_traits {
     const char *name;
     bool rooted;
@@ -151,13 +151,13 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
             (pairs && !sum_counts(&problem->counts[i], ranks, request->ranks, element_bytes,
                                   &problem->receive_offsets[i * (ranks + 1)]))) {
             return refuse(error, error_bytes, too_much, i,
-                          pairs ? "lower the counts of this rank" : "lower the counts, whose sum counts here");
+                          pairs ? "lower the counts of this rank" : "lower the counts: their sum is too large");
         }
     }
     return CW_OK;
 }
 
-/* Names of what ranks are grouped by, for errors. */
+/* Names of the groups of ranks, for errors. */
 struct group_texts {
     const char *no_memory; /* with the number of ranks */
     const char *not_there;
@@ -166,7 +166,7 @@ struct group_texts {
     const char *empty_hint;
 };
 
-/* `of` NULL: all ranks are in group 0. What was made until a failure is freed with the problem. */
+/* `of` NULL: all ranks are in group 0. After a failure, the existing parts are freed with the problem. */
 static int groups_make(struct cw_rank_groups *groups, uint32_t ranks, uint32_t count, const uint32_t *of,
                        const struct group_texts *texts, char *error, size_t error_bytes)
 {
@@ -258,7 +258,7 @@ static int via_check(const struct cw_problem *problem, uint32_t a, uint32_t b, c
     return CW_OK;
 }
 
-/* Whether all ways are direct: then it is as if nothing had been said of them, for those who build schedules, too. */
+/* Whether all routes are direct: then it is the same as without routes, also for builders of schedules. */
 static bool all_direct(const struct cw_problem_request *request)
 {
     for (size_t i = 0; i < (size_t)request->cluster_count * request->cluster_count; i++) {

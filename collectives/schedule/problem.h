@@ -1,4 +1,4 @@
-/* The problem: what a collective is asked to do. Everything here is known to all ranks alike (MPI 5.0, chapter 6).
+/* The problem: the task of a collective. Everything here is known to all ranks alike (MPI 5.0, chapter 6).
  *
  * Buffers are packed: block after block in rank order, without gaps; with counts c in elements
  *   collective       send buffer                              receive buffer
@@ -37,7 +37,7 @@ enum cw_collective {
     CW_COLLECTIVE_COUNT,
 };
 
-/* What the caller says. Lists are copied. */
+/* The caller's description. Lists are copied. */
 struct cw_problem_request {
     enum cw_collective collective;
     uint32_t ranks;         /* 1 .. CW_RANKS_MAX */

@@ -1,4 +1,4 @@
-/* The memory of collectives/schedule/progress.h: who waits for whom. */
+/* The memory of collectives/schedule/progress.h: the dependents of each op. */
 #include "collectives/schedule/progress.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* progress: how far the ops of one schedule have come, and which of them that lets start.
  *
  * Purpose
- *   The rules of schedule.h about dependencies, iterations and bodies, for who carries a schedule out (execute.c) and
- *   who does so in model time (price/interpret_ops.c). Inline, since both spend their time here.
+ *   The rules of schedule.h about dependencies, iterations and bodies, for the execution of a schedule (execute.c) and
+ *   in model time (price/interpret_ops.c). Inline, since both spend their time here.
  *
  * Invariants
  *   - Iterations of an op start in order, so an op has at most one that could start next: number `started`. `unmet`
@@ -23,15 +23,15 @@
 
 #define CW_PROGRESS_NONE UINT32_MAX
 
-/* What does not change from run to run. */
+/* The part that is constant from run to run. */
 struct cw_progress_layout {
     uint32_t unmet;      /* of iteration 0 */
-    uint32_t repeat;     /* whose body it is in, or CW_PROGRESS_NONE */
+    uint32_t repeat;     /* the repeat of the body that contains it, or CW_PROGRESS_NONE */
     uint32_t edge_first; /* edges up to the next op's edge_first */
 };
 
 struct cw_progress_state {
-    uint32_t unmet; /* what iteration `started` waits for */
+    uint32_t unmet; /* unmet dependencies of iteration `started` */
     uint32_t started;
     uint32_t prefix;        /* iterations below are complete */
     uint32_t sent;          /* number of iterations sent or complete */
@@ -110,7 +110,7 @@ static inline void progress_unmet_decrease_of(struct cw_progress *progress, uint
     }
 }
 
-/* Counts what iteration `started` > 0 of an op of a body waits for: what is outside was there for iteration 0
+/* Counts the dependencies of iteration `started` > 0 of an op of a body: those outside were met for iteration 0
  * already. */
 static inline uint32_t progress_unmet_count(const struct cw_progress *progress, uint32_t index)
 {
@@ -153,8 +153,8 @@ static inline void cw_progress_started(struct cw_progress *progress, uint32_t op
 
 /* ---- What follows ---- */
 
-/* Lets ops that wait for `iteration` (or for `all` iterations) of this one know: those that wait for its being sent, or
- * the others. */
+/* Notifies ops that wait for `iteration` (or for `all` iterations) of this one: those that wait for its send, or the
+ * others. */
 static inline void progress_notify(struct cw_progress *progress, uint32_t op, uint32_t iteration, bool all,
                                    uint16_t sent_flag, cw_progress_ready ready, void *context)
 {

@@ -1,31 +1,32 @@
-/* The schedule: what one rank does in a collective, as data.
+/* The schedule: one rank's part in a collective, as data.
  *
  * Purpose
  *   A schedule is an array of typed ops over symbolic buffers, each with the ops it waits for. The same data is
  *   checked, priced, executed, drawn and kept in files. The schedules of all ranks of one collective are a plan.
  *
- * Meaning of an op (what it does; when it is complete)
+ * Meaning of an op (its action; its completion)
  *   put        notified put of `from` to `peer` under `tag`; complete when `from` may be reused (that says nothing of
- * its arrival). Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between the start of the
- *              put and the completion of the wait that matches it. The target must be known to have entered the
- *              collective: something it did in this schedule must come before the put. Eager (CW_OP_EAGER): the bytes
- *              travel to an anonymous buffer and the wait copies them out; `to` is unused. A transport may hold an
- *              eager put back until the wait that matches it has started (buffering is bounded, and may be none). An
- *              eager put of 0 bytes is a signal.
- *   multicast  the same put to each rank of group `peer` of the schedule, which holds neither this rank nor a rank
- *   twice wait       complete when the put of `peer` with `tag` has arrived; eager: the bytes then lie in `to`, a place
- *   of this rank.
- *              A wait for a direct put names the put's place and bytes here, too.
+ *              its arrival). Direct: its bytes land in `to`, a place of the *target's* buffers, at any time between
+ *              the start of the put and the completion of the wait that matches it. The target must be known to have
+ *              entered the collective: something it did in this schedule must come before the put. Eager
+ *              (CW_OP_EAGER): the bytes travel to an anonymous buffer and the wait copies them out; `to` is unused. A
+ *              transport may hold an eager put back until the wait that matches it has started (buffering is bounded,
+ *              and may be none). An eager put of 0 bytes is a signal.
+ *   multicast  the same put to each rank of group `peer` of the schedule, without this rank and without
+ *              duplicates
+ *   wait       complete when the put of `peer` with `tag` has arrived; eager: the bytes then lie in `to`, a place of
+ *              this rank. A wait for a direct put names the put's place and bytes here, too.
  *   copy       `blocks` blocks of `bytes` (the last one `last_bytes`), `from_stride` and `to_stride` bytes apart
  *   reduce     to = to OP from, element by element; with CW_OP_LEFT to = from OP to
  *   barrier    complete when every rank has started its barrier with the same number
  *   host       a collective call among this rank and the ranks of group `peer`, all of which share one host's memory:
- *              `collective`, with `root` (a rank), over blocks of `bytes` in the order of the ranks (problem.h says
- * which blocks each buffer has). `from` is what this rank contributes, `to` its result. It starts when this rank does,
- * reads the contributions of other ranks when these have started theirs, and is complete when `to` holds the result and
- * `from` may be reused; it may wait for all ranks of the group. `tag` numbers the host ops of a schedule from 0; all
- * ranks of the group have the same op under the same number. join       complete when what it depends on is repeat runs
- * the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
+ *              `collective`, with `root` (a rank), over blocks of `bytes` in the order of the ranks (problem.h has the
+ *              blocks of each buffer). `from` is this rank's contribution, `to` its result. It starts when this rank
+ *              does, reads the contributions of other ranks when these have started theirs, and is complete when `to`
+ *              holds the result and `from` may be reused; it may wait for all ranks of the group. `tag` numbers the
+ *              host ops of a schedule from 0; all ranks of the group have the same op under the same number.
+ *   join       complete when its dependencies are
+ *   repeat     runs the `body_count` ops after it `iterations` times; complete when all of them are, in all iterations
  *
  * Rules
  *   - An op starts when its dependencies are complete. Nothing else orders two ops: they may run in either order or at
@@ -44,12 +45,11 @@
  *   - A dependency with CW_DEPENDENCY_SENT on a put or multicast is met already when the last byte has left this host.
  *     It paces; a source is not yet reusable then.
  *   - The send buffer is never written.
- *   - Nothing may rest on when the iterations of one op follow each other; that rule only says what may not wait for
- *     what.
+ *   - No schedule may depend on when the iterations of one op follow each other; the rule only excludes waits.
  *   - Without buffers an eager put is neither complete nor sent before its wait has started.
  *   - A message belongs to the phase of its put. Signals (CW_TAG_SIGNAL) have numbers below 2^17; the upper half is for
  *     barriers.
- *   - What an op does not use is zero; blocks is 1 except in copies, whose blocks do not overlap where they are
+ *   - Unused fields of an op are zero; blocks is 1 except in copies, whose blocks do not overlap where they are
  *     written. */
 #pragma once
 
@@ -61,7 +61,7 @@
 
 enum cw_buffer {
     CW_BUFFER_NONE = 0,
-    CW_BUFFER_SEND = 1,    /* what the caller contributes */
+    CW_BUFFER_SEND = 1,    /* the caller's contribution */
     CW_BUFFER_RECEIVE = 2, /* where the caller wants the result */
     CW_BUFFER_SCRATCH = 3, /* `scratch_bytes` of memory for the time of the call; undefined at its start */
 };
@@ -87,12 +87,12 @@ enum cw_op_kind {
 enum cw_op_flags {
     CW_OP_EAGER = 1, /* put, multicast, wait */
     CW_OP_LEFT = 2,  /* reduce: `from` is the left operand */
-    /* host: the group is all ranks, and the op the whole problem, whose counts say how long each block is; `from` and
+    /* host: the group is all ranks, and the op the whole problem, with its counts as the lengths of blocks; `from` and
      * `to` are the caller's buffers, and `bytes` is 0 */
     CW_OP_WHOLE = 4,
 };
 
-/* Two bits of a tag tell what a put is for; the rest counts. Matching uses the whole tag. */
+/* Two bits of a tag are the purpose of a put; the rest counts. Matching uses the whole tag. */
 enum cw_tag_kind {
     CW_TAG_DATA = 0,
     CW_TAG_CLEAR = 1,     /* the place of a coming put is free */
@@ -139,8 +139,8 @@ struct cw_group_range {
     uint32_t count;
 };
 
-/* What the algorithm promises beside the right result. The same in all ranks' schedules of a plan; the checker holds it
- * to that. Only puts with data count as messages. */
+/* The algorithm's promise in addition to the right result. The same in all ranks' schedules of a plan; the checker
+ * holds it to that. Only puts with data count as messages. */
 struct cw_promise {
     uint32_t fan_in;  /* messages into one rank per phase, at most; 0: nothing promised */
     uint32_t fan_out; /* messages out of one rank per phase, at most (a multicast is one); 0: nothing promised */
@@ -172,13 +172,13 @@ struct cw_schedule {
 /* Frees what the schedule points to; a zeroed one is allowed. */
 void cw_schedule_dispose(struct cw_schedule *schedule);
 
-/* What the schedule takes in memory, with its lists. */
+/* Memory of the schedule, with its lists. */
 uint64_t cw_schedule_memory_bytes(const struct cw_schedule *schedule);
 
-/* Checks what can be told from one schedule alone: kinds, ranges of indices, peers, tags, dependencies, bodies, the
- * shape of ops; with `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. Everybody else
- * relies on it. CW_OK, or CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it
- * could not be checked, the reason says so. */
+/* Checks a schedule without the others: kinds, ranges of indices, peers, tags, dependencies, bodies, the shape of ops;
+ * with `buffer_bytes` (by enum cw_buffer) also that every own place lies in its buffer. All other code relies on it.
+ * CW_OK, or CW_ERROR_ARGUMENT with the reason in `error` ("rank 3, op 7 (put): ..."); CW_ERROR_MEMORY: it could not be
+ * checked, with the reason. */
 int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, const uint64_t buffer_bytes[4],
                          char *error, size_t error_bytes);
 

@@ -1,5 +1,5 @@
-/* What can be told from one schedule alone. A schedule may come from a file that somebody made to break us: nothing is
- * added up before its parts are known to be small, and the cost is linear in the sizes that the schedule names. */
+/* Checks of a single schedule. A schedule may come from a malicious file: nothing is added up before its parts are
+ * known to be small, and the cost is linear in the sizes that the schedule names. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static int validate_groups_marking(const struct validation *validation, uint32_t
             return validation_refuse(validation, "group %u lies outside the list of members", i);
         }
         total += group->count;
-        if (total > schedule->member_count) { /* else the work would not be linear in what the schedule names */
+        if (total > schedule->member_count) { /* else the work would not be linear in the sizes of the schedule */
             return validation_refuse(validation, "group %u shares members with others", i);
         }
         for (uint32_t j = 0; j < group->count; j++) {
@@ -168,7 +168,7 @@ static int validate_order_op(struct validation *validation)
     return CW_OK;
 }
 
-/* What holds for all kinds. */
+/* Checks for all kinds. */
 static int validate_shape(const struct validation *validation)
 {
     static const uint8_t flags_allowed[] = {
@@ -343,7 +343,7 @@ static int validate_dependencies(const struct validation *validation, uint64_t *
         return validation_refuse(validation, "its dependencies lie outside the list");
     }
     *total += op->dependency_count;
-    if (*total > schedule->dependency_count) { /* else the work would not be linear in what the schedule names */
+    if (*total > schedule->dependency_count) { /* else the work would not be linear in the sizes of the schedule */
         return validation_refuse(validation, "shares dependencies with other ops");
     }
     for (uint32_t i = 0; i < op->dependency_count; i++) {

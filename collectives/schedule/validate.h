@@ -1,5 +1,5 @@
-/* What the files that check one schedule share: schedule/validate.c (the schedule, its ops, their order),
- * schedule/places.c (where ops read and write). Private to them. */
+/* Shared by the files that check one schedule: schedule/validate.c (the schedule, its ops, their order),
+ * schedule/places.c (the places of reads and writes). Private to them. */
 #pragma once
 
 #include "collectives/schedule/schedule.h"
@@ -10,9 +10,9 @@ struct validation {
     const struct cw_schedule *schedule;
     const uint64_t *buffer_bytes; /* NULL: only the scratch buffer's size is known */
     uint32_t ranks;
-    uint32_t index; /* of the op being looked at, or VALIDATION_NO_OP */
-    uint32_t
-        repeat; /* whose body it is in; its own index while the repeat itself is looked at, else VALIDATION_NO_OP */
+    uint32_t index;  /* of the op being looked at, or VALIDATION_NO_OP */
+    uint32_t repeat; /* the repeat of the body that contains it; its own index while the repeat itself is checked, else
+                 * VALIDATION_NO_OP */
     uint32_t body_end;
     uint64_t barriers_seen[CW_BARRIERS_MAX / 64];
     uint32_t hosts_seen; /* host ops so far: they come in the order of their numbers */
@@ -37,7 +37,7 @@ int validation_written(const struct validation *validation, const struct cw_plac
 /* A place that it must not have. */
 int validation_unused(const struct validation *validation, const char *name, const struct cw_place *place);
 
-/* A place of `bytes` that a host op reads or writes; none of 0 bytes is to be named. */
+/* A place of `bytes` that a host op reads or writes; a place of 0 bytes must have no buffer. */
 int validation_host_place(const struct validation *validation, const char *name, const struct cw_place *place,
                           uint64_t blocks, bool is_written);
 
