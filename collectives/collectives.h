@@ -1,12 +1,12 @@
 /* collectives: schedules of collective operations, as data.
  *
  * Purpose
- *   A collective is planned before it runs: a problem (who has what, who wants what) and an algorithm give each rank a
- *   schedule, an array of typed ops with what each waits for. Schedules are checked, priced, chosen, executed, kept and
- *   listed by the code below; none of it does I/O.
+ *   A collective is planned before it runs: a problem (the data of each rank before and after) and an algorithm give
+ *   each rank a schedule, an array of typed ops with their dependencies. Schedules are checked, priced, chosen,
+ *   executed, kept and listed by the code below; none of it does I/O.
  *
  * Invariants
- *   - The meaning of an op is that of schedule.h, whoever looks at it.
+ *   - All readers of an op use its definition in schedule.h.
  *   - All ranks that ask the same get schedules that fit together, without talking to each other.
  *   - 0 or a negative code of dataplane/status.h; outputs untouched on failure.
  *
