@@ -157,7 +157,7 @@ def part_jobs():
 
 def unreached(lab, hosts, others, address, own, who):
     """One line says who cannot be reached."""
-    lines = fails(lab, f"{NET} --hosts {hosts}", rf"does not reach {others}: {address}, by node on its NIC from {own}, .*the node finds nobody there \({who}\)")
+    lines = fails(lab, f"{NET} --hosts {hosts}", rf"does not reach {others}: {address}, by node on its NIC from {own}, .*the node finds no host there \({who}\)")
     expect(len(lines) == 1, f"one line says so: {lines}")
 
 
