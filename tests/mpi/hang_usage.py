@@ -29,8 +29,8 @@ HANGS = [
                        rf"missing in call 1 \(MPI_Barrier\) {WORLD}: rank 0, in MPI_Recv, which waits for rank 1"]),
     ("circle", 3, 0, [r"rank 1: .* in MPI_Recv: a message from rank 2, tag 3",
                       r"they wait for each other in a circle: rank \d, in MPI_Recv; rank \d, in MPI_Recv; rank \d"]),
-    ("wrong_tag", 3, 0, [r"rank 0: .* from rank 1, tag 7, MPI_COMM_WORLD; 2 messages from rank 1 have come .* with tags 5, 6$"]),
-    ("wrong_tag_probed", 2, 0, [r"rank 0: .* in MPI_Probe: a message from rank 1, tag 7, .*; 1 message from rank 1 has come .* tag 5$"]),
+    ("wrong_tag", 3, 0, [r"rank 0: .* from rank 1, tag 7, MPI_COMM_WORLD; 2 messages from rank 1 have arrived .* with tags 5, 6$"]),
+    ("wrong_tag_probed", 2, 0, [r"rank 0: .* in MPI_Probe: a message from rank 1, tag 7, .*; 1 message from rank 1 has arrived .* tag 5$"]),
     ("barrier_skipped", 4, 0, [rf"rank 0: .* in MPI_Barrier: call 6 \(MPI_Barrier\) {WORLD}, which rank 3 has not entered",
                                r"rank 3: .* in MPI_Recv: a message from rank 0, tag 7",
                                rf"missing in call 6 \(MPI_Barrier\) {WORLD}: rank 3, in MPI_Recv, which waits for rank 0"]),
@@ -56,7 +56,7 @@ HANGS = [
 
 # how, ranks, emulated hosts, what some line says: an error, not a hang
 # Who hears of it before it finds it.
-REFUSED = r"rank \d does not go on: it is told of another call"
+REFUSED = r"rank \d does not continue: it was notified of another call"
 # Who is found in the call behind the one that differs: the first rank of a host has told the others how it went.
 PASSED_BY = r"the calls did not match when rank \d was in bcast"
 MISMATCHES = [

@@ -1,4 +1,4 @@
-/* calls: what the files of collective calls share. Within the lock of enter.h only. */
+/* calls: shared by the files of collective calls. Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/collective/calls/collective.h"

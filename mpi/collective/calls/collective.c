@@ -137,7 +137,7 @@ static bool is_timed(void)
     return mpi_record_is_on() || mpi_replay_is_on();
 }
 
-/* What has carried the call out, and in what time, for those who want to know. */
+/* Records the way the call was executed, and its time, if a recorder or report needs them. */
 static void account(struct mpi_collective *collective, bool by_host)
 {
     const struct mpi_replay_entry *planned = collective->planned;
@@ -178,7 +178,7 @@ static uint32_t collective_turn(struct mpi_progress_user *user)
     int code = mpi_steps_poll(collective);
     if (code == MPI_ERR_PENDING) {
         return collective->step_count -
-               step_count; /* a group that was opened has something to say: another round before anybody sleeps */
+               step_count; /* an opened group may have notices: another round before this thread sleeps */
     }
     collective_end(collective, code);
     return 1;

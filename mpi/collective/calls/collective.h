@@ -5,7 +5,7 @@
  *   whose plan is run (plans.h), or, where ranks know only their own counts (MPI_Gatherv, MPI_Scatterv, MPI_Alltoallv,
  *   MPI_Alltoallw), a schedule of these (run/own.h), or an exchange of the counts and then a plan
  *   (compiled/count_matrix.h), or counts that the root tells and then a plan (multicast_scatterv.h). Blocking,
- *   non-blocking and persistent calls differ only in who starts and awaits it.
+ *   non-blocking and persistent calls differ only in their start and wait.
  *
  * Invariants
  *   - A communicator numbers its calls as they are made: the same at all ranks. Persistent ones keep their number and

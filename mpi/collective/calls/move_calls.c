@@ -6,7 +6,7 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-/* MPI_ERR_ROOT for anything but a rank: -1 would be taken for "no root". */
+/* MPI_ERR_ROOT for anything but a rank: -1 would mean "no root". */
 int mpi_root_given(int root)
 {
     return root < 0 ? -2 : root;

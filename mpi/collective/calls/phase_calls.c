@@ -19,7 +19,7 @@ enum { PHASES_FILE_MAX = 1 << 30 };
 
 /* ---- network control ---- */
 
-/* Phases of a matrix of bytes, by what is asked for, and their handle. */
+/* Phases of a matrix of bytes, by the requested algorithm, and their handle. */
 static int phases_give(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info info, MPIX_Alltoallv_phases *handle)
 {
     struct mpi_choice choice;
@@ -37,7 +37,7 @@ static int phases_give(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info i
     return code != MPI_SUCCESS ? code : mpi_phases_give(phases, comm->handle, handle);
 }
 
-/* What this rank sends and expects, in bytes. */
+/* Bytes that this rank sends and expects. */
 static int row_make(struct mpi_comm *comm, struct mpi_counts sendcounts, MPI_Datatype sendtype,
                     struct mpi_counts recvcounts, MPI_Datatype recvtype, uint64_t *row)
 {

@@ -6,7 +6,8 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-/* What all reductions have: operation and element, checked, and how many elements a rank contributes. */
+/* The common part of reductions: operation and element, checked, and the number of elements of a rank's
+ * contribution. */
 static int reduction_make(const char *name, enum cw_collective collective, MPI_Count count, MPI_Datatype datatype,
                           MPI_Op op, int root, MPI_Comm comm, struct mpi_collective **call)
 {
@@ -38,7 +39,7 @@ static int reduction_make(const char *name, enum cw_collective collective, MPI_C
     return MPI_SUCCESS;
 }
 
-/* What a rank contributes: `blocks` blocks of `count` elements; in place they lie in the receive buffer. */
+/* A rank's contribution: `blocks` blocks of `count` elements; in place they lie in the receive buffer. */
 static int reduction_send(struct mpi_collective *call, const void *sendbuf, const void *recvbuf, int blocks,
                           MPI_Count count)
 {

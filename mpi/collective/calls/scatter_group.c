@@ -1,5 +1,5 @@
-/* Calls of mpix.h for one-to-many: a group of those that get something, opened once, used often (Karwande, Yuan and
- * Lowenthal 2003, section 4.1).
+/* Calls of mpix.h for one-to-many: a group of the receivers, opened once, used often (Karwande, Yuan and Lowenthal
+ * 2003, section 4.1).
  *
  * The group is a communicator of its own, of the root and of all ranks whose count is not 0, with the root as rank 0;
  * its multicasts go to the group that it has (multicast.h). */
@@ -20,7 +20,7 @@
 
 struct mpi_scatter_group {
     struct mpi_comm *parent;  /* held */
-    struct mpi_comm *members; /* held by its handle; NULL: this rank gets nothing, or nobody does */
+    struct mpi_comm *members; /* held by its handle; NULL: this rank gets nothing, or no rank does */
     int root;                 /* in the parent */
     int count;                /* of members, the root included */
     int *ranks;               /* of members, in the parent */
@@ -28,7 +28,7 @@ struct mpi_scatter_group {
     bool is_member;
 };
 
-/* What the root tells all: the context that the communicator is to have, then the bytes of each rank. */
+/* Sent by the root to all: the context for the communicator, then the bytes of each rank. */
 static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts counts, MPI_Datatype type, uint64_t *told)
 {
     int code = MPI_SUCCESS;
@@ -43,7 +43,7 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
         mpi_buffer_dispose(&send);
     }
     int bcast = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
-    if (bcast != MPI_SUCCESS) { /* others may not have noticed, and go on to tell what they expect */
+    if (bcast != MPI_SUCCESS) { /* others may not have noticed, and continue with their expected counts */
         mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
     if (code == MPI_SUCCESS && bcast == MPI_SUCCESS && told[0] == 0) {
@@ -116,7 +116,7 @@ static struct mpi_scatter_group *group_make(struct mpi_comm *comm, int root, con
     return made;
 }
 
-/* Data goes by multicast, unless the parent's hints say how scatters are to go. */
+/* Data goes by multicast, unless the parent's hints choose another algorithm for scatters. */
 static int multicast_ask(struct mpi_scatter_group *group)
 {
     const struct mpi_comm *parent = group->parent;
@@ -246,7 +246,7 @@ static int root_buffer(struct mpi_scatter_group *group, const void *buffer, stru
     return code;
 }
 
-/* MPI_SUCCESS, or MPI_ERR_COUNT raised, with what the other members are to be told. */
+/* MPI_SUCCESS, or MPI_ERR_COUNT raised, with the notice for the other members. */
 static int bytes_check(struct mpi_scatter_group *group, struct mpi_collective *call, struct mpi_refusal *refusal)
 {
     const struct mpi_comm *members = group->members;
@@ -328,7 +328,7 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
     if (code == MPI_SUCCESS) {
         memcpy(call->counts, found->bytes, (size_t)found->count * sizeof(*call->counts));
         call->problem.counts = call->counts;
-    } else { /* the movement is over for this rank, and the other members do not wait for it */
+    } else { /* the call has ended for this rank, and the other members do not wait for it */
         mpi_collective_refuse(found->members, &refusal);
     }
     return mpi_collective_block(code, call);

@@ -14,7 +14,7 @@
 #include "mpi/runtime/info.h"
 #include "mpi/state/process.h"
 
-/* What was chosen for a class of sizes of a collective on so many ranks. */
+/* The choice for a class of sizes of a collective on a number of ranks. */
 struct kept {
     struct kept *next;
     enum cw_collective collective;
@@ -58,7 +58,7 @@ static enum cw_measured_path wire_path(void)
     return cw_job_all_have_rdma(mpi_process.job) ? CW_MEASURED_RDMA : CW_MEASURED_WIRE;
 }
 
-/* The same at all ranks of a communicator: whoever is on another host than one of them sees that one on another host,
+/* The same at all ranks of a communicator: if one rank is on another host than some rank, then the reverse holds
  * too. */
 enum cw_measured_path mpi_choice_path(const struct mpi_comm *comm)
 {
@@ -264,7 +264,7 @@ static double time_tested(const struct mpi_comm *comm, const struct cw_problem *
     return time_ns;
 }
 
-/* False: no override fits. Without a word about senders there are as many as fill the link. */
+/* False: no override fits. Without a setting for senders, as many are used as fill the link. */
 static bool choice_override(struct mpi_comm *comm, const struct cw_problem *problem, struct mpi_choice *choice)
 {
     struct cw_override room;
@@ -309,14 +309,14 @@ enum {
     HOPS = 3,   /* within the host: to the first rank, among the hosts, from it */
 };
 
-/* Whether an all-to-all goes by way of the hosts' first ranks: by the work of the busiest core, of its ranks, or of the
- * first ranks among them. */
+/* Whether an all-to-all goes by way of the hosts' first ranks: compares the work of the busiest core, of its ranks, or
+ * of the first ranks among them. */
 static bool alltoall_pays(const struct mpi_comm *comm, const struct cw_problem *problem)
 {
     struct cw_network wire, shared;
     uint32_t ranks = problem->ranks, own = cw_problem_host_size(problem, 0), hosts = problem->hosts.count;
     if (problem->count == 0 || mpi_clusters_are_several(comm)) {
-        return false; /* nothing has to be sent; there are schedules for clusters */
+        return false; /* nothing is sent; there are schedules for clusters */
     }
     (void)cw_measured_network(measured, wire_path(), ranks, &wire);
     (void)cw_measured_network(measured, CW_MEASURED_SHARED, ranks, &shared);
@@ -357,7 +357,7 @@ static int choice_inner(struct mpi_comm *comm, const struct cw_problem *problem,
     return status;
 }
 
-/* The algorithm of levels that serves a problem of so many hosts. */
+/* The algorithm of levels for a problem of this number of hosts. */
 static const struct cw_algorithm *levels_algorithm(enum cw_collective collective, uint32_t hosts)
 {
     return cw_algorithm_find(collective, hosts == 1 ? "host" : "hierarchical");

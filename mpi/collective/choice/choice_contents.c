@@ -16,8 +16,8 @@
 static struct mpi_common common; /* CAUSEWAY_ALGORITHM and the file's text */
 static char place[CW_SETTINGS_PATH_BYTES + 64];
 /* Of rank 0 only they count: others get what rank 0 has. */
-static char failure[900]; /* of a file that somebody has named */
-static char warning[900]; /* of a file that may be missing: the job goes on without it */
+static char failure[900]; /* of a file that a setting names */
+static char warning[900]; /* of a file that may be missing: the job continues without it */
 
 static void file_fail(const struct cw_settings_place *from, const char *reason)
 {
@@ -31,8 +31,8 @@ static void file_fail(const struct cw_settings_place *from, const char *reason)
     }
 }
 
-/* Whether a file that nobody has named makes sense: it must not end the job. One that is named is decoded later, once
- * all ranks have the same. */
+/* Whether an unnamed file is valid: it must not end the job. One that is named is decoded later, once all ranks have
+ * the same. */
 static bool is_sound(const struct cw_settings_place *from, const char *text, size_t text_bytes)
 {
     char reason[400];

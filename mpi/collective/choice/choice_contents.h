@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* After the job is open: what rank 0 has. Both stay valid until mpi_contents_forget; `text_bytes` 0: no file.
+/* After the job is open: rank 0's contents. Both stay valid until mpi_contents_forget; `text_bytes` 0: no file.
  * MPI_SUCCESS, or an MPI error with a line in `error`. */
 int mpi_contents_finish(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes);
 

@@ -1,6 +1,6 @@
-/* common: a word of the environment and the text of a file, the same at all ranks in the end: what rank 0 has. What
- * ranks decide alike may depend on them, and on nothing else that is a rank's own. Whether it has to be sent at all a
- * digest in the cards tells (control/job/job.h).
+/* common: a value from the environment and the text of a file, the same at all ranks in the end: rank 0's. Common
+ * decisions of ranks may depend on them, and on no other input that differs between ranks. A digest in the cards shows
+ * whether they must be sent (control/job/job.h).
  *
  * Order of calls: mpi_common_make, mpi_common_bcast if ranks differ, mpi_common_word and _text, mpi_common_free. Within
  * the lock of enter.h only. */

@@ -85,7 +85,7 @@ static uint64_t greatest(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
-/* What a rank adds: its host's link, and its ways to the other clusters. */
+/* Adds a rank's data: its host's link, and its routes to the other clusters. */
 static void wan_add(struct cw_measured_wan *wan, uint32_t rank, const uint32_t *back, uint32_t count)
 {
     const struct cw_topology *topology = cw_clusters_topology(mpi_process.clusters);

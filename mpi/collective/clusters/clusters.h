@@ -1,12 +1,12 @@
-/* clusters: those of a communicator's ranks, as problems of collectives have them (collectives/schedule/problem.h), and
- * what choices know of the ways between them.
+/* clusters: those of a communicator's ranks, as in problems of collectives (collectives/schedule/problem.h), and the
+ * known properties of the routes between them.
  *
  * Invariants
  *   - The same at all ranks of the communicator: from its group and the job's clusters (mpi/init/wan_policy.h),
  *     which all have alike.
  *   - Clusters are numbered from 0 as the topology has them, those without a rank left out. A way through a cluster
  *     that has no rank in the communicator counts as direct.
- *   - One network stands for all ways between the communicator's clusters: the longest delay and the least rates.
+ *   - One network represents all routes between the communicator's clusters: the longest delay and the least rates.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -41,8 +41,8 @@ uint64_t mpi_clusters_multicast_eager_max(void);
  * its call: less with more ranks. */
 uint64_t mpi_clusters_eager_max(uint32_t ranks);
 
-/* The request with the communicator's clusters and, if it has levels and they are to be used, its hosts; it points to
- * their lists. */
+/* The request with the communicator's clusters and, if it has levels and they apply, its hosts; it points to their
+ * lists. */
 struct cw_problem_request mpi_clusters_request(struct mpi_comm *comm, const struct cw_problem_request *request,
                                                bool has_levels);
 

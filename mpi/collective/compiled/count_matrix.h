@@ -1,5 +1,5 @@
-/* count_matrix: who sends how much to whom in a call in which each rank knows only its own counts, so that a schedule
- * can serve it.
+/* count_matrix: the counts between all pairs of ranks in a call in which each rank knows only its own, so that a
+ * schedule can serve it.
  *
  * Purpose
  *   MPI_Alltoallv by a schedule: first the ranks exchange their counts (an all-gather, as non-blocking as the call),
@@ -7,9 +7,9 @@
  *   counts are fixed. MPIX_Alltoallv_data_trans2 has phases (phases.h), and exchanges nothing.
  *
  * Invariants
- *   - Each rank tells what it sends and what it expects: so all find the same differences, and all calls end with the
- *     same error before anything is sent.
- *   - The call takes two numbers of its communicator: of the exchange of counts, and of what follows. With phases one.
+ *   - Each rank sends both its send counts and its expected counts: so all find the same differences, and all calls end
+ *     with the same error before data is sent.
+ *   - The call uses two numbers of its communicator: one for the exchange of counts, one for the data. With phases one.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -37,14 +37,14 @@ void mpi_count_matrix_free(struct mpi_count_matrix *count_matrix);
 /* The all-gather of counts; from `own` to `all`. */
 struct cw_problem_request mpi_count_matrix_exchange(const struct mpi_collective *collective);
 
-/* What a rank of a buffer descriptor sends or expects, in bytes, by rank. */
+/* Bytes that a rank of a buffer descriptor sends or expects, by rank. */
 void mpi_count_matrix_row(const struct mpi_buffer *send, const struct mpi_buffer *receive, uint64_t *row);
 
 /* Checks the rows of all ranks, and makes the matrix [from * ranks + to] of them. MPI_SUCCESS, or, at all ranks alike,
  * MPI_ERR_TRUNCATE or MPI_ERR_COUNT, not raised; `why` says which pair of ranks differs. */
 int mpi_count_matrix_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix, char *why, size_t why_bytes);
 
-/* The exchange is over: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
+/* The exchange has ended: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
 int mpi_count_matrix_finish(struct mpi_collective *collective);
 
 /* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the

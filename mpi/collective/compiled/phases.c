@@ -28,7 +28,7 @@ static int no_memory(const struct mpi_comm *comm)
     return mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the phases of %d ranks", comm->size);
 }
 
-/* What all ranks have to agree on. A schedule follows from it. */
+/* The digest on which all ranks must agree. A schedule follows from it. */
 static uint32_t digest_of(const struct cw_problem *problem, const char *algorithm,
                           const struct cw_parameters *parameters)
 {
@@ -109,7 +109,7 @@ int mpi_phases_make(struct mpi_comm *comm, const uint64_t *matrix, const struct 
 
 /* ---- files ---- */
 
-/* What the transport of MPI cannot carry out, whatever wrote the file. NULL: nothing. */
+/* The reason why MPI's transport cannot execute it, for a file of any origin. NULL: nothing. */
 static const char *schedule_refuse(const struct cw_schedule *schedule)
 {
     for (uint32_t i = 0; i < schedule->op_count; i++) {
@@ -139,7 +139,7 @@ static int plan_judge(const struct mpi_comm *comm, const struct cw_plan *plan, c
                          place, problem->ranks, comm->name, comm->size);
     }
     if (cw_algorithm_find(CW_ALLTOALL, plan->algorithm) == NULL) {
-        reason = "its algorithm is unknown to this version; make and save it anew";
+        reason = "its algorithm is unknown to this version; make and save it again";
     }
     for (uint32_t rank = 0; reason == NULL && rank < problem->ranks; rank++) {
         reason = schedule_refuse(&plan->schedules[rank]);

@@ -2,9 +2,9 @@
  * Lowenthal 2003, section 4.2).
  *
  * Purpose
- *   What MPIX_Alltoallv_control1 and MPIX_Alltoallv_control2 compute, what MPIX_Alltoallv_phases_save and _load keep in
- *   files (collectives/file/plan_file.h), and what MPIX_Alltoallv_data_trans2 runs. Whoever calls, mpix.h has the
- *   contracts.
+ *   The results of MPIX_Alltoallv_control1 and MPIX_Alltoallv_control2, which MPIX_Alltoallv_phases_save and _load keep
+ *   in files (collectives/file/plan_file.h), and MPIX_Alltoallv_data_trans2 runs. mpix.h has the contracts of the
+ *   calls.
  *
  * Invariants
  *   - Phases belong to one communicator: its size, its order of ranks, its process. They may outlive it, but serve no
@@ -39,8 +39,8 @@ uint32_t mpi_phases_digest(const struct mpi_phases *phases);
 /* Whether they were made for this communicator; MPI_SUCCESS, or MPI_ERR_COMM or MPI_ERR_ARG, raised. */
 int mpi_phases_belong(const struct mpi_phases *phases, const struct mpi_comm *comm);
 
-/* The handle: made once, by what has made the phases, which are released by mpi_phases_forget. MPI_SUCCESS or the
- * error, raised. */
+/* The handle: made once, by the creator of the phases; mpi_phases_forget releases them. MPI_SUCCESS or the error,
+ * raised. */
 int mpi_phases_give(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle);
 int mpi_phases_lookup(MPIX_Alltoallv_phases handle, MPI_Comm comm, struct mpi_phases **phases);
 void mpi_phases_forget(MPIX_Alltoallv_phases handle);

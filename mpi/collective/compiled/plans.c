@@ -30,7 +30,7 @@ static bool has_counts(const struct mpi_plan *plan)
     return plan->counts_digest[0] != 0;
 }
 
-/* Bytes of a block, or the mean of those that this rank sends or, of its own counts, gets; for people. */
+/* Bytes of a block, or the mean of those that this rank sends or, of its own counts, receives; for messages. */
 static uint64_t block_bytes(const struct mpi_plan *plan)
 {
     uint64_t sends = plan->buffer_bytes[CW_BUFFER_SEND], gets = plan->buffer_bytes[CW_BUFFER_RECEIVE];
@@ -91,7 +91,7 @@ struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, 
         .element_bytes = problem->element_bytes,
         .ordered = problem->ordered,
         .count = problem->count,
-        .counts_digest = {problem->has_counts, 0}, /* nobody looks for it by them */
+        .counts_digest = {problem->has_counts, 0}, /* no look-up uses them */
         .algorithm = algorithm,
         .parameters = *parameters,
         .origin = CW_BY_NAME,
@@ -170,8 +170,8 @@ int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *
     return code_of_status(plan_build(comm, request, false, &choice, plan, error, sizeof(error)));
 }
 
-/* Whether some rank may go from call to call and wait for nobody, though others have not begun: roots, what sends to
- * roots, and the first ranks of scans. */
+/* Whether some rank may go from call to call without waiting, though others have not begun: roots, senders to roots,
+ * and the first ranks of scans. */
 static bool may_be_ahead(const struct cw_problem_request *request)
 {
     switch (request->collective) {

@@ -1,8 +1,8 @@
 /* plans: schedules that a communicator has used, ready to run again.
  *
  * A call asks for a problem; the answer is the same at all ranks, since nothing but the call's arguments enters. The
- * algorithm is chosen (choice.h), the schedule is built for the very problem, and both are kept: a call that comes
- * again finds a run that only needs its buffers.
+ * algorithm is chosen (choice.h), the schedule is built for the very problem, and both are kept: a repeated call finds
+ * a run that only needs its buffers.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -49,7 +49,7 @@ struct mpi_plan {
     uint64_t measured_ns; /* all calls together */
 };
 
-/* What a run of a plan needs; lent to one call at a time. */
+/* Resources for a run of a plan; lent to one call at a time. */
 struct mpi_run {
     struct mpi_run *next;
     struct mpi_plan *plan;
@@ -58,9 +58,8 @@ struct mpi_run {
     void *scratch;
 };
 
-/* The plan for a problem, with levels if the communicator has some and they are to be used; made if there is none yet.
- * MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the
- * reason in `error`. */
+/* The plan for a problem, with levels if the communicator has some and they apply; made if there is none yet.
+ * MPI_SUCCESS, or MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised; the reason in `error`. */
 int mpi_plan_find(struct mpi_comm *comm, const struct cw_problem_request *request, bool has_levels,
                   struct mpi_plan **plan, char *error, size_t error_bytes);
 
@@ -74,11 +73,11 @@ struct mpi_own_request {
 };
 int mpi_plan_find_own(struct mpi_comm *comm, const struct mpi_own_request *request, struct mpi_plan **plan);
 
-/* For run `number` of a communicator's calls, the same at all ranks, the plan by which it goes: `plan`, or now and then
- * one that has whoever sends without being asked wait until all are ready. Until that run is over, later calls of the
- * communicator send nothing (mpi_exchange_throttle): so nobody is ahead by more than MPI_AHEAD_MAX calls, of 64 KiB
- * each per receiver at most (8 KiB of pipelines, and where ranks share hosts), or MPI_AHEAD_SHORT_MAX of 1 KiB, and
- * what comes early has a bound. Errors as above. */
+/* The plan for run `number` of a communicator's calls, the same at all ranks: `plan`, or now and then one in which
+ * unsolicited sends wait until all are ready. Until that run has ended, later calls of the communicator send nothing
+ * (mpi_exchange_throttle). So no rank is ahead by more than MPI_AHEAD_MAX calls, of 64 KiB each per receiver at most (8
+ * KiB of pipelines, and where ranks share hosts), or MPI_AHEAD_SHORT_MAX of 1 KiB, and early messages are bounded.
+ * Errors as above. */
 int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *request, uint32_t number,
                       struct mpi_plan **plan);
 
@@ -86,7 +85,7 @@ int mpi_plan_throttle(struct mpi_comm *comm, const struct cw_problem_request *re
  * caller's. */
 struct mpi_plan *mpi_plan_make(const struct cw_problem *problem, uint32_t rank, const struct cw_algorithm *algorithm,
                                const struct cw_parameters *parameters, const struct cw_schedule *schedule);
-/* The same for this rank's part of a problem, by the algorithm of that name; what is not `eager` waits for its
+/* The same for this rank's part of a problem, by the algorithm of that name; puts that are not `eager` wait for their
  * receivers, however short. MPI_SUCCESS, MPI_ERR_NO_MEM or MPI_ERR_INTERN, not raised. */
 int mpi_plan_make_named(struct mpi_comm *comm, const struct cw_problem_request *request, const char *name, bool eager,
                         struct mpi_plan **plan);

@@ -19,7 +19,7 @@
 
 static struct cw_recorder *recorder;
 static bool is_stopped;
-static uint64_t *rows; /* of a call: what it sends, what it expects */
+static uint64_t *rows; /* of a call: its sends and its expected receives */
 static int row_room;
 static struct {
     uint64_t context;

@@ -1,5 +1,5 @@
-/* record: what the program's collective calls were, and how long they took (collectives/file/recording.h).
- * CAUSEWAY_RECORD=FILE, `causeway run --record`.
+/* record: the program's collective calls and their times (collectives/file/recording.h). CAUSEWAY_RECORD=FILE,
+ * `causeway run --record`.
  *
  * Purpose
  *   Each rank notes its calls when they have been carried out. In MPI_Finalize rank 0 gets what all have noted and
@@ -20,7 +20,7 @@ bool mpi_record_is_on(void);
 /* A call has been carried out, without an error, by the algorithm of that name; flags of enum
  * cw_recording_form_flags. */
 void mpi_record_call(const struct mpi_collective *collective, const char *algorithm, uint32_t flags, uint64_t took_ns);
-/* What follows is the library's own. */
+/* Later calls are the library's own. */
 void mpi_record_stop(void);
 /* Writes the file (MPI_Finalize; all ranks call it, before the last barrier). */
 void mpi_record_finish(void);

@@ -24,14 +24,14 @@ struct mpi_replay_entry {
     uint32_t number; /* of the communicator's, from 1 on */
     bool is_agreed;
     uint32_t bit;
-    uint64_t row[2]; /* digest of what this rank sends and expects */
+    uint64_t row[2]; /* digest of this rank's sends and expected receives */
     uint64_t now_ns; /* as recorded */
 };
 
 struct mpi_replay {
     uint32_t agreed_count;
     uint32_t entry_count;
-    bool has[CW_COLLECTIVE_COUNT]; /* plans for a collective, of whatever size */
+    bool has[CW_COLLECTIVE_COUNT]; /* plans for a collective, of any size */
     struct mpi_replay_entry entries[];
 };
 
@@ -74,7 +74,7 @@ int mpi_replay_start(char *error, size_t error_bytes)
                  mpi_replay_contents_place(), bundle->program, program_invocation_short_name);
         return MPI_ERR_FILE;
     }
-    /* rank 0's contents are everybody's */
+    /* rank 0's contents apply to all */
     for (uint32_t i = 0; mpi_process.rank == 0 && i < bundle->plan_count; i++) {
         if (cw_check_refuse(bundle->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
             snprintf(error, error_bytes, "%s: number %u: %s; `causeway plan compile` makes another",
@@ -103,7 +103,7 @@ void mpi_replay_forget(void)
 
 /* ---- communicators ---- */
 
-/* What the transport of MPI cannot carry out in this job. The same at all ranks: their limits are. */
+/* Whether MPI's transport can execute it in this job. The same at all ranks: their limits are. */
 static bool is_usable(const struct cw_plan *plan)
 {
     uint64_t longest = mpi_process.eager_max_bytes, longest_multicast = mpi_clusters_multicast_eager_max();
@@ -142,7 +142,7 @@ static _Noreturn void memory_missing(void)
     mpi_process_abort(MPI_ERR_NO_MEM);
 }
 
-/* Takes this rank's part and the problem out of the bundle, which nobody else asks for them: contexts come once. */
+/* Takes this rank's part and the problem out of the bundle, which no other code needs: contexts come once. */
 static void entry_make(struct mpi_replay *replay, struct cw_bundle_plan *from, uint32_t rank)
 {
     struct mpi_replay_entry *entry = &replay->entries[replay->entry_count];
@@ -156,7 +156,7 @@ static void entry_make(struct mpi_replay *replay, struct cw_bundle_plan *from, u
     if (made == NULL || row == NULL) {
         free(row);
         memory_missing();
-        return; /* for who does not see that it does not come back */
+        return; /* for the compiler, which does not see that it does not return */
     }
     made->origin = CW_BY_PLAN;
     made->predicted_ns = (double)from->then_ns;
@@ -340,7 +340,7 @@ void mpi_replay_report(void)
     if (!is_on) {
         return;
     }
-    is_on = false; /* what follows is the library's own */
+    is_on = false; /* later calls are the library's own */
     int64_t saved_ns = counted.saved_ns, all_ns = 0;
     (void)mpi_reduce(&saved_ns, &all_ns, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (mpi_process.rank != 0) {

@@ -22,7 +22,7 @@ static char place[CW_SETTINGS_PATH_BYTES];
 static char record_path[CW_SETTINGS_PATH_BYTES]; /* "": nothing is recorded */
 static char failure[FAILURE_BYTES];              /* of rank 0 only it counts */
 
-/* What the environment says, short enough to be kept. */
+/* The value of the environment, short enough to be kept. */
 static const char *name_take(enum cw_setting setting, char *to)
 {
     const char *value = cw_setting(setting);

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* After the job is open: what rank 0 has; NULL: no bundle. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an
+/* After the job is open: rank 0's contents; NULL: no bundle. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an
  * MPI error with a line in `error`. */
 int mpi_replay_contents_finish(const void **bytes, size_t *length, char *error, size_t error_bytes);
 /* The bundle's name, for people. */

@@ -18,7 +18,7 @@ enum mpi_call_kind {
     MPI_CALL_COUNTS = CW_COLLECTIVE_COUNT, /* of an alltoallv, before its data */
     MPI_CALL_ALLTOALLV,                    /* in the place of the root a digest of its phases, or 0 */
     MPI_CALL_AGREEMENT,                    /* on which plan serves an alltoallv */
-    MPI_CALL_PLANNED,                      /* alltoallv by a plan, whose number is in the place of the root */
+    MPI_CALL_PLANNED,                      /* alltoallv by a plan; its number is in the place of the root */
     MPI_CALL_TELLING,                      /* of a scatterv by multicast: the root's counts */
     MPI_CALL_SCATTERV,                     /* ... and its data */
 };

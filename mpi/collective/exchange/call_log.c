@@ -48,7 +48,7 @@ static void all_tell(struct mpi_collectives *collectives)
     }
 }
 
-/* The index of a call among those that are kept; -1: it is not over, or too long ago. */
+/* The index of a call among those that are kept; -1: it has not ended, or too long ago. */
 static int log_find(const struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     const struct mpi_call_log *log = comm == NULL || comm->collectives == NULL ? NULL : &comm->collectives->log;
@@ -74,7 +74,7 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head)
     if (log->calls[at].kind != head->call && head->kind != MPI_SENT_REFUSE && !log->calls[at].has_failed) {
         mpi_call_kind_late(comm, head->envelope.source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
         all_tell(comm->collectives);
-        /* ranks in the same call as this one was may wait for what only the one that differs could make go on */
+        /* ranks in this rank's former call may wait for progress that only the one that differs could make */
         const uint16_t flags = mpi_refusal_levels(head->call | log->calls[at].kind);
         const struct mpi_refusal refusal = {
             .reason = MPI_REFUSAL_MISMATCH, .peer = head->envelope.source, .flags = flags};

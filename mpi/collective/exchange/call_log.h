@@ -1,7 +1,7 @@
 /* call_log: the last completed calls of a communicator on this rank.
  *
  * A rank that waits for no other rank, such as the root of a short broadcast, completes its call before it can detect
- * that another rank is in a different call. Later messages of that rank show it: then this rank refuses the call at the
+ * that another rank is in a different call. Later messages of that rank show it: then this rank rejects the call at the
  * other ranks, and its own next call fails.
  *
  * Within the lock of enter.h only. */

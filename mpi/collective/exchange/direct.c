@@ -20,7 +20,7 @@ struct direct_regions {
 };
 
 static_assert(sizeof(struct mpi_call_head) + sizeof(struct direct_regions) <= CW_INLINE_MAX,
-              "costs no more than a bare clear-to-send");
+              "at most the cost of a bare clear-to-send");
 
 struct direct_target {
     struct direct_target *next;
@@ -165,7 +165,7 @@ static void put_end(struct mpi_operation *operation, int status)
     if (status == CW_OK) {
         mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else if (status !=
-               CW_ERROR_REMOTE_ACCESS) { /* the target's call has ended, and it tells why, or who knows does */
+               CW_ERROR_REMOTE_ACCESS) { /* the target's call has ended, and it reports why, or another rank does */
         mpi_exchange_fail(exchange, status);
     }
     free(put);

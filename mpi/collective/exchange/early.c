@@ -29,7 +29,7 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
 
 void exchange_early_take(struct mpi_early_list *list, const struct mpi_exchange *exchange)
 {
-    struct mpi_early *before = NULL; /* the last of those that stay */
+    struct mpi_early *before = NULL; /* the last one that stays */
     struct mpi_early *early;
     while ((early = before == NULL ? list->first : before->next) != NULL) {
         struct mpi_call_head head;

@@ -37,20 +37,22 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
                  rank, planned, refusal->peer, given);
         break;
     case MPI_REFUSAL_FAILED:
-        snprintf(text, text_bytes, "rank %d does not go on: %s", rank, cw_status_text((int)refusal->given));
+        snprintf(text, text_bytes, "rank %d does not continue: %s", rank, cw_status_text((int)refusal->given));
         break;
     case MPI_REFUSAL_ARGUMENTS:
-        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are wrong, as it is told", rank);
+        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are invalid", rank);
         break;
     case MPI_REFUSAL_LOST:
         if (refusal->peer < 0) {
-            snprintf(text, text_bytes, "rank %d does not go on: it cannot reach another rank any more", rank);
+            snprintf(text, text_bytes, "rank %d does not continue: it cannot reach another rank any more", rank);
         } else {
-            snprintf(text, text_bytes, "rank %d does not go on: it cannot reach rank %d any more", rank, refusal->peer);
+            snprintf(text, text_bytes, "rank %d does not continue: it cannot reach rank %d any more", rank,
+                     refusal->peer);
         }
         break;
     default:
-        snprintf(text, text_bytes, "rank %d does not go on: it is told of another call, or of other phases", rank);
+        snprintf(text, text_bytes, "rank %d does not continue: it was notified of another call, or of other phases",
+                 rank);
     }
 }
 
@@ -67,7 +69,7 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
                  .kind = MPI_SENT_REFUSE},
         .refusal = *refusal,
     };
-    /* a rank that cannot be told is gone, or finds out by its watchdog */
+    /* an unreachable rank is gone, or finds out by its watchdog */
     (void)mpi_tell(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_CALL), &message, sizeof(message));
 }
 
@@ -85,7 +87,7 @@ void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t 
 void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
-    if (collectives != NULL) { /* without memory nobody hears of it */
+    if (collectives != NULL) { /* without memory no notice is sent */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
         mpi_groups_open_all(comm); /* as whoever hears of it */
     }
@@ -194,7 +196,7 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct mpi_call_head *head)
     }
 }
 
-/* How the call ends that is told of it. */
+/* The status of the call that gets the notice. */
 static int refusal_status(const struct mpi_refusal *refusal)
 {
     bool is_buffer = refusal->reason == MPI_REFUSAL_FAILED && (int64_t)refusal->given == CW_ERROR_REMOTE_ACCESS;
@@ -221,7 +223,7 @@ bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data,
     memcpy(&refusal, data, sizeof(refusal));
     exchange->is_notified = exchange->is_notified || (refusal.flags & MPI_REFUSAL_TO_ALL) != 0;
     mpi_groups_open_all(exchange->comm);
-    if (exchange->failure == CW_OK) { /* what is known already tells more */
+    if (exchange->failure == CW_OK) { /* the known reason is better */
         mpi_refusal_text(&refusal, rank, exchange->why, sizeof(exchange->why));
         mpi_exchange_fail(exchange, refusal_status(&refusal));
     }

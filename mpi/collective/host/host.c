@@ -81,7 +81,7 @@ static bool goes_direct(const struct mpi_host *host, enum cw_collective collecti
     return services[collective].direct != NULL && host->copies_once && bytes >= HOST_DIRECT_MIN_BYTES;
 }
 
-/* What a call needs to know before it begins: collective, root, bytes and counts are set. */
+/* Prepares a call before it begins: collective, root, bytes and counts are set. */
 static void call_prepare(struct mpi_host_call *call, struct mpi_host *host, const struct mpi_collective *of)
 {
     const struct service *service = &services[call->collective];

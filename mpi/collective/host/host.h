@@ -135,9 +135,9 @@ int mpi_host_part_start(struct mpi_host_part *part, const struct cw_transport_ho
 /* The same of the one that was started; MPI_ERR_PENDING also if there is none. */
 int mpi_host_part_poll(struct mpi_host_part *part);
 const char *mpi_host_part_why(const struct mpi_host_part *part);
-/* What the one that is under way awaits; false: none is. */
+/* Describes the wait of the current one; false: there is none. */
 bool mpi_host_part_describe(const struct mpi_host_part *part, struct mpi_said *said);
-/* This process is about to sleep, or sleeps no more: who changes what its host ops await wakes it. Whether one of them
- * can go on, so that it need not sleep. */
+/* This process is about to sleep, or sleeps no more: a process that changes memory awaited by its host ops wakes it.
+ * Returns whether one of them can advance, so that it need not sleep. */
 void mpi_host_doze(bool asleep);
 bool mpi_host_can_go_on(void);

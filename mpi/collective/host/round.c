@@ -1,4 +1,4 @@
-/* Rounds on a segment: the words that ranks await, and how a rank notices that a word will never change. */
+/* Rounds on a segment: the flags that ranks await, and how a rank notices that a flag will never change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -145,8 +145,8 @@ static int round_writable(struct mpi_host_call *call)
                       UINT32_MAX, call->then);
 }
 
-/* All have passed by since: before long slots are used again, somebody must have seen all ranks. A flag is written only
- * when nobody looks at the one that was there before. */
+/* All have passed by since: before long slots are reused, one rank must have seen all ranks. A flag is written only
+ * when no rank reads its previous value. */
 static int round_skip(struct mpi_host_call *call)
 {
     int code = host_arrive(call);
@@ -204,7 +204,8 @@ bool host_arrive_last(struct mpi_host_call *call)
         cw_segment_arrive(call->segment, round, host_mix(host->passed, call->entry.signature));
     if (arrival == CW_SEGMENT_DIFFERENT) {
         if (host_trouble(call) ==
-            MPI_SUCCESS) { /* who differs has gone on to its next call, or did so in one that was passed by */
+            MPI_SUCCESS) { /* a rank that differs has moved on to its next call, or differed in a call that was
+                            * skipped */
             const struct cw_segment_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
             snprintf(host->why, sizeof(host->why),
                      "the calls did not match when rank %d was in %s (root %u, %llu bytes), or shortly before",

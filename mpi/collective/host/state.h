@@ -90,7 +90,7 @@ void host_publish(struct mpi_host_call *call);
 /* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others'
  * calls differ; else host_await_all will tell. */
 int host_arrive(struct mpi_host_call *call);
-/* The same at the end of a round in which nobody waits for all: most of these need no arrival. */
+/* The same at the end of a round in which no rank waits for all: most of these need no arrival. */
 int host_pass(struct mpi_host_call *call);
 /* The same if this rank must act when all have arrived, before the others continue: true if this rank was the last;
  * host_complete must follow. */
@@ -149,7 +149,7 @@ static inline bool host_has_come(const struct mpi_host_call *call)
 /* A rank's own part, which may lie where it belongs already. */
 void host_move(void *to, const void *from, uint64_t bytes);
 
-/* What a call awaits, behind its name: the data of member `owner`, or (UINT32_MAX) that all arrive. */
+/* The wait of a call, after its name: the data of member `owner`, or (UINT32_MAX) the arrival of all. */
 void host_describe(const struct mpi_host_call *call, uint32_t owner, struct mpi_said *said);
 
 /* ---- The first stages of the collectives: host/move.c, host/direct.c, host/reduce.c ---- */

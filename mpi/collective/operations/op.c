@@ -102,7 +102,7 @@ static const struct {
 struct predefined {
     struct mpi_op op;
     const char *name;
-    int groups; /* 0: of no type by itself */
+    int groups; /* 0: no type of its own */
     enum mpi_kernel_op kernel;
     bool takes_pairs;
     bool is_max;

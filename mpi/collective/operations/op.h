@@ -35,7 +35,7 @@ void mpi_op_release(struct mpi_op *op);
 int mpi_op_check(MPI_Comm comm, MPI_Op handle, const struct mpi_type *type, struct mpi_op **op);
 
 /* to[i] = left[i] OP right[i] for `count` elements of a type that mpi_op_check has passed; `to` is either `left` or
- * `right`, and these do not overlap. Buffers are what MPI calls buffers: elements begin at their lower bound from
- * there. MPI_SUCCESS, or MPI_ERR_NO_MEM (not raised): only for an operation that does not commute, with to == left. */
+ * `right`, and these do not overlap. Buffers are MPI buffers: elements begin at their lower bound from there.
+ * MPI_SUCCESS, or MPI_ERR_NO_MEM (not raised): only for an operation that does not commute, with to == left. */
 int mpi_op_apply(const struct mpi_op *op, struct mpi_type *type, const void *left, const void *right, void *to,
                  MPI_Count count);

@@ -54,7 +54,7 @@ typedef __float128 float128;
     }                                                                                                         \
     VERSIONS(name, type)
 
-/* `work` is what the type is computed in: unsigned, and not narrower than int, so that nothing overflows. */
+/* `work` is the type of the computation: unsigned, and not narrower than int, so that nothing overflows. */
 #define UNSIGNED_KERNELS(suffix, type, work)                           \
     SYMMETRIC(sum_##suffix, type, (type)((work)left + (work)right))    \
     SYMMETRIC(prod_##suffix, type, (type)((work)left * (work)right))   \

@@ -7,7 +7,7 @@
 
 #include "mpi.h"
 
-/* What elements are to the processor. Signed integers wrap around. */
+/* Kinds of elements, for the processor. Signed integers wrap around. */
 enum mpi_element {
     MPI_ELEMENT_NONE,
     MPI_ELEMENT_I8,

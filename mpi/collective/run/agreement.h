@@ -3,17 +3,16 @@
  *
  * Purpose
  *   A rank sees which plans (replay.h) its row and column fit: a bit each. The ranks gather these bits (an all-gather
- *   of 8 bytes a rank, as non-blocking as the call), and what all have in common decides: one plan, or none. The
- *   exchange takes the place of the one of counts, which has 16 bytes per pair of ranks, and of nothing at all where
- *   calls go by pairs.
+ *   of 8 bytes a rank, as non-blocking as the call), and their intersection decides: one plan, or none. The exchange
+ *   replaces the one of counts, which has 16 bytes per pair of ranks; calls by pairs have none otherwise.
  *
  * Invariants
  *   - All ranks come to the same end, since all have all bits. Two plans that fit all ranks' rows would be for the same
  *     counts: a bundle has no two of these.
- *   - Nothing of the call's data has been sent when a plan is found not to fit, so nothing has to be taken back: the
- *     call goes on as it would have without a plan.
- *   - The call takes three numbers of its communicator, whatever it comes to: agreement, exchange of counts or data,
- *     data. A persistent call agrees with its first start.
+ *   - No data of the call has been sent when a plan is found not to fit, so nothing must be undone: the call continues
+ *     as without a plan.
+ *   - The call uses three numbers of its communicator in any case: agreement, exchange of counts or data, data. A
+ *     persistent call agrees with its first start.
  *
  * Within the lock of enter.h only. */
 #pragma once

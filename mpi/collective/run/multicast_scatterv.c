@@ -20,7 +20,7 @@
 enum way {
     WAY_PAIRS = 0,      /* nothing is told */
     WAY_STATIC = 1,     /* to the communicator's group */
-    WAY_DYNAMIC = 2,    /* to a group of those that get something */
+    WAY_DYNAMIC = 2,    /* to a group of the receivers */
     WAY_ONE_BY_ONE = 3, /* by a flat scatter */
     WAY_COUNT
 };
@@ -36,7 +36,7 @@ static const struct {
     [WAY_ONE_BY_ONE] = {"flat", "flat"},
 };
 
-/* What the root tells. */
+/* The root's notice. */
 struct told {
     uint64_t way;     /* enum way */
     uint64_t context; /* of the group, if dynamic */
@@ -47,7 +47,7 @@ static_assert(sizeof(struct told) == 16, "the same at all ranks");
 struct mpi_multicast_scatterv {
     bool is_dynamic; /* as asked for */
     bool is_told;
-    enum way way;      /* known when it is told */
+    enum way way;      /* known when the notice is sent */
     struct told *told; /* NULL: by pairs */
     /* of the group, in the order of the communicator; held by its handle. NULL: not dynamic, or this rank gets
      * nothing */
@@ -76,7 +76,7 @@ int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *w
                : mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", comm->size);
 }
 
-/* The message of all blocks has a plan of its own: --explain tells of the call, not of its parts. */
+/* The message of all blocks has a plan of its own: --explain reports the call, not its parts. */
 static void plan_drop(struct mpi_plan *plan)
 {
     if (plan != NULL) {
@@ -179,7 +179,7 @@ int mpi_multicast_scatterv_learn(struct mpi_collective *collective, int code)
 
 /* ---- the data ---- */
 
-/* The communicator of those that get something, and the root, and their counts. */
+/* The communicator of the receivers and the root, and their counts. */
 static int members_make(struct mpi_collective *collective)
 {
     struct mpi_multicast_scatterv *scatterv = collective->scatterv;
@@ -256,7 +256,8 @@ int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t numb
         return MPI_SUCCESS;
     }
     int code = scatterv->moves != NULL ? MPI_SUCCESS : moves_make(collective);
-    bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory; nobody is in what is refused then */
+    bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory; the rejection then reaches no
+                                                * member */
     struct mpi_comm *comm = is_among ? scatterv->members : collective->comm;
     number = is_among ? 0 : number;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
@@ -266,7 +267,7 @@ int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t numb
     return code;
 }
 
-/* What has come aside, to its place, as far as there is room. */
+/* Copies data that was received into a spare buffer to its place, as far as there is room. */
 static int aside_take(struct mpi_collective *collective)
 {
     const struct mpi_buffer *descriptor = &collective->receive;
@@ -304,7 +305,7 @@ void mpi_multicast_scatterv_account(const struct mpi_collective *collective)
     const struct mpi_comm *comm = scatterv->members != NULL ? scatterv->members : collective->comm;
     MPI_Count bytes =
         collective->send.block_count > 0 ? collective->send.bytes / collective->comm->size : collective->receive.bytes;
-    bool gets = false; /* somebody but the root */
+    bool gets = false; /* a rank other than the root */
     for (int rank = 0; scatterv->is_told && rank < collective->comm->size; rank++) {
         gets = gets || ((uint32_t)rank != collective->problem.root && scatterv->told->bytes[rank] > 0);
     }

@@ -2,18 +2,18 @@
  * one message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
  *
  * Purpose
- *   Two ways, by name (choice.h). static: the message of all blocks goes to the group of the communicator. dynamic:
- *   those that get something, and the root, open a group for it, and close it behind it; the others are done when they
- *   know. Where a group would be of no use, the root decides otherwise: dynamic is static if all get something, and
- *   blocks go one by one if at most one rank gets something, or if those that do are on the root's host. Without
- *   multicast, messages go in pairs, and nothing is told.
+ *   Two ways, by name (choice.h). static: the message of all blocks goes to the group of the communicator. dynamic: the
+ *   receivers and the root open a group for it, and close it afterwards; the others are done when they are notified. If
+ *   a group would be useless, the root decides otherwise: dynamic becomes static if all ranks receive data, and blocks
+ *   go one by one if at most one rank receives data, or if all receivers are on the root's host. Without multicast,
+ *   messages go in pairs, and no notice is sent.
  *
  * Invariants
  *   - What the root tells decides, at all ranks: the way, the context of a group, the bytes of each block.
- *   - Whoever gets a block takes all of it, and only then finds that it expected fewer bytes: so nobody waits for it.
- *   - The call takes two numbers of its communicator: of what is told, and of the data; in a group of its own the data
- *     are call 0. A persistent call tells with its first start, since its counts are fixed, and keeps its group until
- *     it is freed.
+ *   - A receiver accepts its whole block, and only then finds that it expected fewer bytes: so no rank waits for it.
+ *   - The call uses two numbers of its communicator: one for the notice, one for the data; in a group of its own the
+ *     data are call 0. A persistent call sends the notice with its first start, since its counts are fixed, and keeps
+ *     its group until it is freed.
  *   - Data to a group of its own are sent when all members are ready, however short: so the root has one group at a
  *     time that others have not come to.
  *

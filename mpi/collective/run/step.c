@@ -75,7 +75,7 @@ void mpi_buffers_close(struct mpi_collective *collective)
     }
 }
 
-/* Whether the level among hosts goes by multicast. */
+/* Whether the level among hosts uses multicast. */
 static bool inner_multicasts(const struct mpi_plan *plan)
 {
     const struct cw_algorithm *inner = (plan->algorithm->takes & CW_TAKES_INNER) != 0 && plan->parameters.inner != NULL
@@ -129,7 +129,7 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
 static void failure_note(struct mpi_collective *collective)
 {
     const struct mpi_run *run = collective->run;
-    char text[400] = "a rank has ended, or is taken for dead";
+    char text[400] = "a rank has ended, or is declared failed";
     int failure = run->exchange.failure;
     if (failure == CW_ERROR_PATH_MTU || mpi_error_of_status(failure) != MPI_ERR_PROC_ABORTED) {
         cw_execution_describe(run->execution, text, sizeof(text));
@@ -142,7 +142,7 @@ int mpi_step_poll(struct mpi_collective *collective)
 {
     struct mpi_run *run = collective->run;
     mpi_exchange_poll_host(&run->exchange);
-    cw_paths_hold(mpi_process.paths); /* what a step sends to one rank shares packets */
+    cw_paths_hold(mpi_process.paths); /* a step's messages to one rank share packets */
     int status = cw_execution_poll(run->execution);
     cw_paths_release(mpi_process.paths);
     if (status == CW_ERROR_AGAIN) {
@@ -150,7 +150,8 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status != CW_OK) {
         run->exchange.failure = status;        /* also if a put was refused: the log of calls tells it */
-        mpi_exchange_withdraw(&run->exchange); /* nobody will get it; but what reads memory of this call must end */
+        mpi_exchange_withdraw(&run->exchange); /* they will not be received; but gets from memory of this call must
+                                                * end */
     }
     if (run->exchange.operations_open > 0) {
         return MPI_ERR_PENDING;

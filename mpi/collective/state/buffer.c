@@ -10,7 +10,7 @@ char mpi_buffer_nowhere;
 /* No program has memory below: a buffer that begins there is NULL or MPI_IN_PLACE, or not far from it. */
 enum { MEMORY_FROM = 4096 };
 
-/* Of what begins at `start`: predefined types lie there, others may lie elsewhere (MPI_BOTTOM). */
+/* Whether there is memory at `start`: predefined types lie there, others may lie elsewhere (MPI_BOTTOM). */
 static bool is_memory(const void *start, const struct mpi_type *type)
 {
     return start != MPI_IN_PLACE && ((uintptr_t)start >= MEMORY_FROM || !type->predefined);
@@ -68,7 +68,7 @@ static int arrays_make(struct mpi_buffer *descriptor, MPI_Comm comm, bool types)
     return MPI_SUCCESS;
 }
 
-/* Takes over a block's count and displacement, in units of so many bytes. */
+/* Copies a block's count and displacement, in units of `unit` bytes. */
 static int block_set(struct mpi_buffer *descriptor, MPI_Comm comm, int block, MPI_Count count, MPI_Count displacement,
                      MPI_Count unit, const struct mpi_type *type)
 {

@@ -1,4 +1,4 @@
-/* buffer: the buffer descriptor of what a rank contributes to a collective call, or gets from it: blocks somewhere in a
+/* buffer: the buffer descriptor of a rank's contribution to a collective call, or of its result: blocks somewhere in a
  * buffer of the program.
  *
  * Schedules work on blocks that lie one behind the other. A buffer descriptor that is so already is used in place; any
@@ -30,7 +30,7 @@ struct mpi_buffer {
 /* `block_count` blocks of `count` elements, one behind the other. */
 int mpi_buffer_equal(struct mpi_buffer *descriptor, MPI_Comm comm, const void *buffer, int block_count, MPI_Count count,
                      MPI_Datatype datatype);
-/* Stands for a buffer where only the counts are asked for. */
+/* Represents a buffer where only the counts matter. */
 extern char mpi_buffer_nowhere;
 
 /* A block per rank with counts and displacements in extents of the type; of &mpi_buffer_nowhere without the latter. */

@@ -13,7 +13,7 @@
 #include "mpi/runtime/progress.h"
 #include "mpi/runtime/waiting.h"
 
-/* What a call of the library itself does when its collective has ended with `code` (MPI_Comm_idup), perhaps on the
+/* Action of a call of the library itself when its collective has ended with `code` (MPI_Comm_idup), perhaps on the
  * control thread: it calls no function of the program. Frees itself; an MPI error code. */
 struct mpi_after {
     int (*end)(struct mpi_after *after, int code);
@@ -28,7 +28,7 @@ struct mpi_count_matrix;
 struct mpi_replay_entry;
 struct mpi_agreement;
 
-/* What a call does now (run/steps.h). */
+/* The current step of a call (run/steps.h). */
 enum mpi_step {
     MPI_STEP_DATA = 0,   /* the call itself: the last step, and mostly the only one */
     MPI_STEP_AGREE = 1,  /* on a plan from a file (run/agreement.h) */
@@ -69,7 +69,7 @@ struct mpi_collective {
     struct mpi_type *element; /* of a reduction; held */
     int reduce_error;
     uint64_t started_ns;
-    uint64_t begun_ns; /* the call, whatever came before the plan; 0: nobody asks */
+    uint64_t begun_ns; /* the whole call, with all steps before the plan; 0: not needed */
     char *why;         /* the ranks' calls do not match; NULL: they do, as far as is known */
 
     struct mpi_host *own_host; /* of a persistent call; NULL: it has none */

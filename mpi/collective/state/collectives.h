@@ -1,4 +1,4 @@
-/* collectives: what collective/ keeps with a communicator. Within the lock of enter.h only. */
+/* collectives: the data of collective/ for each communicator. Within the lock of enter.h only. */
 #pragma once
 
 #include "collectives/schedule/problem.h"
@@ -18,7 +18,7 @@ struct mpi_early_list {
     struct mpi_early *first, *last;
 };
 
-/* Calls that are over (exchange/call_log.h). */
+/* Calls that have ended (exchange/call_log.h). */
 enum { MPI_CALL_LOG_LENGTH = 64 };
 
 struct mpi_call_log {
@@ -37,9 +37,9 @@ struct mpi_collectives {
     uint32_t call_count;            /* by whatever way; for people */
     bool knows_apart, is_apart;     /* whether no two ranks are on one host (choice/choice.c) */
     struct mpi_exchange *exchanges; /* under way */
-    struct mpi_exchange *throttles; /* those that later ones wait for, in order */
+    struct mpi_exchange *throttles; /* exchanges that later ones wait for, in order */
     struct mpi_early_list early;
-    struct mpi_call_log log; /* calls that are over */
+    struct mpi_call_log log; /* calls that have ended */
     struct mpi_plan *plans;  /* the last used first */
     uint32_t plan_count;
     struct mpi_replay *replay; /* NULL: no plan was made for it */

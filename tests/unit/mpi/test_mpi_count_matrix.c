@@ -67,9 +67,9 @@ static void refusals_say_which_counts(void **state)
         {{.reason = MPI_REFUSAL_EXPECTS, .peer = 5, .planned = 100, .given = 96},
          "rank 2 gets 100 bytes of rank 5, but its call says 96"},
         {{.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_REMOTE_ACCESS},
-         "rank 2 does not go on: the target refused the access"},
-        {{.reason = MPI_REFUSAL_MISMATCH, .peer = -1}, "rank 2 does not go on"},
-        {{.reason = 77, .peer = -1}, "rank 2 does not go on"}, /* of a later version */
+         "rank 2 does not continue: the target refused the access"},
+        {{.reason = MPI_REFUSAL_MISMATCH, .peer = -1}, "rank 2 does not continue"},
+        {{.reason = 77, .peer = -1}, "rank 2 does not continue"}, /* of a later version */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[200];
