@@ -129,7 +129,7 @@ void mpi_buffered_start(struct mpi_request *request)
     struct buffer *buffer = comm_buffer_find(request->comm);
     buffer = buffer != NULL ? buffer : &process_buffer;
     if (!buffer->is_attached || (!buffer->is_automatic && bytes_needed(request) > buffer->bytes - buffer->used)) {
-        (void)mpi_progress(); /* what has left since gives its room back */
+        (void)mpi_progress(); /* messages sent since then return their room */
     }
     if (!buffer->is_attached || (!buffer->is_automatic && bytes_needed(request) > buffer->bytes - buffer->used)) {
         mpi_request_complete(request, MPI_ERR_BUFFER);

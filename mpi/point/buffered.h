@@ -1,6 +1,6 @@
 /* buffered: buffered sends (MPI 5.0, 3.6). The messages are copied to memory of the library; of the buffers that the
- * program attaches only the size counts, so that what does not fit is an error, as the standard wants it. Within the
- * lock of enter.h only. */
+ * program attaches only the size counts, so that a message that does not fit is an error, as the standard requires.
+ * Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/point/request.h"

@@ -207,7 +207,7 @@ int mpi_bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
     return code != MPI_SUCCESS ? code : mpi_wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* A send and a receive as one request; what was made is freed on failure. */
+/* A send and a receive as one request; on failure, the existing part is freed. */
 static int pair_make(struct mpi_request **pair, MPI_Comm comm)
 {
     *pair = mpi_request_make(MPI_REQUEST_SENDRECV);

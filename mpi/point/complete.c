@@ -16,7 +16,7 @@ int mpi_request_raise_lost(MPI_Comm comm, int peer)
     char text[320];
     if (peer < 0 || found == NULL) {
         return mpi_error(comm, MPI_ERR_PROC_ABORTED,
-                         "a rank that the message may come from has ended, or is taken for dead");
+                         "a rank that the message may come from has ended, or is declared failed");
     }
     mpi_comm_lost_text(found, peer, text, sizeof(text));
     return mpi_error(comm, MPI_ERR_PROC_ABORTED, "%s", text);
@@ -52,7 +52,7 @@ static bool is_idle(const struct mpi_request *request)
 
 enum { FEW_REQUESTS = 64 };
 
-/* What several requests are waited for with. */
+/* The state of a wait for several requests. */
 struct wait_list {
     int count;
     struct mpi_request **requests; /* looked up once */
@@ -256,7 +256,7 @@ static int list_raise(const struct wait_list *list, const MPI_Status statuses[])
                      "one of %d operations failed: %s", list->count, mpi_error_text(list->error));
 }
 
-/* Those that are not complete stay as they are, and their statuses say so (MPI 5.0, 3.7.5). */
+/* Incomplete ones stay unchanged, and their statuses show it (MPI 5.0, 3.7.5). */
 static int all_finish(struct wait_list *list, MPI_Request handles[], MPI_Status statuses[])
 {
     for (int at = 0; at < list->count; at++) {

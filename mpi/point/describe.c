@@ -6,8 +6,7 @@
 
 enum { NAMED_MAX = 3, TAGS_MAX = 6 };
 
-/* Messages that have come and that nobody has received: often the one that is waited for is among them, with another
- * tag. */
+/* Messages without a matching receive: often the awaited one is among them, with another tag. */
 static void unexpected_describe(const struct mpi_comm *comm, int source, struct mpi_said *said)
 {
     char tags[128] = "";
@@ -29,7 +28,7 @@ static void unexpected_describe(const struct mpi_comm *comm, int source, struct 
     if (source != MPI_ANY_SOURCE) {
         mpi_say(said, "from rank %d ", source);
     }
-    mpi_say(said, "%s come that nobody has received, with tag%s %s%s", count == 1 ? "has" : "have",
+    mpi_say(said, "%s arrived without a matching receive, with tag%s %s%s", count == 1 ? "has" : "have",
             count == 1 ? "" : "s", tags, count > TAGS_MAX ? ", ..." : "");
 }
 

@@ -1,4 +1,4 @@
-/* describe: what operations under way wait for, for people (runtime/waiting.h). Within the lock of enter.h only. */
+/* describe: the waits of operations in progress, for messages (runtime/waiting.h). Within the lock of enter.h only. */
 #pragma once
 
 #include "mpi/point/request.h"

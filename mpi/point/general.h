@@ -1,4 +1,4 @@
-/* general: generalized requests, whose operation is the program's own (MPI 5.0, 13.2). Within the lock of enter.h
+/* general: generalized requests; the program itself provides the operation (MPI 5.0, 13.2). Within the lock of enter.h
  * only. */
 #pragma once
 

@@ -11,11 +11,11 @@
 #define MPI_TAG_CREATE_GROUP INT32_MIN
 #define MPI_TAG_COLLECTIVE   (INT32_MIN + 0x40000000)
 
-/* Brings `data` from rank 0 of a group, whose members are all in `comm`, to all of it, down a binomial tree. All
- * members call it. MPI_SUCCESS or the error, raised. */
+/* Sends `data` from rank 0 of a group, all in `comm`, to all its members, down a binomial tree. All members call it.
+ * MPI_SUCCESS or the error, raised. */
 int mpi_internal_bcast(struct mpi_comm *comm, const struct mpi_group *group, int tag, void *data, size_t bytes);
 
-/* What the bits of all ranks of `comm` have in common, known to all of them. All call it. MPI_SUCCESS or the error,
+/* The intersection of the bits of all ranks of `comm`, known to all of them. All call it. MPI_SUCCESS or the error,
  * raised. */
 int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits);
 

@@ -65,18 +65,17 @@ static void silence_tell(uint32_t rank)
         char host[HOST_BYTES] = "";
         bool is_away = cw_job_node_is_away(mpi_process.job) && gethostname(host, sizeof(host) - 1) == 0;
         fprintf(stderr,
-                "causeway: rank %u: nothing was heard of rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is taken for "
-                "dead%s%s%s\n",
+                "causeway: rank %u: no packet from rank %u for %g s (CAUSEWAY_FAILURE_TIMEOUT): it is declared "
+                "failed%s%s%s\n",
                 mpi_process.rank, rank, (double)cw_job_failure_timeout(mpi_process.job) / 1e9,
                 is_away ? "; the node of this host, " : "", host,
                 is_away ? ", is away: start it again (causeway node)" : "");
     }
     if (cw_paths_is_stopped(mpi_process.paths, rank)) {
-        fprintf(
-            stderr,
-            "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is taken "
-            "for dead\n",
-            mpi_process.rank, rank);
+        fprintf(stderr,
+                "causeway: rank %u: rank %u is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT: it is "
+                "declared failed\n",
+                mpi_process.rank, rank);
     }
     if (cw_paths_is_silent(mpi_process.paths, rank) || cw_paths_is_stopped(mpi_process.paths, rank)) {
         mpi_process.dead_rank = rank;

@@ -1,8 +1,8 @@
 /* match: which message goes to which receive (MPI 5.0, 3.5 and 3.8).
  *
  * Each communicator has receives that were posted and messages that came unexpected. Both are kept by source, and those
- * that may match from any source by the order of posting and of arrival, so that a match among many takes no longer
- * than the messages of one source.
+ * that may match from any source by the order of posting and of arrival, so that a match among many takes at most as
+ * long as the messages of one source.
  *
  * Invariants
  *   - A message goes to the first receive posted that fits it; a receive gets the first fitting message of its source.
@@ -52,17 +52,17 @@ bool mpi_match_withdraw(struct mpi_request *request);
 /* Takes the message that a sender wants back; false: it has been matched. */
 bool mpi_match_recall(struct mpi_comm *comm, uint32_t rank, uint32_t number);
 
-/* Frees a message that is in no queue, and gives its sender credit for what was kept of it (credit.h). */
+/* Frees a message that is in no queue, and returns credit to its sender for the kept bytes (credit.h). */
 void mpi_match_let_go(struct mpi_message *message);
 
-/* To be told to people: the first message that nobody has received (the others by arrival_next), whether a receive
- * waits for its message, and all that do. */
+/* For reports: the first message without a receive (the others by arrival_next), whether a receive waits for its
+ * message, and all that do. */
 const struct mpi_message *mpi_match_unexpected(const struct mpi_comm *comm);
 bool mpi_match_is_posted(const struct mpi_request *request);
 void mpi_match_each_posted(const struct mpi_comm *comm,
                            void (*function)(const struct mpi_request *request, void *context), void *context);
 
-/* A communicator ends: frees its queues with what is left in them. */
+/* A communicator ends: frees its queues with their contents. */
 void mpi_match_abandon(struct mpi_comm *comm);
 
 /* Calls `function` for each posted receive whose source is, or may be, the process `rank` of MPI_COMM_WORLD; it may

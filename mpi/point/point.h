@@ -1,4 +1,4 @@
-/* point: sends and receives under way; what the calls of point/ share.
+/* point: sends and receives in progress; shared by the calls of point/.
  *
  * A send is eager up to mpi_process.eager_max_bytes, or wire_eager_max_bytes to another host: it is complete when the
  * path has taken it. Without credit (credit.h) it is offered without a registration, and sent when the receiver has

@@ -1,4 +1,4 @@
-/* Probes, and receives of what a matched probe has found (MPI 5.0, 3.8). */
+/* Probes, and receives of messages found by matched probes (MPI 5.0, 3.8). */
 #include <stdlib.h>
 
 #include "mpi/point/describe.h"
@@ -26,7 +26,7 @@ static bool probe_look(void *context)
     return probe->found != NULL;
 }
 
-/* The same for those that wait. */
+/* The same for waiting calls. */
 static bool probe_is_over(void *context)
 {
     struct probe *probe = context;

@@ -210,7 +210,8 @@ void mpi_status_empty(MPI_Status *status)
     *status = (MPI_Status){.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG, .MPI_ERROR = MPI_SUCCESS};
 }
 
-/* What the operation tells; MPI_ERROR is left alone, since only calls with several statuses set it (MPI 5.0, 3.2.5). */
+/* The result of the operation; MPI_ERROR is unchanged, since only calls with several statuses set it (MPI 5.0,
+ * 3.2.5). */
 static void status_fill(struct mpi_request *request, MPI_Status *status)
 {
     int error = status->MPI_ERROR;

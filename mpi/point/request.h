@@ -27,7 +27,7 @@ enum mpi_request_kind {
     MPI_REQUEST_SENDRECV = 3,   /* `parts` */
     MPI_REQUEST_COLLECTIVE = 4, /* `collective` */
     MPI_REQUEST_GENERAL = 5,    /* `general` */
-    MPI_REQUEST_DONE = 6,       /* complete from the start: from and to MPI_PROC_NULL, and what had nothing to do */
+    MPI_REQUEST_DONE = 6,       /* complete from the start: from and to MPI_PROC_NULL, and empty operations */
 };
 
 enum mpi_send_mode {
@@ -48,7 +48,7 @@ struct mpi_collective;
 struct mpi_request;
 struct mpi_said;
 
-/* What point/ asks of an operation that is carried out above it: a collective. */
+/* Actions of an operation that is carried out above point/: a collective. */
 struct mpi_request_actions {
     void (*start)(struct mpi_request *request);
     void (*destroy)(struct mpi_collective *collective);
@@ -68,7 +68,7 @@ struct mpi_request {
     bool is_cancelling; /* a send whose receiver has been asked */
     bool is_everyones;  /* mpi_request_sent: never changes, never ends */
     bool is_registered; /* a send's memory, in `offered` */
-    int error;          /* MPI_SUCCESS, or what MPI_Wait raises */
+    int error;          /* MPI_SUCCESS, or the error that MPI_Wait raises */
 
     /* of sends and receives, as called */
     enum mpi_send_mode mode;
@@ -106,7 +106,7 @@ uint32_t mpi_requests_resting(const struct mpi_comm *comm);
 /* The object of a handle; NULL: none. */
 struct mpi_request *mpi_request_find(MPI_Request handle);
 
-/* A request, zeroed but for its kind, with or without a handle. NULL: no memory. */
+/* A request, zeroed except its kind, with or without a handle. NULL: no memory. */
 struct mpi_request *mpi_request_make(enum mpi_request_kind kind);
 int mpi_request_handle_make(struct mpi_request *request);
 /* Frees the request and its handle. It is not under way. */
@@ -114,7 +114,7 @@ void mpi_request_destroy(struct mpi_request *request);
 /* Releases the communicator and the type of a request. */
 void mpi_request_release(struct mpi_request *request);
 
-/* The handle of the one request that stands for all sends that were complete at once. Never fails after MPI_Init. */
+/* The handle of the one request that represents all sends that were complete at once. Never fails after MPI_Init. */
 MPI_Request mpi_request_sent(void);
 
 /* Begins the operation, of a request that is prepared. */
@@ -127,7 +127,7 @@ static inline bool mpi_request_has_failed(const struct mpi_request *request)
     return request->is_complete && request->error != MPI_SUCCESS && request->error != MPI_ERR_TRUNCATE;
 }
 
-/* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if nobody waits for it any
+/* The operation has come to its end: with MPI_SUCCESS or another code. Frees the request if no call waits for it any
  * more. */
 void mpi_request_complete(struct mpi_request *request, int error);
 
@@ -141,7 +141,7 @@ int mpi_request_finish(struct mpi_request *request, MPI_Request *handle, MPI_Sta
 
 /* The same, but the request stays as it is. */
 int mpi_request_status(struct mpi_request *request, MPI_Status *status);
-/* Raises MPI_ERR_PROC_ABORTED, since rank `peer` is lost; below 0: one of those that a message may come from. */
+/* Raises MPI_ERR_PROC_ABORTED, since rank `peer` is lost; below 0: one of the possible senders of a message. */
 int mpi_request_raise_lost(MPI_Comm comm, int peer);
 /* Raises the error of an operation through the handler of `comm`, and says which message it was. Returns it. */
 int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int error);
@@ -152,6 +152,6 @@ void mpi_requests_forget(void);
 
 /* The empty status (MPI 5.0, 3.7.3). */
 void mpi_status_empty(MPI_Status *status);
-/* The number of bytes that a status tells of lies in MPI_internal[0..1], the flag of cancellation in [2]. */
+/* A status has its number of bytes in MPI_internal[0..1], the flag of cancellation in [2]. */
 void mpi_status_set_bytes(MPI_Status *status, MPI_Count bytes);
 MPI_Count mpi_status_bytes(const MPI_Status *status);

@@ -190,7 +190,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
         return false;
     }
     if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
-        (void)mpi_progress(); /* whoever only sends takes what has been given back now */
+        (void)mpi_progress(); /* a rank that only sends accepts returned credit here */
     }
     if (mpi_outbox_waiting > 0 || !mpi_credit_take(rank, bytes)) {
         return false;

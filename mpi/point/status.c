@@ -1,4 +1,4 @@
-/* What statuses tell and can be made to tell (MPI 5.0, 3.2.5, 5.1.11 and 13.3). */
+/* Reading and setting statuses (MPI 5.0, 3.2.5, 5.1.11 and 13.3). */
 #include "mpi/point/request.h"
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"

@@ -48,7 +48,7 @@ struct mpi_attributes {
     struct attribute *all;
 };
 
-/* What functions are called with: the object that has the attributes. */
+/* The first argument of functions: the object that has the attributes. */
 struct owner {
     enum key_kind kind;
     MPI_Comm comm;
@@ -385,8 +385,7 @@ int mpi_type_free_keyval(int *type_keyval)
     return key_free(KEY_TYPE, type_keyval);
 }
 
-/* What the library tells by attributes of any communicator: a pointer to int, which stays valid. NULL: it does not
- * know. */
+/* The library's own values as attributes of any communicator: a pointer to int, which stays valid. NULL: not known. */
 static int *library_value(int number)
 {
     static int values[MPI_UNIVERSE_SIZE - MPI_TAG_UB + 1];

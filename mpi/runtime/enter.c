@@ -26,7 +26,7 @@ void mpi_enter_anytime(const char *call)
 {
     call_name = call;
     mpi_lock_take();
-    /* plain stores: whoever writes has the lock */
+    /* plain stores: the writer has the lock */
     atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
     atomic_store_explicit(&mpi_activity.calls, atomic_load_explicit(&mpi_activity.calls, memory_order_relaxed) + 1,
                           memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* enter: what happens at the door of every MPI call.
+/* enter: the entry and exit of every MPI call.
  *
  * Between mpi_enter and mpi_leave the calling thread has the process's lock (lock.h): all state of mpi/ is touched
  * there only. A callback of the program (error handler, user operation, attribute function) may call MPI again: doors
@@ -33,10 +33,10 @@ int mpi_null(MPI_Comm comm, const char *names);
 
 /* The MPI call that this thread is in, for messages; "MPI" outside of any. */
 const char *mpi_call_name(void);
-/* The call goes on after code of the program, which may have called others. */
+/* The call continues after code of the program, which may have called others. */
 void mpi_call_resume(const char *call);
 
-/* What the control thread sees of the program's calls without the lock. */
+/* The control thread's view of the program's calls, without the lock. */
 struct mpi_activity {
     _Atomic(const char *) call; /* the last one */
     _Atomic uint64_t calls;

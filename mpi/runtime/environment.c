@@ -1,4 +1,4 @@
-/* What programs ask about the library and the machine (MPI 5.0, 9.1, 9.2, 9.6, 20). */
+/* Queries of the library and the machine (MPI 5.0, 9.1, 9.2, 9.6, 20). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -162,10 +162,10 @@ int mpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
     return found == NULL ? comm_unknown() : errhandler_give(found->errhandler, errhandler);
 }
 
-/* Whose process has ended is known to the launcher, too, which tells it better and ends this one: it goes first. */
+/* The launcher also knows which process has ended, reports it better and ends this one: it goes first. */
 enum { LAUNCHER_US = 500000 };
 
-/* One line that says who, in what call, what was wrong, and what the standard calls it. */
+/* One line: the rank, the call, the error, and the standard's name of it. */
 static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char *text)
 {
     char rank[32] = "";
@@ -198,7 +198,7 @@ static void handler_call(struct mpi_comm *about, int code, const char *text)
         MPI_Comm comm_handle = comm->handle;
         int code_copy = code;
         if (mpi_lock_is_control()) {
-            return; /* what goes on there belongs to a request, whose error the program's next call raises */
+            return; /* errors there belong to a request, whose error the program's next call raises */
         }
         const char *call = mpi_call_name();
         mpi_errhandler_retain(handler); /* it may put another one into its own place */

@@ -1,4 +1,4 @@
-/* errhandler: who hears of errors (MPI 5.0, 9.3).
+/* errhandler: the recipients of errors (MPI 5.0, 9.3).
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -38,7 +38,7 @@ void mpi_errhandler_release(struct mpi_errhandler *errhandler);
 bool mpi_errhandler_is_fatal(MPI_Comm comm);
 
 /* Raises `code` through the error handler of `comm`; if that is no communicator, through that of MPI_COMM_SELF if the
- * program has set it, and else of MPI_COMM_WORLD. `text` says what happened. Returns the code. */
+ * program has set it, and else of MPI_COMM_WORLD. `text` is the reason. Returns the code. */
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text);
 /* The same by an error handler that a call was given, about a session that does not exist. */
 int mpi_errhandler_call_by(MPI_Errhandler handle, int code, const char *text);

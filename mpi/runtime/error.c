@@ -14,7 +14,7 @@
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 
-/* By class; what the standard says about each in a line (MPI 5.0, table 9.1). */
+/* By class; the standard's description of each in a line (MPI 5.0, table 9.1). */
 static const char *const class_texts[] = {
     [MPI_SUCCESS] = "MPI_SUCCESS: no error",
     [MPI_ERR_BUFFER] = "MPI_ERR_BUFFER: invalid buffer pointer",

@@ -1,6 +1,5 @@
-/* explain: what the library did for the program, told at MPI_Finalize if CAUSEWAY_EXPLAIN is set: the path to each rank
- * and why it was taken; for each collective and size the algorithm, how often it ran, and how long it was expected to
- * take and took.
+/* explain: a report at MPI_Finalize if CAUSEWAY_EXPLAIN is set: the path to each rank and the reason for it; for each
+ * collective and size the algorithm, the number of runs, and its expected and measured time.
  *
  * CAUSEWAY_EXPLAIN=1: rank 0 tells; =all: every rank.
  *
@@ -12,8 +11,8 @@
 
 #include "dataplane/dataplane.h"
 
-/* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on so many ranks: adds to those
- * of the same class of sizes. `origin`: what the choice was made by, kept; predicted_ns 0: nobody knows. */
+/* Calls of one collective with one algorithm, of `bytes` (of the vector, or a block), on a number of ranks: adds to
+ * those of the same class of sizes. `origin`: the basis of the choice, kept; predicted_ns 0: not known. */
 void mpi_explain_calls(const char *collective, const char *algorithm, uint32_t ranks, uint64_t bytes,
                        const char *origin, uint64_t calls, double predicted_ns, uint64_t measured_ns);
 

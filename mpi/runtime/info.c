@@ -98,7 +98,7 @@ struct mpi_info *mpi_info_copy(const struct mpi_info *info)
     return copy;
 }
 
-/* What is known about this program. NULL: no memory. */
+/* Known facts about this program. NULL: no memory. */
 static struct mpi_info *env_make(int argc, char *const argv[])
 {
     struct mpi_info_env env;
@@ -296,7 +296,7 @@ int mpi_info_get_string(MPI_Info info, const char *key, int *buflen, char *value
         if (*buflen > 0) {
             snprintf(value, (size_t)*buflen, "%s", text);
         }
-        *buflen = (int)strlen(text) + 1; /* what it takes, the terminating null included */
+        *buflen = (int)strlen(text) + 1; /* the required length, with the terminating null */
     }
     return code;
 }

@@ -1,7 +1,6 @@
-/* info: lists of keys and values, of strings both: hints, and what is known about how the program was started (MPI 5.0,
- * chapter 10).
+/* info: lists of keys and values, of strings both: hints, and facts about the program's start (MPI 5.0, chapter 10).
  *
- * Keys keep the order in which they were first set. MPI_INFO_ENV is an object like others that nobody may change.
+ * Keys keep the order in which they were first set. MPI_INFO_ENV is an object like others, but read-only.
  *
  * Within the lock of enter.h only. */
 #pragma once

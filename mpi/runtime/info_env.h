@@ -1,6 +1,5 @@
-/* info_env: what a process can say about how it was started, for MPI_INFO_ENV and MPI_Info_create_env (MPI 5.0,
- * 11.2.1): the same before, between and after MPI_Init and MPI_Finalize. What it does not know has no key; nobody can
- * ask for a thread_level before the start.
+/* info_env: facts about a process's start, for MPI_INFO_ENV and MPI_Info_create_env (MPI 5.0, 11.2.1): the same before,
+ * between and after MPI_Init and MPI_Finalize. Unknown facts have no key; before the start there is no thread_level.
  *
  * Within the lock of enter.h only. */
 #pragma once

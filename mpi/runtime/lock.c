@@ -9,7 +9,7 @@
 
 struct mpi_lock mpi_lock;
 
-/* The shared lock: recursive by hand, so that mpi_lock_breathe can let go of all levels. */
+/* The shared lock: recursive by hand, so that mpi_lock_breathe can release all levels. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int depth;
 
@@ -74,7 +74,7 @@ static bool control_enter(void)
         return false;
     }
     atomic_store_explicit(&mpi_lock.wanted, 1, memory_order_relaxed);
-    /* pairs with the release in mpi_lock_give: what the application's thread has written */
+    /* pairs with the release in mpi_lock_give: writes of the application's thread */
     if (barrier_run() && atomic_load_explicit(&mpi_lock.inside, memory_order_acquire) == 0 && !mpi_lock_is_shared()) {
         return true;
     }
@@ -102,7 +102,7 @@ void mpi_lock_give_control(void)
     atomic_store_explicit(&mpi_lock.wanted, 0, memory_order_release);
 }
 
-/* Lets go of the mutex, waits, and takes it again. */
+/* Releases the mutex, waits, and acquires it again. */
 static void step_aside(unsigned microseconds)
 {
     atomic_store_explicit(&mpi_lock.inside, 0, memory_order_relaxed);
@@ -118,7 +118,7 @@ static void step_aside(unsigned microseconds)
 
 void mpi_lock_breathe(void)
 {
-    /* else only the control thread could want in, and it does not while somebody waits inside */
+    /* otherwise only the control thread could enter, and it does not while a thread waits inside */
     if (mpi_lock_is_shared()) {
         step_aside(0);
     }

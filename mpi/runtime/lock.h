@@ -11,8 +11,8 @@
  *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a
  *     time unless it is shared.
  *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the
- *     lock: it could call MPI, and the program does not expect another thread. Whatever needs such code asks
- *     mpi_lock_is_control, and is left to the program's next call.
+ *     lock: it could call MPI, and the program does not expect another thread. An operation that needs such code checks
+ *     mpi_lock_is_control, and stays for the program's next call.
  *
  * Source of the idea: biased locks (Dice, Moir, Scherer 2003: "Quickly reacquirable locks"). */
 #pragma once
@@ -69,10 +69,10 @@ static inline bool mpi_lock_is_control(void)
     return mpi_lock.by_control;
 }
 
-/* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if nobody else can
+/* Within the lock: lets others have it for a moment, however deep it is nested; for waits. Cheap if no other thread can
  * want it. */
 void mpi_lock_breathe(void);
-/* The same for so many microseconds. Only if the lock is shared. */
+/* The same for a number of microseconds. Only if the lock is shared. */
 void mpi_lock_pause(unsigned microseconds);
 
 static inline bool mpi_lock_is_shared(void)

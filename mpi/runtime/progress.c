@@ -19,7 +19,7 @@
 enum { SPIN_ROUNDS = 2000, SPINS_TO_DOUBT = 64, SPINS_TO_PAUSE = 16, YIELDS = 20, ASKS_TO_SLEEP = 32 };
 #define MOVE_INTERVAL_NS 20000000ull
 #define YIELD_NS         1000000ull
-#define SLEEP_NS         100000000ull /* then it looks whether the others are still there */
+#define SLEEP_NS         100000000ull /* then it checks whether the others are still there */
 #define SLEEP_VIRTUAL_NS 1000000000ull
 #define ASK_AGAIN_NS     5000ull /* from call to call of a program that does nothing in between */
 #define ASK_SLEEP_NS     200000ull
@@ -91,7 +91,7 @@ void mpi_progress_leave(struct mpi_progress_user *user)
     *link = user->next;
 }
 
-/* The control thread is told of the first. That nothing is pending any more it finds out by itself: requests come and
+/* The control thread is notified of the first. It finds out itself that nothing is pending any more: requests come and
  * go all the time. */
 static int pending_count;
 static bool pending_is_notified;
@@ -132,12 +132,12 @@ static bool sleep_is_over(void *context)
     return (wait->doze != NULL && wait->is_over(wait->context)) || memory.can_go_on();
 }
 
-/* Sleeps until something comes; then looks whether those it may wait for are still there. */
+/* Sleeps until an event; then checks whether the awaited ranks are still there. */
 static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
 {
     static uint64_t watch_ns;
     uint64_t before_ns = cw_clock_ns();
-    pending_tell(false); /* this thread is inside, and looks after everything itself */
+    pending_tell(false); /* this thread is inside, and services everything itself */
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
@@ -176,8 +176,8 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
     }
 }
 
-/* Two ranks that talk have come to share a core, though there are enough for all: the kernel puts who is woken beside
- * who wakes it. One of them moves. */
+/* Two ranks that communicate have come to share a core, though there are enough for all: the kernel places a woken
+ * thread next to its waker. One of them moves. */
 static void core_leave(uint32_t core)
 {
     static uint64_t next_ns;
@@ -206,8 +206,8 @@ static bool core_is_shared(void)
     return true;
 }
 
-/* A program that asks again at once does nothing else. Where yields do not pay, because somebody computes on the core,
- * such a call sleeps for a moment, and is woken by what comes: its slice would go by in vain. */
+/* A program that asks again at once does nothing else. If yields do not pay, because another process computes on the
+ * core, such a call sleeps for a moment, and an event wakes it: otherwise its time slice would be wasted. */
 void mpi_progress_ask(void)
 {
     static struct cw_yield_policy yield_policy;

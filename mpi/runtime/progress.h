@@ -1,5 +1,4 @@
-/* progress: everything that goes on while nobody calls for it: messages that come, sends that find room, collectives
- * that take their next step.
+/* progress: work without a call for it: arriving messages, sends that find room, next steps of collectives.
  *
  * mpi_progress is called by every call that waits or tests, and by the control thread when the application has not been
  * here for a while.
@@ -13,18 +12,18 @@
 /* One round; returns how much it did. */
 uint32_t mpi_progress(void);
 
-/* One round for a call that asks and does not wait (MPI_Test, MPI_Iprobe). Who asks again and again lets the others of
- * its core run if there are more ranks than cores: one of them may be asked for. */
+/* One round for a call that asks and does not wait (MPI_Test, MPI_Iprobe). A rank that polls repeatedly lets the others
+ * of its core run if there are more ranks than cores: it may depend on one of them. */
 void mpi_progress_ask(void);
 
 /* A wait. It ends when `is_over` says so. */
 struct mpi_said;
 struct mpi_wait {
     bool (*is_over)(void *context);
-    /* NULL, or called before and after each sleep, for who waits for memory that others write (collective/host/host.h):
-     * so they know whom to wake */
+    /* NULL, or called before and after each sleep, if the wait is for memory that others write
+     * (collective/host/host.h): so they can wake it */
     void (*doze)(void *context, bool asleep);
-    void (*describe)(void *context, struct mpi_said *said); /* what it waits for (waiting.h) */
+    void (*describe)(void *context, struct mpi_said *said); /* the awaited event (waiting.h) */
     void *context;
 };
 /* Waits in grades: looks, lets others have the core, sleeps until something comes. */
@@ -34,23 +33,23 @@ void mpi_progress_wait(const struct mpi_wait *wait);
  * dataplanes are busy on this machine than there are cores for. */
 uint32_t mpi_progress_spin_rounds(uint32_t busy_here);
 
-/* Something is under way that the control thread must look after while the application computes; and no longer. */
+/* An operation is in progress that the control thread must service while the application computes; or it has ended. */
 void mpi_progress_pending(int change);
 /* The control thread has found nothing to do: it may rest if nothing is pending any more. */
 void mpi_progress_rest(void);
 
 /* Parts of the library that may be left with something to do, such as a message for which there was no room. When one
- * says so, all have a turn in the next round, in the order of adding; it returns how much it did. Who still has
- * something to do after its turn says so again. */
+ * says so, all have a turn in the next round, in the order of adding; it returns how much it did. A part with more to
+ * do after its turn requests another. */
 enum { MPI_PROGRESS_TURNS_MAX = 4 };
 typedef uint32_t (*mpi_progress_turn)(void);
 void mpi_progress_add(mpi_progress_turn turn);
 extern bool mpi_progress_is_due;
-/* Something is waited for that no event tells of: whoever waits sleeps for moments only. */
+/* No event reports the awaited change: waiting threads sleep for moments only. */
 extern bool mpi_progress_is_blind;
 
-/* Memory of other processes that calls under way wait for (collective/host/host.h), beside the one that this thread
- * waits in: `doze` is called before and after each sleep, `can_go_on` between them and the sleep. */
+/* Memory of other processes that calls in progress wait for (collective/host/host.h), in addition to the memory of this
+ * thread's wait: `doze` is called before and after each sleep, `can_go_on` between them and the sleep. */
 struct mpi_progress_memory {
     void (*doze)(bool asleep);
     bool (*can_go_on)(void);

@@ -133,7 +133,7 @@ static uint32_t session_bit(MPI_T_pvar_session session)
     return index < SESSIONS ? sessions & UINT32_C(1) << index : 0;
 }
 
-/* What a handle in a session is good for: nothing. */
+/* Uses of a handle in a session: none. */
 static int refuse_within(MPI_T_pvar_session session, int code)
 {
     return refuse(session_bit(session) == 0 ? MPI_T_ERR_INVALID_SESSION : code);

@@ -18,13 +18,13 @@
 enum {
     ASKED_BY_LAUNCHER = 1,
     ASKED_BY_ALARM = 2,
-    ANSWER_TRIES = 150, /* of the control thread, each 2 ms: those who wait look at least every 100 ms */
+    ANSWER_TRIES = 150, /* of the control thread, each 2 ms: waiting threads look at least every 100 ms */
     ANSWER_PAUSE_US = 2000,
     LINE_BYTES = 1024,
 };
 #define NS_PER_SECOND    1000000000ull
 #define ASK_NS           NS_PER_SECOND
-#define COMPARE_FIRST_NS 20000000ull /* most waits are over by then */
+#define COMPARE_FIRST_NS 20000000ull /* most waits have ended by then */
 
 _Atomic uint32_t mpi_waiting_asked;
 
@@ -104,7 +104,7 @@ static void line_print(const struct cw_watch_answer *answer)
     (void)done;
 }
 
-/* To those who have asked. */
+/* To the processes that have asked. */
 static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t now_ns)
 {
     if ((asked & ASKED_BY_ALARM) != 0) {
@@ -156,13 +156,13 @@ void mpi_waiting_end(struct mpi_waiting *waiting)
     *link = waiting->next;
 }
 
-/* Whoever is waited for may wait for the rank that is dead, and nobody else can tell. */
+/* An awaited rank may wait for the dead rank, and only the dead rank could report it. */
 static void dead_check(const struct mpi_waiting *waiting, uint64_t now_ns)
 {
     uint32_t rank = mpi_process.dead_rank;
     if (rank != UINT32_MAX && !mpi_process.returns_errors && mpi_errhandler_is_fatal(MPI_COMM_WORLD)) {
         (void)mpi_error(MPI_COMM_WORLD, MPI_ERR_PROC_ABORTED,
-                        "rank %" PRIu32 " is taken for dead, and this call has waited for others for %.1f s", rank,
+                        "rank %" PRIu32 " is declared failed, and this call has waited for others for %.1f s", rank,
                         (double)(now_ns - waiting->since_ns) / NS_PER_SECOND);
     }
 }
@@ -212,7 +212,7 @@ void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns)
 
 /* ---- the control thread ---- */
 
-/* What it knows of calls that come and go; the count is that of the last heartbeat. Relaxed: only figures. */
+/* Knowledge about calls that come and go; the count is that of the last heartbeat. Relaxed: only figures. */
 static struct {
     uint64_t calls;
     _Atomic uint64_t calls_since; /* in the time before it */
@@ -253,7 +253,7 @@ static void absence_answer(bool is_outside)
         mpi_say(&said, "; last call %s", call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "outside of MPI; its last call was %s", call);
         parts->describe_posted(&said);
-        said.answer.awaited_count = 0; /* it waits for nobody yet */
+        said.answer.awaited_count = 0; /* it waits for no rank yet */
     }
     hand_over(asked, &said.answer, now_ns);
 }
@@ -261,7 +261,7 @@ static void absence_answer(bool is_outside)
 void mpi_waiting_answer_asking(void)
 {
     if (first != NULL) {
-        mpi_waiting_answer(); /* several threads: those who wait let go of the lock */
+        mpi_waiting_answer(); /* several threads: waiting ones release the lock */
     } else {
         absence_answer(true);
     }
@@ -294,7 +294,7 @@ void mpi_waiting_look(void)
     }
 }
 
-/* Sees that a question is answered: by those who wait or ask, or, if they do not come, by us. */
+/* Ensures that a question is answered: by waiting or polling threads, or, if there are none, by us. */
 static void answer_await(void)
 {
     for (int try = 0; try < ANSWER_TRIES; try++) {

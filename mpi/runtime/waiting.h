@@ -1,17 +1,17 @@
-/* waiting: what this process waits for, told to whoever asks: the launcher (control/watch/watch.h), or its own
+/* waiting: the waits of this process, reported on request to the launcher (control/watch/watch.h) or to its own
  * watchdog.
  *
  * Purpose
  *   A wait that has left the spinning phase is in a list, with the name of the call, since when, and a function that
- *   describes it. Whoever has the lock may describe all waits. Nearly always that is the thread that waits: it looks
- *   for questions each time it has found nothing to do. Where no thread of the program is inside, the control thread
- *   takes the lock and says so; where one is inside and does not wait, it says that, without the lock.
+ *   describes it. The holder of the lock may describe all waits. Nearly always that is the waiting thread: it checks
+ *   for questions each time it has found nothing to do. If no thread of the program is inside, the control thread
+ *   acquires the lock and reports that; if one is inside and does not wait, it reports that, without the lock.
  *
  * Invariants
- *   - A wait is described by who has the lock only; so nothing that it points to goes away meanwhile.
+ *   - Only the holder of the lock describes a wait, so all data that it points to stays valid meanwhile.
  *   - A question is answered once, by the one who takes it (an atomic exchange).
  *   - A wait that lasts asks the ranks on other hosts that it needs, every second, whether they are there. One that is
- *     silent for CAUSEWAY_FAILURE_TIMEOUT is taken for dead: the wait ends with an error. So it does within that time
+ *     silent for CAUSEWAY_FAILURE_TIMEOUT is declared failed: the wait ends with an error. So it does within that time
  *     and 1.5 s of the silence's beginning, or its own.
  *   - One that lasts 20 ms, and then every second, asks the ranks that collectives under way need whether they are in
  *     the same calls: counts that differ may leave all waiting.
@@ -35,14 +35,14 @@ struct mpi_said {
     size_t used; /* of its text */
 };
 
-/* Adds to the text; what does not fit is left out. */
+/* Adds to the text; the part without room is left out. */
 void mpi_say(struct mpi_said *said, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* " on NAME". */
 void mpi_say_comm(struct mpi_said *said, const struct mpi_comm *comm);
 /* It does not go on without this rank of `comm`; MPI_ANY_SOURCE: any of them. */
 void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank);
 
-/* A wait, on the stack of who waits. */
+/* A wait, on the stack of the waiting thread. */
 struct mpi_waiting {
     const struct mpi_wait *wait;
     const char *call;
@@ -69,7 +69,8 @@ static inline bool mpi_waiting_is_asked(void)
     return atomic_load_explicit(&mpi_waiting_asked, memory_order_relaxed) != 0;
 }
 void mpi_waiting_answer(void);
-/* The same by who does not wait: a call that asks, or the control thread where no thread of the program is inside. */
+/* The same by a thread that does not wait: a call that polls, or the control thread where no thread of the program is
+ * inside. */
 void mpi_waiting_answer_asking(void);
 
 /* In virtual time, where there is no control thread: looks for an alarm of another rank, and answers it. */
@@ -78,14 +79,14 @@ void mpi_waiting_look(void);
 /* Control thread, twice a second: looks for questions, and sees that they are answered. */
 void mpi_waiting_heartbeat(void);
 
-/* What waits ask of those above: `compare` compares calls under way with those of other ranks, `describe_posted` tells
- * what has been begun and is not awaited. */
+/* Functions of upper layers for waits: `compare` compares calls in progress with those of other ranks,
+ * `describe_posted` lists operations that were begun and are not awaited. */
 struct mpi_waiting_parts {
     void (*compare)(void);
     void (*describe_posted)(struct mpi_said *said);
 };
 
-/* Reads the environment; `parts` stays the caller's. False: CAUSEWAY_WATCHDOG makes no sense. */
+/* Reads the environment; `parts` stays the caller's. False: CAUSEWAY_WATCHDOG is invalid. */
 bool mpi_waiting_start(uint32_t rank, uint32_t size, const struct mpi_waiting_parts *parts);
 /* The control thread asks and answers no more. */
 void mpi_waiting_stop(void);

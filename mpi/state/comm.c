@@ -30,7 +30,7 @@ void mpi_comm_lost_text(const struct mpi_comm *comm, int rank, char *text, size_
     if (cw_paths_is_unreachable(mpi_process.paths, process)) {
         cw_paths_why(mpi_process.paths, process, text, bytes); /* by its number in MPI_COMM_WORLD */
     } else if (cw_paths_transport(mpi_process.paths, process) == CW_PATH_TRANSPORT_NONE) {
-        snprintf(text, bytes, "rank %d has ended, or is taken for dead", rank);
+        snprintf(text, bytes, "rank %d has ended, or is declared failed", rank);
     } else {
         snprintf(text, bytes, "rank %d has lost another rank, and has abandoned the communicator", rank);
     }

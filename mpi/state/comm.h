@@ -1,7 +1,8 @@
 /* comm: communicators as data, and how they are found (MPI 5.0, 7.4): by handle, or by the context that keeps their
  * messages apart from all others.
  *
- * What hangs on a communicator is its owner's, who is told when one is made and when it ends (group/communicator.h).
+ * The data of a communicator belong to their owners, which are notified when one is made and when it ends
+ * (group/communicator.h).
  *
  * Within the lock of enter.h only. */
 #pragma once

@@ -1,8 +1,8 @@
 /* handle: the numbers by which programs name objects.
  *
  * A handle is kind (4 bits), generation (7) and index (20): below 2^31, so that it is a Fortran integer, too, and never
- * below 0x1000, where the ABI has its predefined ones. An unknown or freed handle is told as such, until its index has
- * been used 128 times again.
+ * below 0x1000, where the ABI has its predefined ones. An unknown or freed handle is reported as such, until its index
+ * has been reused 128 times.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -53,13 +53,13 @@ uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle);
 void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object);
 void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle);
 
-/* Whether such a next handle is the first of its place once more. */
+/* Whether such a next handle is the first of its place again. */
 static inline bool mpi_handle_has_wrapped(uintptr_t handle)
 {
     return (handle >> MPI_HANDLE_INDEX_BITS & ((1u << MPI_HANDLE_GENERATION_BITS) - 1)) == 0;
 }
 
-/* What a handle names; NULL: no object of this kind. */
+/* The object of a handle; NULL: no object of this kind. */
 static inline void *mpi_handle_object(enum mpi_kind kind, uintptr_t handle)
 {
     uint32_t index = handle & ((1u << MPI_HANDLE_INDEX_BITS) - 1);

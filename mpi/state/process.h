@@ -30,15 +30,15 @@ struct mpi_process {
     struct cw_paths *paths;
     struct cw_control *control;
     struct cw_clusters *clusters; /* NULL: one (init/wan_policy.h) */
-    uint64_t questions_taken;     /* messages that only ask (refusal.h): whoever gets them has not moved on */
-    /* what it waits for: from then on it asks nobody, so that a second look shows what moves */
+    uint64_t questions_taken;     /* messages that only ask (refusal.h): their receiver has not moved on */
+    /* its current wait: from then on it sends no questions, so that a second look shows progress */
     bool has_notified_launcher;
     bool returns_errors; /* in MPI_Finalize, when communicators have gone: MPI_COMM_WORLD's were not fatal */
     bool has_lost;       /* a call has ended with an error of class MPI_ERR_PROC_ABORTED */
     uint32_t
         lost_count; /* ranks that are down, and notifications of ranks that abandon a communicator (point/lost.h) */
     uint32_t failed_requests; /* so far, for another reason than a short buffer */
-    uint32_t dead_rank;       /* taken for dead, though its launcher has not said so; UINT32_MAX: none */
+    uint32_t dead_rank;       /* declared failed, though its launcher has not reported it; UINT32_MAX: none */
 };
 
 extern struct mpi_process mpi_process;

@@ -28,7 +28,7 @@ causeway, busy, late, topology = map(os.path.abspath, sys.argv[1:5])
 networks = sys.argv[5:]
 EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "veth": ["--emulate", "2,veth"]}
 BUSY, INIT, FINALIZE, SLEEP = [busy, "1"], [late, "init", "1000"], [late, "finalize", "1000"], ["sh", "-c", "echo turn; exec sleep 1000"]
-STOPPED, SILENT = "is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT", "nothing was heard of rank"
+STOPPED, SILENT = "is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT", "no packet from rank"
 BARRIER = r"rank 3 \(process \d+\) is stopped by a signal \(state T\) for \d+ s, while others wait for it in MPI_Init or MPI_Finalize"
 SWITCH = r"the switch between the emulated hosts \(process \d+\)"
 
@@ -50,7 +50,7 @@ ROWS = [
     ("shared", ["sh", "-c", f"{busy} 1; true"], "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", KILL)], -9, ""),
     ("shared", BUSY, "turn", [("launcher", STOP), ("supervisor", INT)], 130, "SIGINT: ending all ranks"),
-    ("shared", ["--timeout", *BUSY], "turn", [("launcher", STOP)], 124, "the time of --timeout is over"),
+    ("shared", ["--timeout", *BUSY], "turn", [("launcher", STOP)], 124, "--timeout has expired"),
     ("shared", BUSY, "turn", [("launcher", HOLD), ("supervisor", INT), ("supervisor", TERM)], 137, r"its main process \(process \d+, state t\) did not end within 5 s: killed"),
     ("shared", BUSY, "turn", [("supervisor", STOP), ("rank 2", KILL), ("launcher", WAIT), ("supervisor", CONT)], 137, r"rank 2 .* was ended by signal 9"),
     ("shared", BUSY, "start", [("supervisor", INT)], 130, "SIGINT: ending all ranks"),
@@ -61,7 +61,7 @@ ROWS = [
     ("memif", BUSY, "turn", [("switch", STOP)], None, f"{SILENT}|{SWITCH} is stopped"),
     ("memif", SLEEP, "turn", [("switch", STOP)], 1, rf"{SWITCH} is stopped by a signal \(state T\) for 3 s: ending all ranks"),
     ("memif", BUSY, "turn", [("switch", KILL)], 1, rf"{SWITCH} has ended by SIGKILL: ending all ranks"),
-    ("memif", ["--timeout", *BUSY], "turn", [("switch", STOP)], 124, "the time of --timeout is over"),
+    ("memif", ["--timeout", *BUSY], "turn", [("switch", STOP)], 124, "--timeout has expired"),
     ("memif", SLEEP, "turn", [("switch", HOLD), ("rank 0", KILL)], 137, "did not end within 10 s: killed"),
     ("memif", SLEEP, "turn", [("supervisor", KILL)], -9, ""),
     ("memif", SLEEP, "turn", [("switch", STOP), ("supervisor", KILL)], -9, ""),

@@ -35,7 +35,7 @@ def gone():
     for kind in ["bcast", "allreduce", "point"]:
         done = run(kind, "gone", f"{DOWN_S}s", CAUSEWAY_FAILURE_TIMEOUT="2")
         expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
-        expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"{kind}: it is told who was silent: {done.stderr[-2000:]}")
+        expect(re.search(r"no packet from rank \d for 2 s", done.stderr), f"{kind}: it is told who was silent: {done.stderr[-2000:]}")
 
 
 def reported():
@@ -44,7 +44,7 @@ def reported():
     for rank in range(4):
         other = (rank + 2) % 4
         expect(f"rank {rank}: class MPI_ERR_PROC_ABORTED" in done.stdout, f"rank {rank} gets an error: {done.stdout} {done.stderr[-2000:]}")
-        expect(f"causeway: rank {rank}: nothing was heard of rank {other} for 10 s" in done.stderr, f"rank {rank} is told that rank {other} cannot be reached: {done.stdout} {done.stderr[-2000:]}")
+        expect(f"causeway: rank {rank}: no packet from rank {other} for 10 s" in done.stderr, f"rank {rank} is told that rank {other} cannot be reached: {done.stdout} {done.stderr[-2000:]}")
         expect(f"rank {rank}: 5 later calls failed" in done.stdout,
                f"rank {rank} is told again with each call: {done.stdout} {done.stderr[-2000:]}")
         expect(f"rank {rank}: its cluster still talks" in done.stdout, f"rank {rank} goes on within its cluster: {done.stdout} {done.stderr[-2000:]}")
@@ -70,4 +70,4 @@ with ThreadPoolExecutor(os.cpu_count()) as pool:
 # It is down from the start.
 done = run("point", "gone", "0s", CAUSEWAY_FAILURE_TIMEOUT="2")
 expect(done.returncode not in (0, EXIT_TIMEOUT), f"down from the start: the job fails, not {done.returncode}: {done.stderr[-2000:]}")
-expect(re.search(r"nothing was heard of rank \d for 2 s", done.stderr), f"down from the start: a line names who is silent: {done.stderr[-2000:]}")
+expect(re.search(r"no packet from rank \d for 2 s", done.stderr), f"down from the start: a line names who is silent: {done.stderr[-2000:]}")

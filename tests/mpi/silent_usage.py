@@ -1,4 +1,4 @@
-"""A rank on another host that falls silent is taken for dead, whatever the others wait for: receives, collective calls, multicasts. One that computes is not.
+"""A rank on another host that falls silent is declared failed, whatever the others wait for: receives, collective calls, multicasts. One that computes is not.
 
 usage: silent_usage.py CAUSEWAY SILENT [WIRE]     SILENT: errors/silent.c; WIRE: this build has emulated hosts
 """
@@ -25,12 +25,12 @@ for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
     done = run(kind, str(TIMEOUT_S))
     end = re.search(r"simulated ([0-9.]+) s", done.stderr)
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
-    expect(f"nothing was heard of rank 3 for {TIMEOUT_S} s" in done.stderr, f"{kind}: a line names who was silent: {done.stderr}")
+    expect(f"no packet from rank 3 for {TIMEOUT_S} s" in done.stderr, f"{kind}: a line names who was silent: {done.stderr}")
     expect("rank -1" not in done.stderr, f"{kind}: no rank has a number below 0: {done.stderr}")
     expect("MPI_ERR_PROC_ABORTED" in done.stderr, f"{kind}: a call ends with an error: {done.stderr}")
     expect(end and TIMEOUT_S < float(end.group(1)) < TIMEOUT_S + 3, f"{kind}: soon after the time-out: {done.stderr}")
 done = run("compute", str(TIMEOUT_S), "loss=1%")
-expect(done.returncode == 0 and "taken for dead" not in done.stderr, f"who computes for long stays: {done.returncode}: {done.stderr}")
+expect(done.returncode == 0 and "declared failed" not in done.stderr, f"who computes for long stays: {done.returncode}: {done.stderr}")
 for word in ["often", "0.5", "-1"]:
     done = run("compute", word, "loss=1%")
     expect(done.returncode != 0 and f"CAUSEWAY_FAILURE_TIMEOUT is '{word}'" in done.stderr, f"{word} is refused: {done.stderr}")

@@ -45,7 +45,7 @@ def run(seed):
 def judge(result):
     seed, command, code, out, errors = result
     is_right = code == 0 and "all data right" in out
-    names = "taken for dead" in errors or "is stopped, and does not continue" in errors
+    names = "declared failed" in errors or "is stopped, and does not continue" in errors
     is_named = code not in (0, None) and names and "is wrong" not in errors
     outcomes["right" if is_right else "a named failure" if is_named else "wrong"] += 1
     expect(is_right or is_named, f"seed {seed}: a right result or a named failure, not {code}:\n{' '.join(command)}\n{out}{errors}")

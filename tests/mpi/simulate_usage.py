@@ -95,7 +95,7 @@ expect(code == 0 and "sum 6," in out, f"a link that was down: {out}{errors}")
 code, out, errors = run(4, "cpu=0,stop=2@10us+20ms")
 expect(code == 0 and "sum 6," in out, f"a host that was stopped: {out}{errors}")
 code, out, errors = run(4, "cpu=0,stop=2@10us+1000s")
-expect(code != 0 and "rank 2" in errors and "taken for dead" in errors, f"a host that stops for ever: {errors}")
+expect(code != 0 and "rank 2" in errors and "declared failed" in errors, f"a host that stops for ever: {errors}")
 
 for begin in ("0us", "1us", "30us"):  # in MPI_Init, too
     code, out, errors = run(4, f"cpu=0,stop=2@{begin}")
