@@ -1,4 +1,4 @@
-/* Handles and statuses between C and Fortran (MPI 5.0, 19.3.4 and 19.3.5), beside the ABI's MPI_Comm_toint.
+/* Handles and statuses between C and Fortran (MPI 5.0, 19.3.4 and 19.3.5), in addition to the ABI's MPI_Comm_toint.
  *
  * They are symbols of the library that mpicc links, with Fortran or without: configure scripts look for them there. */
 #include <stdint.h>

@@ -29,8 +29,8 @@ static inline MPI_Count mpi_count_at(struct mpi_counts counts, MPI_Count index)
     return counts.wide ? ((const MPI_Count *)counts.values)[index] : ((const int *)counts.values)[index];
 }
 
-/* A result for a program that asked for an int; what does not fit is MPI_UNDEFINED (MPI_Get_count, MPI_Type_size,
- * ...). */
+/* A result for a program that requested an int; a value that does not fit is MPI_UNDEFINED (MPI_Get_count,
+ * MPI_Type_size, ...). */
 static inline int mpi_count_narrow(MPI_Count count)
 {
     return count > INT_MAX ? MPI_UNDEFINED : (int)count;

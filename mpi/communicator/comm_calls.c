@@ -1,4 +1,4 @@
-/* What communicators tell about themselves (MPI 5.0, 7.4.1, 7.4.4, 7.8). */
+/* Queries of communicators (MPI 5.0, 7.4.1, 7.4.4, 7.8). */
 #include <stdio.h>
 #include <string.h>
 

@@ -13,7 +13,8 @@
 #include "mpi/state/process.h"
 #include "mpi_functions.h"
 
-/* A communicator with the same group, and what MPI_Comm_dup copies but attributes. NULL: no memory. */
+/* A communicator with the same group, and a copy of all that MPI_Comm_dup copies, except attributes. NULL: no
+ * memory. */
 static struct mpi_comm *dup_make(struct mpi_comm *comm, uint64_t context, struct mpi_info *info)
 {
     struct mpi_comm *copy = mpi_comm_make(comm, comm->group, context);
@@ -68,7 +69,7 @@ int mpi_comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     return code != MPI_SUCCESS ? code : comm_dup(found, mpi_info_find(info), newcomm);
 }
 
-/* A member of a split: what all tell all. */
+/* A member of a split: each sends this to all. */
 struct member {
     int32_t color;
     int32_t key;
@@ -109,7 +110,7 @@ static int split_make(struct mpi_comm *comm, int color, struct member *members, 
     return MPI_SUCCESS;
 }
 
-/* Error of a call that all must make: those who are in the right hear of it, too, instead of waiting for ever. */
+/* Error of a call that all must make: correct ranks get it too, instead of waiting forever. */
 static int split_error(const struct mpi_comm *comm, const struct member *members, int *rank)
 {
     for (*rank = 0; *rank < comm->size; (*rank)++) {
@@ -190,7 +191,7 @@ int mpi_comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, M
         return comm_split(found, asks_for_shared_memory(info) ? host_color(found) : MPI_UNDEFINED, key, MPI_SUCCESS,
                           newcomm);
     case MPI_UNDEFINED:
-    case MPI_COMM_TYPE_HW_UNGUIDED: /* no part of a host is known: nobody is in any */
+    case MPI_COMM_TYPE_HW_UNGUIDED: /* no part of a host is known: no rank is in any */
         return comm_split(found, MPI_UNDEFINED, key, MPI_SUCCESS, newcomm);
     case MPI_COMM_TYPE_SHARED:
         return comm_split(found, host_color(found), key, MPI_SUCCESS, newcomm);

@@ -143,7 +143,7 @@ static void factors_find(int number, int n, int factors[])
     }
 }
 
-/* What is left to be divided among the sizes that are 0; *free_count: how many there are. */
+/* Computes the product left for the sizes that are 0; *free_count: their number. */
 static int sizes_check(int nnodes, int ndims, const int dims[], int *rest, int *free_count)
 {
     long long fixed = 1;

@@ -55,7 +55,7 @@ static int sizes_check(MPI_Comm comm, int ndims, const int dims[], long long *co
 int mpi_cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
                     MPI_Comm *comm_cart)
 {
-    (void)reorder; /* neighbours gain nothing from another order on what we know of hosts */
+    (void)reorder; /* another order would not help neighbours, as far as we know about hosts */
     struct mpi_comm *old = mpi_comm_find(comm_old);
     long long count;
     if (old == NULL) {
@@ -207,7 +207,7 @@ int mpi_cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int
     return MPI_SUCCESS;
 }
 
-/* What is left of a grid, and which part of it this process is in. */
+/* The rest of a grid, and the part that contains this process. */
 struct subgrid {
     int *sizes;
     int *periodic;

@@ -9,7 +9,7 @@
 #include "mpi/runtime/error.h"
 #include "mpi_functions.h"
 
-/* What a constructor is given is an old type and counts. NULL: no such type, and *code has been raised. */
+/* A constructor's input is an old type and counts. NULL: no such type, and *code has been raised. */
 static struct mpi_type *old_type(MPI_Datatype datatype, int *code)
 {
     struct mpi_type *type = mpi_type_find(datatype);

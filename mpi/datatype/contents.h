@@ -1,8 +1,8 @@
 /* contents: how a datatype was made, for MPI_Type_get_envelope and MPI_Type_get_contents (MPI 5.0, 5.1.13).
  *
  * Purpose
- *   The constructor's arguments as they were given. What a constructor of large counts (MPI_Type_vector_c) was given as
- *   MPI_Count is kept as large counts, counts and displacements alike; otherwise counts are integers and byte
+ *   The constructor's arguments as they were given. Arguments of a constructor of large counts (MPI_Type_vector_c) that
+ *   are MPI_Count are kept as large counts, counts and displacements alike; otherwise counts are integers and byte
  *   displacements addresses.
  *
  * Order of calls

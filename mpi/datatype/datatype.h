@@ -1,4 +1,4 @@
-/* datatype: what lies where in a buffer, and how it becomes a stream of bytes (MPI 5.0, chapter 5).
+/* datatype: the places of data in a buffer, and its conversion to a stream of bytes (MPI 5.0, chapter 5).
  *
  * Purpose
  *   A type is its layout: the blocks of bytes of one element, in the order of the type map, with the predefined type
@@ -11,8 +11,8 @@
  *     type's contents and a request under way hold one reference. A type whose handles are all freed and that others
  *     still hold has no handle (NULL); MPI_Type_get_contents gives it one again.
  *   - All lengths are MPI_Count and were checked against overflow by the constructor (MPI_ERR_ARG, MPI_ERR_COUNT).
- *   - The packed stream is the bytes of the blocks one after the other, without headers: what both sides of a message
- *     agree on.
+ *   - The packed stream is the bytes of the blocks one after the other, without headers: the common format of both
+ *     sides of a message.
  *
  * Within the lock of enter.h only, but mpi_type_pack and mpi_type_unpack, which any thread may call on a type that it
  * holds. */
@@ -51,7 +51,7 @@ struct mpi_type {
 /* The type of a handle; NULL: none. Predefined ones of Fortran are there, too; MPI_DATATYPE_NULL is none. */
 struct mpi_type *mpi_type_find(MPI_Datatype datatype);
 
-/* What the type's bytes are, for whoever compresses them; NULL: bytes. */
+/* The elements of the type's bytes, for compression; NULL: bytes. */
 enum cw_element mpi_type_data(const struct mpi_type *type);
 
 void mpi_type_retain(struct mpi_type *type);
@@ -64,7 +64,8 @@ MPI_Datatype mpi_type_give(struct mpi_type *type);
  * MPI_Count holds. MPI_SUCCESS, or the error, which has been raised through `comm`. */
 int mpi_type_check(MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, struct mpi_type **type);
 
-/* Whether so many bytes cannot be at `buffer`: NULL, unless it is the MPI_BOTTOM of a derived type; or MPI_IN_PLACE. */
+/* Whether `buffer` cannot hold this number of bytes: NULL, unless it is the MPI_BOTTOM of a derived type; or
+ * MPI_IN_PLACE. */
 bool mpi_buffer_is_wrong(const void *buffer, const struct mpi_type *type, MPI_Count bytes);
 
 /* Copies `bytes` of the packed stream of `count` elements at `buffer`, from its byte `from` on, to `to`; or back

@@ -133,7 +133,7 @@ static void sum_add(struct mpi_draft *sum, const struct mpi_draft *part)
 void mpi_draft_list_add(struct mpi_draft_list *list, const struct mpi_draft *draft, MPI_Count displacement)
 {
     struct mpi_draft moved = *draft;
-    moved.layout = NULL; /* the list moves it by itself */
+    moved.layout = NULL; /* the list itself moves it */
     mpi_draft_move(&moved, displacement);
     sum_add(&list->sum, &moved);
     if (list->sum.code == MPI_SUCCESS) {

@@ -1,4 +1,4 @@
-/* draft: a datatype under construction: what constructors do to types, each in a few steps.
+/* draft: a datatype under construction: the steps of constructors, each of them a few.
  *
  * Purpose
  *   Every constructor takes copies of old types, repeats them, moves them and puts them one after the other. A draft
@@ -46,7 +46,7 @@ struct mpi_draft_list {
     struct mpi_draft sum; /* without layout */
     struct mpi_layout_list parts;
 };
-/* Leaves the draft to the caller, who may add it again. */
+/* The draft stays the caller's, which may add it again. */
 void mpi_draft_list_add(struct mpi_draft_list *list, const struct mpi_draft *draft, MPI_Count displacement);
 struct mpi_draft mpi_draft_list_finish(struct mpi_draft_list *list);
 

@@ -10,7 +10,7 @@
 
 /* Whether the constructor that is running is one of large counts; both are one implementation. */
 
-/* What a call may know of the type. Of predefined ones with a name nothing is known. */
+/* The contents of the type that a call may return. Named predefined ones have none. */
 static const struct mpi_contents *contents_of(const struct mpi_type *type)
 {
     static const struct mpi_contents named = {.combiner = MPI_COMBINER_NAMED};

@@ -1,9 +1,8 @@
 /* layout: where the bytes of a datatype are, in the order of its packed stream.
  *
  * Purpose
- *   A tree of blocks, loops and lists. It knows bytes only: which predefined types they are is of no use for copying
- *   (contents.h remembers that), so whatever touches is merged, and a regular type takes a few nodes, however many
- *   blocks it has.
+ *   A tree of blocks, loops and lists. It knows bytes only: predefined types do not matter for copying (contents.h
+ *   remembers them), so adjacent blocks are merged, and a regular type takes a few nodes for any number of blocks.
  *
  * Invariants
  *   - Nodes do not change and are shared; they are counted. No bytes at all is no node: NULL.

@@ -223,7 +223,7 @@ bool mpi_type_pair(const struct mpi_type *type, const struct mpi_type **value, c
     return true;
 }
 
-/* What pairs without a name may consist of: values that compare, and signed integers of at least 32 bits as indices. */
+/* Types in unnamed pairs: values that compare, and signed integers of at least 32 bits as indices. */
 static const MPI_Datatype indices[] = {
     MPI_INT,  MPI_LONG,  MPI_LONG_LONG, MPI_INT32_T,  MPI_INT64_T,  MPI_INTEGER,
     MPI_AINT, MPI_COUNT, MPI_OFFSET,    MPI_INTEGER4, MPI_INTEGER8,
@@ -335,7 +335,7 @@ enum cw_element mpi_type_data(const struct mpi_type *type)
         return CW_ELEMENT_FLOAT;
     }
     const struct mpi_type *basic = is_value(type->basic) ? mpi_predefined_find(type->basic) : NULL;
-    switch (basic == NULL ? 0 : basic->size) { /* of what is left: integers */
+    switch (basic == NULL ? 0 : basic->size) { /* of the rest: integers */
     case 2:
         return CW_ELEMENT_INTEGER_2;
     case 4:

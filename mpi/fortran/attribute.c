@@ -6,7 +6,7 @@
 enum { BUCKETS = 256 };
 
 struct value {
-    MPI_Aint number; /* first: it is what C reads */
+    MPI_Aint number; /* first: C reads it */
     bool is_shared;
     struct value *next;
 };

@@ -1,12 +1,12 @@
-/* attribute: attributes of Fortran programs, and what is between them and those of C (MPI 5.0, 19.3.7).
+/* attribute: attributes of Fortran programs, and their conversion from and to those of C (MPI 5.0, 19.3.7).
  *
- * C sets and reads pointers, Fortran integers. A value that Fortran sets is kept in memory of its own, and C is given
- * its address, as the standard has it: C reads a pointer to the integer. The table of these addresses tells Fortran's
- * values, which it reads as such, from C's, whose address it reads.
+ * C sets and reads pointers, Fortran integers. A value that Fortran sets is kept in memory of its own, and C gets its
+ * address, as the standard requires: C reads a pointer to the integer. The table of these addresses distinguishes
+ * Fortran's values, which Fortran reads as integers, from C's, of which it reads the address.
  *
  * Invariants
- *   - Values of keys that were made in Fortran are freed by those keys' delete function, whichever language deletes.
- *     Those of keys made in C live on, since nobody tells when they go: equal ones share their memory.
+ *   - Values of keys that were made in Fortran are freed by those keys' delete function, for a delete in any language.
+ *     Those of keys made in C stay, since their end is not reported: equal ones share their memory.
  *   - What is known of a key lives on, too: the program may free the key while attributes have it. */
 #pragma once
 
@@ -21,8 +21,8 @@ struct fortran_key {
     bool is_short; /* made by MPI_Keyval_create: its functions take values and state as INTEGER */
 };
 
-/* What C is given as a key's extra state; NULL: no memory. fortran_key_number: what the key has become;
- * fortran_key_drop: nothing. */
+/* The extra state of a key for C; NULL: no memory. fortran_key_number: the key was made, with this number;
+ * fortran_key_drop: it was not made. */
 struct fortran_key *fortran_key_make(struct fortran_key key);
 void fortran_key_number(struct fortran_key *key, int number);
 void fortran_key_drop(struct fortran_key *key);
@@ -31,7 +31,7 @@ void fortran_key_drop(struct fortran_key *key);
 void *fortran_value_make(int key_number, MPI_Aint number);
 /* C did not take it, after all. */
 void fortran_value_drop(void *value);
-/* What a pointer from C is in Fortran. */
+/* The Fortran value of a pointer from C. */
 MPI_Aint fortran_value_read(int key_number, const void *value);
 
 /* Copy and delete functions, for C. */

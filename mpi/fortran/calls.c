@@ -144,7 +144,7 @@ static void words_free(char **words)
     free(words);
 }
 
-/* What is to be started has a meaning at the root only, and may be anything elsewhere. */
+/* The command has a meaning at the root only, and may be anything elsewhere. */
 static bool is_root(MPI_Comm comm, int root)
 {
     int rank = MPI_UNDEFINED;

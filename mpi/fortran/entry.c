@@ -103,7 +103,7 @@ static int peers_of_neighbors(MPI_Comm comm, bool sends)
 int fortran_peers(MPI_Comm comm, bool neighbors, bool sends, const void *sendbuf)
 {
     if (sends && sendbuf == &mpi_f_in_place_) {
-        return 0; /* types of what is sent have no meaning then, and may not be there */
+        return 0; /* send types have no meaning then, and may not be there */
     }
     return neighbors ? peers_of_neighbors(comm, sends) : peers_of_all(comm);
 }
@@ -147,14 +147,14 @@ void fortran_pad(char *to, size_t length, const char *from)
 }
 
 struct promise {
-    MPI_Comm comm; /* first: it is what C writes to */
+    MPI_Comm comm; /* first: C writes to it */
     MPI_Fint *target;
     struct promise *next;
 };
 
 static pthread_mutex_t promises_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct promise *promises;
-static _Atomic int promise_count; /* so that nobody takes the lock for nothing */
+static _Atomic int promise_count; /* so that no lock is taken without need */
 
 MPI_Comm *fortran_promise(MPI_Fint *newcomm)
 {

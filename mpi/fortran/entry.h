@@ -1,4 +1,4 @@
-/* entry: what the entry points for Fortran share.
+/* entry: shared by the entry points for Fortran.
  *
  * Each source with FORTRAN_ENTRY is compiled twice: mpi_send_, which is weak and calls MPI_Send, so that tools written
  * in C see the calls of Fortran programs; and pmpi_send_, which calls PMPI_Send, for tools written in Fortran (MPI 5.0,
@@ -41,7 +41,7 @@ extern MPI_Fint mpi_f_status_ignore_[MPI_F_STATUS_SIZE], mpi_f_statuses_ignore_[
 extern MPI_Fint mpi_f_errcodes_ignore_[1], mpi_f_unweighted_[1], mpi_f_weights_empty_[1];
 extern char mpi_f_argv_null_[1], mpi_f_argvs_null_[1];
 
-/* What C has in their place; other addresses as they are. */
+/* C's constant in their place; other addresses unchanged. */
 void *fortran_buffer(const void *buffer);
 MPI_Status *fortran_status(const MPI_Fint *status);
 int *fortran_weights(const MPI_Fint *weights);

@@ -135,7 +135,7 @@ void mpi_comm_stop(void)
 {
     struct mpi_comm *comm;
     while ((comm = mpi_comm_first()) != NULL) {
-        comm->references = 1; /* what the program has left behind goes, too */
+        comm->references = 1; /* objects that the program has not freed are freed too */
         mpi_comm_release(comm);
     }
     mpi_comm_world = mpi_comm_self = NULL;

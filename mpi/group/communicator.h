@@ -22,13 +22,13 @@ struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *
 /* The same for some ranks of `parent`, in that order, by a context that all of them know. */
 struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context);
 
-/* Lets go of a communicator's handle: it lives on while something is under way in it. */
+/* Releases a communicator's handle: it lives on while an operation in it is in progress. */
 void mpi_comm_forget(struct mpi_comm *comm);
 
 /* The next context that this process numbers, for communicators in which it is rank 0. */
 uint64_t mpi_context_next(void);
 
-/* Something that hangs on communicators: it is told when one has been made, and when it ends, in the order of the
+/* An owner of data on communicators: it is notified when one has been made, and when it ends, in the order of the
  * table. Either may be NULL. */
 struct mpi_comm_owner {
     void (*adopt)(struct mpi_comm *comm);

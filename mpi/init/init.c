@@ -42,13 +42,13 @@
 #include "mpi/transport/unknown.h"
 #include "mpi_functions.h"
 
-/* Longer messages on one host, and by devices, are got by the receiver in one copy: from here on that is sooner done
- * than two (measured: `causeway bench mpi`). */
+/* Longer messages on one host, and by devices, are fetched by the receiver in one copy: from this size on that is
+ * faster than two (measured: `causeway bench mpi`). */
 enum { EAGER_MAX_BYTES = 8192 };
 
 static pthread_t main_thread;
 
-/* The application computes: what waits for it goes on. */
+/* The application computes: operations that wait for it advance. */
 static void control_tick(void *context)
 {
     (void)context;
@@ -87,8 +87,8 @@ static uint32_t ranks_here(void)
     return count;
 }
 
-/* The same at all ranks, since schedules depend on it: whoever has a path of each kind has the shorter limit. To other
- * hosts it is whatever a message takes (job/wire.c), which is more by sockets. */
+/* The same at all ranks, since schedules depend on it: a rank with paths of both kinds has the shorter limit. To other
+ * hosts it is the size of a message (job/wire.c), which is larger by sockets. */
 static void eager_limits(void)
 {
     uint64_t all = EAGER_MAX_BYTES, wire = 0;
@@ -101,7 +101,7 @@ static void eager_limits(void)
     mpi_process.wire_eager_max_bytes = wire;
 }
 
-/* What `causeway run --plan` ends with if it finds the same before. */
+/* Exit code of `causeway run --plan` if it finds the same error before. */
 enum { EXIT_USAGE = 2 };
 
 /* ---- the parts of the library, which do not know those above them ---- */
@@ -155,7 +155,7 @@ static void parts_join(struct cw_job_handler *handler)
 
 /* ---- beginning ---- */
 
-/* Rank 0 tells what is wrong and ends the job; the others wait for that, lest they end it first. */
+/* Rank 0 reports the error and ends the job; the others wait for that, lest they end it first. */
 static int choice_start(void)
 {
     char error[1200] = "";
@@ -324,7 +324,7 @@ static bool nothing_waits(void *context)
     return mpi_outbox_waiting == 0;
 }
 
-/* What the library did, if anybody wants to know: calls are counted until their communicators have gone. */
+/* Reports the work of the library on request: calls are counted until their communicators have gone. */
 static void explain(const char *multicasts)
 {
     if (mpi_explain_is_wanted()) {
@@ -342,7 +342,7 @@ static void explain(const char *multicasts)
 
 int mpi_finalize(void)
 {
-    /* as MPI_COMM_FREE of MPI_COMM_SELF would: what programs hang there is called first (11.4.4) */
+    /* as MPI_COMM_FREE of MPI_COMM_SELF would: its attributes' delete functions are called first (11.4.4) */
     int code = mpi_attributes_free_comm(MPI_COMM_SELF, &mpi_comm_self->attributes);
     if (code != MPI_SUCCESS) {
         return mpi_error(MPI_COMM_SELF, code, "an attribute's delete function failed");

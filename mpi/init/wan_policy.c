@@ -67,7 +67,7 @@ static int common_finish(char *error, size_t error_bytes)
     int code = MPI_SUCCESS;
     bool is_notified = mpi_process.rank == 0 && failure[0] != '\0';
     if (!is_notified && !cw_job_notes_agree(mpi_process.job)) {
-        cw_wan_seal(mpi_process.size, mpi_process.paths); /* what has to be said first, too */
+        cw_wan_seal(mpi_process.size, mpi_process.paths); /* also notices that must come first */
         code = mpi_common_bcast(&common);
         if (mpi_process.rank != 0) {
             failure[0] = '\0'; /* of rank 0 only it counts */

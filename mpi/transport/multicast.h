@@ -26,7 +26,7 @@ struct mpi_multicast_group {
     struct cw_mcast_group *open; /* the handle for messages; NULL: not open yet, or failed */
 };
 
-/* The owner of a multicast, whose data must not change until `ended`. */
+/* The owner of a multicast; its data must not change until `ended`. */
 struct mpi_multicast_owner {
     /* All receivers have it (CW_OK), or it has been abandoned and nothing of it is in flight (CW_ERROR_CLOSED). */
     void (*ended)(struct mpi_multicast_owner *owner, uint64_t context, int status);

@@ -14,7 +14,7 @@
 
 #include "mpi/transport/number.h"
 
-/* The results of a get or put of dataplane/path/, whose `operation` is the address of this. */
+/* The results of a get or put of dataplane/path/; its `operation` is the address of this. */
 struct mpi_operation {
     void (*done)(struct mpi_operation *operation, int status);
     void (*sent)(struct mpi_operation *operation); /* puts: the last byte has been sent; optional; may be NULL */
@@ -56,7 +56,7 @@ enum { MPI_NO_ANSWER = -1 };
 /* A get of offered bytes. */
 struct mpi_get {
     struct mpi_operation operation;
-    struct mpi_get *next; /* of those that wait for room */
+    struct mpi_get *next; /* in the list of those that wait for room */
     struct cw_registration registration;
     uint32_t number; /* of the offer */
     uint32_t rank;   /* of the source */
