@@ -1,4 +1,4 @@
-/* causeway bench: measurements, each beside the limit of the same run. */
+/* causeway bench: measurements, each next to the limit of the same run. */
 #include "apps/bench/bench.h"
 
 #include <stdio.h>
@@ -31,11 +31,11 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } benchmarks[] = {
-    {"put", bench_put, "latency and goodput of puts, beside the raw limit of the same port"},
-    {"cost", bench_cost, "what the protocol costs a core, without driver and second core"},
-    {"codec", bench_codec, "what codecs make of data, what they take, and for which links they pay"},
-    {"offload", bench_offload, "what each offload of a NIC is worth to a core: on and off, in turn"},
-    {"node", bench_node, "what a frame costs the node's thread, by length"},
+    {"put", bench_put, "latency and goodput of puts, compared with the raw limit of the same port"},
+    {"cost", bench_cost, "cost of the protocol for a core, without driver and second core"},
+    {"codec", bench_codec, "ratios and costs of codecs, and the links for which they pay"},
+    {"offload", bench_offload, "gain of each offload of a NIC for a core: on and off, in turn"},
+    {"node", bench_node, "cost of a frame for the node's thread, by length"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
 };
 
@@ -49,7 +49,7 @@ static void list_print(void)
     printf("\n`causeway bench SUBCOMMAND --help` tells the options.\n");
 }
 
-/* Programs that read JSON are told nothing else; and what ends at once needs no progress. */
+/* Programs that read JSON get no other output; and a command that ends at once needs no progress. */
 static bool is_quiet(int argc, char **argv)
 {
     bool quiet = false;

@@ -1,4 +1,4 @@
-/* Bench: what the files of `causeway bench` share. */
+/* Bench: shared by the files of `causeway bench`. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ int bench_cost(int argc, char **argv);
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);
 
-/* causeway bench offload: what a NIC takes over. */
+/* causeway bench offload: work that a NIC takes over. */
 int bench_offload(int argc, char **argv);
 
 /* causeway bench node: the node's thread alone. */

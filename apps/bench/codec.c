@@ -1,6 +1,5 @@
-/* causeway bench codec: what codecs make of data, what they take for it, and how slow a link must be for a codec to be
- * worth it. The paper that is compared with: Ke, Burtscher and Speight, Runtime Compression of MPI
- * Messages (2004). */
+/* causeway bench codec: ratios and costs of codecs, and the rate of a link below which a codec pays. Compared with the
+ * paper: Ke, Burtscher and Speight, Runtime Compression of MPI Messages (2004). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,14 +64,14 @@ static void figures_report(struct app_report *report, struct app_report *table, 
     }
 }
 
-/* What the rates of a field are in chunks of each size. One of enum app_exit. */
+/* The ratios of a field in chunks of each size. One of enum app_exit. */
 static int sizes_run(struct codec_bench *bench, const struct codec_field *field, int width, struct app_report *report)
 {
     static struct codec_figures figures[CHUNK_SIZES][CODEC_METHODS];
     const char *culprit;
     for (uint32_t i = 0; i < CHUNK_SIZES; i++) {
         if (!codec_bench_run(bench, field, chunk_sizes[i], 1, figures[i], &culprit)) {
-            app_error(culprit, field->name, "what was compressed is not what is expanded: a bug");
+            app_error(culprit, field->name, "the expanded data differs from the original: a bug");
             return APP_EXIT_INTERNAL;
         }
     }
@@ -145,7 +144,7 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
         const struct codec_field *field = &fields->fields[i];
         const char *culprit;
         if (!codec_bench_run(bench, field, (uint32_t)options->chunk_bytes, options->rounds, figures[i], &culprit)) {
-            app_error(culprit, field->name, "what was compressed is not what is expanded: a bug");
+            app_error(culprit, field->name, "the expanded data differs from the original: a bug");
             return APP_EXIT_INTERNAL;
         }
         for (uint32_t j = 0; j < CODEC_METHODS; j++) {
@@ -155,7 +154,8 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
         }
     }
     if (options->chunks && !options->json) {
-        printf("\nrates in chunks of at most so many bytes:\n");
+        printf("\n"
+               "ratios in chunks of at most this number of bytes:\n");
     }
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < fields->count && options->chunks && code == APP_EXIT_SUCCESS; i++) {
@@ -222,12 +222,14 @@ static int fields_gather(struct codec_fields *fields, const struct options *opti
 }
 
 static const char usage[] =
-    "bench codec [OPTION...] [FILE...]\n\n"
-    "What each codec makes of fields of data, and of files of raw elements, in chunks that stand alone: the rate\n"
-    "(bytes before / bytes sent, packets that carry their bytes as they are included), what that takes a core,\n"
-    "and the rate of a link below which the codec shortens messages. All is expanded and compared. \"dfcm stream\"\n"
-    "has one predictor for all that goes by, as cMPI has it between two sockets. Geometric means are over fields\n"
-    "and files of doubles, but for random ones and zeros. Of a file the first 256 MiB count.";
+    "bench codec [OPTION...] [FILE...]\n"
+    "\n"
+    "Compresses fields of data, and files of raw elements, with each codec, in independent chunks. Prints the ratio\n"
+    "(bytes before / bytes sent, packets that carry their bytes as they are included), the cost for a core,\n"
+    "and the rate of a link below which the codec shortens messages. All chunks are expanded and compared. \"dfcm "
+    "stream\"\n"
+    "has one predictor for the whole channel, as cMPI has between two sockets. Geometric means are over fields\n"
+    "and files of doubles, except random ones and zeros. Of a file the first 256 MiB count.";
 
 int bench_codec(int argc, char **argv)
 {
@@ -237,9 +239,9 @@ int bench_codec(int argc, char **argv)
         OPTION_BYTES("bytes", "of each field (1M)", &given.bytes, 4096, FIELD_BYTES_MAX),
         OPTION_TEXT("field", "NAME", "only this one, or all (all; with files: none)", &given.field),
         OPTION_TEXT("element", "double|float|int2|int4|int8|bytes", "of files (double)", &given.element),
-        OPTION_BYTES("chunk", "what a packet has room for (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
-        OPTION_COUNT("rounds", "codecs in turn; medians are told (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
-        OPTION_FLAG("chunks", "also rates by the size of chunks: what it costs that they stand alone", &given.chunks),
+        OPTION_BYTES("chunk", "the room of a packet (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
+        OPTION_COUNT("rounds", "codecs in turn; medians are printed (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
+        OPTION_FLAG("chunks", "also ratios by the size of chunks: the cost of their independence", &given.chunks),
         OPTION_TEXT("data", "FILE", "also as CSV, which `causeway draw` draws: rates, and links for which codecs pay",
                     &given.data),
         OPTION_JSON(" a line", &given.json),

@@ -1,4 +1,4 @@
-/* Bench codec: what the files of `causeway bench codec` share.
+/* Bench codec: shared by the files of `causeway bench codec`.
  *
  * Order of calls: codec_fields_make and codec_fields_read gather the data; a bench for the longest of it measures each
  * by each method. */
@@ -44,7 +44,7 @@ void codec_fields_dispose(struct codec_fields *fields);
 /* The names of the built-in fields, with commas between. */
 void codec_fields_names(char *text, size_t size);
 
-/* What a method makes of a field. */
+/* Results of a method for a field. */
 struct codec_figures {
     bool is_there;    /* the method takes such elements */
     double rate;      /* bytes of the field / bytes sent, those of packets without a chunk included */
@@ -60,8 +60,8 @@ struct codec_bench;
 struct codec_bench *codec_bench_create(uint64_t bytes_max);
 void codec_bench_destroy(struct codec_bench *bench);
 
-/* Measures all methods that take the field, in turn in each round, at most BENCH_ROUNDS_MAX. False: something was not
- * expanded to what it had been; *culprit is the method. */
+/* Measures all methods that take the field, in turn in each round, at most BENCH_ROUNDS_MAX. False: expanded data
+ * differs from the original; *culprit is the method. */
 bool codec_bench_run(struct codec_bench *bench, const struct codec_field *field, uint32_t chunk_bytes, uint64_t rounds,
                      struct codec_figures figures[CODEC_METHODS], const char **culprit);
 

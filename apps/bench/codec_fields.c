@@ -74,7 +74,7 @@ static void turbulent_make(struct cw_random *random, double *numbers, uint64_t c
     }
 }
 
-/* Density, momenta and energy of a cell beside each other. */
+/* Density, momenta and energy of a cell, next to each other. */
 static void records_make(struct cw_random *random, double *numbers, uint64_t count)
 {
     static const double scales[MEMBERS] = {1, 0.1, 0.02, 0.003, 40};

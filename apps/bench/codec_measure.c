@@ -1,6 +1,6 @@
 /* Measuring codecs: a field is cut into chunks as flows cut the data of puts (dataplane/compress/), each chunk for a
- * packet of its own, and what is expanded is compared with it. Unlike flows, a codec that fails is tried again with the
- * next packet, and stretches of one value are not RUN's: each codec is to be seen alone. */
+ * packet of its own, and the expanded data is compared with it. Unlike in flows, a codec that fails is tried again with
+ * the next packet, and stretches of one value are not RUN's: each codec is measured alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { PLAN_BYTES = 1 << 20, PLAN_BYTES_MIN = 32 << 10 }; /* from one plan to the next, as compress/choice.c has it */
 
-static const double plan_worn = 0.85; /* of its rate: another plan is made, likewise */
+static const double plan_worn = 0.85; /* of its ratio: another plan is made, as in flows */
 
 /* A packet. */
 struct piece {
@@ -28,7 +28,7 @@ struct codec_bench {
     uint8_t *back;
 };
 
-/* What one round takes. */
+/* The cost of one round. */
 struct pass {
     uint64_t sent_bytes;
     uint64_t expanded_bytes;
@@ -65,7 +65,7 @@ struct codec_bench *codec_bench_create(uint64_t bytes_max)
     return bench;
 }
 
-/* What is known of the data that went before: how the next chunk is made, and what is likely to fit it. */
+/* State from earlier data: the method for the next chunk, and its likely size. */
 struct course {
     struct cw_codec_plan plan;
     uint64_t planned_at;
@@ -74,7 +74,7 @@ struct course {
     double plan_rate;
 };
 
-/* Plans anew where the plan is old, or the rate is no longer what it was with it. */
+/* Makes a new plan if the plan is old, or the ratio is no longer that of the plan. */
 static void course_plan(struct course *course, struct codec_bench *bench, const struct codec_field *field,
                         enum cw_codec codec, uint64_t at)
 {
@@ -99,7 +99,7 @@ static void course_chunk(struct course *course, uint32_t taken, uint32_t bytes, 
     course->likely = (uint32_t)((uint64_t)taken * 97 * chunk_bytes / 100 / bytes);
 }
 
-/* Makes all packets of a field; what goes as it is is not copied. */
+/* Makes all packets of a field; uncompressed data is not copied. */
 static void fill(struct codec_bench *bench, const struct codec_field *field, enum cw_codec codec, uint32_t chunk_bytes,
                  struct pass *pass)
 {

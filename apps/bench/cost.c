@@ -1,7 +1,8 @@
-/* causeway bench cost: what the protocol itself costs a core, per packet and per put. Both sides run in one thread over
- * a port that hands buffers across and does nothing else, so that neither a driver nor the other core's caches are in
- * the figures, and a profile of this command shows the dataplane alone. Next to it stands what copies of the same bytes
- * cost, from the same memory through the same buffers into the same memory, in rounds as long as those of the puts. */
+/* causeway bench cost: the cost of the protocol itself for a core, per packet and per put. Both sides run in one thread
+ * over a port that hands buffers across and does nothing else, so that neither a driver nor the other core's caches are
+ * in the figures, and a profile of this command shows the dataplane alone. For comparison, copies of the same bytes are
+ * measured, from the same memory through the same buffers into the same memory, in rounds as long as those of the
+ * puts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,11 @@ enum {
     WINDOW_BYTES = 2 << 20, /* of large puts under way */
     UNDER_WAY_MAX = 1024,
     MEMORY_BYTES = 4 << 20,
-    ROUND_PACKETS = 2 * CW_BURST, /* copies in a round: what a side sends in one turn */
+    ROUND_PACKETS = 2 * CW_BURST, /* copies in a round: packets that a side sends in one turn */
     MEDIUM = 99,                  /* that keeps payloads */
     ALIGNMENT = 64,
     HEADROOM = 62,        /* in front of a frame: a part's data begin at a multiple of ALIGNMENT */
-    COPY_OFFSET = 72,     /* in a frame, of what is copied alone */
+    COPY_OFFSET = 72,     /* in a frame, for copies alone */
     SLICES = 9,           /* of a measurement: their median counts */
     WALK_BYTES = 2 << 20, /* of them, that puts go over and over */
     LANE = 1,
@@ -70,7 +71,7 @@ static uint32_t cost_receive(struct cw_port *base, struct cw_received *packets, 
 
 static void cost_release(struct cw_port *base, struct cw_received *packets, uint32_t count)
 {
-    struct cost_port *owner = cost_port_of(base)->other; /* whoever sent it reserved it */
+    struct cost_port *owner = cost_port_of(base)->other; /* reserved by its sender */
     for (uint32_t i = 0; i < count; i++) {
         owner->free[owner->free_count++] = packets[i].handle;
     }
@@ -207,7 +208,7 @@ static void side_turn(struct cost_pair *pair, uint32_t index, uint64_t start_ns)
     side->spent_ns += cw_clock_ns() - start_ns;
 }
 
-/* Turns the receiver until it has taken all that was sent, as one does that runs beside its sender. */
+/* Turns the receiver until it has handled all packets, like one that runs next to its sender. */
 static void receiver_turn(struct cost_pair *pair)
 {
     const struct cost_port *port = &pair->sides[1].port;
@@ -339,7 +340,7 @@ static bool round_put(struct cost_pair *pair, uint64_t size, enum cost_way way, 
     return true;
 }
 
-/* Puts for a time, and waits until they are through: what is under way ends before the next measurement. */
+/* Puts for a time, and waits until they are complete: no put is in flight when the next measurement begins. */
 static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t duration_ns,
                     struct cost_result *result)
 {
@@ -369,7 +370,7 @@ static bool put_for(struct cost_pair *pair, uint64_t size, enum cost_way way, ui
         receiver_turn(pair);
     }
     pair->completed = pair->posted;
-    /* per put of those that have ended: on a busy machine many are under way when the time is over */
+    /* per completed put: on a busy machine many are in flight when the time ends */
     uint64_t puts_all = pair->notified - puts;
     uint64_t packets_all = cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_DATA_OUT) - packets;
     result->packets =
@@ -396,7 +397,7 @@ static uint64_t round_copy(struct cost_pair *pair, uint32_t side, uint64_t size,
     return cw_clock_ns() - start_ns;
 }
 
-/* What copies alone cost each side, by put. */
+/* The cost of copies alone for each side, by put. */
 static void copy_for(struct cost_pair *pair, uint64_t size, uint64_t duration_ns, struct cost_result *result)
 {
     struct cw_peer_info info;
@@ -506,8 +507,10 @@ int bench_cost(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("bench cost [OPTION...]\n\nWhat the protocol costs a core, in nanoseconds, without any "
-                          "driver: both sides in one thread. memcpy: what copies of the same bytes cost alone.",
+    if (app_options_parse("bench cost [OPTION...]\n"
+                          "\n"
+                          "Measures the cost of the protocol for a core, in nanoseconds, without any driver: both "
+                          "sides in one thread. memcpy: the cost of copies of the same bytes alone.",
                           options, 0, argc, argv, &code) < 0) {
         return code;
     }

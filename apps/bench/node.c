@@ -1,5 +1,5 @@
-/* causeway bench node: what a frame of a rank costs the node's thread (apps/node/forward.c), by length: taken from its
- * memory, copied, looked at, given to a NIC that does nothing. The rank's part and the node's are timed apart, on one
+/* causeway bench node: the cost of a rank's frame for the node's thread (apps/node/forward.c), by length: taken from
+ * its memory, copied, checked, given to a NIC that does nothing. The rank's part and the node's are timed apart, on one
  * core. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +213,7 @@ int bench_node(int argc, char **argv)
     uint64_t rounds = 5, frames = 200000;
     const struct app_option options[] = {
         OPTION_SIZES("sizes", "of IP packets (64,512,1500,9000)", &sizes, LENGTH_MIN, MTU_BYTES),
-        OPTION_COUNT("rounds", "all in turn; medians are told (5)", &rounds, 1, BENCH_ROUNDS_MAX),
+        OPTION_COUNT("rounds", "all in turn; medians are printed (5)", &rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_COUNT("frames", "of each measurement (200000)", &frames, 1, 100000000),
         OPTION_JSON(" a line", &report.json),
         {0},

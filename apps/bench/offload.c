@@ -1,4 +1,4 @@
-/* causeway bench offload: what each offload of a NIC is worth to the core: a packet's nanoseconds with the NIC at work
+/* causeway bench offload: the gain of each offload of a NIC for the core: a packet's nanoseconds with the NIC at work
  * and with software in its place, in rounds that take turns. */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const double SLOWER = 1.1; /* times as long: more than measurements diffe
 enum {
     BURST = 32,
     PORT = CW_UDP_PORT,
-    STEP_NS = 1000000,      /* of virtual time, for what a simulated NIC was given to leave */
+    STEP_NS = 1000000,      /* of virtual time, until a simulated NIC has sent its frames */
     SILENCE_NS = 200000000, /* so long nothing has come: nothing will */
 };
 
@@ -27,7 +27,7 @@ struct bench {
     uint32_t payload_bytes;
     uint64_t duration_ns; /* of each measurement */
     uint64_t rounds;
-    uint64_t sink; /* what software has computed, so that it is computed */
+    uint64_t sink; /* results of software, so that the compiler keeps the computation */
 };
 
 /* ---- what software does in the place of a NIC, for one packet ---- */
@@ -61,7 +61,7 @@ static void clock_work(struct bench *bench, const uint8_t *frame)
 
 struct row {
     void (*work)(struct bench *bench, const uint8_t *frame); /* NULL: nothing for each packet */
-    bool is_out;                                             /* of packets that leave; else of those that come */
+    bool is_out;                                             /* of packets that leave; else of arriving ones */
     bool is_measured;
 };
 
@@ -166,7 +166,7 @@ static double measure(struct bench *bench, const struct row *row, bool by_nic)
     return packets > 0 ? (double)spent_ns / (double)packets : -1;
 }
 
-/* What software takes alone. */
+/* The cost of software alone. */
 static double work_measure(struct bench *bench, const struct row *row)
 {
     static uint8_t frame[14 + CW_PORT_MTU_MAX];
@@ -268,17 +268,19 @@ int bench_offload(int argc, char **argv)
     const struct app_option options[] = {
         OPTION_BYTES("payload", "of each packet (1400)", &payload_bytes, 64, 8900),
         OPTION_TEXT("peer", "DEVICE", "joined to the device: sends what comes in (the device itself)", &peer),
-        OPTION_COUNT("rounds", "on and off in turn; medians are told (5)", &rounds, 1, BENCH_ROUNDS_MAX),
+        OPTION_COUNT("rounds", "on and off in turn; medians are printed (5)", &rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_TIME("duration", "of each measurement (20ms)", &duration_ns, 1000000, 10000000000ull),
         OPTION_JSON(" a line", &report.json),
         {0},
     };
     int code;
-    int first = app_options_parse(
-        "bench offload DEVICE[,ARGUMENTS] [OPTION...]\n\nWhat each offload of a NIC is worth: nanoseconds of the core "
-        "for a packet, with software in its place (off) and\nwith the NIC at work (on), and what software takes "
-        "alone.\n\n" OFFLOAD_DEVICE_HELP,
-        options, 1, argc, argv, &code);
+    int first = app_options_parse("bench offload DEVICE[,ARGUMENTS] [OPTION...]\n"
+                                  "\n"
+                                  "Measures the gain of each offload of a NIC: nanoseconds of the core for a packet, "
+                                  "with software in its place (off) and\n"
+                                  "with the NIC at work (on), and the time of software alone.\n"
+                                  "\n" OFFLOAD_DEVICE_HELP,
+                                  options, 1, argc, argv, &code);
     if (first < 0) {
         return code;
     }

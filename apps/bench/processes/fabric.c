@@ -54,7 +54,7 @@ static void start_cleaner(struct bench_fabric *fabric)
     fflush(stdout);
     fabric->cleaner = fork();
     if (fabric->cleaner == 0) {
-        setsid(); /* what interrupts the benchmark does not interrupt this */
+        setsid(); /* interrupts of the benchmark do not reach this process */
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
         for (int stream = 0; null >= 0 && stream < 3; stream++) {
             dup2(null, stream);

@@ -37,7 +37,8 @@ struct bench_fabric {
     int cleaner_end;      /* of a pipe to it */
 };
 
-/* Makes what all sides need; `port_count` is 2 but for a switch. One of enum app_exit; an error has been reported. */
+/* Makes the common parts of all sides; `port_count` is 2 except for a switch. One of enum app_exit; an error has been
+ * reported. */
 int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
                         uint32_t mtu_bytes);
 

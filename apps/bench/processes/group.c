@@ -90,7 +90,7 @@ static int report_late(const struct bench_group *group)
     return APP_EXIT_FAILURE;
 }
 
-/* One look at everybody. */
+/* Checks all processes once. */
 static int watch(struct bench_group *group)
 {
     bool stopped = group->config.stop != NULL && *group->config.stop != 0; /* before others hear of the signal, too */
@@ -163,7 +163,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
             return APP_EXIT_MACHINE;
         }
         if (process == 0) {
-            /* nobody is left behind when the first process is killed */
+            /* no process is left behind when the first one is killed */
             bool alone = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent;
             _exit(alone ? APP_EXIT_INTERNAL : bench_member_run(group, i));
         }

@@ -1,8 +1,8 @@
 /* Bench group: processes of one benchmark, each with a port, an endpoint and a loop of its own, all connected with all.
  *
  * Invariants
- *  - Processes talk beside the network through one shared mapping only: steps that count who has come how far, and a
- *    result each.
+ *  - Apart from the network, processes communicate through one shared mapping only: steps that count the processes at
+ *    each point, and a result each.
  *  - Where members run is the system's choice, as for any process that has no core to itself, unless they are pinned.
  *  - Nothing waits for ever: the group has a time limit, and members and switch end with the process that started them.
  *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too
@@ -30,7 +30,7 @@ enum { BENCH_GROUP_MEMBERS_MAX = 4 };
 enum bench_step {
     BENCH_STEP_PORT,      /* the port is open */
     BENCH_STEP_LINK,      /* ... and connected */
-    BENCH_STEP_REFERENCE, /* what config.reference does is done */
+    BENCH_STEP_REFERENCE, /* the work of config.reference is done */
     BENCH_STEP_KNOWN,     /* all others are peers */
     BENCH_STEP_CONNECTED, /* ... and connected */
     BENCH_STEP_LEAVE,     /* the result is complete */
@@ -42,9 +42,10 @@ struct bench_member;
 struct bench_group_config {
     uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
     bool doorbell;
-    const char *rdma;                  /* a device beside the port, whose queue pairs carry what they can; NULL: none */
+    const char *rdma;                  /* a device in addition to the port, with queue pairs for all supported
+                                        * operations; NULL: none */
     const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
-    bool spin;                         /* these are theirs alone, so that nobody sleeps */
+    bool spin;                         /* these cores are used by no other process, so that no process sleeps */
     uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */
     uint64_t result_bytes;             /* of each member, in shared memory, zeroed */
     uint64_t limit_ns;                 /* of everything together */
@@ -64,7 +65,7 @@ struct bench_group {
     struct bench_fabric *fabric;
     struct bench_group_shared *shared;
     uint64_t shared_bytes;
-    uint64_t limit_ns; /* when the time is over */
+    uint64_t limit_ns; /* the end of the time */
     uint32_t running;
     pid_t processes[BENCH_GROUP_MEMBERS_MAX]; /* 0: has ended */
 };
@@ -76,7 +77,7 @@ struct bench_member {
     const struct bench_group *group;
     const void *settings;
     void *result;
-    uint32_t marks; /* phases that are over */
+    uint32_t marks; /* phases that have ended */
     struct cw_port *port;
     struct cw_endpoint *endpoint;
     struct cw_loop *loop;
@@ -89,7 +90,7 @@ struct bench_member {
     uint8_t macs[BENCH_GROUP_MEMBERS_MAX][6]; /* by member */
 };
 
-/* Starts the members. One of enum app_exit; an error has been reported, and nobody is left then. */
+/* Starts the members. One of enum app_exit; an error has been reported, and no member is left then. */
 int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, const struct bench_group_config *config);
 
 /* Waits until all members have come so far. One of enum app_exit; an error has been reported, and all have been ended
@@ -113,7 +114,7 @@ void bench_member_reach(struct bench_member *member, enum bench_step step);
 /* True once all members have. */
 bool bench_member_all(const struct bench_member *member, enum bench_step step);
 
-/* Has the result complete, and waits for the others: nobody closes while another one still measures. */
+/* Marks the result as complete, and waits for the others: no member closes while another one still measures. */
 void bench_member_leave(struct bench_member *member);
 
 /* Waits until all members have, asleep: nothing must be due to come by the network. */
@@ -122,7 +123,7 @@ void bench_member_await(const struct bench_member *member, enum bench_step step)
 /* The time at which the first member called this for a step: the same for all. */
 uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step);
 
-/* Reports "process I: WHAT" and returns the exit code for it. */
+/* Reports "process I: ERROR" and returns the exit code for it. */
 int bench_member_fail(const struct bench_member *member, int status, const char *what);
 
 /* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a

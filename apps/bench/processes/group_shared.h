@@ -1,11 +1,11 @@
-/* Bench group: what its processes share, for the two files that make up the group. */
+/* Bench group: the shared memory of its processes, for the two files that make up the group. */
 #pragma once
 
 #include <sched.h>
 
 #include "apps/bench/processes/group.h"
 
-/* What a member tells the others, before BENCH_STEP_PORT is reached. */
+/* A member's data for the others, before BENCH_STEP_PORT is reached. */
 struct bench_introduction {
     _Atomic uint32_t steps;    /* reached so far */
     _Atomic uint32_t marks;    /* bench_member_mark */
@@ -16,7 +16,7 @@ struct bench_introduction {
     uint64_t token;
 };
 
-/* All atomics are sequentially consistent: what was written before a step is seen by who sees the step. */
+/* All atomics are sequentially consistent: a process that sees a step also sees all writes before it. */
 struct bench_group_shared {
     _Atomic uint32_t reached[BENCH_STEP_COUNT]; /* by how many members */
     _Atomic uint64_t start_ns[BENCH_STEP_COUNT];
@@ -52,7 +52,7 @@ static inline bool bench_member_marked(const struct bench_member *member, uint32
     return all;
 }
 
-/* Something has been measured in this phase: who sends for it may stop. */
+/* A measurement exists in this phase: its senders may stop. */
 static inline void bench_member_measure(struct bench_member *member)
 {
     atomic_store(&member->group->shared->members[member->index].measured, member->marks + 1);

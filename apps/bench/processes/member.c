@@ -95,7 +95,7 @@ static int open_port(struct bench_member *member)
     return APP_EXIT_SUCCESS;
 }
 
-/* The RDMA device beside the port. */
+/* The RDMA device, in addition to the port. */
 static int attach(struct bench_member *member, const struct cw_endpoint_config *endpoint, char *error,
                   size_t error_bytes)
 {
@@ -183,7 +183,8 @@ static int run_pairs_up(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
-/* Queue pairs come up soon after sessions. What comes meanwhile is kept: a process whose pair is up may put already. */
+/* Queue pairs come up soon after sessions. Events that arrive meanwhile are kept: a process whose pair is up may put
+ * already. */
 static int await_pairs(struct bench_member *member)
 {
     uint64_t until_ns = cw_clock_ns() + BENCH_HANG_NS;

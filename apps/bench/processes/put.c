@@ -14,7 +14,7 @@
 
 enum { REGION_BYTES = 256 << 20, RAW_SMALL_FRAME_BYTES = 64 };
 
-/* The frame of an 8-byte put: what the raw ping-pong is played with. */
+/* The frame of an 8-byte put: used for the raw ping-pong. */
 enum { RAW_PUT_FRAME_BYTES = CW_WIRE_OVERHEAD_BYTES + sizeof(struct cw_wire_put) + 8 };
 
 /* Of the command line. */
@@ -22,7 +22,7 @@ struct options {
     const char *fabric;
     enum bench_fabric_kind kind;
     const char *devices[2]; /* of the initiating side, of the other one; NULL: a fabric is made */
-    const char *rdma;       /* a device beside the port; NULL: none */
+    const char *rdma;       /* a device in addition to the port; NULL: none */
     struct app_list sizes;
     uint64_t mtu_bytes;
     uint64_t rounds;
@@ -32,7 +32,7 @@ struct options {
     bool no_raw;
 };
 
-/* What one side has measured in a round. */
+/* The measurement of one side in a round. */
 struct put_result {
     char driver[32];
     double full_pps;
@@ -45,7 +45,7 @@ struct put_result {
     } sizes[BENCH_SIZES_MAX];
 };
 
-/* What is printed of a size: medians of all rounds. Those from RAW_P50 on need the raw limit. */
+/* Printed figures of a size: medians of all rounds. Those from RAW_P50 on need the raw limit. */
 enum figure {
     PUT_P50,
     PUT_P99,
@@ -259,10 +259,12 @@ static int run_all(const struct options *options)
 /* ---- the command line ---- */
 
 static const char put_usage[] =
-    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE] [OPTION...]\n\n"
-    "Latency and goodput of puts with notification between two processes, beside the raw limit of the same port in "
-    "the\n"
-    "same run: bare bursts of frames without any protocol. Rounds of both are interleaved; medians are printed.\n"
+    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE] [OPTION...]\n"
+    "\n"
+    "Latency and goodput of puts with notification between two processes, compared with the raw limit of the same "
+    "port\n"
+    "in the same run: bare bursts of frames without any protocol. Rounds of both are interleaved; medians are "
+    "printed.\n"
     "Ratios: goodput is user bytes over raw frame bytes, latency is ours over raw.";
 
 /* Devices that are given take the fabric's place. False: reported. */

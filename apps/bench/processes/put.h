@@ -22,7 +22,7 @@ struct bench_latency {
 int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t duration_ns, struct bench_latency *latency);
 
 struct bench_put_rate {
-    double puts_per_s; /* by the responder, and likewise below */
+    double puts_per_s; /* by the responder, as the next ones */
     double bytes_per_s;
     double packets_per_put; /* by the initiator: data packets sent for the first time */
     uint64_t retransmits;   /* likewise */
@@ -48,9 +48,9 @@ int bench_raw_latency(struct bench_member *member, uint32_t frame_bytes, uint64_
 struct bench_samples {
     double *times_ns;
     uint64_t count;
-    uint64_t measure_ns; /* when the warm-up is over */
+    uint64_t measure_ns; /* the end of the warm-up */
     uint64_t end_ns;
-    uint64_t patience_ns; /* goes on for so long after the end, until something has been measured */
+    uint64_t patience_ns; /* extra time after the end, until there is a measurement */
 };
 
 /* CW_OK or CW_ERROR_MEMORY; bench_samples_end in either case. */

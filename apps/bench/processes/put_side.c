@@ -43,7 +43,7 @@ static uint64_t step_of(uint64_t size)
     return (size + 63) & ~63ull;
 }
 
-/* How many places the puts of a size walk over: two puts or 1 MiB, whichever is more. */
+/* Number of places that the puts of a size cycle through: two puts or 1 MiB, whichever is more. */
 static uint64_t places_of(const struct bench_member *member, uint64_t size)
 {
     uint64_t step = step_of(size), region_bytes = member->group->config.region_bytes;
@@ -56,7 +56,7 @@ static uint8_t byte_of(uint64_t offset, uint64_t size)
     return (uint8_t)((offset + size) * UINT64_C(0x9e3779b97f4a7c15) >> 56); /* no period below the region's length */
 }
 
-/* Writes what is to be put into the own region of the initiator, and something else into that of the responder. Then
+/* Writes the data of the puts into the own region of the initiator, and other data into that of the responder. Then
  * both may begin. */
 static void region_prepare(struct bench_member *member, uint64_t size, uint64_t places)
 {
@@ -192,9 +192,9 @@ static int drain(struct bench_member *member)
     return info.operations_open == 0 ? CW_OK : CW_ERROR_TIMEOUT;
 }
 
-/* Meets the other side while both go on turning, so that the last acknowledgements flow, and forgets what has come. Who
- * has met once may put at once, and the other side might take that for something to forget: so they meet twice, the
- * second time without turning. */
+/* Meets the other side while both continue to turn, so that the last acknowledgements flow, and discards old events.
+ * After the meeting a side may put at once, and the other side might discard that event: so they meet twice, the second
+ * time without turning. */
 static int meet(struct bench_member *member)
 {
     struct cw_event events[EVENTS];

@@ -9,7 +9,7 @@
 #include "dataplane/wire/wire.h"
 
 enum {
-    RAW_UDP_PORT = CW_UDP_PORT_GATEWAY, /* no endpoint's: what is left of the raw frames is foreign to it */
+    RAW_UDP_PORT = CW_UDP_PORT_GATEWAY, /* no endpoint's: late raw frames are foreign to it */
     RAW_BURST = 32,                     /* testpmd's, too */
     RAW_PARTS = 15,  /* of the measured time; the median counts, so that a hiccup of the machine does not */
     RAW_POLLS = 256, /* between looks at the clock, or at how far the other side is */
@@ -18,8 +18,8 @@ enum {
 #define RAW_IPV4     0x0a4d0001u
 #define RAW_QUIET_NS 2000000ull   /* nothing for this long: the link is empty */
 #define RAW_LOST_NS  200000000ull /* both sides spin: among others that compute a slice each passes in between */
-/* Whoever has measured nothing goes on for this long: a machine that is busy with something else may keep one of the
- * two from running for a whole measurement. */
+/* A process without a measurement continues for this long: other load may keep one of the two from running for a whole
+ * measurement. */
 #define RAW_PATIENCE_NS 60000000000ull
 
 /* IPv4 and UDP like the frames it is compared with: where a kernel sees both (af_packet), it takes the same trouble

@@ -47,7 +47,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 /* Of one row. */
 struct figures {
     double frames_per_s;
-    double rate_bps;   /* as seen, with what Ethernet adds */
+    double rate_bps;   /* measured, with the overhead of Ethernet */
     double error;      /* of the rate, a share */
     double late_ns[3]; /* median, 99th and 99.9th percentile */
     double jitter_ns;

@@ -1,8 +1,8 @@
-/* Bench switch: what the emulator itself can do: how many frames it passes, how exact its delays and rates are.
+/* Bench switch: the limits of the emulator itself: its frame rate, and the accuracy of its delays and rates.
  *
  * Member 0 sends to member 1, or each to the next one; frames carry the time at which they were sent, of the clock that
- * all processes of a machine share. What is told of delays is what a client sees: the emulator's own lateness, and how
- * late the client itself was woken. */
+ * all processes of a machine share. Reported delays are those that a client sees: the emulator's own lateness, and the
+ * wake-up latency of the client. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct switch_bench_settings {
     bool all; /* each member sends to the next; else member 0 to member 1 */
     uint64_t duration_ns;
     uint64_t gap_ns;      /* between two frames; 0: as fast as they go */
-    uint64_t expected_ns; /* what the link takes: its delay, and the frame's time on the line */
+    uint64_t expected_ns; /* the time on the link: its delay, and the frame's time on the line */
 };
 
 /* Of one member, of the frames it has received. */

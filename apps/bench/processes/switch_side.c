@@ -114,7 +114,7 @@ static bool send_due(struct side *side, uint64_t now_ns, uint64_t *next_ns)
         return false;
     }
     uint32_t sent = frames_send(side, to, KIND_PROBE, settings->gap_ns == 0 ? (uint32_t)BURST : 1);
-    /* what is late by more than a burst is left out: it would come all at once */
+    /* frames late by more than a burst are left out: they would leave all at once */
     *next_ns = settings->gap_ns == 0                          ? now_ns
                : now_ns > *next_ns + BURST * settings->gap_ns ? now_ns + settings->gap_ns
                                                               : *next_ns + settings->gap_ns;
@@ -154,7 +154,7 @@ int switch_bench_member(struct bench_member *member)
     if (side.late_ns == NULL) {
         return bench_member_fail(member, CW_ERROR_MEMORY, "no memory for the delays");
     }
-    for (int i = 0; i < HELLOS; i++) { /* so that the bridge knows where everybody is */
+    for (int i = 0; i < HELLOS; i++) { /* so that the bridge learns all addresses */
         (void)frames_send(&side, everybody, KIND_HELLO, 1);
         (void)cw_port_sleep(member->port, 1);
     }
