@@ -1,4 +1,4 @@
-/* When the dataplane turns, when it sleeps, and what another thread has it do. */
+/* Turns and sleeps of the dataplane, and commands from another thread. */
 #include "apps/node/dataplane_private.h"
 
 #include <errno.h>
@@ -61,7 +61,8 @@ static void dataplane_call(struct node_dataplane *dataplane, void (*call)(struct
 
 /* ---- the thread ---- */
 
-/* Forgets that they were rung. They are not read, which a client could make wait: each ring is told once (EPOLLET). */
+/* Forgets that they were rung. They are not read, because a client could make a read wait: epoll reports each ring once
+ * (EPOLLET). */
 static void bells_quiet(struct node_dataplane *dataplane)
 {
     struct epoll_event events[BELLS];

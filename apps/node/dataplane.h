@@ -1,18 +1,18 @@
 /* dataplane: a thread of `causeway node` that has the NIC, or one of its queue pairs: frames from it go to the rank
- * that leases their UDP port, frames of ranks go out in turns, as their users' shares say. Where there are several,
- * each has a block of the UDP ports, and what it gets for another one's it hands over (handoff ring.h); the first has the
- * groups of the NIC, and answers for its address. Shares hold among the ranks of a thread.
+ * that leases their UDP port, frames of ranks go out in turns, as their users' shares say. If there are several
+ * threads, each has a block of the UDP ports, and hands over frames for another one's ports (handoff ring.h); the first
+ * has the groups of the NIC, and answers for its address. Shares hold among the ranks of a thread.
  *
  *    NIC --> [UDP port, group] --> shared-memory ports --> ranks
  *    ranks --> shared-memory ports --> copy --> [are they its own?] --> shares --> NIC, and ranks of this host
  *
  * Invariants
- *  - A frame of a rank is copied, then looked at, then sent: what the rank writes meanwhile does not count. It leaves
- *    only if it has one of the forms of packet.h and says that it comes from this host and one of the rank's UDP ports.
+ *  - A frame of a rank is copied, then checked, then sent: later writes of the rank have no effect. It leaves only if
+ *    it has one of the forms of packet.h and says that it comes from this host and one of the rank's UDP ports.
  *  - Whether a rank sends or receives much or nothing, the others get their shares. All that a thread does for a rank
  *    is charged to its user: frames that leave, each copy for a rank of this host, frames that are refused, groups that
- *    change. What a rank has no room for is dropped, and counted.
- *  - Nothing here knows sessions, or what is acknowledged.
+ *    change. Frames that a rank has no room for are dropped, and counted.
+ *  - Nothing here knows sessions or acknowledgements.
  *
  * Order of calls: node_dataplane_open { node_lease_..., node_hop_want }*
  * node_dataplane_close. Thread: calls from one other thread; the dataplane's own runs until it is closed. */
@@ -37,11 +37,11 @@ struct node_counters {
     uint64_t dropped; /* to the rank, which had no room */
 };
 
-/* What a user may have a thread do beside moving frames. */
-#define NODE_REFUSAL_NS      1000000ull   /* a lease waits so long after a frame that is refused or is for nobody */
+/* A user's limit for work of a thread other than moving frames. */
+#define NODE_REFUSAL_NS      1000000ull   /* pause of a lease after a frame that is rejected or has no receiver */
 #define NODE_GROUP_CHANGE_NS 1000000ull   /* a group that is joined or left costs so much of the user's budget */
 #define NODE_GROUP_BURST_NS  128000000ull /* ... which lets so much be owed */
-/* Groups of a user: three quarters of those that a port has room for (CW_PORT_ETHDEV_GROUPS_MAX), a part to each thread. */
+/* Groups of a user: three quarters of a port's room (CW_PORT_ETHDEV_GROUPS_MAX), a part to each thread. */
 enum { NODE_USER_GROUPS_MAX = 96 };
 
 struct node_user_group {
@@ -91,7 +91,7 @@ struct node_dataplane_config {
     struct cw_neighbour_cache
         *neighbours;   /* of an address that no kernel has, the first thread's; NULL: the kernel has it */
     bool answers;      /* no kernel has it */
-    uint64_t rate_bps; /* of what leaves by the NIC; 0: what it takes */
+    uint64_t rate_bps; /* of frames that leave by the NIC; 0: the NIC's rate */
     int core;          /* -1: any */
     bool spins;
 };
@@ -111,8 +111,8 @@ int node_dataplane_open(const struct node_dataplane_config *config, struct node_
                         size_t error_bytes);
 void node_dataplane_close(struct node_dataplane *dataplane);
 
-/* Serves a lease from now on; it stays the caller's, and is not touched by anybody else until it is removed. `share` is
- * one of the caller's that lives as long. CW_OK; CW_ERROR_LIMIT: there are NODE_LEASES_MAX; CW_ERROR_SYSTEM. */
+/* Serves a lease from now on; it stays the caller's, and no other thread touches it until it is removed. `share` is one
+ * of the caller's that lives as long. CW_OK; CW_ERROR_LIMIT: there are NODE_LEASES_MAX; CW_ERROR_SYSTEM. */
 int node_lease_add(struct node_dataplane *dataplane, struct node_lease *lease, struct node_share *share);
 void node_lease_remove(struct node_lease *lease);
 /* Has the counters of all its leases put where others may read them (lease->shown). */
@@ -124,5 +124,5 @@ struct node_lease *node_lease_broken(struct node_dataplane *dataplane);
 bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uint8_t mac[6]);
 void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip);
 
-/* Frames that came in for nobody. */
+/* Frames without a receiver on this host. */
 uint64_t node_dataplane_foreign(struct node_dataplane *dataplane);

@@ -1,4 +1,4 @@
-/* What dataplane.c, which turns, and forward.c, which moves frames, share. */
+/* Shared by dataplane.c, which turns, and forward.c, which moves frames. */
 #pragma once
 
 #include "apps/node/dataplane.h"
@@ -17,13 +17,13 @@ struct node_dataplane {
     uint32_t pending_count; /* frames that the NIC has not taken yet */
     struct cw_transmit pending[CW_PORT_BURST_MAX];
     uint64_t foreign;
-    uint32_t refused_count; /* groups that the NIC did not take, of other threads, who know nothing of it */
+    uint32_t refused_count; /* groups of other threads that the NIC rejected, which those threads do not know */
     struct node_refused {
         uint32_t from;
         uint8_t mac[6];
     } refused[NODE_REFUSED_MAX];
     int bells; /* an epoll set of the leases' */
-    /* what another thread wants done */
+    /* commands of another thread */
     pthread_mutex_t lock;
     pthread_cond_t done;
     _Atomic uint32_t is_called;
@@ -35,7 +35,7 @@ struct node_dataplane {
 
 /* forward.c: moves what there is. Returns how many frames it moved. */
 uint32_t node_forward(struct node_dataplane *dataplane, uint64_t now_ns);
-/* Lets in the groups that ranks have joined since, and no longer those that all have left. */
+/* Admits the groups that ranks have joined since, and removes those that all have left. */
 void node_groups_renew(struct node_dataplane *dataplane, uint64_t now_ns);
 void node_groups_drop(struct node_dataplane *dataplane, struct node_lease *lease);
 /* When something that waits may go; UINT64_MAX: nothing waits. */

@@ -56,7 +56,8 @@ static uint32_t members_give(struct node_dataplane *dataplane, const struct node
     return copies;
 }
 
-/* To the other threads, those that have members. To how many members at most; 0: no thread has taken it. */
+/* Forwards to the other threads that have members. Returns the maximum number of members; 0: no thread has accepted
+ * it. */
 static uint32_t group_cross(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length)
 {
     const struct node_dataplane_config *config = &dataplane->config;

@@ -32,7 +32,7 @@ bool node_user_has_place(const struct node_serve_config *config, uid_t user)
 }
 
 /* NULL: there is no room. Users with a place of their own always find one: the others, who may be one person with many
- * user numbers (subuid(5)), get those that are left. */
+ * user numbers (subuid(5)), share the remaining ones. */
 static struct node_owner *owner_find(struct node_grants *grants, uid_t user)
 {
     const struct node_user *named = node_user_named(grants->config, user);
@@ -120,8 +120,8 @@ int node_memory_open(const struct ucred *whose, uint32_t number, char *error, si
                       "your process is in a PID namespace that the node does not see: run the node outside of it");
         return -1;
     }
-    /* O_PATH opens nothing but the place, and AT_STATX_DONT_SYNC asks nobody: else a file system of the client's own
-     * could let the node wait. */
+    /* O_PATH opens only the place, and AT_STATX_DONT_SYNC sends no request: otherwise a file system of the client's own
+     * could block the node. */
     snprintf(path, sizeof(path), "/proc/%d/fd/%u", whose->pid, number);
     int place = open(path, O_PATH | O_CLOEXEC);
     if (place < 0) {
@@ -166,13 +166,13 @@ static uint16_t ports_take(struct node_grants *grants, struct node_client *clien
     return first;
 }
 
-/* What the user may still have. NULL: a lease. */
+/* Checks the user's quota. NULL: a lease. */
 static const char *quota_check(const struct node_grants *grants, const struct node_owner *owner, uint32_t ports)
 {
     if (owner->leases >= grants->config->user_leases_max) {
         return "this user has as many leases as one may (--user-leases)";
     }
-    bool is_first = owner->ports == 0; /* a node with few ports serves somebody, too */
+    bool is_first = owner->ports == 0; /* a node with few ports serves at least one user */
     if (!is_first && owner->ports + ports > ports_all(grants) - ports_all(grants) / 4) {
         return "this user has three quarters of the UDP ports, and others need some: the node wants more (--ports)";
     }
@@ -190,7 +190,7 @@ static int lease_serve(struct node_grants *grants, struct node_client *client, c
     if (lease->first == 0) {
         snprintf(error, error_bytes, "%s",
                  why != NULL           ? why
-                 : request->first != 0 ? "these ports are somebody else's by now, or lie in the parts of two threads"
+                 : request->first != 0 ? "these ports belong to another user by now, or lie in the parts of two threads"
                                        : "all UDP ports are leased (--ports)");
         return CW_ERROR_LIMIT;
     }

@@ -1,9 +1,9 @@
-/* grant: what each user has of the node: leases, ports, connections; and the leases of its clients.
+/* grant: the resources of each user at the node: leases, ports, connections; and the leases of its clients.
  *
  * Invariants
  *  - A user has at most `user_leases_max` leases and CONNECTIONS more connections, and leaves a quarter of the UDP ports to
  *    others.
- *  - A lease has memory that the client's user owns (node_memory_open), and is told of once it is on record.
+ *  - A lease has memory that the client's user owns (node_memory_open), and is reported once it is on record.
  *
  * Thread: one, that of serve.h. */
 #pragma once
@@ -17,9 +17,10 @@
 
 enum {
     NODE_CLIENTS_MAX = 4 * NODE_LEASES_MAX,
-    NODE_PLACES_OWN = 2,    /* users that always have a place, beside those of --share: root and the node's user */
+    NODE_PLACES_OWN = 2,    /* users that always have a place, in addition to those of --share: root and the node's
+                             * user */
     NODE_CLIENTS_OWN = 256, /* connections that only such users may have */
-    NODE_CONNECTIONS = 64,  /* of a user, beside those with a lease: they only ask */
+    NODE_CONNECTIONS = 64,  /* of a user, in addition to those with a lease: they only send queries */
     NODE_ERROR_BYTES = 512,
 };
 
@@ -32,7 +33,7 @@ struct node_owner {
     /* serve.c's */
     struct node_lines lines;    /* about its clients */
     struct node_budget service; /* its part of the thread's time */
-    uint32_t turn;              /* whose connection is next, counted from the first */
+    uint32_t turn;              /* the next connection, counted from the first */
     bool is_heard;              /* in this round */
 };
 
@@ -57,7 +58,7 @@ struct node_grants {
     struct node_ports ports;
 };
 
-/* What --share says of a user; NULL: nothing. */
+/* The --share setting of a user; NULL: none. */
 const struct node_user *node_user_named(const struct node_serve_config *config, uid_t user);
 
 /* Whether a place among the users is kept free for this one. */
@@ -73,6 +74,6 @@ int node_lease_begin(struct node_grants *grants, struct node_client *client, con
 /* Without one nothing is done. */
 void node_lease_end(struct node_grants *grants, struct node_client *client);
 
-/* Opens the memory that descriptor `number` of the client's process is: a memfd of the client's user. Nothing that this
- * does waits for the client, whatever the descriptor is. -1, with a line in `error`: it is none. */
+/* Opens the memory that descriptor `number` of the client's process is: a memfd of the client's user. No step of this
+ * waits for the client, for any kind of descriptor. -1, with a line in `error`: the descriptor is unusable. */
 int node_memory_open(const struct ucred *whose, uint32_t number, char *error, size_t error_bytes);

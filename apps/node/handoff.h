@@ -1,11 +1,11 @@
-/* handoff ring: what one dataplane thread of a node has for another: frames for ranks that the other one serves, and what
- * the first one does for all, groups of the NIC among it.
+/* handoff ring: data from one dataplane thread of a node to another: frames for ranks that the other one serves, and
+ * duties of the first one for all, groups of the NIC among them.
  *
  *    thread A --node_handoff_put--> [ a ring for each pair of threads ] --node_handoff_first, _next--> thread B
  *
  * Invariants
- *  - A ring has one writer and one reader. What finds no room is the writer's to drop or to try again.
- *  - No wake-up is lost: who is about to sleep says so, and looks once more; who has put something looks behind a full
+ *  - A ring has one writer and one reader. If there is no room, the writer drops the entry or tries again.
+ *  - No wake-up is lost: a thread that is about to sleep announces it, and polls again; a writer checks after a full
  *    fence whether the reader sleeps.
  *
  * Order of calls: node_handoff_make { ... }* node_handoff_free, when the threads have ended. Thread: each by its own
@@ -40,7 +40,7 @@ void node_handoff_free(struct node_handoff *handoff); /* NULL is allowed */
 /* False: no room. */
 bool node_handoff_put(struct node_handoff *handoff, uint32_t from, uint32_t to, enum node_handoff_kind kind,
                       const uint8_t *bytes, uint32_t length);
-/* The oldest of what a thread has for another; NULL: nothing. It stays until node_handoff_next. */
+/* The oldest entry of a thread for another; NULL: none. It stays until node_handoff_next. */
 const struct node_handed *node_handoff_first(const struct node_handoff *handoff, uint32_t from, uint32_t to);
 void node_handoff_next(struct node_handoff *handoff, uint32_t from, uint32_t to);
 
@@ -48,6 +48,6 @@ void node_handoff_next(struct node_handoff *handoff, uint32_t from, uint32_t to)
 bool node_handoff_arm(struct node_handoff *handoff, uint32_t to);
 void node_handoff_disarm(struct node_handoff *handoff, uint32_t to);
 
-/* How many groups the ranks of a thread are members of, together: frames to groups go to those that have some. */
+/* The number of groups with members among the ranks of a thread: frames to groups go to threads that have some. */
 void node_handoff_members_set(struct node_handoff *handoff, uint32_t number, uint32_t count);
 uint32_t node_handoff_members(const struct node_handoff *handoff, uint32_t number);

@@ -22,7 +22,7 @@ struct hop {
     uint8_t mac[6];
     bool has_mac;
     enum hop_state state;
-    uid_t user; /* who wanted it first */
+    uid_t user; /* first user to request it */
     uint64_t wanted_ns, state_ns;
 };
 
@@ -36,7 +36,7 @@ struct node_hops {
     struct hop hops[NODE_HOPS_MAX];
 };
 
-/* What a thread looks for. */
+/* The address that a thread searches. */
 struct search {
     struct node_hops *hops;
     uid_t user;
@@ -172,7 +172,7 @@ static bool has_thread(const struct node_hops *hops, uid_t user)
     return false;
 }
 
-/* What a user waits for, by one thread at a time. With the lock. */
+/* The requests of a user, by one thread at a time. With the lock. */
 static void search_start(struct node_hops *hops, uid_t user, uint64_t now_ns)
 {
     if (hops->thread_count == NODE_HOPS_THREADS || has_thread(hops, user)) {
@@ -207,7 +207,7 @@ static void search_start(struct node_hops *hops, uid_t user, uint64_t now_ns)
 
 /* ---- what is wanted ---- */
 
-/* Of the resolver: it is asked whenever somebody wants it, and asks itself as long as it is wanted. */
+/* The resolver's turn: it gets each request, and sends its own as long as the hop is in use. */
 static void resolver_look(struct node_hops *hops, struct hop *hop, uint64_t now_ns)
 {
     if (hop->state == HOP_NEW) {
@@ -242,7 +242,7 @@ bool node_hops_want(struct node_hops *hops, uid_t user, const struct cw_ip *ip, 
     if (hop != NULL) {
         hop->wanted_ns = now_ns;
         uint64_t age_ns = now_ns > hop->state_ns ? now_ns - hop->state_ns : 0;
-        hop->user = hop->state == HOP_NEW ? user : hop->user; /* whose thread looks for it: the other one may be busy */
+        hop->user = hop->state == HOP_NEW ? user : hop->user; /* its thread searches: the other one may be busy */
         if ((hop->state == HOP_ABSENT && age_ns > NODE_HOPS_ABSENT_NS) ||
             (hop->state == HOP_KNOWN && nic->is_kernels && age_ns > NODE_HOPS_FRESH_NS)) {
             hop->user = user;

@@ -23,9 +23,9 @@
 
 enum { NODE_HOPS_MAX = 4096, NODE_HOPS_USER = 1024, NODE_HOPS_ASKING = 64, NODE_HOPS_THREADS = 16 };
 
-#define NODE_HOPS_ABSENT_NS 2000000000ull  /* an address that nobody answers for is not asked for again before */
-#define NODE_HOPS_FRESH_NS  100000000ull   /* what the kernel said is asked for anew after: routes change */
-#define NODE_HOPS_KEEP_NS   60000000000ull /* ... and forgotten, when nobody has wanted it for so long */
+#define NODE_HOPS_ABSENT_NS 2000000000ull  /* time without a new request for an address that does not answer */
+#define NODE_HOPS_FRESH_NS  100000000ull   /* age at which the kernel's answer is requested again: routes change */
+#define NODE_HOPS_KEEP_NS   60000000000ull /* ... and time without use after which a hop is forgotten */
 
 struct node_hops;
 
@@ -35,5 +35,5 @@ void node_hops_destroy(struct node_hops *hops); /* NULL is allowed; waits for th
 
 /* True: the next hop to a host has this MAC address. */
 bool node_hops_want(struct node_hops *hops, uid_t user, const struct cw_ip *ip, uint64_t now_ns, uint8_t mac[6]);
-/* Lets go what is not wanted any more; to be called once a second, or more often. */
+/* Frees hops that are not used any more; to be called at least once a second. */
 void node_hops_turn(struct node_hops *hops, uint64_t now_ns);

@@ -18,7 +18,7 @@ enum { TEXT_BYTES = 512 };
 
 /* ---- an interface of the kernel ---- */
 
-enum { RING_PACKETS = 2048 /* as much as arrives while a core is somebody else's for some milliseconds */ };
+enum { RING_PACKETS = 2048 /* the arrivals while another process has the core for some milliseconds */ };
 
 /* An interface of the kernel that others use, too: frames are written and taken past its sockets, with the host's own
  * addresses. */

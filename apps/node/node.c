@@ -115,7 +115,7 @@ static int ports_read(struct options *options)
 
 /* ---- the node ---- */
 
-/* The folder of the socket, if it is not there; what else is wrong with it, the socket says. */
+/* Creates the folder of the socket, if it is missing; opening the socket reports other errors. */
 static int folder_make(const char *path)
 {
     char folder[NODE_PATH_BYTES];
@@ -156,7 +156,8 @@ static int dataplanes_open(struct options *options, const struct node_nic *nic, 
                                            .spins = options->dedicated};
     memcpy(config.mac, nic->mac, sizeof(config.mac));
     if (count > 1 && config.ports_each < CW_LEASE_PORTS_MAX) {
-        app_error("too few UDP ports for so many cores", NULL, "64 for each: give --ports more, or --core fewer");
+        app_error("too few UDP ports for this number of cores", NULL,
+                  "64 for each: give --ports more, or --core fewer");
         return APP_EXIT_USAGE;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -224,7 +225,7 @@ int node_main(int argc, char **argv)
         OPTION_EACH("share", "USER:weight=N,rate=RATE",
                     "of the NIC, when users want more than it takes; others have the weight 1; repeatable",
                     &options.serve, share_take),
-        OPTION_FLAG("only-named", "serves root and the users of --share, and nobody else", &options.serve.only_named),
+        OPTION_FLAG("only-named", "serves only root and the users of --share", &options.serve.only_named),
         OPTION_COUNT("user-leases", "that one user may have at a time; default 512", &options.user_leases, 1,
                      NODE_LEASES_MAX),
         OPTION_SIZES("core", "its dataplane runs there: a thread and a queue pair for each; default: one, anywhere",

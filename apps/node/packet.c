@@ -53,7 +53,7 @@ static bool is_group_mac(const uint8_t *frame, const struct node_packet *packet)
     return memcmp(frame, mac, sizeof(mac)) == 0;
 }
 
-/* A datagram in `bytes` bytes, whose MAC address fits its IP address: a group's to its own, another one to that of one
+/* A datagram in `bytes` bytes; its MAC address must fit its IP address: a group's for a group, else that of one
  * host. */
 static void udp_read(struct node_packet *packet, const uint8_t *frame, const uint8_t *udp, uint32_t bytes)
 {

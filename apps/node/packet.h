@@ -1,4 +1,4 @@
-/* packet: what a frame between ranks and the NIC is, as far as the host's dataplane has to know. It is a list of the forms
+/* packet: a frame between ranks and the NIC, as far as the host's dataplane must know it. It is a list of the forms
  * that a rank may send and get: every other form is NODE_PACKET_OTHER. Thread: any. */
 #pragma once
 
@@ -38,7 +38,7 @@ struct node_report {
     bool has_left;
 };
 
-/* False: the frame is none of a host with this MAC and IP address, or its group is one of those that routers and hosts
- * need themselves (224.0.0.0/24; over IPv6 all but ff15::/96). Any bytes are allowed. */
+/* False: the frame does not belong to a host with this MAC and IP address, or its group is one of those that routers
+ * and hosts need themselves (224.0.0.0/24; over IPv6 all but ff15::/96). Any bytes are allowed. */
 bool node_report_read(const uint8_t *frame, uint32_t length, const uint8_t mac[6], const struct cw_ip *ip,
                       struct node_report *report);

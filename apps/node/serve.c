@@ -24,10 +24,10 @@ enum {
     ACCEPTS = 64,            /* in a round */
     SEND_BYTES = 32 << 10,   /* of a client's answers in the kernel */
     STATUS_MAX = 4 << 20,    /* of one answer to `status` that waits for its client */
-    TIDY_NS = 1000000000,    /* between two looks at what nobody asks for */
+    TIDY_NS = 1000000000,    /* between two runs of clean-up */
     TIDY_WORK_NS = 10000000, /* after which a look leaves the rest for the next one, so that others are served */
     GUARD_NS = 10000000,     /* the longest that a descriptor which a client has sent keeps the thread */
-    SERVICE_FACTOR = 2,      /* a user may have one part of so many of the thread's time */
+    SERVICE_FACTOR = 2,      /* a user may have one part in SERVICE_FACTOR of the thread's time */
     SERVICE_BURST_NS = 100000000,
 };
 #define REST_NS 10000000000ull /* a client that takes nothing of its answer for so long has gone */
@@ -231,7 +231,7 @@ static bool status(const struct serve *serve, struct node_client *asks)
 
 /* ---- clients ---- */
 
-/* With what the client has sent and nobody has read. */
+/* Drops input of the client that was not read. */
 static void socket_close(struct serve *serve, int socket)
 {
     guard_set(serve, true);
@@ -314,7 +314,7 @@ static bool has_room(const struct serve *serve, uid_t user)
     return serve->client_count < (has_place ? NODE_CLIENTS_MAX : NODE_CLIENTS_MAX - NODE_CLIENTS_OWN);
 }
 
-/* False: nobody waits any more. */
+/* False: no client waits any more. */
 static bool client_take(struct serve *serve)
 {
     int socket = accept4(serve->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -358,7 +358,8 @@ static uint64_t broken_end(struct serve *serve, struct node_dataplane *dataplane
         char where[64];
         snprintf(where, sizeof(where), "process %d of user %u", serve->clients[at]->whose.pid,
                  serve->clients[at]->whose.uid);
-        node_line(&serve->clients[at]->owner->lines, now_ns, "the rings of a lease make no sense: it is over", where);
+        node_line(&serve->clients[at]->owner->lines, now_ns, "lease closed: invalid ring positions in client memory",
+                  where);
         now_ns = client_end_charged(serve, at, now_ns);
     }
     return now_ns;
@@ -370,7 +371,7 @@ static uint64_t broken_end(struct serve *serve, struct node_dataplane *dataplane
 static void round_serve(struct serve *serve, const struct pollfd *set, uint32_t count)
 {
     struct node_grants *grants = &serve->grants;
-    uint32_t next[NODE_SHARES_MAX]; /* of each user: which of its connections it is to be */
+    uint32_t next[NODE_SHARES_MAX]; /* by user: the connection that comes next */
     bool are_done[NODE_SHARES_MAX] = {false};
     for (uint32_t i = 0; i < grants->owner_count; i++) {
         next[i] = UINT32_MAX;
@@ -385,7 +386,7 @@ static void round_serve(struct serve *serve, const struct pollfd *set, uint32_t 
             }
         }
     }
-    for (uint32_t i = count; i-- > 0;) { /* backwards: who goes is replaced by the last one */
+    for (uint32_t i = count; i-- > 0;) { /* backwards: a closed one is replaced by the last one */
         struct node_client *client = serve->clients[i];
         struct node_owner *owner = client->owner;
         if (next[owner - grants->owners] != i) {
@@ -403,8 +404,8 @@ static void round_serve(struct serve *serve, const struct pollfd *set, uint32_t 
     }
 }
 
-/* What is waited for: a client's line, or room for the rest of its answer; nothing, if its user has had its part. Returns
- * until when. */
+/* Fills the set of awaited events: a client's line, or room for the rest of its answer; nothing, if its user has had
+ * its part. Returns the deadline. */
 static uint64_t set_fill(const struct serve *serve, struct pollfd *set, uint64_t now_ns, uint64_t until_ns)
 {
     for (uint32_t i = 0; i < serve->client_count; i++) {
@@ -419,8 +420,8 @@ static uint64_t set_fill(const struct serve *serve, struct pollfd *set, uint64_t
     return until_ns;
 }
 
-/* Who does not take its answer goes; so do leases whose memory makes no sense, and next hops that nobody wants. False:
- * there is more to do, after a round for those who wait. */
+/* Closes clients that do not read their answers, leases with invalid memory, and next hops without users. False: there
+ * is more to do, after a round for waiting clients. */
 static bool tidy(struct serve *serve, uint64_t now_ns)
 {
     const uint64_t until_ns = now_ns + TIDY_WORK_NS;

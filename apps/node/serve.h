@@ -2,11 +2,11 @@
  * connection (grant.h).
  *
  * Invariants
- *  - A client can make no other one wait: lines are short, answers are never waited for, and what an address's next hop is
- *    is found out elsewhere (hops.h). In each round one line of each user is served, and some new connections; a user
- *    whose lines take more than a part of the thread's time waits.
- *  - No descriptor of a client's gets into this process. What the kernel drops of a message, or of a connection that
- *    ends, may take its time to close: a signal ends that after GUARD_NS (socket(7), SO_LINGER).
+ *  - A client cannot delay another one: lines are short, the node never waits for answers, and next hops are resolved
+ *    elsewhere (hops.h). In each round one line of each user is served, and some new connections; a user whose lines
+ *    take more than a part of the thread's time waits.
+ *  - No descriptor of a client's gets into this process. Closing may take time if the kernel drops a message, or a
+ *    connection that ends: a signal ends that after GUARD_NS (socket(7), SO_LINGER).
  *
  * Thread: one. */
 #pragma once
@@ -21,7 +21,7 @@
 
 enum { NODE_USERS_MAX = 64 };
 
-/* What a user gets, as --share says. */
+/* A user's share, from --share. */
 struct node_user {
     uid_t user;
     uint32_t weight;

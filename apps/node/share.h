@@ -1,8 +1,8 @@
-/* share: who may send next, when many want to and the NIC takes less than they have: deficit round robin (Shreedhar and
- * Varghese, 1995) by weights, and rates that are not exceeded.
+/* share: chooses the next sender when the NIC is slower than the demand: deficit round robin (Shreedhar and Varghese,
+ * 1995) by weights, and rates that are not exceeded.
  *
  * Invariants
- *  - Of those that always have something to send, each gets bytes in proportion to its weight, but for two frames.
+ *  - Of leases that always have frames to send, each gets bytes in proportion to its weight, up to two frames.
  *  - One that has nothing to send saves nothing up. A rate is never exceeded by more than NODE_BURST_NS of it.
  *
  * Thread: one. No clock: `now_ns` is a parameter. */
@@ -20,7 +20,7 @@ struct node_budget {
     uint64_t paid_ns;
 };
 
-/* Whether it may be done now: no more than `burst_ns` is owed. */
+/* Whether work may be done now: at most `burst_ns` is owed. */
 static inline bool node_budget_may(const struct node_budget *budget, uint64_t now_ns, uint64_t burst_ns)
 {
     return budget->paid_ns <= now_ns + burst_ns;
@@ -30,7 +30,7 @@ static inline void node_budget_charge(struct node_budget *budget, uint64_t now_n
     budget->paid_ns = (budget->paid_ns > now_ns ? budget->paid_ns : now_ns) + cost_ns;
 }
 
-/* A rate, as the time at which what was sent so far is over. */
+/* A rate, as the time at which the frames sent so far have left. */
 struct node_meter {
     uint64_t rate_bps; /* 0: none */
     uint64_t free_ns;
@@ -58,7 +58,7 @@ struct node_round {
 
 /* The one that may send a frame now; NULL: none has work that its rate lets out. */
 struct node_turn *node_round_next(struct node_round *round, uint64_t now_ns);
-/* It has sent so many bytes, or had the node move as many. */
+/* It has sent this number of bytes, or the node has moved as many for it. */
 void node_turn_charge(struct node_turn *turn, uint64_t now_ns, uint32_t bytes);
-/* When somebody who has work may send; UINT64_MAX: nobody has. */
+/* The earliest time at which a sender with work may send; UINT64_MAX: none has work. */
 uint64_t node_round_deadline(const struct node_round *round);

@@ -52,7 +52,7 @@ static void nic_report(const json_t *object)
         values[i] = json_string_value(json_object_get(object, texts[i]));
         values[i] = values[i] == NULL ? "" : values[i];
     }
-    printf("%s at %s by %s, MTU %" PRIu64 ", %" PRIu64 " leases; %" PRIu64 " frames came for nobody\n", values[0],
+    printf("%s at %s by %s, MTU %" PRIu64 ", %" PRIu64 " leases; %" PRIu64 " frames had no receiver\n", values[0],
            values[1], values[2], count_of(object, "mtu_bytes"), count_of(object, "leases"),
            count_of(object, "foreign_frames"));
 }
@@ -108,7 +108,7 @@ static void expose(const json_t *nic, const json_t *leases)
 
 /* ---- all of it ---- */
 
-/* False: the node has not told all; what it said instead is in `line`. */
+/* False: the node has not answered completely; its other answer is in `line`. */
 static bool ask(int socket, char line[CW_LEASE_LINE_BYTES], json_t **nic, json_t *leases)
 {
     const struct cw_lease_request request = {.ask = CW_LEASE_STATUS};

@@ -1,4 +1,4 @@
-/* What `causeway node status` tells of a node that runs: its NIC, and what each lease has moved. */
+/* The report of `causeway node status` about a running node: its NIC, and the traffic of each lease. */
 #pragma once
 
 #include <stdbool.h>
