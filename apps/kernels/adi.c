@@ -109,7 +109,7 @@ static inline void cell_write(const struct adi_solver *solver, double *field, si
         field[(size_t)i * solver->grid.cells + cell] = values[i];
 }
 
-/* What the forcing balances: K times the second differences of the steady state. */
+/* The forcing for balance: K times the second differences of the steady state. */
 static void forcing_fill(struct adi_solver *solver)
 {
     for (size_t cell = 0; cell < solver->grid.cells; cell++) {
@@ -341,7 +341,7 @@ static double error_compute(struct adi_solver *solver)
     return grid_most(&solver->grid, ADI_SIZE, solver->other);
 }
 
-/* Solves once more and multiplies the increment by the three factors, which must give the right side. */
+/* Solves again and multiplies the increment by the three factors, which must give the right side. */
 static void factors_verify(struct adi_solver *solver)
 {
     size_t count = ADI_SIZE * solver->grid.cells;

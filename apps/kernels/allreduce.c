@@ -1,5 +1,5 @@
-/* All-reduce: one vector of doubles, summed over all ranks, a few times, every element verified. What a picture of a
- * network is made of: nothing else is on the way while it runs. */
+/* All-reduce: one vector of doubles, summed over all ranks, a few times, every element verified. For pictures of a
+ * network: no other traffic is on it while it runs. */
 #include "apps/kernels/kernel.h"
 
 #include <stdio.h>
@@ -23,16 +23,18 @@ struct allreduce {
 
 static const char usage[] = "allreduce [--bytes N] [--runs N]";
 static const char help[] =
-    "Sums a vector of doubles over all ranks; the time is the slowest rank's, between barriers.\n\n"
+    "Sums a vector of doubles over all ranks; the time is the slowest rank's, between barriers.\n"
+    "\n"
     "  --bytes N  of the vector, a multiple of 8 up to 1 GiB (8388608)\n"
-    "  --runs N   one after the other, up to 1000 (1)\n\n"
+    "  --runs N   one after the other, up to 1000 (1)\n"
+    "\n"
     "Started by an MPI launcher with 1 to 64 ranks: causeway run -n 8 allreduce\n"
-    "Every element of every run is verified, outside of what is timed.\n"
+    "Every element of every run is verified, outside of the measured time.\n"
     "Exit codes: 0 verified, 1 wrong result, 2 wrong usage, 3 out of memory.\n";
 
 /* ---- runs ---- */
 
-/* An element of a rank: other ones in each run, so that what is left of the one before is seen. */
+/* An element of a rank: different in each run, so that stale data is detected. */
 static double value_of(long run, int rank, int index)
 {
     return (double)((7L * index + 13L * rank + 17L * run) % VALUES);

@@ -76,8 +76,8 @@ static bool sparse_has(const struct cg_sparse *vector, int index)
     return false;
 }
 
-/* Random values at different random places: places are drawn below a power of two, and those that do not exist or are
- * taken are drawn again. */
+/* Random values at different random places: places are drawn below a power of two, and nonexistent or used ones are
+ * drawn again. */
 static void sparse_draw(struct cg_sparse *vector, const struct cg_class *class, uint64_t *state)
 {
     int places = 1;

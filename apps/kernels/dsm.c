@@ -1,8 +1,8 @@
-/* Software DSM: what makes the pages of a shared memory consistent at a barrier, as in section 5.3 of CC-MPI (Karwande,
- * Yuan and Lowenthal 2003). In each iteration every rank writes to some pages; then homes get the diffs (all-to-all-v),
- * put them in, and send the new pages to everybody (all-to-all-v): dsm_pages.h. How much comes from whom is told by an
- * all-to-all before each of the two, since nobody knows who has written what; who has got both has heard from all, so
- * that this is the barrier.
+/* Software DSM: makes the pages of a shared memory consistent at a barrier, as in section 5.3 of CC-MPI (Karwande, Yuan
+ * and Lowenthal 2003). In each iteration every rank writes to some pages; then homes get the diffs (all-to-all-v),
+ * apply them, and send the new pages to all ranks (all-to-all-v): dsm_pages.h. An all-to-all before each of the two
+ * exchanges the sizes, since no rank knows the writes of the others; a rank that has received both has heard from all,
+ * so that this is the barrier.
  *
  * The all-to-all-v takes one of two ways: dynamic, messages between pairs, all at once; or level 1, the hint by which
  * Causeway exchanges all counts and moves the data in phases (mpi/COMPILED.md). Other MPIs do not know the hint. */
@@ -36,7 +36,7 @@ struct side {
     struct dsm_pages memory;
     double *seconds; /* [iterations]: of this rank */
     double communication_seconds;
-    double diff_bytes; /* sent by this rank, in all iterations, and likewise below */
+    double diff_bytes; /* sent by this rank, in all iterations, as the next ones */
     double page_bytes;
 };
 
@@ -54,7 +54,7 @@ struct dsm {
 
     struct side sides[EXCHANGES];
     int side_count;
-    uint32_t *reference; /* what the memory must be: computed from the seed by this rank alone */
+    uint32_t *reference; /* the correct contents: computed from the seed by this rank alone */
     struct dsm_write *writes;
     uint32_t *outgoing;
     uint32_t *incoming;
@@ -127,7 +127,7 @@ static bool exchange_read(struct dsm *dsm, const char *text)
     return dsm->exchange >= 0;
 }
 
-/* NULL, or what is wrong with the value. */
+/* NULL, or the error in the value. */
 static const char *option_read(struct dsm *dsm, const char *option, const char *value)
 {
     if (strcmp(option, "--pages") == 0)
@@ -161,7 +161,7 @@ static bool option_is_known(const char *option)
     return false;
 }
 
-/* False: `problem` tells what is wrong with the call. */
+/* False: `problem` describes the error in the call. */
 static bool arguments_read(struct dsm *dsm, int argc, char **argv, char *problem, size_t problem_bytes)
 {
     for (int i = 1; i < argc; i++) {
@@ -203,7 +203,7 @@ static void incoming_reserve(struct dsm *dsm, int room)
     dsm->incoming_room = room;
 }
 
-/* What the ranks have for each other, from `outgoing` into `incoming`; fills the counts and offsets of what came. */
+/* Exchanges the ranks' data, from `outgoing` into `incoming`; fills the counts and offsets of the received data. */
 static void words_exchange(struct dsm *dsm, const struct side *side, const int *counts, const int *offsets,
                            int *expected, int *places)
 {
@@ -230,11 +230,11 @@ static void diffs_exchange(struct dsm *dsm, struct side *side)
     words_exchange(dsm, side, counts, offsets, expected, places);
     for (int from = 0; from < dsm->kernel.ranks; from++) {
         bool right = dsm_diffs_apply(&side->memory, dsm->incoming + places[from], expected[from]);
-        kernel_require(&dsm->kernel, right, "what came from rank %d are no diffs of pages of this home", from);
+        kernel_require(&dsm->kernel, right, "data from rank %d are no diffs of pages of this home", from);
     }
 }
 
-/* Everybody gets the same pages, from the same place. */
+/* All ranks get the same pages, from the same place. */
 static void pages_exchange(struct dsm *dsm, struct side *side)
 {
     int counts[KERNEL_RANKS_MAX], offsets[KERNEL_RANKS_MAX] = {0}, expected[KERNEL_RANKS_MAX], places[KERNEL_RANKS_MAX];
@@ -246,7 +246,7 @@ static void pages_exchange(struct dsm *dsm, struct side *side)
     for (int from = 0; from < dsm->kernel.ranks; from++) {
         bool right = from == dsm->kernel.rank ||
                      dsm_pages_take(&side->memory, from, dsm->incoming + places[from], expected[from]);
-        kernel_require(&dsm->kernel, right, "what came from rank %d are no pages of that home", from);
+        kernel_require(&dsm->kernel, right, "data from rank %d are no pages of that home", from);
     }
     dsm_pages_finish(&side->memory);
 }

@@ -253,7 +253,7 @@ static void sheets_unpack(struct ft_solver *solver)
     }
 }
 
-/* From `other` into `state`; then they change places, so that what came is in `other` again. */
+/* From `other` into `state`; then they change places, so that the received data is in `other` again. */
 static void exchange(struct ft_solver *solver, const struct ft_exchange *parts)
 {
     kernel_communication_begin(&solver->kernel);

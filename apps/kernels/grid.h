@@ -1,7 +1,7 @@
 /* A box of cells divided among the ranks: each rank has a block, and neighbours exchange the layers at their faces.
  *
  * Invariants
- *  - Fields are [variable][z][y][x] of the block's own cells. Layers of neighbours arrive in halos beside them.
+ *  - Fields are [variable][z][y][x] of the block's own cells. Layers of neighbours arrive in halos next to them.
  *  - A halo is [variable][layer][cell of the face]. Layers ascend along the axis; the cells of a face ascend along the
  *    two other axes, the lower one of them fastest.
  *  - Blocks differ by at most one cell along an axis, and all of them are neighbours face to face.
@@ -27,7 +27,7 @@ struct grid {
     int neighbour[GRID_AXES][GRID_ENDS]; /* MPI_PROC_NULL at the border of the box */
 };
 
-/* What is asked of a division. */
+/* Requirements of a division. */
 struct grid_division {
     int length[GRID_AXES];
     bool is_divided[GRID_AXES];  /* among ranks; else each block has the whole length */

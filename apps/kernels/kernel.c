@@ -32,7 +32,7 @@ static int class_find(const char *text)
     return letter ? (int)(letter - class_letters) : -1;
 }
 
-/* Fills `problem` with what is wrong with the call. */
+/* Fills `problem` with the error in the call. */
 static bool usage_check(struct kernel *kernel, int argc, char **argv, char *problem, size_t problem_bytes)
 {
     if (argc < 2)
@@ -142,7 +142,7 @@ bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, 
 void kernel_timer_start(struct kernel *kernel)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Pcontrol(1); /* what profiles or records a program takes it from here */
+    MPI_Pcontrol(1); /* profilers and recorders start here */
     kernel->timing = true;
     kernel->seconds = -MPI_Wtime();
 }

@@ -1,11 +1,11 @@
 /* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
  * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
- * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks
- * (pairs), and communication beside computing (overlap). Those whose messages hold the fields of simulations stand for
- * the programs with which Ke, Burtscher and Speight measured compressed messages (Runtime Compression of MPI Messages,
- * 2004): alternating directions (adi: BT, SP), symmetric over-relaxation (ssor: LU), particle transport (sweep:
- * Sweep3D), gas dynamics (ppm: sPPM), an unstructured system (krylov: AZTEC). Here is what the programs share:
- * arguments, random numbers, division among ranks, timing, the verdict.
+ * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks (pairs),
+ * and communication beside computing (overlap). Kernels with messages of simulation fields represent the programs with
+ * which Ke, Burtscher and Speight measured compressed messages (Runtime Compression of MPI Messages, 2004): alternating
+ * directions (adi: BT, SP), symmetric over-relaxation (ssor: LU), particle transport (sweep: Sweep3D), gas dynamics
+ * (ppm: sPPM), an unstructured system (krylov: AZTEC). This header has the shared parts: arguments, random numbers,
+ * division among ranks, timing, the verdict.
  *
  * Invariants
  *  - Every rank makes the same calls. A program's exit code is 0 only if all ranks found everything right.
@@ -37,12 +37,12 @@ enum kernel_exit {
     KERNEL_EXIT_MACHINE = 3, /* out of memory */
 };
 
-/* What a program says about itself; texts are kept, not copied. */
+/* A program's description of itself; texts are kept, not copied. */
 struct kernel_about {
     const char *name;
     const char *purpose;
     const char *classes[KERNEL_CLASSES]; /* the sizes of S, W and A, for --help */
-    const char *work;                    /* what is counted, in millions: "Mkeys" */
+    const char *work;                    /* the unit of the count, in millions: "Mkeys" */
 };
 
 struct kernel {
@@ -57,11 +57,11 @@ struct kernel {
     bool verified;
 };
 
-/* MPI_Init, who and how many we are. */
+/* MPI_Init, rank and size. */
 void kernel_open(struct kernel *kernel, const struct kernel_about *about, int *argc, char ***argv);
 
-/* kernel_open and the arguments. False: the program is done (--help, or one line about what is wrong went to stderr),
- * MPI is finalised, and main returns *exit_code. */
+/* kernel_open and the arguments. False: the program is done (--help, or one line about the error went to stderr), MPI
+ * is finalised, and main returns *exit_code. */
 bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int argc, char **argv, int *exit_code);
 
 /* An option of a program without classes: --NAME NUMBER. */
@@ -74,7 +74,7 @@ struct kernel_number {
 };
 
 /* Reads the options into `numbers`, `count` of them; also refuses more ranks than KERNEL_RANKS_MAX. False: the program
- * is done as with kernel_start; `help` is what --help prints, `usage` a line. */
+ * is done as with kernel_start; `help` is the output of --help, `usage` a line. */
 bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, int count, int argc, char **argv,
                     const char *usage, const char *help, int *exit_code);
 
@@ -86,7 +86,7 @@ void kernel_timer_stop(struct kernel *kernel);
 void kernel_communication_begin(struct kernel *kernel);
 void kernel_communication_end(struct kernel *kernel);
 
-/* Records a check; one that fails is told on stderr: what and printf's arguments. Any rank, not collective. */
+/* Records a check; a failed one is reported on stderr: `format` and printf's arguments. Any rank, not collective. */
 void kernel_require(struct kernel *kernel, bool right, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Collective: prints the program's line with `work` units done, finalises MPI and returns the exit code. */

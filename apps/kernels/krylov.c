@@ -25,7 +25,7 @@ struct krylov_rows {
     double *value;
 };
 
-/* Elements of other ranks that this one's rows need, ascending; and those that others need. */
+/* Elements of other ranks that this one's rows need, ascending; and those of this rank that others need. */
 struct krylov_exchange {
     int *wanted; /* rows' numbers */
     int wanted_count;
@@ -283,7 +283,7 @@ static void solve(struct krylov_solver *solver, struct krylov_vectors *vectors)
 
 /* ---- verification ---- */
 
-/* Rows are made anew and multiplied by the solution of all ranks, without the exchange. */
+/* Rows are made again and multiplied by the solution of all ranks, without the exchange. */
 static void solution_verify(struct krylov_solver *solver)
 {
     int counts[KERNEL_RANKS_MAX];

@@ -46,7 +46,7 @@ struct krylov_edge {
     double weight;
 };
 
-/* The long edge after another one: a run goes on, or the next one begins somewhere else. */
+/* The long edge after another one: a run continues, or the next one begins somewhere else. */
 static struct krylov_edge edge_next(const struct krylov_graph *graph, struct krylov_edge edge, int index,
                                     uint64_t *state)
 {
@@ -101,7 +101,7 @@ static void row_add(struct krylov_row *row, int column, double value)
     row->value[0] -= value;
 }
 
-/* Of the edge from a node upwards along the axis: what its region's material has. */
+/* Of the edge from a node upwards along the axis: the weight of its region's material. */
 static double mesh_weight(const struct krylov_graph *graph, int node, int axis)
 {
     int region = 0;

@@ -3,7 +3,7 @@
  * long edges join runs of nodes anywhere, both drawn by kernel_random. Rows and columns are the nodes' numbers.
  *
  * Row i of the matrix: - weight (1 +- convection) for each edge of the mesh, + for neighbours at lower places; - weight
- * for each long edge; the diagonal is what makes the row's sum `absorption`.
+ * for each long edge; the diagonal makes the row's sum `absorption`.
  *
  * Invariant
  *  - A row depends on its number and the graph's length only, not on which rank has it. */

@@ -1,4 +1,4 @@
-/* Overlap: how much of a communication goes on while the program computes. Every message is verified. */
+/* Overlap: the share of a communication that progresses while the program computes. Every message is verified. */
 #include "apps/kernels/kernel.h"
 
 #include <stdint.h>
@@ -26,10 +26,12 @@ struct way {
 static const char usage[] = "overlap [--bytes N] [--rounds N] [--computes N]";
 static const char help[] =
     "A communication is begun, the ranks compute for as long as it takes alone, then they wait for it. The overlap is\n"
-    "the share of its time that the computation hides: 1 all of it, 0 nothing.\n\n"
+    "the share of its time that the computation hides: 1 all of it, 0 nothing.\n"
+    "\n"
     "  --bytes N     of a message, or of a rank's vector, a multiple of 8 up to 64 MiB (1048576)\n"
-    "  --rounds N    of each kind, of which the median counts, up to 1000 (21)\n"
-    "  --computes N  ranks that compute, from rank 0 on; the others wait at once (0: all)\n\n"
+    "  --rounds N    of each kind, for the median, up to 1000 (21)\n"
+    "  --computes N  ranks that compute, from rank 0 on; the others wait at once (0: all)\n"
+    "\n"
     "Started by an MPI launcher with 2 to 64 ranks, an even number: causeway run -n 2 --dedicated 1 overlap\n"
     "Every word of every message is verified.\n"
     "Exit codes: 0 verified, 1 wrong result, 2 wrong usage, 3 out of memory.\n";
@@ -41,7 +43,7 @@ static long words_of(const struct overlap *overlap)
     return overlap->bytes / 8;
 }
 
-/* What rank `rank` has at a place in a round; sums of them are exact. */
+/* The element of rank `rank` at a place in a round; sums of them are exact. */
 static double word_of(int rank, long round, long index)
 {
     return (double)(rank + 1) * (double)(1 + (round + index) % 1000);
@@ -120,7 +122,7 @@ static double compute(struct overlap *overlap, double seconds)
             x = x * 0.999999 + 1e-3;
         took = MPI_Wtime() - start;
     }
-    overlap->sum = x; /* else nobody wants it */
+    overlap->sum = x; /* so that the compiler keeps it */
     return took;
 }
 

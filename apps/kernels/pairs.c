@@ -1,5 +1,5 @@
-/* Pairs: each rank of the first half sends to one of the second half, several messages under way, all pairs at a time:
- * what a link between two halves carries. Every word of every message is verified. */
+/* Pairs: each rank of the first half sends to one of the second half, several messages in flight, all pairs at a time:
+ * the throughput of a link between two halves. Every word of every message is verified. */
 #include "apps/kernels/kernel.h"
 
 #include <stdio.h>
@@ -17,16 +17,18 @@ struct pairs {
 
 static const char usage[] = "pairs [--bytes N] [--messages N] [--window N] [--both 1]";
 static const char help[] = "Rank r of the first half sends to rank r + half; the rate is that of all data together, "
-                           "from the barrier before to the last message.\n\n"
+                           "from the barrier before to the last message.\n"
+                           "\n"
                            "  --bytes N     of a message, a multiple of 8 up to 64 MiB (1048576)\n"
                            "  --messages N  of each pair, up to 1000000 (64)\n"
-                           "  --window N    under way at a time, up to 64 (4)\n"
-                           "  --both 1      the second half sends to the first as well (0)\n\n"
+                           "  --window N    messages in flight at a time, up to 64 (4)\n"
+                           "  --both 1      the second half sends to the first as well (0)\n"
+                           "\n"
                            "Started by an MPI launcher with an even number of ranks, 2 to 64: causeway run -n 8 pairs\n"
                            "Every word of every message is verified.\n"
                            "Exit codes: 0 verified, 1 wrong result, 2 wrong usage, 3 out of memory.\n";
 
-/* A word of a message: tells whose it is, which, and where in it. */
+/* A word of a message: encodes the sender, the message, and the place in it. */
 static uint64_t word_of(int sender, long message, long index)
 {
     return (uint64_t)sender << 56 ^ (uint64_t)message << 32 ^ (uint64_t)index * 0x9e3779b97f4a7c15ull;

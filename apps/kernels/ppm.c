@@ -1,6 +1,6 @@
 /* Piecewise parabolic gas dynamics: a plane shock runs along x into a gas at rest whose density varies in a layer. Each
  * time step sweeps along all three axes, one dimension at a time; before a sweep neighbours exchange four layers of all
- * five variables. What happens along a line is in ppm_line.c. The program has the shape of the ASCI benchmark sPPM.
+ * five variables. The steps along a line are in ppm_line.c. The program has the shape of the ASCI benchmark sPPM.
  *
  * Ahead of the shock the gas stays as it is, bit for bit; behind it the variables are nearly uniform. */
 #include "apps/kernels/grid.h"
@@ -229,7 +229,7 @@ static void initial_fill(struct ppm_gas *gas)
 
 /* ---- verification ---- */
 
-/* What is in the box and what has left it, of all ranks. */
+/* Totals in the box and those that have left it, of all ranks. */
 static void totals_compute(const struct ppm_gas *gas, double totals[PPM_VARIABLES])
 {
     size_t face = grid_face(&gas->grid, 0);

@@ -3,7 +3,7 @@
  * Gas-Dynamical Simulations (1984); fluxes are those of the HLLC solver (Toro, Spruce and Speares, 1994).
  *
  * Invariant
- *  - Gas at rest under one pressure stays as it is, bit for bit, whatever its density is.
+ *  - Gas at rest under one pressure stays unchanged, bit for bit, at any density.
  *
  * Order of calls
  *    cells, ratio and primitive are set; ppm_line_flux fills the rest. */
@@ -15,7 +15,7 @@ enum ppm_variable { PPM_DENSITY, PPM_ALONG, PPM_ACROSS, PPM_ACROSS_TOO, PPM_PRES
 
 enum {
     PPM_ENERGY = PPM_VARIABLES - 1,
-    PPM_DEPTH = 4,      /* cells before and behind those that are updated: as far as a flux reaches */
+    PPM_DEPTH = 4,      /* cells before and behind the updated ones: the reach of a flux */
     PPM_LINE_MAX = 264, /* cells of a line with them */
 };
 
@@ -34,7 +34,7 @@ struct ppm_line {
     double primitive[PPM_VARIABLES][PPM_LINE_MAX];
     double slope[PPM_LINE_MAX];
     double shock[PPM_LINE_MAX];
-    double flat[PPM_LINE_MAX]; /* what is left of the parabolas near shocks: 0 to 1 */
+    double flat[PPM_LINE_MAX]; /* remaining share of the parabolas near shocks: 0 to 1 */
     double low[PPM_VARIABLES][PPM_LINE_MAX];
     double high[PPM_VARIABLES][PPM_LINE_MAX];
     struct ppm_state before[PPM_LINE_MAX];

@@ -226,7 +226,7 @@ static inline void cell_sweep(struct ssor_solver *solver, size_t cell, const dou
     }
 }
 
-/* What a neighbour one step back in the sweep has: in the block, or of the edge that came from the other rank. */
+/* Values of a neighbour one step back in the sweep: in the block, or of the edge that came from the other rank. */
 struct ssor_past {
     const double *value; /* NULL: the border, nothing */
     size_t between;      /* quantities */

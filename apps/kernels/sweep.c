@@ -1,9 +1,9 @@
 /* Discrete ordinates: the flux of particles in a cube that emits, scatters and absorbs them, by source iteration. An
  * iteration sweeps the cube from each of its eight corners, in the directions that point away from the corner, by
- * diamond differences: the flux in a cell follows from what enters through three of its faces. Blocks divide x and y.
- * A sweep is a pipeline over the ranks: for one group of planes after the other a rank receives what enters, and sends
- * what leaves, for all directions of the octant. It is the shape of the ASCI benchmark Sweep3D (Koch, Baker and
- * Alcouffe, 1992).
+ * diamond differences: the flux in a cell follows from the flux that enters through three of its faces. Blocks divide x
+ * and y. A sweep is a pipeline over the ranks: for one group of planes after the other a rank receives the entering
+ * flux, and sends the leaving one, for all directions of the octant. It is the shape of the ASCI benchmark Sweep3D
+ * (Koch, Baker and Alcouffe, 1992).
  *
  * The problem is the same in a mirror across each axis, and when axes change places; so must the flux be. */
 #include "apps/kernels/grid.h"
@@ -36,7 +36,7 @@ static const double weights[2] = {0.1761263, 0.1572071}; /* of the first three d
 
 static const int class_lengths[KERNEL_CLASSES] = {40, 120, 200};
 
-/* Faces are [plane or line][cell][angle] of what goes through them. */
+/* Faces are [plane or line][cell][angle] of the flux through them. */
 struct sweep_solver {
     struct kernel kernel;
     struct grid grid;
@@ -99,7 +99,7 @@ static inline bool is_down(int octant, int axis)
     return octant >> axis & 1;
 }
 
-/* One cell, all directions of an octant: what enters through the faces becomes what leaves. */
+/* One cell, all directions of an octant: the entering flux becomes the leaving one. */
 static inline void cell_sweep(struct sweep_solver *solver, size_t cell, double total, double *restrict x,
                               double *restrict y, double *restrict z)
 {
@@ -150,7 +150,7 @@ static double flow(const struct sweep_solver *solver, int axis, int cells)
     return sum * solver->cell_edge * solver->cell_edge;
 }
 
-/* What enters a group of planes from the ranks before, or nothing at the border. */
+/* The flux that enters a group of planes from the ranks before, or zero at the border. */
 static void faces_receive(struct sweep_solver *solver, int octant, int planes)
 {
     const struct grid *grid = &solver->grid;

@@ -71,14 +71,14 @@ struct contender {
 
 static struct {
     enum what what;
-    int to; /* scatterv: to so many ranks */
+    int to; /* scatterv: number of receivers */
     bool alone;
     int rank;
     int ranks;
     int runs;
     int sizes[SIZES_MAX];
     int size_count;
-    MPI_Comm sync; /* whose barriers are no multicasts */
+    MPI_Comm sync; /* its barriers are no multicasts */
     struct contender contenders[NAMES_MAX];
     int count;
     uint8_t *from, *into;
@@ -408,7 +408,7 @@ static void size_measure(int bytes)
         int runs = self.runs * (round + 1) / ROUNDS - self.runs * round / ROUNDS;
         for (int turn = 0; turn < self.count; turn++) {
             struct contender *one =
-                &self.contenders[(turn + round) % self.count]; /* nobody is always behind the same one */
+                &self.contenders[(turn + round) % self.count]; /* no contender is always behind the same one */
             for (int run = 0; run < runs; run++) {
                 single(one, bytes);
             }

@@ -1,5 +1,5 @@
-/* What knowing the counts beforehand is worth: MPI_Alltoallv by pairs, and the three levels of compiled communication
- * (mpi/COMPILED.md), side by side; the shape of Tables 2 and 3 of CC-MPI.
+/* The gain of known counts: MPI_Alltoallv by pairs, and the three levels of compiled communication (mpi/COMPILED.md),
+ * side by side; the shape of Tables 2 and 3 of CC-MPI.
  *
  * usage: levels_measure [--json] [--rounds N] [--calls N] [--algorithm NAME] [--size BYTES | --random | --patterns N]
  *   --rounds      N medians are of (41)

@@ -20,7 +20,7 @@
 
 enum { WINDOW = 16, STREAM_BYTES = 65536, TRIPS = 50, TAG_STREAM = 1, TAG_TRIP, TAG_STOP };
 
-/* What a rank waits for. */
+/* The message that a rank waits for. */
 enum { BROADCAST, STOP, TRIP, STREAM, REQUESTS = STREAM + WINDOW };
 
 static struct {
@@ -154,7 +154,7 @@ static double arguments_read(int argc, char **argv)
     return argc > 4 ? atof(argv[4]) / 1e3 : 0.02;
 }
 
-/* The communicator of the first half, whose broadcasts are by this algorithm; MPI_COMM_NULL elsewhere. */
+/* The communicator of the first half, with this algorithm for broadcasts; MPI_COMM_NULL elsewhere. */
 static void group_make(const char *algorithm)
 {
     char words[96];

@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     self.from = malloc(largest);
     self.into = malloc(largest * (size_t)self.puts);
     if (self.from == NULL || self.into == NULL) {
-        fail("no memory for so many puts of this size");
+        fail("no memory for this number of puts of this size");
     }
     for (size_t at = 0; at < largest; at++) {
         self.from[at] = (unsigned char)((size_t)self.rank + at);
