@@ -1,11 +1,10 @@
-/* Switch command: what is told to a switch with a topology while it runs, by datagrams to PATH.ctl beside its memif
- * socket PATH:
+/* Switch command: commands to a running switch with a topology, by datagrams to PATH.ctl next to its memif socket PATH:
  *
  *    link NAME down | up | KEY=VALUE[,KEY=VALUE...]     KEY: rate, delay, queue, loss; NAME: a link, or a host for its own link; both directions
  *
- * The answer is "ok", or a line that says what is wrong. `causeway switch --memif PATH --tell "link sea down"` sends
- * one. What is on its way when a link goes down, or is made slower, still arrives as it would have. The pool does not
- * grow: a delay or rate that needs more room than there was at the start has frames dropped for it, counted as such.
+ * The answer is "ok", or a line with the error. `causeway switch --memif PATH --tell "link sea down"` sends one. A
+ * frame in flight when a link goes down, or is made slower, still arrives as it would have. The pool does not grow: a
+ * delay or rate that needs more room than there was at the start has frames dropped for it, counted as such.
  *
  * Order of calls: switch_command_open, { switch_command_poll }*, switch_command_close. One thread. */
 #pragma once
@@ -25,5 +24,5 @@ void switch_command_close(struct switch_command *command);
  * then. */
 int switch_command_do(struct switch_fabric *fabric, const char *text, char *error, size_t error_bytes);
 
-/* The other side: tells the switch at `memif_path`, prints what is wrong. One of enum app_exit. */
+/* The other side: sends a command to the switch at `memif_path`, prints errors. One of enum app_exit. */
 int switch_command_tell(const char *memif_path, const char *text);

@@ -192,17 +192,15 @@ static int topology_refuse(const char *what, const char *todo)
     return APP_EXIT_USAGE;
 }
 
-/* What the file says goes for hosts and links; no other option may say it, too. Of the ports, `devices` are no
- * memif. */
+/* The file's values apply to hosts and links; no other option may set them. Of the ports, `devices` are no memif. */
 static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link,
                          uint32_t devices, bool others)
 {
     char error[CW_TOPOLOGY_ERROR_BYTES];
     char text[128];
     if (config->path == NULL && devices == 0) {
-        return topology_refuse(
-            "there is no way to the hosts",
-            "--memif PATH says where their socket is to be, --ethdev DEVICE,... what else they are on");
+        return topology_refuse("there is no way to the hosts",
+                               "--memif PATH names their socket, --ethdev DEVICE,... other ports");
     }
     if (others || link->rate_bps != 0 || link->delay_ns != 0 || link->queue_limit_bytes != 0 || link->loss > 0) {
         return topology_refuse("the links are given twice",
@@ -215,7 +213,7 @@ static int topology_take(struct switch_config *config, const char *path, const s
     }
     const char *unknown = cw_topology_rate_unknown(config->topology);
     if (unknown != NULL) {
-        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        snprintf(text, sizeof(text), "the rate of the link '%s' is unknown", unknown);
         return topology_refuse(text, "an emulated link has one: write it in the place of \"found\"");
     }
     uint32_t hosts = cw_topology_host_count(config->topology);
@@ -332,18 +330,17 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         {"loss", "SHARE", "of the frames towards each port; default 0", APP_OPTION_PERCENT, &link.loss, 0, 0, NULL},
         OPTION_EACH("port", "I:rate=..,loss=..", "rate, delay, queue, loss of one port; repeatable", &overrides,
                     text_keep),
-        OPTION_TEXT("multicast", "snoop|flood|drop",
-                    "snoop (to those that have reported), flood, or drop; default snoop", &multicast),
+        OPTION_TEXT("multicast", "snoop|flood|drop", "snoop (to members), flood, or drop; default snoop", &multicast),
         OPTION_EACH("static-group", "MAC=I,J", "ports of a multicast group; repeatable", &groups, text_keep),
         OPTION_COUNT("seconds", "ends by itself; default: at SIGINT or SIGTERM", &config->seconds, 0, 1000000000),
         {"owner", "PROCESS", "ends with its parent of this number, and makes the folder of the socket for itself",
          APP_OPTION_COUNT, &config->owner, 1, INT32_MAX, NULL},
         OPTION_COUNT("core", "runs there; default: wherever the system puts it", &config->core, 0, 1023),
         OPTION_FLAG("dedicated", "never sleeps: the core is its own", &config->dedicated),
-        OPTION_TEXT("stats", "FILE", "what all links do in each interval, as CSV", &config->stats_path),
+        OPTION_TEXT("stats", "FILE", "statistics of all links in each interval, as CSV", &config->stats_path),
         OPTION_TIME("stats-interval", "of --stats, default 100ms; else prints the counters so often, default never",
                     &config->stats_interval_ns, 0, 0),
-        OPTION_TEXT("pcap", "FILE", "what arrives at the ends of a link, for tcpdump and Wireshark",
+        OPTION_TEXT("pcap", "FILE", "frames that arrive at the ends of a link, for tcpdump and Wireshark",
                     &config->pcap_path),
         OPTION_TEXT("pcap-at", "NAME", "... of this link or host; port0 and so on without a topology",
                     &config->pcap_at),

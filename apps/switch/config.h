@@ -1,4 +1,4 @@
-/* Switch config: what the options of `causeway switch` say, port by port.
+/* Switch config: the options of `causeway switch`, port by port.
  *
  * Ports are numbered from 0: first the memif servers, then the other devices in the order they were given. */
 #pragma once
@@ -48,24 +48,24 @@ struct switch_config {
     const char *pcap_path;        /* likewise; switch/tap.h */
     const char *pcap_at;
     uint64_t pcap_snap_bytes;
-    const char *tell; /* not NULL: a switch is told something, none is started */
+    const char *tell; /* not NULL: a command for a running switch, none is started */
     uint64_t owner;   /* its parent, which it ends with; the folder of `path` is its own then; 0: none */
     uint64_t core;    /* APP_CORE_ANY: wherever the system puts it */
     bool dedicated;   /* never sleeps */
     bool json;
     bool snoops;             /* IGMP is listened to */
-    bool drops_unregistered; /* multicast that nobody has asked for */
+    bool drops_unregistered; /* multicast without members */
     struct switch_port_config ports[SWITCH_PORTS_MAX];
     struct switch_group groups[SWITCH_GROUPS_MAX];
 };
 
-/* Reads the command line, and the topology. False: the command is over, with *exit_code. The texts stay argv's.
+/* Reads the command line, and the topology. False: the command has ended, with *exit_code. The texts stay argv's.
  * switch_config_dispose is due in both cases. */
 bool switch_config_parse(struct switch_config *config, int argc, char **argv, int *exit_code);
 
 /* Frees what it holds; a zeroed one is allowed. */
 void switch_config_dispose(struct switch_config *config);
 
-/* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or what is wanted
- * instead. */
+/* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or the accepted
+ * form. */
 const char *switch_link_setting_take(struct cw_link_config *link, char *pair);

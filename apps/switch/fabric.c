@@ -14,7 +14,7 @@
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 
-enum { PORT_BUFFERS = 4096 /* about what a port's rings and bursts take */ };
+enum { PORT_BUFFERS = 4096 /* about the room of a port's rings and bursts */ };
 
 /* ---- ports ---- */
 
@@ -58,7 +58,7 @@ static int port_open(struct switch_fabric *fabric, uint32_t index)
     }
     fabric->socket_owned = fabric->socket_owned || own->memif;
     fabric->naps = fabric->naps || !own->memif;
-    /* A switch is there for what is addressed to others; drivers that have no filter let it in anyway. */
+    /* A switch receives frames to other addresses; drivers without a filter receive them anyway. */
     if (cw_port_ethdev_promiscuous(port->port) != CW_OK) {
         app_error("the device does not become promiscuous", own->device, NULL);
         return APP_EXIT_MACHINE;
@@ -134,7 +134,7 @@ static int ports_open(struct switch_fabric *fabric)
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, error, NULL);
 }
 
-/* ---- what is asked for beside forwarding ---- */
+/* ---- requests other than forwarding ---- */
 
 static int tap_open(struct switch_fabric *fabric)
 {

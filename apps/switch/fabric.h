@@ -1,15 +1,15 @@
-/* Switch fabric: bridges and lines between real ports, on the real clock: what `causeway switch` runs.
+/* Switch fabric: bridges and lines between real ports, on the real clock, for `causeway switch`.
  *
- * There is a bridge for each cluster, one without --topology. A frame that comes in by a port crosses the line from its
- * host, if there is one, to the bridge of its cluster, which names the ports that it leaves by and the clusters it goes
- * to. Towards a port it crosses the line to the port's host; towards a cluster the lines of its route, one after the
- * other, to the bridge there (switch/wan.h).
+ * There is a bridge for each cluster, one without --topology. A frame that arrives at a port crosses the line from its
+ * host, if there is one, to the bridge of its cluster, which chooses the ports and clusters to forward it to. Towards a
+ * port it crosses the line to the port's host; towards a cluster the lines of its route, one after the other, to the
+ * bridge there (switch/wan.h).
  *
  *    port --> [line up] --> bridge --+--> line down --> port
  *                                    '--> line ... line --> bridge of another cluster --> line down --> port
  *
  * Invariants
- *  - Frames leave a line in the order they were offered to it; those that are on their way lie in a pool of fixed size
+ *  - Frames leave a line in the order in which they entered it; frames in flight lie in a pool of fixed size
  *    (switch/pool.h).
  *  - Every frame offered towards a port ends in exactly one of its counters, or is still held: offered = out + loss +
  *    queue + link_down + port_full + port_down + pool + oversize + held.
@@ -58,7 +58,7 @@ struct switch_counters {
 struct switch_port {
     struct cw_port *port;
     struct switch_line *down; /* of its host */
-    struct switch_line *up;   /* NULL: what comes in is at the bridge at once */
+    struct switch_line *up;   /* NULL: frames are at the bridge at once */
     uint32_t cluster;
     uint32_t bridge_port;   /* its number there */
     uint64_t full_since_ns; /* 0: the last burst went out */
@@ -111,7 +111,7 @@ int switch_fabric_open(struct switch_fabric *fabric, const struct switch_config 
  * written. */
 int switch_fabric_close(struct switch_fabric *fabric);
 
-/* Forwards until signals->stop is set or the configured time is over. */
+/* Forwards until signals->stop is set or the configured time has passed. */
 void switch_fabric_run(struct switch_fabric *fabric, struct app_signals *signals);
 
 /* One turn: frames that are due, a burst from each port. Returns how many frames it moved. */

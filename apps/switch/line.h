@@ -44,8 +44,8 @@ struct switch_line {
 void switch_line_init(struct switch_line *line, enum switch_line_kind kind, uint32_t index,
                       const struct cw_link_config *link, uint64_t seed);
 
-/* What becomes of a frame that is offered at `time_ns`, or after the one before it if that is later. True: it arrives
- * at *arrival_ns. */
+/* The fate of a frame that enters at `time_ns`, or after the one before it if that is later. True: it arrives at
+ * *arrival_ns. */
 bool switch_line_offer(struct switch_line *line, uint64_t time_ns, uint32_t length, enum cw_link_fate *fate,
                        uint64_t *arrival_ns);
 

@@ -13,7 +13,7 @@ static const uint32_t strides[SWITCH_POOL_SIZES] = {192, 640, 2048, 9728};
 
 enum { SLOTS_MIN = 1024 };
 
-static_assert(offsetof(struct switch_frame, data) == 32, "what stands before a frame is half a cache line");
+static_assert(offsetof(struct switch_frame, data) == 32, "the part before a frame is half a cache line");
 
 /* The fewest bytes that a frame of this size takes on the line. */
 static uint64_t line_bytes_min(uint32_t size)
@@ -23,7 +23,7 @@ static uint64_t line_bytes_min(uint32_t size)
     return frame_bytes + CW_ETHERNET_OVERHEAD_BYTES;
 }
 
-/* Address space for so many bytes on the lines. */
+/* Address space for this number of bytes on the lines. */
 static uint64_t pool_bytes(uint64_t line_bytes)
 {
     uint64_t bytes = 0;

@@ -1,11 +1,11 @@
 /* Switch pool: room for the frames that are on their way, in slots of a few sizes.
  *
  * Invariants
- *  - There is room for all that the lines and their queues hold, whatever the sizes of the frames, from
- *    SWITCH_POOL_FRAME_MIN bytes on: each size of slot alone is there for the whole of it. A frame that finds no slot
- *    of its size takes none: the caller counts it.
- *  - Slots are address space until they are used, and are used again before new ones are touched: what is resident is
- *    the most that was ever on its way at once.
+ *  - There is room for all frames on the lines and in their queues, for any sizes of frames from SWITCH_POOL_FRAME_MIN
+ *    bytes on: each size of slot alone has room for all of it. A frame that finds no slot of its size takes none: the
+ *    caller counts it.
+ *  - Slots are address space until they are used, and are reused before new ones are touched: the resident size is the
+ *    maximum that was ever in flight at once.
  *
  * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread. */
 #pragma once
@@ -20,7 +20,7 @@ enum {
 /* Address space for all slots: some 8 bytes for each byte on the lines. */
 #define SWITCH_POOL_BYTES_MAX (8ull << 30)
 
-/* A frame on its way: what the pool, its line and its route note of it. */
+/* A frame in flight, with the notes of the pool, its line and its route. */
 struct switch_frame {
     struct switch_frame *next; /* behind it on the line; free: the next free one */
     uint64_t arrival_ns;
@@ -43,7 +43,7 @@ struct switch_pool_slots {
 };
 
 struct switch_pool {
-    uint64_t line_bytes; /* there is room for so many on the lines, frames with what Ethernet adds */
+    uint64_t line_bytes; /* room on the lines, for frames with the overhead of Ethernet */
     struct switch_pool_slots slots[SWITCH_POOL_SIZES];
 };
 

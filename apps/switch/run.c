@@ -14,13 +14,13 @@
  * as forwarding. It never just spins: on cores shared by all that takes the core from the process that would send
  * next. */
 #define YIELD_NS 70000ull
-/* A sleep is over some 60 us late at the worst: what is due sooner is waited for awake. */
+/* A sleep ends some 60 us late at the worst: for earlier deadlines the thread polls. */
 #define SLEEP_MIN_NS    100000ull
 #define SLEEP_MARGIN_NS 60000ull
 /* Signals that come just before the sleep and connections that change in it are noticed so late. */
 #define SLEEP_MAX_NS  20000000ull
 #define FULL_RETRY_NS 200000ull
-/* Between two looks at what is told on the control socket. */
+/* Between two polls of the control socket. */
 #define COMMAND_LOOK_NS 1000000ull
 /* For ports that cannot ring: shorter ones would take more than a hundredth of a core. */
 #define NAP_MIN_NS 50000ull
@@ -39,7 +39,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When something is to be done even if no frame comes in. */
+/* The next deadline if no frame arrives. */
 static uint64_t find_deadline(const struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
     uint64_t deadline_ns = earlier(timers->end_ns, earlier(timers->report_ns, timers->sample_ns));
@@ -115,8 +115,8 @@ static void sample(struct switch_fabric *fabric, const struct timers *timers, ui
     }
 }
 
-/* A sample of what has arrived by its time, however late the switch comes to look: frames that are due go first. False:
- * more are due than a turn lets arrive. */
+/* A sample of the frames that have arrived by its time, even if the switch is late: due frames go first. False: more
+ * are due than a turn delivers. */
 static bool sample_due(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
     fabric->now_ns = now_ns;
@@ -128,7 +128,7 @@ static bool sample_due(struct switch_fabric *fabric, const struct timers *timers
     return true;
 }
 
-/* What is to be done now and then beside forwarding. */
+/* Periodic duties other than forwarding. */
 static void duties_do(struct switch_fabric *fabric, struct timers *timers, struct app_signals *signals, uint64_t now_ns)
 {
     uint64_t interval_ns = fabric->config->stats_interval_ns;

@@ -1,8 +1,8 @@
 /* Switch stats: how all lines do, over time, as CSV (apps/links/rows.h).
  *
- * Behind the lines of a sample comes what each host had of those between sites, with direction "delft>leiden/delft0"
- * for what host delft0 sent from delft to leiden; only hosts that had something, and only what is counted by host: the
- * cells from down_frames on are empty.
+ * After the lines of a sample come the shares of each host in links between sites, with direction "delft>leiden/delft0"
+ * for frames of host delft0 from delft to leiden; only hosts with traffic, and only figures that are counted by host:
+ * the cells from down_frames on are empty.
  *
  * Invariants
  *  - The thread that forwards copies counters only; another one writes. Between them is a ring of fixed size.

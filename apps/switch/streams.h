@@ -1,9 +1,8 @@
-/* Switch streams: what each host has sent of the frames that are offered to a line between sites; counted for the
- * statistics only.
+/* Switch streams: the frames of each host on a line between sites; counted for the statistics only.
  *
  * Invariants
  *  - There is a stream for each line and each host whose frames may cross it, by the routes of the topology.
- *  - Of each line: the sums over its streams are what was offered, delivered, lost, and dropped at its full queue.
+ *  - Of each line: the sums over its streams are the frames offered, delivered, lost, and dropped at its full queue.
  *
  * Order of calls: switch_streams_open when all lines are there, { switch_streams_offered | switch_streams_delivered }*,
  * switch_streams_close. One thread. */

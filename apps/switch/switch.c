@@ -28,7 +28,7 @@ static void ready_tell(const struct switch_fabric *fabric)
 static struct app_signals *signals;
 static pid_t owner;
 
-/* Comes when the owner has ended, and whenever somebody continues us. */
+/* Comes when the owner has ended, and at each SIGCONT. */
 static void owner_look(int number)
 {
     (void)number;
@@ -44,7 +44,7 @@ static int owner_take(const struct switch_config *config, char folder[SWITCH_PAT
     owner = (pid_t)config->owner;
     sigaction(SIGCONT, &action, NULL);
     if (getppid() != owner) {
-        return APP_EXIT_FAILURE; /* nobody is left to be told */
+        return APP_EXIT_FAILURE; /* no process is left to notify */
     }
     run_folder_of(config->path, folder, SWITCH_PATH_BYTES);
     return run_folder_make(folder);

@@ -35,7 +35,7 @@ static_assert(sizeof(struct tap_file_header) == 24 && sizeof(struct tap_packet_h
 struct switch_tap {
     const char *path;
     uint32_t snap_bytes;
-    uint64_t epoch_ns; /* what is to be added to cw_clock_ns */
+    uint64_t epoch_ns; /* offset to cw_clock_ns */
     FILE *file;
     char buffer[BUFFER_BYTES];
 };

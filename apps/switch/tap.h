@@ -1,5 +1,5 @@
-/* Switch tap: what arrives at the end of a link or host's own link, both directions, as a file that tcpdump, Wireshark
- * and tshark read.
+/* Switch tap: frames at the end of a link or host's own link, both directions, as a file that tcpdump, Wireshark and
+ * tshark read.
  *
  * The times are those at which frames arrive by the model (nanoseconds, of the system's clock as it was at the start):
  * on a lossless link they are exactly the delay apart from those in front of it. Frames that are lost are not in it.

@@ -1,8 +1,8 @@
 /* Switch wan: where frames go between lines and bridges: across one cluster, or along a route to another one.
  *
- * Between clusters bridges do as mesh ports do: what came from one cluster goes to hosts only, never on to a third
- * (split horizon), so broadcast, multicast and unknown addresses reach each cluster once. All multicast goes to all
- * clusters: what is known there of members is not known here.
+ * Between clusters bridges act as mesh ports do: frames from one cluster go to hosts only, never on to a third (split
+ * horizon), so broadcast, multicast and unknown addresses reach each cluster once. All multicast goes to all clusters:
+ * the members there are unknown here.
  *
  * Order of calls: switch_wan_open, { switch_wan_enter | switch_wan_release }*, switch_wan_close. One thread. */
 #pragma once

@@ -1,4 +1,4 @@
-/* What lines and bridges there are, by the topology or by the options. */
+/* The lines and bridges, by the topology or by the options. */
 #include "apps/switch/wan.h"
 
 #include <stdio.h>
