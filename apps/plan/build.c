@@ -51,11 +51,13 @@ int plan_build_main(int argc, char **argv)
 
 /* ---- check ---- */
 
-static const char check_usage[] =
-    "plan check FILE [--json]\n\n"
-    "Proves by symbolic execution that the plan is right in every order that it allows: each byte of "
-    "the result, no race,\nno deadlock without buffers, and what the algorithm promises beside. "
-    "Exit code 1: it is not, and the line says where.";
+static const char check_usage[] = "plan check FILE [--json]\n"
+                                  "\n"
+                                  "Proves by symbolic execution that the plan is right in every order that it allows: "
+                                  "each byte of the result, no race,\n"
+                                  "no deadlock without buffers, and the other promises of the algorithm. Exit code 1: "
+                                  "the proof fails, and the line names\n"
+                                  "the place.";
 
 static void check_print(const struct cw_plan *plan, const struct cw_check_report *report, bool json)
 {
@@ -108,8 +110,9 @@ int plan_check_main(int argc, char **argv)
 
 /* ---- dump ---- */
 
-static const char dump_usage[] = "plan dump FILE [--rank R]\n\n"
-                                 "Prints what is planned, and every op of every rank, or of one.";
+static const char dump_usage[] = "plan dump FILE [--rank R]\n"
+                                 "\n"
+                                 "Prints the problem of the plan, and every op of every rank, or of one.";
 
 int plan_dump_main(int argc, char **argv)
 {
@@ -144,9 +147,9 @@ int plan_dump_main(int argc, char **argv)
 
 /* ---- list ---- */
 
-static const char list_usage[] =
-    "plan list [--collective NAME] [--json]\n\n"
-    "Names every collective and its algorithms, what parameters they take and what they need.";
+static const char list_usage[] = "plan list [--collective NAME] [--json]\n"
+                                 "\n"
+                                 "Names every collective and its algorithms, their parameters and their requirements.";
 
 static const struct {
     uint32_t bit;
@@ -212,7 +215,7 @@ static bool ways_print(const char *name, bool json)
         }
         if (!json && way->call != call) {
             printf("%s (of MPI alone: CAUSEWAY_ALGORITHM%s)\n", cw_override_call_name(way->call),
-                   way->call == CW_OVERRIDE_ALLTOALLV ? "; and what alltoall has for different counts" : "");
+                   way->call == CW_OVERRIDE_ALLTOALLV ? "; and those of alltoall for different counts" : "");
         }
         const struct cw_algorithm shown = {.name = way->name, .summary = way->summary, .source = way->source};
         algorithm_print(cw_override_call_name(way->call), &shown, json);

@@ -13,11 +13,12 @@
 
 enum { TRACES_MAX = 64 };
 
-static const char compile_usage[] =
-    "plan compile TRACE... -o FILE [OPTION...]\n\n"
-    "Makes plans for the collective calls that recur in what `causeway run --record TRACE` has recorded, where a plan "
-    "is\nexpected to be sooner, and prints a table. `causeway run --plan FILE` uses them. Several traces are of "
-    "several runs.";
+static const char compile_usage[] = "plan compile TRACE... -o FILE [OPTION...]\n"
+                                    "\n"
+                                    "Makes plans for the collective calls that recur in the recording of `causeway run "
+                                    "--record TRACE`, where a plan is\n"
+                                    "expected to be faster, and prints a table. `causeway run --plan FILE` uses them. "
+                                    "Several traces are of several runs.";
 
 struct options {
     const char *output;
@@ -171,7 +172,7 @@ static struct cw_recording *trace_read(const char *path, int *exit_code)
     return recording;
 }
 
-/* What MPI would choose by. False: there is a file, and it cannot be understood; reported. */
+/* The measurements by which MPI would choose. False: there is a file, but it is invalid; reported. */
 static bool measured_read(struct cw_measured **measured)
 {
     struct cw_settings_place place;
@@ -186,7 +187,7 @@ static bool measured_read(struct cw_measured **measured)
         return !place.is_wanted; /* else MPI does without, too */
     }
     if (text != NULL && cw_measured_decode(text, length, measured, error, sizeof(error)) != CW_OK) {
-        app_error(error, place.path, "`causeway plogp` makes it anew");
+        app_error(error, place.path, "`causeway plogp` makes a new one");
         free(text);
         return !place.is_wanted;
     }
@@ -255,7 +256,7 @@ int plan_compile_main(int argc, char **argv)
         {"output", "FILE", "the file of plans to write", APP_OPTION_TEXT, &options.output, 0, 0, NULL},
         {"least", "N", "how often a call comes to be planned for (2)", APP_OPTION_COUNT, &options.calls_least, 1, 0,
          NULL},
-        {"all", NULL, "plans for all calls that recur, sooner or not", APP_OPTION_FLAG, &options.all, 0, 0, NULL},
+        {"all", NULL, "plans for all calls that recur, faster or not", APP_OPTION_FLAG, &options.all, 0, 0, NULL},
         {"filters", "N", "multicast addresses that a port lets in (CAUSEWAY_MULTICAST_FILTERS, or 20)",
          APP_OPTION_COUNT, &options.filters, CW_GROUPS_FILTERS_LEAST, UINT32_MAX, NULL},
         {"json", NULL, "a JSON object a call", APP_OPTION_FLAG, &options.json, 0, 0, NULL},

@@ -14,10 +14,12 @@
 enum { MATRIX_RANKS_MAX = 400 }; /* more have cells too small to be seen */
 
 static const char usage[] =
-    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n\n"
-    "Draws what happens when: a row per rank, time from left to right; what is sent, received, combined, and where\n"
-    "ranks idle. A plan of more than some hundred messages is drawn as bands: how high one is says how much of that\n"
-    "time is used, and its colour, with several clusters, which one is at the other end.\n"
+    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n"
+    "\n"
+    "Draws the plan over time: a row per rank, time from left to right; sends, receives, combinations, and idle "
+    "times.\n"
+    "A plan of more than some hundred messages is drawn as bands: the height of a band is the used share of that\n"
+    "time, and its colour, with several clusters, the cluster at the other end.\n"
     "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
 
 /* A line for each put with data. Lines of 0 bytes name each rank, as some have nothing to send. */
@@ -94,7 +96,7 @@ static int table_write(const struct cw_plan *plan, const struct cw_network *netw
         cw_trace_dispose(&trace);
     }
     if (fflush(table) != 0) {
-        app_error("no memory for what is drawn", plan->algorithm, strerror(errno));
+        app_error("no memory for the picture", plan->algorithm, strerror(errno));
         return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;
@@ -107,7 +109,7 @@ static int plan_draw(struct cw_plan *plan, const struct cw_network *network, con
     int descriptor = memfd_create("causeway-plan", 0); /* open also in the script */
     FILE *table = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (table == NULL) {
-        app_error("no memory for what is drawn", plan->algorithm, strerror(errno));
+        app_error("no memory for the picture", plan->algorithm, strerror(errno));
         return APP_EXIT_MACHINE;
     }
     int code = table_write(plan, network, table);

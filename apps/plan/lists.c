@@ -1,5 +1,5 @@
-/* The lists on the command line of `causeway plan`: counts, clusters, ways between clusters. What is malformed is
- * refused, with its place. */
+/* The lists on the command line of `causeway plan`: counts, clusters, ways between clusters. Malformed lists are
+ * rejected, with the place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "control/settings/units.h"
 
 enum {
-    COUNTS_FIRST = 64,   /* room to begin with: what is announced need not come */
+    COUNTS_FIRST = 64,   /* initial room: the file may have fewer entries than it announces */
     WORD_BYTES_MAX = 40, /* of an entry, as errors show it */
 };
 
@@ -22,7 +22,7 @@ struct list_reader {
     uint64_t line;    /* from 1 */
     uint64_t found;   /* entries read */
     bool after_comma; /* so that an entry must follow */
-    const char *each; /* what an entry stands for */
+    const char *each; /* the meaning of an entry */
 };
 
 static void blanks_skip(struct list_reader *reader)
@@ -32,7 +32,7 @@ static void blanks_skip(struct list_reader *reader)
     }
 }
 
-/* Says which entry is wrong; `length` bytes of text are what it has. */
+/* Reports the wrong entry; its text has `length` bytes. */
 static void entry_refuse(const struct list_reader *reader, const char *what, size_t length, const char *todo)
 {
     char where[160];

@@ -33,7 +33,7 @@ static bool keys_known(json_t *object, const char *place, const char *const *kno
     return true;
 }
 
-/* A number under `key`, or what is there already if the key is missing. False: reported. */
+/* A number under `key`, or the present value if the key is missing. False: reported. */
 static bool number_take(const json_t *object, const char *key, double *value)
 {
     const json_t *found = json_object_get(object, key);

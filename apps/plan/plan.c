@@ -17,19 +17,20 @@ static const struct subcommand subcommands[] = {
     {"check", plan_check_main, "proves that a plan is right in every order that it allows"},
     {"dump", plan_dump_main, "prints a plan as text"},
     {"choose", plan_choose_main, "ranks the algorithms for a problem on a network"},
-    {"price", plan_price_main, "tells what a plan takes on a network"},
+    {"price", plan_price_main, "prints the time of a plan on a network"},
     {"draw", plan_draw_main, "draws a plan as SVG: ranks by time, or an all-to-all's phases"},
     {"networks", plan_networks_main, "names the networks that come with the program"},
 };
 
 static void overview_print(FILE *stream)
 {
-    fputs(
-        "usage: causeway plan SUBCOMMAND [OPTION...]\n\n"
-        "A plan is what every rank does in one collective, as data: puts, waits, copies and reductions with what each\n"
-        "waits for.\n\n"
-        "subcommands:\n",
-        stream);
+    fputs("usage: causeway plan SUBCOMMAND [OPTION...]\n"
+          "\n"
+          "A plan is the work of every rank in one collective, as data: puts, waits, copies and reductions with their\n"
+          "dependencies.\n"
+          "\n"
+          "subcommands:\n",
+          stream);
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         fprintf(stream, "  %-8s %s\n", subcommands[i].name, subcommands[i].help);
     }

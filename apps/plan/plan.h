@@ -1,4 +1,4 @@
-/* plan: what the files of `causeway plan` share: the problem and parameters on the command line, plan files,
+/* plan: shared by the files of `causeway plan`: the problem and parameters on the command line, plan files,
  * networks. */
 #pragma once
 
@@ -43,14 +43,14 @@ size_t plan_request_options(struct plan_request *request, bool how, struct app_o
 struct cw_problem *plan_request_problem(const struct plan_request *request);
 
 /* The plan, which owns the problem from then on; NULL: reported, the problem is still the caller's, and *exit_code says
- * how. What the machine's memory cannot hold is refused before it is built. */
+ * how. A plan that does not fit the machine's memory is rejected before it is built. */
 struct cw_plan *plan_request_build(struct cw_problem *problem, const struct cw_algorithm *algorithm,
                                    const struct cw_parameters *parameters, int *exit_code);
 
 /* The algorithm; NULL: reported, with the names there are. */
 const struct cw_algorithm *plan_request_algorithm(const struct plan_request *request, enum cw_collective collective);
 
-/* What was given, and defaults. False: something is malformed, or the algorithm does not look at it; reported. */
+/* The given parameters, and defaults. False: an option is malformed, or the algorithm does not use it; reported. */
 bool plan_request_parameters(const struct plan_request *request, const struct cw_algorithm *algorithm,
                              struct cw_parameters *parameters);
 

@@ -1,4 +1,4 @@
-/* causeway plan price, choose: what a plan takes on a network. */
+/* causeway plan price, choose: the time of a plan on a network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +97,11 @@ int plan_price_main(int argc, char **argv)
 /* ---- choose ---- */
 
 static const char choose_usage[] =
-    "plan choose --collective NAME --ranks P --size BYTES --network NAME|@FILE [OPTION...]\n\n"
-    "Ranks all algorithms by what they will take with their best parameters. With -o the best one's plan is written.";
+    "plan choose --collective NAME --ranks P --size BYTES --network NAME|@FILE [OPTION...]\n"
+    "\n"
+    "Ranks all algorithms by their expected time with their best parameters. With -o the best one's plan is written.";
 
-/* What the candidate was priced with, as options of `plan build`; barriers have no messages that could be eager. */
+/* The candidate's parameters, as options of `plan build`; barriers have no messages that could be eager. */
 static void parameters_text(const struct cw_candidate *candidate, char *text, size_t text_bytes)
 {
     uint32_t takes = candidate->algorithm->takes;

@@ -132,7 +132,7 @@ static bool request_complete(const struct plan_request *request, enum cw_collect
         return false;
     }
     if (*collective != CW_BARRIER && !request->size_given && request->counts == NULL) {
-        app_error("how much is to be moved", "--size is missing", "like --size 64K, or --counts with a size per rank");
+        app_error("the amount of data", "--size is missing", "like --size 64K, or --counts with a size per rank");
         return false;
     }
     if (request->size_given && request->counts != NULL) {
@@ -210,7 +210,7 @@ static bool parameter_take(const struct cw_algorithm *algorithm, uint32_t bit, c
     if ((algorithm->takes & bit) == 0) {
         char what[80];
         snprintf(what, sizeof(what), "this algorithm does not look at %s", option);
-        app_error(what, algorithm->name, "leave it out; `causeway plan list` says what each takes");
+        app_error(what, algorithm->name, "leave it out; `causeway plan list` shows the parameters of each");
         return false;
     }
     *parameter = given;
@@ -256,7 +256,7 @@ static bool memory_suffices(const struct cw_problem *problem, const struct cw_al
     uint64_t limit = memory_limit();
     uint64_t bytes;
     if (cw_plan_estimate(problem, algorithm, parameters, &bytes, error, sizeof(error)) != CW_OK) {
-        app_error(error, NULL, "`causeway plan list` says what each algorithm needs");
+        app_error(error, NULL, "`causeway plan list` shows the requirements of each algorithm");
         return false;
     }
     if (bytes <= limit) {
@@ -282,7 +282,7 @@ struct cw_plan *plan_request_build(struct cw_problem *problem, const struct cw_a
     }
     int status = cw_plan_build(problem, algorithm, parameters, &plan, error, sizeof(error));
     if (status != CW_OK) {
-        app_error(error, NULL, "`causeway plan list` says what each algorithm needs");
+        app_error(error, NULL, "`causeway plan list` shows the requirements of each algorithm");
         *exit_code = status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* plogp arithmetic: from times to pLogP parameters (Kielmann, Bal and Verstoep 2000). Pure functions; times in
  * nanoseconds.
  *
- * What is measured is a round trip: m bytes there, none back, RTT(m) = L + g(m) + L + g(0); and g(0), by a stream of
+ * The measurement is a round trip: m bytes there, none back, RTT(m) = L + g(m) + L + g(0); and g(0), by a stream of
  * empty messages that saturates the path. So
  *   g(m) = RTT(m) - RTT(0) + g(0)        L = RTT(0) / 2 - g(0) */
 #pragma once
@@ -13,8 +13,7 @@
 #include "collectives/choose/measured.h"
 #include "dataplane/statistics.h"
 
-/* What messages need no word from their receivers, as MPI has it: mpi/init/init.c,
- * mpi/collective/clusters/clusters.h. */
+/* The longest messages without a handshake in MPI: mpi/init/init.c, mpi/collective/clusters/clusters.h. */
 enum { PLOGP_EAGER_BYTES = 8192, PLOGP_CAST_EAGER_BYTES = 65536 };
 
 struct plogp_sample {
@@ -32,8 +31,8 @@ double plogp_noise(double *times_ns, size_t count);
 #define PLOGP_NOISE_MAX 8.0
 
 /* Parameters from samples by rising size, the first of 0 bytes, at most CW_PLOGP_POINTS_MAX. Noise that would make a
- * table fall, or overheads longer than the gap, is levelled: what cw_network_validate accepts comes out of any
- * samples. */
+ * table fall, or overheads longer than the gap, is levelled: any samples give a table that cw_network_validate
+ * accepts. */
 void plogp_solve(const struct plogp_sample *samples, uint32_t count, double stream_gap_ns, struct cw_plogp *plogp);
 
 /* A size between two neighbours that is worth another sample: where the line from the sample before to the one behind

@@ -1,4 +1,4 @@
-/* A job of plogp_measure, by `causeway run`, and what it writes. */
+/* A job of plogp_measure, by `causeway run`, and its output. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

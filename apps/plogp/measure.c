@@ -45,7 +45,7 @@ static void comms_free(struct plogp_measure *measure)
     free(measure->arenas);
 }
 
-/* Measures nothing else than what is asked for. */
+/* Measures only the requested path. */
 static void path_check(const struct plogp_measure *measure)
 {
     char path[16] = "";

@@ -27,7 +27,7 @@ struct plogp_measure {
     uint64_t deadline_ns;
     uint64_t sizes[PLOGP_SIZES_MAX];
     uint32_t size_count;
-    MPI_Comm sync;              /* whose barrier separates what is measured */
+    MPI_Comm sync;              /* its barrier separates measurements */
     MPI_Comm *arenas;           /* one for each contender; their hints say what to run */
     struct cw_measured *result; /* at rank 0 */
     double noise; /* of the noisiest of the parameters (plogp/arithmetic.h); 0: none measured; at rank 0 */
@@ -50,7 +50,7 @@ void plogp_measure_network(struct plogp_measure *measure, uint64_t budget_ns);
 /* All collectives, sizes and algorithms. */
 void plogp_measure_tests(struct plogp_measure *measure);
 
-/* ---- one question: a collective of so many bytes ---- */
+/* ---- one question: a collective of a number of bytes ---- */
 
 struct plogp_contender {
     const struct cw_algorithm *algorithm;

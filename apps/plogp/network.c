@@ -21,7 +21,7 @@ enum {
     LARGEST_BYTES = 4 << 20,
     COPY_BYTES = 256 << 10, /* of copies and reductions: more than the first caches hold */
     COPY_ROUNDS = 41,
-    NOISY_ROUNDS_MAX = 5, /* a sample that is noise is taken again, so many times in all */
+    NOISY_ROUNDS_MAX = 5, /* a noisy sample is repeated, at most this number of times in all */
     RING_ROUNDS_MIN = 3,
     RING_ROUNDS_MAX = 60,
     PUTS_MAX = 4,
@@ -33,7 +33,7 @@ struct pair {
     int peer;
     bool asks;
     uint8_t *data;
-    double noise; /* of the noisiest sample; who asks knows it */
+    double noise; /* of the noisiest sample; known to the side that sends the requests */
 };
 
 /* ---- g(0), round trips, os, or ---- */
@@ -56,7 +56,7 @@ static double stream_once(const struct pair *pair)
     return (double)(plogp_now_ns() - start_ns) / STREAM_MESSAGES;
 }
 
-/* Both of the pair have to do as much: who asks tells how much. */
+/* Both of the pair must do the same work: one side sends the count. */
 static int tell(const struct pair *pair, int count)
 {
     if (pair->asks) {
@@ -67,7 +67,7 @@ static int tell(const struct pair *pair, int count)
     return count;
 }
 
-/* Whether to measure once more: what was noise, while there are rounds left. Notes what stays noise. */
+/* Whether to measure again: noisy samples, while there are rounds left. Notes samples that stay noisy. */
 static bool is_noise(struct pair *pair, double *times_ns, size_t count, int round)
 {
     double noise = pair->asks ? plogp_noise(times_ns, count) : 1;
@@ -110,7 +110,7 @@ static double trip_once(const struct pair *pair, uint64_t bytes, double *send_ns
     return (double)(end_ns - start_ns);
 }
 
-/* What the receiving call takes once the message must have come. */
+/* The time of the receiving call once the message must have arrived. */
 static double receive_once(const struct pair *pair, uint64_t bytes, double trip_ns)
 {
     if (!pair->asks) {
@@ -127,8 +127,7 @@ static double receive_once(const struct pair *pair, uint64_t bytes, double trip_
     return (double)(plogp_now_ns() - start_ns);
 }
 
-/* Each trip beside an empty one: whatever slows the machine down for a while is in both, and not in their
- * difference. */
+/* Each trip next to an empty one: a slowdown of the machine is in both, and not in their difference. */
 static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
 {
     static double trips[TRIPS_MAX], wholes[TRIPS_MAX], sends[TRIPS_MAX], receives[DELAYED_MAX];
@@ -211,8 +210,8 @@ static double copy_measure(uint8_t *data, bool reduces)
 
 /* ---- all ranks at once ---- */
 
-/* Starts `puts` messages to the ranks behind, completes the first `wait` of them and of those that come, and, untimed,
- * the rest. */
+/* Starts `puts` messages to the ranks behind, completes the first `wait` of them and of the arriving ones, and,
+ * untimed, the rest. */
 static double ring_once(const struct plogp_measure *measure, uint8_t *data, uint64_t bytes, int puts, int wait)
 {
     MPI_Request requests[2 * PUTS_MAX];

@@ -65,5 +65,5 @@ void plogp_noise_tell(enum cw_measured_path path, uint32_t ranks, double noise, 
                  "bearable",
                  cw_measured_path_name(path), ranks, noise, PLOGP_NOISE_MAX);
     }
-    app_error("what is measured is noise", what, what_now);
+    app_error("the measurement is noise", what, what_now);
 }

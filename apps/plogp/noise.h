@@ -1,4 +1,4 @@
-/* plogp noise: whether what was measured is the path's own, or what other programs have made of it. */
+/* plogp noise: whether a measurement is the path's own, or disturbed by other programs. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,5 +21,5 @@ double plogp_machine_others(const struct plogp_machine *before, const struct plo
 /* Whether measured parameters are the path's own: `noise` by plogp/arithmetic.h, `others` as above. */
 bool plogp_is_quiet(double noise, double others);
 
-/* Tells what is wrong with them, and what becomes of them. */
+/* Reports the problem, and its consequence. */
 void plogp_noise_tell(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now);

@@ -35,7 +35,7 @@ static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384,
 
 enum { NOISY_ROUNDS = 3 };
 
-/* Whether a path is among those that were asked for. */
+/* Whether a path is among the requested ones. */
 static bool path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
 {
     if (options->hosts != NULL) {
@@ -133,7 +133,7 @@ static uint32_t hosts_count(const char *hosts)
     return count;
 }
 
-/* A rank on each host: with more, what is between first and last rank need not be the wire. */
+/* A rank on each host: with more, the path between first and last rank need not be the wire. */
 static bool hosts_suffice(const struct plogp_options *options)
 {
     for (uint32_t i = 0; options->hosts != NULL && i < options->rank_count; i++) {
@@ -207,13 +207,13 @@ static void network_report(struct app_report *report, const struct cw_measured_n
     APP_REPORT(report, cells);
 }
 
-/* What of the file stays: paths that are not measured now. */
+/* The part of the file that stays: paths that are not measured now. */
 static struct cw_measured *kept_make(const struct plogp_options *options)
 {
     struct cw_measured *kept = cw_measured_create();
     struct cw_measured *old = NULL;
     if (kept == NULL || access(options->file, F_OK) != 0 || file_read(options->file, &old) != APP_EXIT_SUCCESS) {
-        return kept; /* what cannot be read was reported, and is written anew */
+        return kept; /* an unreadable file was reported, and is replaced */
     }
     for (uint32_t i = 0; i < old->network_count; i++) {
         if (!path_is_asked(options, old->networks[i].path)) {
@@ -327,14 +327,15 @@ int plogp_main(int argc, char **argv)
     const struct app_option rows[] = {
         OPTION_TEXT("path", "shared|memif|all",
                     "kind of path (all); with --hosts wire: packets (the default), rdma: queue pairs", &options.path),
-        {"most", "RANKS", "up to so many ranks: powers of two, and the numbers before them (8)", APP_OPTION_COUNT,
-         &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
+        {"most", "RANKS", "the largest number of ranks: powers of two, and the numbers before them (8)",
+         APP_OPTION_COUNT, &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
         OPTION_SIZES("ranks", "just these numbers of ranks", &ranks, 2, PLOGP_JOB_RANKS_MAX),
         OPTION_TIME("time", "of all measurements together, about (60s)", &options.time_ns, 0, 0),
         OPTION_SIZES("sizes", "sizes to test, in bytes", &sizes, 8, 16 << 20),
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
         OPTION_TEXT("hosts", "LIST", "measures between these hosts, each with one rank", &options.hosts),
-        OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: what starts ranks there (ssh)", &options.launcher),
+        OPTION_TEXT("launcher", "ssh|srun|COMMAND", "--hosts: the command that starts ranks there (ssh)",
+                    &options.launcher),
         OPTION_FLAG("noisy", "write also what other programs have made noise of (refuse it)", &options.noisy),
         OPTION_JSON(" a line", &options.report.json),
         {0},

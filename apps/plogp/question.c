@@ -1,9 +1,9 @@
-/* One question: how long does each algorithm take for a collective of so many bytes?
+/* One question: the time of each algorithm for a collective of a number of bytes.
  *
  * Each contender has a communicator whose hint asks for it; a question is asked once, so that no plan of another one is
- * in the way. They are measured in turn, so that whatever else runs on the machine meets all of them; the order moves
- * on by one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls.
- * Those that are far behind drop out, so that what there is of time goes to those that are close. */
+ * in the way. They are measured in turn, so that other load on the machine affects all of them; the order moves on by
+ * one from round to round. A call's time is that of its slowest rank, a contender's the median of its calls. Contenders
+ * far behind drop out, so that the remaining time goes to the close ones. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum {
     ROUNDS_MIN = 5,
     BLOCK_MAX = 50,
     WORD_BYTES = 160,
-    SEGMENT_SMALL = 8192, /* what goes without a handshake */
+    SEGMENT_SMALL = 8192, /* the limit of messages without a handshake */
     SEGMENT_LARGE = 65536,
 };
 
@@ -83,7 +83,7 @@ static void call_make(const struct call *call, MPI_Comm comm)
     }
 }
 
-/* Blocks for all ranks, whatever the collective; touched, so that no call pays for the first look. */
+/* Blocks for all ranks, for any collective; touched, so that no call pays for page faults. */
 static void call_prepare(const struct plogp_measure *measure, const struct plogp_question *question, struct call *call)
 {
     size_t bytes = (size_t)question->bytes * (size_t)measure->size + 64;
@@ -134,7 +134,7 @@ static double call_time(const struct plogp_measure *measure, const struct call *
     return (double)(plogp_now_ns() - start_ns);
 }
 
-/* So many rounds of those that are left; rank 0 gets the slowest rank's times. */
+/* Runs `rounds` rounds of the remaining ones; rank 0 gets the slowest rank's times. */
 static void block_run(const struct plogp_measure *measure, const struct call *call, struct trial *trial, int rounds)
 {
     static double own[PLOGP_CONTENDERS_MAX * BLOCK_MAX], slowest[PLOGP_CONTENDERS_MAX * BLOCK_MAX];
@@ -172,13 +172,13 @@ static double standing(struct trial *trial, uint32_t i)
                                          : cw_statistics_median(trial->times[i], trial->rounds[i]);
 }
 
-/* At rank 0: who stays, and how many rounds are next; 0: enough. */
+/* At rank 0: chooses the remaining ones, and the number of next rounds; 0: enough. */
 static int plan_next(struct trial *trial, double round_ns, double left_ns)
 {
     double best = 0;
     uint32_t most = 0;
     for (uint32_t i = 0; i < trial->count;
-         i++) { /* who has dropped out had few rounds, which may look better than they are */
+         i++) { /* a contender that dropped out had few rounds, which may look better than they are */
         double time_ns = (trial->alive >> i & 1) != 0 ? standing(trial, i) : INFINITY;
         best = i == 0 || time_ns < best ? time_ns : best;
         most = trial->rounds[i] > most ? trial->rounds[i] : most;
@@ -199,7 +199,7 @@ static int plan_next(struct trial *trial, double round_ns, double left_ns)
     return (uint32_t)next > ROUNDS_MAX - most ? (int)(ROUNDS_MAX - most) : next;
 }
 
-/* Rounds of those that are left until the time is over. */
+/* Runs rounds of the remaining ones until the time has passed. */
 static void rounds_run(const struct plogp_measure *measure, const struct call *call, struct trial *trial,
                        uint64_t end_ns)
 {

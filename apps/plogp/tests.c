@@ -1,5 +1,5 @@
-/* All questions of a job: sizes by collectives. Each gets its share of the time that is left. Sizes come from coarse to
- * fine: when time is up, what is missing lies between two that were tested. */
+/* All questions of a job: sizes by collectives. Each gets its share of the remaining time. Sizes come from coarse to
+ * fine: when time is up, a missing size lies between two that were tested. */
 #include <string.h>
 
 #include "apps/plogp/measure.h"
@@ -84,7 +84,7 @@ static bool question_ask(struct plogp_measure *measure, enum cw_collective colle
     return true;
 }
 
-/* The first and the last, then each time the middle of the widest stretch between those that were taken. */
+/* The first and the last, then each time the middle of the widest untested stretch. */
 static uint32_t sizes_order(uint32_t count, uint32_t *order)
 {
     uint64_t taken = 1;
