@@ -28,7 +28,7 @@ enum { VETH_MTU = 1500 };
 
 /* ---- what is asked for ---- */
 
-/* What the switch does to the frames towards each port: options of its, taken by the same names. */
+/* The switch's actions on frames towards each port: its options, by the same names. */
 enum shape { SHAPE_RATE, SHAPE_DELAY, SHAPE_QUEUE, SHAPE_LOSS, SHAPES };
 
 enum { SHAPE_BYTES = 24 };
@@ -175,7 +175,7 @@ static int topology_check(uint32_t ranks, struct wish *wish)
     wish->hosts = cw_topology_host_count(topology);
     const char *unknown = cw_topology_rate_unknown(topology);
     if (unknown != NULL) {
-        snprintf(text, sizeof(text), "nobody knows the rate of the link '%s'", unknown);
+        snprintf(text, sizeof(text), "the rate of the link '%s' is unknown", unknown);
         app_error(text, wish->topology, "an emulated link has one: write it in the place of \"found\"");
     }
     cw_topology_destroy(topology);
@@ -263,7 +263,8 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     char ports[16];
     const char *arguments[6 + 2 * SHAPES + 4 + 1] = {"--ports", ports, "--multicast", multicast_names[wish->multicast]};
     size_t count = 4;
-    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* a switch has two: nobody is on the other one */
+    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* a switch has at least two: the second one is
+                                                                  * unused */
     for (int i = 0; i < SHAPES; i++) {
         if (wish->shapes[i][0] != '\0') {
             arguments[count++] = shape_options[i];

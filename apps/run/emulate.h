@@ -1,4 +1,4 @@
-/* Run emulate: the hosts of `causeway run --emulate`: what joins the ranks, and what they must know of it.
+/* Run emulate: the hosts of `causeway run --emulate`: the network between the ranks, and their description of it.
  *
  *    HOSTS,memif[,rate=R][,delay=T][,queue=B][,loss=SHARE]
  *                                            a `causeway switch` with these options; needs no privilege
@@ -7,7 +7,8 @@
  *    HOSTS,veth[,mtu=N]                      network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
  * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
- * memif: stats=FILE, what links do in each millisecond (switch/stats.h); stats-interval=TIME for another interval. */
+ * memif: stats=FILE, statistics of links in each millisecond (switch/stats.h); stats-interval=TIME for another
+ * interval. */
 #pragma once
 
 #include <signal.h>
@@ -28,6 +29,6 @@ struct run_emulation {
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
 /* For struct cw_launch_config; NULL: the launcher's own. */
 const int *run_emulate_networks(const struct run_emulation *emulation);
-/* Ends the switch and removes its folder, lets go of the namespaces. 0, or the switch's exit code: it has told the
+/* Ends the switch and removes its folder, releases the namespaces. 0, or the switch's exit code: it has reported the
  * reason. */
 int run_emulate_stop(struct run_emulation *emulation);

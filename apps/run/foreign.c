@@ -7,7 +7,7 @@
 #define ENVIRONMENT \
     "ranks get all variables of this environment: `env -i`, or `env -u NAME`, in front of it takes some away"
 #define SETTINGS "leave it out: it sets what only that mpiexec has; `causeway doctor` lists what Causeway has"
-#define FILES    "leave it out: output comes by whole lines, `-l` says whose"
+#define FILES    "leave it out: output comes by whole lines, `-l` prefixes the rank"
 
 static const struct {
     const char *name;

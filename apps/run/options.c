@@ -264,7 +264,7 @@ static bool setting_take(int option, char *value, int *exit_code)
         (void)cw_setting_give(CW_SETTING_TELEMETRY, "on");
         return true;
     default:
-        return true; /* says what is so anyway */
+        return true; /* confirms the default */
     }
 }
 
@@ -448,7 +448,7 @@ static bool program_parse(struct run_options *options, int argc, char **argv, in
     return true;
 }
 
-/* What is known once all programs are: how many ranks there are. */
+/* Arranges the hosts once all programs, and so the number of ranks, are known. */
 static bool hosts_arrange(struct run_options *options, int *exit_code)
 {
     uint32_t ranks = 0;

@@ -1,6 +1,6 @@
 /* Run options: the command line of `causeway run`, in the manner of the MPI standard's mpiexec: options in front of
- * each program, programs of one job separated by ':'. What stands behind a program is its own. Options that MPICH's and
- * Open MPI's mpiexec have are understood where this launcher can do what they say, and refused by name elsewhere. */
+ * each program, programs of one job separated by ':'. Arguments after a program are its own. Options of MPICH's and
+ * Open MPI's mpiexec are accepted where this launcher supports their meaning, and rejected by name elsewhere. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,10 +25,10 @@ struct run_options {
     struct cw_launch_allocation allocation; /* of `launch` */
 };
 
-/* What --help prints (help.c). */
+/* The output of --help (help.c). */
 extern const char run_help[];
 
-/* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True:
- * *options is to be disposed. False: the command is over, with *exit_code. */
+/* Reads the command line; the texts stay argv's, in which each ':' that separates programs becomes NULL. True: the
+ * caller disposes of *options. False: the command has ended, with *exit_code. */
 bool run_options_parse(struct run_options *options, int argc, char **argv, int *exit_code);
 void run_options_dispose(struct run_options *options);

@@ -18,7 +18,7 @@
 
 enum { ARGUMENTS_MAX = 32, LINE_BYTES = 256, LOOK_MS = 100 };
 
-/* What ended the wait for its first line. */
+/* The end of the wait for its first line. */
 enum outcome { OUTCOME_READY, OUTCOME_ENDED, OUTCOME_LATE, OUTCOME_SIGNAL };
 
 /* In the child: becomes the switch. */

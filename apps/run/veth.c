@@ -185,7 +185,7 @@ static void bridge_describe(FILE *lines, const struct run_veth *veth, const uint
                             uint32_t mtu_bytes, enum cw_wire_multicast multicast)
 {
     bool snoops = multicast == CW_WIRE_SNOOP;
-    /* until the time for answers to its first query is over the kernel floods: 100 ms, if that is said before */
+    /* until the time for answers to its first query has passed the kernel floods: 100 ms, if set before */
     fprintf(lines,
             "link add bridge mtu %u type bridge stp_state 0 mcast_snooping %d mcast_query_response_interval 10\n"
             "link set bridge type bridge mcast_querier %d\n",

@@ -33,5 +33,5 @@ struct run_veth {
  * run_veth_stop is due in both cases. Signals of `handled`, which are blocked, end it. */
 int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes,
                    enum cw_wire_multicast multicast, const sigset_t *handled);
-/* Lets go of the namespaces. One with `bridge` -1 and no hosts is allowed. */
+/* Releases the namespaces. One with `bridge` -1 and no hosts is allowed. */
 void run_veth_stop(struct run_veth *veth);

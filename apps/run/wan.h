@@ -1,4 +1,4 @@
-/* run wan: what `causeway run` can know of CAUSEWAY_TOPOLOGY before anything is started. */
+/* run wan: the contents of CAUSEWAY_TOPOLOGY, before the job is started. */
 #pragma once
 
 /* Looks at the file that the environment names, if it does, and for this host in it, unless `emulate` (--emulate, or
