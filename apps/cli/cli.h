@@ -1,7 +1,7 @@
-/* Apps: what the subcommands of `causeway` share: exit codes, errors, options, units, JSON lines.
+/* Apps: shared by the subcommands of `causeway`: exit codes, errors, options, units, JSON lines.
  *
  * Invariants
- *  - An error is one line on stderr: what, where, what to do. Results go to stdout.
+ *  - An error is one line on stderr: the problem, its place, the fix. Results go to stdout.
  *  - Every quantity on the command line carries its unit and is turned into bytes, bits per second, nanoseconds or a
  *    fraction once, here; keys of JSON objects carry theirs as a suffix (latency_ns, rate_bps).
  *
@@ -55,8 +55,8 @@ int app_error_status(int status, const char *what, const char *where);
 
 /* ---- tables ---- */
 
-/* A file for a table that an option asks for, begun with its line of names; `path` NULL: nobody does, and *file is
- * NULL. `what` it is: "the table". False: an error has been reported. */
+/* Opens the file of a table that an option requests, and writes its line of names; `path` NULL: not requested, and
+ * *file is NULL. `what` names it: "the table". False: an error has been reported. */
 bool app_csv_open(const char *what, const char *path, const char *header, FILE **file);
 /* NULL is allowed. False: not all could be written, which has been reported. */
 bool app_csv_close(const char *what, const char *path, FILE *file);
@@ -72,7 +72,7 @@ enum app_option_kind {
     APP_OPTION_DURATION, /* value: uint64_t, nanoseconds */
     APP_OPTION_PERCENT,  /* value: double, a fraction */
     APP_OPTION_SIZES,    /* value: struct app_list, of bytes, each between low and high */
-    APP_OPTION_RATES,    /* value: struct app_list, of bits per second, likewise */
+    APP_OPTION_RATES,    /* value: struct app_list, of bits per second, as above */
     APP_OPTION_EACH,     /* given any number of times: calls take(value, text); value: any context */
 };
 
@@ -97,7 +97,7 @@ struct app_option {
     int (*take)(void *context, const char *text); /* APP_OPTION_EACH: 0, or reports an error and returns an exit code */
 };
 
-/* Rows by what they take; low and high as above. */
+/* Rows by the type of their value; low and high as above. */
 #define OPTION_ROW(...) \
     {                   \
         __VA_ARGS__     \
@@ -126,12 +126,12 @@ enum { APP_OPTIONS_MAX = 48 };
  * texts differ, it reports an error that names both, and returns APP_EXIT_USAGE; else APP_EXIT_SUCCESS. */
 int app_alias_check(const char *name, const char *text, const char *alias, const char *alias_text);
 
-/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too, --most -n,
- * and --transport --net (app_alias_check). `usage` is what help opens with: the synopsis, an empty line, the
- * description. apps/pages/pages.py makes man pages and shell completion of what is printed: an argument written yes|no
- * has these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command
- * is over: *exit_code says how (--help was printed, or an error was reported). A command that takes no plain arguments
- * passes operands_max 0 and has them refused here. */
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too, --most
+ * -n, and --transport --net (app_alias_check). `usage` is the first part of the help: the synopsis, an empty line, the
+ * description. apps/pages/pages.py makes man pages and shell completion of the output: an argument written yes|no has
+ * these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command has
+ * ended, with *exit_code (--help was printed, or an error was reported). A command without plain arguments passes
+ * operands_max 0 and has them rejected here. */
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code);
 

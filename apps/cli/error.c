@@ -65,7 +65,7 @@ int app_error_status(int status, const char *what, const char *where)
         {CW_ERROR_LIMIT, APP_EXIT_MACHINE, "ask for less at once"},
         {CW_ERROR_NOT_FOUND, APP_EXIT_MACHINE, "`causeway doctor` lists what is there"},
         {CW_ERROR_PERMISSION, APP_EXIT_MACHINE, "run as root or grant the capability; `causeway doctor` says which"},
-        {CW_ERROR_UNSUPPORTED, APP_EXIT_MACHINE, "`causeway doctor` says what this build and machine can do"},
+        {CW_ERROR_UNSUPPORTED, APP_EXIT_MACHINE, "`causeway doctor` reports the abilities of this build and machine"},
         {CW_ERROR_SYSTEM, APP_EXIT_MACHINE, "`causeway doctor` looks for the cause"},
         {CW_ERROR_PEER_FAILED, APP_EXIT_FAILURE, "is the other process running, and does the link lose everything?"},
         {CW_ERROR_PEER_RESTARTED, APP_EXIT_FAILURE, "start both sides again"},

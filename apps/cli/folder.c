@@ -49,7 +49,7 @@ void run_folder_of(const char *path, char *folder, size_t folder_bytes)
     snprintf(folder, folder_bytes, "%.*s", slash == NULL ? 1 : (int)(slash - path), slash == NULL ? "." : path);
 }
 
-/* A lock on a folder that has not been removed meanwhile; -1: somebody else has it, or it is gone. */
+/* A lock on a folder that has not been removed meanwhile; -1: another process has it, or it is gone. */
 static int folder_lock(const char *folder)
 {
     struct stat locked, named;

@@ -5,8 +5,8 @@
  *
  * Invariants
  *   - The switch makes the folder, and holds a lock on it for as long as it lives: one without a lock is nobody's.
- *   - Each of those that know of it removes it: the switch when it ends, the supervisor of the job, its launcher if the supervisor
- *     was killed, and whoever starts next if all of them were.
+ *   - Each process that knows of it removes it: the switch when it ends, the supervisor of the job, its launcher if the
+ *     supervisor was killed, and the next launcher if all of them were.
  *
  * Thread: any. */
 #pragma once
@@ -21,7 +21,7 @@ int run_folder_name(char folder[RUN_FOLDER_BYTES]);
 void run_folder_of(const char *path, char *folder, size_t folder_bytes);
 /* Makes it and locks it for the life of this process. 0, or the exit code of the command, the reason told. */
 int run_folder_make(const char *folder);
-/* Removes it and what the switch puts there; one that is gone, or holds more, is left alone. */
+/* Removes it and the switch's files in it; a folder that is gone, or holds more, is left alone. */
 void run_folder_remove(const char *folder);
-/* Removes those that nobody holds any more beside `folder`, a minute after they were made. */
+/* Removes folders next to `folder` without a holder, a minute after they were made. */
 void run_folder_sweep(const char *folder);

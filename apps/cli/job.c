@@ -32,7 +32,7 @@ bool app_job_program(const char *program, char *path, size_t bytes)
     return false;
 }
 
-/* In the child: becomes the launcher. What the user has set for programs is not for this one. */
+/* In the child: becomes the launcher. The user's settings for programs do not apply to this one. */
 static _Noreturn void launcher_exec(char *const *arguments, const char *plogp, int parent, int output)
 {
     static const enum cw_setting settings[] = {CW_SETTING_ALGORITHM, CW_SETTING_EXPLAIN, CW_SETTING_HOST,

@@ -1,4 +1,4 @@
-/* Commands that measure with a job: programs that stand beside the command in the build tree (apps/) or are installed
+/* Commands that measure with a job: programs next to the command in the build tree (apps/) or installed
  * (libexec/causeway), started by `causeway run`. */
 #pragma once
 
@@ -12,8 +12,8 @@ bool app_job_program(const char *program, char *path, size_t bytes);
  * be freed; *code: its exit code. NULL: it could not be run, which is reported, and *code is the one to end with. */
 char *app_job_output(char *const *arguments, size_t *length, int *code);
 
-/* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns all that it wrote
- * to its standard output, NUL-terminated, to be freed. What the user has set for MPI programs (CAUSEWAY_ALGORITHM and
- * so on) is not for this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: reported, `what` is said to have
- * failed, and *code is the exit code. It ends when this process does. */
+/* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns its standard
+ * output, NUL-terminated, which the caller frees. The user's settings for MPI programs (CAUSEWAY_ALGORITHM and so on)
+ * do not apply to this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: the failure of `what` was
+ * reported, and *code is the exit code. It ends when this process does. */
 char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code);

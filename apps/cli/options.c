@@ -174,7 +174,8 @@ int app_alias_check(const char *name, const char *text, const char *alias, const
 
 enum { ROWS_MAX = APP_OPTIONS_MAX + sizeof(aliases) / sizeof(aliases[0]), LETTERS_BYTES = 4 + 2 * sizeof(letters) };
 
-/* What getopt_long(3) wants: a row for each option, those of aliases, whose values are ROWS_MAX higher, and --help. */
+/* The table for getopt_long(3): a row for each option, those of aliases, whose values are ROWS_MAX higher, and
+ * --help. */
 static void rows_make(const struct app_option *options, struct option rows[ROWS_MAX + 2],
                       char short_forms[LETTERS_BYTES])
 {
@@ -205,7 +206,7 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
     int found;
 
     rows_make(options, rows, short_forms);
-    optind = 0; /* GNU: starts afresh, whoever called getopt before */
+    optind = 0; /* GNU: starts afresh, even after earlier calls of getopt */
     opterr = 0;
     while ((found = getopt_long(argc, argv, short_forms, rows, NULL)) != -1) {
         if (found == 'h') {

@@ -35,7 +35,7 @@ struct app_signals *app_signals_hold(sigset_t *before)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         sigdelset(before, numbers[i]);
     }
-    signal(SIGPIPE, SIG_IGN); /* whoever reads the counters may go; the program stays */
+    signal(SIGPIPE, SIG_IGN); /* a reader of the counters may end; the program stays */
     return &signals;
 }
 

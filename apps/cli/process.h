@@ -1,4 +1,4 @@
-/* App process: what programs that run until they are told to end share: signals, and the core they run on. */
+/* App process: shared by programs that run until they are stopped: signals, and the core they run on. */
 #pragma once
 
 #include <signal.h>
@@ -6,7 +6,7 @@
 
 #define APP_CORE_ANY UINT64_MAX
 
-/* Set by signal handlers; whoever acts upon `report` clears it. */
+/* Set by signal handlers; the code that acts upon `report` clears it. */
 struct app_signals {
     volatile sig_atomic_t stop;   /* SIGINT, SIGTERM, SIGHUP */
     volatile sig_atomic_t report; /* SIGUSR1 */

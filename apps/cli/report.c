@@ -96,7 +96,7 @@ static void line_print(const struct app_cell *cells, size_t count)
         if (cell->absent || (cell->title == NULL && cell->kind != APP_CELL_TEXT)) {
             continue;
         }
-        bool names = cell->title == NULL; /* what the line is about */
+        bool names = cell->title == NULL; /* subject of the line */
         bool named = i > 0 && cells[i - 1].title == NULL;
         printf("%s%s%s%s", names || !named ? between : ": ", names ? "" : cell->title, names ? "" : " ",
                cell_text(cell, text));

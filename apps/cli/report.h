@@ -1,4 +1,4 @@
-/* CLI report: one table of cells says what a line of results has, and text, JSON and CSV are written from it.
+/* CLI report: one table of cells describes a line of results, and text, JSON and CSV are written from it.
  *
  * Invariants
  *  - A cell has a name for programs (a key of JSON, a column of CSV; its unit is the suffix) and a title for people,
@@ -59,7 +59,7 @@ static inline struct app_cell app_when(bool condition, struct app_cell cell)
 
 enum app_report_form {
     APP_REPORT_TABLE,  /* a row each, below heads */
-    APP_REPORT_CSV,    /* likewise, with commas between, to `csv` */
+    APP_REPORT_CSV,    /* the same, with commas between, to `csv` */
     APP_REPORT_RECORD, /* a line for each cell */
     APP_REPORT_LINE,   /* "text text: title value, title value": texts that come first have no title */
 };
@@ -71,10 +71,10 @@ struct app_report {
     bool begun; /* heads have been printed */
 };
 
-/* Writes what a line has; standard output is flushed, so that whoever looks sees it at once. */
+/* Writes a line; standard output is flushed, so that a reader sees it at once. */
 void app_report_cells(struct app_report *report, const struct app_cell *cells, size_t count);
 
-/* The same, but what would be a JSON object becomes the child `key` of another one. */
+/* The same, but the JSON object becomes the child `key` of another one. */
 void app_report_part(struct app_report *report, json_t *object, const char *key, const struct app_cell *cells,
                      size_t count);
 

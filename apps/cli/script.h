@@ -1,4 +1,4 @@
-/* Commands that are Python scripts. They stand beside the command, as measuring programs do (app_job_program). */
+/* Commands that are Python scripts. They are next to the command, as measuring programs are (app_job_program). */
 #pragma once
 
 /* Continues as `script`, a path such as "paper/paper.py". Its arguments are the path of this command, then those of

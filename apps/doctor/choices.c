@@ -41,7 +41,7 @@ static void tell_file(struct doctor *doctor, const struct cw_settings_place *pla
     free(read);
 }
 
-/* What is wrong with a value, and what is wanted. */
+/* Reports an error in a value, and the accepted values. */
 static void complain(struct doctor *doctor, enum cw_setting setting, const char *what)
 {
     char text[700];
@@ -87,7 +87,7 @@ void doctor_choices(struct doctor *doctor)
     for (uint32_t i = 0; i < CW_SETTINGS; i++) {
         enum cw_setting setting = (enum cw_setting)i;
         const char *value = cw_setting(setting), *origin = cw_setting_origin(setting);
-        if (setting == CW_SETTING_PLOGP) { /* it is found without a word, too */
+        if (setting == CW_SETTING_PLOGP) { /* it is found without a setting, too */
             value = place.path[0] == '\0' ? NULL : place.path;
             origin = place.origin;
         }

@@ -70,7 +70,7 @@ static int tcp_accept(const char *wanted)
     return accept(listening, NULL, NULL);
 }
 
-static unsigned char pattern(unsigned i, bool is_listener) /* what each side sends */
+static unsigned char pattern(unsigned i, bool is_listener) /* the data that each side sends */
 {
     return (unsigned char)(i * 31 + i / 256 + is_listener);
 }
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     own_name(tcp, udp, port);
     cw_host_config_init(&config);
     config.port = udp;              /* any UDP port: the card has it */
-    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that the two have and nobody else */
+    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that only the two have */
     check(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, error);
     check(cw_host_register(host, memory, BYTES, CW_REGION_WRITE, &put.region) == CW_OK, "no region");
     cw_host_card(host, card);
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
         check(memory[i] == pattern(i, !is_listener), "a byte is wrong");
     }
     printf("%d bytes of %s are right\n", BYTES, card);
-    dprintf(tcp, "done\n"); /* nobody leaves while the other waits for an acknowledgement */
+    dprintf(tcp, "done\n"); /* no process leaves while the other waits for an acknowledgement */
     check(fscanf(theirs, "%7s", word) == 1, "the other side has gone");
     cw_host_close(host);
 }

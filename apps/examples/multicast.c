@@ -61,7 +61,7 @@ static void message_complete(void *context, uint64_t put_context, int status)
     ++*(unsigned *)context;
 }
 
-/* Until so many messages are counted. */
+/* Until this number of messages is counted. */
 static void wait_for(struct cw_loop *loop, const unsigned *count, unsigned most)
 {
     struct cw_event event;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     struct cw_host *host;
     cw_host_config_init(&config);
     config.port = argc == 1 + MEMBERS ? argv[1 + self] : "udp:127.0.0.1";
-    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that the members have and nobody else */
+    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that only the members have */
     check(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, error);
     struct cw_loop *loop = cw_host_loop(host);
     cw_host_card(host, card);
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
         wait_for(loop, &count, MESSAGES);
         printf("member %d: %u messages, each once and in order\n", self, count);
     }
-    gather(self, sockets, &done, all_done, 1); /* nobody leaves while another needs it */
+    gather(self, sockets, &done, all_done, 1); /* no process leaves while another needs it */
     cw_loop_mcast_destroy(loop, mcast);
     cw_host_close(host);
     int status = 0;

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     struct cw_host *host;
     cw_host_config_init(&config);
     config.port = argc == 3 ? argv[is_parent ? 1 : 2] : "udp:localhost";
-    config.endpoint.job_key[0] = 7;          /* in real use: 16 random bytes that the two have and nobody else */
+    config.endpoint.job_key[0] = 7;          /* in real use: 16 random bytes that only the two have */
     config.loop.fallback = CW_FALLBACK_NONE; /* no thread: the epoll loop is all */
     check(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, error);
     check(cw_host_register(host, memory, sizeof(memory), CW_REGION_WRITE, &put.region) == CW_OK, "no region");

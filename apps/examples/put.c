@@ -20,7 +20,7 @@ static void swap(int socket, void *data, size_t bytes) /* ours for theirs */
 
 int main(void)
 {
-    static char text[] = "bytes that nobody asked for", memory[sizeof(text)];
+    static char text[] = "bytes that arrive without a request", memory[sizeof(text)];
     char folder[] = "/tmp/put-XXXXXX", port[64], card[CW_CARD_BYTES], error[CW_ERROR_TEXT_BYTES] = "";
     int control[2]; /* by which they get to know each other */
     check(mkdtemp(folder) != NULL && socketpair(AF_UNIX, SOCK_STREAM, 0, control) == 0, "no folder or no socket");
@@ -32,7 +32,7 @@ int main(void)
     static struct cw_put put; /* all zero: on lane 0, from one piece of memory, to the region's beginning */
     cw_host_config_init(&config);
     config.port = port;
-    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that the two have and nobody else */
+    config.endpoint.job_key[0] = 7; /* in real use: 16 random bytes that only the two have */
     check(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, error);
     check(cw_host_register(host, memory, sizeof(memory), CW_REGION_WRITE, &put.region) == CW_OK, "no region");
     cw_host_card(host, card);
@@ -53,7 +53,7 @@ int main(void)
     if (is_parent) {
         printf("%llu bytes: %s\n", (unsigned long long)event.bytes, memory);
     }
-    swap(control[is_parent], port, 1); /* nobody leaves while the other waits for an acknowledgement */
+    swap(control[is_parent], port, 1); /* no process leaves while the other waits for an acknowledgement */
     cw_host_close(host);
-    rmdir(folder); /* by whoever is last */
+    rmdir(folder); /* succeeds in the last process */
 }

@@ -1,5 +1,5 @@
-/* A protocol of one's own, tested in virtual time. C, C++:
- * cc simulated_protocol.c $(pkg-config --cflags --libs causeway)
+/* A protocol of an application, tested in virtual time. C, C++: cc simulated_protocol.c $(pkg-config --cflags --libs
+ * causeway)
  *
  * The protocol: a leader replicates a log to two followers. It puts each entry into their memory, and then sends them
  * a message with the number of entries. A follower applies all entries up to that number.

@@ -102,8 +102,8 @@ static int port_take(struct gateway_port_config *port, uint32_t number)
 
 /* ---- addresses ---- */
 
-/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the end of the IP address, so that two gateways need
- * not be told. */
+/* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the end of the IP address, so that two
+ * gateways need no configuration of it. */
 static int address_take(const char *option, const char *text, struct cw_address *address)
 {
     char copy[64];
@@ -146,7 +146,7 @@ static int word_take(const char *option, const char *text, const char *yes, cons
 static int rate_take(struct gateway_config *config, const char *text)
 {
     if (text == NULL) {
-        app_error("the rate is missing", "--rate", "that of the long link, as 250Mbps; or `found`, if nobody knows it");
+        app_error("the rate is missing", "--rate", "that of the long link, as 250Mbps; or `found`, if it is unknown");
         return APP_EXIT_USAGE;
     }
     config->rate_bps = 0;
@@ -249,7 +249,8 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
                      CW_TUNNEL_STREAMS_MAX),
         OPTION_TEXT("encrypt", "yes|no", "AES-GCM, the same at both; default yes", &texts.encrypt),
         OPTION_TEXT("compress", "off|auto|on|CODEC",
-                    "frames, before they are sealed; lengths tell of data then; default off", &config->compress),
+                    "frames, before they are sealed; lengths reveal information about data then; default off",
+                    &config->compress),
         OPTION_BYTES("queue", "of each stream; default 100 ms of the rate", &config->queue_bytes, 0, QUEUE_BYTES_MAX),
         OPTION_TEXT("multicast", "flood|drop", "flood (to the other site), or drop (all but broadcast); default flood",
                     &texts.multicast),
@@ -262,7 +263,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
         OPTION_COUNT("seconds", "ends by itself; default: at SIGINT or SIGTERM", &config->seconds, 0, 1000000000),
         OPTION_COUNT("core", "runs there; default: wherever the system puts it", &config->core, 0, 1023),
         OPTION_FLAG("dedicated", "never sleeps: the core is its own", &config->dedicated),
-        OPTION_TEXT("stats", "FILE", "what each stream does in each interval, as CSV", &config->stats_path),
+        OPTION_TEXT("stats", "FILE", "the state of each stream in each interval, as CSV", &config->stats_path),
         OPTION_TIME("stats-interval", "of --stats, default 100ms; else prints the counters so often, default never",
                     &config->stats_interval_ns, 1000000, 0),
         OPTION_FLAG("json", "counters as one JSON object a line", &config->json),

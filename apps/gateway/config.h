@@ -1,4 +1,4 @@
-/* Gateway config: what the options of `causeway gateway` say. */
+/* Gateway config: the options of `causeway gateway`. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum {
 struct gateway_port_config {
     const char *option; /* "--inner" */
     const char *text;   /* as given */
-    bool awaits;        /* its link must come up: there is somebody on the other side already */
+    bool awaits;        /* its link must come up: the other side exists already */
     bool is_memif;      /* its link may be lost */
     char device[64];
     char arguments[GATEWAY_TEXT_BYTES];
@@ -48,18 +48,18 @@ struct gateway_config {
     bool json;
 };
 
-/* Reads the command line, and the key; makes a key file if that is asked for. False: the command is over, with
+/* Reads the command line, and the key; makes a key file if an option requests that. False: the command has ended, with
  * *exit_code. */
 bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, int *exit_code);
 
 /* Understands "memif:PATH,port=N" (a port of the `causeway switch` at PATH), "memif:PATH,role=server",
- * "memif:PATH,role=client", "af_packet:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of
- * a process apart. NULL, or what is wanted instead. `port->text` is set. */
+ * "memif:PATH,role=client", "af_packet:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of a process
+ * apart. NULL, or the accepted form. `port->text` is set. */
 const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number);
 
 /* Makes a file with a new key, which only its owner can read. APP_EXIT_SUCCESS, or an exit code after reporting the
  * error. */
 int gateway_key_make(const char *path);
 
-/* Reads the key from a file that nobody but its owner can read. Likewise. */
+/* Reads the key from a file that only its owner can read. Result as above. */
 int gateway_key_load(const char *path, uint8_t key[GATEWAY_KEY_BYTES]);

@@ -53,7 +53,7 @@ static int refuse(const char *what, const char *path, const char *todo)
     return APP_EXIT_USAGE;
 }
 
-/* Only of an open file can it be told who reads it. */
+/* Only of an open file can the permissions be checked. */
 static int file_check(int file, const char *path)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* What a gateway tells of itself: counters for people and programs, and over time. */
+/* Reports of a gateway: counters for users and programs, and over time. */
 #include "apps/gateway/site.h"
 
 #include <inttypes.h>

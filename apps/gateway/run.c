@@ -10,7 +10,7 @@
 
 /* As the switch: yields for so long before it sleeps. */
 #define YIELD_NS 70000ull
-/* A sleep is over some 60 us late at the worst: what is due sooner is waited for awake. */
+/* A sleep ends some 60 us late at the worst: for earlier deadlines the thread polls. */
 #define SLEEP_MIN_NS    100000ull
 #define SLEEP_MARGIN_NS 60000ull
 /* It sleeps on the outer port, and looks at the inner one so often, more and more seldom while nothing comes. */
@@ -83,7 +83,7 @@ static bool link_look(const struct gateway_port_config *own, struct cw_port *por
     return false;
 }
 
-/* What is to be done now and then. False: it cannot go on. */
+/* Periodic duties. False: it cannot continue. */
 static bool duties_do(struct gateway_site *site, struct timers *timers, struct app_signals *signals, uint64_t now_ns)
 {
     if (signals->report) {

@@ -92,7 +92,7 @@ static int endpoint_open(struct gateway_site *site, uint64_t seed)
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, cw_status_text(status), "--peer");
 }
 
-/* ---- what is said of the peer ---- */
+/* ---- reports about the peer ---- */
 
 static const char *reason_of(int status)
 {

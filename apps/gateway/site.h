@@ -10,7 +10,7 @@
 #include "dataplane/base/yield_policy.h"
 #include "dataplane/tunnel/gate.h"
 
-/* What the last line of a stream's statistics had. */
+/* Contents of the last line of a stream's statistics. */
 struct gateway_sample {
     uint64_t counters[CW_TUNNEL_COUNTER_COUNT];
     uint64_t packets_sent;
@@ -27,7 +27,7 @@ struct gateway_site {
     struct app_report stats; /* its csv NULL: none */
     struct gateway_sample samples[CW_TUNNEL_STREAMS_MAX];
     uint64_t start_ns;
-    /* what was said last */
+    /* the last reported state */
     bool said_up;
     bool said_down;
     uint32_t up_count;       /* streams */
@@ -45,7 +45,7 @@ int gateway_site_open(struct gateway_site *site, const struct gateway_config *co
 /* Tells the peer, and frees all. What gateway_stats_close says. */
 int gateway_site_close(struct gateway_site *site);
 
-/* Forwards until signals->stop is set, the configured time is over, or a port's other side is gone, which is an
+/* Forwards until signals->stop is set, the configured time has passed, or a port's other side is gone, which is an
  * error. */
 int gateway_site_run(struct gateway_site *site, struct app_signals *signals);
 
@@ -57,7 +57,7 @@ void gateway_report(const struct gateway_site *site, uint64_t now_ns);
 /* Begins the file of config->stats_path. APP_EXIT_SUCCESS, or an exit code after reporting the error. */
 int gateway_stats_open(struct gateway_site *site);
 
-/* A line for each stream, as the switch's (switch/stats.h): time since the start, what waits, round trip, and the
+/* A line for each stream, as the switch's (switch/stats.h): time since the start, queued bytes, round trip, and the
  * counters since the line before, so that sums over time are the counters. */
 void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
 

@@ -98,7 +98,7 @@ void offload_device_close(struct offload_device *device)
     *device = (struct offload_device){.port = NULL};
 }
 
-/* What a simulated NIC does, and what a socket leaves to its kernel. */
+/* The abilities of a simulated NIC, and those that a socket leaves to its kernel. */
 static void plain_report(const struct offload_device *device, struct cw_offload_report *report)
 {
     const struct cw_port_info *info = &device->port->info;

@@ -15,7 +15,7 @@ struct offload_device {
 };
 
 #define OFFLOAD_DEVICE_HELP                                                                                   \
-    "DEVICE[,ARGUMENTS] is what DPDK takes after --vdev or -a (net_tap0,iface=x or 0000:03:00.0), "           \
+    "DEVICE[,ARGUMENTS] is the argument of DPDK's --vdev or -a (net_tap0,iface=x or 0000:03:00.0), "          \
     "udp:ADDRESS a socket\nof the kernel, memif:SOCKET,role=server an end of two processes, sim a simulated " \
     "NIC that has everything."
 

@@ -1,4 +1,4 @@
-/* causeway offload: what a NIC takes over, what of it is on, and why not. */
+/* causeway offload: the offloads of a NIC, the active ones, and the reasons for the others. */
 #include <stdio.h>
 
 #include "apps/cli/report.h"
@@ -6,10 +6,11 @@
 #include "dataplane/status.h"
 
 static const char usage[] =
-    "offload DEVICE[,ARGUMENTS] [OPTION...]\n\n"
-    "Opens a port, asks its NIC for everything that it might take over from the core, and lists what it has, what is "
-    "on,\n"
-    "what stands in, and why not.\n\n" OFFLOAD_DEVICE_HELP;
+    "offload DEVICE[,ARGUMENTS] [OPTION...]\n"
+    "\n"
+    "Opens a port, requests all offloads from its NIC, and lists those that it has, those that are on,\n"
+    "their replacements in software, and the reasons.\n"
+    "\n" OFFLOAD_DEVICE_HELP;
 
 static void row_print(struct app_report *report, const struct cw_offload_report *row)
 {
@@ -32,7 +33,7 @@ int offload_main(int argc, char **argv)
     const char *words = "all";
     uint64_t mtu_bytes = 1500;
     const struct app_option options[] = {
-        OPTION_TEXT("offloads", "auto|off|all|NAMES", "what the NIC is asked for (all)", &words),
+        OPTION_TEXT("offloads", "auto|off|all|NAMES", "the requested offloads (all)", &words),
         OPTION_BYTES("mtu", "largest IP packet (1500)", &mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         OPTION_JSON(" a line", &report.json),
         {0},

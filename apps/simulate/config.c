@@ -41,7 +41,7 @@
     "nic=honest|slow|lying|lying-later|mute|random[:OFFLOAD][@HOST]; pcap=FILE, "                                   \
     "stats=FILE, stats-interval=1ms (of links)"
 
-/* What an option of several parts looks like. */
+/* The syntax of an option with several parts. */
 static const struct {
     const char *name;
     const char *form;
@@ -186,8 +186,8 @@ void simulate_config_nic(const struct simulate_config *config, uint32_t host, st
             }
         }
     }
-    /* A NIC that verifies UDP checksums verifies Ethernet's check sequence, too, as every NIC does. What links corrupt
-     * gets no further, and one bit changes in as many packets behind that check, in a switch. */
+    /* A NIC that verifies UDP checksums verifies Ethernet's check sequence, too, as every NIC does. Frames that links
+     * corrupt are dropped there, so as many packets get a changed bit behind that check, in a switch. */
     if (nic->offloads[CW_OFFLOAD_CHECKSUM_IN] != CW_SIMULATOR_OFFLOAD_ABSENT) {
         nic->checks_frames = true;
         nic->upsets = config->link.corrupt;

@@ -15,7 +15,7 @@
 enum {
     SEND_QUEUE_PACKETS = 256,
     RECEIVE_RING_PACKETS = 1024,
-    PACKETS_A_RANK = 1 << 14, /* may be under way; only those that are take memory */
+    PACKETS_A_RANK = 1 << 14, /* may be in flight; only those in flight take memory */
     PACKETS_MIN = 1 << 16,
     DELIVERIES_A_PACKET = 4,
     WAKES_A_RANK = 64, /* wake-ups under way */
@@ -82,7 +82,7 @@ static struct cw_link_config host_link(const struct builder *builder, uint32_t h
     return link;
 }
 
-/* The bridge of a host whose ranks share its link. In the host nothing is dropped for want of a buffer. */
+/* The bridge of a host whose ranks share its link. In the host nothing is dropped for lack of a buffer. */
 static int bridge_add(struct builder *builder, uint32_t host, int site)
 {
     uint32_t ranks = builder->host_first[host + 1] - builder->host_first[host];

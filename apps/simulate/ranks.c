@@ -55,7 +55,7 @@ static void page_fill(const struct simulate_world *world, uint32_t rank)
     page->copy_scale = config->memory_rate_bps == 0 ? 0 : (8000000000ull << 20) / config->memory_rate_bps;
 }
 
-/* One message of a rank: who it is, and the memory of its port. CW_ERROR_NOT_FOUND: it was none of a rank. */
+/* One message of a rank: its number, and the memory of its port. CW_ERROR_NOT_FOUND: the sender was no rank. */
 static int hello_receive(struct simulate_world *world, int connection, char *error, size_t error_bytes)
 {
     struct cw_virtual_hello hello = {.rank = UINT32_MAX};
@@ -306,7 +306,7 @@ static void groups_change(struct simulate_rank *rank)
     rank->group_count = count;
 }
 
-/* What the endpoint says to its NIC, before frames are sent or received. */
+/* The endpoint's settings for its NIC, before frames are sent or received. */
 static void nic_tell(struct simulate_rank *rank)
 {
     struct cw_port_claim claim;

@@ -45,9 +45,9 @@ enum simulate_fault_kind {
     SIMULATE_RDMA_FAIL,
 };
 
-/* A host whose link is down, that is stopped, or whose RDMA device reaches nobody, from `begin_ns` to `end_ns`; a link
- * of the topology that is down so long; a host whose processes are killed, or whose RDMA device fails for good, at
- * `begin_ns`; or all switches, which forget groups at `begin_ns`. */
+/* A host whose link is down, that is stopped, or whose RDMA device has no connection, from `begin_ns` to `end_ns`; a
+ * link of the topology that is down in that time; a host whose processes are killed, or whose RDMA device fails
+ * permanently, at `begin_ns`; or all switches, which forget groups at `begin_ns`. */
 struct simulate_fault {
     enum simulate_fault_kind kind;
     uint32_t host;

@@ -175,7 +175,7 @@ static bool is_stuck_by(struct simulate_world *world, uint64_t now_ns)
     return is_stuck;
 }
 
-/* The ranks learn of it when they are resumed, and end the job; those that are stopped, or outside, do not. */
+/* The ranks are notified when they are resumed, and end the job; stopped ones, or those outside, are not. */
 static void stuck_note(struct simulate_world *world)
 {
     world->is_stuck = true;

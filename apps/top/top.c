@@ -1,5 +1,5 @@
-/* `causeway top`: the jobs of this machine and what they do on the network, as a table that is renewed, as JSON, or as
- * a page that Prometheus reads. */
+/* `causeway top`: the jobs of this machine and their network traffic, as a table that is renewed, as JSON, or as a page
+ * that Prometheus reads. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct options {
     uint64_t interval_ns;
 };
 
-/* What all said at one time. */
+/* One sample of all processes. */
 struct sample {
     struct cw_statistics_page_view *views;
     size_t count;
@@ -166,7 +166,7 @@ static void nap(uint64_t duration_ns)
     nanosleep(&pause, NULL);
 }
 
-/* Until somebody ends it. */
+/* Runs until a signal ends it. */
 static int samples_show(const struct options *options)
 {
     bool is_screen = isatty(STDOUT_FILENO) && !options->once && !options->json;
@@ -201,8 +201,10 @@ int top_main(int argc, char **argv)
         {0},
     };
     int code;
-    if (app_options_parse("top [OPTION...]\n\nShows what the processes of all jobs on this machine do on the network: "
-                          "rates, what was sent again, queues, round trips. A user sees the own jobs, root all.",
+    if (app_options_parse("top [OPTION...]\n"
+                          "\n"
+                          "Shows the network traffic of the processes of all jobs on this machine: rates, "
+                          "retransmissions, queues, round trips. A user sees the own jobs, root all.",
                           rows, 0, argc, argv, &code) < 0) {
         return code;
     }
