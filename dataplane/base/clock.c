@@ -28,7 +28,8 @@ enum {
 
 _Thread_local struct cw_clock_base cw_clock_base;
 
-/* True if the counter runs at one rate, whatever the core does (Intel SDM 17.17.1, AMD APM 2, "TscInvariant"). */
+/* True if the counter runs at one rate, independent of the core's state (Intel SDM 17.17.1, AMD APM 2,
+ * "TscInvariant"). */
 static bool counter_is_steady(void)
 {
     static atomic_int known; /* 0: not looked yet */
@@ -94,7 +95,7 @@ uint64_t cw_clock_rebase(void)
     }
     bool measuring = base->span == 0 && base->ticks != 0 && next.ticks != 0 && next.ns - base->ns < RATE_SPAN_MIN_NS;
     bool known = rate_set(base, &next);
-    /* what was interpolated may be a little ahead of the kernel; the next rate makes up for it */
+    /* interpolated time may be a little ahead of the kernel; the next rate makes up for it */
     next.ns = next.ns > said_ns ? next.ns : said_ns;
     if (known || !measuring) {
         *base = next;

@@ -27,7 +27,7 @@ extern _Thread_local struct cw_clock_base cw_clock_base;
 /* Asks the kernel and begins a new span. */
 uint64_t cw_clock_rebase(void);
 
-/* As cw_clock_ns, for what leaves: it may be a little earlier than what was loaded before, and nobody waits for that. */
+/* As cw_clock_ns, for outgoing packets: it may be a little earlier than earlier loads, which does not matter there. */
 static inline uint64_t cw_clock_posting_ns(void)
 {
     const struct cw_clock_base *base = &cw_clock_base;
@@ -38,7 +38,7 @@ static inline uint64_t cw_clock_posting_ns(void)
 /* Monotonic nanoseconds (CLOCK_MONOTONIC, within a microsecond; never goes back within a thread). Any thread. */
 static inline uint64_t cw_clock_ns(void)
 {
-    _mm_lfence(); /* what was loaded before, such as a packet, was there before this time */
+    _mm_lfence(); /* earlier loads, such as a packet, are before this time */
     return cw_clock_posting_ns();
 }
 

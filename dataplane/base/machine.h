@@ -11,9 +11,9 @@ enum { CW_MACHINE_BOOT_BYTES = 40 /* with its final 0 */ };
 
 #define CW_MACHINE_BOOT_PATH "/proc/sys/kernel/random/boot_id"
 
-/* What the kernel has drawn for itself when it started. False, with errno: it cannot be read. */
+/* The identifier that the kernel drew when it started. False, with errno: it cannot be read. */
 bool cw_machine_boot(char text[CW_MACHINE_BOOT_BYTES]);
 
-/* A number of this machine's memory (struct cw_port_info, medium). Another machine has it with a chance of 2^-32, but for a
- * virtual machine that was made from a snapshot of this one while it ran. 0: not known. */
+/* A number of this machine's memory (struct cw_port_info, medium). Another machine has it with a chance of 2^-32,
+ * except a virtual machine that was made from a snapshot of this one while it ran. 0: not known. */
 uint32_t cw_machine_memory(void);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* By the run path, unless the library is where it is installed beside this one: sanitizers call dlopen in our place,
- * and the loader then asks for their run path. In builds with sanitizers it is told by the build. */
+/* By the run path, unless the library is installed in the same folder as this one: sanitizers call dlopen in our place,
+ * and the loader then uses their run path. Builds with sanitizers have it as a constant. */
 static const char *library_path(const char *library, char *path, size_t bytes)
 {
 #if defined(CW_BUILD_FOLDER)

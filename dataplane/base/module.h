@@ -1,13 +1,13 @@
 /* Module: a part of this project that is a shared library of its own, since it needs libraries that few processes do;
  * loaded when it is wanted.
  *
- * It is looked for in the folder causeway/ beside the object that holds module.c, then as the dynamic loader does:
+ * It is searched in the folder causeway/ next to the object that holds module.c, then as the dynamic loader does:
  * LD_LIBRARY_PATH, that object's run path, the system's folders. */
 #pragma once
 
 #include <stddef.h>
 
-/* What a module exports begins with the build that it is of, a string that both sides have. */
+/* A module's exports begin with the identifier of its build, a string that both sides have. */
 struct cw_module {
     const char *build;
 };

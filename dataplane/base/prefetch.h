@@ -1,5 +1,5 @@
-/* prefetch: bytes that will be copied soon. A copy of a packet is too short for the processor to look ahead by itself, and
- * the work between two of them ends what it has begun. Any address is allowed. */
+/* prefetch: bytes that will be copied soon. A copy of a packet is too short for the processor's own prefetcher, and the
+ * work between two copies stops it. Any address is allowed. */
 #pragma once
 
 #include <stdint.h>

@@ -85,7 +85,7 @@ bool cw_process_is_traced(int process)
     return cw_process_number() == getpid() && cw_process_file_number(path, "TracerPid:", 0) != 0;
 }
 
-/* As sched_setattr(2) wants it. The kernel's header has it, beside a sched_param that is not the C library's. */
+/* As sched_setattr(2) wants it. The kernel's header has it, with a sched_param that is not the C library's. */
 struct attributes {
     uint32_t size;
     uint32_t policy;

@@ -47,10 +47,10 @@ static inline uint32_t cw_process_crowding(uint32_t processes, struct cw_process
 
 enum { CW_PROCESS_SLICE_NS = 100000 /* the least that the kernel gives */ };
 
-/* Requests short time slices for the calling thread and the threads that it starts later. The share of the core stays the
- * same, but a woken thread preempts threads with longer slices instead of waiting up to 3 ms, and a yield gives up 0.1 ms
- * instead of 3. If ranks that wait for each other share cores, with each other or with computing threads, they run 3 to 10
- * times as fast. Needs Linux 6.12 and SCHED_OTHER; otherwise nothing changes. */
+/* Requests short time slices for the calling thread and the threads that it starts later. The share of the core stays
+ * the same, but a woken thread preempts threads with longer slices instead of waiting up to 3 ms. A yield costs 0.1 ms
+ * of the slice instead of 3. If ranks that wait for each other share cores, with each other or with computing threads,
+ * they run 3 to 10 times as fast. Needs Linux 6.12 and SCHED_OTHER; otherwise nothing changes. */
 void cw_process_slice_shorten(void);
 /* The calling thread's; 0: not known. */
 uint64_t cw_process_slice_ns(void);

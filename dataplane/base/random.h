@@ -3,8 +3,8 @@
  *
  * Invariants
  *  - The same seed gives the same numbers on every machine, compiler and optimisation level.
- *  - Not for secrets: who has seen a few numbers can tell the next ones.
- * Order of calls: cw_random_seed, then any. Owner: one thread. */
+ *  - Not for secrets: a few numbers reveal the next ones. Order of calls: cw_random_seed, then any. Owner: one
+ * thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -88,7 +88,7 @@ static void turn_await(void)
 {
     struct cw_virtual_page *page = cw_virtual_page;
     const struct timespec look = {.tv_nsec = LOOK_MS * 1000000};
-    /* pairs with the release of the simulator: what it wrote into the page, and frames */
+    /* pairs with the release of the simulator: its writes into the page, and frames */
     while (atomic_load_explicit(&page->turn, memory_order_acquire) != CW_VIRTUAL_RANK) {
         long result = syscall(SYS_futex, &page->turn, FUTEX_WAIT, CW_VIRTUAL_SIMULATOR, &look, NULL, 0);
         if (result != 0 && errno == ETIMEDOUT && !simulator_lives()) {

@@ -150,7 +150,7 @@ static struct cw_wheel_entry *expire(struct cw_wheel *wheel, uint64_t now_ns)
             wheel->now_ns = now_ns > wheel->now_ns ? now_ns : wheel->now_ns;
             return NULL;
         }
-        /* on to the next occupied fine slot, the next coarse slot, or now_ns, whichever comes first */
+        /* on to the next occupied fine slot, the next coarse slot, or now_ns: the first of these */
         uint64_t round_end = (tick | (CW_WHEEL_SLOTS - 1)) + 1;
         uint64_t target = tick + 1 + distance_to_occupied(wheel, 0, (uint32_t)(tick + 1) % CW_WHEEL_SLOTS);
         target = target < round_end ? target : round_end;

@@ -4,8 +4,8 @@
  *   - an entry comes out once its time has come, never before, and in the turn that asks for that time or a later one.
  *   - insert, remove and expiry take constant time, however many entries there are; only cw_wheel_next looks through
  *     one slot.
- *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is looked at again there.
- * Owner: whoever turns the loop. Times are nanoseconds and never go back. */
+ *   - the wheel has two levels; an entry beyond its reach waits in the last slot and is sorted again there. Owner: the
+ * thread that turns the loop. Times are nanoseconds and never go back. */
 #pragma once
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static_assert(CW_WHEEL_SLOTS / 64 < 32, "the words of a level's slots are bits o
 
 struct cw_wheel_entry {
     struct cw_wheel_entry *next;
-    struct cw_wheel_entry **link; /* what points to this entry; NULL: not in the wheel */
+    struct cw_wheel_entry **link; /* the pointer to this entry; NULL: not in the wheel */
     uint64_t time_ns;
 };
 

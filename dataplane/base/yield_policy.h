@@ -10,7 +10,7 @@
  * A thread that would yield forever sleeps for a moment now and then if other processes run meanwhile
  * (cw_yield_policy_is_tired). If the threads of a core only yield to each other, Linux 6.18 keeps threads of another
  * session, or of another control group, off that core for seconds, even if these request short turns. With a moment of
- * sleep in 20 yields they wait for 4 ms at most.
+ * sleep in 20 yields they wait for at most 4 ms.
  *
  * Order of calls: a zeroed one is new; cw_yield_policy_yield after each poll without a packet, until it returns false
  * or it is time to sleep. One thread at a time. */
@@ -28,8 +28,8 @@
     100000000ull /* no yields for so long, twice as long each time that they do not pay yet */
 #define CW_YIELD_RETREAT_MAX_NS 2000000000ull
 #define CW_YIELD_TRIAL_NS       10000000ull /* if yields are short for so long, they pay again */
-#define CW_YIELD_SHARED_NS      1500        /* one that takes longer has let somebody run */
-#define CW_YIELD_TIRES          16          /* of these, and who never sleeps is to sleep for a moment */
+#define CW_YIELD_SHARED_NS      1500        /* a longer one has let another thread run */
+#define CW_YIELD_TIRES          16          /* of these, and a thread that never sleeps must sleep for a moment */
 
 struct cw_yield_policy {
     uint64_t resume_ns;  /* no yields before */
