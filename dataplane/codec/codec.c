@@ -43,7 +43,7 @@ bool cw_codec_scratch_limit(struct cw_codec_scratch *scratch, enum cw_codec_vect
 
 struct cw_codec_scratch *cw_codec_scratch_create(void)
 {
-    struct cw_codec_scratch *scratch = calloc(1, sizeof(*scratch)); /* fresh pages: what is not used takes none */
+    struct cw_codec_scratch *scratch = calloc(1, sizeof(*scratch)); /* fresh pages: unused ones take no memory */
     if (scratch == NULL) {
         return NULL;
     }
@@ -116,7 +116,7 @@ uint32_t cw_codec_fill_whole(cw_codec_attempt_call attempt, struct cw_codec_scra
         if (bytes > 0) {
             length = (uint32_t)((uint64_t)length * capacity / bytes / 16 * 15);
         } else if (i == 0 && length > 4 * capacity) {
-            length = 2 * capacity; /* what was likely is not so any more */
+            length = 2 * capacity; /* the former estimate is not valid any more */
         } else {
             length = length / 4 * 3;
         }

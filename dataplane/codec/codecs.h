@@ -1,4 +1,5 @@
-/* What each codec gives: one file a codec, and the scratch that they share, one at a time. Private to this folder. */
+/* The interface of each codec: one file a codec, and the scratch that they share, one at a time. Private to this
+ * folder. */
 #pragma once
 
 #include "dataplane/codec/codec.h"

@@ -8,17 +8,17 @@
 
 enum {
     TOP_BITS = 14,        /* of a difference: sign, exponent, two of the mantissa */
-    TAIL = 32,            /* bytes before the end of what is read or written, that long steps stop at */
+    TAIL = 32,            /* bytes before the end of input or output at which long steps stop */
     VALUE_BYTES_MAX = 16, /* that a step may write or read, from where it begins */
 };
 
 #define BODY static inline __attribute__((always_inline))
 
-/* What is known of the values before: the last one, the tops of the last three differences, where the latest one is
- * looked up. */
+/* State from the values before: the last one, the tops of the last three differences, by which the latest one is looked
+ * up. */
 struct context {
     double last;
-    uint32_t older; /* what the next hash takes of the two before the latest: d1 << 5 ^ d0 << 10 */
+    uint32_t older; /* input of the next hash from the two before the latest: d1 << 5 ^ d0 << 10 */
     uint32_t newer;
     uint32_t index;
 };
@@ -50,7 +50,7 @@ BODY uint32_t top(double difference)
 BODY uint64_t number_bits(double value)
 {
     if (__builtin_expect(value != value, 0)) {
-        __asm__ volatile(""); /* a branch: nobody waits for it */
+        __asm__ volatile(""); /* a branch instead of a data dependency */
         return 0;
     }
     return bits_of(value);
@@ -83,7 +83,7 @@ BODY void learn(struct context *context, struct cw_dfcm_line *line, double value
 struct halves {
     uint8_t *at;
     uint32_t shift; /* 4: the lower half of the byte is taken */
-    uint64_t kept;  /* what is in it */
+    uint64_t kept;  /* its contents */
 };
 
 BODY void put(struct halves *out, uint64_t difference)
@@ -100,7 +100,7 @@ BODY void put(struct halves *out, uint64_t difference)
     out->kept = difference >> (60 - 4 * zeros) & (0 - (out->shift >> 2)) & 15; /* no branch: it could not be foreseen */
 }
 
-/* One value: the four bits, and what follows; moves the place on, in half bytes. */
+/* One value: the four bits, and the remaining bits; moves the place on, in half bytes. */
 BODY uint64_t get(const uint8_t *from, size_t *place)
 {
     uint64_t low;
@@ -118,8 +118,8 @@ BODY uint64_t get(const uint8_t *from, size_t *place)
 
 /* ---- streams ---- */
 
-/* Predictions are sums of doubles, and must be the same at both ends: whatever a program has done to how its thread
- * rounds, traps or flushes. */
+/* Predictions are sums of doubles, and must be the same at both ends, with any rounding, trapping or flushing mode of
+ * the program's thread. */
 struct arithmetic {
     fenv_t before;
 };
@@ -170,7 +170,7 @@ typedef uint64_t words __attribute__((vector_size(16)));
 BODY number without_nan(number value)
 {
     if (__builtin_expect(value[0] != value[0], 0)) {
-        __asm__ volatile(""); /* a branch: nobody waits for it */
+        __asm__ volatile(""); /* a branch instead of a data dependency */
         return (number){0, 0};
     }
     return value;
@@ -230,7 +230,7 @@ BODY bool stream_in(struct context *context, struct cw_dfcm_line *lines, const u
     return i == count;
 }
 
-/* All of it: what lies near the end is read from a copy with room behind it. True: exactly these bytes were it. */
+/* All of it: the part near the end is read from a copy with room behind it. True: exactly these bytes were it. */
 static bool stream_in_all(struct context *context, struct cw_dfcm_line *lines, const uint8_t *from, size_t bytes,
                           uint8_t *values, size_t count, uint16_t *touched, size_t *done)
 {
@@ -301,7 +301,7 @@ static uint32_t fill(struct cw_codec_scratch *scratch, uint8_t parameter, const 
     struct arithmetic arithmetic;
     struct context context = {.last = 0};
     size_t bytes;
-    size_t room = capacity; /* and what a last step may write over, in the scratch */
+    size_t room = capacity; /* and the overrun of a last step, in the scratch */
     arithmetic_begin(&arithmetic);
     size_t count =
         stream_out(&context, scratch->lines, source, available / 8, scratch->packed, room, scratch->touched, &bytes);

@@ -1,8 +1,9 @@
-/* DFCM as the paper has it: one predictor for all that goes by a channel, which is what its rates are of. The codec of
- * chunks (codec.h) is the same with a predictor that begins anew with each chunk.
+/* DFCM as in the paper: one predictor for the whole channel, on which its ratios are based. The codec of chunks
+ * (codec.h) is the same with a predictor that starts afresh with each chunk.
  *
- * Each value is four bits, the count of leading zeros of what the prediction differs by, in fours, at most 15; then the
- * bits behind those zeros. Half bytes follow each other, the lower one of a byte first, each value from its lowest bits.
+ * Each value is four bits, the count of leading zeros of the difference to the prediction, in fours, at most 15; then
+ * the bits behind those zeros. Half bytes follow each other, the lower one of a byte first, each value from its lowest
+ * bits.
  *
  * Two things the paper leaves open: a difference or a prediction that is no number counts as zero, since processors
  * disagree on the bits of NaNs; and it begins with zeros everywhere. */

@@ -1,9 +1,9 @@
-/* LORENZO: numbers predicted by their neighbours in the chunk, as integers, so that processors agree; what they differ
- * by is packed in as many bits as a group of 16 or 32 needs. For doubles, floats, and integers of 4 and 8 bytes.
+/* LORENZO: numbers predicted by their neighbours in the chunk, as integers, so that processors agree; the differences
+ * are packed in as many bits as a group of 16 or 32 needs. For doubles, floats, and integers of 4 and 8 bytes.
  *
- * What it takes from others: floats as integers that keep their order, and Lorenzo's predictor of integers, from ndzip
- * and fpzip; groups with one width, side by side in lanes, from SIMD-BP128 (Lemire, Boytsov); zeros at the end of all
- * words, which floats stored as doubles have, from SPDP. */
+ * Its sources: floats as integers that keep their order, and Lorenzo's predictor of integers, from ndzip and fpzip;
+ * groups with one width, side by side in lanes, from SIMD-BP128 (Lemire, Boytsov); zeros at the end of all words, which
+ * floats stored as doubles have, from SPDP. */
 #include "dataplane/codec/lorenzo.h"
 
 #include <string.h>

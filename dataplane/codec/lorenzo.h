@@ -3,8 +3,8 @@
 
 #include "dataplane/codec/codecs.h"
 
-/* What is left of a value are up to three differences, one after the other, each with the value so many words before; 0
- * is none. (1): the value before. (1, 1): values on a straight line, (1, 1, 1): on a parabola. (1, n): Lorenzo's
+/* The residual of a value is up to three differences, one after the other, each with the value this many words before;
+ * 0 is none. (1): the value before. (1, 1): values on a straight line, (1, 1, 1): on a parabola. (1, n): Lorenzo's
  * predictor of fields whose rows have n values (Ibarria et al., 2003), in three dimensions (1, n, m). (5): records of
  * five values. */
 struct cw_lorenzo {
@@ -18,7 +18,7 @@ struct cw_lorenzo_source {
 };
 
 struct cw_lorenzo_calls {
-    /* words taken; *bytes is what they became */
+    /* words taken; *bytes is their compressed size */
     uint32_t (*fill)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor,
                      const struct cw_lorenzo_source *source, uint8_t *to, uint32_t capacity, uint32_t *bytes);
     bool (*expand)(struct cw_codec_scratch *scratch, struct cw_lorenzo predictor, const uint8_t *chunk, uint32_t bytes,

@@ -1,11 +1,11 @@
 /* LORENZO for words of one width: included for each, with WORD, SIGNED, WORD_BITS, LANES, FIELD (of the scratch), CLZ,
  * CTZ and NAME(x).
  *
- * A chunk: the first word as it is; a head for each group of 2 x LANES residuals; then the residuals' bits, zigzagged,
+ * A chunk: the first word unchanged; a head for each group of 2 x LANES residuals; then the residuals' bits, zigzagged,
  * lane by lane: LANES streams of words side by side, so that one vector instruction serves all lanes. The end of the
- * streams is cut to whole bytes. A head is a byte, how many bits each residual of the group has, with SHIFTED set if a
- * byte follows that says how many zeros at their ends all of them have. WORD_BITS + n: few are not zero; a mask says
- * which, and they follow, n bytes each. */
+ * streams is cut to whole bytes. A head is a byte: the number of bits of each residual of the group. With SHIFTED set,
+ * the next byte is the number of zeros at the ends of all of them. WORD_BITS + n: few are not zero; a mask marks them,
+ * and they follow, n bytes each. */
 
 typedef WORD NAME(lanes) __attribute__((vector_size(64)));
 typedef SIGNED NAME(signed_lanes) __attribute__((vector_size(64)));
@@ -37,7 +37,7 @@ static void NAME(load)(struct cw_codec_scratch *scratch, const struct cw_lorenzo
     NAME(load_some)(scratch->words.FIELD, source, 0, source->count);
 }
 
-/* What is expected of the word at `i`, by as many differences as have all their words. */
+/* The prediction of the word at `i`, by the differences with all their words present. */
 BODY WORD NAME(expected)(const WORD *words, struct cw_lorenzo predictor, uint32_t i)
 {
     const WORD *at = words + i;
@@ -126,7 +126,7 @@ struct NAME(group) {
     uint32_t mask;         /* sparse: which ones those are */
 };
 
-/* Most residuals are zero: those that are not stand behind the head. */
+/* Most residuals are zero: the others follow the head. */
 BODY void NAME(group_thin)(struct NAME(group) * group)
 {
     group->mask = 0;

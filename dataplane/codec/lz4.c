@@ -1,7 +1,7 @@
 /* LZ4, for bytes of which nothing is known.
  *
- * LZ4_compress_destSize would fill a packet to its end, but what it has taken need not fit again: a source that ends
- * there is searched in other steps. */
+ * LZ4_compress_destSize would fill a packet to its end, but the same bytes need not fit again: a source that ends there
+ * is searched in other steps. */
 #include <lz4.h>
 
 #include "dataplane/codec/codecs.h"

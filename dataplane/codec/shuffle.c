@@ -1,5 +1,5 @@
-/* Shuffled LZ4: the first bytes of all elements, then the second ones, and so on, by LZ4. Integers are told apart from
- * their predecessors first, so that numbers that rise evenly are the same byte again and again.
+/* Shuffled LZ4: the first bytes of all elements, then the second ones, and so on, by LZ4. Integers are replaced by the
+ * differences to their predecessors first, so that evenly rising numbers are the same byte again and again.
  *
  * The parameter: two bits of the logarithm of an element's bytes, one for the differences. */
 #include <lz4.h>

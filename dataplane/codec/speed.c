@@ -16,7 +16,7 @@ enum {
     ROUNDS = 4,
 };
 
-/* One field, and what becomes of it. */
+/* One field, and its compressed forms. */
 struct bench {
     struct cw_codec_scratch *scratch;
     struct cw_codec_plan plan;
@@ -78,7 +78,7 @@ static uint64_t expand(struct bench *bench, uint32_t *expanded)
     return cw_virtual_cpu_ns() - begin_ns;
 }
 
-/* What a chunk costs beside its bytes: of short ones. */
+/* The cost of a chunk in addition to its bytes: measured with short ones. */
 static float fixed(struct bench *bench, const struct cw_codec_speed *speed)
 {
     float best = 1e9f;

@@ -1,4 +1,4 @@
-/* Speed: what codecs cost this processor, measured once a process. */
+/* Speed: the costs of codecs on this processor, measured once a process. */
 #pragma once
 
 #include "dataplane/codec/codec.h"

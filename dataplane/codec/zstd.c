@@ -24,7 +24,7 @@ static uint32_t fill(struct cw_codec_scratch *scratch, uint8_t parameter, const 
 static bool expand(struct cw_codec_scratch *scratch, uint8_t parameter, const uint8_t *chunk, uint32_t bytes,
                    uint8_t *to, uint32_t raw_bytes)
 {
-    /* a frame that tells of more than there is room for is none of ours, and must not have a window made for it */
+    /* a frame that declares more than the room is invalid, and must not have a window made for it */
     if (parameter != 0 || ZSTD_getFrameContentSize(chunk, bytes) != raw_bytes) {
         return false;
     }
