@@ -6,11 +6,11 @@
 #include "dataplane/compress/sample.h"
 
 enum {
-    MEASURED_BLOCKS = 4,    /* of raw bytes, before the rate that a flow gives is taken for known */
+    MEASURED_BLOCKS = 4,    /* of raw bytes, before the flow's rate counts as known */
     BLOCK_BYTES = 64 << 10, /* that it is measured by ... */
     BLOCK_NS = 200000,      /* ... if they take so long: an acknowledgement may be for many packets */
     SPAN_BLOCKS = 8,        /* the best one of such a span counts, and of the span before */
-    WAYS_KEPT = 16 << 20,   /* bytes: what went before counts half */
+    WAYS_KEPT = 16 << 20,   /* bytes: older ones count half */
     WAIT_FIRST = 8 << 20,   /* bytes from a sample or trial that said no to the next, at first */
     WAIT_DOUBLINGS = 8,     /* ... then twice as many, up to 2 GiB */
     EPOCH_MIN = 128 << 10,  /* bytes of a trial that go in one way before the other has its turn */
@@ -21,7 +21,7 @@ enum {
     TRUST_DOUBLINGS = 7,
     PLAN_BYTES = 1 << 20,      /* that a plan is good for */
     PLAN_BYTES_MIN = 32 << 10, /* ... and that it stays at least, however bad it has become */
-    UNFIT_SKIPS = 6,           /* doublings of what is not tried after packets that became no shorter */
+    UNFIT_SKIPS = 6,           /* doublings of the skipped bytes after packets that became no shorter */
     UNFIT_MAX = 8,
 };
 
@@ -52,7 +52,7 @@ static double best_ns(const struct cw_compress_kind *kind)
     return (double)(now == 0 || (before > 0 && before < now) ? before : now);
 }
 
-/* What the path takes for a byte as it is; 0: not known. A rate that is given is no measurement that a busy processor
+/* The path's time for an uncompressed byte; 0: not known. A configured rate is no measurement that a busy processor
  * could spoil. */
 static double link_ns(const struct cw_compress_path *path, const struct cw_compress_kind *kind)
 {
@@ -105,9 +105,9 @@ static void trial_begin(const struct cw_compress_path *path, struct cw_compress_
     trial_start(kind);
 }
 
-/* What has been acknowledged so far tells. Packets of one way come back in order, so that its bytes say which half of
- * the trial they belong to; a way has won if it has in both halves. Where they disagree, since other things than the
- * link had a say, another trial decides. */
+/* Evaluates the acknowledgements so far. Packets of one arm come back in order, so that its bytes show the half of the
+ * trial; an arm has won if it has in both halves. Where they disagree, since other influences than the link were at
+ * work, another trial decides. */
 static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     const struct cw_compress_way(*halves)[2] = kind->trial;
@@ -163,7 +163,7 @@ static void consider(struct cw_endpoint *endpoint, const struct cw_compress_path
     if (byte_ns == 0) {
         return; /* soon */
     }
-    /* a rate without end: what no codec could make good is not sampled */
+    /* a rate without limit: no codec could pay, so none is sampled */
     double least_ns = 1e9;
     for (enum cw_codec codec = CW_CODEC_RUN + 1; codec < CW_CODECS; codec++) {
         const struct cw_codec_speed *speed = &endpoint->compress->config.speeds[codec];
@@ -216,7 +216,7 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, const struct
 {
     struct cw_codec_plan none = {CW_CODEC_NONE, CW_SENT_LONG};
     struct cw_compress_kind *kind = &path->state->kinds[element];
-    if (data->left <= path->part_bytes) { /* what is left fits the packet as it is */
+    if (data->left <= path->part_bytes) { /* the rest fits the packet uncompressed */
         none.parameter = kind->packs ? CW_SENT_SKIPPED : CW_SENT_LONG;
         return none;
     }
@@ -346,7 +346,7 @@ void cw_compress_reset(struct cw_compress_flow *state)
     state->under_way = 0;
     for (enum cw_element element = 0; element < CW_ELEMENTS; element++) {
         struct cw_compress_kind *kind = &state->kinds[element];
-        if (kind->state == CW_COMPRESS_TRIAL) { /* half of what it waits for will never be acknowledged */
+        if (kind->state == CW_COMPRESS_TRIAL) { /* half of the awaited acknowledgements will never arrive */
             kind->state = CW_COMPRESS_RAW;
             kind->packs = false;
             kind->wait_bytes = 0;

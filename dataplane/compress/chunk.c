@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What chunks of an endpoint work in. */
+/* Work memory for chunks of an endpoint. */
 struct cw_chunks {
     struct cw_codec_scratch *scratch;
-    uint8_t bytes[CW_CHUNK_RAW_MAX]; /* out: a source in many pieces; in: what a chunk stands for */
+    uint8_t bytes[CW_CHUNK_RAW_MAX]; /* out: a source in many pieces; in: the expanded chunk */
 };
 
-enum { GATHER_MORE = 4 /* one in so many more bytes than the last chunk took are gathered for the next */ };
+enum { GATHER_MORE = 4 /* the next chunk gathers this fraction more bytes than the last one consumed */ };
 
 static struct cw_chunks *chunks_of(struct cw_endpoint *endpoint)
 {

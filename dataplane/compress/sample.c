@@ -32,7 +32,7 @@ static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_elem
             list[count++] = (struct candidate){CW_CODEC_LORENZO, element};
         }
         list[count++] = (struct candidate){CW_CODEC_SHUFFLE, element};
-        list[count++] = (struct candidate){CW_CODEC_LZ4, element}; /* where numbers come again as they were */
+        list[count++] = (struct candidate){CW_CODEC_LZ4, element}; /* where numbers recur unchanged */
     }
     if (byte_ns >= SLOW_LINK_NS) {
         list[count++] = (struct candidate){CW_CODEC_ZSTD, element};

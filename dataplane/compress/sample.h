@@ -1,4 +1,4 @@
-/* sample: what codecs would make of the data that comes next. */
+/* sample: estimates the result of codecs on the next data. */
 #pragma once
 
 #include "dataplane/compress/choice.h"
@@ -13,8 +13,8 @@ struct cw_sample_question {
     double byte_ns; /* that the path takes for a byte as it is */
 };
 
-/* Finds the best plan for the data: by inequality (3) of cMPI, or, with CW_COMPRESSION_ON, by rate alone. Sets the
- * kind's plan, its rate, and what a packet takes. False: none is worth it, and the kind is what it was. */
+/* Finds the best plan for the data: by inequality (3) of cMPI, or, with CW_COMPRESSION_ON, by ratio alone. Sets the
+ * kind's plan, its ratio, and the bytes of a packet. False: none is worth it, and the kind is unchanged. */
 bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_sample_question *question);
 
 /* Nanoseconds that a byte takes with a codec of this rate, in chunks for `taken` bytes; the codec's part in *own_ns. */
