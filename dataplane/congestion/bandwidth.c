@@ -13,7 +13,7 @@ enum {
     FIRST_PACKETS = 32,     /* in flight before anything is known */
     LEAST_PACKETS = 2,      /* a round trip, however slow the path seems */
     SLACK_PACKETS = 16,     /* in the window beyond the model: acknowledgements under way, turns */
-    LOSS_HEAVY = 16,        /* more than one in so many in a round */
+    LOSS_HEAVY = 16,        /* more than one in LOSS_HEAVY in a round */
     LOSS_ROUND_MIN = 64,    /* packets of a round before its loss says something, at a known rate */
     LOSS_SAMPLE_MIN = 512,  /* at one that is found: of as many rounds as it takes */
     SHARE_LEAST = UNIT / 8, /* of a known rate's window */
@@ -52,9 +52,9 @@ static void window_set(const struct cw_endpoint *endpoint, struct cw_flow *flow,
 
 /* ---- rounds ---- */
 
-/* Packets before their loss says something. Beside fast flows that lose as large a part, a slow one's few packets of a
- * round have heavy loss by chance every other time; where it were then to believe in a slower path it would never get
- * its share of the link, so it counts on for more rounds. */
+/* Packets before their loss is a signal. Next to fast flows that lose as large a part, the few packets of a slow flow's
+ * round have heavy loss by chance every other time. If it then reduced its estimate of the path it would never get its
+ * share of the link, so it counts on for more rounds. */
 static uint32_t loss_sample_min(const struct cw_bandwidth *model)
 {
     return model->known_bps != 0 ? LOSS_ROUND_MIN : LOSS_SAMPLE_MIN;
@@ -90,13 +90,13 @@ static bool heavy_loss(const struct cw_flow *flow)
            counted->round_lost > counted->round_sent / LOSS_HEAVY;
 }
 
-/* The round is over: one sample. One in which the application had too little to send says at most that there is more
- * than was known. */
+/* The round has ended: one sample. If the application had too little to send, the sample can only raise the
+ * estimate. */
 static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_bandwidth *model = flow->bandwidth;
     uint64_t elapsed_ns = endpoint->now_ns - model->round_begin_ns;
-    /* what left as one burst comes as one, and tells how fast the line is */
+    /* packets sent as one burst arrive as one, and show the rate of the line */
     elapsed_ns = elapsed_ns > flow->round_trip.min_ns ? elapsed_ns : flow->round_trip.min_ns;
     uint64_t bytes = model->delivered_bytes - model->round_begin_bytes; /* as they are on the line, as all rates */
     uint64_t sample_bps = elapsed_ns > 0 ? (uint64_t)((double)bytes * 8e9 / (double)elapsed_ns) : 0;
@@ -105,7 +105,7 @@ static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (limited || sample_bps > model->rate_bps) {
         if (lost && model->phase != CW_BANDWIDTH_LOOK) {
             for (uint32_t i = 0; i < CW_BANDWIDTH_ROUNDS; i++) {
-                model->rounds_bps[i] = 0; /* what was delivered before is no more */
+                model->rounds_bps[i] = 0; /* earlier deliveries do not count any more */
             }
         }
         if (model->phase != CW_BANDWIDTH_LOOK) {
@@ -114,7 +114,7 @@ static void round_end(const struct cw_endpoint *endpoint, struct cw_flow *flow)
         }
     }
     if (model->phase == CW_BANDWIDTH_START && !limited && heavy_loss(flow)) {
-        model->phase = CW_BANDWIDTH_DRAIN; /* an application that waits for what got lost has too little to send */
+        model->phase = CW_BANDWIDTH_DRAIN; /* an application that waits for lost data has too little to send */
     }
     if (model->phase != CW_BANDWIDTH_START || !limited) {
         return;
@@ -195,7 +195,7 @@ static void steer(const struct cw_endpoint *endpoint, struct cw_flow *flow)
         window_gain = GAIN_LOOK;
         break;
     }
-    /* what is known may come of a few bytes; and somebody has to find out that there is more */
+    /* the estimate may come from a few bytes; and the flow must probe for more */
     uint32_t least_packets = model->phase == CW_BANDWIDTH_START ? FIRST_PACKETS : LEAST_PACKETS;
     uint64_t least_bps = least_packets * frame_bytes_of(flow) * 8 * NS_PER_SECOND / (flow->round_trip.min_ns + 1);
     uint64_t rate_bps = scaled(model->rate_bps, rate_gain);

@@ -5,10 +5,10 @@
 
 void cw_congestion_init(const struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* The round trip that a sender aims at whose smallest one is `min_ns`, in nanoseconds: the same for all that share a
- * LAN, flows and multicasts alike. What some full frames take on the port's line is part of it: the smallest round trip
- * is a small packet's, and slow lines would let less than a few full frames be in flight. `frame_bytes`: with all
- * headers. `spins`: who sends and who receives poll all the time. */
+/* The target round trip of a sender with the smallest round trip `min_ns`, in nanoseconds: the same for all that share
+ * a LAN, flows and multicasts alike. The time of some full frames on the port's line is part of it: the smallest round
+ * trip is a small packet's, and slow lines would allow less than a few full frames in flight. `frame_bytes`: with all
+ * headers. `spins`: sender and receiver poll all the time. */
 uint64_t cw_congestion_target(const struct cw_endpoint *endpoint, uint64_t min_ns, uint32_t frame_bytes, bool spins);
 
 /* True if another full packet may be in flight. */
@@ -27,5 +27,5 @@ void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
  * of the round are acknowledged. */
 void cw_congestion_round_end(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* Nothing was heard of what is in flight for the time-out. */
+/* No acknowledgement arrived for the packets in flight within the time-out. */
 void cw_congestion_timeout(struct cw_flow *flow);

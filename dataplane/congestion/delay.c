@@ -1,24 +1,24 @@
 /* How much may be in flight: delay-based, after Swift (SIGCOMM 2020), but judged once a round by the smallest round
  * trip seen in it.
  *
- * The aim is a round trip, not a queue: on a LAN the same one for everybody, so that a flow that has never seen the
- * empty path and one that has share alike. (With an aim of so much above the own smallest round trip, the last of 32
- * senders took ten times its share.) On longer paths the aim is the smallest round trip and some more. Taking the
- * smallest of a round tells a standing queue from a peer that was descheduled for a moment. The smallest round trip is
- * a small packet's; what a full one takes longer on each line of its way is no queue, and at 100 Mb/s more than all
- * else: without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is
- * heavy; random loss is only repaired. With CW_CONGESTION_LOSS it is the only signal. A flow across the wide area is
+ * The aim is a round trip, not a queue: on a LAN it is the same for all flows, so that a flow that has never seen the
+ * empty path and one that has share alike. (With an aim relative to the own smallest round trip, the last of 32 senders
+ * took ten times its share.) On longer paths the aim is the smallest round trip and some more. The smallest of a round
+ * distinguishes a standing queue from a peer that was descheduled for a moment. The smallest round trip is a small
+ * packet's. The longer time of a full one on each line of its path is no queue, and at 100 Mb/s more than all else:
+ * without it the window fell to two frames there, and a put got half of the line. Loss is no signal unless it is heavy;
+ * random loss is only repaired. With CW_CONGESTION_LOSS it is the only signal. A flow across the wide area is
  * controlled by bandwidth.c, which sets the same window; congestion.c chooses between the two. */
 #include "dataplane/congestion/congestion.h"
 enum {
     ROUND_TRIP_LAN_NS = 150000, /* aimed at between peers that poll, on any path that can do it */
     QUEUE_SPIN_NS = 30000,      /* standing queue aimed at on longer paths */
-    QUEUE_SLEEP_NS = 500000,    /* where one side has to be woken, or scheduled */
+    QUEUE_SLEEP_NS = 500000,    /* if one side must be woken, or scheduled */
     QUEUE_SHARE = 16,           /* plus this part of the smallest round trip */
     FRAMES_ON_LINES =
-        4, /* and what so many full frames take on the line: two switches on the way, and one frame that waits */
+        4, /* and the line time of this number of full frames: two switches on the path, and one frame that waits */
     LOSS_ROUND_MIN = 64, /* packets in a round before its loss says something */
-    LOSS_SHARE = 8,      /* more than one in so many: the path is overrun */
+    LOSS_SHARE = 8,      /* more than one in LOSS_SHARE: the path is overrun */
 };
 
 static uint32_t full_frame_bytes(const struct cw_flow *flow)
