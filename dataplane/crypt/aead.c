@@ -16,7 +16,7 @@
 #define LIBRARY "libcrypto.so.3"
 enum { NONCE_BYTES = 12 };
 
-/* What is called of the library, under the names that it has there. */
+/* The functions used from the library, under their names there. */
 #define CALLS(CALL)           \
     CALL(OPENSSL_init_crypto) \
     CALL(OpenSSL_version)     \

@@ -5,10 +5,10 @@
  *   first endpoint wants encryption: to load it takes some milliseconds, and most processes never need it.
  *
  * Invariants
- *   - A nonce is the key's salt and the packet's count. Whoever seals never gives a count twice under one key: GCM
- *     reveals the data of both packets, and its authentication key, if that happens.
- *   - What could not be opened is not to be read: its bytes are undefined, whatever they look like.
- *   - A key belongs to whoever has made it, one thread at a time.
+ *   - A nonce is the key's salt and the packet's count. A sealer never uses a count twice under one key: otherwise GCM
+ *     reveals the data of both packets, and its authentication key.
+ *   - The bytes of a packet that could not be opened are undefined and must not be read.
+ *   - A key belongs to its creator, one thread at a time.
  *
  * Order of calls
  *   cw_aead_load, { cw_aead_key_create, { cw_aead_seal | cw_aead_unseal }*, cw_aead_key_destroy }*
