@@ -51,7 +51,7 @@ int cw_port_ethdev_arguments(const struct cw_port_ethdev_config *config, char *a
                                          : table->ethdev_arguments(config, arguments, arguments_bytes);
 }
 
-/* Whoever has a port has the table. */
+/* The table stays loaded while a port exists. */
 
 struct cw_port *cw_port_ethdev_queue(struct cw_port *first, uint32_t index)
 {

@@ -1,9 +1,9 @@
-/* What uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port is wanted.
+/* Code that uses DPDK is a library of its own, libcauseway_dpdk.so, which is loaded when the first port is opened.
  *
  * A process without a port needs none of DPDK's libraries: nodes without them run jobs on shared memory, and processes
- * start sooner. The functions of ethdev.h are defined twice under the same names. Inside the library they do
- * the work (ethdev.c); everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct
- * cw_port_ops, as to any port. */
+ * start faster. The functions of ethdev.h are defined twice under the same names. Inside the library they do the work
+ * (ethdev.c); everywhere else dpdk.c loads it and calls them by the table below. Bursts go by struct cw_port_ops, as to
+ * any port. */
 #pragma once
 
 #include "dataplane/base/module.h"
