@@ -287,7 +287,7 @@ const char *cw_counter_name(enum cw_counter counter)
     return counter < CW_COUNTER_COUNT ? counter_names[counter] : NULL;
 }
 
-/* What is handed out last is used first, so that objects beyond the most there ever were at a time stay untouched. */
+/* The last object released is used first, so that objects beyond the largest number in use stay untouched. */
 static uint64_t touched_bytes(const struct cw_endpoint *endpoint)
 {
     const struct cw_endpoint_config *config = &endpoint->config;

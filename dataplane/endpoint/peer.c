@@ -20,7 +20,7 @@ int cw_peer_add(struct cw_endpoint *endpoint, const struct cw_address *address, 
         return cw_flow_add(endpoint, address, 0, peer);
     }
     if (flow->mac_learned) {
-        flow->mac_learned = false; /* what the application says counts more */
+        flow->mac_learned = false; /* the application's setting has precedence */
         memcpy(flow->address.mac, address->mac, sizeof(flow->address.mac));
     }
     *peer = flow->index;

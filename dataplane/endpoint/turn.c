@@ -1,4 +1,4 @@
-/* One turn of the loop: packets in, what is due, packets out. */
+/* One turn of the loop: packets in, due work, packets out. */
 #include "dataplane/endpoint/turn.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ enum {
     PORT_RETRY_NS = 1000,  /* a full port is offered packets again after this, and not before a frame has left */
     FETCH_SKIPS = 64,      /* turns without a look at a port that costs a call of the kernel ... */
     FETCH_SKIPS_CHEAP = 4, /* ... at any other ... */
-    FETCH_LOOKS = 16,      /* ... and where so many looks in a row have found nothing: */
+    FETCH_LOOKS = 16,      /* ... and after this number of empty polls in a row: */
     FETCH_SKIPS_MOST = 512,
 };
 
@@ -43,7 +43,7 @@ void cw_endpoint_push(struct cw_endpoint *endpoint, uint32_t flags)
 
 /* ---- packets in ---- */
 
-/* Beside a device the port is looked at every few turns, while nothing comes. */
+/* With a device the port is polled every few turns, while nothing arrives. */
 static bool port_can_wait(struct cw_endpoint *endpoint)
 {
     bool is_dear = endpoint->port->info.wait == CW_PORT_WAIT_DESCRIPTOR;
@@ -80,7 +80,7 @@ bool cw_endpoint_arm(struct cw_endpoint *endpoint)
     return endpoint->rdma->ops->fetch(endpoint->rdma) > 0;
 }
 
-/* What comes from now on has arrived later. */
+/* Packets from now on have arrived later. */
 static inline void port_emptied(struct cw_endpoint *endpoint)
 {
     if (endpoint->offloads_in) {
@@ -93,7 +93,7 @@ static uint32_t receive_burst(struct cw_endpoint *endpoint)
     uint32_t count = endpoint->fetched_count;
     endpoint->has_fetched = false;
     if (count == 0) {
-        if (endpoint->fetch_skips == 0) { /* else nobody has looked */
+        if (endpoint->fetch_skips == 0) { /* otherwise the port was not polled */
             port_emptied(endpoint);
         }
         return 0;
@@ -226,7 +226,7 @@ uint64_t cw_endpoint_deadline(const struct cw_endpoint *endpoint)
         uint64_t question_ns = cw_neighbour_deadline(endpoint->neighbours);
         next_ns = question_ns < next_ns ? question_ns : next_ns;
     }
-    /* what waits for the application or for a slot is looked at now and then; taking events also ends it */
+    /* flows that wait for the application or for a slot are checked periodically; taking events also ends the wait */
     uint64_t stuck_ns = endpoint->now_ns + CW_ACK_DELAY_NS;
     return stuck && stuck_ns < next_ns ? stuck_ns : next_ns;
 }

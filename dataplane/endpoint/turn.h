@@ -1,4 +1,4 @@
-/* turn: all of an endpoint's work, and what tells when there is some. */
+/* turn: all of an endpoint's work, and the signals that there is some. */
 #pragma once
 
 #include "dataplane/state/endpoint.h"
@@ -12,8 +12,8 @@ static inline void cw_endpoint_fetched_nothing(struct cw_endpoint *endpoint)
     endpoint->has_fetched = false;
 }
 
-/* Before a sleep that the RDMA device's descriptor is to end: true if something had come by it, and nobody should
- * sleep. Without a device: false. */
+/* Before a sleep that the RDMA device's descriptor must end: true if an event has arrived there, and the thread must
+ * not sleep. Without a device: false. */
 bool cw_endpoint_arm(struct cw_endpoint *endpoint);
 
 /* True if nothing but packets and timers can give this endpoint work. */
