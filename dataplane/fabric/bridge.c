@@ -152,7 +152,7 @@ static uint64_t members_since(const struct cw_bridge *bridge, uint64_t now_ns)
 {
     uint64_t age_ns = bridge->config.group_age_ns;
 
-    /* A querier that has just begun gives everybody the full time to answer. */
+    /* A querier that has just begun gives all hosts the full time to answer. */
     if (!querier_present(bridge, now_ns) || now_ns - bridge->querier_since_ns <= age_ns) {
         return 0;
     }
@@ -218,7 +218,7 @@ static bool has_member_here(const struct cw_bridge *bridge, uint64_t now_ns, uin
     return false;
 }
 
-/* True if routers need not hear of it: a leave of somebody who was not the last one here. */
+/* True if routers need no notice: a leave of a host that was not the last one here. */
 static bool report_note(struct cw_bridge *bridge, uint64_t now_ns, uint32_t port, struct cw_igmp *igmp)
 {
     uint32_t group_ipv4;

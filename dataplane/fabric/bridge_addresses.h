@@ -4,7 +4,7 @@
  *  - At most count_max addresses. A new one takes a free row or the row that was not seen for longest, if that is too
  *    old; otherwise it is not learnt.
  *  - An address that was not seen for age_ns is not found, whether its row has been reused or not.
- *  - Every operation takes constant time, on average, whatever addresses come. */
+ *  - Every operation takes constant time, on average, for any addresses. */
 #pragma once
 
 #include <stdbool.h>

@@ -158,7 +158,7 @@ static void members_filter(struct cw_bridge_groups *table, uint32_t group, uint6
 {
     uint32_t i = table->groups[group].member_count;
 
-    while (i-- > 0) { /* backwards: what takes a removed row's place has been looked at */
+    while (i-- > 0) { /* backwards: the row that replaces a removed one has been visited */
         size_t row = (size_t)group * table->port_count + i;
 
         if (table->member_times[row] != CW_BRIDGE_MEMBER_FIXED &&

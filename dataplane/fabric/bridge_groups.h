@@ -39,7 +39,7 @@ int cw_bridge_groups_init(struct cw_bridge_groups *table, uint32_t group_count_m
 
 void cw_bridge_groups_dispose(struct cw_bridge_groups *table);
 
-/* The group's index, 0: nobody has joined it. Valid until the next join, leave, forget or sweep. */
+/* The group's index, 0: no host has joined it. Valid until the next join, leave, forget or sweep. */
 uint32_t cw_bridge_groups_find(const struct cw_bridge_groups *table, uint64_t key);
 
 /* Notes a member heard of at `time_ns`, or one set by hand (CW_BRIDGE_MEMBER_FIXED). False: no room for the group. */

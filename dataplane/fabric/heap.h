@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define CW_HEAP_OUT UINT32_MAX /* position of what is not in the heap */
+#define CW_HEAP_OUT UINT32_MAX /* position of an entry that is not in the heap */
 
 struct cw_heap_entry {
     uint64_t time_ns;

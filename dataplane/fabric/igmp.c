@@ -122,7 +122,7 @@ enum cw_igmp_kind cw_igmp_parse(const uint8_t *frame, uint32_t length, struct cw
     }
 }
 
-/* What a version 3 record says about the group as a whole; sources are not told apart. False: nothing. */
+/* The effect of a version 3 record on the group as a whole; sources are not distinguished. False: none. */
 static bool record_read(const uint8_t *record, bool *is_join)
 {
     bool has_sources = read16(record + 2) > 0;

@@ -1,16 +1,16 @@
 /* Link: one direction of a cable with the queue in front of it: rate, delay, queue limit, loss and other faults.
  *
- * A pure model: it sees lengths and times and decides what becomes of a frame; whoever asks keeps the frame and
- * delivers it. The simulator asks in virtual time, `causeway switch` on the real clock.
+ * A pure model: it gets lengths and times and decides the fate of a frame; the caller keeps the frame and delivers it.
+ * The simulator uses it in virtual time, `causeway switch` on the real clock.
  *
  * Invariants
  *  - Frames leave in the order they were offered, one after the other; the rate is exact to a nanosecond over any
  *    number of frames.
  *  - A frame arrives `delay_ns` after its last bit has left (store and forward), later if it is reordered.
  *  - What is lost on the line has used it: loss comes after the queue.
- *  - The queue holds what has not left yet, the frame on its way out included, counted as bytes on the line (frame plus
- *    overhead, the part of the leading frame that is out already subtracted). It never exceeds its limit, except that
- *    an idle link takes any frame.
+ *  - The queue holds the frames that have not left yet, with the frame on its way out, counted as bytes on the line
+ *    (frame plus overhead, without the part of the leading frame that is out already). It never exceeds its limit,
+ *    except that an idle link takes any frame.
  *  - The same configuration, seed and offers give the same verdicts.
  *
  * Order of calls: cw_link_init, { cw_link_offer | cw_link_corrupt | cw_link_configure }*. Times must not go back. One
@@ -66,7 +66,7 @@ struct cw_link_counters {
 
 struct cw_link {
     struct cw_link_config config;
-    bool down;                       /* set and cleared by the owner at any time; what is on its way still arrives */
+    bool down;                       /* set and cleared by the owner at any time; frames in flight still arrive */
     bool clean;                      /* none of the faults is configured: no numbers are drawn */
     uint64_t free_ns;                /* the line is free from here on ... */
     uint64_t free_remainder;         /* ... plus this / rate_bps nanoseconds */
@@ -82,7 +82,7 @@ struct cw_link {
 /* The configuration must be valid. */
 void cw_link_init(struct cw_link *link, const struct cw_link_config *config, uint64_t seed);
 
-/* What becomes of a frame of `frame_bytes` (<= CW_LINK_FRAME_MAX_BYTES) offered at `now_ns`. */
+/* The fate of a frame of `frame_bytes` (<= CW_LINK_FRAME_MAX_BYTES) offered at `now_ns`. */
 void cw_link_offer(struct cw_link *link, uint64_t now_ns, uint32_t frame_bytes, struct cw_link_verdict *verdict);
 
 /* Turns 1 or CW_LINK_CORRUPT_BITS_MAX bits of the frame over, anywhere in it. `length` > 0. */

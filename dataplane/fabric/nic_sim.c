@@ -145,8 +145,7 @@ bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet)
         node->counters.dropped_check++;
         return false;
     }
-    /* a rule is as good as it is written: one that lies takes packets of others for those that are to be dropped, or
-     * has vanished */
+    /* faults of rules: a faulty one treats packets of other flows as those to drop, or has vanished */
     bool is_lost = lies(node, CW_OFFLOAD_STEER) && cw_random_below(&node->nic.random, LIE_ONE_IN) == 0;
     bool is_kept = is_claimed(node, packet) || lies(node, CW_OFFLOAD_STEER);
     if (is_on(node, CW_OFFLOAD_STEER) && (is_lost || !is_kept)) {

@@ -1,5 +1,5 @@
-/* NIC sim: what the NIC of a simulated node does for its process, well or badly. Private to the simulator's files; the
- * configuration is struct cw_simulator_nic (port_sim.h).
+/* NIC sim: the work of a simulated node's NIC for its process, with or without faults. Private to the simulator's
+ * files; the configuration is struct cw_simulator_nic (port_sim.h).
  *
  * Invariant: a node whose NIC has no offloads draws no random number and does nothing here: worlds stay as they are. */
 #pragma once
@@ -16,10 +16,11 @@ void sim_nic_flap(struct sim_node *node);
 /* Whether a frame that has arrived is for the process: the frame's own check, and the rules. */
 bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet);
 
-/* Beside the node's processing delay. */
+/* In addition to the node's processing delay. */
 uint64_t sim_nic_delay_ns(const struct sim_node *node);
 
-/* What is said of a frame that the process takes; nobody else has `packet`. False: a kernel drops it. */
+/* The NIC's report about a frame that the process receives; no other reference to `packet` exists. False: a kernel
+ * drops it. */
 bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw_received *received);
 
 /* A whole frame leaves; returns the time at which it does. */

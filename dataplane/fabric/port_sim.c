@@ -215,7 +215,7 @@ static uint32_t port_transmit(struct cw_port *port, struct cw_transmit *packets,
         return count;
     }
     for (; taken < count; taken++) {
-        /* Counted anew each time, since a packet may leave at once (no rate, or the link is down). */
+        /* Counted each time, since a packet may leave at once (no rate, or the link is down). */
         if (send_queue_packets(node) == node->config.send_queue_packets) {
             node->counters.refused += count - taken;
             sim_node_wake(node, half_out_ns(node));

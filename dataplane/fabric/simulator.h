@@ -139,8 +139,8 @@ void cw_simulator_node_config_init(struct cw_simulator_node_config *config);
 /* The simulator is the caller's. CW_OK, CW_ERROR_ARGUMENT (a value of `config` is out of range), CW_ERROR_MEMORY. */
 int cw_simulator_create(const struct cw_simulator_config *config, struct cw_simulator **simulator);
 
-/* Ends all hosts; their endpoints and ports are invalid afterwards. Multicast (mcast.h) on an endpoint is to be
- * destroyed before. NULL is allowed. */
+/* Ends all hosts; their endpoints and ports are invalid afterwards. Destroy multicast (mcast.h) on an endpoint before.
+ * NULL is allowed. */
 void cw_simulator_destroy(struct cw_simulator *simulator);
 
 /* ---- topology: indices count up from 0, errors are negative. All before time has passed. ---- */

@@ -1,4 +1,4 @@
-/* Hosts: nodes with an endpoint; and what a test does to all of the network. */
+/* Hosts: nodes with an endpoint; and a test's faults for the whole network. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

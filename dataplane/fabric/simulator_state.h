@@ -1,13 +1,13 @@
-/* What the files of the simulator share: simulator.c (life, time), simulator_topology.c (who is connected to whom),
- * simulator_hosts.c (endpoints on nodes), simulator_traffic.c (frames on their way), port_sim.c (the port), nic_sim.c
- * (what its NIC takes over). Private to them.
+/* The files of the simulator: simulator.c (life, time), simulator_topology.c (connections), simulator_hosts.c
+ * (endpoints on nodes), simulator_traffic.c (frames in flight), port_sim.c (the port), nic_sim.c (offloads of its NIC).
+ * Private to them.
  *
  * Invariants
  *  - A packet has as many references as places hold it: deliveries in the heap, receive rings, the caller of a port. It
  *    is not written to once it has been transmitted: copies of it may be anywhere.
- *  - Links keep the order, so of the deliveries on a wire only the first one has to be in the heap; one that is
- *    reordered to before the last one is in it by itself. The heap stays as small as there are busy links.
- *  - A node is in `timers` exactly if it has a time at which it is to be turned. */
+ *  - Links keep the order, so of the deliveries on a wire only the first one must be in the heap; one that is reordered
+ *    to before the last one has an entry of its own. The size of the heap is the number of busy links.
+ *  - A node is in `timers` exactly if it has a time for its next turn. */
 #pragma once
 
 #include "dataplane/fabric/bridge.h"
@@ -182,7 +182,7 @@ void sim_node_ring_clear(struct sim_node *node);
 /* simulator_topology.c */
 
 void sim_node_dispose(struct sim_node *node);
-/* The node has joined or left a group: bridges that know everything are told. */
+/* The node has joined or left a group: bridges with a full view are notified. */
 void sim_group_joined(struct sim_node *node, const uint8_t mac[6]);
 void sim_group_left(struct sim_node *node, const uint8_t mac[6]);
 

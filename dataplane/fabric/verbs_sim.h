@@ -1,10 +1,9 @@
 /* Verbs sim: RDMA devices of simulated nodes: verbs/device.h over the simulator, in virtual time.
  *
  * Work requests take their time on the device's line and on the way, reach the peer's memory in order, and are
- * answered; memory is read when the work arrives there, and looked at by keys, bounds and rights. What a device does
- * not promise
- * breaks, from the seed: pairs that fail before or after their work was carried out, peers that are cut off, receive
- * queues that are empty (the sender tries again for ever). A stopped process's device goes on.
+ * answered; memory is read when the work arrives there, and looked at by keys, bounds and rights. Faults that a real
+ * device may have occur, from the seed: pairs that fail before or after their work was carried out, peers that are cut
+ * off, receive queues that are empty (the sender retries forever). A stopped process's device continues.
  *
  * Order of calls: cw_verbs_net_create after the simulator; cw_verbs_sim_open for a node, after its port; devices are
  * closed before their port, and all of them before cw_verbs_net_destroy. Owner: the simulator's. */
@@ -41,7 +40,7 @@ struct cw_verbs_net_counters {
     uint64_t refused;   /* work requests, for keys, bounds or rights */
     uint64_t waited;    /* times that a receive queue was empty */
     uint64_t datagrams; /* sent to groups */
-    uint64_t dropped;   /* ... for want of a buffer, at a member */
+    uint64_t dropped;   /* ... for lack of a buffer, at a member */
     uint64_t wrong;     /* work requests with memory of their own that is not registered: never */
 };
 
@@ -67,9 +66,9 @@ struct cw_verbs_sim_process {
 int cw_verbs_sim_open(struct cw_verbs_net *net, uint32_t node, struct cw_port *port,
                       const struct cw_verbs_sim_process *process, struct cw_verbs_device **device);
 
-/* Cuts a node's device off, or heals it; its port goes on. */
+/* Cuts a node's device off, or heals it; its port continues. */
 void cw_verbs_net_cut(struct cw_verbs_net *net, uint32_t node, bool cut);
-/* A node's device does nothing any more, completes nothing and says so if it is asked, until it is opened anew. */
+/* A node's device does no more work, completes nothing and reports that on request, until it is opened again. */
 void cw_verbs_net_fail(struct cw_verbs_net *net, uint32_t node);
 /* No faults any more; devices that have failed stay so. */
 void cw_verbs_net_heal(struct cw_verbs_net *net);

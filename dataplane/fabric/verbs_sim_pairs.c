@@ -109,7 +109,7 @@ static void pieces_write(const struct sim_device *from, const struct sim_work *w
     }
 }
 
-/* The memory at a remote address; NULL: nobody is let there. A device looks at nothing if there are no bytes. */
+/* The memory at a remote address; NULL: access is denied. A device checks nothing if there are no bytes. */
 static uint8_t *remote_place(struct sim_device *target, const struct sim_work *work, uint32_t right)
 {
     const struct sim_memory *memory = sim_memory_find(target, work->work.remote_key);
@@ -192,7 +192,7 @@ static bool apply(const struct sim_device *source, struct sim_pair *peer, struct
     return true;
 }
 
-/* Work has come to the peer, or to nobody. */
+/* Work has arrived at the peer, or at none. */
 static void arrive(struct sim_pair *pair)
 {
     struct cw_verbs_net *net = pair->device->net;
@@ -331,7 +331,7 @@ int sim_pair_create(struct cw_verbs_device *base, struct cw_verbs_pair **created
 {
     struct sim_device *device = (struct sim_device *)base;
     struct cw_verbs_net *net = device->net;
-    for (uint32_t number = 1; number < PAIRS_MAX; number++) { /* numbers come again soon, as with many devices */
+    for (uint32_t number = 1; number < PAIRS_MAX; number++) { /* numbers are reused soon, as with many devices */
         if (device->pairs[number] != NULL) {
             continue;
         }

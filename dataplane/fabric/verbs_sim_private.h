@@ -1,4 +1,4 @@
-/* What the files of simulated RDMA devices share.
+/* Shared by the files of simulated RDMA devices.
  *
  *   verbs_sim.c          the net and its devices: completions, memory, what happens when
  *   verbs_sim_pairs.c    queue pairs, and what their work does
@@ -26,9 +26,9 @@ struct sim_work {
     uint64_t answer_ns;
     uint32_t tries;
     bool is_in;   /* it has taken the peer's line */
-    bool is_back; /* what a read has found has taken the own line */
+    bool is_back; /* the result of a read has passed the own line */
     enum cw_verbs_status status;
-    uint8_t *data; /* inline bytes, or what a read has found; NULL: none */
+    uint8_t *data; /* inline bytes, or the result of a read; NULL: none */
 };
 
 struct sim_memory {
@@ -107,7 +107,7 @@ struct cw_verbs_net {
     bool *cuts;
     bool *failures;           /* devices that do nothing any more */
     struct sim_line *lines;   /* by node */
-    struct cw_heap heap;      /* pairs, by what happens next */
+    struct cw_heap heap;      /* pairs, by the time of the next event */
     struct cw_heap datagrams; /* by their arrival */
     uint64_t sequence;
     void (*run)(void *net); /* carries out the events that are due; context of cw_simulator_at */
@@ -133,7 +133,7 @@ void sim_schedule(struct cw_verbs_net *net);
 /* Of the first entry; UINT64_MAX: there is none. */
 uint64_t sim_due_of(const struct cw_heap *heap);
 struct sim_memory *sim_memory_find(struct sim_device *device, uint32_t key);
-/* When `bytes` that a device sends now have left, which takes its line for them and what is around them. */
+/* The time at which `bytes` that a device sends now have left, which occupies its line for them and their headers. */
 uint64_t sim_line_take(struct sim_device *device, uint64_t bytes);
 /* The same at the receiver, where their last bit could come now. */
 uint64_t sim_line_take_in(struct sim_device *device, uint64_t bytes);
@@ -154,7 +154,7 @@ uint32_t sim_pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *l
 /* ---- verbs_sim_groups.c ---- */
 
 void sim_datagram_run(struct sim_datagram *datagram);
-/* What is on its way to a device that closes comes nowhere. */
+/* Datagrams in flight to a device that closes are dropped. */
 void sim_datagrams_forget(struct sim_device *device);
 int sim_group_join(struct cw_verbs_device *base, const uint8_t address[16], uint32_t *group);
 bool sim_group_is_joined(struct cw_verbs_device *base, uint32_t group);
