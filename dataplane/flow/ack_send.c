@@ -26,9 +26,9 @@ bool cw_ack_congested(const struct cw_endpoint *endpoint)
     return events >= limit || reassemblies < reassemblies_low;
 }
 
-/* If the kernel wakes this endpoint for packets, an acknowledgement costs as much as a message, or as 32 full packets. So one
- * acknowledges more messages, whose sender continues, and more of a stream, whose sender requests one when it pauses.
- * Senders know that this endpoint sleeps, and probe later. */
+/* If the kernel wakes this endpoint for packets, an acknowledgement costs as much as a message, or as 32 full packets.
+ * So it acknowledges less often: for messages, whose sender continues without it, and for a stream, whose sender
+ * requests one when it pauses. Senders know that this endpoint sleeps, and probe later. */
 static bool is_costly(const struct cw_endpoint *endpoint)
 {
     static_assert(CW_ACK_MESSAGE_NS <= CW_PROBE_SLEEP_NS / 2, "no sender asks before");

@@ -1,8 +1,8 @@
-/* Acknowledgements that come in: what has arrived, what is lost, how long the round trip takes.
+/* Incoming acknowledgements: packets that arrived, lost packets, and the round trip.
  *
  * Loss is judged by time (RFC 8985): acknowledgements echo the timestamp of the latest transmission that arrived, so a
  * packet whose last transmission is older than that by the reordering window, and which the report describes as
- * missing, is lost. A silent path proves nothing: then a probe is sent, whose answer does. */
+ * missing, is lost. A silent path proves nothing: then a probe is sent, and its answer decides. */
 #include "dataplane/flow/acknowledge.h"
 
 #include <assert.h>
@@ -17,9 +17,8 @@
 #include "dataplane/put/operation.h"
 #include "dataplane/state/wake.h"
 
-/* How long this packet, and with it the answer to ours, waited in queues on its way back: its way was so much longer
- * than the shortest one of late. The clocks of the two hosts need not agree, but for their rate over a second or
- * two. */
+/* How long this packet, and with it the answer to ours, waited in queues on its way back: the difference to the
+ * shortest recent trip. The clocks of the two hosts need not agree, except in their rate over a second or two. */
 static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_round_trip *trip, uint32_t timestamp)
 {
     uint32_t back = cw_wire_timestamp(endpoint->now_ns) - timestamp;
@@ -37,7 +36,7 @@ static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_roun
     return queue_ns < CW_BACK_QUEUE_MAX_NS ? queue_ns : CW_BACK_QUEUE_MAX_NS;
 }
 
-/* What the port was to let out later has been heard of. */
+/* A packet with a departure time at the port was acknowledged. */
 static void departure_judge(struct cw_endpoint *endpoint, uint32_t echo)
 {
     if (endpoint->port->info.departure_ahead_ns > 0 && (int32_t)(echo - cw_wire_timestamp(endpoint->now_ns)) > 0) {
@@ -181,7 +180,8 @@ static void late_make(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
 }
 
-/* A missing packet that may only be late. What left after all that has arrived is not: a probe has to ask for it. */
+/* A missing packet that may only be late. A packet sent after all that has arrived is not counted: a probe must request
+ * it. */
 static void late_note(struct cw_flow *flow, uint64_t number, uint64_t sent_ns)
 {
     struct cw_late *late = flow->late;
@@ -297,8 +297,8 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (flow->late == NULL && report->run_count > 0) {
         late_make(endpoint, flow);
     }
-    /* what leaves in one turn leaves at one time, and the echo is rounded: below a number that has arrived it counts as
-     * sooner */
+    /* packets of one turn have one departure time, and the echo is rounded: a packet below a number that has arrived
+     * counts as earlier */
     uint64_t echoed_most_ns = echoed_ns + (1ull << CW_WIRE_TIMESTAMP_SHIFT) - 1;
     if (flow->late != NULL && echoed_most_ns > flow->late->echoed_ns) {
         flow->late->echoed_ns = echoed_most_ns;

@@ -9,7 +9,7 @@ void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 /* The payload of a verified ACK packet. False: malformed. */
 bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);
 
-/* What was missing and may have been late: takes for lost what is so for too long. */
+/* Packets that were missing and may have been late: treats them as lost after too long a time. */
 void cw_acknowledge_late(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A REJECT packet. False: malformed. */

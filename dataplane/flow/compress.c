@@ -41,7 +41,7 @@ uint32_t cw_flow_chunk_fill(struct cw_endpoint *endpoint, struct cw_sent *record
     struct cw_operation *operation = record->operation;
     const struct cw_flow *flow = operation->flow;
     const struct cw_chunk_data data = data_from(operation, record->position);
-    if (record->transmissions > 0) { /* the path may pass less than at first: still the packet is what it was */
+    if (record->transmissions > 0) { /* the path MTU may be smaller now: still the packet is unchanged */
         uint32_t room = flow->session.payload_bytes_agreed - (uint32_t)sizeof(struct cw_wire_chunk);
         return cw_chunk_refill(endpoint, record->plan, &data, at, room, record->bytes);
     }
@@ -52,7 +52,7 @@ uint32_t cw_flow_chunk_fill(struct cw_endpoint *endpoint, struct cw_sent *record
     return bytes;
 }
 
-/* What the choice counts of a packet. */
+/* A packet as the choice counts it. */
 static struct cw_compress_packet packet_of(const struct cw_flow *flow, const struct cw_sent *record)
 {
     uint32_t headers = cw_flow_overhead(flow) + (uint32_t)sizeof(struct cw_wire_chunk);

@@ -1,10 +1,10 @@
-/* compress: long operations of a flow, as the choice (dataplane/compress/choice.h) asks about them. Owner: whoever
+/* compress: long operations of a flow, in the form of the choice (dataplane/compress/choice.h). Owner: the thread that
  * turns the endpoint. */
 #pragma once
 
 #include "dataplane/compress/choice.h"
 
-/* How the next packet of a long operation is to be compressed, from its position on. */
+/* The plan for the next packet of a long operation, from its position on. */
 struct cw_codec_plan cw_flow_compress_plan(struct cw_endpoint *endpoint, struct cw_flow *flow,
                                            struct cw_operation *operation);
 
@@ -17,7 +17,7 @@ uint32_t cw_flow_chunk_fill(struct cw_endpoint *endpoint, struct cw_sent *record
 void cw_flow_compress_sent(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record);
 void cw_flow_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record);
 
-/* A session ends: what was under way is gone; the peer is no more. */
+/* A session ends: trials in progress are void; the peer is gone. */
 void cw_flow_compress_reset(struct cw_endpoint *endpoint, const struct cw_flow *flow);
 void cw_flow_compress_forget(struct cw_endpoint *endpoint, const struct cw_flow *flow);
 

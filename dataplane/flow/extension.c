@@ -67,7 +67,7 @@ bool cw_extension_pass_on(struct cw_endpoint *endpoint, const struct cw_wire_rec
 
 bool cw_extension_is_to_group(const struct cw_endpoint *endpoint, const struct cw_wire_header *header)
 {
-    /* cw_wire_parse has seen both, which are the same but for their lengths */
+    /* cw_wire_parse has checked both, which are the same except for their lengths */
     const uint8_t *frame = (const uint8_t *)header + CW_WIRE_HEADER_BYTES - endpoint->overhead_bytes;
     return endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES
                ? ((const struct cw_wire_network *)frame)->destination_ipv4[0] >> 4 == 0xe

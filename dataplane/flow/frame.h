@@ -6,7 +6,7 @@
 /* Bytes that a whole operation takes as one frame, its data included. */
 uint32_t cw_frame_bytes(const struct cw_operation *operation);
 
-/* What the payload of a packet consists of, in bytes. */
+/* The parts of a packet's payload, in bytes. */
 struct cw_written {
     uint32_t in_buffer;
     uint32_t gathered; /* in the packet's pieces */
@@ -33,5 +33,5 @@ static inline struct cw_port_memory *cw_frame_memory(const struct cw_endpoint *e
     return gathers ? operation->region->memory : NULL;
 }
 
-/* The header of a part's frame with so many bytes of data; its position is 0. */
+/* The header of a part's frame with this number of bytes of data; its position is 0. */
 void cw_frame_part_write(const struct cw_operation *operation, uint32_t bytes, struct cw_wire_part *part);

@@ -36,7 +36,7 @@ void cw_integrity_flap(struct cw_endpoint *endpoint)
     distrust(&endpoint->integrity);
 }
 
-/* The port has said of a packet what is not so. */
+/* The port has made a false report about a packet. */
 static void lied(struct cw_endpoint *endpoint)
 {
     distrust(&endpoint->integrity);
@@ -90,7 +90,7 @@ void cw_integrity_seen(struct cw_endpoint *endpoint, struct cw_flow *flow, const
         lied(endpoint);
     }
     flow->rehearsal.sums_right = (uint8_t)(flow->rehearsal.sums_right + (is_right && is_rehearsal));
-    /* of what a port does not vouch for there is nothing to gain: software would verify the one or the other */
+    /* for packets that the port does not vouch for nothing is gained: software would verify one or the other */
     session->altered = session->altered || !is_right || said == CW_PORT_CHECKSUM_UNKNOWN;
 }
 
@@ -99,7 +99,7 @@ void cw_integrity_trial(struct cw_endpoint *endpoint, const struct cw_wire_heade
     struct cw_integrity *integrity = &endpoint->integrity;
     if (!integrity->listens || said == CW_PORT_CHECKSUM_UNKNOWN || !cw_wire_udp_checksum_present(header) ||
         cw_wire_udp_checksum_right(header, endpoint->overhead_bytes == CW_WIRE_OVERHEAD_BYTES)) {
-        return; /* nothing can be told from it: a port on its way may have put it right */
+        return; /* it proves nothing: a port on its way may have corrected it */
     }
     if (said == CW_PORT_CHECKSUM_GOOD) {
         lied(endpoint);

@@ -43,7 +43,7 @@ bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t 
         return false;
     case CW_NEIGHBOUR_TAKEN:
         break;
-    case CW_NEIGHBOUR_ANSWERED: /* if the port has room: whoever asks asks again */
+    case CW_NEIGHBOUR_ANSWERED: /* if the port has room: the requester asks again */
         cw_count(endpoint, CW_COUNTER_NEIGHBOUR_ANSWERS, cw_extension_frame(endpoint, answer, bytes));
         break;
     case CW_NEIGHBOUR_DAMAGED:

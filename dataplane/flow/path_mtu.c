@@ -41,8 +41,8 @@ static uint32_t payload_at(const struct cw_flow *flow, uint32_t mtu_bytes)
 /* Sizes that are worth a try between two others, the smallest first; returns how many. */
 static uint32_t ladder(const struct cw_flow *flow, uint32_t above, uint32_t below, uint16_t sizes[LADDER_MAX])
 {
-    /* MTUs of links and tunnels: WireGuard and others, VXLAN, Ethernet, IPoIB, what has 4 KiB pages, jumbo frames behind
-     * a cloud's headers; what is in between where ports are memory */
+    /* MTUs of links and tunnels: WireGuard and others, VXLAN, Ethernet, IPoIB, devices with pages of 4 KiB, jumbo
+     * frames behind a cloud's headers; and sizes between for ports in memory */
     static const uint16_t mtus[LADDER_MAX] = {1400, 1450, 1500, 2000, 4000, 8800, 16000, 32000};
     uint32_t count = 0;
     for (uint32_t i = 0; i < LADDER_MAX; i++) {
@@ -157,7 +157,7 @@ void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (cw_shaper_holds(endpoint, flow, &mtu->due_ns)) {
         return;
     }
-    /* what is smaller goes first: the answer is about what came last */
+    /* smaller ones go first: the answer is about the last arrival */
     uint16_t sizes[LADDER_MAX];
     uint32_t count =
         mtu->tries > 0 && !mtu->doubted ? ladder(flow, flow->session.payload_bytes_proved, mtu->tried, sizes) : 0;
@@ -165,7 +165,7 @@ void cw_path_mtu_turn(struct cw_endpoint *endpoint, struct cw_flow *flow)
     for (uint32_t i = 0; i < count && sent; i++) {
         sent = probe(endpoint, flow, sizes[i]);
     }
-    /* the largest is told of by its size in units, and stands for all that both sides take */
+    /* the largest is reported by its size in units, and represents the limit of both sides */
     uint32_t agreed = flow->session.payload_bytes_agreed;
     bool is_largest = mtu->tried == cw_wire_probe_round(agreed);
     if (!sent || !probe(endpoint, flow, is_largest ? agreed : mtu->tried)) {

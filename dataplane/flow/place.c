@@ -136,7 +136,7 @@ static bool take_rdma(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
                         : rdma->ops->frame(rdma, flow, frame->data, frame->wire->length, check);
 }
 
-/* Slots for messages, or what devices tell each other. */
+/* Slots for messages, or the notices between devices. */
 static inline bool is_credit(const struct cw_frame *frame)
 {
     return frame->wire->kind >= CW_FRAME_ASK && frame->wire->kind < CW_FRAME_CHUNK;
@@ -228,7 +228,7 @@ static void send_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, uint
 {
     uint8_t *payload = cw_transmit_control(endpoint, flow, CW_WIRE_REJECT, sizeof(struct cw_wire_reject));
     if (payload == NULL) {
-        return; /* the packet comes again */
+        return; /* the packet is sent again */
     }
     struct cw_wire_reject reject = {.number = number, .put_number = put_number};
     memcpy(payload, &reject, sizeof(reject));
@@ -267,7 +267,7 @@ static bool is_earlier(const struct cw_frames *frames, uint32_t index, uint64_t 
     return index > 0 && frames->list[index - 1].put.number == number;
 }
 
-/* True if each put of the packet is whole and has its turn, given those before it: then each is told of, or forgotten,
+/* True if each put of the packet is whole and has its turn, given those before it: then each is reported, or forgotten,
  * before the next. */
 static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *frames)
 {
@@ -366,7 +366,7 @@ void cw_frames_place(struct cw_endpoint *endpoint, struct cw_flow *flow, struct 
     apply(endpoint, flow, &frames->list[0]);
     for (uint32_t i = 1; i < frames->count; i++) {
         struct cw_frame *frame = &frames->list[i];
-        /* validated again where what an earlier frame of the same packet has done counts */
+        /* validated again if an earlier frame of the same packet may have changed the result */
         if (frame->plain || validate(endpoint, flow, frame) == CW_VALID) {
             apply(endpoint, flow, frame);
         }

@@ -1,4 +1,5 @@
-/* place: what the frames of a data packet ask for, validated as a whole before the first byte is stored, then done.
+/* place: the requests of a data packet's frames, validated as a whole before the first byte is stored, then carried
+ * out.
  *
  * Invariant: cw_frames_validate changes nothing (but that it may send a REJECT); after CW_VALID cw_frames_place cannot
  * fail. Order of calls: cw_frames_validate; on CW_VALID cw_frames_place; on CW_LATER cw_frames_place_credit. The packet
@@ -13,7 +14,7 @@ enum cw_verdict {
     CW_MALFORMED,
     CW_REFUSE,
     CW_LATER,   /* no room now */
-    CW_DAMAGED, /* authentic, and made by no codec: the session is over */
+    CW_DAMAGED, /* authentic, but made by no codec: the session ends */
 };
 
 /* One frame of a packet, checked as far as lengths go. */
@@ -30,7 +31,7 @@ struct cw_frame {
 /* The frames of a packet, validated. */
 struct cw_frames {
     uint32_t count;
-    bool only_messages; /* none is waited for by who has sent it */
+    bool only_messages; /* none is awaited by its sender */
     bool goes_on;       /* it is a chunk, and not the end of its put */
     struct cw_frame list[CW_OPERATIONS_A_PACKET];
 };
@@ -43,6 +44,6 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
 /* Does what the frames ask for. */
 void cw_frames_place(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames);
 
-/* A packet that has to come again, for want of room, still brings its credit: what it wants room for may wait for that.
- * Should it have come before, its put number tells. */
+/* A packet that must be sent again, for lack of room, still brings its credit: the data it needs room for may wait for
+ * that. If it was received before, its put number shows that. */
 void cw_frames_place_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header);

@@ -28,7 +28,7 @@ struct cw_run {
     struct cw_reassembly *put;
     uint8_t *target;   /* where its first byte goes */
     uint64_t received; /* bytes of it */
-    uint32_t checksum; /* CRC-32C of what all frame headers begin with */
+    uint32_t checksum; /* CRC-32C of the common start of all frame headers */
     uint32_t echo;     /* the latest timestamp */
     uint32_t count;    /* packets behind the leader */
 };

@@ -1,15 +1,15 @@
 /* Set-up of connections, incarnations, keys.
  *
  * HELLO asks with a fresh nonce (session). HELLO_REPLY echoes it, which proves that it is no replay, and brings the
- * nonce of the other side. The asker has a session then, and proves the same of itself by a HELLO that echoes that
- * nonce; only then has the other side one too.
+ * nonce of the other side. The requesting side has a session then, and proves its own freshness by a HELLO that echoes
+ * that nonce; only then has the other side one too.
  *
- * Invariant: a set-up packet that does not echo the nonce of our next session is answered and changes nothing, whatever
- * the state: it may be a replay. One nonce serves all answers and requests until a session begins with it, so both
- * sides of a simultaneous set-up find the same session.
+ * Invariant: in any state, a set-up packet that does not echo the nonce of our next session is answered and changes
+ * nothing: it may be a replay. One nonce serves all answers and requests until a session begins with it, so both sides
+ * of a simultaneous set-up find the same session.
  *
- * A side that wants an encrypted session seals its set-up packets, whatever it was asked with, and takes no others, so
- * nobody between the two can talk them out of it. */
+ * A side that requires an encrypted session seals its set-up packets, in answer to any request, and accepts no others,
+ * so that an attacker between the two cannot downgrade it. */
 #include "dataplane/flow/session.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@
 #include "dataplane/state/wake.h"
 
 enum {
-    STEER_REQUESTS = 10, /* that nobody answered, in some 750 ms: longer than any way there and back */
+    STEER_REQUESTS = 10, /* without an answer, in some 750 ms: longer than any round trip */
     BYES_NARROW = 3,     /* of which one arrives, likely */
 };
 
@@ -59,7 +59,7 @@ static void tell(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_eve
     }
     enum { EVENTS = sizeof(flow->events) / sizeof(flow->events[0]) };
     if (flow->event_count == EVENTS) {
-        /* an up and a down that nobody has seen cancel out; what follows stays true */
+        /* an up and a down that were not read cancel out; later events stay valid */
         memmove(&flow->events[0], &flow->events[2], sizeof(flow->events[0]) * (EVENTS - 2));
         flow->event_count = EVENTS - 2;
     }
@@ -167,8 +167,8 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Takes what the peer says of itself for the session of our nonce `local` and its own. False, and nothing has changed:
- * no room for the keys. */
+/* Adopts the peer's values for the session of our nonce `local` and its own. False, and nothing has changed: no room
+ * for the keys. */
 static bool adopt(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup, uint64_t local)
 {
     const struct cw_wire_hello *hello = &setup->hello;
@@ -296,7 +296,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     flow->session.mtu.due_ns = UINT64_MAX;
     flow->round_trip = (struct cw_round_trip){0};
     flow->state = (uint8_t)state;
-    if (was_up || had_work || state == CW_PEER_FAILED) { /* an attempt that fails is told, too: somebody asked */
+    if (was_up || had_work || state == CW_PEER_FAILED) { /* a failed attempt is reported, too: there was a request */
         tell(endpoint, flow, CW_EVENT_PEER_DOWN, status);
     }
 }
@@ -383,7 +383,7 @@ static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
 }
 
 /* An answer to a request of this attempt: the peer is there, and so is the session. A second answer may mean another
- * session, of which nothing has come yet: its place was taken, or it was told to seal. */
+ * session, without packets so far: its place was taken, or sealing was requested. */
 static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
@@ -413,7 +413,7 @@ static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_session_end(endpoint, flow, CW_PEER_FAILED, CW_ERROR_UNSUPPORTED);
 }
 
-/* What a sealed set-up packet says of whether there can be a session. True: go on with it. */
+/* Whether there can be a session, after a sealed set-up packet. True: continue with it. */
 static bool seal_possible(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     bool asked = setup->header.type == CW_WIRE_HELLO;
@@ -430,7 +430,7 @@ static bool seal_possible(struct cw_endpoint *endpoint, struct cw_flow *flow, co
         (flow->encrypt || endpoint->config.encryption == CW_ENCRYPTION_OFF)) {
         give_up(endpoint, flow);
     } else {
-        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1); /* not to what we have asked */
+        cw_count(endpoint, CW_COUNTER_DROP_HELLO, 1); /* not an answer to our request */
     }
     return false;
 }

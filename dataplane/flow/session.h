@@ -14,7 +14,7 @@ static inline uint32_t cw_session_agreed(const struct cw_endpoint *endpoint, con
     return session->payload_bytes_agreed - (spares ? (uint32_t)CW_WIRE_MAC_BYTES : 0);
 }
 
-/* Takes the largest payload from that and from what the path is known to pass. */
+/* Sets the largest payload from that and from the path MTU known so far. */
 static inline void cw_session_limit(const struct cw_endpoint *endpoint, struct cw_session *session)
 {
     uint32_t agreed = cw_session_agreed(endpoint, session);
@@ -46,7 +46,7 @@ static inline void cw_session_confirm(const struct cw_endpoint *endpoint, struct
 
 /* Ends a session since the path passes small packets only, and tells the peer, so that both ends know. */
 void cw_session_end_narrow(struct cw_endpoint *endpoint, struct cw_flow *flow);
-/* Ends a session: all operations end with `status`, the state becomes `state`, and the application is told. */
+/* Ends a session: all operations end with `status`, the state becomes `state`, and the application is notified. */
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);
 
 /* Ends a session whose seal is used up; true if it was. */

@@ -53,8 +53,8 @@ static void sign_setup(const struct cw_endpoint *endpoint, struct cw_setup *setu
     setup->header.tag = cw_wire_setup_tag(&setup->header, &setup->hello, &key);
 }
 
-/* A keyed hash of what nothing else in the job is made from: even processes that were given the same seed, by mistake,
- * have other addresses or begin at other times. */
+/* A keyed hash of a unique input: even processes that were given the same seed, by mistake, have other addresses or
+ * begin at other times. */
 static void draw_unique(struct cw_endpoint *endpoint, uint8_t nonce[CW_WIRE_SETUP_NONCE_BYTES])
 {
     struct {
@@ -110,7 +110,7 @@ void cw_setup_send(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_w
     cw_flow_receiver(endpoint, flow, &receiver);
     cw_wire_outer_write(&endpoint->outer, &receiver, at, payload_bytes);
     if (content->echo != NULL && flow->mac_learned) {
-        memcpy(at, content->echo->hello.sender_mac, 6); /* back to whoever asked */
+        memcpy(at, content->echo->hello.sender_mac, 6); /* back to the requester */
     }
     if (content->sealed) {
         seal_setup(endpoint, &setup, (struct cw_wire_sealed_setup *)(at + endpoint->outer.bytes));

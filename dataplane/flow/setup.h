@@ -1,4 +1,4 @@
-/* Set-up packets: written and verified; what they mean is session.c's.
+/* Set-up packets: written and verified; session.c interprets them.
  *
  * Invariant: a set-up packet is signed by the job's key, or sealed under a key that is derived from it; both forms say
  * the same. */

@@ -76,7 +76,7 @@ static struct cw_shaping *dequeue(struct cw_shaper *shaper)
     return shaping;
 }
 
-/* Gives the turn to the first of those that wait and have something to send; if it is not time yet, later. */
+/* Gives the turn to the first waiting flow with packets to send; before its time, later. */
 static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
     while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper)) {

@@ -20,7 +20,7 @@
 enum {
     STEER_PROBES = 3,           /* that nobody answered: a rule that steers packets may take too much */
     PACE_CATCH_UP_NS = 1000000, /* a loop that came late may make up for this much */
-    VAIN_PROBES = 3,            /* at least, before a peer is given up: a loop that stood still has asked nobody */
+    VAIN_PROBES = 3,            /* at least, before a peer is declared failed: a stalled loop has sent no probes */
     PROBE_SHARE = 16, /* of the failure bound: probes are no further apart, so that half of them may be lost */
 };
 
@@ -39,7 +39,7 @@ uint64_t cw_timers_timeout(const struct cw_flow *flow)
     return flow->congestion.by_loss && timeout_ns < TIMEOUT_BY_LOSS_NS ? TIMEOUT_BY_LOSS_NS : timeout_ns;
 }
 
-/* Asks after the time-out. Who waits for nothing yet begins to: what leaves from now on has to be shown to arrive. */
+/* Asks after the time-out. A flow that waits for nothing yet begins to: packets from now on must be shown to arrive. */
 static void wait_on(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
@@ -57,14 +57,14 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_timers *timers = &flow->timers;
     const struct cw_sent_records *sent = &flow->sender.sent;
     if (timers->probe_ns == UINT64_MAX || sent->next - sent->base == 1) {
-        /* the only one in flight: what was waited for before set longer and longer intervals */
+        /* the only one in flight: earlier waits set longer and longer intervals */
         timers->probes = 0;
         wait_on(endpoint, flow);
     }
 }
 
-/* The peer tells with each packet when the latest of ours had left that it has. Whatever else it says may be said in
- * vain: it asks for what is missing even if nothing gets there any more. */
+/* Each packet of the peer reports when the latest of our packets that it has was sent. Its other contents prove
+ * nothing: it requests missing packets even if none of ours arrives any more. */
 void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo)
 {
     struct cw_timers *timers = &flow->timers;
@@ -108,8 +108,8 @@ static bool is_excused(const struct cw_endpoint *endpoint, const struct cw_flow 
            config->is_excused(config->excuse_context, cw_pool_index(&endpoint->flows, flow));
 }
 
-/* Nothing was heard of what we wait for (an acknowledgement, the answer to a get, credit): ask, with one small packet,
- * and longer apart each time; give up when for the bound nothing has shown that what we send arrives. */
+/* No packet arrived for which we wait (an acknowledgement, the answer to a get, credit): probe with one small packet,
+ * at growing intervals; end the session when for the bound nothing has shown that our packets arrive. */
 static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
@@ -124,7 +124,7 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (cw_shaper_holds(endpoint, flow, &timers->probe_ns)) {
         return;
     }
-    /* news that was lost and is told later is old news */
+    /* a lost report that arrives later is outdated */
     uint64_t fresh_ns = timers->unshown_ns + cw_timers_timeout(flow);
     uint64_t since_ns = fresh_ns < timers->shown_ns ? fresh_ns : timers->shown_ns;
     uint64_t silent_ns = timers->vain_probes >= VAIN_PROBES ? endpoint->now_ns - since_ns : 0;
@@ -182,7 +182,7 @@ static bool holds_ours(const struct cw_endpoint *endpoint, const struct cw_flow 
            (credit->recalled && credit->lent > 0 && endpoint->messages.waiting_first != NULL);
 }
 
-/* ... and may be gone with it: who is silent for long is asked. */
+/* ... and may be gone with it: a peer that is silent for long is probed. */
 static void watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;

@@ -18,11 +18,11 @@ void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Runs everything whose time has come; returns how much. */
 uint32_t cw_timers_turn(struct cw_endpoint *endpoint);
 
-/* True if pacing lets a packet go now; else the flow comes back by itself when it does. */
+/* True if pacing admits a packet now; else the flow is queued again when it does. */
 bool cw_timers_pace(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* How long to wait for an answer before asking: the round trip, its variation, and what the peer's way of waiting
- * allows it. */
+/* How long to wait for an answer before a probe: the round trip, its variation, and the delay of the peer's wait
+ * mode. */
 uint64_t cw_timers_timeout(const struct cw_flow *flow);
 
 /* A packet of this many bytes has left a paced flow. */

@@ -298,7 +298,7 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
     uint32_t room = cw_transmit_part_bytes(flow);
     uint64_t left = operation->bytes - operation->position;
     uint32_t bytes = left < room ? (uint32_t)left : room;
-    bool is_much = left >= MUCH_BYTES || flow->sender.packets_sent >= MUCH_PACKETS; /* beside a probe or two */
+    bool is_much = left >= MUCH_BYTES || flow->sender.packets_sent >= MUCH_PACKETS; /* in addition to a probe or two */
     if (left > room && is_much && flow->session.payload_bytes_max < cw_session_agreed(endpoint, &flow->session)) {
         cw_path_mtu_want(endpoint, flow);
     }
@@ -380,7 +380,7 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     return SENT;
 }
 
-/* The first packet from `number` on that is taken for lost; `next` if there is none. */
+/* The first packet from `number` on that counts as lost; `next` if there is none. */
 static uint64_t find_lost(const struct cw_sent_records *sent, uint64_t number)
 {
     while (number < sent->next) {
@@ -451,8 +451,8 @@ static bool send_burst(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
                                         2 * flow->sender.in_flight_bytes >= flow->congestion.window_bytes;
             return false;
         }
-        /* what a full receiver drops is lost again and again, until the oldest operation has come, or credit for it:
-         * they take turns with those */
+        /* packets dropped by a full receiver are lost again and again, until the oldest operation has arrived, or
+         * credit for it: they take turns with those */
         bool helps = cw_flow_has_oldest(flow) || flow->sender.queue_credit_frames.first != NULL;
         bool again = lost && (!flow->sender.again_last || !cw_flow_has_new(endpoint, flow) || !helps);
         uint32_t run = 0;
