@@ -26,8 +26,8 @@ enum cw_name_family { CW_NAME_ANY, CW_NAME_IPV4, CW_NAME_IPV6 };
  * begins with none of these. */
 const char *cw_name_read(const char *text, struct cw_name *name);
 
-/* The addresses of a host, in the order in which the system prefers them; that of a host that is an address, whatever
- * its family. CW_OK, and *count is at least 1; CW_ERROR_NOT_FOUND with one line in `error`: the name, the reason, and
- * the remedy. */
+/* The addresses of a host, in the order in which the system prefers them; that of a host that is an address, of either
+ * family. CW_OK, and *count is at least 1; CW_ERROR_NOT_FOUND with one line in `error`: the name, the reason, and the
+ * remedy. */
 int cw_name_resolve(const struct cw_name *name, enum cw_name_family family, struct cw_ip ips[CW_NAME_ADDRESSES_MAX],
                     uint32_t *count, char *error, size_t error_bytes);
