@@ -33,7 +33,7 @@ void cw_backlog_dispose(struct cw_backlog *backlog)
     backlog->queued = NULL;
 }
 
-/* What no endpoint knows is refused by it at once, and so holds up nobody. */
+/* A command for an unknown peer is rejected by the endpoint at once, and so delays no other. */
 static uint32_t peer_of(const struct cw_backlog *backlog, const struct cw_command *command)
 {
     uint32_t peer = command->kind == CW_COMMAND_PUT       ? command->put.peer

@@ -1,14 +1,13 @@
-/* Backlog: commands that the endpoint had no room for, kept by peer, so that a peer that is full holds up nobody else.
+/* Backlog: commands that the endpoint had no room for, kept by peer, so that a full peer delays no other.
  *
  * Invariants
- *   - A peer has at most CW_BACKLOG_SHARE commands in the queue and here together: what waits for it cannot fill
- *     either.
+ *   - A peer has at most CW_BACKLOG_SHARE commands in the queue and here together, so a peer cannot fill either.
  *   - What waits for a peer keeps its order. Gets are a chain of their own, since another limit holds them up and no
  *     lane orders them.
  *   - Memory is reserved at creation, and touched only as far as peers have been full.
  *
- * Order of calls, per command: cw_backlog_admit, by whoever queues it; cw_backlog_keep if there was no room (owner);
- * cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has. */
+ * Order of calls, per command: cw_backlog_admit, by the thread that queues it; cw_backlog_keep if there was no room
+ * (owner); cw_backlog_first and cw_backlog_drop, until it has run (owner); cw_backlog_leave when it has. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* Commands: the bounded queue of typed commands from any thread to the owner of an endpoint.
  *
  * Invariants: many producers, one consumer at a time (the owner). First in, first out for each producer. A full queue
- * refuses. After the bounded queue of D. Vyukov: each cell has a number that says whose turn it is. */
+ * refuses. After the bounded queue of D. Vyukov: each cell has a sequence number that shows whether it is free or
+ * full. */
 #pragma once
 
 #include <stdatomic.h>
@@ -71,9 +72,9 @@ static inline bool cw_commands_empty(const struct cw_commands *commands)
     return atomic_load_explicit(&commands->cells[tail & commands->mask].turn, memory_order_acquire) != tail + 1;
 }
 
-/* True if nobody has pushed or is pushing a command that has not been popped. Unlike cw_commands_empty this also sees
- * what a thread has pushed behind a command that another one is still writing: who has older commands there must not
- * overtake them. Any thread, as to its own commands. */
+/* True if no thread has pushed or is pushing a command that has not been popped. Unlike cw_commands_empty this also
+ * sees commands behind one that another thread is still writing: a thread with older commands there must not overtake
+ * them. Any thread, as to its own commands. */
 static inline bool cw_commands_idle(const struct cw_commands *commands)
 {
     return atomic_load_explicit(&commands->head, memory_order_relaxed) ==

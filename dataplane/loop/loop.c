@@ -53,7 +53,7 @@ void cw_loop_wake_owner(struct cw_loop *loop)
     }
 }
 
-/* An idle loop reads the clock only every few turns: looking for packets is what it is for. */
+/* An idle loop reads the clock only every few turns: its purpose is to poll for packets. */
 uint32_t cw_loop_turn(struct cw_loop *loop)
 {
     struct cw_endpoint *endpoint = loop->endpoint;
@@ -96,7 +96,7 @@ void cw_loop_give(struct cw_loop *loop)
         if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_take(&loop->token)) {
             return;
         }
-        /* looked at before anything runs: what comes later is announced later */
+        /* checked before anything runs: later commands are announced later */
         bool is_waiting = !cw_commands_empty(&loop->commands);
         uint32_t done = cw_loop_run_commands(loop);
         is_stuck = done == 0 && is_waiting;
@@ -140,8 +140,8 @@ void cw_loop_unpark(struct cw_loop *loop)
     syscall(SYS_futex, &loop->parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Whether commands wait for somebody to take events, who wakes nobody. What waits for room at its peer gets it in a
- * turn. */
+/* Whether commands wait until the application takes events, which wakes no thread. A command that waits for room at its
+ * peer gets it in a turn. */
 static bool waits_for_events(const struct cw_loop *loop)
 {
     return loop->backlog.chain_count > 0 &&
@@ -155,8 +155,8 @@ void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standin
     uint64_t now_ns = cw_clock_ns();
     uint64_t deadline_ns = cw_endpoint_deadline(loop->endpoint);
     uint64_t wake_ns = deadline_ns < until_ns ? deadline_ns : until_ns;
-    /* The wish is for the token that the fallback thread has. One that came just after it had let go stays, and
-     * concerns nobody else: an application that heeded it would never sleep again. */
+    /* The wish is for the token that the fallback thread has. A wish that came just after the release stays, and
+     * concerns no other thread: an application that heeded it would never sleep again. */
     bool wanted = standing_in && (atomic_load_explicit(&loop->wanted, memory_order_relaxed) != 0 ||
                                   atomic_load_explicit(&loop->recalled, memory_order_relaxed) != 0);
     if (cw_commands_empty(&loop->commands) && !cw_loop_has_calls(loop) && !waits_for_events(loop) && !wanted &&
@@ -167,7 +167,7 @@ void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standin
         cw_port_sleep_alarm(loop->port, is_short ? sleep_ns : LOOP_SLEEP_MAX_NS, alarm);
         loop->counters.sleeps++;
     } else if (cw_virtual_is_on()) {
-        cw_virtual_spend(TURN_VIRTUAL_NS); /* so that what is due now is over some time */
+        cw_virtual_spend(TURN_VIRTUAL_NS); /* so that due timers expire eventually */
     }
     atomic_store_explicit(&loop->sleeping, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in park */
@@ -186,7 +186,7 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const stru
     uint64_t sleep_ns = until_ns - now_ns < LOOP_SLEEP_MAX_NS ? until_ns - now_ns : LOOP_SLEEP_MAX_NS;
     atomic_store_explicit(&loop->consumer, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_tell_consumer */
-    /* a token that is only taken for a call means that nobody turns the loop for us: then turn it ourselves */
+    /* a token taken only for a call means that no thread turns the loop for us: then turn it ourselves */
     bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
     if (!cw_loop_has_events(loop) && turning) {
         static const struct cw_word none;
@@ -255,7 +255,7 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
 {
     uint32_t count = cw_loop_poll(loop, events, count_max);
     if (count == 0 && timeout_ns > 0 && loop->config.spin) {
-        count = spin(loop, events, count_max); /* what comes soon costs no look at the clock */
+        count = spin(loop, events, count_max); /* events that arrive soon cost no clock read */
     }
     if (count > 0 || timeout_ns == 0) {
         return count;
@@ -277,7 +277,7 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
             continue;
         }
         if (turns_itself(loop) && cw_token_take(&loop->token)) {
-            /* what came while the token was elsewhere is looked at before the sleep */
+            /* packets that arrived while another thread had the token are checked before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
                 cw_loop_sleep_on_port(loop, until_ns, false, alarm);
                 (void)cw_loop_turn(loop);
@@ -314,8 +314,8 @@ int cw_loop_create(const struct cw_loop_config *config, struct cw_endpoint *endp
     }
     if (config->first != NULL && (config->mode != CW_LOOP_DEDICATED || turns_itself(config->first))) {
         snprintf(error, error_bytes,
-                 "loop: one whose events are taken at another is dedicated, and so is that one, or "
-                 "somebody stands by it");
+                 "loop: a loop whose events are taken at another one must be dedicated, and so must that one, or a "
+                 "thread must assist it");
         return CW_ERROR_ARGUMENT;
     }
     struct cw_loop *created = aligned_alloc(64, (sizeof(*created) + 63) & ~(size_t)63);

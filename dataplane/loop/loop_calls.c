@@ -1,4 +1,4 @@
-/* Calls from any thread: done at once with the token, or queued as commands for whoever has it. */
+/* Calls from any thread: run at once with the token, or queued as commands for the thread that has it. */
 #include "dataplane/loop/loop_private.h"
 
 #include <linux/futex.h>
@@ -10,7 +10,7 @@
 
 enum {
     COMMANDS_AT_ONCE = 64,
-    CALL_WAIT_NS = 500000000, /* nobody sleeps longer without looking */
+    CALL_WAIT_NS = 500000000, /* the longest sleep without a check */
 };
 
 /* ---- commands ---- */
@@ -134,13 +134,13 @@ static bool run_oldest(struct cw_loop *loop, struct cw_command *command)
     return cw_backlog_keep(&loop->backlog, chain, command);
 }
 
-/* Calls in the order in which they were asked for: what was pushed last stands first. */
+/* Calls in the order of the requests: the last one pushed comes first in the list. */
 static struct cw_command_call *calls_take(struct cw_loop *loop)
 {
     if (!cw_loop_has_calls(loop)) {
         return NULL; /* as almost always: a load costs less than an exchange */
     }
-    /* pairs with the release in cw_loop_call; what its thread had queued before is seen, too */
+    /* pairs with the release in cw_loop_call; earlier commands of its thread are seen, too */
     struct cw_command_call *last = atomic_exchange_explicit(&loop->calls, NULL, memory_order_acquire);
     struct cw_command_call *first = NULL;
     while (last != NULL) {
@@ -180,8 +180,8 @@ static uint32_t run_queue(struct cw_loop *loop, uint32_t count_max)
     return count;
 }
 
-/* All that is queued now, then the calls: what a caller has posted before its call runs before it, unless that has to
- * wait for room. */
+/* Runs all queued commands, then the calls: commands that a caller has posted before its call run before it, unless
+ * they must wait for room. */
 static uint32_t run_all(struct cw_loop *loop)
 {
     cw_endpoint_clock(loop->endpoint, cw_clock_ns());
@@ -232,7 +232,7 @@ static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, 
     return ENTRY_OWNER;
 }
 
-/* Tells whoever turns the loop of what has been pushed, or does it, if nobody does. */
+/* Notifies the thread that turns the loop of the new command, or turns it, if no thread does. */
 static void announce(struct cw_loop *loop)
 {
     cw_token_announce(&loop->token);

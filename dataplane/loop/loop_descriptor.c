@@ -62,8 +62,8 @@ int cw_loop_descriptor(struct cw_loop *loop, int *descriptor, char *error, size_
     }
     if (loop->endpoint->rdma != NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "loop: its endpoint has an RDMA device, whose completions no descriptor shows. Fix: "
-                             "cw_loop_wait instead of an own event loop, or no RDMA device");
+                             "loop: its endpoint has an RDMA device, and no descriptor shows the device's completions. "
+                             "Fix: cw_loop_wait instead of an own event loop, or no RDMA device");
     }
     int failed = cw_loop_call(loop, watch_open, loop);
     if (failed != 0) {

@@ -20,7 +20,7 @@ int cw_loop_set_peer_add(struct cw_loop_set *set, const struct cw_address *addre
     int status = CW_OK;
     for (uint32_t i = 0; i < set->count && status == CW_OK; i++) {
         uint32_t number = 0;
-        /* also where the peer has no such loop: its number is to be the same everywhere */
+        /* also if the peer has no such loop: its number must be the same everywhere */
         struct peer_call call = {.address = &addresses[i % count], .peer = i == 0 ? peer : &number};
         status = cw_loop_call(set->loops[i], peer_add, &call);
         assert(status != CW_OK || i == 0 || number == *peer);
@@ -52,7 +52,8 @@ static int region_deregister(struct cw_endpoint *endpoint, void *context)
     return cw_region_deregister(endpoint, *(uint64_t *)context);
 }
 
-/* The first loop gives places, so no other can have one that it has not: what it lets go of last is free everywhere. */
+/* The first loop assigns places, so no other can have one that it has not: a place that it releases last is free
+ * everywhere. */
 int cw_loop_set_register(struct cw_loop_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
     struct region_call call = {.base = base, .bytes = bytes, .rights = rights};

@@ -25,7 +25,7 @@ struct cw_loop_set {
     uint32_t next;                          /* the loop whose events are taken first */
 };
 
-/* Adds a peer, whose loop i has addresses[i], i < count. If the peer and this set have different numbers of loops, the
+/* Adds a peer with loop i at addresses[i], i < count. If the peer and this set have different numbers of loops, the
  * additional ones are not used between the two. Errors as cw_peer_add. */
 int cw_loop_set_peer_add(struct cw_loop_set *set, const struct cw_address *addresses, uint32_t count, uint32_t *peer);
 

@@ -1,4 +1,4 @@
-/* The threads that turn a loop beside the application's: dedicated, and the fallback. */
+/* The threads that turn a loop in addition to the application's: dedicated, and the fallback. */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,12 +14,12 @@
 
 enum {
     PARK_AFTER = 16,    /* looks of the fallback thread at an application that sleeps */
-    LOOKS_A_YIELD = 16, /* idle ones of who has a core of its own */
+    LOOKS_A_YIELD = 16, /* idle ones of a thread with a core of its own */
     MOMENT_NS = 50000,
 };
 
-/* A core that is not quite free gives others a turn. To those who keep it, it is left for a moment now and then, or, if
- * yields would cost whole slices, each time. */
+/* A core that is not quite free gives others a turn. If other threads keep the core, it is left to them for a moment
+ * now and then, or, if yields would cost whole slices, each time. */
 static void idle(struct cw_loop *loop, uint32_t looks)
 {
     static const struct timespec moment = {.tv_nsec = MOMENT_NS};
@@ -57,8 +57,8 @@ static void *dedicated_thread(void *argument)
     return NULL;
 }
 
-/* Turns until the application wants the token, and sleeps on the port meanwhile, or, standing by, looks all the time.
- * True, standing by: there are events that nobody waits for. */
+/* Turns until the application wants the token, and sleeps on the port meanwhile, or, assisting, polls all the time.
+ * True, assisting: there are events without a waiting thread. */
 static bool turn_for_others(struct cw_loop *loop, uint64_t until_ns)
 {
     bool stands_by = loop->config.stands_by;
