@@ -65,7 +65,7 @@ enum cw_neighbour_verdict cw_answer_arp(const struct cw_neighbour_config *config
 
 /* ---- IPv4 ---- */
 
-/* No single host: none, a group, or everybody. */
+/* No single host: none, a group, or broadcast. */
 static bool v4_is_nobody(const uint8_t *ip)
 {
     return ip[0] == 0 || ip[0] == 127 || ip[0] >= 224;
@@ -120,7 +120,8 @@ static enum cw_neighbour_verdict solicitation_answer(const struct cw_neighbour_c
         return CW_NEIGHBOUR_DAMAGED;
     }
     const uint8_t *mac = frames_nd_option(frame, message, ND_SOURCE_MAC, &is_broken);
-    bool is_probe = memcmp(frame + V6_AT_SOURCE, nobody, 16) == 0; /* whether its address is anybody's (RFC 4862) */
+    bool is_probe = memcmp(frame + V6_AT_SOURCE, nobody, 16) == 0; /* whether the sender checks its address for
+                                                                    * duplicates (RFC 4862) */
     const uint8_t *asker = mac != NULL ? mac : frame + 6;
     if (is_broken || (is_probe && (mac != NULL || is_unicast)) || (asker[0] & GROUP_BIT) != 0 ||
         frame[V6_AT_SOURCE] == 0xff) {

@@ -1,5 +1,5 @@
-/* Frames of ARP (RFC 826), ICMPv6 and Neighbour Discovery (RFC 4443, 4861): where their fields lie, for who asks (request.c)
- * and who answers (answer.c). Private to neighbour/. Offsets are from the Ethernet header on. */
+/* Frames of ARP (RFC 826), ICMPv6 and Neighbour Discovery (RFC 4443, 4861): the places of their fields, for requests
+ * (request.c) and answers (answer.c). Private to neighbour/. Offsets are from the Ethernet header on. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ enum {
     ND_OVERRIDE = 0x20,
     ND_AT_TARGET = 62,
     ND_AT_OPTIONS = 78,
-    ND_HOPS = 255, /* a router would have made it less: whoever has sent this is on the link */
+    ND_HOPS = 255, /* a router would have decremented it: the sender is on the link */
     ND_SOURCE_MAC = 1,
     ND_TARGET_MAC = 2,
     ND_OPTION_UNIT = 8, /* bytes that the length of an option counts in */
@@ -89,7 +89,7 @@ static inline const uint8_t *frames_nd_option(const uint8_t *frame, size_t bytes
     return found;
 }
 
-/* A solicitation or advertisement to `to`, but for its MAC address, its flags and its checksum. */
+/* A solicitation or advertisement to `to`, except its MAC address, its flags and its checksum. */
 static inline void frames_nd_write(uint8_t frame[CW_ND_BYTES], uint8_t kind, const struct cw_ip *own,
                                    const uint8_t own_mac[6], const struct cw_ip *to, const struct cw_ip *target)
 {

@@ -10,7 +10,7 @@
 
 enum { ETHERNET = 14, TYPE_ARP = 0x0806, TYPE_V4 = 0x0800, TYPE_V6 = 0x86dd };
 
-/* A next hop that somebody wants. */
+/* A next hop in use. */
 struct hop {
     struct cw_ip ip;
     uint8_t mac[6];
@@ -112,7 +112,8 @@ uint64_t cw_neighbour_changes(const struct cw_neighbour_cache *cache)
     return cache->changes;
 }
 
-/* Somebody says that an address has a MAC address; `overrides`: even if it had another one. False: nobody wants it. */
+/* A frame reports an address's MAC address; `overrides`: even if it had another one. False: the address is not in
+ * use. */
 static bool hop_learn(struct cw_neighbour_cache *cache, const struct cw_ip *ip, const uint8_t mac[6], bool overrides,
                       uint64_t now_ns)
 {
@@ -155,7 +156,7 @@ uint64_t cw_neighbour_deadline(const struct cw_neighbour_cache *cache)
 
 /* ---- what comes ---- */
 
-/* Whether one more answer may go out; each uses up CW_NEIGHBOUR_ANSWER_NS, of which so many may be owed. */
+/* Whether one more answer may be sent; each uses up CW_NEIGHBOUR_ANSWER_NS, of a limited debt. */
 static bool answer_pay(struct cw_neighbour_cache *cache, uint64_t now_ns)
 {
     uint64_t begin_ns = cache->answers_ns > now_ns ? cache->answers_ns : now_ns;
@@ -166,8 +167,8 @@ static bool answer_pay(struct cw_neighbour_cache *cache, uint64_t now_ns)
     return true;
 }
 
-/* A request of somebody's, whoever is asked, says where he is, too (RFC 826, "merge"): it spares a question of our own,
- * and a gateway whose MAC address has changed says it so. IPv6 hosts advertise that. False: it is of nobody wanted. */
+/* A request to any host also contains the sender's address (RFC 826, "merge"): it saves a request of our own, and a
+ * gateway reports a changed MAC address this way. IPv6 hosts advertise it instead. False: the sender is not in use. */
 static bool asker_learn(struct cw_neighbour_cache *cache, const uint8_t *frame, uint64_t now_ns)
 {
     struct cw_ip ip = cw_ip_v4(0);

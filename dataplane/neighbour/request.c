@@ -26,7 +26,7 @@ static bool arp_parse(const uint8_t *frame, size_t bytes, struct cw_ip *ip, uint
     if (bytes < CW_ARP_BYTES || frames_be16(frame + AT_ETHER_TYPE) != 0x0806 ||
         memcmp(frame + ETHERNET, frames_arp_head, sizeof(frames_arp_head)) != 0 ||
         frames_be16(frame + ARP_AT_OPERATION) != ARP_REPLY ||
-        (frame[ARP_AT_SENDER_MAC] & GROUP_BIT) != 0 /* nobody is a group */) {
+        (frame[ARP_AT_SENDER_MAC] & GROUP_BIT) != 0 /* a host's address is no group */) {
         return false;
     }
     *ip = cw_ip_v4(0);
@@ -60,7 +60,7 @@ static bool nd_parse(const uint8_t *frame, size_t bytes, struct cw_ip *ip, uint8
         return false;
     }
     const uint8_t *its = frames_nd_option(frame, length, ND_TARGET_MAC, &is_broken);
-    if (its == NULL || (its[0] & GROUP_BIT) != 0 || frame[ND_AT_TARGET] == 0xff) { /* nobody is a group */
+    if (its == NULL || (its[0] & GROUP_BIT) != 0 || frame[ND_AT_TARGET] == 0xff) { /* a host's address is no group */
         return false;
     }
     memcpy(ip->bytes, frame + ND_AT_TARGET, sizeof(ip->bytes));

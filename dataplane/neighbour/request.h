@@ -1,6 +1,6 @@
-/* ask: the question who on a link has an address, and its answer, as frames: ARP (RFC 826), and over IPv6 Neighbour
- * Discovery (RFC 4861). What comes in is anybody's, and is believed as far as a kernel would: an answer that is well
- * formed, for ND with a hop limit that no router has passed on. No I/O. Thread: any. */
+/* ask: the request for the MAC address of an IP address on a link, and its answer, as frames: ARP (RFC 826), and over
+ * IPv6 Neighbour Discovery (RFC 4861). Frames may come from any host, and are trusted as far as a kernel would: an
+ * answer must be well formed, for ND with a hop limit that no router has decremented. No I/O. Thread: any. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@ struct cw_ip cw_solicit_group(const struct cw_ip *ip);
 /* The request for an address of the same kind as the own one, from the Ethernet header on. Its length. */
 size_t cw_solicit_write(uint8_t frame[CW_SOLICIT_BYTES_MAX], const struct cw_ip *own, const uint8_t own_mac[6],
                         const struct cw_ip *ip);
-/* An answer of either kind: who says it, and that he has which MAC address. False: it is none. */
+/* An answer of either kind: the sender's address, and its MAC address. False: it is none. */
 bool cw_solicit_parse(const uint8_t *frame, size_t bytes, struct cw_ip *ip, uint8_t mac[6]);
-/* Whether an answer that has been parsed may take the place of another: an advertisement by somebody's proxy may not
- * (RFC 4861, 7.2.5, the override flag). */
+/* Whether an answer that has been parsed may replace another: an advertisement by a proxy may not (RFC 4861, 7.2.5, the
+ * override flag). */
 bool cw_solicit_overrides(const uint8_t *frame);
