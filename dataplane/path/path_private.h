@@ -1,4 +1,4 @@
-/* What the files of path/ share. */
+/* Shared by the files of path/. */
 #pragma once
 
 #include "dataplane/path/path.h"
@@ -55,8 +55,8 @@ struct path_peer {
     char *description; /* PACKETS: for people; NULL: as within a cluster. Unreachable: why */
 };
 
-/* Bytes on their way through a ring: an own put, an own get (waits for the other side), or somebody's get that is
- * answered. */
+/* Bytes on their way through a ring: an own put, an own get (waits for the other side), or another process's get that
+ * is answered. */
 enum path_stream_kind { PATH_STREAM_PUT, PATH_STREAM_GET, PATH_STREAM_ANSWER };
 
 struct path_stream {
@@ -102,7 +102,7 @@ struct cw_paths {
     char failure[CW_PORT_TEXT_BYTES];
 };
 
-/* Gives a message to who listens. */
+/* Gives a message to its listener. */
 void path_message(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
 
 /* shared.c */
@@ -154,9 +154,9 @@ int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
 /* An operation on memory that is registered for its time; NULL: *status says why not. */
 struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
                                             uint64_t operation, int *status);
-/* Lets go of it, and of its region now or when the packets have. */
+/* Releases it, and its region now or when the packets have. */
 void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operation);
-/* It has ended: the handler is told. */
+/* It has ended: notifies the handler. */
 void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation, int status);
 
 /* stripe.c: long gets by several loops. As path_wire_get; CW_ERROR_UNSUPPORTED: it is not to be divided. */
@@ -175,9 +175,9 @@ int path_stream_get(struct cw_paths *paths, uint32_t rank, const struct path_pla
                     uint64_t operation);
 int path_stream_put(struct cw_paths *paths, uint32_t rank, const struct path_place *place, const void *from,
                     uint64_t bytes, uint32_t lane_tag, uint64_t operation);
-/* A PATH_PUT, PATH_FETCH or PATH_FETCHED record from `rank`. False: it makes no sense. */
+/* A PATH_PUT, PATH_FETCH or PATH_FETCHED record from `rank`. False: it is invalid. */
 bool path_stream_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record);
-/* Goes on with all streams; returns how many records it has written. */
+/* Advances all streams; returns the number of records written. */
 uint32_t path_stream_poll(struct cw_paths *paths);
 /* Ends those from and to a rank with a failure. */
 void path_stream_fail(struct cw_paths *paths, uint32_t rank, int status);

@@ -343,7 +343,7 @@ void path_peer_fail(struct cw_paths *paths, uint32_t rank)
     }
 }
 
-/* Tells the handler about those that were found dead, when what they had sent before has been taken. */
+/* Notifies the handler of dead ranks, when their earlier messages have been received. */
 static void down_report(struct cw_paths *paths)
 {
     for (uint32_t rank = 0; rank < paths->config.rank_count && paths->down_count > 0; rank++) {
@@ -390,11 +390,11 @@ void cw_paths_release(struct cw_paths *paths)
     paths->holds = false;
     if (paths->has_held) {
         paths->has_held = false;
-        (void)cw_loop_poll(paths->config.set.loops[0], NULL, 0); /* a turn; further loops turn by themselves */
+        (void)cw_loop_poll(paths->config.set.loops[0], NULL, 0); /* a turn; dedicated threads turn the other loops */
     }
 }
 
-/* Nobody rings when there is room in a ring again: whoever was refused looks for itself. */
+/* No ring signals new room: a rejected sender polls. */
 #define WAIT_REFUSED_NS 100000ull
 
 void cw_paths_wait(struct cw_paths *paths, uint64_t timeout_ns, bool (*is_over)(void *context), void *context)

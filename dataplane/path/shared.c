@@ -13,7 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the two would say to each other is lost from now on: who waits for any of it has to know, not only who calls. */
+/* Messages between the two are lost from now on: operations that wait for any of them must be notified, not only the
+ * caller. */
 static void unreachable(struct cw_paths *paths, uint32_t rank, int status)
 {
     struct path_peer *peer = &paths->peers[rank];
@@ -198,8 +199,7 @@ static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring,
         }
         if (found < 0 || !record_take(paths, rank, &record)) {
             cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_SYSTEM,
-                          "what it left in shared memory makes no sense (kind %u, %u bytes)", record.kind,
-                          record.bytes);
+                          "invalid record in shared memory (kind %u, %u bytes)", record.kind, record.bytes);
             unreachable(paths, rank, CW_ERROR_PEER_FAILED);
             return count + 1;
         }
@@ -231,8 +231,7 @@ uint32_t path_shared_poll(struct cw_paths *paths)
     return count;
 }
 
-/* Between two looks at a process: after a longer pause nobody knows what it did meanwhile, nor whether we were
- * stopped ourselves. */
+/* Between two checks of a process: after a longer pause neither its state meanwhile nor our own stop is known. */
 #define ASK_GAP_NS UINT64_C(5000000000)
 
 void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)

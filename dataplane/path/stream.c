@@ -35,7 +35,7 @@ int path_stream_register(struct cw_paths *paths, uint32_t rank, void *base, uint
     return CW_ERROR_LIMIT;
 }
 
-/* What `place` names, if `rank` may do that to `bytes` of it; NULL: it may not. */
+/* The memory of `place`, if `rank` may access `bytes` of it; NULL: it may not. */
 static uint8_t *place_find(struct cw_paths *paths, uint32_t rank, const struct path_place *place, uint64_t bytes,
                            uint32_t right)
 {
@@ -299,7 +299,7 @@ uint32_t path_stream_poll(struct cw_paths *paths)
         if (end) {
             stream_end(paths, stream, CW_OK);
         } else if (stream->kind != PATH_STREAM_GET || !stream->asked) {
-            paths->counters.refusals++; /* nobody rings when there is room again */
+            paths->counters.refusals++; /* no signal reports new room */
         }
     }
     return count;

@@ -1,6 +1,5 @@
-/* Long gets from ranks that several loops lead to: each of them gets parts as fast as it can, so that a slow one delays
- * no more than its last part. Parts that are under way are half of the whole and more at first, so that a long
- * way is filled however long it is. */
+/* Long gets from ranks with several loops: each loop gets parts as fast as it can, so that a slow one delays at most
+ * its last part. Half of the parts and more are in flight at first, so that a path of any length is filled. */
 #include <stdlib.h>
 
 #include "dataplane/path/path_private.h"
@@ -14,7 +13,7 @@ enum {
 
 struct path_division {
     enum cw_element element;
-    struct path_division *next; /* of those that wait for room */
+    struct path_division *next; /* in the list of divisions that wait for room */
     bool waits;
     struct path_wire_operation *whole; /* its region and its caller's number */
     uint64_t token;
@@ -28,7 +27,7 @@ struct path_division {
     uint8_t open_on[]; /* ... on each way */
 };
 
-/* Posts the next part on a way. CW_OK; CW_ERROR_AGAIN; what makes the whole fail. */
+/* Posts the next part on a loop. CW_OK; CW_ERROR_AGAIN; an error that makes the whole fail. */
 static int part_post(struct cw_paths *paths, struct path_division *division, uint32_t way)
 {
     const struct path_peer *peer = &paths->peers[division->whole->rank];
@@ -88,7 +87,7 @@ static void wait_for_room(struct cw_paths *paths, struct path_division *division
     }
 }
 
-/* Goes on, or ends. */
+/* Advances, or ends. */
 static void go_on(struct cw_paths *paths, struct path_division *division)
 {
     parts_post(paths, division);

@@ -9,7 +9,7 @@
 
 enum {
     WIRE_BURST = 64,
-    WIRE_MESSAGES = 2 * CW_CREDIT_FAR_MAX, /* one peer may have half of them: what it lends on a long path */
+    WIRE_MESSAGES = 2 * CW_CREDIT_FAR_MAX, /* one peer may have half of them: the credit on a long path */
 };
 
 struct path_wire {
@@ -107,7 +107,7 @@ static int peer_ask(struct cw_endpoint *endpoint, void *context)
 
 void path_wire_ask(struct cw_paths *paths, uint32_t peer)
 {
-    (void)cw_loop_call(cw_paths_loop(paths), peer_ask, &peer); /* one that has failed is told of by an event */
+    (void)cw_loop_call(cw_paths_loop(paths), peer_ask, &peer); /* an event reports a failed one */
 }
 
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
@@ -120,7 +120,7 @@ int path_wire_deregister(struct cw_paths *paths, uint64_t token)
     return cw_loop_set_deregister(&paths->config.set, token) == CW_ERROR_BUSY ? CW_ERROR_AGAIN : CW_OK;
 }
 
-/* Lets go of a region of our own, now or when the packets have. */
+/* Releases a region of our own, now or when the packets have. */
 static void region_forget(struct cw_paths *paths, uint64_t region)
 {
     if (path_wire_deregister(paths, region) != CW_ERROR_AGAIN) {
@@ -148,7 +148,7 @@ static void regions_forget(struct cw_paths *paths)
 }
 
 /* Memory for a message; NULL: none is left, or the rank has as much as is left for all others (dynamic thresholds, as
- * in put/operation.c), so that a rank that stops leaves room for those that go on. */
+ * in put/operation.c), so that a rank that stops leaves room for the others. */
 static struct path_wire_operation *message_take(struct cw_paths *paths, uint32_t rank)
 {
     struct cw_pool *pool = &paths->wire->messages;
@@ -167,7 +167,7 @@ static void message_give(struct cw_paths *paths, struct path_wire_operation *mes
     cw_pool_give(&paths->wire->messages, message);
 }
 
-/* What is short enough is copied by the endpoint as it is posted; else it waits in memory of ours until the rank has
+/* The endpoint copies a short message as it is posted; a longer one waits in memory of ours until the rank has
  * acknowledged it. */
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes, enum cw_element element)
@@ -288,7 +288,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
     return operation_posted(paths, made, cw_loop_put(path_wire_loop(paths, rank, cw_lane(lane_tag)), &put));
 }
 
-/* What cw_paths_cover asks, and the answer. */
+/* The question of cw_paths_cover, and its answer. */
 struct cover_question {
     uint32_t peer;
     struct cw_peer_info info;
@@ -315,7 +315,7 @@ bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
     return is_known;
 }
 
-/* What cw_paths_compression asks, and the answer. */
+/* The question of cw_paths_compression, and its answer. */
 struct compression_question {
     uint32_t peer;
     enum cw_element element;
@@ -368,7 +368,7 @@ static void complete_take(struct cw_paths *paths, const struct cw_event *event)
 {
     struct path_wire_operation *operation = (struct path_wire_operation *)(uintptr_t)event->context;
     if (operation == NULL) {
-        return; /* a message that was copied, and failed: its peer's end is told apart */
+        return; /* a message that was copied, and failed: the end of its peer is reported separately */
     }
     if (operation->kind == WIRE_MESSAGE) {
         message_give(paths, operation);
@@ -404,12 +404,13 @@ static void slots_release(struct cw_paths *paths)
 {
     uint32_t count = paths->wire->slot_count;
     paths->wire->slot_count = 0;
-    for (uint32_t i = 0; i < count; i++) { /* what is still refused goes back to the front, which has been read */
+    for (uint32_t i = 0; i < count; i++) { /* entries that are still rejected move back to the front, which has been
+                                            * read */
         slot_release(paths, paths->wire->slots[i]);
     }
 }
 
-/* One that says goodbye has done its part: whoever leaves too early is told by its launcher. */
+/* A rank that says goodbye has done its part: its launcher reports one that leaves too early. */
 static void session_end(struct cw_paths *paths, uint32_t rank, int status)
 {
     if (rank != UINT32_MAX && status != CW_ERROR_CLOSED) {
@@ -453,7 +454,7 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         break;
     case CW_EVENT_PEER_UP:
         if (event->status == CW_ERROR_PEER_RESTARTED) {
-            session_end(paths, rank, event->status); /* what the process before had promised is lost */
+            session_end(paths, rank, event->status); /* promises of the process before are lost */
         }
         break;
     default:
