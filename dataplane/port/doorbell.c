@@ -93,7 +93,7 @@ static int doorbell_header_check(struct doorbell_file *file, const char *path, c
     return CW_OK;
 }
 
-/* Whoever holds the lock lays the file out, and may be stopped in there. False: it did not let go. */
+/* The holder of the lock lays out the file, and may be stopped in there. False: it did not release it. */
 static bool doorbell_lock(int descriptor)
 {
     for (int tries = 0; flock(descriptor, LOCK_EX | LOCK_NB) != 0; tries++) {

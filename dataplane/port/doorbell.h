@@ -1,12 +1,12 @@
 /* Doorbell: how a sender wakes a sleeping receiver when the NIC between them cannot (memif, af_packet: no receive
  * interrupt).
  *
- * A small file, mapped shared by all processes that know its path, holds one futex word per participant. A word
- * shows whether its owner is asleep. A sender of packets to the owner rings it, which costs a fence and a load unless
- * the owner sleeps.
+ * A small file, mapped shared by all processes that know its path, holds one futex word per participant. A word shows
+ * whether its owner sleeps. A sender of packets to the owner rings it, which costs a fence and a load unless the owner
+ * sleeps.
  *
  * Invariants
- *  - A word is armed and disarmed by its owner only, one thread at a time; anyone may ring it.
+ *  - A word is armed and disarmed by its owner only, one thread at a time; any thread may ring it.
  *  - No ring is lost: packets made visible before cw_doorbell_ring are either seen by the owner's check after
  *    cw_doorbell_arm, or the ring finds the word armed and ends the wait.
  *  - Two processes that sleep on the same index take each other's rings: the process that makes the file's path

@@ -20,13 +20,13 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 
-#define PROGRAM_NAME "causeway" /* what EAL calls itself in its messages */
+#define PROGRAM_NAME "causeway" /* EAL's name in its messages */
 
 enum {
     LOG_TEXT_BYTES = 1024,
     OWN_ARGUMENTS_MAX = 12,
     ARGUMENT_BYTES = 64,
-    CAPTURE_BYTES = 2048, /* of what EAL prints while it starts */
+    CAPTURE_BYTES = 2048, /* of EAL's output while it starts */
     CAUSE_BYTES = 200,
 };
 
@@ -168,7 +168,7 @@ static void arguments_build(const struct cw_eal_config *config, struct argument_
     }
     if (!user_gave(config, "-l -c --lcores")) {
         int core = config->core == CW_EAL_CORE_CALLER ? sched_getcpu() : config->core;
-        /* By mapping, as EAL knows only so many lcore numbers and CPUs may have higher ones. */
+        /* By mapping, as EAL has a limited range of lcore numbers and CPUs may have higher ones. */
         own_add(list, "--lcores=0@%d", core < 0 ? 0 : core);
     }
     if (config->huge_pages) {
@@ -213,8 +213,8 @@ static bool huge_pages_free(void)
     return found;
 }
 
-/* Sends what is printed on stdout and stderr to a scratch file instead, since EAL prints what it should return. For short
- * stretches only: it concerns all threads. */
+/* Redirects stdout and stderr to a scratch file, since EAL prints errors that it should return. For short stretches
+ * only: it affects all threads. */
 struct quiet {
     int file;
     int saved[2];
@@ -233,7 +233,7 @@ static void quiet_begin(struct quiet *quiet)
     }
 }
 
-/* `text` gets the beginning of what was printed. */
+/* `text` gets the beginning of the output. */
 static void quiet_end(struct quiet *quiet, char *text, size_t text_bytes)
 {
     fflush(stdout);
@@ -256,7 +256,7 @@ static int start_failed(int code, const struct cw_eal_config *config, const char
 {
     char cause[CAUSE_BYTES];
     cw_eal_log_first(cause, sizeof(cause));
-    /* What getopt says names the option; what EAL says then only that there was one. */
+    /* The message of getopt names the option; EAL's later one reports only that there was one. */
     if (cause[0] == '\0' || strncmp(printed, PROGRAM_NAME ": ", sizeof(PROGRAM_NAME) + 1) == 0) {
         line_copy(printed, strlen(printed), cause, sizeof(cause));
     }
@@ -323,7 +323,7 @@ static int arguments_keep(const struct cw_eal_config *config)
     return CW_OK;
 }
 
-/* What is left at its default goes along with anything. */
+/* A setting at its default is compatible with any value. */
 static const char *difference_find(const struct cw_eal_config *config)
 {
     if (config->huge_pages && !eal_state.huge_pages) {

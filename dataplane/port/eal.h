@@ -1,8 +1,8 @@
 /* EAL: DPDK's process-wide environment, started once, when the first ethdev port is opened.
  *
  * EAL is global to the process and can be started only once. Its library (dpdk.h) and this are the places below mpi/
- * with mutable globals, and all they hold is what EAL itself holds: that it runs, with which settings, and the last
- * lines it logged.
+ * with mutable globals. They hold only EAL's own state: that it runs, with which settings, and the last lines it
+ * logged.
  *
  * Invariants
  *  - cw_eal_start leaves the caller's CPU affinity as it was and prints nothing.
@@ -44,10 +44,10 @@ int cw_eal_start(const struct cw_eal_config *config, char *error, size_t error_b
 /* Forgets the lines logged so far. Any thread; two that open ports at the same time may read each other's lines. */
 void cw_eal_log_clear(void);
 
-/* The first line logged since cw_eal_log_clear: drivers say what is wrong first and who gave up on it afterwards.
+/* The first line logged since cw_eal_log_clear: drivers log the cause first, and the callers' failures afterwards.
  * Without line end and function name; "" if there was none. Any thread. */
 void cw_eal_log_first(char *text, size_t text_bytes);
 
-/* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; gives up silently when
+/* Gives the calling thread an lcore number, so that it has its own cache of free packet buffers; without effect when
  * all are taken (slower, but correct). Undone when the thread ends. */
 void cw_eal_thread_register(void);

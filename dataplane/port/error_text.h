@@ -1,4 +1,4 @@
-/* One-line errors for people: what failed, where, what to do about it. The text goes with a code of enum cw_status. */
+/* One-line errors for users: the failure, its place, and the fix. The text goes with a code of enum cw_status. */
 #pragma once
 
 #include <stdarg.h>

@@ -13,7 +13,7 @@ enum {
     DIAL_PATIENCE_MS = 20000, /* with a server that says nothing */
 };
 
-/* `port`: of the first queue pair; with it goes the device, and what further pairs have. */
+/* `port`: of the first queue pair; the device, and the shared parts of further pairs, are freed with it. */
 static void ethdev_free(struct ethdev_port *port)
 {
     ethdev_filter_close(port);
@@ -32,7 +32,7 @@ static void ethdev_close(struct cw_port *base)
 {
     struct ethdev_port *first = ethdev_of(base)->first;
     atomic_store_explicit(&ethdev_of(base)->claimed, 0, memory_order_relaxed); /* nothing more is for it */
-    /* whoever is last sees what the others have done */
+    /* the last one sees the work of the others */
     if (atomic_fetch_sub_explicit(&first->open_count, 1, memory_order_acq_rel) == 1) {
         ethdev_free(first);
     }
@@ -76,10 +76,10 @@ static int config_check(const struct cw_port_ethdev_config *config, struct ethde
     return CW_OK;
 }
 
-/* A memif server refuses a client whose number is not served, is taken, or is not served yet: it listens before it
- * knows its numbers. The client's driver hangs up then, for ever. CW_ERROR_BUSY: refused; whoever wants to try again
- * opens the device anew. A server that is only slow must be waited for: one whose client hangs up before it has been
- * greeted (22.11) frees what EAL's interrupt thread still uses, and dies or hangs for all clients.
+/* A memif server rejects a client whose number is not served, is taken, or is not served yet: it listens before it
+ * knows its numbers. The client's driver then hangs up permanently. CW_ERROR_BUSY: rejected; to retry, open the device
+ * again. A server that is only slow must be waited for. If its client hangs up before it has been greeted (22.11), the
+ * server frees memory that EAL's interrupt thread still uses, and dies or hangs for all clients.
  *
  * `before`: connections to that server before this one. */
 static int client_await(struct ethdev_port *port, const struct cw_port_ethdev_config *config, uint32_t before,
@@ -165,7 +165,7 @@ int cw_port_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_po
     if (status != CW_OK) {
         return status;
     }
-    /* Before EAL starts: what the kernel lacks is said in its own words. */
+    /* Before EAL starts: a feature that the kernel lacks is reported in our own words. */
     status = ethdev_driver_check(&driver, config, error, error_bytes);
     if (status != CW_OK) {
         return status;

@@ -8,7 +8,7 @@
  *    uses.
  *  - If a driver lacks a function (multicast filters, interrupts, gather, its own MTU), the port replaces it or reports
  *    it in struct cw_port_info.
- *  - A driver's arguments are the user's; those that follow from the MTU are added if the user gave none
+ *  - A driver's arguments are the user's; those derived from the MTU are added if the user gave none
  *    (cw_port_ethdev_arguments shows the result).
  *
  * Order of calls

@@ -67,7 +67,7 @@ uint32_t ethdev_receive(struct cw_port *base, struct cw_received *packets, uint3
         ethdev_gate_barred(port);
         return 0;
     }
-    /* those that others have handed over first: the own queue may have a burst each time */
+    /* packets that others have handed over come first: the own queue may have a burst each time */
     uint32_t handed = unlikely(port->queue_count > 1) ? ethdev_queues_take(port, buffers, (count_max + 1) / 2) : 0;
     uint32_t count = rte_eth_rx_burst(port->id, port->queue, buffers + handed, (uint16_t)(count_max - handed));
     ethdev_gate_leave(port);

@@ -24,7 +24,7 @@ struct opening {
     size_t error_bytes;
 };
 
-/* An error with what the driver logged about it and what to do. */
+/* An error with the driver's log lines and the fix. */
 static int opening_failed(const struct opening *opening, int status, const char *what, int code, const char *remedy)
 {
     char logged[LOG_LINE_BYTES];
@@ -60,7 +60,7 @@ static int device_plug(struct opening *opening)
     }
     cw_eal_log_clear();
     mode_t before =
-        umask(0177); /* of sockets that the driver makes: a memif server would let in whoever the umask does */
+        umask(0177); /* of sockets that the driver makes: a memif server would admit every user that the umask allows */
     int result = port->driver.packet_socket
                      ? ethdev_fanout_plug(port->device, opening->arguments)
                      : rte_eal_hotplug_add(pci ? "pci" : "vdev", port->device, opening->arguments);
@@ -96,7 +96,7 @@ static int device_claim(struct opening *opening)
     return CW_OK;
 }
 
-/* The number of the device's port: by its MAC address, if that is given, among those that nobody has. */
+/* The number of the device's port: by its MAC address, if that is given, among unused ones. */
 static int device_number(const struct opening *opening, uint16_t *id)
 {
     struct rte_ether_addr address;
@@ -148,8 +148,7 @@ static int device_find(struct opening *opening)
 
 static bool gather_possible(const struct opening *opening)
 {
-    /* The device reads pieces at their virtual addresses, which with IOVA as PA would have to be translated page by
-     * page. */
+    /* The device reads pieces at their virtual addresses; with IOVA as PA each page would need a translation. */
     bool addresses_fit = !opening->port->needs_dma || rte_eal_iova_mode() == RTE_IOVA_VA;
     return (opening->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0 && addresses_fit;
 }
@@ -164,7 +163,7 @@ static uint32_t room_bytes(const struct opening *opening)
     return RTE_MAX(room, opening->port->ring.slot_bytes);
 }
 
-/* Of one queue pair: what a NIC fills and its owner empties. */
+/* Of one queue pair: the buffers that a NIC fills and its owner empties. */
 static int pools_create(struct opening *opening, struct ethdev_port *port)
 {
     const struct cw_port_ethdev_config *config = opening->config;
@@ -200,8 +199,8 @@ static int pools_create(struct opening *opening, struct ethdev_port *port)
 
 /* ---- configuration ---- */
 
-/* Says whether the device carries the MTU, and what the configuration is to say about it: 0 for drivers that have no
- * notion of one. */
+/* Returns whether the device carries the MTU, and the value for the configuration: 0 for drivers that have no such
+ * setting. */
 static int mtu_check(const struct opening *opening, uint32_t *configured)
 {
     const struct rte_eth_dev_info *info = &opening->info;
@@ -221,7 +220,7 @@ static int mtu_check(const struct opening *opening, uint32_t *configured)
                          opening->port->device, wanted, opening->port->port.info.driver, info->min_mtu, largest);
 }
 
-/* Several queues take what comes by its hash, where the NIC has one: whose a packet is, is looked at behind it. */
+/* Several queues receive packets by hash, where the NIC has one: software behind it finds the owner of a packet. */
 static void spread_configure(const struct opening *opening, struct rte_eth_conf *conf)
 {
     uint64_t hashed =
@@ -283,7 +282,7 @@ static int device_start(struct opening *opening)
     if (status != CW_OK) {
         return status;
     }
-    /* With a doorbell nobody waits for interrupts. Drivers that cannot do them say so in one of many ways, or ignore
+    /* With a doorbell no thread waits for interrupts. Drivers that cannot do them say so in one of many ways, or ignore
      * it. */
     bool interrupts = port->bell == NULL && !port->driver.interrupts_fail;
     const char *what = "cannot be configured";

@@ -1,6 +1,6 @@
-/* What single drivers need and do not say themselves: arguments that follow from the MTU, privileges, kernel
- * interfaces, and what to do when they refuse. A driver that is not in the table gets its arguments verbatim. A virtual
- * device is known by its name, before it is there; any other, such as a NIC, by what it says its driver is. */
+/* Requirements of single drivers that they do not report: arguments that follow from the MTU, privileges, kernel
+ * interfaces, and remedies for their errors. A driver that is not in the table gets its arguments verbatim. A virtual
+ * device is known by its name, before it exists; any other, such as a NIC, by its reported driver. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <ctype.h>
@@ -218,7 +218,8 @@ static bool af_packet_complete(const struct cw_port_ethdev_config *config, char 
     return argument_add(arguments, arguments_bytes, "blocksz", RTE_MAX(slot_bytes, page)) &&
            argument_add(arguments, arguments_bytes, "framesz", slot_bytes) &&
            argument_add(arguments, arguments_bytes, "framecnt", RTE_ALIGN_CEIL(count, 2u)) &&
-           /* what goes past the queueing discipline is not seen by other ports of this host on the same interface */
+           /* packets that bypass the queueing discipline are not seen by other ports of this host on the same
+            * interface */
            (cw_ip_is_none(&config->selection.ip) || argument_add(arguments, arguments_bytes, "qdisc_bypass", 0));
 }
 
@@ -314,8 +315,8 @@ static bool socket_lives(const char *path, const struct stat *file)
     return lives;
 }
 
-/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. Nobody listens on
- * it if it refuses a connection. */
+/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. A refused
+ * connection shows that it has no listener. */
 static void memif_socket_clean(const char *arguments)
 {
     size_t length;

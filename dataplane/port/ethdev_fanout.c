@@ -53,8 +53,8 @@ static int plug(void *context)
     return 0;
 }
 
-/* The caller waits until the child has ended, so nothing but the process id differs. No signal tells of the child's
- * end, and no handler of the program runs in it. */
+/* The caller waits until the child has ended, so nothing but the process id differs. No signal reports the child's end,
+ * and no handler of the program runs in it. */
 static void plug_as_other(struct plugging *plugging)
 {
     sigset_t all, before;

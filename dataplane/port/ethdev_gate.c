@@ -1,20 +1,19 @@
 /* The gate between memif's control thread and the threads that send and receive.
  *
- * When the other side of a memif goes away, its driver (22.11) unmaps the packet memory on EAL's interrupt thread,
- * whatever the owner of the port is doing: a burst under way then reads unmapped memory and the process dies. The
- * driver has no lock for that, but all of its callbacks run on one thread. So, as long as a memif link is up, that
- * thread is parked in a callback of ours, and let out only when EAL has something for it to do: a peer that comes or
- * goes.
+ * When the other side of a memif goes away, its driver (22.11) unmaps the packet memory on EAL's interrupt thread, at
+ * any time: a burst in progress on the owner's thread then reads unmapped memory and the process dies. The driver has
+ * no lock for that, but all of its callbacks run on one thread. So, as long as a memif link is up, that thread is
+ * parked in a callback of ours, and released only when EAL has work for it: a peer that connects or leaves.
  *
  *    gate open    the interrupt thread is in EAL, runs callbacks, waits for events; owners leave the driver alone
  *    gate closed  the interrupt thread is parked in gate_callback; owners may call the driver
  *
- * An owner marks itself `inside` before it looks whether the gate is closed; the interrupt thread opens the gate before
- * it waits for nobody to be inside. Since one is done a million times as often as the other, the fence that this needs
- * on both sides is made by the interrupt thread alone, with membarrier(2).
+ * An owner marks itself `inside` before it checks whether the gate is closed; the interrupt thread opens the gate
+ * before it waits until no owner is inside. Since one is done a million times as often as the other, the fence that
+ * this needs on both sides is made by the interrupt thread alone, with membarrier(2).
  *
- * Whether EAL has something to do is seen on its epoll descriptor, which is found in /proc by what it watches: our
- * eventfd. Without /proc the gate opens every now and then instead. */
+ * EAL's epoll descriptor shows whether EAL has work; it is found in /proc by a descriptor that it watches: our eventfd.
+ * Without /proc the gate opens every now and then instead. */
 #define ALLOW_EXPERIMENTAL_API /* rte_intr_instance_alloc and its kin: in DPDK since 21.11 */
 #include "dataplane/port/ethdev_private.h"
 
@@ -32,7 +31,7 @@
 
 enum {
     GATE_PERIOD_MS = 20, /* between openings, if EAL's epoll descriptor is not to be found */
-    GATE_PAUSES = 256,   /* how often to look whether the owners are outside before sleeping in between */
+    GATE_PAUSES = 256,   /* checks whether the owners are outside before sleeping in between */
     GATE_LEAVE_US = 20,  /* ... and that sleep */
     GATE_REFUSALS =
         256, /* an owner that is kept out as often in a row makes room: the interrupt thread may need its core */
@@ -41,7 +40,7 @@ enum {
 
 /* EAL has one interrupt thread per process, so there is one gate. */
 static struct {
-    pthread_mutex_t lock; /* of what follows, down to `ports` */
+    pthread_mutex_t lock; /* of the next fields, down to `ports` */
     pthread_cond_t closed;
     bool installed;
     struct rte_intr_handle *handle; /* lives as long as the process, as EAL does */
@@ -126,8 +125,7 @@ static int epoll_find(void)
     return found;
 }
 
-/* Stays here until EAL has something to do. Our own eventfd is down, so what makes EAL's set readable is somebody
- * else's. */
+/* Stays here until EAL has something to do. Our own eventfd is down, so another event makes EAL's set readable. */
 static void gate_park(void)
 {
     struct pollfd set = {.fd = epoll_find(), .events = POLLIN};
@@ -144,7 +142,7 @@ static void gate_open(void)
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
     for (struct ethdev_port *port = gate.ports; port != NULL; port = port->gate_next) {
-        /* Acquire pairs with the release in ethdev_gate_leave: what the owner did in the driver is done. */
+        /* Acquire pairs with the release in ethdev_gate_leave: the owner's work in the driver is done. */
         for (int looks = 0; atomic_load_explicit(&port->inside, memory_order_acquire) != 0; looks++) {
             if (looks < GATE_PAUSES) {
                 rte_pause();

@@ -1,4 +1,4 @@
-/* Registered memory: what external pieces may point into, counted while the driver holds them. */
+/* Registered memory: the target of external pieces, counted while the driver holds them. */
 #define ALLOW_EXPERIMENTAL_API /* rte_dev_dma_map: in DPDK since 19.05 */
 #include "dataplane/port/ethdev_private.h"
 
@@ -83,7 +83,7 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
     extmem_give(below);
 }
 
-/* With the first registration: most devices have none that they must be told of. */
+/* With the first registration: most devices need none. */
 static void cache_open(struct ethdev_port *port)
 {
     port->mappings = (struct cw_mappings){.map = device_map, .unmap = device_unmap, .context = port};
@@ -151,7 +151,7 @@ int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory
 {
     struct ethdev_port *port = ethdev_of(base);
     if (rte_mbuf_ext_refcnt_read(&memory->shared) != 1) {
-        /* Drivers free sent packets when they send the next ones; those that can be asked are. */
+        /* Drivers free sent packets when they send the next ones; those with a clean-up call do it now. */
         rte_eth_tx_done_cleanup(port->id, port->queue, 0);
         if (rte_mbuf_ext_refcnt_read(&memory->shared) != 1) {
             return CW_ERROR_BUSY;

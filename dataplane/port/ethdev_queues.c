@@ -28,7 +28,7 @@ static int ring_make(struct ethdev_port *port, char *error, size_t error_bytes)
                                                 rte_strerror(rte_errno));
 }
 
-/* A port beside the first, which has the device. */
+/* A port next to the first, which has the device. */
 static int port_make(struct ethdev_port *first, uint16_t queue)
 {
     struct ethdev_port *port = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*port));

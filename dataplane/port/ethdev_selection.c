@@ -1,6 +1,6 @@
-/* What is taken of all that an interface of the kernel gets. af_packet: a filter of the driver's socket, so that the
- * host's other packets are not copied to it. Packets that others of this host send by the interface pass it, too:
- * members of a group are told apart by UDP ports, and reach each other so. */
+/* Selects packets of all that an interface of the kernel receives. af_packet: a filter of the driver's socket, so that
+ * the host's other packets are not copied to it. Packets that other processes of this host send by the interface pass
+ * it, too: members of a group are distinguished by UDP ports, and reach each other this way. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@ static void load(struct filter *filter, uint16_t size, uint32_t at)
     add(filter, (struct sock_filter)BPF_STMT((uint16_t)(BPF_LD | BPF_ABS | size), at));
 }
 
-/* Of what was loaded: as it should be, go on; else to the mark. */
+/* Compares the loaded value: if equal, continue; else jump to the mark. */
 static void need(struct filter *filter, uint16_t test, uint32_t value, uint8_t mark)
 {
     add(filter, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), value, 0, mark));
@@ -71,7 +71,7 @@ static void mark_set(struct filter *filter, uint8_t mark)
     }
 }
 
-/* Of a VLAN, whose number the kernel has taken off: it has an interface of its own. */
+/* Excludes packets of a VLAN, from which the kernel has removed the tag: it has an interface of its own. */
 static void begin_write(struct filter *filter, uint32_t ether_type)
 {
     load(filter, BPF_W, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT));
@@ -81,7 +81,7 @@ static void begin_write(struct filter *filter, uint32_t ether_type)
     load(filter, BPF_B, AT_VERSION_LENGTH);
 }
 
-/* Of the own address: one of the own ports; else of a group, whose address begins so behind a shift: the groups'. */
+/* Of the own address: one of the own ports; else of a group with this prefix after a shift: the groups' ports. */
 static void end_write(struct filter *filter, const struct cw_port_selection *only, uint32_t at_port, uint32_t shift,
                       uint32_t group)
 {
@@ -112,7 +112,7 @@ static void filter_v4_write(struct filter *filter, const struct cw_port_selectio
     end_write(filter, only, AT_PORT, 28, 0xe);
 }
 
-/* The own address is unicast, so that whose first word is another may be a group's. */
+/* The own address is unicast, so an address with a different first word may be a group's. */
 static void filter_v6_write(struct filter *filter, const struct cw_port_selection *only)
 {
     begin_write(filter, 0x86dd);

@@ -1,8 +1,8 @@
 /* Sleep and wake of the ethdev port.
  *
- * No wake-up is lost: the sleeper first says that it sleeps (flag, doorbell word or the device's interrupt), then looks
- * once more whether it was woken and whether packets have come, and only then blocks. What the look finds goes to the
- * stash, which the next receive returns. */
+ * No wake-up is lost: the sleeper first announces its sleep (flag, doorbell word or the device's interrupt), then
+ * checks again for a wake-up and for packets, and only then blocks. Packets found in this check go to the stash, which
+ * the next receive returns. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* Membership: the kernel as member of a multicast group on behalf of a port that takes the packets itself. So the
- * interface lets the group's MAC address in, and switches that listen to memberships are told, and told again whenever
- * they ask (IGMP, MLD), as by any program of this host.
+/* Membership: the kernel as member of a multicast group on behalf of a port that receives the packets itself. So the
+ * interface admits the group's MAC address, and the kernel reports the membership to switches (IGMP, MLD), also on each
+ * query, as for any program of this host.
  *
  * Thread: any. */
 #pragma once
@@ -18,6 +18,6 @@ static inline struct cw_ip cw_membership_group(const uint8_t mac[6], bool is_v6)
     return is_v6 ? group : cw_ip_v4(239u << 24 | (mac[3] & 0x7fu) << 16 | (uint32_t)mac[4] << 8 | mac[5]);
 }
 
-/* Begins one at the interface with that index. A descriptor, which receives nothing, and by whose close it ends; or
- * -errno: -ENOBUFS (the kernel has no room for more), -ENODEV (the interface does no multicast), ... */
+/* Begins one at the interface with that index. Returns a descriptor, which receives nothing, and whose close ends the
+ * membership; or -errno: -ENOBUFS (the kernel has no room for more), -ENODEV (the interface does no multicast), ... */
 int cw_membership_open(const uint8_t mac[6], uint32_t interface, bool is_v6);

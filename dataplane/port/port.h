@@ -82,7 +82,7 @@ struct cw_port_info {
     uint32_t link_changes;       /* times that the link went down or came up, as far as the port has noticed */
     uint64_t refused; /* packets that the device or the kernel rejected (too long, a filter), and that are lost */
     uint32_t medium;  /* the protection of payloads between ports with the same number: enum cw_port_medium, or the
-                        number of a machine, whose memory it is (base/machine.h) */
+                         number of the machine that has the memory (base/machine.h) */
     bool reports;     /* the kernel reports joins to switches and routers (IGMP, MLD), and answers queries */
     char driver[32];  /* the driver's name, for messages */
     /* Counts of registrations of the pieces' memory with a device, and of those found in the cache

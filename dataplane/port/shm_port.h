@@ -87,8 +87,8 @@ void cw_shm_port_close(struct cw_shm_port *shm_port); /* NULL is allowed */
 /* Its frames in order, at most `count_max`; they stay valid until they were consumed and that was shown. */
 uint32_t cw_shm_port_receive(struct cw_shm_port *shm_port, struct cw_shm_port_frame *frames, uint32_t count_max);
 void cw_shm_port_consume(struct cw_shm_port *shm_port, uint32_t count);
-/* Copies a frame into an empty buffer of the client's, with what the NIC says of it. False: there is no such buffer, or
- * the frame is longer than they are. */
+/* Copies a frame into an empty buffer of the client's, with the NIC's report about it. False: there is no such buffer,
+ * or the frame is longer than they are. */
 bool cw_shm_port_send(struct cw_shm_port *shm_port, const struct cw_received *packet);
 /* Shows the client what was sent and consumed since, and wakes it if it sleeps. */
 void cw_shm_port_flush(struct cw_shm_port *shm_port);
@@ -101,7 +101,7 @@ bool cw_shm_port_is_broken(const struct cw_shm_port *shm_port);
  * them; UINT32_MAX: they have not changed since `*version`, or are changing just now. */
 uint32_t cw_shm_port_groups(const struct cw_shm_port *shm_port, uint32_t *version,
                             uint8_t groups[CW_SHM_PORT_GROUPS_MAX][6]);
-/* What the endpoint of a client claims that does not run just now, and the offloads that it has put away: bits. */
+/* The claim of a client's endpoint that does not run just now, and the offloads that it has turned off: bits. */
 void cw_shm_port_nic(const struct cw_shm_port *shm_port, struct cw_port_claim *claim, uint32_t *doubts);
 /* The link of the NIC has gone down or come up so often. */
 void cw_shm_port_link(struct cw_shm_port *shm_port, uint32_t changes);

@@ -77,7 +77,7 @@ static void shm_port_release(struct cw_port *base, struct cw_received *packets, 
         port->filled[slot] = (uint32_t)((size_t)((uint8_t *)packets[i].handle - port->receiving) / port->buffer_bytes);
         port->empty[slot] = port->filled[slot];
     }
-    /* pairs with the acquire in cw_shm_port_send: the places, and that nobody reads those buffers any more */
+    /* pairs with the acquire in cw_shm_port_send: the places, and that those buffers are not read any more */
     atomic_store_explicit(&port->shared->empty_written, port->empty_written, memory_order_release);
 }
 
@@ -370,7 +370,7 @@ enum {
     FRAMES_FEW = 64,
 };
 
-/* Fewer long ones: what is in the rings should fit a cache. */
+/* Fewer long ones: the rings' contents should fit a cache. */
 static uint32_t frames_for(uint32_t mtu_bytes)
 {
     uint32_t frames = CW_SHM_PORT_FRAMES_DEFAULT;

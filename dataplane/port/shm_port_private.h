@@ -11,7 +11,7 @@
 enum { SHM_PORT_LINE = 64, SHM_PORT_FRAME_HEAD = 14, SHM_PORT_PAGE = 4096 };
 
 struct shm_port_out {
-    uint32_t place; /* of the buffer, among those that the client sends from */
+    uint32_t place; /* of the buffer, among the client's send buffers */
     uint32_t length;
     uint64_t departure_ns; /* struct cw_transmit */
     uint64_t checksum;
@@ -35,7 +35,7 @@ struct shm_port_shared {
     /* the server's: */
     _Alignas(SHM_PORT_LINE) _Atomic uint32_t out_consumed;
     _Atomic uint32_t in_written; /* the buffer of place empty[n] has the frame of length in[n] */
-    /* who sleeps, and how often the client was woken */
+    /* sleep state, and the number of wake-ups of the client */
     _Alignas(SHM_PORT_LINE) _Atomic uint32_t client_asleep;
     _Atomic uint32_t client_woken;
     _Atomic uint32_t server_asleep;

@@ -16,7 +16,7 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
-/* Sizes are those that were found when it was opened; what the memory says of them later is not read. */
+/* Sizes are those found when it was opened; later values in the memory are not read. */
 struct cw_shm_port {
     struct shm_port_shared *shared;
     size_t bytes;
@@ -33,14 +33,14 @@ struct cw_shm_port {
     bool is_broken;
 };
 
-/* What the client says of its memory, checked. */
+/* The client's description of its memory, checked. */
 static int memory_check(int memory, uint32_t mtu_bytes, struct shm_port_shared *head, size_t *bytes, char *error,
                         size_t error_bytes)
 {
     enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW, BLOCK = 512 };
     struct stat status;
     struct statfs system;
-    int seals = fcntl(memory, F_GET_SEALS); /* first: only memory has seals, and asking it waits for nobody */
+    int seals = fcntl(memory, F_GET_SEALS); /* first: only memory has seals, and the query never blocks */
     if (seals < 0 || (seals & FIXED) != FIXED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "the memory is no memfd, or one that may shrink or grow");
@@ -64,8 +64,7 @@ static int memory_check(int memory, uint32_t mtu_bytes, struct shm_port_shared *
         (uint64_t)status.st_blocks * BLOCK < *bytes) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
-            "a shared-memory port of %u frames, MTU %u and %zu bytes makes no sense where the MTU is %u, or has "
-            "holes",
+            "invalid shared-memory port of %u frames, MTU %u and %zu bytes where the MTU is %u, or memory with holes",
             head->frames, head->mtu_bytes, *bytes, mtu_bytes);
     }
     return CW_OK;

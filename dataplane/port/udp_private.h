@@ -36,7 +36,7 @@ struct udp_message {
 /* A multicast group that was joined. */
 struct udp_group {
     struct cw_ip ip;
-    int socket; /* -1: nobody has this place */
+    int socket; /* -1: the place is free */
     uint32_t joins;
     uint32_t drops_seen;
 };
@@ -67,17 +67,17 @@ struct udp_port {
 
     uint32_t frame_bytes;
     uint32_t free_count;
-    uint8_t **free; /* stack of frames that nobody has */
+    uint8_t **free; /* stack of free frames */
     uint8_t *frames;
 
     uint32_t frame_count;   /* frames that a message of the largest size takes */
-    uint32_t used_count;    /* messages, the first ones, that have to be prepared before they receive again */
+    uint32_t used_count;    /* messages, the first ones, that must be prepared before they receive again */
     uint32_t asked;         /* messages that the next call may bring */
     uint32_t message_count; /* that have come with the last call */
     uint32_t message_at;    /* of them, the next to be given out */
     uint32_t segment_at;    /* bytes of it that have been */
     uint32_t segment_bytes; /* of its packets, but the last one */
-    uint32_t source;        /* whose socket they came by: a stream, or behind these a group */
+    uint32_t source;        /* the socket that received them: a stream, or behind these a group */
     uint8_t *whole;         /* of the message, in one piece, if its packets do not lie in frames; NULL: they do */
     uint8_t *scratch;       /* room for one */
     struct mmsghdr arrived[UDP_MESSAGES];
@@ -118,7 +118,7 @@ static inline uint8_t *udp_in(const struct udp_port *port, uint8_t *frame)
     return frame + port->network_bytes - 8;
 }
 
-/* A frame that nobody has; there must be one. */
+/* A free frame; there must be one. */
 static inline uint8_t *udp_frame_take(struct udp_port *port)
 {
     return port->free[--port->free_count];

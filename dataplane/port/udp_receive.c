@@ -1,4 +1,4 @@
-/* What comes by the sockets: taken in pieces as the kernel has put packets together, given out packet by packet. */
+/* Packets from the sockets: received in pieces that the kernel has combined, delivered packet by packet. */
 #include "dataplane/port/udp_private.h"
 
 #include <netinet/udp.h>
@@ -75,7 +75,7 @@ static bool messages_fetch(struct udp_port *port)
 
 /* ---- to the endpoint ---- */
 
-/* What the kernel says of a message: how long its packets are, the last one apart; what it has dropped before. */
+/* The kernel's report about a message: the length of its packets, the last one separate; the number dropped before. */
 static void message_look(struct udp_port *port, struct msghdr *header, uint32_t bytes)
 {
     port->segment_bytes = bytes;
@@ -112,8 +112,8 @@ static void write_be16(uint8_t *at, uint32_t value)
     at[1] = (uint8_t)value;
 }
 
-/* The headers that the kernel has taken off, as far as anybody reads them: no MAC addresses, no checksums. What was sent
- * to a group's port is as good as sent to ours. */
+/* The headers that the kernel has removed, as far as they are read: no MAC addresses, no checksums. A packet to a
+ * group's port is treated as one to ours. */
 static void network_write(const struct udp_port *port, uint8_t *frame, union udp_name *from, uint32_t bytes)
 {
     static const uint8_t fixed_v4[UDP_NETWORK_BYTES] = {
@@ -177,7 +177,7 @@ static uint32_t message_give(struct udp_port *port, struct cw_received *packets,
         bool is_apart = port->segment_bytes < bytes && port->segment_bytes != port->datagram_bytes;
         port->whole = is_apart ? whole_make(port, message, bytes) : NULL;
     }
-    /* what is longer than a packet of ours may be is none of a peer's */
+    /* a packet longer than our limit comes from no peer */
     bool fits = port->segment_bytes <= port->datagram_bytes && (arrived->msg_hdr.msg_flags & MSG_TRUNC) == 0 &&
                 !is_own(port, &message->from);
     while (fits && given < count_max && port->segment_at < bytes) {

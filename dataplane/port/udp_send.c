@@ -1,4 +1,4 @@
-/* What leaves by the sockets: packets to the same peer in one piece, and many pieces in one call. */
+/* Outgoing packets by the sockets: packets to the same peer in one piece, and many pieces in one call. */
 #include "dataplane/port/udp_private.h"
 
 #include <errno.h>
@@ -206,7 +206,7 @@ uint32_t udp_transmit(struct cw_port *base, struct cw_transmit *packets, uint32_
         struct burst burst;
         bool cuts = port->cuts;
         uint32_t taken = burst_make(port, &burst, packets + gone, count - gone);
-        uint32_t left = taken == 0 ? 1 : burst_send(port, &burst); /* 1: what the kernel says itself */
+        uint32_t left = taken == 0 ? 1 : burst_send(port, &burst); /* 1: the kernel's own reports */
         gone += left;
         if (left == 0 && cuts == port->cuts) {
             break;

@@ -1,8 +1,8 @@
 /* Wake: the sleep of a port that waits on descriptors of the kernel. It ends by a descriptor, by a wake-up of any
  * thread, by the port's alarm, or by time.
  *
- * No wake-up is lost: the owner says that it sleeps (cw_wake_begin), looks once more for packets, and only then waits;
- * who wakes it writes to a descriptor if it sleeps, and is seen by cw_wake_begin if not yet.
+ * No wake-up is lost: the owner announces its sleep (cw_wake_begin), checks again for packets, and only then waits; a
+ * waker writes to a descriptor if the owner sleeps, and cw_wake_begin sees it if not yet.
  *
  * Order of calls: cw_wake_open { cw_wake_begin { cw_wake_wait }* cw_wake_end }* cw_wake_close. Thread: the port's
  * owner; cw_wake_up any. */
@@ -20,7 +20,7 @@ struct cw_wake {
     _Atomic uint32_t woken;
 };
 
-/* CW_OK, or what cw_status_of_errno says of errno. */
+/* CW_OK, or the result of cw_status_of_errno for errno. */
 int cw_wake_open(struct cw_wake *wake);
 /* One that was never opened, with -1, is allowed. */
 void cw_wake_close(struct cw_wake *wake);
@@ -30,7 +30,7 @@ bool cw_wake_begin(struct cw_wake *wake);
 /* Waits until `descriptor` (-1: none) is readable, it is woken, the alarm goes off, or `timeout_ns` has passed. Returns
  * what poll says of `descriptor`. */
 short cw_wake_wait(struct cw_wake *wake, int descriptor, const struct cw_port_alarm *alarm, uint64_t timeout_ns);
-/* Whether a wait is to be followed by another one: nobody has woken it, no alarm has gone off. */
+/* Whether a wait must be followed by another one: no wake-up came, no alarm has expired. */
 bool cw_wake_goes_on(const struct cw_wake *wake, const struct cw_port_alarm *alarm);
 void cw_wake_end(struct cw_wake *wake);
 

@@ -18,7 +18,7 @@ struct cw_word {
  * early. Any thread. */
 void cw_words_wait(const struct cw_word *one, const struct cw_word *other, uint64_t timeout_ns);
 
-/* Whether a word has another value by now; acquires what was written before. */
+/* Whether a word has another value by now; acquires the writes before it. */
 static inline bool cw_word_has_changed(const struct cw_word *word)
 {
     return atomic_load_explicit((const _Atomic uint32_t *)word->at, memory_order_acquire) != word->value;

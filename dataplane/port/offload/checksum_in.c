@@ -1,4 +1,4 @@
-/* The NIC verifies UDP checksums. What it says is believed above, once it has proved itself (dataplane/WIRE.md, "Who
+/* The NIC verifies UDP checksums. Upper layers trust its result once it has proved itself (dataplane/WIRE.md, "Who
  * verifies a payload"). */
 #include "dataplane/port/ethdev_private.h"
 
@@ -33,7 +33,8 @@ static void in_end(struct ethdev_port *port)
 static void in_receive(struct ethdev_port *port, struct cw_received *packets, uint32_t count)
 {
     uint64_t judged = 0;
-    /* what is not called wrong is right then, as far as trials of every length have shown that wrong ones are */
+    /* packets not marked as wrong count as right then, as far as trials of every length have shown that wrong ones are
+     * marked */
     uint8_t untold = port->driver.good_untold ? CW_PORT_CHECKSUM_GOOD : CW_PORT_CHECKSUM_UNKNOWN;
     for (uint32_t i = 0; i < count; i++) {
         const struct rte_mbuf *buffer = packets[i].handle;

@@ -1,5 +1,5 @@
-/* The NIC writes the UDP checksum of packets that ask for it. It wants the sum of the pseudo-header in its place, and
- * to be told where the headers end. */
+/* The NIC writes the UDP checksum of packets that ask for it. It requires the sum of the pseudo-header in its place,
+ * and the end of the headers. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <rte_ether.h>

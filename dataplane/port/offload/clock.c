@@ -22,7 +22,7 @@ bool offload_clock_read(struct ethdev_port *port)
     if (!is_first && device > clock->device) {
         clock->tick_ns = (double)(now_ns - clock->host_ns) / (double)(device - clock->device);
     } else if (!is_first) {
-        clock->tick_ns = 0; /* it has jumped: its rate is measured anew */
+        clock->tick_ns = 0; /* it has jumped: its rate is measured again */
     }
     clock->device = device;
     clock->host_ns = now_ns;

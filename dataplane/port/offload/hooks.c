@@ -73,7 +73,7 @@ void ethdev_offloads_share(struct ethdev_port *port, const struct ethdev_port *f
     port->offloads.claim = (struct cw_port_claim){.udp_port_count = 0};
     port->offloads.rule_count = 0;
     port->offloads.heads = NULL;
-    port->offloads.link_interrupts = false; /* the first is told of changes; the others look */
+    port->offloads.link_interrupts = false; /* the first gets notifications of changes; the others poll */
     port->offloads.link_was_up = ethdev_link_is_up(port);
 }
 
@@ -99,7 +99,7 @@ static int link_changed(uint16_t id, enum rte_eth_event_type event, void *contex
     return 0;
 }
 
-/* Counts changes of the link: those that the driver has told of, and those that are seen. */
+/* Counts changes of the link: those reported by the driver, and those found by polling. */
 static void link_look(struct ethdev_port *port)
 {
     struct ethdev_offloads *offloads = &port->offloads;
@@ -169,7 +169,7 @@ void ethdev_offloads_receive(struct ethdev_port *port, struct cw_received *packe
 void ethdev_offloads_transmit(struct ethdev_port *port, const struct cw_transmit *packets, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        ((struct rte_mbuf *)packets[i].handle)->ol_flags = 0; /* as the pool gives them, but for those offered again */
+        ((struct rte_mbuf *)packets[i].handle)->ol_flags = 0; /* as from the pool, except for packets offered again */
     }
     for (uint32_t left = port->offloads.transmitters; left != 0; left &= left - 1) {
         table[__builtin_ctz(left)]->transmit(port, packets, count);
@@ -187,7 +187,7 @@ void ethdev_doubt(struct cw_port *base, enum cw_port_offload offload)
     }
 }
 
-/* Rules are made of a claim, so they begin anew with it. */
+/* Rules are derived from a claim, so they are made again with it. */
 void ethdev_claim(struct cw_port *base, const struct cw_port_claim *claim)
 {
     struct ethdev_port *port = ethdev_of(base);

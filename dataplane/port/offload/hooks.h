@@ -5,7 +5,7 @@
  *    { receive, transmit }* while the offload is on; end, before the device stops, or when the offload is doubted.
  *
  * A function that an offload has no use for is NULL. `why` has room for CW_OFFLOAD_WHY_BYTES, and may be written by has
- * and begin, whatever they return. */
+ * and begin, with any result. */
 #pragma once
 
 #include <rte_ethdev.h>
@@ -71,11 +71,11 @@ struct ethdev_offloads {
     union rte_eth_rxseg segments[2];
     uint64_t link_look; /* when the link is looked at next, by the time stamp counter */
     bool link_was_up;
-    bool link_interrupts;           /* the driver tells of changes */
+    bool link_interrupts;           /* the driver reports changes */
     _Atomic uint32_t link_reported; /* ... so often, on EAL's thread */
 };
 
-/* What ethdev's files call. */
+/* The calls for ethdev's files. */
 void ethdev_offloads_find(struct ethdev_port *port, const struct rte_eth_dev_info *info, uint32_t wanted);
 void ethdev_offloads_configure(struct ethdev_port *port, const struct rte_eth_dev_info *info,
                                struct rte_eth_conf *conf);

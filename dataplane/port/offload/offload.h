@@ -1,13 +1,13 @@
-/* Offload: what a NIC may take over from the core, and how far it does; the part that needs no DPDK.
+/* Offload: work that a NIC may take over from the core, and its state; the part that needs no DPDK.
  *
- * An offload has a number (enum cw_port_offload), a name, a software form that stands in where the NIC has it not, and
+ * An offload has a number (enum cw_port_offload), a name, a software form that replaces it where the NIC lacks it, and
  * one file here, of functions that hooks.h describes. README.md says how to add one.
  *
  * Invariants
- *   - The protocol depends on no offload: what a NIC says is checked, bounded or doubted above the port, and
- *     cw_port_doubt puts away what has lied.
+ *   - The protocol depends on no offload: reports of a NIC are checked, bounded or doubted above the port, and
+ *     cw_port_doubt turns off an offload that has made a false report.
  *   - What is off costs nothing: a burst tests one bit for all of them.
- *   - Whatever a NIC has, lacks or refuses is told in one line each (cw_port_ethdev_offloads).
+ *   - Each feature that a NIC has, lacks or refuses is reported in one line (cw_port_ethdev_offloads).
  *
  * Order of calls: cw_offload_read, then cw_port_ethdev_open with the mask; cw_port_ethdev_offloads at any time. */
 #pragma once
@@ -20,8 +20,8 @@
 
 enum {
     CW_OFFLOAD_WHY_BYTES = 160,
-    /* Those that are safe wherever the NIC has them: each is tried before it counts, or filters what software filters
-     * again. */
+    /* Offloads that are safe wherever the NIC has them: each is tried before it counts, or filters packets that
+     * software filters again. */
     CW_OFFLOADS_AUTO = 1 << CW_OFFLOAD_CHECKSUM_OUT | 1 << CW_OFFLOAD_CHECKSUM_IN | 1 << CW_OFFLOAD_MULTICAST,
     CW_OFFLOADS_ALL = (1 << CW_PORT_OFFLOADS) - 1,
 };

@@ -1,5 +1,5 @@
 /* Headers and payloads arrive in buffers of their own. The endpoint reads packets in one piece, so that a port that
- * splits them has to join them: it is for those who experiment, and off unless it is asked for. */
+ * splits them must join them: it is for experiments, and off unless requested. */
 #include "dataplane/port/ethdev_private.h"
 
 static bool split_has(struct ethdev_port *port, const struct rte_eth_dev_info *info, char *why)

@@ -1,15 +1,15 @@
-/* Rules for packets of others: what the endpoint claims comes to the port's queue, other UDP and TCP is dropped by the
- * NIC, if it has one queue pair: with several, one's rules must not drop what another has no rules for. ARP, neighbour discovery and ICMP pass, since whoever owns an address answers them. Software looks at each
- * packet all the same, so rules that vanish cost time alone; rules that take too much are put away when peers fall
- * silent. */
+/* Rules for packets of others: claimed packets come to the port's queue, other UDP and TCP is dropped by the NIC, if it
+ * has one queue pair: with several, the rules of one must not drop packets of another without rules. ARP, neighbour
+ * discovery and ICMP pass, since the owner of an address answers them. Software checks each packet all the same, so
+ * rules that vanish only cost time; rules that drop too much are removed when peers fall silent. */
 #include "dataplane/port/ethdev_private.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { ITEMS = 4, RULES_MAX = OFFLOAD_RULES_MAX - 5 /* beside those for groups and for what is dropped */ };
+enum { ITEMS = 4, RULES_MAX = OFFLOAD_RULES_MAX - 5 /* in addition to those for groups and for dropping */ };
 
-/* A rule as it is written: Ethernet, IP, UDP or TCP, and what is done. */
+/* A rule in its written form: Ethernet, IP, UDP or TCP, and the action. */
 struct rule {
     struct rte_flow_attr attributes;
     struct rte_flow_item items[ITEMS];
@@ -89,7 +89,7 @@ static void rules_destroy(struct ethdev_port *port)
     }
 }
 
-/* What is claimed first, as a NIC that takes the one and not the other must not drop it. */
+/* Rules for claimed packets first, as a NIC that accepts the one and not the other must not drop them. */
 static int rules_create(struct ethdev_port *port, char *why)
 {
     const struct cw_port_claim *claim = &port->offloads.claim;
@@ -155,7 +155,7 @@ static int steer_begin(struct ethdev_port *port, char *why)
                  error.message != NULL ? error.message : strerror(-result));
         return result;
     }
-    snprintf(why, CW_OFFLOAD_WHY_BYTES, "rules once an endpoint says what it takes");
+    snprintf(why, CW_OFFLOAD_WHY_BYTES, "rules once an endpoint claims packets");
     return 0;
 }
 

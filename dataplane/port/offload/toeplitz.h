@@ -1,7 +1,7 @@
 /* Toeplitz: the hash by which NICs deal flows among their queues (RSS), in software.
  *
- * A NIC hashes addresses and ports of a packet under its key, and looks the queue up by the hash's low bits. Where it
- * cannot be told which flow goes where (clouds), a sender chooses its UDP ports such that the hash falls on the queue
+ * A NIC hashes addresses and ports of a packet under its key, and looks the queue up by the hash's low bits. Where the
+ * flow's destination queue cannot be set (clouds), a sender chooses its UDP ports such that the hash selects the queue
  * that the receiver wants. Pure functions; the key is the receiving NIC's. */
 #pragma once
 
@@ -15,7 +15,7 @@ enum {
     CW_TOEPLITZ_KEY_BYTES = 40, /* as much of a key as the longest input needs */
 };
 
-/* The hash of `bytes` under a key of CW_TOEPLITZ_KEY_BYTES, whose bits shift past: at most 36 bytes. */
+/* The hash of `bytes` under a key of CW_TOEPLITZ_KEY_BYTES, shifted bit by bit: at most 36 bytes. */
 uint32_t cw_toeplitz(const uint8_t key[CW_TOEPLITZ_KEY_BYTES], const uint8_t *input, size_t bytes);
 
 /* Where a packet comes from and goes to; both addresses of one kind. */
@@ -30,7 +30,7 @@ struct cw_toeplitz_flow {
 uint32_t cw_toeplitz_flow(const uint8_t key[CW_TOEPLITZ_KEY_BYTES], const struct cw_toeplitz_flow *flow,
                           bool with_ports);
 
-/* What decides on the queue: `entries` of the table, a power of two. */
+/* The table that selects the queue: `entries`, a power of two. */
 struct cw_toeplitz_table {
     const uint8_t *key;
     const uint16_t *queues;
@@ -42,7 +42,6 @@ static inline uint32_t cw_toeplitz_queue(const struct cw_toeplitz_table *table, 
     return table->queues[hash & (table->entries - 1)];
 }
 
-/* The first source port from `flow->source_port` on, of `count` that are allowed, whose packets come to `queue`; 0:
- * none does. */
+/* The first source port from `flow->source_port` on, of `count` that are allowed, with packets to `queue`; 0: none. */
 uint16_t cw_toeplitz_port(const struct cw_toeplitz_table *table, const struct cw_toeplitz_flow *flow, uint32_t count,
                           uint32_t queue);
