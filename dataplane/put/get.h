@@ -34,8 +34,8 @@ void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
 /* False: a request for no such region, without the right, or out of bounds. */
 bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get *frame);
 
-/* True if `count` requests that are allowed can be answered now, beside `others` in the same packet that may open an
- * operation each; else their packet must come again. */
+/* True if `count` requests that are allowed can be answered now, in addition to `others` in the same packet that may
+ * open an operation each; else their packet must be sent again. */
 bool cw_gets_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, uint32_t count, uint32_t others);
 
 /* Posts the put that answers a request. */

@@ -56,7 +56,7 @@ void cw_messages_dispose(struct cw_endpoint *endpoint)
     pool->slots = NULL;
 }
 
-/* What carries credit is ordered by nothing. NULL: no operation or number is free. */
+/* Operations with credit are not ordered. NULL: no operation or number is free. */
 static struct cw_operation *open_credit(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_operation_kind kind)
 {
     return cw_operation_open(endpoint, flow, kind, 0,
@@ -75,8 +75,8 @@ static uint32_t slots_at_hand_max(const struct cw_credit *credit)
     return credit->is_far ? CW_CREDIT_FAR_MAX : CW_CREDIT_MAX;
 }
 
-/* A sender that runs short on a long path makes room for more slots, if there is any: where it wants more than a batch, or
- * those that it was lent before do not suffice. */
+/* A sender that runs short on a long path makes room for more slots, if there is any: if it wants more than a batch, or
+ * the slots lent before do not suffice. */
 static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
@@ -184,7 +184,7 @@ static void serve_oldest(struct cw_endpoint *endpoint, struct cw_flow *flow)
     oldest->token = later->token;
     oldest->offset = later->offset;
     later->token = later->offset = 0;
-    later->next = sender->queue_credit.first; /* what follows it in its lane must not have a slot before it has */
+    later->next = sender->queue_credit.first; /* later messages in its lane must not have a slot before it has */
     sender->queue_credit.last = later->next == NULL ? later : sender->queue_credit.last;
     sender->queue_credit.first = later;
     cw_operation_queue_up(endpoint, oldest);
@@ -332,7 +332,7 @@ static uint32_t grantable(const struct cw_endpoint *endpoint, const struct cw_fl
     uint32_t most = endpoint->messages.free_count;
     uint32_t room = CW_CREDIT_MAX - credit->lent;
     if (credit->lent >= CW_CREDIT_MAX) {
-        most = most > half ? most - half : 0; /* the other half is for those who have little */
+        most = most > half ? most - half : 0; /* the other half is for peers with few */
         room = credit->far > credit->lent ? credit->far - credit->lent : 0;
     }
     most = most < room ? most : room;
@@ -375,7 +375,7 @@ void cw_messages_grant_along(struct cw_endpoint *endpoint, struct cw_operation *
 {
     struct cw_flow *flow = operation->flow;
     bool plenty = endpoint->messages.free_count > endpoint->config.pool_slot_count / 2;
-    if (flow->credit.owed == 0 || !plenty || operation->granted_count > 0) { /* it is sent once more */
+    if (flow->credit.owed == 0 || !plenty || operation->granted_count > 0) { /* it is sent again */
         return;
     }
     uint32_t count = grantable(endpoint, flow);
@@ -425,7 +425,7 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
     uint32_t count = 0;
     while (pool->waiting_first != NULL && pool->free_count > 0) {
         struct cw_flow *flow = pool->waiting_first;
-        /* who has been lent the most there is comes back with a slot */
+        /* a peer with the maximum credit waits until a slot comes back */
         bool wants = flow->state == CW_PEER_ESTABLISHED && grantable(endpoint, flow) > 0;
         bool granted = wants && grant(endpoint, flow);
         unlist_first(pool);
@@ -433,7 +433,7 @@ uint32_t cw_messages_turn(struct cw_endpoint *endpoint)
             enlist(pool, flow); /* behind the others: one that asks and asks must not keep them waiting */
         }
         if (wants && !granted) {
-            return count; /* no operation or number is free: next turn, and somebody else first */
+            return count; /* no operation or number is free: next turn, and another peer first */
         }
         count += granted;
     }
@@ -495,7 +495,7 @@ int cw_message_release(struct cw_endpoint *endpoint, uint32_t slot)
     if (flow->state != CW_PEER_ESTABLISHED) {
         return CW_OK;
     }
-    /* Who has sent is likely to send again: lend the slot again, a few at once, unless others wait. Who had but one
+    /* A sender is likely to send again: lend the slot again, a few at once, unless others wait. A sender with one slot
      * gets a few more, or each of its messages would cost a packet of ours. */
     uint32_t batch = batch_of(endpoint, flow);
     uint32_t again = credit->far > batch ? credit->far : batch;
@@ -569,8 +569,8 @@ static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
     return true;
 }
 
-/* More than a batch at once is what a sender on a long path asks for, who has room for as many. He gets twice as many:
- * what he asks for is what has had to wait, and the next time nothing should. */
+/* A sender on a long path, with room for them, requests more than a batch at once. It gets twice as many: the request
+ * is the number of messages that had to wait, and the next time none should. */
 static void take_ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t wanted)
 {
     struct cw_credit *credit = &flow->credit;

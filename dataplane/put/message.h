@@ -5,10 +5,10 @@
  * give back (RECALL) when others wait, and gets the unused ones back (RETURN). A slot that the application releases is
  * lent to the same sender again unless others wait.
  *
- * CW_CREDIT_MAX slots keep a LAN busy, but no long path: there a sender that runs short asks for as many as it has
- * messages waiting and CW_CREDIT_FAR_ASK at least, up to CW_CREDIT_FAR_MAX, and is lent as many again from then on (as
- * receivers' windows grow by what comes in a round trip, Fisk and Feng 2001). What is lent beyond CW_CREDIT_MAX leaves half of the pool free, so memory is bounded as
- * before and nobody else waits for it; a RECALL ends it.
+ * CW_CREDIT_MAX slots keep a LAN busy, but no long path. There a sender that runs short requests as many as it has
+ * messages waiting, at least CW_CREDIT_FAR_ASK, up to CW_CREDIT_FAR_MAX, and is lent as many again from then on (as
+ * receivers' windows grow by the data of a round trip, Fisk and Feng 2001). Slots lent beyond CW_CREDIT_MAX leave half
+ * of the pool free, so memory is bounded as before and no other peer waits for it; a RECALL ends it.
  *
  * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the
  * application's hands. */
@@ -28,7 +28,7 @@ void cw_messages_take_back(struct cw_operation *operation);
 /* Sender: a message that waits for a slot is not held back any more. */
 void cw_messages_go_on(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
-/* Sender and owner: a credit frame has come. `check` only looks whether it makes sense. False: malformed. */
+/* Sender and owner: a credit frame has come. `check` only validates it. False: malformed. */
 bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
                        bool check);
 
@@ -49,12 +49,12 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Owner: lends what is owed to a peer that something is sent to now, in the same packet. */
 void cw_messages_lend_along(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* Owner: the same in a message that leaves by a queue pair, to whose operation the slots belong until it is done; it may
- * be sent again. Packets know no such thing: what was lent is taken back before they carry the message. */
+/* Owner: the same in a message that leaves by a queue pair, with the slots owned by its operation until it is done; it
+ * may be sent again. Packets have no such field: slots lent are taken back before they carry the message. */
 void cw_messages_grant_along(struct cw_endpoint *endpoint, struct cw_operation *operation);
 void cw_messages_ungrant(struct cw_endpoint *endpoint, struct cw_operation *operation);
 /* Sender: `count` slots of the peer's are lent to us. False: more than can be. */
 bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, const uint16_t *slots, uint32_t count);
 
-/* Owner: lends to those who wait, as far as slots, operations and numbers allow. Once a turn. */
+/* Owner: lends to waiting peers, as far as slots, operations and numbers allow. Once a turn. */
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint);

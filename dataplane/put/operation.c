@@ -66,8 +66,9 @@ static void lane_erase(struct cw_lanes *lanes, struct cw_operation **found)
 
 /* ---- opening and retiring ---- */
 
-/* What goes by packets and is not held back: it is in the sender's list, by number. The rest is in the queue pair's, in
- * the order of posting, and has none: the window of numbers must not wait for a queue pair, whose set-up takes some. */
+/* Operations that go by packets and are not held back are in the sender's list, by number. The others are in the queue
+ * pair's list, in the order of posting, and have no number: the window of numbers must not wait for the set-up of a
+ * queue pair. */
 static inline bool is_numbered(const struct cw_operation *operation)
 {
     return !operation->by_rdma && !operation->is_held;
@@ -102,8 +103,8 @@ bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count)
     return number_free(flow, count - 1);
 }
 
-/* Whether the flow may have another operation: no more than are left for all others (dynamic thresholds, Choudhury
- * and Hahne 1998), so that a peer that stops leaves room for those that go on. */
+/* Whether the flow may have another operation: at most as many as are left for all others (dynamic thresholds,
+ * Choudhury and Hahne 1998), so that a peer that stops leaves room for the others. */
 static inline bool has_share(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     uint32_t available = cw_pool_available(&endpoint->operations);
@@ -172,7 +173,7 @@ static void unlink_open(struct cw_endpoint *endpoint, struct cw_operation *opera
     }
 }
 
-/* What was held back goes on: to be sent, or to its turn for a slot. */
+/* An operation that was held back continues: to be sent, or to its turn for a slot. */
 static void go_on(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     if (operation->is_wanted) {
@@ -247,7 +248,7 @@ static inline bool wants_event(const struct cw_operation *operation)
     return user && (operation->signal || operation->status < 0);
 }
 
-/* The operation is off its flow: what remains is to tell, if there is something to tell. */
+/* The operation is off its flow: a notification is left, if one is wanted. */
 static void finish(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     if (wants_event(operation) && (endpoint->undelivered.first != NULL || !deliver(endpoint, operation))) {
@@ -334,8 +335,8 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
     }
 }
 
-/* What is left out is no loss, since COMPLETE follows: the half of the queue that must be free is room that others
- * count on. */
+/* A skipped notice is no loss, since COMPLETE follows: the half of the queue that must be free is reserved for
+ * others. */
 void cw_operation_left(struct cw_endpoint *endpoint, const struct cw_operation *operation)
 {
     if (!operation->signal_sent || cw_events_count(&endpoint->events) > endpoint->events.mask / 2) {
@@ -369,7 +370,7 @@ void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_opera
     *link = operation;
 }
 
-/* To the queue pair, and with it those that were held back until this one goes. */
+/* To the queue pair, together with those that were held back until this one starts. */
 static void queue_rdma(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     while (operation != NULL) {
@@ -428,7 +429,7 @@ static void turn_to_packets(struct cw_endpoint *endpoint, struct cw_flow *flow)
         operation->cursor = (struct cw_source_cursor){0};
         if (operation->kind == CW_OPERATION_MESSAGE && operation->token != 0) {
             cw_messages_ungrant(endpoint, operation);
-            cw_messages_take_back(operation); /* those that have lower numbers come first */
+            cw_messages_take_back(operation); /* lower numbers come first */
             operation->is_wanted = false;
         }
     }

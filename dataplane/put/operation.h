@@ -1,4 +1,4 @@
-/* Operations: what has been posted and is under way, with its number and its place in its lane.
+/* Operations: posted and in progress, with their number and their place in their lane.
  *
  * Invariants
  *   - Operations of a flow are numbered in posting order; the numbers of those still open span at most CW_PUT_WINDOW.
@@ -44,7 +44,7 @@ static inline uint32_t cw_operations_open(const struct cw_flow *flow)
 }
 
 /* Puts an operation into a queue by its number: one that had to wait (a message for its slot) goes before those posted
- * later. Older ones first is what keeps a receiver with little memory moving, see cw_reassemblies_room. */
+ * later. Older ones first keep a receiver with little memory moving, see cw_reassemblies_room. */
 void cw_operation_push_ordered(struct cw_operation_queue *queue, struct cw_operation *operation);
 
 /* Takes an operation out of a queue; false: it is not in it. */
@@ -56,9 +56,9 @@ void cw_operation_queue_up(struct cw_endpoint *endpoint, struct cw_operation *op
 /* One packet of it is acknowledged. */
 void cw_operation_acknowledged(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
-/* Gives numbers to operations that go by packets, are held back by none and got none for want of numbers; `to_packets`:
- * packets carry those of the queue pair, too, from now on and from their beginning. Where numbers are short still, the
- * flow's is_short says so. */
+/* Gives numbers to operations that go by packets, are not held back and got none for lack of numbers; `to_packets`:
+ * packets carry those of the queue pair, too, from now on and from their beginning. If numbers are still short, the
+ * flow's is_short is set. */
 void cw_operations_number(struct cw_endpoint *endpoint, struct cw_flow *flow, bool to_packets);
 
 /* BY_RDMA: it is at its target, or has failed with `status`. */
@@ -76,7 +76,7 @@ bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count);
 /* The peer has refused it: from now on it goes out as a void frame. */
 void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *operation, int status);
 
-/* Ends all operations of a flow with `status` (its session is over). */
+/* Ends all operations of a flow with `status` (its session has ended). */
 void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int status);
 
 /* Hands over events that found no room before; returns how many. */

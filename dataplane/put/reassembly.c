@@ -186,7 +186,7 @@ static inline bool mark_done(struct cw_endpoint *endpoint, struct cw_flow *flow,
     return frame->detached || cw_window_mark(&flow->receiver.puts, &endpoint->blocks, frame->number);
 }
 
-/* Tells of a put that is complete and has its turn. False: no room in the event queue. */
+/* Reports a put that is complete and has its turn. False: no room in the event queue. */
 static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_reassembly_frame *frame)
 {
     if (frame->void_put || frame->reply != 0) {
@@ -296,7 +296,7 @@ static inline bool has_turn(const struct cw_reassemblies *reassemblies, const st
     }
     const struct cw_reassembly *before =
         reassemblies->ready_first == NULL ? NULL : find(reassemblies, flow, predecessor);
-    return before != NULL && before->state == CW_REASSEMBLY_READY; /* it will be told before this one */
+    return before != NULL && before->state == CW_REASSEMBLY_READY; /* it is reported before this one */
 }
 
 static void complete(struct cw_endpoint *endpoint, struct cw_reassembly *reassembly)
@@ -320,7 +320,7 @@ void cw_reassembly_place(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     bool whole = frame->bytes == frame->total;
     if (whole && !frame->void_put && reassemblies->ready_first == NULL && endpoint->rdma_order == UINT64_MAX &&
         has_turn(reassemblies, flow, frame->number, frame->predecessor) && notify(endpoint, flow, frame)) {
-        /* the common case: no record. Whoever was held back by this one follows. */
+        /* the common case: no record. Records held back by this one follow. */
         struct cw_reassembly *successor =
             reassemblies->pool.used == 0 ? NULL : take_successor(reassemblies, flow, frame->number);
         if (successor != NULL) {
@@ -340,7 +340,7 @@ void cw_reassembly_place(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
 }
 
-/* What is complete leaves the tables, which belong to the session, and keeps its place in the queue. */
+/* Complete records leave the tables, which belong to the session, and keep their place in the queue. */
 static void detach_ready(struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;

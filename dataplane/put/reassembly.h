@@ -28,7 +28,7 @@ struct cw_reassembly {
     uint64_t total;
     uint64_t token;
     uint64_t offset;
-    uint64_t order; /* READY: its place among those that wait for room in the event queue */
+    uint64_t order; /* READY: its place in the line for room in the event queue */
     uint32_t lane_tag;
     uint16_t reply;
     uint8_t state;

@@ -21,7 +21,7 @@ static void port_tell(struct cw_endpoint *endpoint, struct cw_region *region)
     }
 }
 
-/* The device lets nobody at the memory any more. */
+/* The device denies access to the memory from now on. */
 static void device_forget(struct cw_endpoint *endpoint, struct cw_region *region)
 {
     if (region->verbs.handle != NULL) {
