@@ -1,4 +1,4 @@
-/* Completions: own work, and what comes by queue pairs. */
+/* Completions: own work, and arrivals by queue pairs. */
 #include <assert.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void work_completed(struct rdma *rdma, const struct cw_verbs_completion *
         return;
     }
     struct rdma_flow *flow = pair->flow;
-    work_done(rdma, pair, completion->id); /* what was posted before has been carried out */
+    work_done(rdma, pair, completion->id); /* earlier work requests have been carried out */
     if (completion->status == CW_VERBS_REFUSED) {
         refused(rdma, flow);
     }
@@ -163,7 +163,7 @@ static bool credit_came(struct rdma *rdma, struct rdma_flow *flow, const struct 
     return cw_messages_frame(rdma->endpoint, flow->flow, place, false);
 }
 
-/* What was sent into a buffer. Sets *keeps if the buffer stays the application's. False: malformed. */
+/* A message arrived in a buffer. Sets *keeps if the buffer stays the application's. False: malformed. */
 static bool sent_came(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_completion *completion,
                       bool *keeps)
 {
@@ -232,8 +232,8 @@ uint32_t rdma_fetch(struct cw_rdma *base)
     return count;
 }
 
-/* No more than the device has buffers, which it gets back afterwards. What was fetched is from before the clock was
- * read: where a pair is to be found drained there must be a look after that. */
+/* At most the number of the device's buffers, which it gets back afterwards. Fetched completions are from before the
+ * clock was read: to find a pair drained there must be a poll after that. */
 uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take)
 {
     struct rdma_fetched *fetched = &rdma->fetched[queue];

@@ -20,7 +20,7 @@ void rdma_retry(struct cw_rdma *base, struct cw_flow *flow)
     rdma_restless((struct rdma *)base, rdma_flow_of(flow));
 }
 
-/* ---- what the peer is told ---- */
+/* ---- reports to the peer ---- */
 
 /* False: no operation is free. */
 static bool tell(struct rdma *rdma, struct cw_flow *flow, const struct cw_wire_rdma *what)
@@ -58,7 +58,7 @@ static bool tell_offer(struct rdma *rdma, struct rdma_flow *flow, const struct c
 
 /* ---- from one pair to the next ---- */
 
-/* Operations that the pair before has not carried out begin anew. */
+/* Operations that the former pair has not carried out start again. */
 static void resolve(struct rdma *rdma, struct rdma_flow *flow)
 {
     struct cw_operation_queue posted = flow->posted;
@@ -102,7 +102,7 @@ static void connect_offered(struct rdma *rdma, struct rdma_flow *flow)
     }
     if (!flow->is_resolved) {
         if (flow->posted.first != NULL && !flow->has_peer_received) {
-            return; /* what it has told before was overtaken, and comes yet */
+            return; /* its earlier report was overtaken, and arrives later */
         }
         resolve(rdma, flow);
     }
@@ -214,7 +214,7 @@ static void take_offer(struct rdma *rdma, struct rdma_flow *flow, const struct c
     }
     flow->offer = *offer;
     if (flow->state == CW_RDMA_BREAKING) {
-        return; /* once that is over */
+        return; /* after the end of that */
     }
     if (offer->incarnation == flow->incarnation) {
         connect_offered(rdma, flow);
@@ -333,7 +333,7 @@ static uint32_t turn_spent(struct rdma *rdma)
     return count;
 }
 
-/* True if there is nothing left to do that nobody else calls for. */
+/* True if there is no work left that no other event triggers. */
 static bool turn_flow(struct rdma *rdma, struct rdma_flow *flow)
 {
     if (flow->state == CW_RDMA_BREAKING && !take_place(rdma, flow)) {
@@ -384,7 +384,7 @@ static void ask_about(struct rdma *rdma)
     }
 }
 
-/* A device that has failed may complete nothing any more: nobody waits for what it has. */
+/* A failed device may complete nothing any more: its operations are not waited for. */
 static void look_after(struct rdma *rdma)
 {
     struct cw_endpoint *endpoint = rdma->endpoint;

@@ -29,7 +29,7 @@ static struct rdma_group *group_find(struct rdma *rdma, const struct cw_ip *ip)
     return NULL;
 }
 
-/* What is not taken is given again with the next one that comes. */
+/* A buffer that is not accepted is offered again with the next arrival. */
 static void receive_post(struct rdma *rdma)
 {
     struct rdma_datagrams *datagrams = &rdma->datagrams;
@@ -53,7 +53,7 @@ static void receive_post(struct rdma *rdma)
     }
 }
 
-/* With the first group: who has none needs none of it. */
+/* With the first group: a rank without groups needs none of it. */
 static int memory_make(struct rdma *rdma)
 {
     struct rdma_datagrams *datagrams = &rdma->datagrams;
@@ -81,7 +81,7 @@ static int memory_make(struct rdma *rdma)
     return CW_OK;
 }
 
-/* Nothing comes or goes by datagrams any more. */
+/* Datagrams do not work any more. */
 static bool is_broken(const struct rdma *rdma)
 {
     return rdma->has_failed || rdma->datagrams.has_failed;
@@ -220,7 +220,7 @@ uint32_t rdma_datagrams_turn(struct rdma *rdma)
 uint32_t rdma_datagram_room(const struct cw_rdma *base)
 {
     const struct rdma *rdma = (const struct rdma *)base;
-    return is_broken(rdma) ? OUT : rdma->datagrams.free_count; /* what is lost needs none */
+    return is_broken(rdma) ? OUT : rdma->datagrams.free_count; /* lost datagrams need none */
 }
 
 void rdma_datagram_send(struct cw_rdma *base, const struct cw_ip *ip, const void *frame, uint32_t bytes)

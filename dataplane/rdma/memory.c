@@ -81,7 +81,7 @@ int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
         return CW_ERROR_LIMIT;
     }
     rdma->buffer_count = most < slots + RDMA_BUFFERS_SPARE ? most : slots + RDMA_BUFFERS_SPARE;
-    uint32_t spare = rdma->buffer_count - slots; /* those of slots are there for whoever was lent one */
+    uint32_t spare = rdma->buffer_count - slots; /* those of slots are reserved for their borrowers */
     rdma->idle_most = spare / 2 < CW_VERBS_BURST ? spare / 2 : CW_VERBS_BURST;
     uint32_t slot_bytes = config->pool_slot_bytes > 64 ? config->pool_slot_bytes : 64;
     rdma->buffer_bytes = 64 + round_up(slot_bytes, 64);

@@ -6,7 +6,7 @@
 #include "dataplane/put/operation.h"
 #include "dataplane/rdma/rdma_state.h"
 
-/* Work requests that are posted together, and what of them must live until then. */
+/* Work requests that are posted together, and their data until then. */
 struct batch {
     struct rdma_pair *pair;
     uint32_t count;
@@ -18,7 +18,7 @@ enum outcome { MADE, WAITS, ENDED };
 
 /* ---- which operations ---- */
 
-/* What the device knows of the peer's region; false: nothing. */
+/* The device's information about the peer's region; false: none. */
 static bool target_of(const struct rdma *rdma, struct rdma_flow *flow, uint64_t token)
 {
     if (token == flow->token && token != 0) {
@@ -124,7 +124,7 @@ static void commit(struct rdma *rdma, struct batch *batch, struct cw_verbs_work 
     struct rdma_pair *pair = batch->pair;
     pair->blocks[pair->work_posted % rdma->device->info.work_max] = block;
     pair->blocks_held += block != RDMA_NO_BLOCK;
-    /* early enough for those that wait for room, or for blocks */
+    /* early enough for operations that wait for room, or for blocks */
     bool is_due = ++pair->unsignaled >= RDMA_UNSIGNALED_MAX || pair->unsignaled >= rdma->device->info.work_max / 2 ||
                   (block != RDMA_NO_BLOCK && rdma->free_block_count < RDMA_BLOCKS / 2);
     work->signaled = wants_signal || is_due;
@@ -145,7 +145,7 @@ static void copy(const struct rdma *rdma, struct cw_operation *operation, uint64
     cw_count(rdma->endpoint, CW_COUNTER_RDMA_COPIED, bytes);
 }
 
-/* Pieces of the source where it lies. Returns the bytes that they have; 0: it has to be copied. */
+/* Pieces of the source in place. Returns their bytes; 0: it must be copied. */
 static uint32_t gather(const struct rdma *rdma, struct cw_operation *operation, uint32_t bytes,
                        struct cw_verbs_work *work)
 {
@@ -168,7 +168,7 @@ static uint32_t gather(const struct rdma *rdma, struct cw_operation *operation, 
     return 0;
 }
 
-/* False, and the operation has failed: no region reaches as far as it wants to. */
+/* False, and the operation has failed: no region covers its range. */
 static bool is_reachable(const struct rdma *rdma, struct rdma_flow *flow, struct cw_operation *operation)
 {
     bool is_known = target_of(rdma, flow, operation->token);
@@ -391,7 +391,7 @@ static void push_flow(struct rdma *rdma, struct rdma_flow *flow)
             break;
         }
         if (outcome == ENDED) {
-            hand_over(rdma, &batch); /* those before it, from which it is told apart by its status */
+            hand_over(rdma, &batch); /* earlier ones, which have another status */
             if (flow->base.is_up) {
                 cw_operation_pop(&flow->queue);
                 cw_operation_done(rdma->endpoint, operation, operation->status);

@@ -1,4 +1,4 @@
-/* RDMA: operations of an endpoint's flows by queue pairs of a device, beside the packets of its port.
+/* RDMA: operations of an endpoint's flows by queue pairs of a device, in addition to the packets of its port.
  *
  * Packets make the session, as with any peer, and carry what the two ends tell each other of their queue pair (OFFER,
  * ACCEPT, NONE; WIRE.md). Once a message has come each way by the pair it is up, and carries what is posted from then
@@ -8,11 +8,11 @@
  *
  * Invariants
  *   - One notification for each put and message, in lane order, also where a pair breaks: both ends then stop the pair,
- *     take what has come by it, and tell each other how many notifications that was. What is beyond is sent again by
- *     the next pair (a new incarnation), or by packets if no pair comes up. No operation is lost or notified twice.
- *   - Completions find room: no more work is posted than the device's queues hold, and what comes in stays in the
+ *     process its arrivals, and exchange the number of notifications. Later operations are sent again by the next pair
+ *     (a new incarnation), or by packets if no pair comes up. No operation is lost or notified twice.
+ *   - Completions find room: at most as much work is posted as the device's queues hold, and arrivals stay in the
  *     device as long as the event queue has no room.
- *   - Memory does not grow with what is posted: receive buffers and staging blocks are a fixed number for all peers.
+ *   - Memory does not grow with posted work: receive buffers and staging blocks are a fixed number for all peers.
  *
  * A put's event over RDMA has peer, lane and tag; its region is 0 (not told), and `bytes` those of the last piece. A
  * device looks at no region if there are no bytes: an empty put is notified whatever it names. */
@@ -54,11 +54,11 @@ bool cw_rdma_has_groups(const struct cw_endpoint *endpoint);
 /* Why it does not; "": it does. */
 const char *cw_rdma_without_groups(const struct cw_endpoint *endpoint);
 
-/* Registrations that the device keeps for whoever uses the memory again (register/cache.h); NULL: no device. */
+/* Registrations that the device keeps for reuse of the memory (register/cache.h); NULL: no device. */
 const struct cw_cache_counters *cw_rdma_registrations(const struct cw_endpoint *endpoint);
 
-/* Memory: what the device has registered for all peers, what a peer in session costs, and its queue pair beside that
- * (the device's own not counted). */
+/* Memory: registered for all peers, per peer in session, and per queue pair in addition (the device's own not
+ * counted). */
 struct cw_rdma_memory {
     uint64_t receive_bytes;
     uint64_t staging_bytes;
