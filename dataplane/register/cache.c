@@ -54,7 +54,7 @@ static bool overlaps(const struct cw_cached *entry, uintptr_t first, uintptr_t e
     return entry->pages.first < end && first < entry->pages.end;
 }
 
-/* Pages are no longer watched, but for those of other entries. */
+/* Stops the watch of pages, except those of other entries. */
 static void watch_end(struct cw_cache *cache, uintptr_t first, uintptr_t end)
 {
     for (const struct cw_cached *other = cache->entries; other != NULL && first < end; other = other->next) {
@@ -71,7 +71,7 @@ static void watch_end(struct cw_cache *cache, uintptr_t first, uintptr_t end)
     }
 }
 
-/* Unmaps the entry behind *link, which nobody uses. */
+/* Unmaps the unused entry behind *link. */
 static void entry_drop(struct cw_cache *cache, struct cw_cached **link)
 {
     struct cw_cached *entry = *link;
@@ -143,8 +143,8 @@ static void removed_take(struct cw_cache *cache)
     }
 }
 
-/* Entries that share pages with a range, and whose memory is another by now. They must go before the range is watched,
- * after which nobody could tell. */
+/* Entries that share pages with a range, and whose memory has been replaced. They must go before the range is watched:
+ * afterwards they could not be detected. */
 static void others_age(struct cw_cache *cache, uintptr_t first, uintptr_t end)
 {
     for (struct cw_cached **link = &cache->entries; *link != NULL;) {
@@ -203,7 +203,7 @@ static int entry_make(struct cw_cache *cache, uintptr_t first, uintptr_t end, ui
     entry->pages.kind = kind;
     if (cache->watch.begin != NULL) {
         others_age(cache, first, end);
-        /* first: what is changed after it has been mapped is seen */
+        /* first: later changes of the mapping are seen */
         entry->is_watched = cache->watch.begin(cache->watch.context, first, end) == CW_OK;
     }
     int status = entry_map(cache, entry, first, end);

@@ -54,7 +54,7 @@ static int mapping_make(struct cw_mappings *mappings, struct cw_mapping **link, 
     return CW_OK;
 }
 
-/* Undoes the mappings that nobody uses. */
+/* Undoes unused mappings. */
 static void unused_undo(struct cw_mappings *mappings)
 {
     for (struct cw_mapping **link = &mappings->mappings; *link != NULL;) {

@@ -3,8 +3,8 @@
  * Invariants
  *   - Mappings do not overlap, and are undone as they were made: IOMMUs (VFIO) split none.
  *   - A mapping lasts as long as a registration touches it, so every page of a registration is mapped.
- *   - A registration whose memory the program has given back is retired: its pages stay mapped until it is removed, and
- *     are shared with nobody who comes later.
+ *   - A registration whose memory the program has freed is retired: its pages stay mapped until it is removed, and are
+ *     not shared with later registrations.
  *   - A page that no registration has any more, but a mapping still covers, is given to none: the system may have put
  *     other memory behind its address since. Such a registration is refused until the mapping is gone.
  *

@@ -60,7 +60,7 @@ static void removal_add(struct watcher *watcher, struct range range)
 static void events_read(struct watcher *watcher)
 {
     struct uffd_msg message;
-    /* before the read, which lets the caller of madvise go on: whoever looks afterwards sees this, or what was told */
+    /* before the read, which resumes the caller of madvise: a later check sees this, or the report */
     atomic_store(&watcher->reading, 1);
     while (read(watcher->file, &message, sizeof(message)) == (ssize_t)sizeof(message)) {
         if (message.event == UFFD_EVENT_REMOVE) {
@@ -106,7 +106,7 @@ static bool watch_removed(void *context, uintptr_t *first, uintptr_t *end)
     return true;
 }
 
-/* ---- what is mapped anew ---- */
+/* ---- new mappings ---- */
 
 static int watch_begin(void *context, uintptr_t first, uintptr_t end)
 {
@@ -146,7 +146,7 @@ static bool range_is_same(const struct watcher *watcher, uintptr_t first, uintpt
     return answer == 0;
 }
 
-/* Kernels take one mapping at a time: what is none is halved. */
+/* Kernels accept one mapping at a time: a range with several is halved. */
 static bool watch_is_same(void *context, uintptr_t first, uintptr_t end)
 {
     const struct watcher *watcher = context;
@@ -161,7 +161,7 @@ static void watch_end(void *context, uintptr_t first, uintptr_t end)
 {
     const struct watcher *watcher = context;
     struct uffdio_range range = {.start = first, .len = end - first};
-    (void)ioctl(watcher->file, UFFDIO_UNREGISTER, &range); /* what is there no more needs none */
+    (void)ioctl(watcher->file, UFFDIO_UNREGISTER, &range); /* a range that is gone needs none */
 }
 
 /* ---- open and close ---- */
@@ -177,7 +177,7 @@ static int files_open(struct watcher *watcher, char *error, size_t error_bytes)
     }
     if (ioctl(watcher->file, UFFDIO_API, &api) != 0 || (api.ioctls & ((__u64)1 << _UFFDIO_REGISTER)) == 0) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                             "userfaultfd: this kernel's tells of no memory that is given back: %s", strerror(errno));
+                             "userfaultfd: this kernel does not report freed memory: %s", strerror(errno));
     }
     watcher->stop = eventfd(0, EFD_CLOEXEC);
     return watcher->stop >= 0 ? CW_OK
