@@ -1,8 +1,8 @@
 /* copy: bytes from or to another process's memory in a single copy, where the kernel lets us (process_vm_readv(2)).
  *
  * It takes the same user and a kernel that does not forbid it: Yama (ptrace_scope), a container's system call filter,
- * or another process number space may. So it is tried before it is relied on (cw_copy_probe), and who cannot have it
- * moves bytes through rings.
+ * or another process number space may. So it is tried before it is used (cw_copy_probe). Without it, bytes move through
+ * rings.
  *
  * Thread: any. */
 #pragma once
@@ -16,8 +16,8 @@
  * through rings. Once, at start-up. */
 void cw_copy_allow(const char *told);
 
-/* The process whose descendants are to be let in; 0: nobody is. `scope` is Yama's (ptrace_scope; below 0: there is no
- * Yama), `told` as above, `parent` the process's. */
+/* The process whose descendants get access; 0: none. `scope` is Yama's (ptrace_scope; below 0: there is no Yama),
+ * `told` as above, `parent` the process's. */
 pid_t cw_copy_tracer(int scope, const char *told, pid_t parent);
 
 /* Whether `value` can be read at `address` of process `pid`. */

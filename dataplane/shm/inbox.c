@@ -34,7 +34,7 @@ static_assert(CW_INBOX_RING_BYTES % 4096 == 0, "mapped twice in a row");
 
 struct inbox_ring {
     struct cw_ring_consumer consumer;
-    void *mapping; /* NULL: nobody has claimed it yet, or */
+    void *mapping; /* NULL: not claimed yet, or */
     int lost;      /* not 0: it could not be mapped: errno */
     uint32_t sender;
 };
@@ -81,8 +81,8 @@ static void *ring_map(int descriptor, uint64_t offset, uint64_t bytes)
     return memory;
 }
 
-/* Whether the kernel runs a barrier on all cores for who goes to sleep. Registering is for all who will be hit by
- * one. */
+/* Whether the kernel runs a barrier on all cores for a thread that goes to sleep. Registering is for all processes that
+ * such a barrier affects. */
 static bool barrier_register(void)
 {
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -226,8 +226,8 @@ int cw_inbox_lost(const struct cw_inbox *inbox, uint32_t slot, char *error, size
                          cw_errno_remedy(ring->lost));
 }
 
-/* Who pays for the barriers from now on: judged by how often the owner has slept of late, one long rest counting as
- * one. */
+/* Chooses the side that pays for the barriers from now on: by how often the owner has slept of late, one long rest
+ * counting as one. */
 static void payer_choose(struct cw_inbox *inbox, uint64_t now_ns)
 {
     uint64_t since_ns = now_ns - inbox->armed_ns;
@@ -305,7 +305,7 @@ static void wake(struct cw_inbox_shared *shared, int bell)
     syscall(SYS_futex, &shared->rung, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     if (bell >= 0) {
         ssize_t written = write(bell, "", 1);
-        (void)written; /* fails only if it is full, and so readable, or nobody is there any more */
+        (void)written; /* fails only if it is full, and so readable, or has no reader any more */
     }
 }
 
@@ -370,10 +370,9 @@ static int place_open(const struct cw_inbox_place *place, int *descriptor, char 
     return cw_error_text(error, error_bytes, code, "inbox of process %d: %s: %s%s", place->pid, path, strerror(reason),
                          is_elsewhere ? "; the process is there: mount the /proc of its PID namespace, without hidepid"
                          : code != CW_ERROR_PERMISSION ? cw_errno_remedy(reason)
-                         : is_hidden(place)
-                             ? "; the kernel hides it from its own user (prctl PR_SET_DUMPABLE, or another user "
-                               "since): it has to be so before MPI_Init, which then takes packets"
-                             : "; processes of one job on one host must run as the same user");
+                         : is_hidden(place) ? "; the kernel hides it from its own user (prctl PR_SET_DUMPABLE, or "
+                                              "another user since): set that before MPI_Init, which then uses packets"
+                                            : "; processes of one job on one host must run as the same user");
 }
 
 static int shared_check(const struct cw_inbox_shared *shared, const struct cw_inbox_place *place, uint64_t file_bytes,
@@ -396,7 +395,7 @@ static int shared_check(const struct cw_inbox_shared *shared, const struct cw_in
 
 static int slot_claim(struct cw_inbox_sender *end, int descriptor, uint32_t sender, char *error, size_t error_bytes)
 {
-    /* mapped before it is claimed: nobody could give back what a sender claims and then cannot map */
+    /* mapped before it is claimed: a place claimed without a mapping could not be returned */
     uint32_t slot = atomic_load_explicit(&end->shared->claimed, memory_order_relaxed);
     for (;;) {
         if (slot >= end->shared->senders_max) {

@@ -10,7 +10,7 @@
  *   - A slot is claimed once and belongs to one sender for the inbox's life. Pages of unclaimed rings are never
  *     touched.
  *   - The owner sleeps only between cw_inbox_arm and cw_inbox_disarm. No wake-up is lost: a record published before
- *     cw_inbox_ring is either seen by the owner's look after cw_inbox_arm, or the ring finds the inbox armed and ends
+ *     cw_inbox_ring is either seen by the owner's check after cw_inbox_arm, or the ring finds the inbox armed and ends
  *     the sleep. This needs a barrier. If the kernel has membarrier(2), the owner pays for it when it goes to sleep,
  *     otherwise each sender does (`senders_fence`). An owner that sleeps often (CW_INBOX_OFTEN_NS) leaves it to the
  *     senders, until it sleeps rarely again (CW_INBOX_RARELY_NS).

@@ -56,7 +56,7 @@ struct cw_ring_record {
     uint8_t kind;
 };
 
-/* What a record with so much payload takes. */
+/* The size of a record with this payload. */
 static inline uint64_t cw_ring_record_bytes(uint64_t payload_bytes)
 {
     return (CW_RING_HEADER + payload_bytes + CW_RING_LINE - 1) & ~(uint64_t)(CW_RING_LINE - 1);
@@ -97,7 +97,7 @@ static inline void cw_ring_publish(struct cw_ring_producer *ring, uint32_t paylo
     __builtin_prefetch(memory + bytes + CW_RING_LINE, 1); /* the line that the next record will zero */
 }
 
-/* 1: a record, valid until cw_ring_consume; 0: none; -1: what is there cannot have been written by cw_ring_publish. */
+/* 1: a record, valid until cw_ring_consume; 0: none; -1: the contents cannot have been written by cw_ring_publish. */
 static inline int cw_ring_peek(const struct cw_ring_consumer *ring, struct cw_ring_record *record)
 {
     const uint8_t *memory = ring->memory + (ring->position & (ring->bytes - 1));

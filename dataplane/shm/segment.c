@@ -155,7 +155,7 @@ void cw_segment_break(struct cw_segment *segment, uint64_t call, int32_t code, c
 
 int32_t cw_segment_why(const struct cw_segment *segment, uint64_t *call, char *text, size_t text_bytes)
 {
-    enum { LOOKS = 1000 }; /* who breaks it is between two stores, unless it has died there */
+    enum { LOOKS = 1000 }; /* a process that breaks it is between two stores, unless it has died there */
     for (int look = 0; look < LOOKS && atomic_load(&segment->shared->broken) == CW_SEGMENT_BREAKING; look++) {
         sched_yield();
     }

@@ -12,8 +12,8 @@
  *
  * Invariants
  *   - A slot is written in round r only when all have arrived at round r - n + 1, where n is the number of such slots
- *     of a member (cw_segment_may_write). By then no member reads its old contents: a member arrives at a round when it
- *     has read all that it needs of earlier rounds, and all that others publish in this one.
+ *     of a member (cw_segment_may_write). By then no member reads its old contents: a member arrives at a round after
+ *     all its reads of earlier rounds, and of all that others publish in this one.
  *   - Members arrive at a round once, or all of them omit it (cw_segment_may_pass). Within CW_SEGMENT_ARRIVE_EVERY
  *     rounds they arrive again, with a signature of all their calls since the last arrival. The last to arrive detects
  *     different signatures. Rounds complete in order. Before long slots are written all must have arrived late enough
