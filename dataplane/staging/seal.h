@@ -1,11 +1,11 @@
-/* Seal: the keys of an encrypted session, the count of what is sent under them, and which counts have come.
+/* Seal: the keys of an encrypted session, the count of packets sent under them, and the counts received.
  *
  * Invariants
- *   - A seal belongs to one session and is taken apart with it. A nonce begins one session only, so no session ever has
- *     the keys of another one, and counts may begin with 0; while the peer's nonce may still change, the next seal goes
- *     on counting.
+ *   - A seal belongs to one session and is destroyed with it. A nonce begins one session only, so no session ever has
+ *     the keys of another one, and counts may begin with 0; while the peer's nonce may still change, the next seal
+ *     continues the count.
  *   - `sent` only grows, and ends at CW_SEAL_COUNT_MAX: no nonce is used twice, in retransmissions neither.
- *   - A count is taken once (RFC 6479's window). What is older than the window is dropped, as if the network had lost
+ *   - A count is taken once (RFC 6479's window). A packet older than the window is dropped, as if the network had lost
  *     it. */
 #pragma once
 
@@ -40,7 +40,7 @@ struct cw_seal {
 /* A seal for the session of these two nonces. NULL: no room for its keys. */
 struct cw_seal *cw_seal_create(struct cw_endpoint *endpoint, uint64_t local, uint64_t peer);
 
-/* Takes it apart; what is staged under it is sealed first. NULL is allowed. */
+/* Destroys it; packets staged under it are sealed first. NULL is allowed. */
 void cw_seal_destroy(struct cw_endpoint *endpoint, struct cw_seal *seal);
 
 /* True if no packet with this count has come before, and none can come after. */

@@ -68,7 +68,7 @@ void cw_falsify(struct cw_endpoint *endpoint, uint32_t count)
     endpoint->false_count++;
 }
 
-/* Writes the checksums that are to be wrong. */
+/* Writes deliberately wrong checksums. */
 static __attribute__((noinline)) void errors_write(struct cw_endpoint *endpoint)
 {
     if (endpoint->false_count == 0) {
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void errors_write(struct cw_endpoint *endpoint)
     endpoint->false_count = 0;
 }
 
-/* What was asked of the port for packets that have left these places is not asked for those that come there. */
+/* Clears the port's requests of packets that have left these places, before others use them. */
 static __attribute__((noinline)) void requests_clear(struct cw_endpoint *endpoint, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {

@@ -51,8 +51,8 @@ static inline void cw_header_signed(struct cw_endpoint *endpoint, struct cw_tran
     cw_words_signed(endpoint, packet, words, number, key, in_buffer);
 }
 
-/* The same for a packet that is to be sealed: all its payload is in the buffer. A seal that is used up seals nothing
- * more: what should have been sealed leaves as zeros. */
+/* The same for a packet that is sealed: all its payload is in the buffer. A seal that is used up seals nothing more:
+ * its packets leave as zeros. */
 static inline void cw_header_sealed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                     const struct cw_wire_header *header, struct cw_seal *seal)
 {
