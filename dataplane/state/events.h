@@ -1,7 +1,7 @@
 /* Events: the bounded queue from the owner of an endpoint to the application.
  *
- * Invariant: one producer at a time (the owner), one consumer at a time (any thread). Nothing is ever lost: whoever
- * finds it full keeps what it has to say and tries again next turn. */
+ * Invariant: one producer at a time (the owner), one consumer at a time (any thread). Nothing is ever lost: a producer
+ * that finds it full keeps its event and tries again next turn. */
 #pragma once
 
 #include <stdatomic.h>

@@ -291,4 +291,4 @@ static inline uint32_t cw_flow_overhead(const struct cw_flow *flow)
            (uint32_t)(cw_ip_is_v4(&flow->address.ip) ? CW_WIRE_NETWORK_BYTES : CW_WIRE_NETWORK_V6_BYTES);
 }
 
-static_assert(sizeof(struct cw_flow) <= 1024, "what an idle peer costs");
+static_assert(sizeof(struct cw_flow) <= 1024, "the memory of an idle peer");

@@ -1,4 +1,4 @@
-/* What an endpoint knows of puts, messages and gets. Each part is written by one file of put/.
+/* An endpoint's state of puts, messages and gets. Each part is written by one file of put/.
  *
  *   operation.c    what has been posted, and its lanes    struct cw_operation, cw_lanes
  *   reassembly.c   what comes, until it is notified       struct cw_reassemblies
@@ -25,7 +25,7 @@ enum cw_operation_kind {
     CW_OPERATION_GRANT,
     CW_OPERATION_RECALL,
     CW_OPERATION_RETURN,
-    CW_OPERATION_RDMA, /* what two ends of a queue pair tell each other of it, by packets */
+    CW_OPERATION_RDMA, /* notices between the two ends of a queue pair, by packets */
 };
 
 /* In the order of use: posting, sending and retiring a short put touch the first three cache lines only. */
@@ -46,7 +46,7 @@ struct cw_operation {
     uint64_t offset;
     uint32_t lane_tag;
     uint32_t packets_open; /* sent and not acknowledged */
-    uint16_t predecessor;  /* how many numbers back, as it goes on the wire */
+    uint16_t predecessor;  /* distance in numbers, in its wire format */
     uint16_t reply;        /* GET, REPLY: number of the get */
     int16_t status;        /* once it has failed: void frames go out instead of data */
     uint8_t kind;
@@ -76,7 +76,7 @@ struct cw_operation {
             uint64_t token;
             uint64_t offset;
             enum cw_element element;
-        } local; /* GET: where the answer goes, and what it is */
+        } local; /* GET: the target of the answer, and its kind */
     };
     struct cw_source_cursor cursor;
     uint16_t granted[CW_CREDIT_ALONG]; /* MESSAGE, BY_RDMA: lent to the peer along with it */

@@ -1,6 +1,6 @@
 /* Regions: memory that peers may reach, named by a token of 16 bits of index and 48 random bits of key.
  *
- * Invariant: a store into a region happens only after cw_region_find has let it pass in the same turn, so that once a
+ * Invariant: a store into a region happens only after cw_region_find has admitted it in the same turn, so that once a
  * region is deregistered by the owner no store can follow. */
 #pragma once
 
@@ -42,7 +42,7 @@ int cw_regions_add_as(struct cw_regions *regions, void *base, uint64_t bytes, ui
                       struct cw_region **region);
 void cw_regions_remove(struct cw_region *region);
 
-/* The region of a token, whatever its rights; NULL: none. */
+/* The region of a token, with any rights; NULL: none. */
 static inline struct cw_region *cw_region_of(const struct cw_regions *regions, uint64_t token)
 {
     uint32_t index = (uint32_t)(token & 0xffff);

@@ -20,7 +20,7 @@ struct cw_sent {
     uint64_t time_ns;               /* of the last transmission */
     struct cw_operation *operation; /* the first one; others follow through `chain` */
     uint64_t position;              /* of a part */
-    uint16_t bytes;                 /* data bytes of a part; of a chunk those that it stands for */
+    uint16_t bytes;                 /* data bytes of a part; of a chunk its raw bytes */
     uint16_t frame_bytes;           /* on the wire, Ethernet header included */
     uint8_t count;                  /* operations in the packet */
     uint8_t transmissions;

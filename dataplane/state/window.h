@@ -15,7 +15,7 @@
 enum {
     CW_WINDOW_BLOCK_NUMBERS = 8192,
     CW_WINDOW_BLOCK_BYTES = CW_WINDOW_BLOCK_NUMBERS / 8,
-    CW_WINDOW_BLOCKS = 8, /* numbers from base on that can be told apart: 65,536 less one block's slack */
+    CW_WINDOW_BLOCKS = 8, /* numbers from base on that can be distinguished: 65,536 less one block's slack */
 };
 
 struct cw_window {
