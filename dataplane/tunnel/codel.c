@@ -2,7 +2,10 @@
 
 #include <math.h>
 
-enum { MEMORY_INTERVALS = 16 /* dropping that begins again so soon goes on at about the same rate: RFC 8289, 5.4 */ };
+enum {
+    MEMORY_INTERVALS = 16 /* dropping that begins again this soon continues at about the same rate: RFC 8289,
+                              * 5.4 */
+};
 
 void cw_codel_init(struct cw_codel *codel, uint64_t target_ns, uint64_t interval_ns)
 {

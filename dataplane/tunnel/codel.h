@@ -1,9 +1,9 @@
 /* CoDel: which frames of a queue to drop so that it stays short, by how long they have waited (Nichols and Jacobson;
  * RFC 8289).
  *
- * A queue whose frames have all waited longer than `target_ns` for `interval_ns` is a standing one, and does nobody
- * good: then one frame is dropped, and others sooner and sooner, until waiting is short again. Bursts that drain within
- * an interval lose nothing.
+ * A queue whose frames have all waited longer than `target_ns` for `interval_ns` is a standing one, and useless: then
+ * one frame is dropped, and others at shorter and shorter intervals, until waiting is short again. Bursts that drain
+ * within an interval lose nothing.
  *
  * Order of calls: cw_codel_init, then cw_codel_drops for each frame as it comes to the head of the queue, until it says
  * no. `now_ns` does not go back. Owner: the queue's. */
@@ -28,6 +28,5 @@ struct cw_codel {
 
 void cw_codel_init(struct cw_codel *codel, uint64_t target_ns, uint64_t interval_ns);
 
-/* Whether the frame at the head, which has waited for `waited_ns`, is to be dropped; `is_short`: no more than one full
- * frame waits. */
+/* Whether to drop the frame at the head, which has waited for `waited_ns`; `is_short`: at most one full frame waits. */
 bool cw_codel_drops(struct cw_codel *codel, uint64_t now_ns, uint64_t waited_ns, bool is_short);

@@ -185,7 +185,7 @@ static int bridge_create(struct cw_gate *gate)
     cw_bridge_config_init(&config);
     config.port_count = SIDES;
     config.hash_seed = gate->config.seed;
-    /* who has joined a group at the other site is not known here: reports of IGMP need not cross (RFC 4541) */
+    /* the group members at the other site are not known here: reports of IGMP need not cross (RFC 4541) */
     config.snooping = false;
     return cw_bridge_create(&config, &gate->bridge);
 }

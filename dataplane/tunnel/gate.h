@@ -1,11 +1,11 @@
-/* Gate: a port to the hosts of a site, and a tunnel to another site: what `causeway gateway` turns.
+/* Gate: a port to the hosts of a site, and a tunnel to another site, for `causeway gateway`.
  *
  *    port <--> bridge of two ports <--> tunnel
  *
  * Invariants
- *   - It forwards as a bridge does (fabric/bridge.h): learns which addresses are on either side, so that what hosts of
- *     a site tell one another does not cross; passes nothing on to 01:80:c2:00:00:0x; and never sends out of the port
- *     what came in by it.
+ *   - It forwards as a bridge does (fabric/bridge.h): learns the addresses on either side, so that traffic within a
+ *     site does not cross; passes nothing on to 01:80:c2:00:00:0x; and never sends a frame out of the port by which it
+ *     came in.
  *   - Every frame that comes in by the port ends in one of its counters, the bridge's or the tunnel's.
  *   - A port whose other side takes nothing holds frames back for CW_GATE_FULL_NS; then they are dropped.
  *
@@ -13,7 +13,7 @@
  *   cw_gate_config_init, cw_gate_create (on an endpoint with a peer for each stream)
  *   { cw_gate_turn }*
  *   cw_endpoint_destroy, cw_gate_destroy, cw_port_close
- * Owner: whoever turns the endpoint and owns the port.
+ * Owner: the thread that turns the endpoint and owns the port.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct cw_gate_counters {
     uint64_t out_bytes;
     uint64_t dropped_multicast; /* towards the peer: as configured */
     uint64_t dropped_long;      /* of the peer, for this port */
-    uint64_t dropped_port;      /* for this port, whose other side did not take them */
+    uint64_t dropped_port;      /* for this port, rejected by its other side */
 };
 
 struct cw_gate;

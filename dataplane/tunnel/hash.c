@@ -76,7 +76,7 @@ static bool ipv6_take(struct key *key, const uint8_t *packet, uint32_t length)
     bool is_fragment = false;
     for (int i = 0; i < EXTENSIONS_MAX && at + 8 <= length; i++) {
         if (next == EXTENSION_FRAGMENT) {
-            /* an atomic one (RFC 6946) has no brothers, but who sends one may send others */
+            /* an atomic one (RFC 6946) has no brothers, but its sender may send others */
             is_fragment = true;
             next = packet[at];
             at += FRAGMENT_BYTES;

@@ -5,8 +5,8 @@
  *   - for IPv4 and IPv6 the two addresses, the protocol, and the ports of TCP, UDP, UDP-Lite, SCTP and DCCP. A fragment
  *     has no ports, so that all fragments of a packet go together (RFC 6438, 3); extension headers of IPv6 are passed
  *     over;
- *   - for all else (ARP, ...) the two MAC addresses and the type.
- * Nothing is read beyond the length of the frame; what is cut short counts by what is there. */
+ *   - for all else (ARP, ...) the two MAC addresses and the type. Nothing is read beyond the length of the frame; of a
+ * truncated frame the present part counts. */
 #pragma once
 
 #include <stdint.h>

@@ -6,15 +6,16 @@
 
 #include "dataplane/status.h"
 
-/* In front of each frame; a length of 0 says that the next frame is at the beginning of the memory. No more than what a
- * frame counts on the line, but for the rounding. */
+/* In front of each frame; a length of 0 says that the next frame is at the beginning of the memory. At most a frame's
+ * size on the line, except for the rounding. */
 struct entry {
     uint64_t since_ns;
     uint32_t length;
     uint32_t reserved;
 };
 
-static_assert(sizeof(struct entry) + 8 <= CW_TUNNEL_LINE_BYTES, "what fits by its bytes on the line fits the memory");
+static_assert(sizeof(struct entry) + 8 <= CW_TUNNEL_LINE_BYTES,
+              "frames that fit by their bytes on the line fit the memory");
 
 static uint64_t entry_bytes(uint32_t length)
 {

@@ -18,7 +18,7 @@ struct cw_tunnel_queue {
     uint64_t head;        /* offset of the oldest frame */
     uint64_t tail;        /* ... of the next one to come */
     uint64_t limit_bytes; /* on the line */
-    uint64_t bytes;       /* likewise, of all that wait */
+    uint64_t bytes;       /* the same for all waiting frames */
     uint32_t frames;
 };
 

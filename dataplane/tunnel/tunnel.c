@@ -171,7 +171,7 @@ static void event_take(struct cw_tunnel *tunnel, const struct cw_event *event, u
         }
         cw_message_release(tunnel->endpoint, event->slot);
     } else if (stream == NULL) {
-        return; /* somebody else who has the key */
+        return; /* another process with the key */
     } else if (event->kind == CW_EVENT_PUT) {
         put_take(tunnel, stream, event);
     } else if (event->kind == CW_EVENT_COMPLETE) {

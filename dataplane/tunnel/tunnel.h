@@ -74,19 +74,19 @@ struct cw_tunnel_config {
 /* X(name, meaning): of each stream. Every frame offered ends in one of TAKEN and the DROPPED_* of sending; every one
  * taken is delivered, in doubt, or dropped. */
 #define CW_TUNNEL_COUNTERS(X)                                                                  \
-    X(TAKEN, taken, "frames taken for the peer")                                               \
+    X(TAKEN, taken, "frames accepted for the peer")                                            \
     X(TAKEN_BYTES, taken_bytes, "their bytes")                                                 \
     X(SENT, sent, "frames handed to the dataplane")                                            \
     X(BATCHES, batches, "batches that they went in")                                           \
     X(DELIVERED, delivered, "frames of the peer delivered")                                    \
     X(DELIVERED_BYTES, delivered_bytes, "their bytes")                                         \
     X(DROPPED_FULL, dropped_full, "not taken: the queue is full")                              \
-    X(DROPPED_LONG, dropped_long, "not taken: longer than what the peer can deliver")          \
+    X(DROPPED_LONG, dropped_long, "not accepted: longer than the peer can deliver")            \
     X(DROPPED_DOWN, dropped_down, "not taken, or taken and not sent: the peer is not there")   \
     X(DROPPED_STANDING, dropped_standing, "dropped since the queue did not get short (CoDel)") \
     X(DROPPED_LATE, dropped_late, "dropped since they had waited too long")                    \
     X(IN_DOUBT, in_doubt, "under way when the session ended: delivered or not")                \
-    X(BROKEN, broken, "batches and messages of the peer that make no sense")                   \
+    X(BROKEN, broken, "invalid batches and messages of the peer")                              \
     X(SESSIONS, sessions, "times that the stream became usable")
 
 enum cw_tunnel_counter {
@@ -122,7 +122,7 @@ uint32_t cw_tunnel_turn(struct cw_tunnel *tunnel, uint64_t now_ns);
 /* The time at which cw_tunnel_turn is due even if the endpoint is idle. */
 uint64_t cw_tunnel_deadline(const struct cw_tunnel *tunnel);
 
-/* True if frames can be taken for this stream. */
+/* True if frames can be accepted for this stream. */
 bool cw_tunnel_is_up(const struct cw_tunnel *tunnel, uint32_t stream);
 
 uint32_t cw_tunnel_stream_count(const struct cw_tunnel *tunnel);

@@ -10,7 +10,7 @@ enum {
 void tunnel_in_arrive(struct tunnel_stream *stream, const struct cw_event *event, uint64_t ring_bytes)
 {
     struct tunnel_in *in = &stream->in;
-    /* the dataplane has seen to the bounds; they are what everything below relies on */
+    /* the dataplane has checked the bounds, on which all code below relies */
     bool inside = event->offset <= ring_bytes && event->bytes <= ring_bytes - event->offset;
     if (!inside || in->last - in->first == TUNNEL_BATCHES) {
         tunnel_count(stream, CW_TUNNEL_BROKEN, 1);
@@ -39,7 +39,7 @@ static bool batch_deliver(struct cw_tunnel *tunnel, struct tunnel_stream *stream
     return true;
 }
 
-/* The first batch is over. */
+/* The first batch has ended. */
 static void batch_end(struct tunnel_stream *stream, const struct tunnel_arrived *batch, uint64_t now_ns)
 {
     struct tunnel_in *in = &stream->in;

@@ -78,15 +78,14 @@ static uint64_t room_find(struct tunnel_out *out, uint64_t units, uint64_t *end)
 
 /* ---- batches ---- */
 
-/* A batch of so many bytes leaves its last packet as good as full. */
+/* A batch of this number of bytes leaves its last packet as good as full. */
 static bool fills_packets(uint64_t bytes, uint32_t part_bytes)
 {
     return part_bytes > 0 && (part_bytes - bytes % part_bytes) % part_bytes <= part_bytes / EMPTY_SHARE;
 }
 
-/* Writes the frames that are next, `bytes_max` at most, into the mirror; from half of that on no more than what fills
- * packets, for the last one of each batch takes its time on the line whatever is in it. False: there is none, or no
- * room. */
+/* Writes the next frames, `bytes_max` at most, into the mirror; from half of that on at most as many as fill packets,
+ * because the last packet of a batch takes its time on the line with any contents. False: there is none, or no room. */
 static bool batch_stage(struct tunnel_stream *stream, uint64_t now_ns, uint64_t bytes_max, uint32_t part_bytes)
 {
     struct tunnel_out *out = &stream->out;
