@@ -219,8 +219,8 @@ static inline void cw_verbs_pair_break(struct cw_verbs_pair *pair)
     pair->device->ops->pair_break(pair);
 }
 
-/* True: the device has reported a failure, of itself or of one of its queues (completions without room). Stays true.
- * May cost a call of the kernel. */
+/* True: the device, or one of its queues (completions without room), has reported a failure. Stays true. May cost a
+ * call of the kernel. */
 static inline bool cw_verbs_has_failed(struct cw_verbs_device *device)
 {
     return device->ops->has_failed(device);
@@ -238,7 +238,7 @@ static inline uint32_t cw_verbs_post(struct cw_verbs_pair *pair, const struct cw
     return pair->device->ops->post(pair, work, count);
 }
 
-/* Gives up to CW_VERBS_BURST buffers to the shared receive queue; returns the number that it has accepted. */
+/* Gives at most CW_VERBS_BURST buffers to the shared receive queue; returns the number that it has accepted. */
 static inline uint32_t cw_verbs_receive_post(struct cw_verbs_device *device, const struct cw_verbs_buffer *buffers,
                                              uint32_t count)
 {

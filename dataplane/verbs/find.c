@@ -80,7 +80,7 @@ static int gid_choose(struct ibv_context *context, const uint8_t wanted[16], uin
     return best;
 }
 
-/* What was seen of devices that are no choice. */
+/* Findings about rejected devices. */
 struct search {
     int count;     /* of all there are */
     bool is_known; /* one has the name that is wanted */

@@ -1,4 +1,5 @@
-/* Which device, port and GID: what verbs/ibverbs.c opens, and `causeway doctor` lists. Inside of libcauseway_verbs.so. */
+/* Chooses the device, port and GID: verbs/ibverbs.c opens it, and `causeway doctor` lists it. Inside of
+ * libcauseway_verbs.so. */
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -16,7 +16,7 @@
 
 enum {
     PAGE_BYTES = 4096,
-    INLINE_WANTED = 220, /* what common devices take without a larger work request */
+    INLINE_WANTED = 220, /* the limit of common devices without a larger work request */
     PAIRS_FIRST = 16,    /* that the queue of own completions has room for; it grows */
     RECEIVE_SPARE = 64,
     MESSAGE_MAX = 1 << 30, /* a work request of a second at 10 Gb/s is long enough */
@@ -78,7 +78,7 @@ static int memory_register(struct cw_verbs_device *base, void *memory, uint64_t 
                       ((rights & CW_VERBS_READ) != 0 ? IBV_ACCESS_REMOTE_READ : 0u);
     uint64_t first = (uintptr_t)memory % PAGE_BYTES;
     struct ibv_mr *region = ibv_reg_mr_iova(device->protection, memory, bytes, first, access);
-    if (region == NULL && (rights & (CW_VERBS_WRITE | CW_VERBS_FILL)) == 0) { /* it may lie where nobody writes */
+    if (region == NULL && (rights & (CW_VERBS_WRITE | CW_VERBS_FILL)) == 0) { /* it may lie in read-only memory */
         region = ibv_reg_mr_iova(device->protection, memory, bytes, first, access & ~(unsigned)IBV_ACCESS_LOCAL_WRITE);
     }
     if (region == NULL) {
@@ -156,7 +156,7 @@ static int pair_create(struct cw_verbs_device *base, struct cw_verbs_pair **crea
         return status;
     }
     device->pair_count++;
-    uint32_t first = 0; /* packets of a pair of before are not taken for its own */
+    uint32_t first = 0; /* packets of a former pair are not counted as its own */
     (void)getrandom(&first, sizeof(first), 0);
     pair->own = (struct cw_verbs_address){.number = pair->pair->qp_num,
                                           .first = first & 0xffffff,
@@ -373,7 +373,7 @@ static void device_arm(struct cw_verbs_device *base)
     }
 }
 
-/* Pairs tell of themselves by completions. */
+/* Pairs report their own failures by completions. */
 static bool device_has_failed(struct cw_verbs_device *base)
 {
     struct verbs_device *device = device_of(base);
@@ -437,7 +437,7 @@ static bool unblock(int file)
     return fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK) == 0;
 }
 
-/* Protection domain, queues, and what a pair may have, which one pair tells. */
+/* Protection domain, queues, and the limits of a pair, which one pair reports. */
 static int device_make(struct verbs_device *device, const struct cw_verbs_config *config, char *error,
                        size_t error_bytes)
 {

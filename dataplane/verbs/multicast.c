@@ -72,12 +72,12 @@ int verbs_multicast_join(struct verbs_multicast *multicast, const uint8_t addres
     return CW_OK;
 }
 
-/* The network has answered: the group can be heard, and be spoken to. If it refuses nobody is. */
+/* The network has answered: the group can receive and send. If it refuses, the group has no members. */
 static void group_answered(struct verbs_multicast *multicast, struct rdma_cm_event *event)
 {
     struct verbs_group *group = (struct verbs_group *)(uintptr_t)event->param.ud.private_data;
     for (uint32_t i = 0; event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && i < CW_VERBS_GROUPS_MAX; i++) {
-        multicast->groups[i].is_answered = true; /* nobody will any more */
+        multicast->groups[i].is_answered = true; /* no answer will come */
         multicast->joining = 0;
     }
     bool is_joined = event->event == RDMA_CM_EVENT_MULTICAST_JOIN && event->status == 0;

@@ -8,7 +8,7 @@
 
 struct verbs_multicast;
 
-/* What of the device it uses, which outlives it. */
+/* The parts of the device that it uses, which outlive it. */
 struct verbs_multicast_config {
     struct ibv_context *context;
     struct ibv_pd *protection;
@@ -29,6 +29,6 @@ void verbs_multicast_leave(struct verbs_multicast *multicast, uint32_t group);
 bool verbs_multicast_post(struct verbs_multicast *multicast, uint32_t group, const struct cw_verbs_buffer *datagram);
 uint32_t verbs_multicast_receive_post(struct verbs_multicast *multicast, const struct cw_verbs_buffer *buffers,
                                       uint32_t count);
-/* What the network has answered is taken before. */
+/* Answers of the network are processed before. */
 int verbs_multicast_poll(struct verbs_multicast *multicast, struct ibv_wc *found, int count_max);
 void verbs_multicast_arm(struct verbs_multicast *multicast);

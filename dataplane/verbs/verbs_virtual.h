@@ -59,7 +59,7 @@ struct cw_verbs_virtual_buffer {
 };
 
 struct cw_verbs_virtual {
-    /* A call: its arguments, and what the simulator answers. */
+    /* A call: its arguments, and the simulator's answer. */
     uint32_t call;   /* enum cw_verbs_call */
     int32_t status;  /* answer: CW_OK or an error */
     uint32_t number; /* of a pair, or of a group; answer of CREATE and JOIN */
