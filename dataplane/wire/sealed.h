@@ -1,10 +1,9 @@
-/* Sealed: the form that packets of an encrypted session, and the set-up packets of whoever wants one, have on the wire
- * (WIRE.md).
+/* Sealed: the wire form of packets of an encrypted session, and of set-up packets that request one (WIRE.md).
  *
  * Invariants
  *   - What is opened has the form of an ordinary packet again, header and payload behind it, so that everything behind
  *     the checks is the same.
- *   - Nothing of a sealed packet but what finds its key is read before it has been opened. */
+ *   - Before a sealed packet has been opened, only the fields that find its key are read. */
 #pragma once
 
 #include <string.h>
@@ -20,7 +19,7 @@ enum {
     CW_WIRE_FLOW_BITS = 24, /* of `flow` in sealed packets, the receiver's number; above it which of its keys */
 };
 
-/* The header of a sealed packet: what is readable, then the fields of the ordinary one from `number` to `checksum`,
+/* The header of a sealed packet: the readable part, then the fields of the ordinary one from `number` to `checksum`,
  * which is 0. */
 struct __attribute__((packed)) cw_wire_sealed {
     uint8_t version;
@@ -36,7 +35,7 @@ static_assert(sizeof(struct cw_wire_sealed) == CW_WIRE_HEADER_BYTES &&
                       CW_WIRE_FIELDS_BYTES,
               "a sealed header is as long as any other, and holds the same");
 
-/* A sealed set-up packet: what is readable, a random nonce, and then, encrypted, two fields of the header and the
+/* A sealed set-up packet: the readable part, a random nonce, and then, encrypted, two fields of the header and the
  * set-up itself. */
 struct __attribute__((packed)) cw_wire_sealed_setup {
     uint8_t version;
@@ -53,7 +52,7 @@ static_assert(sizeof(struct cw_wire_sealed_setup) ==
                   CW_WIRE_HEADER_BYTES + sizeof(struct cw_wire_hello) + CW_WIRE_MAC_BYTES,
               "as long as an ordinary one, and the MAC");
 
-/* Writes a header in the form that is to be sealed. `flags` of the header without CW_WIRE_ENCRYPTED. */
+/* Writes a header in its form before sealing. `flags` of the header without CW_WIRE_ENCRYPTED. */
 static inline void cw_wire_sealed_write(struct cw_wire_sealed *sealed, const struct cw_wire_header *header,
                                         uint64_t count)
 {

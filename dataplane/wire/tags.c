@@ -193,7 +193,7 @@ bool cw_wire_tags_compute_as(struct cw_wire_tags *tags, enum cw_wire_tags_way wa
         const struct cw_wire_tag_lanes *lanes = &tags->lanes[first / CW_WIRE_TAG_LANES];
         uint32_t left = tags->count - first;
         left = left < CW_WIRE_TAG_LANES ? left : CW_WIRE_TAG_LANES;
-        /* lanes that nobody has filled are computed too, from whatever is there */
+        /* unused lanes are computed too, from any contents */
         if (left > CW_WIRE_TAGS_FEW && way != CW_WIRE_TAGS_ALONE) {
             tag_vector(lanes, &tags->value[first], way);
             continue;

@@ -16,7 +16,7 @@ enum {
     CW_WIRE_TAG_LANES = 8,
     CW_WIRE_TAG_WORDS = 4, /* of a header, that the tag covers */
     CW_WIRE_TAGS_MAX = 64,
-    CW_WIRE_TAGS_FEW = 2, /* so many are sooner computed alone */
+    CW_WIRE_TAGS_FEW = 2, /* this number is faster computed alone */
 };
 
 /* The headers of eight packets, word by word, and their keys. */
@@ -31,7 +31,7 @@ struct cw_wire_tags {
     uint64_t value[CW_WIRE_TAGS_MAX];
 };
 
-/* Makes of a header's words what its tag covers: the high half of the packet's number stands in place of `flow`. */
+/* Converts a header's words to the input of its tag: the high half of the packet's number replaces `flow`. */
 static inline void cw_wire_tag_number(uint64_t words[CW_WIRE_TAG_WORDS], uint32_t number_high)
 {
     words[0] = (words[0] & UINT32_MAX) | (uint64_t)number_high << 32;
@@ -63,14 +63,14 @@ static inline bool cw_wire_tags_key_is(const struct cw_wire_tags *tags, uint32_t
            lanes->keys[1][index % CW_WIRE_TAG_LANES] == words[1];
 }
 
-/* The tag of one packet, of what cw_wire_tags_add takes. */
+/* The tag of one packet, with the input of cw_wire_tags_add. */
 uint64_t cw_wire_tag_words(const uint64_t words[CW_WIRE_TAG_WORDS], const struct cw_wire_key *key);
 
-/* How tags are computed; what a core cannot do falls back to one by one. */
+/* The method for tags; if a core lacks it, they are computed one by one. */
 enum cw_wire_tags_way { CW_WIRE_TAGS_BEST, CW_WIRE_TAGS_ALONE, CW_WIRE_TAGS_AVX2, CW_WIRE_TAGS_AVX512VL };
 
 /* As cw_wire_tags_compute, in a given way; false: this core cannot, and nothing was computed. */
 bool cw_wire_tags_compute_as(struct cw_wire_tags *tags, enum cw_wire_tags_way way);
 
-/* Computes all tags; each is what cw_wire_tag gives for that header alone. */
+/* Computes all tags; each equals the result of cw_wire_tag for that header alone. */
 void cw_wire_tags_compute(struct cw_wire_tags *tags);

@@ -45,7 +45,7 @@ struct datagram {
     bool is_to_group;
 };
 
-/* Whose packets are looked for. */
+/* The receiver whose packets are searched. */
 struct addressee {
     const struct cw_ip *ip;
     uint16_t port;
@@ -82,7 +82,7 @@ static inline enum cw_wire_verdict find_v4(const uint8_t *frame, uint32_t length
                : CW_WIRE_GOOD;
 }
 
-/* Extension headers are for others: nobody sends us any. */
+/* Extension headers are for others: no peer sends us any. */
 static enum cw_wire_verdict find_v6(const uint8_t *frame, uint32_t length, const struct addressee *own,
                                     struct datagram *found)
 {

@@ -56,7 +56,7 @@ enum cw_wire_flags {
     CW_WIRE_SUMMED =
         16, /* DATA whose UDP checksum covers the data: the CRC is of the frame's header, see cw_wire_kept_bytes */
     CW_WIRE_RDMA = 32, /* set-up: the sender has an RDMA device */
-    CW_WIRE_KEPT = 64, /* ... whose medium protects the data */
+    CW_WIRE_KEPT = 64, /* ... payload protected by the medium */
     CW_WIRE_FLAGS_KNOWN = 127,
 };
 
@@ -433,8 +433,8 @@ static inline uint64_t cw_wire_number_expand(uint64_t expected, uint32_t low)
     return expected + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)expected);
 }
 
-/* What an ACK says of a PROBE with a payload, whose first byte is the turn (0, 1): its size, in units of 8 bytes below
- * 8 KiB and of 64 from there on, and the turn. 12 bits. */
+/* The answer of an ACK to a PROBE, whose first payload byte is the turn (0, 1): its size, in units of 8 bytes below 8
+ * KiB and of 64 from there on, and the turn. 12 bits. */
 static inline uint16_t cw_wire_probe_word(uint32_t payload_bytes, uint8_t turn)
 {
     uint32_t units = payload_bytes < 8192 ? payload_bytes / 8 : 1024 + (payload_bytes - 8192) / 64;
