@@ -48,7 +48,7 @@ struct cw_address {
     uint8_t mac[6];    /* of the next hop on this LAN */
 };
 
-/* How the process at an endpoint waits for packets. Set-up reports it to peers, whose time-outs depend on it. */
+/* How the process at an endpoint waits for packets. Set-up reports it to peers: their time-outs depend on it. */
 enum cw_waiting {
     CW_WAITING_SPIN = 0,  /* a dedicated core polls all the time */
     CW_WAITING_SLEEP = 1, /* sleeps and is woken by its port */
@@ -520,7 +520,7 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(DROP_REPLAY, "dropped: a sealed packet that came before, or too late to tell")                             \
     X(DROP_DUPLICATE, "dropped: had arrived before")                                                             \
     X(DROP_WINDOW, "dropped: outside the window")                                                                \
-    X(DROP_FULL, "dropped unacknowledged, to come again: a table or queue is full")                              \
+    X(DROP_FULL, "dropped unacknowledged, and sent again later: a table or queue is full")                       \
     X(RDMA_UP, "queue pairs that came up")                                                                       \
     X(RDMA_BROKEN, "queue pairs that broke")                                                                     \
     X(RDMA_GIVEN_UP, "sessions that go on by packets since no queue pair came up")                               \
@@ -532,9 +532,9 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(RDMA_DATAGRAMS_IN, "packets of groups by an RDMA device")                                                  \
     X(CHUNKS_OUT, "data packets sent for the first time with compressed data")                                   \
     X(CHUNKS_IN, "data packets taken with compressed data")                                                      \
-    X(CHUNK_RAW_OUT, "bytes that those sent stand for")                                                          \
+    X(CHUNK_RAW_OUT, "raw bytes of those sent")                                                                  \
     X(CHUNK_BYTES_OUT, "... and have become")                                                                    \
-    X(CHUNK_RAW_IN, "bytes that those taken stand for")                                                          \
+    X(CHUNK_RAW_IN, "raw bytes of those received")                                                               \
     X(CHUNK_SAMPLES, "times that it was asked what compression would do to data")                                \
     X(DROP_CHUNK, "dropped, and the session ended: data that cannot have been compressed so")                    \
     X(DROP_UNKNOWN_PEER, "dropped: set-up request from an address that is not a peer, or no room for it")        \

@@ -1,5 +1,5 @@
-/* An IP address. IPv4 addresses are kept as IPv6 has them (IPv4-mapped, RFC 4291, 2.5.5.2), so that nobody above the
- * wire format asks which of the two an address is. Thread: any. */
+/* An IP address. IPv4 addresses are kept as IPv6 has them (IPv4-mapped, RFC 4291, 2.5.5.2), so that no code above the
+ * wire format distinguishes the two. Thread: any. */
 #ifndef CW_IP_H
 #define CW_IP_H
 

@@ -36,7 +36,7 @@ const char *cw_status_text(int status)
     case CW_ERROR_OVERLAP:
         return "overlaps a put in flight to the same bytes";
     case CW_ERROR_DAMAGED:
-        return "the peer has sent, signed, what no codec makes";
+        return "the peer has sent signed data that no codec makes";
     case CW_ERROR_PATH_MTU:
         return "the path to the peer passes small packets, and none as large as before: has the MTU of a link on the "
                "way changed?";
