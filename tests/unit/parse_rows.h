@@ -1,4 +1,4 @@
-/* Rows of texts and what a reader makes of them. */
+/* Rows of texts and expected results of a reader. */
 #pragma once
 
 #include "tests/test.h"

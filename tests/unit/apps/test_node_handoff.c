@@ -1,5 +1,5 @@
-/* Frames from one dataplane thread of a node to another: all of them, in order, unaltered, though the reader sleeps; and
- * no more than there is room for. A wake-up that is lost hangs the test. */
+/* Frames from one dataplane thread of a node to another: all of them, in order, unaltered, though the reader sleeps;
+ * and at most as many as there is room for. A wake-up that is lost hangs the test. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

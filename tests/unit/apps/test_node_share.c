@@ -44,7 +44,7 @@ static uint32_t world_step(struct world *world, uint64_t now_ns)
     return length;
 }
 
-/* At any time: what one is ahead of another is a turn and two frames at most. */
+/* At any time, one is ahead of another by at most a turn and two frames. */
 static void test_weights(void **state)
 {
     struct test_seeds seeds = test_seeds(1, SEEDS);
@@ -68,7 +68,7 @@ static void test_weights(void **state)
     }
 }
 
-/* Some pause for a while: what there is goes to the others; they save nothing up. */
+/* Some pause for a while: the others get their share; pausing ones save nothing up. */
 static void test_pauses(void **state)
 {
     struct test_seeds seeds = test_seeds(1, SEEDS);
@@ -123,7 +123,7 @@ static void test_rates(void **state)
     }
 }
 
-/* All are bounded: nobody may, until the first one may again. */
+/* All are bounded: none may send, until the first one may again. */
 static void test_deadline(void **state)
 {
     struct world world;

@@ -1,4 +1,4 @@
-/* What a command says of its progress. */
+/* Reports of a command about its progress. */
 #include <string.h>
 
 #include "apps/cli/progress.h"

@@ -1,5 +1,5 @@
-/* The switch's lines and the pool behind them: what fits, in which order it arrives, and at which times it is offered
- * on. */
+/* The switch's lines and the pool behind them: frames that fit, their order of arrival, and the times at which they are
+ * offered to the next line. */
 #include <string.h>
 
 #include "apps/switch/line.h"
@@ -14,7 +14,7 @@ static const struct cw_link_config sea = {.rate_bps = GIGABIT,
                                           .queue_limit_bytes = 1000000,
                                           .overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES};
 
-/* 200 ms at 1 Gb/s, and the queue: whatever the sizes of the frames are, they have room. */
+/* 200 ms at 1 Gb/s, and the queue: frames of any sizes have room. */
 static void a_long_fat_line_fits(void **state)
 {
     static const uint32_t lengths[] = {SWITCH_POOL_FRAME_MIN, 161, 609, 1514};

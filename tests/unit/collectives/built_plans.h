@@ -1,4 +1,4 @@
-/* Problems and plans of algorithms, for tests: what cannot be made fails the test. */
+/* Problems and plans of algorithms, for tests: a failure to make one fails the test. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

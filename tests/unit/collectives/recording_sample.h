@@ -1,4 +1,4 @@
-/* A recording of four ranks, made up: what tests of recordings and compiling begin with. */
+/* An artificial recording of four ranks, for tests of recordings and compiling. */
 #pragma once
 
 #include <stdio.h>

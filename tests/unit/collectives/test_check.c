@@ -10,7 +10,7 @@ enum { RANKS = 6 };
 
 #define NOTHING .wan_bytes = UINT64_MAX
 
-/* A plan, what it is said to promise, and the fault. Blocks and vectors have 4 bytes. `clusters`: {0, 1, 2}, {3, 4, 5}. */
+/* A plan, its promise, and the fault. Blocks and vectors have 4 bytes. `clusters`: {0, 1, 2}, {3, 4, 5}. */
 struct row {
     enum cw_collective collective;
     const char *algorithm;

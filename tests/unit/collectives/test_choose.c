@@ -1,4 +1,4 @@
-/* The choice of algorithms: the best of what is asked, the same whoever asks, smooth from P to P + 1. */
+/* The choice of algorithms: the best for a request, the same at all ranks, smooth from P to P + 1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void test_smooth(void **state)
     }
 }
 
-/* What a plan takes, run as it is. */
+/* The time of a plan, interpreted. */
 static double run_ns(struct cw_problem *problem, const struct cw_network *network, const struct cw_algorithm *algorithm,
                      const struct cw_parameters *parameters)
 {
@@ -106,8 +106,8 @@ static void test_best_of_grid(void **state)
     }
 }
 
-/* Where plans must be run the search leaves out what cannot win; what it finds is near the best of a grid nevertheless,
- * also where times jump with the segments that are eager. */
+/* Where plans must be run the search leaves out hopeless ones; its result is near the best of a grid nevertheless, also
+ * where times jump with eager segments. */
 static void test_runs_left_out_do_not_matter(void **state)
 {
     static const uint32_t cluster_of[12] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
@@ -198,8 +198,8 @@ static void test_chooser_remembers(void **state)
     cw_chooser_destroy(chooser);
 }
 
-/* What is chosen for a random pattern is the soonest of all when each is built and run in model time. CW_TEST_PATTERNS
- * (40) of them. */
+/* The choice for a random pattern is the fastest of all when each is built and run in model time. CW_TEST_PATTERNS (40)
+ * of them. */
 static void test_phases(void **state)
 {
     uint32_t pattern_count = (uint32_t)test_count("CW_TEST_PATTERNS", 40);

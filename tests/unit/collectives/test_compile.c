@@ -1,5 +1,5 @@
-/* What recorders note is what a reader finds. What recurs is planned for, what does not is left; the groups used most are
- * opened at once, within the budget. */
+/* A reader finds all that recorders note. Recurring calls get plans, others do not; the groups used most are opened at
+ * once, within the budget. */
 #include "recording_sample.h"
 
 #include <string.h>
@@ -199,7 +199,7 @@ static void the_budget_goes_to_the_groups_used_most(void **state)
     assert_int_equal(compiled.group_count, 6);
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(compiled.groups[i].uses, 6 - i);
-        assert_int_equal(compiled.groups[i].at_once, i < 3); /* two addresses are everybody's */
+        assert_int_equal(compiled.groups[i].at_once, i < 3); /* two addresses are shared by all groups */
         opened += compiled.bundle->comms[i].opens_group;
     }
     assert_int_equal(opened, 3);

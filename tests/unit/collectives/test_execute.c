@@ -1,6 +1,6 @@
-/* The executor against a transport that does what the test says and remembers what it was asked: what is described, refused
- * and bounded, and what only MPI's transport does. That schedules run in any order of events the sweeps of
- * tests/schedules show. */
+/* The executor against a transport that acts as the test requests and records its calls: descriptions, rejections and
+ * bounds, and features of MPI's transport alone. The sweeps of tests/schedules prove that schedules run in any order of
+ * events. */
 #include <string.h>
 
 #include "collectives/execute/execute.h"
@@ -233,7 +233,7 @@ static void says(const struct bench *bench, const char *words)
     }
 }
 
-/* It goes on, and says what it waits for. */
+/* It advances, and describes its wait. */
 static void waits(struct bench *bench, const char *words)
 {
     assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
@@ -324,7 +324,7 @@ static void test_order_of_starts(void **state)
     bench_end(bench);
 }
 
-/* What waits for a put to be sent starts before what waits for it to be complete. */
+/* Ops that wait for a put's send start before those that wait for its completion. */
 static void test_sent_is_enough(void **state)
 {
     struct bench *bench = bench_begin(3);
@@ -447,7 +447,7 @@ static void test_early_arrivals_are_kept(void **state)
     bench_end(bench);
 }
 
-/* What arrives, and what is said of it. */
+/* Arrivals, and the texts about them. */
 static const struct intruder {
     const char *words;
     uint32_t peer, tag;

@@ -1,4 +1,4 @@
-/* Closed forms against the interpreter: what each formula's class promises, over numbers of ranks, sizes, parameters
+/* Closed forms against the interpreter: the promise of each formula's class, over numbers of ranks, sizes, parameters
  * and networks. */
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void formulas_check(const struct cw_plan *plan, const struct cw_parameter
             cw_formula_evaluate(formula, plan->problem, parameters, &networks[network], &value) != CW_OK) {
             continue;
         }
-        tallies[i].values[value.kind] += plan->problem->ranks > 1 ? 1 : 0; /* one rank is exact by itself */
+        tallies[i].values[value.kind] += plan->problem->ranks > 1 ? 1 : 0; /* one rank alone is exact */
         if (!keeps_promise(formula, &value, found)) {
             fail_msg("%s %s, '%s' (class %d): %.9g, but the interpreter finds %.9g; %u ranks, %llu bytes, root %u, "
                      "segment %llu, degree %u, concurrency %u, network '%s'",
@@ -144,7 +144,7 @@ static void case_run(const struct formula_case *test)
     cw_plan_destroy(plan);
 }
 
-/* Variants differ in the root and in what an algorithm takes. */
+/* Variants differ in the root and in the algorithm's parameters. */
 static uint32_t variants_of(const struct cw_algorithm *algorithm)
 {
     uint32_t parameters = CW_TAKES_SEGMENT | CW_TAKES_DEGREE | CW_TAKES_CONCURRENCY | CW_TAKES_SENDERS;
@@ -183,7 +183,7 @@ static void classes_hold(void **state)
     for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
         ranks_run(many[i], CW_EAGER_ALL, 4, 2);
     }
-    /* Those that are about handshakes promise something there, too. */
+    /* Formulas with handshakes promise something there, too. */
     for (uint32_t ranks = 2; ranks <= 20; ranks += 3) {
         ranks_run(ranks, 0, 1, 2);
     }

@@ -1,5 +1,5 @@
-/* Host ops, and the levels that are made of them: what is wrong with one is found, by the rules of one schedule or by the
- * checker; the interpreter prices them. schedules_sweep proves the algorithms. */
+/* Host ops, and the levels made of them: errors in them are found, by the rules of one schedule or by the checker; the
+ * interpreter prices them. schedules_sweep proves the algorithms. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void expect_fault(struct cw_plan *plan, enum cw_check_fault fault, const 
         words, rank, offsetof(struct cw_op, field), sizeof(((struct cw_op *)NULL)->field), value \
     }
 
-/* A field of a rank's host op, and what is said of that value. */
+/* A field of a rank's host op, and the error text for that value. */
 static const struct {
     const char *words;
     uint32_t rank;

@@ -30,7 +30,7 @@ static const struct row rows[] = {
     {CW_BCAST, "flat", 4, 1, 90, ALL, 10, 0, 0, 2, 1200, 3, 0},
     {CW_GATHER, "flat", 4, 1, 90, ALL, 10, 0, 0, 1, 1300, 3, 0},
     {CW_GATHER, "flat", 4, 1, 90, ALL, 10, 0, 0, 2, 1200, 3, 0},
-    /* A question (g(0) + L), its answer (the same), then the message, whose arrival is known L later. All handshakes but
+    /* A request (g(0) + L), its answer (the same), then the message, with its arrival known L later. All handshakes but
      * the first are hidden: Table 1 of Barchet-Estefanel and Mounie counts one per hop of a chain, and no
      * acknowledgement. */
     {CW_BCAST, "flat", 5, 1, 100, 0, 0, 0, 0, 1, 1000 + 400 + 1000 + 1000, 4, 0},

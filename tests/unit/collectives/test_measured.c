@@ -1,5 +1,5 @@
-/* Measured parameters: the file and what is refused of it, its order, and answers between, beside and beyond what was
- * tested. */
+/* Measured parameters: the file and its rejected forms, its order, and answers between, next to and beyond tested
+ * points. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ static void answers_lie_between_tests(void **state)
         {4, 65536, "segmented-chain", 6400},
         {4, 8, "flat", 400},                   /* below the first */
         {4, 16384, "segmented-chain", 4525},   /* halfway in logarithms */
-        {4, 4096 + 4096 / 4, "flat", 0},       /* nearer to where flat is sooner */
+        {4, 4096 + 4096 / 4, "flat", 0},       /* nearer to the size where flat is faster */
         {4, 131072, "segmented-chain", 12424}, /* beyond the last: with the size */
         {4, 16 << 20, "nothing", 0},           /* too far beyond */
         {3, 64, "chain", 300},
@@ -207,7 +207,7 @@ static void choices_say_what_they_are_by(void **state)
     assert_int_equal(origin, CW_BY_TEST);
     assert_string_equal(best.algorithm->name, "flat");
     assert_int_equal(best.parameters.eager_max_bytes, 8192);
-    /* what no schedule carries out is for others */
+    /* algorithms without a schedule are for others */
     test_add(measured, CW_BCAST, 4, 4096, "of-another-kind", 10);
     assert_int_equal(cw_measured_choose(measured, CW_MEASURED_SHARED, NULL, &asked, &best, &origin), CW_OK);
     assert_string_equal(best.algorithm->name, "flat");
@@ -233,7 +233,7 @@ static void built_in_figures_are_valid(void **state)
     assert_int_equal(cw_measured_path_find("carrier-pigeon"), CW_MEASURED_PATHS);
 }
 
-/* Queue pairs are no packets: what was measured of one is not the other's. */
+/* Queue pairs are no packets: measurements of one do not apply to the other. */
 static void paths_are_told_apart(void **state)
 {
     struct cw_measured *measured = cw_measured_create();
@@ -271,7 +271,7 @@ static void clusters_make_a_network_wide(void **state)
     const struct cw_measured_wan narrow = {.rank_bps = 100, .link_bps = 50};
     assert_int_equal(cw_measured_senders(&narrow), 1);
 
-    const struct cw_measured_wan unknown = {.delay_ns = 10000000}; /* as much as one rank sends, nobody knows better */
+    const struct cw_measured_wan unknown = {.delay_ns = 10000000}; /* the rate of one rank, for lack of a better one */
     network = before;
     cw_measured_wan_apply(&network, &unknown);
     assert_int_equal(cw_network_validate(&network, error, sizeof(error)), CW_OK);

@@ -1,5 +1,5 @@
-/* Tables of network parameters: values between, below and beyond their points, the networks of the program, and what is
- * refused. */
+/* Tables of network parameters: values between, below and beyond their points, the networks of the program, and
+ * rejected ones. */
 #include <math.h>
 #include <string.h>
 

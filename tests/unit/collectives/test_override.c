@@ -1,4 +1,4 @@
-/* Overrides of algorithms: what is understood, and what is said of the rest. */
+/* Overrides of algorithms: accepted texts, and error texts for others. */
 #include <string.h>
 
 #include "collectives/choose/override.h"
@@ -79,7 +79,7 @@ static void the_rest_is_refused(void **state)
     }
 }
 
-/* Whatever is written for an algorithm is understood again. */
+/* The written form of any algorithm is accepted again. */
 static void what_is_written_is_understood(void **state)
 {
     struct cw_parameters parameters = {.segment_bytes = 12345, .degree = 5, .concurrency = 7, .threshold_bytes = 99};

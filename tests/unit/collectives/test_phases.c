@@ -47,7 +47,7 @@ struct division {
     bool last_is_mixed;
 };
 
-/* What a scheduler makes of a count matrix. `phase_of`: the phase of each message; NULL: any. */
+/* A scheduler's division of a count matrix. `phase_of`: the phase of each message; NULL: any. */
 static struct division divide(enum scheduler scheduler, const struct cw_count_matrix *matrix, uint64_t threshold,
                               const uint32_t *phase_of)
 {
@@ -78,7 +78,7 @@ static void test_figure_3(void **state)
     static const struct cw_count_matrix figure = {6, 6, messages};
     static const struct {
         enum scheduler scheduler;
-        uint64_t threshold; /* what is below it fills phases of longer messages, and the rest shares the last one */
+        uint64_t threshold; /* shorter messages fill phases of longer ones, and the rest shares the last one */
         uint32_t phases;
         bool last_is_mixed;
         uint32_t phase_of[6]; /* all 0: not compared */

@@ -1,4 +1,4 @@
-/* What plans will take in memory: near what they take, and told at once where they could not be built. */
+/* Estimated memory of plans: near the real size, and reported at once for plans that cannot be built. */
 #include "built_plans.h"
 
 static struct cw_problem *problem_make(enum cw_collective collective, uint32_t ranks, uint64_t count)
@@ -19,7 +19,7 @@ static uint64_t estimate(const struct cw_problem *problem, const struct cw_algor
     return bytes;
 }
 
-/* Within a factor of three of every algorithm's plan, but for what its root has for itself. */
+/* Within a factor of three of every algorithm's plan, except its root's own data. */
 static void test_near_what_plans_take(void **state)
 {
     const struct cw_algorithm *algorithm;
@@ -43,7 +43,7 @@ static void test_near_what_plans_take(void **state)
     }
 }
 
-/* A million ranks: what grows with their square is too much, what grows with their logarithm is not. */
+/* A million ranks: sizes that grow with their square are too much, sizes that grow with their logarithm are not. */
 static void test_absurd_numbers_of_ranks(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Plan files: what is written is read again; anything else is refused with a reason, and never trusted. fuzz_record reads
- * contents that nobody has written. */
+/* Plan files: a written plan is read again; any other content is rejected with a reason, and never trusted. fuzz_record
+ * reads contents that no writer has made. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -279,10 +279,10 @@ static const struct breakage breakages[] = {
     WRONG("op 12 (join): op 5 (repeat) is never sent", dependencies[7].flags, CW_DEPENDENCY_SENT),
 };
 
-/* What is not wrong, though it may look so. */
+/* Valid forms that may look wrong. */
 static const struct breakage permitted[] = {
     WRONG("", ops[0].phase, UINT16_MAX),
-    WRONG("", ops[2].to.offset, 1 << 30), /* nobody knows another rank's buffers */
+    WRONG("", ops[2].to.offset, 1 << 30), /* another rank's buffers are unknown */
     WRONG2("", ops[0].bytes, 0, ops[0].last_bytes, 0),
     WRONG2("", ops[6].bytes, 0, ops[6].last_bytes, 0),
     WRONG("", ops[3].from_stride, 0), /* a block spread */

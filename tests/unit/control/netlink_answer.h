@@ -1,4 +1,4 @@
-/* What the kernel answers by netlink, made by hand: messages of attributes, one behind the other. */
+/* Netlink answers of the kernel, made by hand: messages of attributes, one after the other. */
 #pragma once
 
 #include <linux/rtnetlink.h>
@@ -23,7 +23,7 @@ static inline void length_write(struct answer *answer)
     memcpy(answer->bytes + answer->begin, &length, sizeof(length)); /* nlmsg_len */
 }
 
-/* One more, with what stands in front of its attributes. */
+/* Adds a message, with the header before its attributes. */
 static inline void message_add(struct answer *answer, uint16_t type, const void *body, uint32_t bytes)
 {
     const struct nlmsghdr header = {.nlmsg_type = type};

@@ -1,5 +1,5 @@
-/* Addresses of this host that others are not told of: what the kernel's answers say, whatever they are cut to; and a
- * network of this test's own that has some. */
+/* Addresses of this host that other hosts must not use: answers of the kernel, truncated at any place; and a network of
+ * this test's own that has some. */
 #include <linux/if_addr.h>
 #include <sched.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static void offered_expect(const char *net, const char *wanted)
     assert_string_equal(offered, wanted);
 }
 
-/* Two interfaces that are joined. Uniqueness of what is added without `nodad` is not known for a minute. */
+/* Two interfaces that are joined. For addresses added without `nodad`, uniqueness is not known for a minute. */
 static const char *const commands[] = {
     "ip link set lo up",
     "ip link add one type veth peer name two",

@@ -158,7 +158,7 @@ static void test_slurm(void **state)
     }
 }
 
-/* Hosts of several texts come together; what is refused changes nothing. */
+/* Hosts of several texts are combined; a rejected text changes nothing. */
 static void test_together(void **state)
 {
     char error[ERROR_BYTES] = "";

@@ -1,4 +1,4 @@
-/* Which processors ranks and dataplane threads get, on machines that hwloc is told of (HWLOC_SYNTHETIC). */
+/* Processors of ranks and dataplane threads, on machines described to hwloc (HWLOC_SYNTHETIC). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +82,16 @@ static void test_dedicated_cores_are_whole_and_apart(void **state)
          {4, 0, 1, 2},
          {"3,5", "3,5"}},
         {"core:6 pu:1", "0-5", {.word = "none", .dedicated = "2,cores:0-2", .count = 2}, {-1}, {"0-5", "0-5"}},
-        /* only of those that this process may use */
+        /* only processors that this process may use */
         {"core:4 pu:2", "0-5", {.word = "none", .dedicated = "1", .count = 1}, {4}, {"0-3"}},
         /* too few cores, though there are hardware threads enough */
         {"core:2 pu:2", "0-3", {.word = "none", .dedicated = "1", .count = 2}, {-1}, {"0-3", "0-3"}},
         {"core:3 pu:1", "0-2", {.word = "core", .dedicated = "1", .count = 2}, {-1}, {"0", "1"}},
-        /* a list says which; its hardware threads are nobody else's then */
+        /* named by a list; its hardware threads are reserved then */
         {"core:4 pu:2", "0-7", {.word = "none", .dedicated = "cores:0,3", .count = 2}, {0, 3}, {"4-7", "4-7"}},
         {"core:4 pu:2", "0-7", {.word = "none", .dedicated = "cores:1", .count = 2}, {-1}, {"0-7", "0-7"}},
         {"core:2 pu:1", "0-1", {.word = "none", .dedicated = "cores:0,1", .count = 2}, {0, 1}, {"0,1", "0,1"}},
-        /* what the kernel keeps free, which nobody else may use */
+        /* cores kept free by the kernel, which others may not use */
         {"core:4 pu:1", "0-1", {.word = "core", .dedicated = "1", .count = 2, .isolated = "2-3"}, {2, 3}, {"0", "1"}},
         {"core:4 pu:1", "0-2", {.word = "none", .dedicated = "1", .count = 2, .isolated = "3"}, {-1}, {"0-2", "0-2"}},
         /* nothing is wanted */

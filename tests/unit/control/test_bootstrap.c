@@ -181,7 +181,7 @@ static void test_pmi1(void **state)
     cw_bootstrap_close(bootstrap);
 }
 
-/* What get_each has got: each value in its place. */
+/* The results of get_each: each value in its place. */
 struct got {
     char values[8][8];
     uint32_t refused; /* this one is not taken */
@@ -199,8 +199,8 @@ static int each_take(void *context, uint32_t index, const char *value)
     return index == got->refused ? CW_ERROR_LIMIT : CW_OK;
 }
 
-/* Several requests at a time only where the launcher says so; whatever one of them meets, the answers of the next calls
- * are their own. */
+/* Several requests at a time only if the launcher supports it; after any failure of one of them, the answers of the
+ * next calls are their own. */
 static void test_pmi1_get_each(void **state)
 {
     static const char batched[] = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
@@ -228,7 +228,8 @@ static void test_pmi1_get_each(void **state)
         got.refused = 0;
         assert_int_equal(cw_bootstrap_get_each(bootstrap, 2, &reader), CW_ERROR_LIMIT);
         assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
-        assert_string_equal(value, batch == 1 ? "e" : "f"); /* who waits for each has not asked for the second */
+        assert_string_equal(value, batch == 1 ? "e" : "f"); /* a reader that waits for each has not requested the
+                                                             * second */
         struct cw_bootstrap_traffic traffic = cw_bootstrap_traffic(bootstrap);
         assert_int_equal(traffic.requests, 6);
         assert_true(traffic.bytes > sizeof(answers));

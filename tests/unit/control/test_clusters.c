@@ -1,4 +1,4 @@
-/* Clusters: who is where, by blocks and by names; shares of links that are shared; what is refused. */
+/* Clusters: places of ranks, by blocks and by names; shares of shared links; rejections. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
     " \"links\": [{\"name\": \"sea\", \"between\": [\"delft\", \"leiden\"], \"rate\": \"80Mbps\", \"delay\": " \
     "\"5ms\"%s}]}"
 
-/* Three clusters around one place: what comes to or from one of them shares its link. */
+/* Three clusters around one place: traffic to or from one of them shares its link. */
 static const char star[] =
     "{\"clusters\": [{\"name\": \"a\", \"hosts\": 2}, {\"name\": \"b\", \"hosts\": 4}, {\"name\": \"c\", \"hosts\": "
     "1}], \"places\": [\"middle\"], \"links\": [{\"between\": [\"a\", \"middle\"], \"rate\": \"100Mbps\", \"delay\": "
@@ -129,11 +129,11 @@ static void a_link_is_divided_among_senders(void **state)
 
     snprintf(text, sizeof(text), TWO, ", \"streams\": 100");
     clusters = made(text, 8, 4);
-    assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 20000000); /* there are no more than four */
+    assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 20000000); /* the maximum is four */
     cw_clusters_destroy(clusters);
 }
 
-/* Of three clusters one is joined by a link whose rate nobody knows: whatever crosses that has no share to keep to. */
+/* Of three clusters one is joined by a link of unknown rate: traffic across it has no share to keep to. */
 static void rates_that_nobody_knows(void **state)
 {
     char text[sizeof(star)];
@@ -168,7 +168,7 @@ static void links_are_shared_by_all_that_cross(void **state)
     /* from c: its own link bounds both ways: they share a shaper; but a's has 100 among 4 of b and 1 of c */
     assert_int_equal(cw_clusters_share(clusters, 6, 1).rate_bps, 60000000);
     assert_int_equal(cw_clusters_share(clusters, 6, 0).rate_bps, 20000000);
-    /* from b, whose link gives each of two senders 500: a's, and c's */
+    /* from b: its link gives 500 to each of two senders, a and c */
     assert_int_equal(cw_clusters_share(clusters, 2, 0).rate_bps, 20000000);
     assert_int_equal(cw_clusters_share(clusters, 2, 2).rate_bps, 10000000);
     cw_clusters_destroy(clusters);

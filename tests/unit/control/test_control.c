@@ -14,7 +14,7 @@
 #include "dataplane/status.h"
 #include "tests/unit/dataplane/pair_host.h"
 
-/* Where the thread stands in; NULL: nowhere. */
+/* The loop that the thread assists; NULL: none. */
 static struct cw_loop *loop;
 /* Whether it is a dataplane thread. */
 static bool has_core;
@@ -121,7 +121,7 @@ static void test_destroy_at_once(void **state)
     cw_control_destroy(NULL);
 }
 
-/* From `quiet` on nothing is called, while the thread still stands in. */
+/* After `quiet` no callback runs, while the thread still assists. */
 static void test_quiet_before_the_end(void **state)
 {
     struct counts counts;

@@ -1,5 +1,5 @@
-/* Devices of CAUSEWAY_TRANSPORT: texts; and what a user is told of those that this process cannot have, by the files of a
- * machine that is made up. */
+/* Devices of CAUSEWAY_TRANSPORT: texts; and errors for devices that this process cannot use, by the files of an
+ * artificial machine. */
 #include "control/net/device.h"
 
 #include <stdio.h>

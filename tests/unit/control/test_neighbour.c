@@ -1,5 +1,5 @@
-/* Neighbours: what the kernel's table, ARP replies and advertisements say, whatever they are cut and altered to; reserved
- * ports. */
+/* Neighbours: entries of the kernel's table, ARP replies and advertisements, truncated and altered at any place;
+ * reserved ports. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/neighbour.h>
@@ -74,7 +74,7 @@ static void tables_are_read(void **state)
     found_expect(&found[1], "10.0.0.4", 4, false);
     found_expect(&found[2], "10.0.0.6", 6, true);
     found_expect(&found[3], "fe80::7", 7, true);
-    /* no room: what there is of it is taken */
+    /* no room: the first entries are used */
     count = 0;
     assert_int_equal(cw_neighbours_parse(answer.bytes, answer.length, INTERFACE, found, 2, &count), CW_ERROR_NOT_FOUND);
     assert_int_equal(count, 2);
@@ -139,7 +139,7 @@ static void replies_are_told_from_others(void **state)
         assert_false(cw_solicit_parse(frame, CW_ARP_BYTES, &ip, mac));
         frame[fixed[i]] ^= 0x40;
     }
-    frame[22] |= 1; /* a group is nobody */
+    frame[22] |= 1; /* a group address is no host */
     assert_false(cw_solicit_parse(frame, CW_ARP_BYTES, &ip, mac));
 }
 
@@ -147,7 +147,7 @@ static void replies_are_told_from_others(void **state)
 
 enum { ADVERTISEMENT_BYTES = 102, AT_FIRST = 78, AT_SECOND = 86, PADDING = 8 };
 
-/* The checksum of what is in the frame, made right. */
+/* Corrects the checksum of the frame. */
 static void nd_sign(uint8_t *frame, size_t bytes)
 {
     const uint8_t pseudo[8] = {0, 0, 0, (uint8_t)(bytes - 54), 0, 0, 0, 58};
@@ -160,7 +160,7 @@ static void nd_sign(uint8_t *frame, size_t bytes)
     memcpy(frame + 56, &checksum, sizeof(checksum));
 }
 
-/* The answer of fe80::12:3456, with an option that nobody knows in front of the MAC address. */
+/* The answer of fe80::12:3456, with an unknown option in front of the MAC address. */
 static void nd_answer(uint8_t frame[ADVERTISEMENT_BYTES])
 {
     const struct cw_ip own = ip_of("fd77::9"), other = ip_of("fe80::12:3456");
@@ -260,7 +260,7 @@ static void broken_advertisements_do_no_harm(void **state)
     }
 }
 
-/* Nobody else gets the ports, and the kernel does not say that they are nobody's. */
+/* No other process gets the ports, and the kernel does not answer that they are closed. */
 static void ports_are_reserved(void **state)
 {
     struct cw_reservation one, more, none;

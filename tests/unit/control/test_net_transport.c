@@ -36,7 +36,7 @@ static void texts_are_read(void **state)
     }
 }
 
-/* What a user is told of texts that make no sense. */
+/* Error messages for invalid texts. */
 static void nonsense_is_named(void **state)
 {
     static const struct {
@@ -70,7 +70,7 @@ static void nonsense_is_named(void **state)
 
 static void ranks_of_a_host_use_one_transport(void **state)
 {
-    /* the networks of four ranks, what they name, the transport of rank 0; NONE: an error that says so */
+    /* the networks of four ranks, their settings, the transport of rank 0; NONE: an error */
     static const struct {
         uint8_t networks[4], named[4];
         enum cw_net_transport transport;

@@ -1,4 +1,4 @@
-/* The PMI-1 server: what clients ask for, in pieces or at once, and clients that mean no good. */
+/* The PMI-1 server: requests of clients, in pieces or at once, and malicious clients. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Lines of PMI-1 and messages of PMI-2: taken apart, put together, and whatever else may come in. */
+/* Lines of PMI-1 and messages of PMI-2: parsed, built, and any other input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct line_row {
     const char *value;
 };
 
-/* What is taken apart, and what has to come of it. */
+/* Inputs of the parser, and expected results. */
 static void rows_expect(const struct line_row *rows, size_t count,
                         int (*parse)(char *text, size_t length, struct cw_pmi1_line *line))
 {
@@ -197,8 +197,8 @@ static void test_write_2(void **state)
 static const struct dialect {
     int (*parse)(char *text, size_t length, struct cw_pmi1_line *line);
     size_t header, bytes_max; /* of a line or message, with its header */
-    const char *usual;        /* what lines are made of mostly */
-    uint64_t others;          /* every so many characters are others */
+    const char *usual;        /* the most frequent characters of lines */
+    uint64_t others;          /* one character in this number is another one */
 } dialects[] = {
     {cw_pmi1_parse, 0, CW_PMI1_LINE_MAX, "cmd=get key=put value= =   \t\nabc0123-", 16},
     {cw_pmi2_parse, CW_PMI2_HEADER, CW_PMI2_HEADER + CW_PMI2_MESSAGE_MAX, "cmd=get;key=put;value=;;==ab 0123-", 32},
@@ -248,7 +248,7 @@ static void test_write_too_long(void **state)
     }
 }
 
-/* What is accepted is written again, and then the same. */
+/* An accepted text is written again, with the same result. */
 static void test_random(void **state)
 {
     for (size_t which = 0; which < 2; which++) {

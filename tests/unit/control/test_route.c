@@ -1,4 +1,4 @@
-/* Routes: what the kernel's answers say, whatever they are cut to; and that this host has one to itself. */
+/* Routes: answers of the kernel, truncated at any place; and that this host has one to itself. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void answer_begin(struct answer *answer, uint16_t type, uint8_t kind)
     message_add(answer, type, &message, sizeof(message));
 }
 
-/* lo, from 10.0.0.1 through 10.0.0.254, whose path is known to be of 1,400 bytes */
+/* lo, from 10.0.0.1 through 10.0.0.254, with a known path MTU of 1,400 bytes */
 static void answer_make(struct answer *answer)
 {
     const uint32_t interface = 1, gateway = htonl(0x0a0000feu), source = htonl(0x0a000001u), mtu = 1400;

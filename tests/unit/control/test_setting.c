@@ -65,7 +65,7 @@ static void look_at_order(const char *path)
     check_setting(CW_SETTING_RDMA, "off", path);
     check_setting(CW_SETTING_WATCHDOG, "5", path);
     check_setting(CW_SETTING_PLAN, NULL, "default");
-    check_setting(CW_SETTING_EMULATE, NULL, "default"); /* no file says what is the launcher's */
+    check_setting(CW_SETTING_EMULATE, NULL, "default"); /* no file contains the launcher's settings */
     (void)cw_setting_give(CW_SETTING_TRANSPORT, "eth0");
     (void)cw_environment_give("CAUSEWAY_WATCHDOG", "7");
     check_setting(CW_SETTING_TRANSPORT, "eth0", "command line");

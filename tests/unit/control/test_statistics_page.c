@@ -1,4 +1,4 @@
-/* What processes show of themselves: read back by another, and refused if it makes no sense. */
+/* Statistics pages of processes: read back by another process, and rejected if invalid. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void test_what_is_written_is_read(void **state)
     cw_statistics_page_close(NULL);
 }
 
-/* While it is written all the time, what is read is what was written at one moment. */
+/* While it is written all the time, a read gives the state of one moment. */
 static void test_figures_belong_together(void **state)
 {
     struct cw_statistics_page *page;

@@ -1,4 +1,4 @@
-/* Topology files: what they say, every error, and the routes against an independent all-pairs computation. */
+/* Topology files: their contents, every error, and the routes against an independent all-pairs computation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,7 +285,7 @@ static void all_pairs(struct cost costs[SITES][SITES])
     }
 }
 
-/* A route is a way from `from` to `to`, with the sums that are told, the same one back. */
+/* A route leads from `from` to `to`, with the reported sums, and is the same in reverse. */
 static void route_check(const struct cw_topology *topology, uint32_t from, uint32_t to, const struct cost *cost)
 {
     uint32_t count, count_back, site = from, passed = 0, via = CW_TOPOLOGY_DIRECT;

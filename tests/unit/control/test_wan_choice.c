@@ -1,5 +1,4 @@
-/* The words of the environment about the wide area: what is taken, what is refused, and that a text of them means the
- * same elsewhere. */
+/* Wide-area settings of the environment: accepted, rejected, and a text of them means the same elsewhere. */
 #include <stdlib.h>
 #include <string.h>
 

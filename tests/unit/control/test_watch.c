@@ -1,4 +1,4 @@
-/* What ranks and their launcher tell each other, and who is missing. */
+/* Messages between ranks and their launcher, and the missing rank. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the tests of the bridge share: frames to feed it with, and a way to see where they go. */
+/* Shared by the tests of the bridge: input frames, and the ports that they leave by. */
 #pragma once
 
 #include <string.h>

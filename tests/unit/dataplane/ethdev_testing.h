@@ -1,4 +1,4 @@
-/* What the tests of the ethdev port share. EAL starts once per process, so each case runs in a process of its own;
+/* Shared by the tests of the ethdev port. EAL starts once per process, so each case runs in a process of its own;
  * checks there end it with a message and exit code 1, which the parent turns into a failed test. */
 #pragma once
 
@@ -38,7 +38,7 @@ _Noreturn static inline void case_skip(const char *reason)
     _exit(CASE_SKIPPED);
 }
 
-/* fork, whose child does not outlive its parent: a failed case leaves no processes behind. */
+/* fork with a child that does not outlive its parent: a failed case leaves no processes behind. */
 static inline pid_t case_fork(void)
 {
     fflush(stdout);

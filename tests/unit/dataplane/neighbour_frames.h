@@ -1,5 +1,5 @@
-/* Frames that ask for an address and answer, written byte by byte as RFC 826, 791, 792, 4443 and 4861 have them, with a
- * checksum of their own (RFC 1071): what dataplane/neighbour/ is held against. */
+/* Frames that request an address and answer, written byte by byte as in RFC 826, 791, 792, 4443 and 4861, with a
+ * checksum of their own (RFC 1071): the reference for dataplane/neighbour/. */
 #pragma once
 
 #include <stdint.h>
@@ -47,7 +47,7 @@ static inline void ethernet_put(uint8_t *frame, const uint8_t to[6], const uint8
     be16_put(frame + 12, type);
 }
 
-/* `to`: of the Ethernet header; the target's MAC address is what it is in `target`. */
+/* `to`: of the Ethernet header; `target` has the target's MAC address. */
 static inline uint32_t arp_put(uint8_t *frame, const uint8_t to[6], uint32_t operation, const struct party *sender,
                                const struct party *target)
 {
@@ -77,7 +77,7 @@ static inline void v4_sign(uint8_t *frame, uint32_t bytes)
     be16_put(frame + 36, ~words_add(0, frame + 34, bytes - 34) & 0xffff);
 }
 
-/* What a host answers with but its type: the data counts up from `sequence`. */
+/* A host's answer except its type: the data counts up from `sequence`. */
 static inline void echo_put(uint8_t *at, uint32_t type, uint32_t identifier, uint32_t sequence, uint32_t data_bytes)
 {
     at[0] = (uint8_t)type;

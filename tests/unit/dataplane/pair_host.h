@@ -18,7 +18,7 @@ struct pair_host {
     uint64_t token; /* of its memory */
 };
 
-/* Host `number`: its address is 10.0.0.1 plus this. Its loop has no thread beside the callers' ones. */
+/* Host `number`: its address is 10.0.0.1 plus this. Its loop has no thread in addition to the callers' ones. */
 static inline void pair_host_init(struct pair_host *host, uint32_t number, struct cw_port *port)
 {
     *host = (struct pair_host){.port = port};

@@ -23,7 +23,7 @@ struct pair_frame {
     uint8_t bytes[FRAME_BYTES];
 };
 
-/* Frames on their way to one side, and what it sleeps on. */
+/* Frames on their way to one side, and the condition for its sleep. */
 struct pair_side {
     struct pair_frame *queue[QUEUE];
     uint32_t head;
@@ -105,7 +105,7 @@ static uint32_t pair_reserve(struct cw_port *port, struct cw_transmit *packets, 
     return count;
 }
 
-/* By the last byte of the destination's MAC address; the first other side, if nobody has it. */
+/* By the last byte of the destination's MAC address; the first other side, if none has it. */
 static struct pair_side *target(const struct pair_port *own, const struct pair_frame *frame)
 {
     struct pair *pair = own->pair;

@@ -7,7 +7,8 @@
 /* Two ports joined to each other; each is closed by cw_port_close, and the last one frees what they share. */
 void pair_port_open(struct cw_port *ports[2]);
 
-/* The same with two or three, joined by a switch: who does not look at its port loses frames, and holds up no other. */
+/* The same with two or three, joined by a switch: a side that does not poll its port loses frames, and delays no
+ * other. */
 void pair_ports_open(struct cw_port **ports, uint32_t count);
 
 /* From now on, or no longer, every `one_in`-th frame is lost on its way; 0: none. */

@@ -12,7 +12,7 @@ enum { HOSTS_MAX = 64, LENGTH = 100, BURST = 32 };
 static const uint64_t MS = 1000000u;
 static const uint8_t GROUP[6] = {1, 0, 0x5e, 1, 2, 3};
 
-/* ---- a host: sends what it is told to, and notes what arrives ---- */
+/* ---- a host: sends as requested, and notes arrivals ---- */
 
 struct host {
     struct cw_simulator *simulator;

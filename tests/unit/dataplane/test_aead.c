@@ -135,7 +135,7 @@ static void bursts_are_sealed_and_opened_in_place(void **state)
     for (uint32_t k = 0; k < BURST; k++) {
         const struct cw_aead_packet *packet = &burst.packets[k];
         assert_true(packet->good);
-        /* the MACs are left out, which stand behind the data; nothing beside has changed */
+        /* without the MACs behind the data; all else is unchanged */
         memcpy(packet->data + packet->bytes, plain.packets[k].data + packet->bytes, CW_AEAD_MAC_BYTES);
     }
     assert_memory_equal(burst.bytes, plain.bytes, (size_t)BURST * PITCH);

@@ -52,7 +52,7 @@ static void test_address_table_full(void **state)
     assert_int_equal(cw_bridge_address_count(bridge), 8);
     assert_int_equal(FORWARD(10, 0, unicast(1, 9)), ALL_BUT(0)); /* not learnt: flooded, not lost */
     assert_int_equal(FORWARD(10, 0, unicast(200, 8)), PORT(1));
-    /* Once they are too old the longest unseen gives up its row. */
+    /* Once they are too old the longest unseen loses its row. */
     FORWARD(400 * SECOND, 2, unicast(9, 100));
     assert_int_equal(FORWARD(400 * SECOND, 0, unicast(201, 9)), PORT(2));
     assert_int_equal(cw_bridge_address_count(bridge), 8);
@@ -93,7 +93,7 @@ static void test_addresses_by_hand(void **state)
 
     mac_of(mac, 1);
     assert_int_equal(cw_bridge_address_set(bridge, mac, 4), CW_OK);
-    assert_int_equal(FORWARD(0, 2, unicast(1, 5)), ALL_BUT(2)); /* somebody pretends to be host 1 */
+    assert_int_equal(FORWARD(0, 2, unicast(1, 5)), ALL_BUT(2)); /* another host pretends to be host 1 */
     assert_int_equal(FORWARD(1000 * SECOND, 0, unicast(3, 1)), PORT(4));
     assert_int_equal(cw_bridge_address_set(bridge, mac, PORTS), CW_ERROR_ARGUMENT);
     mac_of(mac, 7);
@@ -211,7 +211,7 @@ static void test_routers_hear_of_the_last_leave(void **state)
     FORWARD(0, 5, igmp_query(5));
     assert_int_equal(FORWARD(0, 3, igmp_v2(3, 0x16, GROUP)), PORT(5));
     assert_int_equal(FORWARD(0, 4, igmp_v2(4, 0x16, GROUP)), PORT(5));
-    FORWARD(0, 5, igmp_v2(5, 0x16, GROUP)); /* somebody there is a member, too, and does not count */
+    FORWARD(0, 5, igmp_v2(5, 0x16, GROUP)); /* a host there is a member, too, and does not count */
     assert_int_equal(FORWARD(0, 3, igmp_v2(3, 0x17, GROUP)), 0);
     assert_int_equal(FORWARD(0, 4, igmp_v2(4, 0x17, GROUP)), PORT(5));
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), PORT(5));

@@ -1,7 +1,6 @@
-/* The registration cache, against a simulated IOMMU, and against a device with regions of its own (as verbs have), which
- * know what is behind each page: whatever a program maps,
- * unmaps and sends, in whatever order, the device reaches the memory that is there when it is sent from, and never a
- * page that is not mapped. CW_TEST_SEEDS: sequences. */
+/* The registration cache, against a simulated IOMMU, and against a device with regions of its own (as verbs have),
+ * which know the memory behind each page. For any sequence of maps, unmaps and sends, the device reaches the memory
+ * that is there when it is sent from, and never an unmapped page. CW_TEST_SEEDS: sequences. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +22,9 @@ enum {
 /* A process's memory, its kernel and a device. */
 struct world {
     struct cw_random random;
-    uint32_t memory[PAGES]; /* what is behind each page: the number changes with it */
+    uint32_t memory[PAGES]; /* the memory behind each page: the number changes with it */
     bool is_watched[PAGES]; /* the kernel would tell */
-    uint32_t mapped[PAGES]; /* what the device reaches; 0: nothing */
+    uint32_t mapped[PAGES]; /* memory that the device reaches; 0: none */
     uint32_t users[PAGES];  /* sends under way */
     uint32_t ends[PAGES];   /* of the call that mapped from this page on; 0: none did */
     uint32_t room;          /* pages that the device still has */
@@ -73,7 +72,7 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
     }
 }
 
-/* What a region reaches is what was there when it was made. */
+/* A region reaches the memory at the time of its creation. */
 static int region_add(void *context, struct cw_pages *pages, uintptr_t first, uintptr_t end)
 {
     struct world *world = context;
@@ -98,7 +97,7 @@ static void region_remove(void *context, struct cw_pages *pages)
     free(pages->handle);
 }
 
-/* What the device reaches behind a page of a send. */
+/* The memory that the device reaches for a page of a send. */
 static uint32_t reached(const struct world *world, uint32_t at, uint32_t page)
 {
     const struct cw_pages *pages = cw_cache_pages(world->sends[at].entry);
@@ -226,7 +225,7 @@ static void send_begin(struct world *world, uint32_t at)
 static void send_end(struct world *world, uint32_t at)
 {
     for (uint32_t page = world->sends[at].first; page < world->sends[at].end; page++) {
-        /* whatever the program has done meanwhile, the device reads what was there */
+        /* after any change by the program, the device reads the memory of the send */
         assert_int_equal(reached(world, at, page), world->sends[at].memory[page]);
         world->users[page]--;
     }
@@ -354,7 +353,7 @@ static void any_end(void *context, uintptr_t first, uintptr_t end)
 {
 }
 
-/* Uses `count` buffers of so many bytes, far from each other, once each. */
+/* Uses `count` buffers of `bytes`, far from each other, once each. */
 static void buffers_use(struct cw_cache *cache, uintptr_t from, uint32_t count, uint64_t bytes)
 {
     struct cw_cached *entry;
@@ -364,7 +363,7 @@ static void buffers_use(struct cw_cache *cache, uintptr_t from, uint32_t count, 
     }
 }
 
-/* The limits hold, in number and bytes, and what was used longest ago goes first. */
+/* The limits hold, in number and bytes, and the entry unused for the longest time goes first. */
 static void test_unused_entries_are_bounded(void **state)
 {
     uint64_t mapped = 0;

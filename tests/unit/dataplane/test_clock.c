@@ -59,8 +59,7 @@ static void test_each_thread_has_its_own(void **state)
 
 #if defined(__x86_64__)
 
-/* A virtual machine that was moved, or a thread that slept: the counter is anywhere, and so is what was known of its
- * rate. */
+/* A virtual machine that was moved, or a thread that slept: the counter has any value, and so has its former rate. */
 static void test_a_counter_that_jumps_is_found_out(void **state)
 {
     static const int64_t jumps[] = {-1000000000000, -1000, 1000000000, 1000000000000, INT64_MAX};
@@ -71,7 +70,7 @@ static void test_a_counter_that_jumps_is_found_out(void **state)
         cw_clock_base.ticks += (uint64_t)jumps[i];
         uint64_t before = kernel_ns();
         uint64_t now = cw_clock_ns();
-        /* a jump of less than a span cannot be told from time that passed; it is over with the span */
+        /* a jump of less than a span cannot be distinguished from time that passed; it ends with the span */
         uint64_t slack = SLACK_NS + 2000000;
         assert_true(now + slack >= before && now <= kernel_ns() + slack);
         assert_true(jumps[i] == -1000 || now + SLACK_NS >= said);

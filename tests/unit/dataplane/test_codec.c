@@ -122,7 +122,7 @@ static void dfcm_is_the_papers(void **state)
     free(bytes);
 }
 
-/* What a program has done to its thread's arithmetic changes nothing, and comes back. */
+/* Any change of the program to its thread's arithmetic has no effect, and is restored. */
 static void dfcm_does_not_depend_on_rounding(void **state)
 {
     double values[500];
@@ -166,7 +166,7 @@ static void runs_cost_nothing(void **state)
     free(bytes);
 }
 
-/* What a plan says suits the data: the chunks of a field whose shape is known are as short as that shape allows. */
+/* Plans suit the data: the chunks of a field with a known shape are as short as that shape allows. */
 static void plans_find_the_shape(void **state)
 {
     static const struct {

@@ -74,7 +74,7 @@ static void file_write(const char *path, size_t bytes, const void *head, size_t 
     close(descriptor);
 }
 
-/* What is not a doorbell file is refused, with its name in the text, and left as it was. */
+/* A file that is no doorbell file is rejected, with its name in the text, and not changed. */
 static void test_refused(void **state)
 {
     enum { WHOLE = 64 + 64 * CW_DOORBELL_WORDS };

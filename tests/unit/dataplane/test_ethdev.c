@@ -115,7 +115,8 @@ static void case_gather(int descriptor, const void *argument)
     cw_port_close(port);
 }
 
-/* What the driver did not take stays the caller's, without its pieces: to be changed, sent again, or cancelled. */
+/* Packets that the driver did not accept stay the caller's, without their pieces: to be changed, sent again, or
+ * cancelled. */
 static void case_gather_refused(int descriptor, const void *argument)
 {
     static uint8_t source[1000];

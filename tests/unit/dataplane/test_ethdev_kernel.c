@@ -180,7 +180,7 @@ static void case_af_packet_refused(int descriptor, const void *argument)
 
 enum { PORT_FIRST = 4000, PORTS = 3, PORT_GROUP = 29300, OTHERS_BYTES = 200 };
 
-/* A frame of an IP packet, from somebody else. */
+/* A frame of an IP packet, from another host. */
 static void datagram_write(uint8_t frame[OTHERS_BYTES], const char *to, uint8_t protocol, uint16_t to_port)
 {
     static const uint8_t from[6] = {2, 0, 0, 0, 0, 9};
@@ -238,11 +238,11 @@ static const struct selection_row rows_v6[] = {
     {OWN_V6, 17, PORT_FIRST + 1, true}, /* the last */
 };
 
-/* Of the frames that somebody sends at `by`, which may be the port's own interface, those that are let in; each once. */
+/* Of the frames sent at `by`, which may be the port's own interface, those that are admitted; each once. */
 static void selection_watch(struct cw_port *port, int by, const struct selection_row *rows, uint32_t count)
 {
     uint8_t frame[OTHERS_BYTES];
-    struct cw_received early; /* what the kernel said on the interface before the driver's socket had its filter */
+    struct cw_received early; /* packets of the kernel on the interface before the driver's socket had its filter */
     while (cw_port_receive(port, &early, 1) > 0) {
         cw_port_release(port, &early, 1);
     }
@@ -292,7 +292,7 @@ static void case_selection(int descriptor, const void *argument)
     command_run("ip maddr show dev cwa | grep -q 239.1.2.3");
     int there = raw_open("cwb"), here = raw_open("cwa");
     selection_watch(port, there, rows_v4, ROWS(rows_v4));
-    struct cw_transmit own; /* what it has sent itself does not come back */
+    struct cw_transmit own; /* its own frames do not come back */
     CHECK(cw_port_reserve(port, &own, 1) == 1);
     datagram_write(own.data, "239.1.2.3", 17, PORT_GROUP);
     own.length = OTHERS_BYTES;
@@ -329,7 +329,7 @@ static void case_selection_v6(int descriptor, const void *argument)
     close(here);
 }
 
-/* A device whose name does not tell its driver, as with a NIC's address: the driver is found by what it says itself. */
+/* A device with a name that does not contain its driver, as with a NIC's address: the device reports its driver. */
 static void case_named_otherwise(int descriptor, const void *argument)
 {
     veth_make(1500);

@@ -183,7 +183,7 @@ _Noreturn static void victim_run(const struct memif *pair, bool server, int read
     }
 }
 
-/* Moves packets until `frames` have come, then kills the other, and goes on until the link is down. */
+/* Moves packets until `frames` have arrived, then kills the other, and continues until the link is down. */
 static void survive(struct cw_port *port, pid_t victim, uint32_t frames)
 {
     bool killed = false;

@@ -1,5 +1,5 @@
-/* Offloads of real drivers: two taps of the kernel's, joined by a bridge, whose driver writes and verifies UDP
- * checksums; the rest by what drivers say. */
+/* Offloads of real drivers: two taps of the kernel's, joined by a bridge, with a driver that writes and verifies UDP
+ * checksums; the rest by reports of drivers. */
 #include "tests/unit/dataplane/ethdev_testing.h"
 
 #include "dataplane/base/clock.h"
@@ -98,7 +98,7 @@ static void packet_send(struct cw_port *from, const struct cw_port *to, bool ask
     CHECK(cw_port_transmit(from, &packet, 1) == 1);
 }
 
-/* The next packet of ours: what the port says of it, and what there is to say. */
+/* The next packet of ours: the port's report, and the correct one. */
 static enum cw_port_checksum packet_take(struct cw_port *port, bool *is_present, bool *is_right)
 {
     const struct cw_ip own = cw_ip_v4(0x0a000002);
@@ -133,7 +133,7 @@ static void case_tap_checksums(int descriptor, const void *argument)
     for (uint32_t bit = 0; bit < 16; bit++) {
         packet_send(ports[0], ports[1], false, (uint16_t)(1u << bit));
         CHECK(packet_take(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_BAD);
-        CHECK(is_present && !is_right); /* nobody on the way has put it right */
+        CHECK(is_present && !is_right); /* no hop has corrected it */
     }
     packet_send(ports[0], ports[1], false, 0);
     CHECK(packet_take(ports[1], &is_present, &is_right) != CW_PORT_CHECKSUM_BAD);
@@ -250,7 +250,7 @@ static void case_reports(int descriptor, const void *argument)
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
         CHECK(reports[i].offload == i && !reports[i].has && !reports[i].used && strlen(reports[i].why) > 10);
     }
-    cw_port_doubt(port, CW_OFFLOAD_STEER); /* what is not there can be doubted */
+    cw_port_doubt(port, CW_OFFLOAD_STEER); /* an absent offload can be doubted */
     cw_port_close(port);
 }
 

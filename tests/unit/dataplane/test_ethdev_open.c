@@ -1,4 +1,4 @@
-/* Opening an ethdev port: EAL and its arguments, what follows from the MTU, and errors that name their cause. */
+/* Opening an ethdev port: EAL and its arguments, consequences of the MTU, and errors that name their cause. */
 #include "tests/unit/dataplane/ethdev_testing.h"
 
 /* ---- EAL ---- */
@@ -112,7 +112,7 @@ static void case_errors(int descriptor, const void *argument)
         open_fails(&config, rows[i].status, rows[i].words);
     }
     struct cw_port_ethdev_config config = config_of("net_null0", NULL, 1500);
-    struct cw_port *port = port_open(&config); /* what failed left nothing behind */
+    struct cw_port *port = port_open(&config); /* the failure left nothing behind */
     open_fails(&config, CW_ERROR_BUSY, "in use");
     cw_port_close(port);
     cw_port_close(port_open(&config));

@@ -1,5 +1,5 @@
-/* Several queue pairs of one device, over memif between two processes: whatever queue a packet comes by, the owner gets
- * it whose endpoint has claimed its UDP port, once, in the order of the queue it was sent by, and though it sleeps. */
+/* Several queue pairs of one device, over memif between two processes: a packet by any queue reaches the owner with the
+ * endpoint that claimed its UDP port, once, in the order of the queue it was sent by, and though it sleeps. */
 #include "tests/unit/dataplane/ethdev_testing.h"
 
 #include <netinet/in.h>
@@ -25,7 +25,8 @@ static void claim(struct cw_port *port, uint32_t queue)
     cw_port_claim(port, &claim);
 }
 
-/* What a frame is, by its number: UDP to a claimed port, to one of nobody, to a group at a claimed port, or none. */
+/* The kind of a frame, by its number: UDP to a claimed port, to an unclaimed one, to a group at a claimed port, or
+ * none. */
 static uint32_t owner_of(uint32_t number)
 {
     uint32_t kind = number % KINDS;
@@ -112,7 +113,7 @@ static void round_note(struct rounds *rounds, uint32_t round)
     }
 }
 
-/* Who has its own goes on looking: by its queue come packets of others. */
+/* An owner with all its packets continues to poll: its queue also has packets of others. */
 static void *receive(void *argument)
 {
     const struct receiver *receiver = argument;

@@ -31,7 +31,7 @@ static int look(uint16_t device_id, void *context)
     struct rte_eth_rxq_info receive;
     struct rte_eth_txq_info transmit;
     *(bool *)context =
-        rte_eth_rx_queue_info_get(device_id, 0, &receive) != -EINVAL && /* what a queue that is none says */
+        rte_eth_rx_queue_info_get(device_id, 0, &receive) != -EINVAL && /* the error for an invalid queue */
         rte_eth_tx_queue_info_get(device_id, 0, &transmit) != -EINVAL &&
         rte_eth_dev_rx_queue_start(device_id, 0) == -EINVAL; /* ... a device that does not run */
     return 0;

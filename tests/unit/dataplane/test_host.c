@@ -69,7 +69,7 @@ static void test_a_card_is_its_address(void **state)
         assert_true(cw_ip_is_equal(&read.ip, &address.ip));
         assert_int_equal(read.udp_port, address.udp_port);
         assert_memory_equal(read.mac, address.mac, sizeof(read.mac));
-        /* what is damaged is no card, or that of another address: never of the same */
+        /* a damaged card is no card, or that of another address: never of the same */
         memcpy(damaged, card, sizeof(damaged));
         damaged[cw_random_below(&random, strlen(card))] = (char)cw_random_next(&random);
         if (cw_card_read(damaged, &read) == CW_OK) {

@@ -1,5 +1,5 @@
-/* Rings and inboxes: what one process leaves another one finds, whatever its length; broken and foreign memory is
- * refused; sleepers are woken. */
+/* Rings and inboxes: one process finds the records of another, of any length; broken and foreign memory is rejected;
+ * sleepers are woken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void attach(uint32_t sender, struct cw_inbox_sender *end)
     }
 }
 
-/* The consumer's end of a slot, and who claimed it; NULL: not ready, or lost. */
+/* The consumer's end of a slot, and the process that claimed it; NULL: not ready, or lost. */
 static struct cw_ring_consumer *consumer_of(uint32_t slot, uint32_t *sender)
 {
     struct cw_inbox_cursor at = {.next = slot};
@@ -173,8 +173,8 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
     }
 }
 
-/* An owner that runs out of address space is told whom it cannot hear, for good: what was said meanwhile may be
- * lost. */
+/* An owner that runs out of address space is notified of the process that it cannot receive from, permanently: records
+ * meanwhile may be lost. */
 static void who_cannot_be_heard_is_told(void **state)
 {
     inbox_make(2);
@@ -266,7 +266,7 @@ static void other_memory_is_refused(void **state)
     assert_int_equal(cw_inbox_create(CW_INBOX_SLOTS_MAX + 1, 1, &inbox, error, sizeof(error)), CW_ERROR_ARGUMENT);
 }
 
-/* The other process sends records and waits for each one's echo, which must not be lost in anybody's sleep. */
+/* The other process sends records and waits for each one's echo, which must not be lost during a sleep. */
 static void echo(const struct cw_inbox_place *other, uint32_t rounds, bool begins)
 {
     struct cw_inbox_sender end;
@@ -352,8 +352,8 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
     cw_inbox_detach(&end);
 }
 
-/* Nobody but the job's processes on this host: the descendants of the launcher's, or of the parent; and only where
- * Yama asks for it. */
+/* Only the job's processes on this host are admitted: the descendants of the launcher's, or of the parent; and only
+ * where Yama requires it. */
 static void only_the_job_is_let_in(void **state)
 {
     char own[16], parent[16];
@@ -370,7 +370,7 @@ static void only_the_job_is_let_in(void **state)
         assert_int_equal(cw_copy_tracer(1, useless[i], 1), 0);
         assert_int_equal(cw_copy_tracer(1, useless[i], 0), 0);
     }
-    assert_int_equal(cw_copy_tracer(1, own, 4711), 4711); /* no ancestor: the number is somebody else's now */
+    assert_int_equal(cw_copy_tracer(1, own, 4711), 4711); /* no ancestor: the number belongs to another process now */
 }
 
 static void memory_of_another_process_is_copied(void **state)

@@ -1,5 +1,5 @@
 /* The loop: the token, the queue of commands, waiting and the three ways of turning, with real threads. Nothing asserts
- * a time. A wake-up of the port that is lost shows as a test that does not end: pair_port does not look by itself. */
+ * a time. A lost wake-up of the port shows as a test that does not end: pair_port does not poll on its own. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -238,8 +238,8 @@ static void test_fallback_acknowledges_for_an_application_that_computes(void **s
     fallback_acknowledges(CW_FALLBACK_CALLER, true);
 }
 
-/* Whoever stands by is told of events that the application, which is away, does not take; and turns for one that sleeps
- * in a call, which takes them itself. */
+/* A thread that assists is notified of events that the application, which is away, does not take; and turns for one
+ * that sleeps in a call, which takes them itself. */
 static void test_who_stands_by_knows_of_events(void **state)
 {
     const struct mode mode = {.fallback = {CW_FALLBACK_THREAD, CW_FALLBACK_NONE}, .stands_by = {false, true}};
@@ -318,7 +318,7 @@ static void test_calls_run_one_at_a_time(void **state)
     }
 }
 
-/* What is wrong with a queued put shows as its event. */
+/* An error of a queued put shows as its event. */
 static void test_errors_of_queued_commands_become_events(void **state)
 {
     const struct mode mode = {.mode = {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}};
@@ -430,7 +430,7 @@ static void test_bad_configuration_is_refused(void **state)
     }
 }
 
-/* A wish for the token that came when the fallback thread had just let go is left standing, and keeps nobody awake. */
+/* A wish for the token that came when the fallback thread had just released it stays, and keeps no thread awake. */
 static void test_stale_wish_lets_sleep(void **state)
 {
     struct cw_event event;
@@ -444,7 +444,7 @@ static void test_stale_wish_lets_sleep(void **state)
     hosts_close();
 }
 
-/* ---- three neighbours, one of which stops: what waits for it holds up nobody else ---- */
+/* ---- three neighbours, one of which stops: commands that wait for it delay no other ---- */
 
 enum { NEIGHBOURS = 3, STOPPED = 1, LIVE = 2, LIVE_PUTS = 40, WORD_BYTES = 4 };
 
@@ -465,7 +465,7 @@ static void neighbours_open(void)
     for (uint32_t i = 0; i < NEIGHBOURS; i++) {
         pair_host_init(&list[i].own, i, ports[i]);
         list[i].own.endpoint_config.failure_timeout_ns =
-            UINT64_MAX / 4; /* nobody fails, however long it stands still */
+            UINT64_MAX / 4; /* no session fails, however long a host stands still */
         pair_host_open(&list[i].own, list[i].memory, MEMORY_BYTES);
         pair_host_begin(&list[i].own);
     }

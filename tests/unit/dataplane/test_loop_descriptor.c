@@ -30,7 +30,8 @@ static void hosts_open(uint32_t lose_one_in)
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct pair_host *own = &hosts[i].own;
         pair_host_init(own, i, ports[i]);
-        own->endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
+        own->endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* no session fails, however long a host stands
+                                                                   * still */
         own->loop_config.command_count = 64;                      /* small, so that it fills */
         pair_port_lose(ports[i], lose_one_in);
         pair_host_open(own, hosts[i].words, sizeof(hosts[i].words));
@@ -56,7 +57,7 @@ static bool is_readable(const struct host *host)
     return poll(&at, 1, 0) == 1;
 }
 
-/* As an application waits: for the descriptor, and no longer than it was told. */
+/* As an application waits: for the descriptor, at most for the given time. */
 static void application_wait(const struct host *host, uint64_t timeout_ns)
 {
     struct pollfd at = {.fd = host->descriptor, .events = POLLIN};
@@ -90,7 +91,7 @@ static uint32_t turn_all(struct host *host, uint64_t *timeout_ns)
     return arrived;
 }
 
-/* Both hosts in turn, until so many puts have arrived at the second. */
+/* Both hosts in turn, until this number of puts has arrived at the second. */
 static void exchange(uint32_t puts)
 {
     uint64_t timeouts_ns[HOSTS];

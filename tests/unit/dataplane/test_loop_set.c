@@ -66,7 +66,7 @@ static void loop_open(struct process *process, uint32_t number, uint32_t loop, b
     process->set.count = loop + 1;
 }
 
-/* With so many loops each. */
+/* With these numbers of loops. */
 static struct world *world_open(uint32_t first, uint32_t second, bool stands_by, bool spins)
 {
     struct world *world = calloc(1, sizeof(*world));
@@ -257,7 +257,7 @@ static void *answer(void *argument)
     return NULL;
 }
 
-/* The thread that waits sleeps, and whichever loop has something wakes it. */
+/* The thread that waits sleeps, and an event of any loop wakes it. */
 static void check_sleepers(bool stands_by, bool spins)
 {
     struct world *world = world_open(2, 2, stands_by, spins);
@@ -289,7 +289,7 @@ struct registration {
     uint64_t token;
 };
 
-/* Once more, with the same token. */
+/* Again, with the same token. */
 static int register_again(struct cw_endpoint *endpoint, void *context)
 {
     const struct registration *of = context;
@@ -324,7 +324,7 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
     }
     assert_int_equal(status, CW_OK);
     assert_int_equal(cw_loop_set_deregister(&source->set, token), CW_ERROR_NOT_FOUND);
-    for (uint32_t i = 0; i < 1000; i++) { /* places come again, and are free everywhere */
+    for (uint32_t i = 0; i < 1000; i++) { /* places are reused, and are free everywhere */
         assert_int_equal(cw_loop_set_register(&source->set, source->memory, 100, CW_REGION_LOCAL, &again.token), CW_OK);
         assert_int_not_equal(again.token, token);
         assert_int_equal(cw_loop_call(source->set.loops[1], register_again, &again), CW_ERROR_BUSY);
@@ -348,7 +348,7 @@ static void test_a_loop_that_nobody_would_be_woken_for_is_refused(void **state)
     config.first = first;
     assert_int_equal(cw_loop_create(&config, process->endpoints[0], process->ports[0], &second, error, sizeof(error)),
                      CW_ERROR_ARGUMENT);
-    config.mode = CW_LOOP_DEDICATED; /* whoever waits at the first one sleeps on its port */
+    config.mode = CW_LOOP_DEDICATED; /* a thread that waits at the first one sleeps on its port */
     assert_int_equal(cw_loop_create(&config, process->endpoints[0], process->ports[0], &second, error, sizeof(error)),
                      CW_ERROR_ARGUMENT);
     cw_loop_destroy(first);

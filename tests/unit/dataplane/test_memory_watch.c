@@ -1,4 +1,4 @@
-/* What this kernel tells of memory that a program gives back. */
+/* Notifications of this kernel about memory that a program frees. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void test_mapped_anew(void **state)
     uint8_t *memory = pages_map(NULL, PAGES);
     begin(memory, PAGES);
     munmap(memory + page_bytes, page_bytes);
-    /* of a hole kernels say one thing or the other: nobody can send from it */
+    /* kernels differ about a hole: no send from it is possible */
     assert_true(is_same(memory, 1) && is_same(memory + 2 * page_bytes, PAGES - 2));
     pages_map(memory + page_bytes, 1);
     assert_false(is_same(memory, PAGES)); /* filled by other memory */
@@ -120,7 +120,7 @@ static void test_given_back_by_advice(void **state)
     munmap(memory, PAGES * page_bytes);
 }
 
-/* What malloc gives back is noticed, whatever it does for that. */
+/* Memory that malloc frees is noticed, by any of its methods. */
 static void test_heap(void **state)
 {
     uintptr_t first, last;
@@ -153,7 +153,7 @@ static void *advise(void *argument)
     return NULL;
 }
 
-/* Another thread gives memory back all the time: nobody waits for ever. */
+/* Another thread frees memory all the time: no thread waits forever. */
 static void test_beside_a_thread(void **state)
 {
     pthread_t thread;

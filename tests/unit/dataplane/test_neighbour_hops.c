@@ -1,4 +1,4 @@
-/* Next hops: asked for, at which intervals, found, changed, asked for anew; by whose word, and how many. */
+/* Next hops: requests, their intervals, answers, changes, renewed requests; trusted senders, and limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static void questions_are_repeated(void **state)
     }
 }
 
-/* Whoever is late with its turns asks each question once, not one for each interval that has gone by. */
+/* A resolver that is late with its turns sends each request once, not once for each interval that has passed. */
 static void questions_do_not_pile_up(void **state)
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
@@ -139,7 +139,7 @@ static void hops_are_found(void **state)
         assert_int_equal(tell(4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
         found_expect(other, moved.mac);
         assert_int_equal(cw_neighbour_changes(cache), 2);
-        /* asked for anew, at the first intervals; it stays in use */
+        /* requested again, at the first intervals; it stays in use */
         uint64_t old_ns = 4 * S + CW_NEIGHBOUR_FRESH_NS;
         question_expect(old_ns, own, other);
         question_expect(old_ns + 250 * MS, own, other);
@@ -170,7 +170,7 @@ static void proxies_do_not_override(void **state)
     assert_int_equal(cw_neighbour_deadline(cache), deadline_ns);
 }
 
-/* Nobody who was not asked for gets into the table, nor does a group. */
+/* No host without a request gets into the table, nor does a group. */
 static void strangers_are_not_entered(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -191,7 +191,7 @@ static void strangers_are_not_entered(void **state)
     }
 }
 
-/* RFC 826: whoever asks says where he is, whomever he asks; so do those who announce a new MAC address. */
+/* RFC 826: a request contains the sender's address, for any target; so does the announcement of a new MAC address. */
 static void arp_requests_say_where_the_asker_is(void **state)
 {
     uint8_t frame[FRAME_ROOM];

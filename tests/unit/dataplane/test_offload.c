@@ -1,4 +1,4 @@
-/* What offloads have that needs no DPDK: their names, and the Toeplitz hash. */
+/* The parts of offloads that need no DPDK: their names, and the Toeplitz hash. */
 #include <string.h>
 
 #include "dataplane/port/offload/offload.h"

@@ -1,5 +1,5 @@
-/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; what is not
- * registered is refused; the dead are told. */
+/* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; unregistered memory
+ * is rejected; dead processes are reported. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { LONG_BYTES = 300001 };
 
-/* One rank of two, and what its handler has heard. */
+/* One rank of two, and the events of its handler. */
 struct rank {
     struct cw_paths *paths;
     uint32_t number;
@@ -158,8 +158,8 @@ static void memory_check(const uint8_t *memory)
     }
 }
 
-/* Thousands of messages, more than the ring holds, in order; then a get of what the other registers, and a put into
- * it. */
+/* Thousands of messages, more than the ring holds, in order; then a get of the other's registered memory, and a put
+ * into it. */
 static void child_talks(struct rank *rank)
 {
     static uint8_t out[5000];
@@ -314,7 +314,7 @@ static void other_hosts_need_a_port(void **state)
     cw_paths_destroy(rank.paths);
 }
 
-/* What one listener has got: how many, and the last tag. */
+/* The messages of one listener: their number, and the last tag. */
 struct heard {
     uint32_t count;
     uint32_t lane_tag;
@@ -359,7 +359,7 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
         }
         while (cw_paths_poll(paths) > 0) {
         }
-        assert_int_equal(cw_paths_counters(paths).messages_received, 5); /* also those that nobody wants */
+        assert_int_equal(cw_paths_counters(paths).messages_received, 5); /* also messages without a listener */
         cw_paths_destroy(paths);
     }
     assert_int_equal(three.count, 2);

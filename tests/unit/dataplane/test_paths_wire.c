@@ -51,7 +51,7 @@ static void take_message(void *context, uint32_t from, uint32_t lane_tag, const 
     host->messages++;
 }
 
-/* Longer than what the endpoint copies when it is posted. */
+/* Longer than the endpoint copies when it is posted. */
 struct words {
     uint32_t number;
     uint8_t rest[CW_INLINE_MAX];
@@ -101,7 +101,8 @@ static void host_open(struct host *host, uint32_t rank, uint32_t rank_count, str
     host->own.endpoint_config.seed = seed;
     host->own.endpoint_config.pool_slot_bytes = SLOT_BYTES;
     if (rank_count > 2) {
-        host->own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* nobody fails, however long it stands still */
+        host->own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* no session fails, however long a host stands
+                                                                        * still */
     }
     pair_host_open(&host->own, NULL, 0);
     pair_host_begin(&host->own);
@@ -255,7 +256,7 @@ static void over_networks_that_lose_frames(void **state)
     }
 }
 
-/* Another process in the place of a rank, whether the one before said goodbye or not, is told of as such. */
+/* Another process in the place of a rank is reported as such, whether the one before said goodbye or not. */
 static void a_rank_that_starts_again_is_told_of(void **state)
 {
     for (uint32_t silent = 0; silent < 2; silent++) {
@@ -333,7 +334,7 @@ static void *answer_all(void *argument)
     return NULL;
 }
 
-/* What a neighbour says ends the sleep at the port: no sleep ends by its time. */
+/* A neighbour's message ends the sleep at the port: no sleep ends by its time. */
 static void shared_memory_ends_a_sleep_at_the_port(void **state)
 {
     struct cw_port *ports[2];
@@ -389,7 +390,7 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     cw_port_close(ports[1]);
 }
 
-/* ---- two other hosts, one of which stops: messages that wait for it hold up nobody else ---- */
+/* ---- two other hosts, one of which stops: messages that wait for it delay no other ---- */
 
 enum { HOSTS = 3, OWN = 0, STOPPED = 1, LIVE = 2, WORDS = 2000 };
 
@@ -442,8 +443,8 @@ static void all_is_given_back(uint32_t set, uint32_t to)
     assert_int_equal(*held, 0);
 }
 
-/* One host stops with all that may wait for it; messages to the other one go on. Then it comes back, and has all of
- * them, in order; the next time it leaves, and what it held is there for the other. */
+/* One host stops with all operations that may wait for it; messages to the other one continue. Then it comes back, and
+ * gets all of them, in order; the next time it leaves, and its credit is free for the other. */
 static void test_host_that_stops_holds_up_nobody_else(void **state)
 {
     enum { ONE = 1 << LIVE, BOTH = 1 << STOPPED | 1 << LIVE };

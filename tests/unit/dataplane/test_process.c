@@ -1,4 +1,4 @@
-/* Process: what the kernel is told of this one. */
+/* Process: settings of the kernel for this one. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

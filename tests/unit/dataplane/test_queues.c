@@ -1,4 +1,5 @@
-/* What is small and bounded: pools, the event queue, the command queue. Between threads: test_loop.c, test_loop_set.c. */
+/* Small and bounded structures: pools, the event queue, the command queue. Between threads: test_loop.c,
+ * test_loop_set.c. */
 #include "dataplane/base/pool.h"
 #include "dataplane/base/random.h"
 #include "dataplane/loop/command.h"
@@ -28,7 +29,7 @@ static void a_pool_hands_out_each_object_once(void **state)
                 uint32_t index = cw_pool_index(&pool, object);
                 assert_ptr_equal(cw_pool_at(&pool, index), object);
                 assert_int_equal(cw_pool_index(&pool, (uint8_t *)object + 99), index);
-                object[1] = step; /* somebody else's, if it was handed out twice */
+                object[1] = step; /* another owner's, if it was given out twice */
                 object[2] = count;
                 out[count++] = object;
             }

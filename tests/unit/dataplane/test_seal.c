@@ -1,4 +1,4 @@
-/* Counts of sealed packets: each is taken once, whatever the order. */
+/* Counts of sealed packets: each is accepted once, in any order. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -35,7 +35,7 @@ static uint32_t sender_of(const struct cw_segment *segment, uint64_t round)
     return round / 20 % 3 == 1 ? (uint32_t)round % segment->member_count : segment->member_count;
 }
 
-/* ... then nobody passes by before a long slot is used again. */
+/* ... then none skips a round before a long slot is used again. */
 static bool is_passed(const struct cw_segment *segment, uint64_t round)
 {
     return sender_of(segment, round) < segment->member_count && round % 20 < 16 && cw_segment_may_pass(round);
@@ -82,7 +82,7 @@ static void sent_run(struct member *self, uint64_t round)
     }
 }
 
-/* Each round everybody writes; the last one adds up for all; everybody adds up for itself, too. */
+/* Each round all members write; the last one adds up for all; each member also adds up for itself. */
 static void *member_run(void *argument)
 {
     struct member *self = argument;
@@ -146,7 +146,7 @@ static void members_close(uint32_t count)
     }
 }
 
-/* Rounds in which nobody passes by. */
+/* Rounds that no member skips. */
 static uint32_t arrivals(const struct cw_segment *segment)
 {
     uint32_t count = 0;
@@ -174,7 +174,7 @@ static void test_rounds(void **state)
     }
 }
 
-/* One member does something else in one round: whoever comes last notices, in that round and no other. */
+/* One member makes another call in one round: the last to arrive notices, in that round and no other. */
 static void test_calls_that_differ(void **state)
 {
     static const uint32_t counts[] = {2, 8, MEMBERS_MAX};
@@ -226,7 +226,7 @@ static void *calls_change(void *argument)
     return NULL;
 }
 
-/* Who looks while a member goes on to its next call never sees the one with the number of the other. */
+/* A reader never sees a member's call with the number of another one, while the member moves on. */
 static void test_calls_are_read_whole(void **state)
 {
     pthread_t thread;

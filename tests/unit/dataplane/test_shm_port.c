@@ -15,7 +15,7 @@
 #include "tests/test.h"
 
 enum { MTU = 1500, FRAME_MAX = 14 + MTU, TEXT_BYTES = 256, ROUNDS = 20000, WAKES = 20000 };
-#define NS_PER_HOUR UINT64_C(3600000000000) /* a lost wake-up hangs until the test's time is over */
+#define NS_PER_HOUR UINT64_C(3600000000000) /* a lost wake-up hangs until the test's timeout */
 
 static struct cw_port *client_make(uint32_t frames)
 {
@@ -69,7 +69,7 @@ struct world {
     struct cw_port *client;
     struct cw_shm_port *server;
     struct cw_random random;
-    uint32_t sent, served;    /* frames of the client, and those that the server has taken */
+    uint32_t sent, served;    /* frames of the client, and those that the server has accepted */
     uint32_t given, received; /* of the server */
     struct cw_received held[CW_PORT_BURST_MAX];
     uint32_t held_count;
@@ -132,7 +132,7 @@ static void client_take(struct world *world)
     }
 }
 
-/* Another one goes on where its predecessor was, with what lay in the rings. */
+/* Another server continues in place of its predecessor, with the contents of the rings. */
 static void server_replace(struct world *world)
 {
     cw_shm_port_close(world->server);
@@ -252,8 +252,8 @@ static void test_groups(void **state)
 
 /* ---- nonsense ---- */
 
-/* Whatever a client writes into its memory, the server reads and writes nothing beyond it (the sanitizer and the guard
- * pages see that), and a frame that it takes has a length that there is. */
+/* For any contents of the client's memory, the server reads and writes nothing beyond it (the sanitizer and the guard
+ * pages see that), and a frame that it accepts has a valid length. */
 static void test_nonsense(void **state)
 {
     uint64_t broken = 0, sound = 0;

@@ -89,7 +89,7 @@ static void test_crash_and_restart(void **state)
     assert_true(world.hosts[1].received > 0 && world.hosts[1].received < 50);
     cw_simulator_crash(world.simulator, 1);
     cw_simulator_crash(world.simulator, 1);
-    /* What it says now nobody hears. */
+    /* Its packets now are lost. */
     assert_int_equal(cw_port_reserve(world.hosts[1].port, &packet, 1), 1);
     world.hosts[1].target = 0;
     frame_write(&world.hosts[1], &packet);
@@ -149,7 +149,7 @@ static void test_switches(void **state)
     for (uint32_t i = 0; i < NODES; i++) {
         assert_int_equal(world.hosts[i].received, (i == 6 ? 0 : 10) + (i == 5 ? 5 : 0));
     }
-    /* the group once over each trunk; what goes from the second switch to the third passes through the first */
+    /* the group once over each trunk; frames from the second switch to the third pass through the first */
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 0)->counters.offered, 10);
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 0, 1)->counters.offered, 5);
     assert_int_equal(cw_simulator_link_trunk(world.simulator, 1, 0)->counters.offered, 5);

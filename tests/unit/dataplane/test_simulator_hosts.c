@@ -129,7 +129,7 @@ static void hosts_start_and_end(void **state)
     message_send(0, 1);
     assert_true(cw_simulator_run(simulator, 3000 * MS));
     assert_int_equal(hosts[1].messages, 1);
-    cw_simulator_crash(simulator, 1); /* without: it is found out when somebody wants something of it */
+    cw_simulator_crash(simulator, 1); /* without: the next operation with it finds out */
     assert_true(cw_simulator_run(simulator, 4000 * MS));
     assert_int_equal(hosts[0].down, 1);
     uint32_t there;

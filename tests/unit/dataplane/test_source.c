@@ -1,4 +1,4 @@
-/* Sources: bad descriptions, and what lies within a region. That every byte is sent: simulate_correctness. */
+/* Sources: bad descriptions, and ranges within a region. That every byte is sent: simulate_correctness. */
 #include "dataplane/limits.h"
 #include "dataplane/state/source.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* The token: whatever is pushed and announced is taken care of by whoever gives the token back or by the pusher, never
- * by nobody. */
+/* The token: each pushed and announced command is run by the thread that gives the token back or by the pusher, in
+ * every case. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -53,8 +53,7 @@ static void *push(void *argument)
     return NULL;
 }
 
-/* `always_alone` makes every round the first one in which somebody announces, which is when the kernel's barrier is
- * needed. */
+/* `always_alone` makes every round the first one with an announcement, which is when the kernel's barrier is needed. */
 static void run_meetings(bool always_alone)
 {
     struct meeting meeting = {0};

@@ -1,5 +1,5 @@
-/* Tunnel hash: one flow, one stream; other flows, other ones; whatever the headers in between, and whatever is cut
- * off. */
+/* Tunnel hash: one flow, one stream; other flows, other ones; with any headers in between, and truncated at any
+ * place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void vlan(struct frame *frame, uint16_t kind, uint16_t tag)
     type(frame, tag);
 }
 
-/* Header and 8 bytes of what is behind: ports and the rest. */
+/* Header and 8 bytes of the payload: ports and the rest. */
 static void ipv4(struct frame *frame, uint8_t protocol, uint16_t fragment, uint8_t host, uint16_t port)
 {
     const uint8_t header[20] = {0x45,
@@ -106,7 +106,7 @@ static void ipv4_by_addresses_protocol_and_ports(void **state)
     ipv4(&frame, 6, 0, 1, 1000);
     frame.bytes[0] = 4;              /* by another router */
     frame.bytes[14 + 8] = 3;         /* nearer */
-    frame.bytes[frame.length - 1]++; /* what is behind the ports */
+    frame.bytes[frame.length - 1]++; /* the bytes after the ports */
     assert_int_equal(hash(&frame), one);
 }
 

@@ -75,7 +75,7 @@ static void a_queue_is_a_list_with_a_limit(void **state)
 
 /* ---- CoDel ---- */
 
-/* The pseudocode of RFC 8289, 5.3 to 5.5, over an array of frames that all wait: who comes out of it is not dropped. */
+/* The pseudocode of RFC 8289, 5.3 to 5.5, over an array of frames that all wait: returned frames are not dropped. */
 struct reference {
     double first_above_time;
     double drop_next;

@@ -1,4 +1,4 @@
-/* UDP port: what is sent comes as it was, whatever the kernel puts together on the way; sleeps end; errors are told. */
+/* UDP port: packets arrive as sent, however the kernel combines them; sleeps end; errors are reported. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -189,7 +189,7 @@ static void streams_have_sockets(void **state)
     cw_port_close(many);
 }
 
-/* What nobody takes the kernel drops in the end, and says so; what comes then is whole. */
+/* Unread packets are dropped by the kernel in the end, and counted; later packets are whole. */
 static void drops_are_counted(void **state)
 {
     enum { PACKETS = 2000 };
@@ -220,7 +220,7 @@ static void drops_are_counted(void **state)
     cw_port_close(to);
 }
 
-/* Who gives nothing back gets no more when all frames are with him, and what has not come yet afterwards. */
+/* An owner that returns nothing gets no more when it has all frames, and the remaining packets afterwards. */
 static void frames_run_out(void **state)
 {
     enum { BYTES = 100, BURSTS = 24, PACKETS = BURSTS * CW_PORT_BURST_MAX };
@@ -258,7 +258,7 @@ static void frames_run_out(void **state)
     cw_port_close(to);
 }
 
-/* A peer that is not there, or an address that nobody routes: packets are lost, and others go on. */
+/* A peer that is not there, or an address without a route: packets are lost, and others continue. */
 static void nobody_there(void **state)
 {
     struct cw_port *port = port_open(MTU, 0, 1, 0), *other = port_open(MTU, 0, 1, 0);
@@ -386,7 +386,7 @@ static void sleeps_end(void **state)
 
 enum { MEMBERS = 3, GROUP_PORT = 29363 };
 
-/* Each sends to the group in turn; what is sent comes once to each that has joined, but the sender. */
+/* Each sends to the group in turn; a packet arrives once at each member, except the sender. */
 static void group_exchange(struct cw_port *const *members, const bool *joined, uint32_t ipv4)
 {
     const struct cw_ip group = cw_wire_group(ipv4, is_v6());

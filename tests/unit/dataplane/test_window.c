@@ -9,7 +9,7 @@
 
 enum { NUMBERS = 20000, STEPS = 30000 };
 
-/* What the window should say, number by number. */
+/* The reference of the window, number by number. */
 struct reference {
     uint64_t first;
     bool seen[NUMBERS];

@@ -1,4 +1,4 @@
-/* The packet format: known vectors, what is written is read, and what is not well formed is told apart. */
+/* The packet format: known vectors, written packets are read, and malformed ones are rejected. */
 #include <string.h>
 
 #include "dataplane/base/random.h"
@@ -56,11 +56,11 @@ static void test_tag_vector(void **state)
     for (uint8_t i = 0; i < 16; i++) {
         key.bytes[i] = i;
     }
-    /* bytes 4 .. 7 are `flow`, in whose place the high half of the number stands */
+    /* bytes 4 .. 7 are `flow`, replaced by the high half of the number */
     uint64_t tag = cw_wire_tag(&header, 0x07060504, &key);
     assert_true(sip_hash(2, 4, bytes, key.bytes) == 0x7127512f72f27cceull);
     assert_true(tag == sip_hash(1, 3, bytes, key.bytes));
-    header.flow = 99; /* not covered: the key stands for it */
+    header.flow = 99; /* not covered: the key represents it */
     assert_true(cw_wire_tag(&header, 0x07060504, &key) == tag);
     assert_true(cw_wire_tag(&header, 0x07060505, &key) != tag);
 }
@@ -216,7 +216,7 @@ struct altered {
     enum cw_wire_verdict verdict;
 };
 
-/* A good packet is found, with padding of Ethernet, too; no shorter one is, and altered ones are told apart. */
+/* A good packet is found, with padding of Ethernet, too; no shorter one is, and altered ones are detected. */
 static void check_packets(uint32_t write(uint8_t *frame), const struct cw_ip *to, uint32_t network_bytes,
                           const struct altered *rows, size_t count)
 {
@@ -257,7 +257,7 @@ static void test_packets_over_ipv4(void **state)
         {39, 71, CW_WIRE_MALFORMED}, /* UDP length */
         {42, CW_WIRE_VERSION - 1, CW_WIRE_OTHER_VERSION},
         {42, 0, CW_WIRE_OTHER_VERSION},
-        {44, CW_WIRE_ENCRYPTED, CW_WIRE_GOOD}, /* sealed: its lengths are told when it has been opened */
+        {44, CW_WIRE_ENCRYPTED, CW_WIRE_GOOD}, /* sealed: its lengths are known after opening */
         {45, 0x80, CW_WIRE_MALFORMED},         /* unknown flag */
         {68, PAYLOAD_BYTES + 1, CW_WIRE_MALFORMED},
         {69, 1, CW_WIRE_MALFORMED},

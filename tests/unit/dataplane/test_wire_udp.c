@@ -34,7 +34,7 @@ static void check_udp_checksum(uint8_t *frame, uint32_t length, bool is_v4)
     uint16_t checksum = cw_wire_udp_checksum(frame, length, is_v4);
     cw_wire_udp_checksum_store(frame, checksum, is_v4);
     assert_true(cw_wire_udp_checksum_present(header) && cw_wire_udp_checksum_right(header, is_v4));
-    assert_int_equal(cw_wire_udp_checksum(frame, length, is_v4), checksum); /* what is stored does not count */
+    assert_int_equal(cw_wire_udp_checksum(frame, length, is_v4), checksum); /* the stored value does not count */
     for (uint32_t bit = 8 * network; bit < 8 * length; bit++) {
         frame[bit / 8] = (uint8_t)(frame[bit / 8] ^ 1u << bit % 8);
         assert_false(cw_wire_udp_checksum_right(header, is_v4));

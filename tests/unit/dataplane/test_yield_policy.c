@@ -54,7 +54,8 @@ static void test_long_yields_retreat(void **state)
     assert_int_equal(yield_policy.retreat_ns, CW_YIELD_RETREAT_MIN_NS);
 }
 
-/* Who lets others run all the time sleeps after some of these yields, each time anew; who is alone never does. */
+/* A thread that lets others run all the time sleeps after some of these yields, each time again; a lone one never
+ * does. */
 static void test_is_tired_of_sharing(void **state)
 {
     struct cw_yield_policy yield_policy = {.resume_ns = 0};
@@ -70,7 +71,7 @@ static void test_is_tired_of_sharing(void **state)
     assert_int_equal(yield_policy.resume_ns, 0); /* and yields still pay */
 }
 
-/* Somebody's slice now and then is no reason to sleep. */
+/* A long slice of another thread now and then is no reason to sleep. */
 static void test_some_long_yields_among_short_ones(void **state)
 {
     struct cw_yield_policy yield_policy = {.resume_ns = 0};

@@ -1,4 +1,4 @@
-/* Tree: everybody reports to somebody who knows of it, and all ways lead to the sender, whoever has been taken out. */
+/* Tree: each member reports to a member that knows of it, and all paths lead to the sender, after any removals. */
 #include "mcast/tree.h"
 #include "tests/test.h"
 
@@ -45,7 +45,7 @@ static void check(const struct membership *of, uint32_t sender)
             assert_true(++steps < tree->live_count);
         }
     }
-    assert_int_equal(reported, tree->live_count - 1); /* everybody once, but the sender */
+    assert_int_equal(reported, tree->live_count - 1); /* each once, except the sender */
     assert_int_equal(cw_mcast_tree_parent(tree, sender, sender), UINT32_MAX);
 }
 

@@ -1,5 +1,5 @@
-/* mpi_testing: what modules of mpi/ need of the rest, for tests of one module in one process: two communicators, a
- * process that is no job.
+/* mpi_testing: the environment of modules of mpi/, for tests of one module in one process: two communicators, a process
+ * that is no job.
  *
  * Errors of MPI_COMM_WORLD and MPI_COMM_SELF are returned to the test, unless it sets another error handler. */
 #pragma once

@@ -1,5 +1,5 @@
-/* Eager multicasts that come in parts: put together whatever their parts, sent anew by another way, among others; and
- * what makes no sense. */
+/* Eager multicasts that come in parts: joined from any parts, sent again by another transport, among others; and
+ * invalid ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static uint8_t byte_of(int32_t source, uint64_t at)
     return (uint8_t)((uint64_t)source * 101 + at * 13 + (at >> 9));
 }
 
-/* A part of what a source sends; false: no event came of it. */
+/* A part of a source's message; false: it caused no event. */
 static bool part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total, uint64_t offset, uint32_t bytes,
                       bool makes_sense, struct cw_transport_event *whole)
 {
@@ -65,7 +65,7 @@ static void parts_of_several_sources_become_whole(void **state)
                 continue;
             }
             if (drawn(20) == 0) {
-                sent[source] = 0; /* its group has failed: anew, by another way, in other parts */
+                sent[source] = 0; /* its group has failed: again, by another transport, in other parts */
                 continue;
             }
             uint32_t bytes = 1 + drawn((uint32_t)(left < 9000 ? left : 9000));
@@ -94,8 +94,9 @@ static void what_makes_no_sense_is_passed_over(void **state)
     struct cw_transport_event whole;
     const struct mpi_call_head head = {.envelope = {.source = 1, .tag = 9}, .kind = MPI_SENT_PART};
     uint8_t data[64] = {0};
-    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole)); /* no room for what all parts begin with */
-    assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole)); /* nothing before it */
+    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole));         /* no room for the common header of all
+                                                                          * parts */
+    assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole));         /* nothing before it */
     assert_false(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
     assert_null(exchange.parts);
     const struct mpi_part wrong[] = {

@@ -1,4 +1,4 @@
-/* What ranks make of each other's counts; what a rank that cannot take part says. */
+/* Comparison of the ranks' counts; the notice of a rank that cannot take part. */
 #include <string.h>
 
 #include "dataplane/status.h"
@@ -7,7 +7,7 @@
 
 enum { RANKS = 3 };
 
-/* Row by row: what the rank sends, then what it expects. Rank `from` sends `to` 10 from + to + 1 bytes. */
+/* Row by row: the rank's sends, then its expected receives. Rank `from` sends `to` 10 from + to + 1 bytes. */
 static void rows_fill(uint64_t *all)
 {
     for (uint64_t rank = 0; rank < RANKS; rank++) {

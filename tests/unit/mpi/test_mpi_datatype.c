@@ -1,4 +1,4 @@
-/* Datatypes, case by case: what predefined ones are, envelopes and contents, errors, handles and references,
+/* Datatypes, case by case: properties of predefined ones, envelopes and contents, errors, handles and references,
  * packing, great sizes. */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void test_all_handles(void **state)
     assert_int_equal(count, 70); /* rows of the ABI's table, without MPI_DATATYPE_NULL */
 }
 
-/* What constructors were given comes back, in the right array. */
+/* The arguments of constructors come back, in the right array. */
 static void test_contents_small(void **state)
 {
     MPI_Datatype made, types[2];

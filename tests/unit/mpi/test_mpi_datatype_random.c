@@ -324,7 +324,7 @@ static void check_queries(const struct sample *sample)
     assert_int_equal(got_true_extent, true_extent);
 }
 
-/* A buffer that ELEMENTS elements fit into, whatever their displacements: `origin` is where they count from. */
+/* A buffer with room for ELEMENTS elements with any displacements: `origin` is their zero. */
 struct area {
     uint8_t *bytes;
     size_t length;
@@ -345,7 +345,7 @@ static struct area area_make(const struct map *map)
     return area;
 }
 
-/* What packing and unpacking mean, byte by byte. Returns how many bytes there are. */
+/* The meaning of packing and unpacking, byte by byte. Returns the number of bytes. */
 static int64_t reference_copy(const struct map *map, uint8_t *origin, uint8_t *stream, bool unpacks)
 {
     int64_t position = 0;
@@ -521,7 +521,7 @@ static int rebuild_small(int combiner, const int i[], const MPI_Aint a[], const 
     }
 }
 
-/* Makes a type again out of what MPI tells about it, and so on down to predefined types. */
+/* Makes a type again from MPI's description of it, and so on down to predefined types. */
 static MPI_Datatype rebuild(MPI_Datatype datatype)
 {
     MPI_Count integer_count, address_count, large_count, type_count;

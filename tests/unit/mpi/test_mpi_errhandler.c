@@ -1,4 +1,5 @@
-/* Error handlers: which one is called and with what, the line of a fatal error, references; handles as integers. */
+/* Error handlers: the handler that is called and its arguments, the line of a fatal error, references; handles as
+ * integers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -34,7 +35,7 @@ static void test_handles(void **state)
     OK(mpi_errhandler_free(&made));
     OK(mpi_errhandler_free(&got));
     assert_int_equal(mpi_errhandler_free(&kept), MPI_ERR_ERRHANDLER);
-    OK(mpi_comm_get_errhandler(MPI_COMM_WORLD, &again)); /* a new handle for what is still attached */
+    OK(mpi_comm_get_errhandler(MPI_COMM_WORLD, &again)); /* a new handle for the handler that is still attached */
     assert_ptr_not_equal(again, kept);
     OK(mpi_comm_set_errhandler(MPI_COMM_SELF, again));
     OK(mpi_comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
@@ -46,7 +47,7 @@ static void test_handles(void **state)
     assert_ptr_equal(got, MPI_ERRHANDLER_NULL);
 }
 
-/* What a process says on stderr, which raises an error by itself. Returns its exit code. */
+/* The stderr output of a process that raises an error itself. Returns its exit code. */
 static int fatal(void (*raise)(void), char *text, size_t text_bytes)
 {
     int ends[2], status;
@@ -100,7 +101,7 @@ static void test_session(void **state)
     assert_int_equal(fatal(raise_on_session, text, sizeof(text)), MPI_ERR_OTHER);
 }
 
-/* The text of the class is told once. */
+/* The text of the class is printed once. */
 static void raise_class_text(void)
 {
     mpi_testing_call("MPI_Waitall");

@@ -54,7 +54,7 @@ static void test_refusals(void **state)
     assert_ptr_equal(found, MPI_DATATYPE_NULL);
 }
 
-/* The same again, predefined, with operations of its kind; MPI_Type_get_contents tells what was asked for. */
+/* The same again, predefined, with operations of its kind; MPI_Type_get_contents returns the requested values. */
 static void test_properties(void **state)
 {
     MPI_Datatype found, again, other;

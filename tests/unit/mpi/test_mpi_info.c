@@ -155,7 +155,7 @@ static void test_env(void **state)
     for (int i = 0; i < 600; i++) {
         many[i] = "0123456789";
     }
-    OK(mpi_info_create_env(600, many, &made)); /* cut to what a value holds */
+    OK(mpi_info_create_env(600, many, &made)); /* cut to the length of a value */
     OK(mpi_info_get_valuelen(made, "argv", &length, &flag));
     assert_int_equal(length, MPI_MAX_INFO_VAL - 1);
     OK(mpi_info_free(&made));

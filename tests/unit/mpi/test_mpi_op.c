@@ -1,5 +1,5 @@
-/* Operations: which types they apply to, what they compute, against plain loops of the test, in both places of the
- * result; operations of the program. */
+/* Operations: their types, their results, against plain loops of the test, in both places of the result; operations of
+ * the program. */
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static const MPI_Op operations[] = {MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,    MP
                                     MPI_LAND, MPI_LOR,  MPI_LXOR, MPI_MINLOC, MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP};
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
-/* Letters as the standard's groups, and what MPICH and Open MPI take beyond them: + arithmetic, < order, & bits, !
- * truth, l locations. */
+/* Letters as the standard's groups, and the additions of MPICH and Open MPI: + arithmetic, < order, & bits, ! truth, l
+ * locations. */
 static const char letters[OPERATIONS + 1] = "++<<&&&!!!ll--";
 
 static const struct {

@@ -1,4 +1,4 @@
-/* Handles that are told from freed and foreign ones, and the lock: never two inside, whoever takes it. */
+/* Handles distinguished from freed and foreign ones, and the lock: never two inside, for any threads. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

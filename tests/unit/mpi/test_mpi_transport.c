@@ -61,7 +61,7 @@ static void only_who_waits_gets_an_answer(void **state)
             struct waiting *one = &waiting[at];
             uint32_t rank = one->numbered.rank, answers = one->answers;
             if (one->numbered.number == 0) {
-                answer(rank, old[at], 1); /* of somebody who waits no more */
+                answer(rank, old[at], 1); /* of a rank that does not wait any more */
                 assert_int_equal(one->answers, answers);
                 one->numbered = (struct mpi_numbered){.rank = drawn(RANKS), .answered = answered};
                 assert_true(mpi_number_make(&one->numbered));
