@@ -1,5 +1,4 @@
-/* What tests of hostile packets share: frames recorded on their way, packets that are signed or sealed by hand and let
- * in. */
+/* Shared by tests of hostile packets: frames recorded in flight, packets signed or sealed by hand and injected. */
 #pragma once
 
 #include "tests/simulation/simulation.h"
@@ -52,7 +51,7 @@ static inline void record(void *context, enum cw_simulator_tap_kind kind, uint64
     }
 }
 
-/* From now on; what was recorded before stays. */
+/* From now on; earlier recordings stay. */
 static inline void recording_begin(struct recording *recording, struct sim_hosts *hosts, uint32_t most)
 {
     if (recording->frames == NULL) {
@@ -69,7 +68,7 @@ static inline void recording_free(struct recording *recording)
     free(recording);
 }
 
-/* What is in front of a packet's own header, with so much behind that. */
+/* The headers before a packet's own, for the bytes behind them. */
 static inline void network_write(uint8_t *frame, const struct cw_endpoint *target, uint32_t from_ipv4, uint32_t behind)
 {
     struct cw_address to = cw_endpoint_address(target);
@@ -151,7 +150,7 @@ static inline bool packet_crypt(const struct cw_flow *flow, const uint8_t *job_k
     return packet.good;
 }
 
-/* As packet_sign, for a sealed session; its payload has `payload_bytes`, whatever the header says. */
+/* As packet_sign, for a sealed session; its payload has `payload_bytes`, independent of the header. */
 static inline uint32_t packet_seal(uint8_t *frame, const struct cw_endpoint *target, const struct cw_flow *flow,
                                    struct cw_wire_header *header, uint32_t payload_bytes, uint64_t count,
                                    const uint8_t *job_key)

@@ -69,7 +69,7 @@ static inline int get_post(uint32_t from, uint32_t to, uint64_t bytes, enum cw_e
     return cw_get(host->endpoint, &get);
 }
 
-/* So many of both, of which all must come through. */
+/* The given number of both; all must come through. */
 static inline void messages_and_gets(uint32_t from, uint32_t to, uint32_t count)
 {
     uint64_t messages = hosts.list[to].arrived_messages, got = hosts.list[from].got;

@@ -55,7 +55,7 @@ struct sim_hosts_config {
     struct cw_endpoint_config endpoint;    /* address, key and seed are filled in */
     struct cw_ip ip_first;                 /* of host 0; the others count up in the last 32 bits */
     uint64_t memory_bytes;                 /* of each host's region; 0: none */
-    enum cw_simulator_multicast multicast; /* what a learning switch does */
+    enum cw_simulator_multicast multicast; /* the behaviour of a learning switch */
     bool learning;               /* switches learn addresses and groups from frames, and know nothing before */
     uint32_t switches;           /* hosts in blocks, the others joined to the first; 1 */
     bool is_mesh;                /* ... joined each with each, as clusters are by a wide area */
@@ -99,8 +99,8 @@ int sim_hosts_restart(struct sim_hosts *hosts, uint32_t node, char *error, size_
 /* The number that `from` has for `to`. */
 uint32_t sim_hosts_peer(struct sim_hosts *hosts, uint32_t from, uint32_t to);
 
-/* The numbers that `from` has for the first `count` hosts, 0 for itself and those that have ended: the caller's, to be
- * freed. NULL: no memory. */
+/* The numbers that `from` has for the first `count` hosts, 0 for itself and those that have ended; the caller frees
+ * them. NULL: no memory. */
 uint32_t *sim_hosts_peers(struct sim_hosts *hosts, uint32_t from, uint32_t count);
 
 uint64_t sim_hosts_now(const struct sim_hosts *hosts);
@@ -111,7 +111,7 @@ void sim_hosts_run(struct sim_hosts *hosts, uint64_t duration_ns);
 /* From now on a link loses this share of its frames. */
 void sim_link_lose(struct cw_link *link, double loss);
 
-/* What a host does in its turns, beginning now. */
+/* The work of a host in its turns, from now on. */
 void sim_host_begin(struct sim_host *host, sim_work work, void *context);
 
 /* Has a host's `work` run now: after it was set, or something outside has changed. */

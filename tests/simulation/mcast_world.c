@@ -1,7 +1,7 @@
 #include "tests/simulation/mcast_world.h"
 #include "tests/unit/dataplane/bridge_frames.h"
 
-enum { SLOW_MAX_NS = 200000, REGISTRATIONS_AHEAD = 2, KINDS = 4 /* one message of so many is a long one */ };
+enum { SLOW_MAX_NS = 200000, REGISTRATIONS_AHEAD = 2, KINDS = 4 /* one message in this number is a long one */ };
 
 uint32_t mcast_world_complete_late;
 
@@ -141,7 +141,7 @@ static void register_ahead(struct mcast_member *member)
     }
 }
 
-/* What has come, as the handler tells. */
+/* An arrival, as the handler reports it. */
 struct arrival {
     uint32_t sender, lane_tag;
     uint64_t bytes;
@@ -319,7 +319,7 @@ static void member_create(struct mcast_world *world, uint32_t index)
     }
 }
 
-/* What tells switches by which port reports have to travel (RFC 2236, 3), before there is any fault. */
+/* Shows switches the port for reports (RFC 2236, 3), before there is any fault. */
 static void query_send(struct mcast_world *world)
 {
     struct cw_link *link = cw_simulator_link_up(world->hosts.simulator, 0);
@@ -504,7 +504,7 @@ struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world)
     return sum;
 }
 
-/* How far everybody is. */
+/* The progress of all members. */
 static void print(const struct mcast_world *world)
 {
     const struct mcast_world_config *config = &world->config;

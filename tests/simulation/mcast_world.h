@@ -1,8 +1,8 @@
 /* Mcast world: one group on a simulated network, its members sending to each other, under faults, all from one seed;
  * every byte is checked against what its sender must have written.
  *
- * What each member sends is a function of (seed, member, number of the message): kind, length and bytes. So each other
- * member knows what must come, and in which order, without asking anything that is tested.
+ * A member's messages are a function of (seed, member, number of the message): kind, length and bytes. So each other
+ * member knows the messages to come, and their order, without any code under test.
  *
  * Order of calls: mcast_world_config_of, mcast_world_create  { mcast_world_run, faults, queries }*
  * mcast_world_destroy */
@@ -18,7 +18,7 @@
 struct mcast_world_config {
     uint64_t seed;
     uint32_t members;
-    uint32_t senders;  /* the first so many members send */
+    uint32_t senders;  /* the number of senders, the first members */
     uint32_t messages; /* of each */
     uint64_t short_max;
     uint64_t long_max; /* 0: no long ones */
@@ -31,14 +31,16 @@ struct mcast_world_config {
     bool learning;
     const struct cw_verbs_net_config *verbs; /* members have RDMA devices, by which the group's packets go; NULL: not */
     uint32_t switches;                       /* members in blocks; 0: one */
-    uint32_t late_members; /* the last so many come in later (mcast_world_join); then there are no long messages */
-    enum cw_compression_mode compresses; /* of the members; messages are a mixture then of what does and does not */
+    uint32_t late_members; /* the number of the last members, which join later (mcast_world_join); then there are no
+                            * long messages */
+    enum cw_compression_mode compresses; /* of the members; messages are then a mixture of compressible and other
+                                          * ones */
     uint32_t mtu_bytes;                  /* of all ports; 0: the usual one */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;
 };
 
-/* What a member knows of another one that sends. */
+/* A member's state of another one that sends. */
 struct mcast_sender {
     uint64_t next;       /* the message that must come next */
     uint64_t registered; /* messages looked at for registrations so far */
@@ -58,7 +60,7 @@ struct mcast_member {
     struct mcast_sender *from; /* [members] */
     uint64_t laggards;         /* events */
     uint32_t laggard;          /* the last one's */
-    uint32_t unreached;        /* whom it was told that the network does not reach; UINT32_MAX: nobody */
+    uint32_t unreached;        /* the member reported as not reached by the network; UINT32_MAX: none */
     uint64_t unreached_ns;
     uint64_t *sent_ns; /* [messages]: when posted */
     uint64_t *done_ns; /* [messages]: when complete at its sender */
@@ -69,7 +71,7 @@ struct mcast_world {
     struct mcast_world_config config;
     struct sim_hosts hosts;
     struct mcast_member *members;
-    uint8_t **sources; /* [members * messages]: bytes of each message, while somebody needs them */
+    uint8_t **sources; /* [members * messages]: bytes of each message, while a member needs them */
     bool *live;
     uint32_t epoch;
     uint32_t faulty; /* bytes, orders, repetitions that are wrong */
@@ -85,14 +87,14 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
 /* Zeroed: nothing. */
 void mcast_world_destroy(struct mcast_world *world);
 
-/* Until everything that must has arrived and completed, or the time is over: true if it has. */
+/* Until all expected messages have arrived and completed, or the time has passed: true in the first case. */
 bool mcast_world_run(struct mcast_world *world, uint64_t limit_ns);
 /* The same; fails the test if it has not, or if a byte was wrong. */
 void mcast_world_finish(struct mcast_world *world, uint64_t limit_ns);
 
-/* The process of a member ends without a word; nobody is told. */
+/* The process of a member ends without notice. */
 void mcast_world_kill(struct mcast_world *world, uint32_t member);
-/* All others are told that it is out, each at a time of its own within `spread_ns`. */
+/* All others are notified that it is out, each at a time of its own within `spread_ns`. */
 void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t spread_ns);
 /* A late member opens the group; all are told. */
 void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns);

@@ -1,4 +1,4 @@
-/* What congestion control promises, held as numbers in virtual time; a thousand endpoints, each with flows to 32 others;
+/* The promises of congestion control, as numbers in virtual time; a thousand endpoints, each with flows to 32 others;
  * the memory of a flow, and of peers without any traffic. */
 #include "tests/simulation/fixture.h"
 
@@ -75,7 +75,8 @@ static void spray(struct sim_host *host, void *context, uint64_t now_ns)
     while (sprayer->posted < (uint64_t)FLOWS * PUTS_A_FLOW) {
         uint64_t to = sprayer->posted % FLOWS;
         uint64_t place =
-            to * PUTS_A_FLOW + sprayer->posted / FLOWS; /* nobody else's at that target: flows go to fixed distances */
+            to * PUTS_A_FLOW + sprayer->posted / FLOWS; /* no other flow's at that target: flows go to fixed
+                                                         * distances */
         struct cw_put put = {
             .peer = sprayer->peers[to],
             .region = sprayer->tokens[to],

@@ -1,5 +1,5 @@
-/* Data that travels compressed: what is compressed where, and what it saves; sources that change; sessions that end.
- * Random worlds: simulate_correctness.c. Chunks that no codec makes: simulate_hostile.c. */
+/* Compressed data: what is compressed and the gain; sources that change; sessions that end. Random worlds:
+ * simulate_correctness.c. Chunks that are no codec's output: simulate_hostile.c. */
 #include "tests/simulation/fixture.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uin
     uint64_t begin_ns = sim_hosts_now(&hosts);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t before = far->arrived_puts;
-        uint64_t completed = near->completed; /* what is not known to be there must not be overlapped */
+        uint64_t completed = near->completed; /* data that may not be there must not be overlapped */
         memset(far->memory, 0xee, PUT_BYTES);
         put_post(from, to, element);
         for (uint32_t step = 0; far->arrived_puts == before || near->completed == completed; step++) {
@@ -95,7 +95,7 @@ static struct cw_compression_report report_of(uint32_t from, uint32_t to, enum c
     return report;
 }
 
-/* A slow link: what is compressed takes less time, by nearly the rate, and the receiver has room for it all the time.
+/* A slow link: compressed data takes less time, by nearly the ratio, and the receiver has room for it all the time.
  */
 static void a_slow_link_is_sooner(void **state)
 {
@@ -116,7 +116,7 @@ static void a_slow_link_is_sooner(void **state)
     }
 }
 
-/* A fast link, or codecs that are slow beside it: not even sampled. */
+/* A fast link, or codecs slower than it: not even sampled. */
 static void a_fast_link_is_left_alone(void **state)
 {
     hosts_begin(10000000000, 0);
@@ -144,7 +144,7 @@ static void random_data_is_left_alone(void **state)
     assert_int_equal(report.raw_bytes, 0);
 }
 
-/* What becomes of the data: compressible, then not, then again. */
+/* The kind of the data: compressible, then not, then again. */
 static void data_that_changes_is_noticed(void **state)
 {
     hosts_begin(100000000, 0);
@@ -160,7 +160,7 @@ static void data_that_changes_is_noticed(void **state)
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
 }
 
-/* Gets are answered compressed by what the asker says they are. */
+/* Gets are answered compressed by the element that the requester names. */
 static void gets_are_answered_compressed(void **state)
 {
     hosts_begin(100000000, 0);
@@ -175,7 +175,7 @@ static void gets_are_answered_compressed(void **state)
     assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_PLAIN + 1), CW_ERROR_ARGUMENT);
 }
 
-/* What is said to be left alone is. */
+/* Data marked as not compressible is sent unchanged. */
 static void plain_data_is_left_alone(void **state)
 {
     hosts_begin(100000000, 0);
@@ -188,7 +188,7 @@ static void plain_data_is_left_alone(void **state)
     assert_int_equal(counted(1, CW_COUNTER_CHUNK_RAW_IN), counted(0, CW_COUNTER_CHUNK_RAW_OUT));
 }
 
-/* Whoever changes what he was not to change gets an error, and the target no wrong bytes under a notification. */
+/* A program that changes a source in use gets an error, and the target no wrong bytes under a notification. */
 static void a_source_that_changes_is_an_error(void **state)
 {
     hosts_begin(100000000, 0.3);
@@ -204,7 +204,7 @@ static void a_source_that_changes_is_an_error(void **state)
     assert_int_equal(hosts.list[1].arrived_puts, 0);
 }
 
-/* The same of a get: whoever asked is told. */
+/* The same for a get: the requester is notified. */
 static void an_answer_that_changes_is_an_error(void **state)
 {
     hosts_begin(100000000, 0);
@@ -224,7 +224,7 @@ static void an_answer_that_changes_is_an_error(void **state)
     assert_int_equal(near->got, 1);
 }
 
-/* A peer that ends in the middle of a trial, and comes again: the next session tries anew. */
+/* A peer that ends in the middle of a trial, and returns: the next session starts a new trial. */
 static void a_session_that_ends_leaves_no_trial_behind(void **state)
 {
     hosts_begin(100000000, 0);

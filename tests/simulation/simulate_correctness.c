@@ -97,8 +97,8 @@ static void every_seed_keeps_the_promises(void **state)
     }
 }
 
-/* Each of these has found something: lane order when the event queue was full, a get whose server had given up, credit
- * lent to the dead, lost packets that kept the one that mattered from being sent. */
+/* Each of these has found a bug: lane order when the event queue was full, a get whose server had given up, credit lent
+ * to the dead, lost packets that kept the one that mattered from being sent. */
 static void seeds_that_have_found_something(void **state)
 {
     static const uint64_t seeds[] = {258, 311, 10051, 10800, 11327, 12156};

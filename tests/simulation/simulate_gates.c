@@ -95,7 +95,8 @@ static uint64_t hosts_turn(struct tunnel_site *site, uint64_t now_ns)
     return work > 0 ? now_ns : cw_endpoint_deadline(host->endpoint);
 }
 
-/* What the headers of two networks leave of `rate_bps`: full packets of the hosts, in full packets of the tunnel. */
+/* The share of `rate_bps` after the headers of two networks: full packets of the hosts, in full packets of the
+ * tunnel. */
 static double left_by_headers(uint64_t rate_bps, bool sealed)
 {
     uint32_t inner = cw_wire_part_bytes(1500);

@@ -1,8 +1,8 @@
 /* Groups in virtual time: opened by their members in any order, many at a time, within the budget of addresses; members
  * that die, networks that do not multicast; closed by all, and gone.
  *
- * Control messages take a way of their own, of random delay, in order per pair of ranks; multicast goes over the
- * simulated network and its faults. What a member sends follows from the seed, so every other one knows what must come.
+ * Control messages take a separate path, of random delay, in order per pair of ranks; multicast goes over the simulated
+ * network and its faults. A member's messages follow from the seed, so every other one knows them.
  */
 #include "dataplane/rdma/rdma.h"
 #include "tests/simulation/fixture.h"
@@ -50,10 +50,10 @@ static struct {
     uint8_t source[MESSAGE_MAX + 256];
     uint32_t dead;       /* RANKS_MAX: nobody */
     uint32_t severed[2]; /* ranks that do not reach each other; RANKS_MAX: none */
-    bool hurries;        /* all groups are to be closed, whatever has not come */
+    bool hurries;        /* all groups must be closed, even if messages are missing */
     uint32_t full;       /* there is no room for letters to it; RANKS_MAX: to nobody */
     uint64_t received;
-    uint64_t expected; /* of each member, at each other one, if nobody dies */
+    uint64_t expected; /* of each member, at each other one, if none dies */
     const char *fault;
 } town;
 
@@ -105,7 +105,7 @@ static int peer_of(void *context, uint32_t rank, uint32_t *peer)
     return CW_OK;
 }
 
-/* Who is dead is told by the test. */
+/* The test reports dead members. */
 static void ask(void *context, uint32_t rank)
 {
 }
@@ -470,7 +470,7 @@ static void one_dies(void **state)
         sim_hosts_crash(&hosts, dies);
         town.dead = dies;
         death_tell(dies, 3);
-        /* groups that somebody opened only later have to notice it again: as MPI does, which asks before it opens */
+        /* groups that were opened only later must notice it again: as in MPI, which checks before it opens */
         for (int round = 0; round < 100 && !town_run(100 * SIMULATION_MS); round++) {
             death_tell(dies, 0);
         }
@@ -478,7 +478,8 @@ static void one_dies(void **state)
     }
 }
 
-/* Two lose each other, and both live: whoever hears of it first takes one of them for dead. Nobody waits for ever. */
+/* Two lose each other, and both live: the member that is notified first treats one of them as dead. No member waits
+ * forever. */
 static void two_lose_each_other(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
@@ -505,7 +506,7 @@ static void two_lose_each_other(void **state)
     }
 }
 
-/* What has to wait for room to one rank holds up no group without it; nothing is lost. */
+/* Messages that wait for room to one rank delay no group without it; nothing is lost. */
 static void one_is_full(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS) / 4);
@@ -539,7 +540,7 @@ static void other_networks_are_noticed(void **state)
     }
 }
 
-/* Others are named by one of the members: it fails at all, and says who. */
+/* One of the members names others: the group fails at all, with the reason. */
 static void members_do_not_agree(void **state)
 {
     town_open(3, CW_SIMULATOR_SNOOPS, 0);

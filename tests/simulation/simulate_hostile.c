@@ -187,7 +187,7 @@ static void half_a_put_keeps_its_number(void **state)
         deliver();
     }
     assert_true(counted(TARGET, CW_COUNTER_DROP_MALFORMED) >= malformed + RECORDS - 2);
-    assert_true(cw_pool_available(&world.endpoint->reassemblies.pool) > 0); /* for the oldest put of anybody */
+    assert_true(cw_pool_available(&world.endpoint->reassemblies.pool) > 0); /* for the oldest put of any peer */
     assert_int_equal(world.flow->receiver.puts.base, world.base);
 }
 
@@ -240,8 +240,8 @@ static void add_chunk(uint64_t number, struct cw_codec_plan plan, uint16_t raw_b
     add(data, bytes);
 }
 
-/* A chunk that no codec makes, signed: nothing of it is stored, and the session is over. Beside another frame, or where
- * it leaves its put, it is malformed like any other. */
+/* A signed chunk that is no codec's output: nothing of it is stored, and the session ends. Next to another frame, or
+ * beyond its put, it is malformed like any other. */
 static void damaged_chunks_end_the_session(void **state)
 {
     static const uint8_t pattern[8] = "pattern";

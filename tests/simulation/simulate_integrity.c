@@ -1,5 +1,5 @@
-/* What covers a payload, and what each form finds: bits that change on the way, and in the memory of the receiver's host.
- * The same puts by each form, over a path that changes bits; the bytes that have come are held against those that were
+/* The checks of a payload, and the errors that each form finds: bits that change in flight, and in the memory of the
+ * receiver's host. The same puts by each form, over a path that changes bits; received bytes are compared with those
  * sent. */
 #include "tests/simulation/simulation.h"
 
@@ -108,7 +108,8 @@ static uint64_t form_try(const struct form *form, enum where where, uint64_t see
     uint64_t changed = where == ON_THE_WAY ? counters->upset : counters->spoiled;
     uint64_t wrong = bits_wrong(&hosts);
     assert_true(changed > 0);
-    /* headers, and where a frame's bytes go, are covered by each form: no bit is wrong but those that changed in data */
+    /* headers, and the places of a frame's bytes, are covered by each form: no bit is wrong except those that changed
+     * in data */
     assert_true(wrong <= changed);
     assert_int_equal(hosts.list[1].arrived_puts, 2 * PUTS);
     assert_int_equal(hosts.list[1].arrived_bytes, 2ull * PUTS * PUT_BYTES);

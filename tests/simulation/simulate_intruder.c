@@ -1,5 +1,5 @@
-/* Somebody between two peers of a sealed session, who can do with packets what he likes and has no key: nothing of what
- * he does reaches memory, and all of it is counted. And somebody with the key of another job. */
+/* An attacker between two peers of a sealed session, with full control of packets but without a key: none of the
+ * attacks reaches memory, and all are counted. And an attacker with the key of another job. */
 #include "tests/simulation/attack.h"
 #include "tests/simulation/fixture.h"
 
@@ -265,8 +265,7 @@ static void nobody_is_talked_out_of_it(void **state)
     world_close();
 }
 
-/* Who asks for a sealed session gets no other, not even from somebody who knows what its keys would be if there were
- * none. */
+/* A peer that requests a sealed session gets no other, not even from an attacker with the keys of an unsealed one. */
 static void asking_for_it_opens_no_other_door(void **state)
 {
     world_open(CW_ENCRYPTION_ASKED);

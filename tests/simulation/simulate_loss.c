@@ -73,7 +73,7 @@ static void put_await(uint32_t from, uint32_t to, uint64_t offset, uint64_t byte
     }
 }
 
-/* The mean time of a put of so many bytes, one after the other, there and back, between processes that sleep while they
+/* The mean time of a put of this size, one after the other, there and back, between processes that sleep while they
  * wait. */
 static double put_ns(double loss, uint64_t bytes, uint64_t seed, uint64_t *again)
 {
@@ -117,7 +117,7 @@ static void loss_within_a_burst_is_found_without_a_probe(void **state)
     }
 }
 
-/* Packets that an acknowledgement stands for, of puts of 1 MiB one way, to a process that waits like this. */
+/* Packets per acknowledgement, of puts of 1 MiB one way, to a process with this wait mode. */
 static double packets_each(enum cw_waiting waiting, uint64_t seed)
 {
     enum { PUTS = 50, BYTES = 1 << 20, PLACES = 4 /* the last ones may not be acknowledged yet */ };
@@ -146,7 +146,7 @@ static void acknowledgements_are_few_where_they_wake_somebody(void **state)
     }
 }
 
-/* Slots for messages are lent in frames beside them, which nobody waits for: of two that send each other messages, each
+/* Slots for messages are lent in separate frames, for which no peer waits: of two that send each other messages, each
  * acknowledges by its own. */
 static void slots_are_acknowledged_by_messages(void **state)
 {
@@ -197,7 +197,7 @@ static double two_ways(uint64_t rate_bps, uint64_t delay_ns, double loss, bool k
         assert_true(loss > 0 || counted(i, CW_COUNTER_RETRANSMITTED) == 0);
         probes += counted(i, CW_COUNTER_PROBES_OUT);
     }
-    assert_true(loss > 0 || probes <= MTU_PROBES); /* nobody has asked for what waited */
+    assert_true(loss > 0 || probes <= MTU_PROBES); /* no probe was sent for waiting data */
     *acks = (double)acknowledgements / (double)data;
     return (double)data * (1500 + 14 + CW_ETHERNET_OVERHEAD_BYTES) * 8 / 2 / ((double)rate_bps * (double)long_ms / 1e3);
 }
@@ -276,8 +276,8 @@ static void by_loss_a_time_out_is_long(void **state)
     }
 }
 
-/* Eight streams into one line of 100 Mb/s: packets of each stream are a millisecond apart. Each one was acknowledged by
- * itself, which took a twelfth of the other direction. */
+/* Eight streams into one line of 100 Mb/s: packets of each stream are a millisecond apart. A separate acknowledgement
+ * of each took a twelfth of the other direction. */
 static void streams_that_share_a_slow_line_are_acknowledged_seldom(void **state)
 {
     enum { SENDERS = 8, BYTES = 64 << 10, PLACES = 4, WARM_MS = 100, LONG_MS = 500 };

@@ -1,4 +1,4 @@
-/* Reliable multicast in virtual time: every byte to every survivor, whatever the network does; and what it costs. */
+/* Reliable multicast in virtual time: every byte to every survivor, for any network faults; and its cost. */
 #include "dataplane/rdma/rdma_state.h"
 #include "mcast/state.h"
 #include "tests/simulation/mcast_fixture.h"
@@ -104,7 +104,7 @@ static void paths_become_narrower(void **state)
 }
 
 /* Of a group whose members have RDMA devices: its packets to all are datagrams of theirs, as lossy as any network, and
- * what devices do not bring at all members pass on. */
+ * members forward datagrams that devices do not deliver at all. */
 static void devices_draw(uint64_t seed)
 {
     cw_verbs_net_config_init(&verbs);
@@ -142,7 +142,7 @@ static void groups_go_by_devices(void **state)
         repairs += counters.repairs_out + counters.repairs_one_out;
         by_members += counters.relayed > 0;
         assert_int_equal(done->wrong, 0);
-        assert_int_equal(mcast_world_counted(&world, CW_COUNTER_CHUNKS_OUT), 0); /* what devices carry stays as it is */
+        assert_int_equal(mcast_world_counted(&world, CW_COUNTER_CHUNKS_OUT), 0); /* data by devices is not compressed */
         assert_true(config.delivery == CW_MCAST_BY_MEMBERS || done->datagrams > 0);
     }
     assert_true(!seeds.is_all || (repairs > seeds.count && by_members > seeds.count / 4));
@@ -158,7 +158,7 @@ static void devices_create(uint32_t members, uint32_t messages)
     world_make(&config);
 }
 
-/* Without a fault each packet is one datagram of its sender, and none of them goes by the port. */
+/* Without a fault each packet is one datagram of its sender, and none of them uses the port. */
 static void a_packet_is_one_datagram(void **state)
 {
     devices_create(9, 20);
@@ -172,14 +172,14 @@ static void a_packet_is_one_datagram(void **state)
     assert_true(cw_rdma_memory(world.hosts.list[0].endpoint).group_bytes <= 320 * 4160);
 }
 
-/* What a look has found of a group that is left before the turn is taken all the same, and its buffers go back. */
+/* Completions fetched for a group that is left before the turn are handled all the same, and their buffers return. */
 static void what_was_fetched_is_taken(void **state)
 {
     devices_create(3, 200);
     struct mcast_member *member = &world.members[2];
     struct cw_endpoint *endpoint = world.hosts.list[2].endpoint;
     const struct rdma *rdma = (const struct rdma *)endpoint->rdma;
-    cw_simulator_stop(world.hosts.simulator, 2); /* it takes nothing by itself */
+    cw_simulator_stop(world.hosts.simulator, 2); /* it polls nothing itself */
     sim_hosts_run(&world.hosts, SIMULATION_MS);
     assert_true(cw_endpoint_fetch(endpoint) > 0 && rdma->fetched[CW_VERBS_DATAGRAMS].count > 0);
     cw_mcast_shut(member->group);
@@ -192,7 +192,7 @@ static void what_was_fetched_is_taken(void **state)
     cw_simulator_resume(world.hosts.simulator, 2);
 }
 
-/* Some die, some stop for a while; the others are told, each when it likes. */
+/* Some die, some stop for a while; the others are notified, each at a time of its own. */
 static void survivors_get_everything(void **state)
 {
     struct test_seeds seeds = test_seeds(1001, test_count("CW_TEST_SEEDS", SEEDS));
@@ -246,7 +246,7 @@ static void members_come_late(void **state)
     assert_true(!seeds.is_all || heard > seeds.count / 4); /* many came while there was something to hear */
 }
 
-/* Who holds everybody up is named: one that is dead, and not whoever stands above it in the tree. */
+/* The member that delays all others is named: a dead one, and not the members above it in the tree. */
 static void laggards_are_named(void **state)
 {
     for (uint32_t victim = 1; victim < 30; victim += 3) {
@@ -263,7 +263,7 @@ static void laggards_are_named(void **state)
     }
 }
 
-/* A packet that nobody got: few ask for it, whatever the size; and the root hears of its children only. */
+/* A packet that no member got: few request it, at any group size; and the root gets requests of its children only. */
 static void few_ask_for_what_all_miss(void **state)
 {
     static const uint32_t sizes[] = {17, 100, 1000};
@@ -340,7 +340,7 @@ static void member_leave(uint32_t index)
     mcast_world_exclude(&world, index, 0);
 }
 
-/* What member 0 has sent, it sends again to the first so many. */
+/* Member 0 sends its messages again to the first `count`. */
 static void all_again(uint32_t count)
 {
     for (uint32_t member = 0; member < count; member++) {
@@ -350,7 +350,7 @@ static void all_again(uint32_t count)
     sim_host_wake(&world.hosts.list[0]);
 }
 
-/* A switch that snoops sends a group's frames to those that have reported, and no longer once they have left. */
+/* A switch that snoops sends a group's frames to members that have reported, and no longer once they have left. */
 static void switches_are_told(void **state)
 {
     enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
@@ -373,7 +373,7 @@ static void switches_are_told(void **state)
     assert_true(frames_at(LEAVES) < left + REPORTS_MAX);
 }
 
-/* A switch that forwards no multicast: noticed within a second, whoever sends; then members pass packets on. */
+/* A switch that forwards no multicast: noticed within a second, for any sender; then members forward packets. */
 static void a_network_that_drops_is_noticed(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS) / 5);
@@ -385,7 +385,7 @@ static void a_network_that_drops_is_noticed(void **state)
         config.multicast = CW_SIMULATOR_DROPS;
         world_make(&config);
         (void)mcast_world_run(&world, 1000 * SIMULATION_MS);
-        cw_simulator_heal(world.hosts.simulator); /* but for what the switch does */
+        cw_simulator_heal(world.hosts.simulator); /* except the switch's behaviour */
         mcast_world_finish(&world, 10000 * SIMULATION_MS);
         for (uint32_t sender = 0; sender < config.senders; sender++) {
             const struct mcast_member *member = &world.members[sender];
@@ -401,8 +401,7 @@ static void a_network_that_drops_is_noticed(void **state)
     assert_true(!seeds.is_all || noticed > seeds.count / 4); /* most transfers were no longer than that */
 }
 
-/* A flood probe comes to the keeper of its address only, where switches listen to what they are told; to all, where
- * they flood. */
+/* A flood probe arrives at the keeper of its address only, where switches snoop; at all, where they flood. */
 static void a_network_that_floods_is_noticed(void **state)
 {
     enum { MEMBERS = 6 };
@@ -424,8 +423,8 @@ static void a_network_that_floods_is_noticed(void **state)
     }
 }
 
-/* Messages have come, and nobody has asked for their events when the group is shut: then none speaks of it any more,
- * but of own messages. */
+/* Messages have arrived, and their events were not taken when the group is shut: then no event names it any more,
+ * except of own messages. */
 static void a_group_that_is_shut_leaves_no_events(void **state)
 {
     enum { MEMBERS = 2, MESSAGES = 5 };
@@ -452,7 +451,7 @@ static void a_group_that_is_shut_leaves_no_events(void **state)
     assert_int_equal(world.members[0].heard + world.members[0].completed, 0);
 }
 
-/* What one member behind a trunk leaves, the others there keep. */
+/* If one member behind a trunk leaves a group, the others there keep it. */
 static void leaving_takes_nothing_from_others(void **state)
 {
     enum { MEMBERS = 8, LEAVES = 7 };
@@ -462,7 +461,7 @@ static void leaving_takes_nothing_from_others(void **state)
     config.long_max = 0;
     world_make(&config);
     mcast_world_finish(&world, 1000 * SIMULATION_MS);
-    sim_hosts_run(&world.hosts, 500 * SIMULATION_MS); /* now nobody reports for a while */
+    sim_hosts_run(&world.hosts, 500 * SIMULATION_MS); /* now no member reports for a while */
     member_leave(LEAVES);
     all_again(LEAVES);
     mcast_world_finish(&world, 10000 * SIMULATION_MS);
@@ -470,7 +469,7 @@ static void leaving_takes_nothing_from_others(void **state)
     assert_true(root->done_ns[config.messages - 1] - root->sent_ns[0] < 10 * SIMULATION_MS);
 }
 
-/* What is wrong with a group is said, and leaves nothing behind. */
+/* An error in a group is reported, and leaves nothing behind. */
 static void a_wrong_group_is_explained(void **state)
 {
     enum { MEMBERS = 2, WRONG = 9 };

@@ -1,4 +1,4 @@
-/* What reliable multicast claims, in virtual time: how long messages take under loss, and what one stopped member costs
+/* The claims of reliable multicast, in virtual time: message times under loss, and the cost of one stopped member for
  * the others. */
 #include "tests/simulation/mcast_fixture.h"
 
@@ -53,7 +53,7 @@ static uint32_t completed_in(uint64_t duration_ns)
     return world.members[0].completed - before;
 }
 
-/* One stops; nobody gets on until it is taken out, then all do as before. */
+/* One stops; no member makes progress until it is removed, then all do as before. */
 static void one_that_stops_costs_the_others_little(void **state)
 {
     for (uint32_t victim = 1; victim <= RECEIVERS; victim += 3) {

@@ -1,12 +1,12 @@
-/* Multicast packets that are made by hand: by a member that has the keys, by an earlier job, by nobody of the group.
- * (tests/fuzz/fuzz_mcast.c looks for more of them at random.) */
+/* Multicast packets made by hand: by a member with the keys, by an earlier job, by a process outside the group.
+ * (tests/fuzz/fuzz_mcast.c searches for more of them at random.) */
 #include "dataplane/codec/codec.h"
 #include "mcast/state.h"
 #include "tests/simulation/mcast_fixture.h"
 
 enum { MEMBERS = 4, HOSTILE = 3, AUTHOR = 1, OTHER = 2 };
 
-/* Nobody sends anything but the test. */
+/* Only the test sends. */
 static struct mcast_world_config quiet_config(void)
 {
     struct mcast_world_config config = mcast_world_config_of(MEMBERS);
@@ -21,7 +21,7 @@ static struct cw_mcast_prefix prefix_of(uint64_t id, uint16_t author)
 
 /* ---- from a member ---- */
 
-/* Nobody takes anything but the test, either; at most so many events of groups wait. */
+/* Only the test takes events; at most `event_count_max` events of groups wait. */
 static void held_make(uint32_t event_count_max)
 {
     struct mcast_world_config config = quiet_config();
@@ -33,8 +33,8 @@ static void held_make(uint32_t event_count_max)
     }
 }
 
-/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, what no codec makes,
- * of a longer one. */
+/* A short message of 8 bytes, well signed, from the hostile member; or, behind the same header, invalid codec data of a
+ * longer one. */
 static void message_send(uint64_t message, uint32_t place, bool is_damaged)
 {
     struct cw_endpoint *endpoint = world.hosts.list[HOSTILE].endpoint;
@@ -56,7 +56,7 @@ static void message_send(uint64_t message, uint32_t place, bool is_damaged)
     mcast_packet_forge(endpoint, GROUP_IPV4, header, &key, &packet, sizeof(packet));
 }
 
-/* What is dropped has done nothing: the message that comes then is taken, as long as it is. */
+/* A dropped chunk has no effect: the message after it is accepted, with its own length. */
 static void a_damaged_chunk_begins_nothing(void **state)
 {
     struct cw_event event;
@@ -73,8 +73,8 @@ static void a_damaged_chunk_begins_nothing(void **state)
     assert_int_equal(world.members[0].heard_bytes, 8);
 }
 
-/* The message behind one that waits for room is not the next of its kind: what is right is notified, and nobody looks
- * for ever. */
+/* The message behind one that waits for room is not the next of its kind: correct ones are notified, and no member
+ * searches forever. */
 static void who_counts_wrongly_holds_nobody_up(void **state)
 {
     struct cw_event event;
@@ -105,8 +105,8 @@ static void flood_probe_forge(uint64_t id, uint16_t author, uint64_t number)
     sim_hosts_run(&world.hosts, SIMULATION_MS);
 }
 
-/* Of an earlier job under the same key, whose groups had other ids; of no group, as all jobs once sent it; and of
- * this group, but again. */
+/* Of an earlier job under the same key, with other ids of groups; of no group, as all jobs once sent it; and of this
+ * group, but again. */
 static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 {
     struct mcast_world_config config = quiet_config();
@@ -123,7 +123,7 @@ static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
     }
 }
 
-/* Members of a group without streams yet get data that nobody of it has signed. */
+/* Members of a group without streams yet get data that no member has signed. */
 static void what_is_not_authentic_takes_no_memory(void **state)
 {
     enum { PACKETS = 100 };
@@ -146,7 +146,7 @@ static void what_is_not_authentic_takes_no_memory(void **state)
             assert_true(sender == member || group->streams[sender] == NULL);
         }
     }
-    assert_int_equal(dropped, PACKETS * (HOSTILE - 1)); /* what names oneself is dropped before */
+    assert_int_equal(dropped, PACKETS * (HOSTILE - 1)); /* packets that name oneself are dropped before */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Packets to a group that travel compressed, in virtual time: once for all members; whatever is done to a message that
- * is under way. Random worlds with compression are among those of simulate_mcast. */
+/* Packets to a group that travel compressed, in virtual time: once for all members; for any change to a message in
+ * flight. Random worlds with compression are among those of simulate_mcast. */
 #include "mcast/state.h"
 #include "tests/simulation/mcast_fixture.h"
 
@@ -16,7 +16,7 @@ static void compressing_create(uint32_t members, enum cw_mcast_delivery delivery
     world_make(&config);
 }
 
-/* Its sender compresses a message once, however many members there are and whoever brings it to them; all expand it. */
+/* Its sender compresses a message once, for any number of members and any delivery; all expand it. */
 static void a_group_is_sent_chunks_once(void **state)
 {
     for (enum cw_mcast_delivery delivery = CW_MCAST_BY_NETWORK; delivery <= CW_MCAST_BY_MEMBERS; delivery++) {
@@ -39,8 +39,8 @@ static void a_group_is_sent_chunks_once(void **state)
     }
 }
 
-/* Whoever changes a message that is under way gets what he deserves, and nobody waits: packets that were lost are sent
- * again, though they cannot be made as they were. */
+/* A program that changes a message in flight damages only its data, and no member waits: lost packets are sent again,
+ * though they cannot be made as they were. */
 static void what_changes_under_way_holds_nobody_up(void **state)
 {
     compressing_create(5, CW_MCAST_BY_NETWORK, 0.05);
@@ -56,7 +56,7 @@ static void what_changes_under_way_holds_nobody_up(void **state)
     assert_true(world.faulty > 0);
 }
 
-/* From when it is switched off on nothing more is compressed, not even of what is under way; what was sent before is
+/* After compression is switched off, nothing more is compressed, not even of messages in flight; earlier packets are
  * still repaired. */
 static void what_is_under_way_can_be_left_plain(void **state)
 {

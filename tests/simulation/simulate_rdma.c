@@ -40,7 +40,7 @@ static int put(const uint8_t *data, uint64_t bytes, uint64_t source_region, uint
     return status;
 }
 
-/* So many puts, each once, and the first `bytes` of the target are the source's. */
+/* The given number of puts, each once, and the first `bytes` of the target are the source's. */
 static void check_arrived(uint64_t puts, uint64_t bytes)
 {
     assert_int_equal(hosts.list[1].arrived_puts, puts);
@@ -49,7 +49,7 @@ static void check_arrived(uint64_t puts, uint64_t bytes)
     assert_memory_equal(hosts.list[1].memory, hosts.list[0].memory, bytes);
 }
 
-/* One operation on the wire, as many packets as its bytes take, and none of ours beside them. */
+/* One operation on the wire, as many packets as its bytes take, and none of ours in addition. */
 static void a_put_is_one_work_request(void **state)
 {
     two_hosts();
@@ -74,7 +74,7 @@ static void a_put_is_one_work_request(void **state)
     assert_int_equal(counted(0, CW_COUNTER_RDMA_COPIED), 0); /* from where it lies */
 }
 
-/* Whoever answers messages by messages needs no work request for the credit. */
+/* A peer that answers messages by messages needs no work request for the credit. */
 static void credit_goes_along(void **state)
 {
     enum { TURNS = 200 };
@@ -122,7 +122,7 @@ static void slots_are_given_back_once(void **state)
     assert_int_equal(seen, free_count);
 }
 
-/* Nothing lost, nothing twice, nothing else, whichever side's pair breaks and whenever. */
+/* Nothing lost, nothing twice, nothing else, for a broken pair at either side and at any time. */
 static void broken_pairs_lose_nothing(void **state)
 {
     verbs.jitter_ns = 20000;
@@ -186,8 +186,8 @@ static void what_no_device_knows_goes_by_packets(void **state)
     assert_true(counted(0, CW_COUNTER_DATA_OUT) >= data + 10);
 }
 
-/* A device that completes nothing any more, and says so if it is asked: packets take over, nothing is lost, and nothing
- * is told twice. */
+/* A device that completes nothing any more, and reports that on request: packets take over, nothing is lost, and
+ * nothing is notified twice. */
 static void a_device_that_fails_is_replaced_by_packets(void **state)
 {
     for (uint32_t which = 0; which < 2; which++) {

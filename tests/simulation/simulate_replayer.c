@@ -1,6 +1,6 @@
-/* Somebody on the network without the key, who has recorded the set-up packets of an earlier job with the same key and
- * sends them again and again, as they were, altered, or with a tag of his own: nothing is delivered twice or lost, no
- * session ends, and set-up takes no longer than twice what it takes without. */
+/* An attacker on the network without the key, with recorded set-up packets of an earlier job with the same key, sends
+ * them again and again: unchanged, altered, or with a tag of its own. Nothing is delivered twice or lost, no session
+ * ends, and set-up takes at most twice the time without attack. */
 #include "tests/simulation/attack.h"
 #include "tests/simulation/fixture.h"
 
@@ -232,7 +232,7 @@ static struct recording *record_job(bool sealed)
     return recording;
 }
 
-/* A job with the flood before, beside and after it. Returns the time that set-up and the first puts take. */
+/* A job with the flood before, during and after it. Returns the time of set-up and the first puts. */
 static uint64_t job(uint64_t seed, bool sealed, const struct flood *with)
 {
     struct cw_random random;
@@ -247,7 +247,7 @@ static uint64_t job(uint64_t seed, bool sealed, const struct flood *with)
     post(&random, 20);
     (void)finish(2);
     assert_all_is_well(2, 20);
-    /* the last one leaves, and nobody misses it */
+    /* the last one leaves, and no other needs it */
     sim_hosts_close(&hosts, HOSTS - 1);
     run(2 * BOUND_MS * SIMULATION_MS);
     for (uint32_t node = 0; node < HOSTS - 1; node++) {
@@ -266,7 +266,7 @@ static void flooded_jobs(enum kind kind)
     struct test_seeds seeds = test_seeds(1, (test_count("CW_TEST_SEEDS", SEEDS) + SEEDS_EACH - 1) / SEEDS_EACH);
     for (uint32_t sealed = 0; sealed < 2; sealed++) {
         struct recording *recording = record_job(sealed != 0);
-        uint64_t *quiet_ns = calloc(seeds.count, sizeof(*quiet_ns)); /* by seed: a job that nobody disturbs */
+        uint64_t *quiet_ns = calloc(seeds.count, sizeof(*quiet_ns)); /* by seed: a job without disturbance */
         for (uint32_t r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
             double worst = 0;
             uint64_t sent = 0;
@@ -306,7 +306,7 @@ static void floods_change_nothing(void **state)
     }
 }
 
-/* A process that takes another's place is let in as fast as without the flood, and all that it meets are told. */
+/* A process that takes another's place is admitted as fast as without the flood, and all its peers are notified. */
 static void a_new_process(void **state)
 {
     struct recording *recording = record_job(false);

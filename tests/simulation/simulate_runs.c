@@ -193,7 +193,7 @@ struct forged {
     uint32_t covered; /* 0: all */
 };
 
-/* What is wrong with its put, by numbers 5 to 16. */
+/* The errors of its put, by numbers 5 to 16. */
 static void put_alter(struct cw_wire_put *put, uint32_t what, struct cw_random *random, const struct target *target)
 {
     switch (what) {

@@ -1,4 +1,4 @@
-/* Sealed sessions: who gets one, and that no nonce comes twice under a key, whatever happens. Random worlds:
+/* Sealed sessions: their peers, and that no nonce comes twice under a key, in any case. Random worlds:
  * simulate_correctness.c. */
 #include "tests/simulation/attack.h"
 #include "tests/simulation/fixture.h"
@@ -11,7 +11,7 @@ enum { WORK = 40 };
 
 enum policy { OFF, ASKED, TOLD, REQUIRED, POLICIES };
 
-/* What passed on the way, by kind. */
+/* Packets in flight, by kind. */
 struct seen {
     uint64_t sealed;
     uint64_t open_setup;
@@ -104,8 +104,8 @@ static void either_side_may_insist(void **state)
     }
 }
 
-/* One side asks for a session and the other is told to seal at some time of set-up: that works as long as nothing else
- * has been agreed to; the put arrives in any case. */
+/* One side requests a session and the other gets the order to seal at some time of set-up: that works as long as
+ * nothing else has been agreed to; the put arrives in any case. */
 static void tell_late(bool asks_sealed)
 {
     enum { MICROSECONDS_MAX = 2000 };
@@ -139,7 +139,7 @@ static void who_is_told_late_seals(void **state)
     tell_late(true);
 }
 
-/* A connection without an operation is told of as well. */
+/* A connection without an operation is reported as well. */
 static void refusal_is_told(void **state)
 {
     two_hosts(CW_ENCRYPTION_OFF);
@@ -348,8 +348,7 @@ static void a_used_up_key_ends_its_session(void **state)
     flow->session.seal->sent = CW_SEAL_COUNT_SPENT - 20;
     (void)sim_stream_send(&hosts, 0, 1, 4000, 500, 5000 * SIMULATION_MS);
     assert_int_equal(host->completed, 500);
-    assert_true(host->failed > 0 &&
-                host->failed < 400); /* those that were under way; the others went on under the next key */
+    assert_true(host->failed > 0 && host->failed < 400); /* those in flight; the others continued under the next key */
     assert_int_equal(host->down, 1);
     assert_true(flow->session.local != local && flow->session.seal->sent < 10000);
     /* and if it went on all the same, nothing would leave */

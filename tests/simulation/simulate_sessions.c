@@ -93,7 +93,7 @@ static void packets_of_the_past_do_nothing(void **state)
         /* of the session before, and before that: the nonces of host 0's side must not help */
         for (uint32_t round = 0; round < 2; round++) {
             host_restart(1);
-            recording->is_off = round > 0; /* a set-up request of host 1 and what follows: the next round's past */
+            recording->is_off = round > 0; /* a set-up request of host 1 and later packets: the next round's past */
             /* the new incarnation speaks first, so that host 0 learns of it */
             (void)sim_stream_send(&hosts, 1, 0, 100, 1, 3000 * SIMULATION_MS);
             assert_int_equal(hosts.list[1].completed, 1);
@@ -152,7 +152,7 @@ static void a_silent_peer_fails_within_the_bound(void **state)
         printf("bound %d ms: reported after %.1f ms\n", (int)bounds_ms[i], (double)took_ns / 1e6);
         assert_true(took_ns >= bounds_ms[i] * SIMULATION_MS);
         assert_true(took_ns <= bounds_ms[i] * SIMULATION_MS + 260 * SIMULATION_MS); /* the longest interval of probes */
-        /* and what is posted then is refused until it is tried again */
+        /* and later puts are rejected until it is tried again */
         struct cw_put put = {.peer = stream.peer, .region = stream.token};
         assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_ERROR_PEER_FAILED);
         cw_simulator_partition(hosts.simulator, 1, false);
@@ -162,7 +162,7 @@ static void a_silent_peer_fails_within_the_bound(void **state)
     }
 }
 
-/* Multicast needs no session with its members: who is asked whether it is there may never have been heard. */
+/* Multicast needs no session with its members: a probed peer may never have been heard. */
 static void a_peer_that_was_never_there_is_told_once(void **state)
 {
     for (int is_asked = 0; is_asked < 2; is_asked++) {
@@ -205,7 +205,7 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
     }
 }
 
-/* Nothing was heard for longer than the bound because nobody was asked. */
+/* No packet arrived for longer than the bound because no probe was sent. */
 static void who_stood_still_gives_nobody_up(void **state)
 {
     hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
@@ -277,7 +277,7 @@ static void sessions_hear_from_their_first_number_on(void **state)
             assert_int_equal(cw_setup_control_number(flow->session.next), numbers[i]);
         }
         struct cw_link *link = cw_simulator_link_down(hosts.simulator, 1);
-        sim_link_lose(link, 0.05); /* what is missing only acknowledgements tell */
+        sim_link_lose(link, 0.05); /* only acknowledgements report missing packets */
         uint64_t took_ns = sim_stream_send(&hosts, 0, 1, 5000, SMALL_COUNT, 1000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, SMALL_COUNT);
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down, 0);

@@ -1,7 +1,7 @@
-/* A trunk between two clusters that goes down while all send across it, in virtual time: what is under way arrives,
- * once and unaltered, when it returns in time; else whoever sends is told within the failure bound and half a second,
- * whichever way is cut, all operations end, and hosts of a cluster go on among themselves. At rates that are known, and
- * at rates that are found. CW_TEST_SEEDS (20) / 4 of each. */
+/* A trunk between two clusters that goes down while all send across it, in virtual time. Packets in flight arrive, once
+ * and unaltered, when it returns in time. Otherwise each sender is notified within the failure bound and half a second,
+ * for a cut of either direction, all operations end, and hosts of a cluster continue among themselves. At rates that
+ * are known, and at rates that are probed. CW_TEST_SEEDS (20) / 4 of each. */
 #include "tests/simulation/fixture.h"
 
 enum { SEEDS_EACH = 4 /* a second of network for each costs as much as many seeds elsewhere */ };
@@ -26,8 +26,8 @@ static struct {
     enum way way;
 } world;
 
-/* Gets without end, some under way at a time: who waits for answers has, for the most part, no packet of its own to be
- * acknowledged. */
+/* Gets without end, some in flight at a time: a host that waits for answers has, for the most part, no packet of its
+ * own to be acknowledged. */
 static void work_gets(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct sim_stream *sender = context;
@@ -225,8 +225,8 @@ static void trunk_lose(double there, double back)
     sim_link_lose(cw_simulator_link_trunk(hosts.simulator, 0, 1), back);
 }
 
-/* Many puts, or one at a time, of which each has a last packet that may be lost: nobody who is there is given up, and
- * all goes on when the trunk is well again. */
+/* Many puts, or one at a time, each with a last packet that may be lost: no live peer is declared failed, and all
+ * continues when the trunk is well again. */
 static void heavy_loss_is_no_failure(void **state)
 {
     static const double losses[][2] = {{0.3, 0}, {0, 0.3}, {0.2, 0.2}, {0.3, 0.3}};

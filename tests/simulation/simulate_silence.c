@@ -1,8 +1,7 @@
 /* A member that falls silent, in virtual time: all others of its group know it within the bound that control/README.md
- * states, and nobody else is taken out; what they have multicast is complete then.
+ * states, and no other is removed; their multicasts are complete then.
  *
- * Everything goes over the simulated network, control messages too: what finds the silent one is what finds it among
- * processes. */
+ * All traffic uses the simulated network, control messages too: the silent one is found as among processes. */
 #include "tests/simulation/fixture.h"
 #include "tests/simulation/groups.h"
 
@@ -139,8 +138,7 @@ static uint64_t silence(uint64_t seed)
     while (!is_open()) {
         pass(SIMULATION_US * 100);
     }
-    pass((uint32_t)simulation_drawn(&random, 300) *
-         SIMULATION_US); /* what only probes the group may be under way, or not */
+    pass((uint32_t)simulation_drawn(&random, 300) * SIMULATION_US); /* probes of the group may be in flight, or not */
     town.victim = (uint32_t)simulation_drawn(&random, town.count);
     cw_simulator_stop(hosts.simulator, town.victim);
     pass((uint32_t)simulation_drawn(&random, 2) * (uint32_t)simulation_drawn(&random, 100) * SIMULATION_MS);
@@ -150,7 +148,7 @@ static uint64_t silence(uint64_t seed)
         pass(SIMULATION_MS);
     }
     if (!is_complete()) {
-        fail_msg("seed %llu: %u members, member %u is silent, and nobody has noticed", (unsigned long long)seed,
+        fail_msg("seed %llu: %u members, member %u is silent, and no member has noticed", (unsigned long long)seed,
                  town.count, town.victim);
     }
     for (uint32_t rank = 0; rank < town.count; rank++) {

@@ -1,5 +1,5 @@
-/* Tunnels in virtual time: what is taken arrives once, unaltered and in order, or is counted; through faults, restarts
- * and hosts that take nothing. */
+/* Tunnels in virtual time: accepted frames arrive once, unaltered and in order, or are counted; through faults,
+ * restarts and hosts that accept nothing. */
 #include "tests/simulation/tunnel_world.h"
 
 #include "tests/simulation/simulation.h"
@@ -77,8 +77,8 @@ static void each_frame_arrives_once_and_in_order(void **state)
     }
 }
 
-/* A gate that ends and comes back: nothing comes twice or late, the other side counts what it does not know of, and all
- * goes on. */
+/* A gate that ends and comes back: nothing comes twice or late, the other side counts frames without a known fate, and
+ * all continues. */
 static void a_peer_that_restarts_is_found_again(void **state)
 {
     struct test_seeds seeds = test_seeds(1001, test_count("CW_TEST_SEEDS", SEEDS) / 2);
@@ -109,7 +109,7 @@ static void a_peer_that_restarts_is_found_again(void **state)
             tunnel_site_counter(goes, CW_TUNNEL_DROPPED_STANDING) + tunnel_site_counter(goes, CW_TUNNEL_DROPPED_LATE);
         assert_true(tunnel_site_counter(goes, CW_TUNNEL_TAKEN) - dropped > 0);
         assert_int_equal(tunnel_site_counter(stays, CW_TUNNEL_DELIVERED), stays->received);
-        /* what the other took arrived, but for what it dropped and what it is not sure of */
+        /* frames accepted by the other arrived, except those dropped and those of unknown fate */
         uint64_t taken = tunnel_site_counter(stays, CW_TUNNEL_TAKEN);
         uint64_t lost = tunnel_site_counter(stays, CW_TUNNEL_DROPPED_STANDING) +
                         tunnel_site_counter(stays, CW_TUNNEL_DROPPED_LATE) +
@@ -139,7 +139,7 @@ static void a_cut_is_noticed_and_healed(void **state)
     account(&world.sites[1], &world.sites[0]);
 }
 
-/* More than the rate: the queues keep their bound, CoDel keeps them short, and what leaves is the rate. */
+/* More than the rate: the queues keep their bound, CoDel keeps them short, and frames leave at the rate. */
 static void queues_are_bounded_and_short(void **state)
 {
     tunnel_options_init(&options, 4);
@@ -169,7 +169,7 @@ static void who_is_alone_does_not_wait(void **state)
     tunnel_options_init(&options, 5);
     world_open();
     assert_true(tunnel_world_connect(&world, SECOND));
-    for (uint32_t i = 0; i < 8; i++) { /* the first large one travels in pieces, and beside a probe of its size */
+    for (uint32_t i = 0; i < 8; i++) { /* the first large one travels in pieces, and next to a probe of its size */
         tunnel_site_send(&world.sites[0], i, 1400);
     }
     tunnel_world_run(&world, 20 * MS);
@@ -183,8 +183,8 @@ static void who_is_alone_does_not_wait(void **state)
     assert_true(world.sites[1].delay_max_ns < options.delay_ns + MS / 5);
 }
 
-/* Hosts that take nothing for a while hold the other side up; nothing overflows but the queues there, and what is
- * dropped at the port is counted. */
+/* Hosts that accept nothing for a while hold the other side up; nothing overflows except the queues there, and frames
+ * dropped at the port are counted. */
 static void a_deaf_site_is_waited_for(void **state)
 {
     tunnel_options_init(&options, 6);
@@ -203,7 +203,7 @@ static void a_deaf_site_is_waited_for(void **state)
     account(&world.sites[1], &world.sites[0]);
 }
 
-/* Those who do not fit together pass on nothing, and each is told. */
+/* Gates that do not match forward nothing, and each is notified. */
 static void wrong_key_and_number_of_streams(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -268,7 +268,7 @@ static void what_is_local_stays_local(void **state)
     gates_open(false);
     struct tunnel_site *a = &world.sites[0];
     struct tunnel_site *b = &world.sites[1];
-    frame_between(a, 2, HOST_1); /* nobody knows where 1 is */
+    frame_between(a, 2, HOST_1); /* the place of 1 is unknown */
     assert_int_equal(out_of(b), 1);
     frame_between(a, 1, BROADCAST); /* 1 is here */
     assert_int_equal(out_of(b), 2);

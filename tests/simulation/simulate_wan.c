@@ -54,8 +54,8 @@ static double fairness(const double *numbers, uint32_t count)
 
 /* ---- shapers ---- */
 
-/* What has left node 0 for all, or, in a row of buckets, what data has for each node, as a bucket that drains at the rate
- * sees it. */
+/* The bytes that have left node 0 for all, or, in a row of buckets, data for each node, as a bucket that drains at the
+ * rate. */
 struct bucket {
     bool is_of_one;
     double rate_bps;
@@ -72,7 +72,7 @@ static void bucket_tap(void *context, enum cw_simulator_tap_kind kind, uint64_t 
     uint8_t type = frame[CW_WIRE_NETWORK_BYTES + offsetof(struct cw_wire_header, type)];
     bool is_paced = bucket->is_of_one ? type == CW_WIRE_DATA : type > CW_WIRE_HELLO_REPLY;
     if (kind != CW_SIMULATOR_DEPARTURE || node != 0 || !is_paced) {
-        return; /* what sets a session up leaves at any time */
+        return; /* set-up packets leave at any time */
     }
     bucket += bucket->is_of_one ? frame[5] : 0; /* the simulator's addresses end in the node's number */
     double drained = (double)(time_ns - bucket->last_ns) * bucket->rate_bps / 8e9;
@@ -118,7 +118,7 @@ static void a_shaper_keeps_the_sum(void **state)
         /* a frame may be counted whose time began before */
         assert_true(used > 0.99 && used < 1.0001 + (double)LINE_BYTES(1514) * 8 / 3 / (double)rates_bps[r]);
         assert_true(fairness(goodput, TARGETS) > 0.95);
-        /* a turn comes 100 ns late at the most: what that is of the rate */
+        /* a turn comes at most 100 ns late: that share of the rate */
         assert_true(excess <= (double)rates_bps[r] / 8e9 * 200 + 1);
         assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, 3, 2 * rates_bps[r], 0), CW_OK);
         assert_int_equal(cw_shaper_set(hosts.list[0].endpoint, CW_SHAPERS_MAX, 1, 0), CW_ERROR_ARGUMENT);
@@ -161,7 +161,7 @@ static void flows_keep_their_rates(void **state)
     }
 }
 
-/* A flow that has nothing to send, is given up, or whose peer has gone does not keep the turn. */
+/* A flow that has nothing to send, has failed, or has a lost peer does not keep the turn. */
 static void the_turn_moves_on(void **state)
 {
     struct sim_stream streams[3];
@@ -204,7 +204,7 @@ static void two_sides(uint32_t count, uint64_t rate_bps, uint64_t delay_ns, doub
     config.trunk.rate_bps = rate_bps;
     config.trunk.delay_ns = delay_ns;
     config.trunk.loss = loss;
-    config.trunk.queue_limit_bytes = rate_bps / 8 * 2 * delay_ns / 1000000000; /* what is on the way, there and back */
+    config.trunk.queue_limit_bytes = rate_bps / 8 * 2 * delay_ns / 1000000000; /* bytes in flight, there and back */
     config.endpoint.window_block_count = 512;
     hosts_make(&config);
 }
@@ -218,7 +218,7 @@ static void a_flow_finds_its_rate(void **state)
         double share_least;
     } table[] = {
         {100000000, 10000000, 0, 0.93},      {1000000000, 10000000, 0, 0.93},   {250000000, 50000000, 0.01, 0.90},
-        {250000000, 50000000, 0.0098, 0.90}, /* got stuck, since the application waited for what was lost */
+        {250000000, 50000000, 0.0098, 0.90}, /* got stuck, since the application waited for lost data */
         {1000000000, 50000000, 0, 0.92},     {100000000, 10000000, 0.02, 0.90}, {1000000000, 100000, 0, 0.90},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -238,7 +238,7 @@ static void a_flow_finds_its_rate(void **state)
     }
 }
 
-/* Whose share is how great must not hang on when exactly each began. */
+/* The shares must not depend on the exact times at which flows began. */
 static void flows_share_a_link(void **state)
 {
     enum { FLOWS = 4 };
@@ -292,7 +292,7 @@ static void a_flow_follows_its_path(void **state)
     assert_true(goodput > 0.9 * 4e8 * simulation_payload_share(false));
 }
 
-/* ---- a path that nobody has described ---- */
+/* ---- a path without a description ---- */
 
 static void trunk_delay(uint64_t delay_ns)
 {
@@ -304,8 +304,8 @@ static void trunk_delay(uint64_t delay_ns)
     }
 }
 
-/* A flow that was told nothing takes up bandwidth control where the path turns out to be long, leaves it where it
- * becomes short, and takes it up again; what was asked of it stays as it was. */
+/* A flow without settings takes up bandwidth control where the path turns out to be long, leaves it where it becomes
+ * short, and takes it up again; its settings stay unchanged. */
 static void a_flow_finds_that_its_path_is_long(void **state)
 {
     struct sim_stream stream;
@@ -342,7 +342,7 @@ static void one_that_finds_its_rate(void)
     assert_int_equal(cw_peer_traffic(hosts.list[0].endpoint, sim_hosts_peer(&hosts, 0, 1), &traffic), CW_OK);
 }
 
-/* Who has little to send now and then does not come to think that its path carries little. */
+/* A flow with little to send now and then does not lower its estimate of the path. */
 static void a_flow_with_little_to_send_stays_fast(void **state)
 {
     one_that_finds_its_rate();
@@ -357,11 +357,10 @@ static void a_flow_with_little_to_send_stays_fast(void **state)
     }
     printf("128 KiB now and then: %.1f ms, the 400th time %.1f ms\n", (double)early_ns / 1e6, (double)late_ns / 1e6);
     assert_true(late_ns <= early_ns + early_ns / 4);
-    assert_true(late_ns <=
-                40 * SIMULATION_MS); /* the round trip, and what 128 KiB take on the link, and half of that again */
+    assert_true(late_ns <= 40 * SIMULATION_MS); /* the round trip, and 128 KiB on the link, and half of that again */
 }
 
-/* Who has had little to say at first begins as everybody does when there is much. */
+/* A flow with little to send at first begins like any other when there is much. */
 static void a_few_bytes_are_no_measure(void **state)
 {
     one_that_finds_its_rate();
@@ -375,7 +374,7 @@ static void a_few_bytes_are_no_measure(void **state)
     assert_true(took_ns <= 600 * SIMULATION_MS); /* 300 on the link, and ten round trips to find that out */
 }
 
-/* What is lost on the way to one host holds up nothing that goes to another one, of the same shaper. */
+/* Losses on the way to one host delay nothing to another one, of the same shaper. */
 static void loss_stays_where_it_is(void **state)
 {
     struct sim_stream streams[2];

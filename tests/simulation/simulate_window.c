@@ -63,7 +63,7 @@ static void forty_thousand_packets_in_flight_with_loss(void **state)
            goodput_bps / 1e9, (int)again, (int)lost);
     assert_true(most > 40000);
     /* The 57,344 numbers of the window, not the rate, are the limit: among them a few are lost twice, and these come
-     * after three round trips and two reordering windows of 50 ms, 0.7 s: 0.9 Gb/s if everything else goes on
+     * after three round trips and two reordering windows of 50 ms, 0.7 s: 0.9 Gb/s if everything else continues
      * meanwhile. */
     assert_true(goodput_bps > 0.5e9);
     assert_true((double)again <= 1.05 * (double)lost);

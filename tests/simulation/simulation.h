@@ -1,4 +1,4 @@
-/* What the tests in virtual time share: counts from the environment, hosts that must come to be. */
+/* Shared by the tests in virtual time: counts from the environment, hosts that must come to be. */
 #pragma once
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static inline uint64_t simulation_counted(const struct sim_hosts *hosts, uint32_
     return cw_endpoint_counter(hosts->list[node].endpoint, counter);
 }
 
-/* Of what a full packet takes on the line, at an MTU of 1500, its data. */
+/* The data's share of a full packet on the line, at an MTU of 1500. */
 static inline double simulation_payload_share(bool sealed)
 {
     uint32_t part = cw_wire_part_bytes(1500);

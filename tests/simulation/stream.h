@@ -3,8 +3,8 @@
  * The sender's turns post them, and each asks for a signal, which must be the only signalled work of that host. Of a
  * stream that is watched (sim_stream_watch) the target's turns do, which see puts arrive, and none asks for a signal.
  *
- * Order of calls: sim_stream_start | sim_stream_watch; what is to differ is set, before time passes; then
- * sim_stream_finish. Or sim_stream_send alone. */
+ * Order of calls: sim_stream_start | sim_stream_watch; change settings before time passes; then sim_stream_finish. Or
+ * sim_stream_send alone. */
 #pragma once
 
 #include <stdint.h>
@@ -29,7 +29,7 @@ void sim_stream_start(struct sim_hosts *hosts, struct sim_stream *stream, uint32
                       uint64_t count);
 void sim_stream_watch(struct sim_hosts *hosts, struct sim_stream *stream, uint32_t from, uint32_t to, uint64_t size);
 
-/* Until the host's stream is complete, or `limit_ns` of virtual time are over. The time it took. */
+/* Until the host's stream is complete, or `limit_ns` of virtual time have passed. Returns the time it took. */
 uint64_t sim_stream_finish(struct sim_hosts *hosts, uint32_t from, uint64_t limit_ns);
 
 /* Both, and nothing is posted from then on. */

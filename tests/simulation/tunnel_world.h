@@ -26,10 +26,10 @@ struct tunnel_options {
     double other_faults; /* duplicates, damage, changed order */
     bool encrypt;
     bool drops_multicast;
-    uint8_t key_of_second;      /* what its key is made of; that of the first: 0x5a */
+    uint8_t key_of_second;      /* its key consists of this byte; that of the first: 0x5a */
     uint32_t streams_of_second; /* 0: as the first */
-    /* What runs on the hosts' side of a site in place of numbered frames, in each turn of its gate; returns its
-     * deadline. NULL: nothing. */
+    /* The hosts' side of a site in place of numbered frames, run in each turn of its gate; returns its deadline. NULL:
+     * none. */
     uint64_t (*hosts_turn)(struct tunnel_site *site, uint64_t now_ns);
 };
 
@@ -57,7 +57,7 @@ struct tunnel_site {
 };
 
 struct tunnel_world {
-    struct sim_hosts gates; /* what the sites' gates run on */
+    struct sim_hosts gates; /* the hosts of the sites' gates */
     struct tunnel_options options;
     struct cw_random random;
     struct tunnel_site sites[SITES];
@@ -66,12 +66,12 @@ struct tunnel_world {
 /* 4 streams, 8 flows, 100 Mb/s, 5 ms, no faults, sealed where that is possible. */
 void tunnel_options_init(struct tunnel_options *options, uint64_t seed);
 
-/* What cannot be fails the test. */
+/* A failure fails the test. */
 void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *options);
 /* Zeroed: nothing. */
 void tunnel_world_close(struct tunnel_world *world);
 
-/* Until all streams of both sides are up, or `limit_ns` are over. */
+/* Until all streams of both sides are up, or `limit_ns` have passed. */
 bool tunnel_world_connect(struct tunnel_world *world, uint64_t limit_ns);
 
 /* Time passes; hosts take what comes. */

@@ -1,4 +1,4 @@
-/* What breaks in the simulated world, and when. */
+/* Faults of the simulated world, and their times. */
 #include "dataplane/port/port.h"
 #include "tests/simulation/world/world_state.h"
 

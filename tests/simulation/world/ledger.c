@@ -1,4 +1,4 @@
-/* The ledger: what is known of every operation from outside, and whether what an endpoint says of it can be true. */
+/* The ledger: the state of every operation from outside, and whether reports of an endpoint can be true. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct world_operation *world_ledger_open(struct world *world, uint32_t *index)
 
 static void drop_source(struct world *world, struct world_operation *operation, uint32_t index)
 {
-    /* whoever still reads it sends something else, or is caught by the sanitizer */
+    /* a later reader sends something else, or is caught by the sanitizer */
     if (operation->source != NULL) {
         memset(operation->source, 0xee, operation->source_bytes);
         free(operation->source);
@@ -145,7 +145,7 @@ static uint32_t arrived(struct world_process *process, const struct cw_event *ev
         return WORLD_NONE;
     }
     struct world_operation *operation = &world->operations[index];
-    /* a message that found no session yet goes to whoever answers; a put names a region of the dead */
+    /* a message that found no session yet goes to any process that answers; a put names a region of the dead */
     const char *wrong = operation->kind != kind || operation->from != from || operation->to != process->node
                             ? "kind or peer"
                         : operation->target_dead && kind == WORLD_PUT                  ? "life of the target"
@@ -323,7 +323,7 @@ static void operation_left(struct world_process *process, const struct cw_event 
     struct world_operation *operation = event->context < world->operation_count ? &world->operations[index] : NULL;
     if (operation == NULL || operation->kind != WORLD_PUT || operation->from != process->node || !operation->signal ||
         operation->left || operation->ended) {
-        world_fail(world, "node %u: put %u is said to have left", process->node, index);
+        world_fail(world, "node %u: put %u is reported as sent", process->node, index);
         return;
     }
     operation->left = true;
@@ -341,7 +341,7 @@ static void peer_event(struct world_process *process, const struct cw_event *eve
         return;
     }
     if (!excused(world, process->node, other)) {
-        world_fail(world, "node %u: peer %u is said to be %s though nothing ailed it", process->node, other,
+        world_fail(world, "node %u: peer %u is reported as %s without a fault", process->node, other,
                    event->kind == CW_EVENT_PEER_UP ? "replaced" : cw_status_text(event->status));
         return;
     }

@@ -19,8 +19,8 @@ static inline uint64_t scatter(uint64_t id, uint64_t index)
     return word ^ word >> 29;
 }
 
-/* Of every four patterns one is random, one rises evenly, one does so more or less, and one has runs: so that all
- * of it, much, or nothing can be compressed. A word tells its place in each but in runs. */
+/* Of every four patterns one is random, one rises evenly, one does so more or less, and one has runs: so that all of
+ * it, much, or nothing can be compressed. A word encodes its place in each but in runs. */
 static inline uint64_t pattern_word(uint64_t id, uint64_t index)
 {
     switch (id % 4) {
@@ -226,7 +226,7 @@ void world_region_verify(struct world *world, const struct world_process *proces
     }
     for (uint64_t i = 0; i < bytes; i++) {
         if (now[i] != region->shadow[i]) {
-            world_fail(world, "node %u, region %d: byte at offset %lld was stored outside of what is under way",
+            world_fail(world, "node %u, region %d: byte at offset %lld was stored outside of operations in progress",
                        process->node, region->kind, (long long)(region->window + i) - GUARD_BYTES);
             return;
         }

@@ -1,4 +1,4 @@
-/* What a seed stands for: topology, links, tables, manners and faults of a simulated world. */
+/* The meaning of a seed: topology, links, tables, manners and faults of a simulated world. */
 #include <stdio.h>
 #include <string.h>
 
@@ -96,7 +96,7 @@ static void draw_endpoint(struct world *world)
     }
 }
 
-/* From a generator of its own: worlds without devices are what they were. */
+/* From a generator of its own: worlds without devices stay unchanged. */
 static void draw_verbs(struct world *world)
 {
     struct cw_verbs_net_config *config = &world->plan.verbs;
@@ -151,7 +151,7 @@ void world_plan_draw(struct world *world)
     uint64_t span_ns = outages ? plan->endpoint.failure_timeout_ns * 2 : plan->clusters > 1 ? 300000000 : 30000000;
     plan->phase_ns = cw_random_between(random, span_ns / 8, span_ns);
     if (options->rdma) {
-        plan->pace = false; /* queue pairs carry none of what is paced */
+        plan->pace = false; /* queue pairs carry no paced traffic */
         draw_verbs(world);
     }
 }

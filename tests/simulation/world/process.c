@@ -23,7 +23,7 @@ static const uint32_t region_rights[WORLD_REGION_KINDS] = {
 void world_region_enter(struct world_process *process, struct world_region *region)
 {
     region->generation++;
-    if (region->kind == WORLD_LIBRARY) { /* what readers of this very registration expect */
+    if (region->kind == WORLD_LIBRARY) { /* expected by readers of this very registration */
         world_pattern_fill(region->base, world_library_pattern(process, region->generation), region->bytes);
         world_region_accept(region, 0, region->bytes);
     } else if (region->generation == 1) {
@@ -43,7 +43,7 @@ static void region_leave(struct world_process *process, enum world_region_kind k
     struct world_region *region = &process->regions[kind];
     int status = cw_region_deregister(process->endpoint, region->token);
     if (status == CW_ERROR_BUSY && kind == WORLD_LIBRARY) {
-        return; /* it is being read to somebody */
+        return; /* another operation reads it */
     }
     if (status != CW_OK) {
         world_fail(process->world, "node %u: region %d cannot be deregistered: %s", process->node, kind,
@@ -114,8 +114,8 @@ static void add_peers(struct world_process *process)
     }
 }
 
-/* A NIC of its own for each life, from a generator of its own: worlds without are what they were. A NIC that verifies
- * UDP checksums drops what its link has corrupted, as Ethernet does; one bit may change behind that. */
+/* A NIC of its own for each life, from a generator of its own: worlds without stay unchanged. A NIC that verifies UDP
+ * checksums drops what its link has corrupted, as Ethernet does; one bit may change behind that. */
 static void draw_nic(struct sim_host *host)
 {
     const struct world *world = host->hosts->config.owner;
@@ -149,7 +149,7 @@ void world_process_prepare(struct sim_host *host, struct cw_endpoint_config *end
     }
 }
 
-/* From a generator of its own: worlds without are what they were. */
+/* From a generator of its own: worlds without stay unchanged. */
 static void draw_compression(struct world_process *process)
 {
     struct world *world = process->world;
@@ -237,7 +237,7 @@ static void release_held(struct world_process *process, uint64_t now_ns)
     }
 }
 
-/* Another control of what goes to a peer, another shaper for it, another rate of that. */
+/* Another control of the traffic to a peer, another shaper for it, another rate of that. */
 static void traffic_change(struct world_process *process, uint32_t peer)
 {
     struct cw_random *random = &process->random;

@@ -1,4 +1,4 @@
-/* What the processes of the simulated world post: puts, messages and gets of all shapes. */
+/* Operations that the processes of the simulated world post: puts, messages and gets of all shapes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ static bool source_contiguous(struct world_process *process, struct world_operat
     return true;
 }
 
-/* Said to be this or that, whatever it is. */
+/* Declared as any element, independent of the data. */
 static enum cw_element world_element(const struct world_operation *operation)
 {
     return (enum cw_element)(operation->pattern / 4 % CW_ELEMENTS);
@@ -132,7 +132,7 @@ static bool draw_source(struct world_process *process, struct world_operation *o
     return drawn;
 }
 
-/* Short contiguous sources may be overwritten as soon as the call is over. */
+/* Short contiguous sources may be overwritten as soon as the call has returned. */
 static void scribble(struct world_operation *operation, const struct cw_source *source)
 {
     if (source->kind == CW_SOURCE_CONTIGUOUS && operation->bytes <= CW_INLINE_MAX && operation->source != NULL) {

@@ -96,7 +96,7 @@ static void dispose(struct world *world)
 
 /* ---- the second phase ---- */
 
-/* What still moves at an endpoint, in words; NULL: nothing. */
+/* Activity at an endpoint, as text; NULL: none. */
 static const char *unrest(const struct world_process *process)
 {
     const struct world *world = process->world;
@@ -144,7 +144,7 @@ static void finish(struct world *world)
     }
 }
 
-/* Where everybody stands, for whoever looks into a failure. */
+/* The state of all nodes, for the analysis of a failure. */
 static void trace_state(struct world *world)
 {
     for (uint32_t node = 0; node < world->plan.nodes; node++) {

@@ -5,16 +5,16 @@
  * restarted, regions are deregistered under way, and consumers are slow; only safety is checked. In the second all is
  * healed and nothing new is posted; then everything must end within a bounded time and every endpoint come to rest.
  *
- * What the ledger holds against an endpoint (it shares no code with dataplane/):
+ * The ledger's checks of an endpoint (it shares no code with dataplane/):
  *  - each put and message is notified at most once, after all its bytes are in place, every byte right, with the right
  *    region, offset, length, lane and tag; in posting order within (sender, target, lane); a get likewise ends once.
  *  - each operation that asked for a signal ends once; errors only where the faults allow them.
- *  - not a byte outside of what is under way changes: regions have a shadow copy and guards around them, memory of
+ *  - not a byte outside of operations in progress changes: regions have a shadow copy and guards around them, memory of
  *    deregistered regions is overwritten and must stay so; memory of sources is overwritten once they are complete.
  *  - in the end nothing is outstanding: notified what had to be, no operation open, no memory lent, no timer running.
  *
- * Order of calls: sim_world_run, with options that are zero but for what differs. The same options give the same run, bit
- * for bit. */
+ * Order of calls: sim_world_run, with the options that differ from zero. The same options give the same run, bit for
+ * bit. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,22 +30,22 @@ struct sim_world_mix {
 };
 
 struct sim_world_options {
-    const char *kind; /* what these options are called */
+    const char *kind; /* the name of these options */
     uint64_t seed;
     bool deaf;       /* the first phase loses each frame, and has no other faults */
     bool partitions; /* there are some; else that is up to the seed */
     bool ipv6;
     bool encrypt;  /* sessions are sealed if either side asks for it, which half of them do */
     bool offload;  /* nodes have NICs that take work over, honestly or not */
-    bool rdma;     /* nodes have RDMA devices beside their NICs, whose queue pairs break */
+    bool rdma;     /* nodes have RDMA devices in addition to their NICs, with queue pairs that break */
     bool compress; /* half of the processes compress what they send, by any codec */
     bool verbose;  /* every event to stderr */
 };
 
 struct sim_world_report {
     bool failed;
-    char failure[320]; /* what, which operation, where, when */
-    char plan[320];    /* what was drawn from the seed */
+    char failure[320]; /* the error, the operation, the place, the time */
+    char plan[320];    /* the world drawn from the seed */
     uint64_t hash;     /* of all frames: two runs of a seed have the same */
     uint64_t virtual_ns;
     uint64_t packets;

@@ -1,4 +1,4 @@
-/* Sim world state: what the files of the simulated world share. Private to them.
+/* Sim world state: shared by the files of the simulated world. Private to them.
  *
  *   plan.c     draws a world from its seed
  *   world.c    builds it, runs the two phases
@@ -30,7 +30,7 @@ enum {
 
 enum world_region_kind {
     WORLD_INBOX,   /* peers put into it */
-    WORLD_FAR,     /* likewise, around an offset of 4 GiB */
+    WORLD_FAR,     /* the same, around an offset of 4 GiB */
     WORLD_LIBRARY, /* peers get from it */
     WORLD_DESK,    /* own gets write into it */
     WORLD_STORE,   /* own puts read from it */
@@ -90,7 +90,7 @@ struct world_operation {
     int16_t status;
     int16_t expected;    /* a local error that is due; 0: none */
     uint32_t generation; /* of the target region */
-    uint64_t pattern;    /* what its bytes are; a get's begin at `offset` of it */
+    uint64_t pattern;    /* the pattern of its bytes; a get's begin at `offset` of it */
     uint64_t offset;
     uint64_t bytes;
     uint64_t local_offset; /* GET: in the desk; else in the store, if `stored` */
@@ -99,7 +99,7 @@ struct world_operation {
     void *source; /* memory of its own */
     uint64_t source_bytes;
     void *list;     /* of slices */
-    uint8_t *grave; /* what lay at the target when its region was deregistered */
+    uint8_t *grave; /* the bytes at the target when its region was deregistered */
 };
 
 /* ---- processes ---- */
@@ -160,7 +160,7 @@ enum { WORLD_FAULTS_MAX = 64 };
 
 /* ---- the world ---- */
 
-/* What is drawn from the seed. */
+/* Drawn from the seed. */
 struct world_plan {
     uint32_t nodes;
     uint32_t clusters; /* 1: a star */
@@ -233,10 +233,10 @@ bool world_extent_take(struct world_region *region, uint32_t slice, struct cw_ra
                        uint32_t operation, uint64_t *offset);
 void world_extent_give(struct world_region *region, uint32_t operation);
 
-/* What lies there now is right. */
+/* Accepts the present bytes as right. */
 void world_region_accept(struct world_region *region, uint64_t offset, uint64_t bytes);
 
-/* Compares with the shadow; what is under way may be old or of its operation's pattern. */
+/* Compares with the shadow; bytes in flight may be old or of their operation's pattern. */
 void world_region_verify(struct world *world, const struct world_process *process, struct world_region *region);
 
 static inline uint64_t world_library_pattern(const struct world_process *process, uint32_t generation)
