@@ -1,5 +1,5 @@
-/* Long collectives behind more sends than the path takes at a time: what says that a put is there waits in line, and is
- * said once. Each rank knows the sum by itself. */
+/* Long collectives behind more sends than the path takes at a time: the notice that a put is there waits in line, and
+ * is sent once. Each rank knows the sum without the others. */
 #include "expect.h"
 
 enum { SENDS = 4000, SEND_INTS = 1000, COUNT = 200000, ROUNDS = 3 };

@@ -1,4 +1,4 @@
-/* Says what a rank's children get of it: the environment, and which descriptors are open. */
+/* Prints a rank's legacy for its children: the environment, and the open descriptors. */
 #include <mpi.h>
 #include <stdlib.h>
 

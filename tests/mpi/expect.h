@@ -1,4 +1,5 @@
-/* Expectations of a program that runs as many ranks: each rank says what it missed, and the job's exit code tells. */
+/* Expectations of a program that runs as many ranks: each rank prints its failures, and the job's exit code shows
+ * them. */
 #pragma once
 
 #include <mpi.h>

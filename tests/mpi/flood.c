@@ -1,5 +1,5 @@
-/* Senders that send far more than their receiver asks for: its memory stays within the bound (mpi/transport/credit.h),
- * whatever can be matched is matched, and all comes in order. */
+/* Senders that send far more than their receiver requests: its memory stays within the bound (mpi/transport/credit.h),
+ * matching messages are matched, and all come in order. */
 #include "tests/mpi/expect.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ enum {
     MESSAGES = 200000, /* all senders together, unless an argument says another number; 800 MB */
     BYTES = 4096,
     PATTERNS = 64,
-    KEPT_MAX_KIB = 96 << 10, /* of two senders: 32 MiB of credit; announcements, and what malloc adds */
+    KEPT_MAX_KIB = 96 << 10, /* of two senders: 32 MiB of credit; announcements, and the overhead of malloc */
     TAG_FLOOD = 1,
     TAG_LAST = 2,
 };
@@ -17,7 +17,7 @@ enum {
 static int messages = MESSAGES;
 static unsigned char patterns[PATTERNS][BYTES];
 
-/* AddressSanitizer keeps what is freed: nothing can be told from its memory. */
+/* AddressSanitizer keeps freed memory: its size proves nothing. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define IS_SANITIZED 1
@@ -72,7 +72,8 @@ static void flood_receive(void)
     free(data);
 }
 
-/* The receiver first asks for what was sent last: legal, since MPI_Isend waits for nobody. `mode`: of sending. */
+/* The receiver first receives the last message sent: legal, since MPI_Isend waits for no receiver. `mode`: of
+ * sending. */
 static void the_last_is_received_first(int (*isend)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))
 {
     int count = per_sender(), last = -1;
@@ -110,7 +111,7 @@ static void the_last_is_received_first(int (*isend)(const void *, int, MPI_Datat
     free(requests);
 }
 
-/* Who waits for each message is held up. */
+/* A sender that waits for each message is held up. */
 static void blocking_senders_are_held_up(void)
 {
     if (expect_size == 1) {

@@ -1,6 +1,6 @@
-/* injector SOCKET ID RATE KIND PCAP...: a port of the switch at SOCKET, at which somebody without the job's key sends
- * the set-up packets that the captures hold, RATE a second, until its input ends. KIND: replayed; altered: some bits,
- * or a field under its checksum; forged: a tag or MAC of his own. */
+/* injector SOCKET ID RATE KIND PCAP...: a port of the switch at SOCKET, where an attacker without the job's key sends
+ * the set-up packets of the captures, RATE a second, until its input ends. KIND: replayed; altered: some bits, or a
+ * field under its checksum; forged: a tag or MAC of its own. */
 #include <pcap/pcap.h>
 #include <poll.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void capture_read(const char *path)
         if (record->caplen == record->len && is_set_up(bytes, record->len) && frame_count < FRAMES_MAX) {
             frames[frame_count].length = record->len;
             memcpy(frames[frame_count].bytes, bytes, record->len);
-            frames[frame_count++].bytes[6] ^= 0x40; /* the switch goes on sending to whom it was from */
+            frames[frame_count++].bytes[6] ^= 0x40; /* the switch keeps the former sender's port */
         }
     }
     pcap_close(pcap);

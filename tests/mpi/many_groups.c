@@ -1,10 +1,10 @@
 /* More communicators that multicast than a process may have groups: those that get none give the same results.
- * Broadcasts around all lengths at which something changes; how far a root runs ahead. */
+ * Broadcasts around all lengths at which the algorithm changes; the limit for a root that runs ahead. */
 #include <stdlib.h>
 
 #include "tests/mpi/expect.h"
 
-enum { COMMS = 520, KEPT = 8 /* so that the report tells of their groups */, BYTES_MAX = 65537 };
+enum { COMMS = 520, KEPT = 8 /* so that the report lists their groups */, BYTES_MAX = 65537 };
 
 static const int lengths[] = {0, 1, 8224, 8225, 16352, 16353, 33000, 65536, 65537};
 enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
@@ -31,8 +31,8 @@ static void broadcast(MPI_Comm comm, int number, int length, unsigned char *buff
     EXPECT_EQUAL(buffer[bytes], 0xa5);
 }
 
-/* A root that needs nobody does not leave the others behind for ever: what comes early would fill their memory. So it
- * cannot have ended its broadcasts before they begin theirs. */
+/* A root that needs no other rank does not leave the others behind forever: early messages would fill their memory. So
+ * it cannot have ended its broadcasts before they begin theirs. */
 static void the_root_waits(MPI_Comm comm, unsigned char *buffer)
 {
     enum { CALLS = 300, BYTES = 60000, LOOKS = 1000000 };

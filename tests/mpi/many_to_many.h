@@ -1,5 +1,5 @@
-/* Patterns of many-to-many communication, by formulas that all ranks know, and buffers for them whose contents tell who
- * sent what. */
+/* Patterns of many-to-many communication, by formulas that all ranks know, and buffers for them with contents that
+ * identify the sender. */
 #pragma once
 
 #include "tests/mpi/expect.h"
@@ -26,7 +26,7 @@ static inline int pattern_count(int pattern, int from, int to, int size)
         return 0;
     case 2: /* a ring of long messages */
         return to == (from + 1) % size ? LONG : 0;
-    case 3: /* all to one, and what ranks keep */
+    case 3: /* all to one, and the ranks' own blocks */
         return to == 0 || to == from ? 5 + from : 0;
     case 4: /* Figure 3 of CC-MPI, as far as there are ranks */
         return from == 0 && to == 1   ? LONG
@@ -48,7 +48,7 @@ static inline int pattern_count_both(int pattern, int from, int to, int size)
     return from < to ? pattern_count(pattern, from, to, size) : pattern_count(pattern, to, from, size);
 }
 
-/* Element i of what `from` has for `to` in run `run`. */
+/* Element i of the data from `from` for `to` in run `run`. */
 static inline int many_element(int from, int to, int i, int run)
 {
     return (int)((uint32_t)from * 1000003u + (uint32_t)to * 10007u + (uint32_t)i + (uint32_t)run * 77777777u);
@@ -107,7 +107,7 @@ static inline struct many many_make(MPI_Comm comm, int pattern, int both, int la
     return many;
 }
 
-/* What is to be sent in a run, each element `stride` ints behind the one before; the receive buffer is spoiled. */
+/* The send data of a run, each element `stride` ints behind the one before; the receive buffer is spoiled. */
 static inline void many_fill(struct many *many, struct many_side *side, int stride, int run)
 {
     for (size_t i = 0; i <= many->receive.length; i++) {

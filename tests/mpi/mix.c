@@ -1,5 +1,5 @@
-/* A random mix of MPI calls, the same at all ranks, from the seed CAUSEWAY_SEED: messages, collective calls, communicators
- * that are split, duplicated and freed. Each byte that arrives is compared with what its sender is known to have sent.
+/* A random mix of MPI calls, the same at all ranks, from the seed CAUSEWAY_SEED: messages, collective calls,
+ * communicators that are split, duplicated and freed. Each byte that arrives is compared with its sender's known data.
  *
  * usage: mix [CALLS]
  * Exit code 1: wrong data. */
@@ -75,13 +75,13 @@ static struct comm comms[COMMS_MAX];
 static int comm_count = 1;
 static uint8_t *out, *in;
 
-/* Of this call alone: a rank that is further may send to who still receives from anybody. */
+/* Of this call alone: a rank that is further may send to one that still receives from any source. */
 static int tag_of(uint64_t call, int pair)
 {
     return (int)call * (PAIRS_MAX + 1) + pair;
 }
 
-/* Several messages between random pairs; receives by source and tag, or from anybody. */
+/* Several messages between random pairs; receives by source and tag, or from any source. */
 static void messages(const struct comm *comm, uint64_t call)
 {
     MPI_Request requests[2 * PAIRS_MAX];

@@ -1,5 +1,5 @@
 /* A program to be recorded, and run again by its plan: collectives of all kinds, round by round, each checked byte by
- * byte. What it is told makes its calls others than those recorded.
+ * byte. Its options make its calls differ from the recorded ones.
  *
  * usage: mpi_recorded [only=NAME] [rounds=N] [alter=RANK] [bytes=N] [more] [persistent] [nonblocking] [inplace]
  * [load=FILE]

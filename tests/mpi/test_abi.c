@@ -1,6 +1,6 @@
 /* Each row of the tables of the MPI 5.0 ABI: value and type of every constant, presence and strength of every function.
- * The types, and the layout of MPI_Status. The library has nothing beside them but the conversions and what mpix.h
- * has. */
+ * The types, and the layout of MPI_Status. The library has no other symbols than these, the conversions and those of
+ * mpix.h. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

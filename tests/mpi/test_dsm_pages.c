@@ -1,4 +1,4 @@
-/* The pages of the software DSM: diffs are what has changed and nothing else, and what comes from others is checked. */
+/* The pages of the software DSM: diffs are exactly the changes, and data from others is checked. */
 #include <string.h>
 
 #include "../test.h"

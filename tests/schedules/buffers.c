@@ -6,11 +6,10 @@
 
 enum { RED_ZONE_BYTES = 64 };
 
-/* Of all ranks' buffers; as much again is for what they must end with. */
+/* Of all ranks' buffers; as much again is for their expected contents. */
 #define MEMORY_BYTES_MAX (8ull << 30)
 
-/* What byte `offset` of the memory has in a red zone: not the same everywhere, so that a copy of one to another
- * shows. */
+/* Byte `offset` of a red zone: not the same everywhere, so that a copy of one to another shows. */
 static uint8_t red(uint64_t offset)
 {
     return (uint8_t)(offset * 0x9e3779b97f4a7c15u >> 56);

@@ -1,4 +1,4 @@
-/* The buffers of all ranks of a plan, what they begin with, and whether they end as they must. For
+/* The buffers of all ranks of a plan, their initial contents, and whether the final ones are right. For
  * schedules/trial.c. */
 #pragma once
 
@@ -22,7 +22,7 @@ struct plan_buffers {
     uint8_t *memory; /* all of them with their red zones */
 };
 
-/* What ranks send in a run and must have in the end. */
+/* The ranks' data of a run, and their expected results. */
 struct plan_truth {
     uint8_t *sent;  /* all send buffers, one behind the other */
     uint8_t **send; /* of each rank, in there */
@@ -38,10 +38,10 @@ void plan_truth_dispose(struct plan_truth *truth);
 int plan_buffers_create(struct plan_buffers *buffers, const struct cw_plan *plan, char *error, size_t error_bytes);
 void plan_buffers_dispose(struct plan_buffers *buffers);
 
-/* Fills the buffers of a rank for a run: the send buffer with what it sends, the others at random. */
+/* Fills the buffers of a rank for a run: the send buffer with its data, the others at random. */
 void plan_buffers_fill(struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank,
                        struct cw_random *random);
 
-/* Compares those of a rank with what they must have after the run. 0, or -1 and the reason. */
+/* Compares those of a rank with the expected contents after the run. 0, or -1 and the reason. */
 int plan_buffers_judge(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
                        size_t error_bytes);

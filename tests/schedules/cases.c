@@ -33,7 +33,7 @@ static bool walk_visit(struct walk *walk)
     if ((walk->one.algorithm->takes & CW_TAKES_INNER) != 0) {
         walk->one.parameters.inner = inner_next(request->collective, walk->one.number * 0x9e3779b97f4a7c15ull >> 40);
     }
-    /* mixed, so that what is left out keeps no step with parameters */
+    /* mixed, so that omitted cases keep no step with parameters */
     if ((walk->one.number * 0x9e3779b97f4a7c15ull >> 33) % walk->thin != 0) {
         return true;
     }
@@ -242,8 +242,8 @@ static const char *inner_next(enum cw_collective collective, uint64_t number)
     return NULL;
 }
 
-/* Ranks by host: halves, dealt out like cards, one alone and the others together, each alone but for two; the same with the
- * hosts in two clusters. */
+/* Ranks by host: halves, dealt out like cards, one alone and the others together, each alone but for two; the same with
+ * the hosts in two clusters. */
 static bool walk_hosts(struct walk *walk)
 {
     struct cw_problem_request *request = &walk->one.request;

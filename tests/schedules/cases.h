@@ -11,7 +11,7 @@ struct schedule_case {
     const struct cw_algorithm *algorithm;
     struct cw_problem_request request;
     struct cw_parameters parameters;
-    uint64_t number; /* of this case, for the seed of what is drawn */
+    uint64_t number; /* of this case, for its seed */
     char name[200];  /* as arguments of `causeway plan build` */
 };
 

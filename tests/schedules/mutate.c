@@ -56,7 +56,7 @@ static enum cw_buffer other_buffer(enum cw_buffer buffer)
     return buffer == CW_BUFFER_RECEIVE ? CW_BUFFER_SCRATCH : CW_BUFFER_RECEIVE;
 }
 
-/* An op that only stands for order keeps its place among the others. */
+/* An op that only represents order keeps its place among the others. */
 static void op_drop(struct cw_op *op)
 {
     struct cw_op kept = *op;

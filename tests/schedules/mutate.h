@@ -10,7 +10,7 @@
 #include "collectives/schedule/plan.h"
 
 enum mutation {
-    MUTATE_DROP_OP,          /* the op does nothing any more; what waited for it waits for what it waited for */
+    MUTATE_DROP_OP,          /* the op does nothing any more; its dependents wait for its dependencies */
     MUTATE_DROP_ORDER,       /* an op waits for nothing any more */
     MUTATE_DROP_DEPENDENCY,  /* ... for one thing less */
     MUTATE_SENT_DEPENDENCY,  /* ... for a put to be sent only */

@@ -1,4 +1,4 @@
-/* What each rank has to receive, computed serially (schedules/reference.c). For schedules/trial.c. */
+/* The expected receive data of each rank, computed serially (schedules/reference.c). For schedules/trial.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 struct plan_reference {
     const uint8_t **expected; /* by rank */
     uint64_t *bytes;          /* by rank */
-    uint8_t *memory;          /* what `expected` points into, as far as it is not a send buffer */
+    uint8_t *memory;          /* memory of `expected`, where it is not a send buffer */
 };
 
 /* `send` by rank. False: no memory. */

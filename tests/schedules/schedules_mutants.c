@@ -1,7 +1,7 @@
-/* The checker is itself tested: small changes to valid plans of every algorithm. What ever fails under the adversarial
- * transport the checker must have caught; what it caught and never failed is counted by the checker's fault, and only
- * faults with a reason for that are accepted. The transport is tested, too: it has to find each kind of fault that a run
- * can have, and the same one again with the same seed.
+/* The checker is itself tested: small changes to valid plans of every algorithm. The checker must have rejected every
+ * plan that ever fails under the adversarial transport; plans rejected without a failure are counted by the checker's
+ * fault, and only faults with a reason for that are accepted. The transport is tested, too: it must find each kind of
+ * fault that a run can have, and the same one again with the same seed.
  *
  * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
  * the collective. */
@@ -22,7 +22,7 @@ static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
     [CW_CHECK_MISMATCH] = "the wait for a direct put only repeats where the bytes land",
     [CW_CHECK_DEADLOCK] = "only with certain numbers of buffers, or in orders that were not drawn",
     [CW_CHECK_NOT_READY] = "the target happened to have entered in time",
-    [CW_CHECK_READ_UNDEFINED] = "what was read is overwritten, or not part of the result",
+    [CW_CHECK_READ_UNDEFINED] = "the read bytes are overwritten, or not part of the result",
     [CW_CHECK_RACE] = "the accesses did not meet in the orders that were drawn, or wrote the same bytes",
     [CW_CHECK_WRITTEN_TWICE] = "the same bytes, or in the right order: wasteful, not wrong",
     [CW_CHECK_DIFFERENT_RESULTS] = "the operation of the test does not round",
@@ -35,7 +35,7 @@ static const char *const false_alarms[CW_CHECK_FAULT_COUNT] = {
     [CW_CHECK_WRONG_REDUCTION] = "an operand combined wrongly in bytes that are not part of the result",
 };
 
-/* What the adversarial transport finds in mutants of a collective, in words of its messages. */
+/* Faults that the adversarial transport finds in mutants of a collective, in words of its messages. */
 static struct {
     enum cw_collective collective;
     const char *words;

@@ -77,7 +77,7 @@ enum { RANKS_MAX = 12, SEEDS = 400 };
 
 static const enum cw_collective collectives[] = {CW_SCATTER, CW_GATHER, CW_ALLTOALL};
 
-/* What `rank` knows of the problem: its own blocks. */
+/* The problem as `rank` knows it: its own blocks. */
 static void blocks_fill(const struct cw_problem *problem, uint32_t rank, struct cw_own_block *sends,
                         struct cw_own_block *receives)
 {

@@ -11,8 +11,8 @@
  *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
  *   - A host op completes at a rank at any time after the ranks that it needs have started theirs, or only when all have;
  *     contributions are read when their ranks start.
- *   - Sources are compared with what they were at put() until COMPLETE, direct bytes with what they must be at ARRIVED.
- * Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
+ *   - Until COMPLETE, sources are compared with their contents at put(), direct bytes with the expected ones at
+ * ARRIVED. Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
  *   execution, step }*, destroy. */
 #pragma once
 
@@ -34,7 +34,7 @@ struct cw_memory_fabric_request {
 int cw_memory_fabric_create(const struct cw_memory_fabric_request *request, struct cw_memory_fabric **fabric);
 void cw_memory_fabric_destroy(struct cw_memory_fabric *fabric);
 
-/* Ready for another run. What is under way is forgotten; all ranks have to enter again. */
+/* Ready for another run. Operations in progress are forgotten; all ranks must enter again. */
 void cw_memory_fabric_reset(struct cw_memory_fabric *fabric, uint64_t seed, uint32_t eager_buffers);
 
 /* A rank's buffers that direct puts may go to (by enum cw_buffer); called before the rank's first poll. A direct put
@@ -51,13 +51,13 @@ bool cw_memory_fabric_step(struct cw_memory_fabric *fabric);
 /* Whether the next step is one that the seed wants to come only when nothing else can happen, in the ranks either. */
 bool cw_memory_fabric_starving(const struct cw_memory_fabric *fabric);
 
-/* The execution of a rank is about to be polled: what has come so far is no news to it any more. */
+/* The execution of a rank is about to be polled: arrivals so far are no news to it any more. */
 void cw_memory_fabric_polls(struct cw_memory_fabric *fabric, uint32_t rank);
 
 /* Ranks that have something to be polled for: events, or a put that was refused. Their order means nothing. */
 uint32_t cw_memory_fabric_awake(const struct cw_memory_fabric *fabric);
 uint32_t cw_memory_fabric_awake_rank(const struct cw_memory_fabric *fabric, uint32_t i);
 
-/* What a schedule did that it must not: a direct put to a rank that has not entered or outside its buffers, a tag used
- * twice, a source or direct bytes changed while a put was under way. NULL: nothing. */
+/* A schedule's violation of the rules: a direct put to a rank that has not entered or outside its buffers, a tag used
+ * twice, a source or direct bytes changed while a put was in progress. NULL: none. */
 const char *cw_memory_fabric_fault(const struct cw_memory_fabric *fabric);

@@ -1,5 +1,5 @@
-/* What a seed draws: a plain order of all that can happen, and up to three things that are treated unfairly. Choices
- * that are random one by one rarely starve anything for long, and most races need just that. */
+/* The draws of a seed: a plain order of all possible events, and up to three unfair rules. Choices that are random one
+ * by one rarely starve anything for long, and most races need just that. */
 #include "tests/schedules/transport_memory_state.h"
 
 static const uint64_t BASE_MASK = MEMORY_PRIORITY_USUAL - 1;

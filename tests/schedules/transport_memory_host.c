@@ -149,7 +149,7 @@ void memory_host_run(struct cw_memory_fabric *fabric, uint32_t rank, uint32_t nu
     const struct memory_host *host = &fabric->ranks[rank].hosts[number];
     struct cw_transport_event event = {.kind = CW_TRANSPORT_COMPLETE, .context = host->call.context};
     if (host->bytes > 0 && memcmp(host->call.from, host->contribution->bytes, host->bytes) != 0) {
-        memory_fault(fabric, "rank %u: what it contributes to host op %u changed before the op was complete", rank,
+        memory_fault(fabric, "rank %u: its contribution to host op %u changed before the op was complete", rank,
                      number);
     }
     result_make(fabric, rank, &host->call);

@@ -1,4 +1,4 @@
-/* Memory of the memory transport: it grows to what a run needs and is used again by the next. */
+/* Memory of the memory transport: it grows to the needs of a run and is reused by the next. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-/* What the files of the memory transport share: transport_memory.c (its interface), transport_memory_step.c (what
- * happens to a put), transport_memory_pool.c (memory, heap, table), transport_memory_adversity.c (in which order).
- * Private to them.
+/* The files of the memory transport: transport_memory.c (its interface), transport_memory_step.c (progress of a put),
+ * transport_memory_pool.c (memory, heap, table), transport_memory_adversity.c (order). Private to them.
  *
  * Life of a put: for each target a message. Each piece of a message is read, then (direct) lands; when all have, the
  * message arrives. When all pieces of all messages are read, the put may complete. An eager message first needs leave
@@ -72,7 +71,7 @@ struct memory_message {
     bool slot; /* takes one of the target's eager buffers */
 };
 
-/* What is known of (target, source, tag): that the wait has started, or the message. */
+/* The state of (target, source, tag): that the wait has started, or the message. */
 struct memory_match {
     uint64_t key;
     uint32_t run; /* another run's: empty */
@@ -185,8 +184,8 @@ struct memory_match *memory_match_find(struct cw_memory_fabric *fabric, uint32_t
 bool memory_task_push(struct cw_memory_fabric *fabric, const struct memory_task *task);
 struct memory_task memory_task_pop(struct cw_memory_fabric *fabric);
 
-/* An event for `rank`, which may put at once: pointers to what is under way are not valid behind it. True: its data is
- * held until `release`. */
+/* An event for `rank`, which may put at once: pointers to operations in progress are not valid behind it. True: its
+ * data is held until `release`. */
 bool memory_event(struct cw_memory_fabric *fabric, uint32_t rank, const struct cw_transport_event *event);
 
 void memory_awake(struct cw_memory_fabric *fabric, uint32_t rank, bool awake);
@@ -211,7 +210,7 @@ void memory_host_run(struct cw_memory_fabric *fabric, uint32_t rank, uint32_t nu
 /* Forgets those of a rank. */
 void memory_hosts_reset(struct cw_memory_fabric *fabric, struct memory_rank *rank);
 
-/* Whether a call is to be refused now. */
+/* Whether to reject a call now. */
 bool memory_refuses(struct cw_memory_fabric *fabric, struct memory_rank *rank);
 
 /* ---- transport_memory_step.c ---- */
@@ -219,7 +218,7 @@ bool memory_refuses(struct cw_memory_fabric *fabric, struct memory_rank *rank);
 /* Sets the tasks of a new message going. */
 void memory_message_begin(struct cw_memory_fabric *fabric, uint32_t message);
 
-/* The same for what concerns the put as a whole. */
+/* The same for steps of the put as a whole. */
 void memory_put_begin(struct cw_memory_fabric *fabric, uint32_t put);
 
 /* An eager message may come now: its wait has started. */

@@ -1,4 +1,4 @@
-/* What happens to a put, one task after the other. */
+/* The progress of a put, one task after the other. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ void memory_message_release(struct cw_memory_fabric *fabric, uint32_t index)
     struct memory_rank *target = &fabric->ranks[message->target];
     if (message->buffer != NULL) {
         uint64_t bytes = fabric->puts[message->put].bytes;
-        memset(message->buffer->bytes, 0xd5, bytes); /* who reads it from now on shall see */
+        memset(message->buffer->bytes, 0xd5, bytes); /* a later reader must notice */
         memory_block_give(fabric, message->buffer, bytes);
     }
     memory_put_unreference(fabric, message->put);

@@ -23,7 +23,7 @@ struct trial_rank {
     struct cw_execution *execution;
     bool entered;
     bool done;
-    bool deferred; /* has ready ops that it was told not to start yet */
+    bool deferred; /* has ready ops that it must not start yet */
 };
 
 /* How a seed treats the ranks. */
@@ -50,8 +50,8 @@ struct plan_trial {
     uint32_t victim;       /* the rank to which that applies; NO_RANK: all */
     uint32_t defer_chance; /* of 256: that no op starts for now */
     bool forcing;          /* the next op must start */
-    uint32_t step_chance;  /* of 256: that the fabric goes on rather than a rank */
-    uint32_t slow_rank;    /* polled only if no other has to be; or NO_RANK */
+    uint32_t step_chance;  /* of 256: that the fabric advances rather than a rank */
+    uint32_t slow_rank;    /* polled only if no other must be; or NO_RANK */
     bool unclean;          /* the last run failed: its executions cannot be used again */
     bool running;          /* with the seed and the buffers below; else it is being made */
     uint64_t seed;
@@ -109,7 +109,7 @@ static uint32_t pick(void *context, uint32_t count)
         return 0;
     case PICK_LAST:
         return count - 1;
-    case PICK_STARVE_FIRST: /* what is taken leaves its place to the last one, so the first stays the first */
+    case PICK_STARVE_FIRST: /* the last one replaces the removed one, so the first stays the first */
         if (count == 1) {
             return forced ? 0 : defer(rank, count);
         }
@@ -237,7 +237,7 @@ static int deadlock(struct plan_trial *trial)
     return fail(trial, "deadlock: %s", text);
 }
 
-/* Nothing is under way and nobody has anything to be polled for: refused puts may be left, and ops beyond the limit of
+/* Nothing is in progress and no rank has a reason for a poll: rejected puts may be left, and ops beyond the limit of
  * one poll. */
 static int nudge(struct plan_trial *trial)
 {

@@ -1,9 +1,9 @@
-/* Runs a plan over the adversarial memory transport and compares what every rank receives with a serial reference that
- * is written from the definitions in the MPI standard, and shares nothing with what builds schedules.
+/* Runs a plan over the adversarial memory transport and compares every rank's received data with a serial reference
+ * that is written from the definitions in the MPI standard, and shares nothing with the builders of schedules.
  *
  * Invariants
  *   - The same plan and seed give the same run. A seed draws when ranks enter (some only when nothing else can happen),
- *     who is polled when, which ready op is started next, and all that the fabric draws.
+ *     the order of polls, the order of ready ops, and all draws of the fabric.
  *   - Send buffers depend on rank, byte and salt; receive and scratch buffers begin as garbage that depends on the
  *     seed; all lie between red zones.
  *   - Operation of reductions: the sum of bytes modulo 256; for `ordered` problems the composition of maps x -> ax + b
@@ -26,8 +26,7 @@ int plan_trial_create(const struct cw_plan *plan, uint64_t salt, struct plan_tri
                       size_t error_bytes);
 void plan_trial_destroy(struct plan_trial *trial);
 
-/* 0; -1 and what went wrong: a wrong result, a deadlock with what each rank waits for, a fault that the fabric saw,
- * ... */
+/* 0; -1 and the error: a wrong result, a deadlock with the wait of each rank, a fault that the fabric saw, ... */
 int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffers, char *error, size_t error_bytes);
 
 /* All three, for one seed. */

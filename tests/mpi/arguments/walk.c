@@ -1,6 +1,6 @@
 /* Calls every routine with every wrong argument, one at a time, and expects an error of the right class and all
  * references and handles as before. One or two ranks walk alike, but no call may get so far that it needs another rank.
- * An argument names the one routine to walk, and each call is told. */
+ * An argument names the one routine to walk, and each call is printed. */
 #include "tests/mpi/arguments/walk.h"
 #include "tests/mpi/arguments/objects.h"
 
@@ -33,9 +33,9 @@ static void call_wrong(const struct walk_routine *routine, const walk_value *val
     for (int i = 0; i < 3; i++) {
         fits = fits || (wrong->classes[i] != 0 && found == wrong->classes[i]);
     }
-    /* the tool interface is not initialized here: what it answers is its own test's (tool.c) */
+    /* the tool interface is not initialized here: tool.c tests its answers */
     fits = fits || (strncmp(routine->name, "MPI_T_", 6) == 0 && code != MPI_SUCCESS);
-    int is_collective = parameter->kind == WALK_COLOR; /* the others are told (MPI_Comm_split) */
+    int is_collective = parameter->kind == WALK_COLOR; /* the others are notified (MPI_Comm_split) */
     int differs = walk_census_compare(!is_collective);
     calls++;
     if (fits && !differs && !is_collective) {
@@ -107,7 +107,7 @@ static void nothing_is_left(void)
     EXPECT_EQUAL(got, left + 1);
     static char buffer[MPI_BSEND_OVERHEAD + 64];
     void *address;
-    MPI_Buffer_attach(buffer, sizeof(buffer)); /* none of a communicator stands in its way */
+    MPI_Buffer_attach(buffer, sizeof(buffer)); /* none of a communicator conflicts */
     EXPECT_EQUAL(MPI_Bsend(&own, 1, MPI_INT, expect_rank, 0, MPI_COMM_WORLD), MPI_SUCCESS);
     MPI_Recv(&got, 1, MPI_INT, expect_rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(MPI_Buffer_detach(&address, &flag), MPI_SUCCESS);

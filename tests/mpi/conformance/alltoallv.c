@@ -24,7 +24,7 @@ enum { ALGORITHMS = sizeof(algorithms) / sizeof(algorithms[0]) };
 
 static MPI_Comm comm;
 
-/* What the call is made with, beside counts and places. */
+/* The arguments of the call, in addition to counts and places. */
 struct call {
     struct many *many;
     int in_place;
@@ -174,8 +174,8 @@ static void several_are_under_way(int form)
     }
 }
 
-/* Rank 0 sends the last rank one element more, or less, than that one expects: all ranks are told, before anything is
- * sent; the communicator goes on. */
+/* Rank 0 sends the last rank one element more, or less, than that one expects: all ranks are notified, before data is
+ * sent; the communicator stays usable. */
 static void counts_that_differ_are_told(int form, int change)
 {
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
@@ -228,7 +228,7 @@ static void test_algorithm(MPI_Comm from, const char *name, int is_thorough)
     MPI_Comm_free(&comm);
 }
 
-/* What does not fit is no hint at all: the call goes as without one. */
+/* A hint that does not fit has no effect on the call. */
 static void hints_that_do_not_fit_are_passed_over(void)
 {
     const char *const words[] = {"alltoallv=bruck", "alltoallv=switches", "alltoallv", "alltoall=greedy"};

@@ -1,8 +1,8 @@
 /* Functions of the program that MPI calls: on the program's own threads only, and free to call MPI (MPI 5.0, 6.9.5,
  * 7.7.2).
  *
- * The program computes while collectives are under way, until the thread that looks after them meanwhile has turned:
- * whatever could go on without the program then has. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
+ * The program computes while collectives are in progress, until the control thread has turned: all steps that need no
+ * program have been done then. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
 #include "tests/mpi/expect.h"
 
 #include <dirent.h>
@@ -183,7 +183,7 @@ static void operations_run_on_the_programs_thread(void)
     MPI_Type_free(&pair);
 }
 
-/* What it needs of the program is left to the program's next call: everything else goes on. */
+/* Steps that need the program stay for its next call: everything else continues. */
 static void others_go_on_meanwhile(void)
 {
     MPI_Op op;

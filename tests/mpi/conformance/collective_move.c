@@ -7,7 +7,7 @@
 static MPI_Comm comm;
 static int rank, size;
 
-/* Element i of what `from` has for `to`. */
+/* Element i of the data from `from` for `to`. */
 static int element(int from, int to, int i)
 {
     return from * 1000003 + to * 1009 + i;
@@ -123,7 +123,7 @@ static void test_alltoall(int form, int count, int in_place)
     free(in);
 }
 
-/* What rank `of` contributes in the v forms. */
+/* The contribution of rank `of` in the v forms. */
 static int share(int of, int count)
 {
     return of % 3 == 1 ? 0 : count + of;
@@ -282,7 +282,7 @@ static void test_alltoallw(int form, int count)
     pairs_check(&p);
 }
 
-/* Every second element: what is sent with gaps may be received without, and the other way round. */
+/* Every second element: data sent with gaps may be received without, and the other way round. */
 static void test_types(int form, int count, int root)
 {
     MPI_Datatype gapped;

@@ -1,6 +1,6 @@
 /* Many collective calls in a row, drawn at random: collectives, roots, sizes from nothing to long, in place or not,
- * several communicators, ranks that come late. Each result is compared with what a serial program would have (MPI 5.0,
- * chapter 6). CW_SEED and CW_CALLS change the draw. */
+ * several communicators, ranks that come late. Each result is compared with that of a serial program (MPI 5.0, chapter
+ * 6). CW_SEED and CW_CALLS change the draw. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -39,7 +39,7 @@ struct call {
 
 static uint64_t *from, *to;
 
-/* What rank `rank` contributes at `index`. */
+/* The contribution of rank `rank` at `index`. */
 static uint64_t element(const struct call *call, int rank, int index)
 {
     return mix(call->number * 1000003 + (uint64_t)rank * 7919 + (uint64_t)index);

@@ -43,7 +43,7 @@ static struct affine affine_wanted(int last, int i)
     return value;
 }
 
-/* A call of any reduction; what it leaves is compared by the caller. */
+/* A call of any reduction; the caller compares the result. */
 enum call { REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER_BLOCK };
 
 static void call_run(enum call call, int form, const void *out, void *in, int count, MPI_Datatype type, MPI_Op op,

@@ -94,7 +94,7 @@ static void duplicates_with_hints(void)
     EXPECT_EQUAL(MPI_Comm_free(&copy), MPI_SUCCESS);
 }
 
-/* MPI_Comm_disconnect does not wait for inactive requests, or for those that are complete and not waited for. */
+/* MPI_Comm_disconnect does not wait for inactive requests, or for complete ones without a wait. */
 static void disconnects_with_requests_at_rest(void)
 {
     MPI_Comm copy;
@@ -200,7 +200,7 @@ static void splits_by_host(void)
     EXPECT(none == MPI_COMM_NULL);
 }
 
-/* 7.4.2: mpi_shared_memory is a resource that every library knows; of one that it does not know nobody has a part. */
+/* 7.4.2: mpi_shared_memory is a resource that every library knows; of an unknown one no rank has a part. */
 static void splits_by_resource(void)
 {
     const int types[] = {MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED};
@@ -319,7 +319,7 @@ static void messages_may_come_before_their_communicator(void)
     }
 }
 
-/* 7.4.3: what is under way in a freed communicator comes to its end. */
+/* 7.4.3: operations in progress in a freed communicator complete. */
 static void freed_with_messages_under_way(void)
 {
     enum { LONG = 50000 };

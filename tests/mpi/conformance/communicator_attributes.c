@@ -1,9 +1,9 @@
-/* What a communicator carries: attributes, names, error handlers (MPI 5.0, 7.7, 7.8, 9.3). */
+/* Data of a communicator: attributes, names, error handlers (MPI 5.0, 7.7, 7.8, 9.3). */
 #include "tests/mpi/expect.h"
 
 #include <string.h>
 
-/* What the callbacks have seen. */
+/* Calls of the callbacks. */
 static int copies, deletions;
 static MPI_Comm deleted_from;
 static void *deleted_value;

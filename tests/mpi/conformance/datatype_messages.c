@@ -1,5 +1,5 @@
-/* Messages of derived datatypes (MPI 5.0, 3.3.1, 5.1): what a constructor selects at one side arrives in the order of
- * its type map at the other, short or long. */
+/* Messages of derived datatypes (MPI 5.0, 3.3.1, 5.1): the selection of a constructor at one side arrives in the order
+ * of its type map at the other, short or long. */
 #include "tests/mpi/expect.h"
 
 #include <string.h>
@@ -150,7 +150,7 @@ static struct sample subarray(int n, int order)
     return sample;
 }
 
-/* Ints three apart, by an extent that is larger than what they take; a lower bound that is none of theirs. */
+/* Ints three apart, by an extent larger than their size; a lower bound that is none of theirs. */
 static struct sample resized(int n)
 {
     struct sample sample = sample_begin("resized", n, 3 * n, 0);
@@ -198,7 +198,7 @@ static void expect_same(const int *found, const int *wanted, int count, const ch
     EXPECT_EQUAL(wrong, 0);
 }
 
-/* From the type to a run of ints, from a run to the type, and from type to type: what lies between the places stays. */
+/* From the type to a run of ints, from a run to the type, and from type to type: the gaps between the places stay. */
 static void there_and_back(struct sample sample)
 {
     size_t bytes = (size_t)sample.room * sizeof(int);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What may be called before MPI_Init and after MPI_Finalize. */
+/* Calls that are allowed before MPI_Init and after MPI_Finalize. */
 static void callable_at_any_time(int initialized, int finalized)
 {
     int flag = -1, version = 0, subversion = -1, length = 0;
@@ -147,7 +147,7 @@ static void added_classes(void)
     EXPECT(MPI_Remove_error_string(MPI_ERR_TAG) != MPI_SUCCESS);
 }
 
-/* Numbers of removed classes and codes come again, so that a program that adds and removes them for ever does not
+/* Numbers of removed classes and codes are reused, so that a program that adds and removes them forever does not
  * grow. */
 static void added_again(void)
 {

@@ -1,4 +1,4 @@
-/* Groups (MPI 5.0, 7.3). Most need no other process: groups are made of those of MPI_COMM_WORLD, whatever there are. */
+/* Groups (MPI 5.0, 7.3). Most need no other process: groups are made of those of MPI_COMM_WORLD, for any size. */
 #include "tests/mpi/expect.h"
 
 static MPI_Group world;

@@ -1,6 +1,6 @@
 /* Calls on communicators whose ranks share hosts in part, often enough that they go by way of the hosts' first ranks:
  * every root, in place, types with gaps, operations that do not commute, communicators that come and go, and that end
- * the program's way. Results are compared with what each rank computes for itself. */
+ * the program's way. Results are compared with each rank's own computation. */
 #include "../expect.h"
 
 #include <string.h>
@@ -119,8 +119,8 @@ static void order_is_kept(MPI_Comm comm)
     MPI_Type_free(&map);
 }
 
-/* Nobody leaves a barrier before all have entered it: what each tells the next one after it has left says that all
- * counts have gone up. */
+/* No rank leaves a barrier before all have entered it: the count that each sends the next one after it has left proves
+ * that all counts have gone up. */
 static void barriers(MPI_Comm comm)
 {
     for (int round = 1; round <= ROUNDS; round++) {

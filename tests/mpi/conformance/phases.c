@@ -8,7 +8,7 @@
 enum { RUNS = 3 };
 
 static const char *const schedulings[] = {
-    NULL, /* whatever is the default */
+    NULL, /* the default */
     "alltoallv=all-to-all-based",
     "alltoallv=greedy",
     "alltoallv=greedy:threshold=1024",
@@ -101,7 +101,7 @@ static void data_moves(int pattern, int both, MPIX_Alltoallv_phases phases)
     }
 }
 
-/* Ints with gaps, and large counts of bytes: what counts is how many bytes there are. */
+/* Ints with gaps, and large counts of bytes: only the number of bytes counts. */
 static void other_types_move(int pattern, MPIX_Alltoallv_phases phases)
 {
     MPI_Datatype second;
@@ -228,7 +228,7 @@ static void wrong_counts_are_told(void)
     EXPECT_CLASS(data(&many, 0, phases), MPI_ERR_COUNT);
     many.send.counts[size - 1] += 1;
     data_moves(0, 0, phases);
-    many.receive.counts[0] += rank == 0; /* one rank finds it; the others need its data, and are told */
+    many.receive.counts[0] += rank == 0; /* one rank finds it; the others need its data, and are notified */
     EXPECT_CLASS(data(&many, 0, phases), rank == 0 ? MPI_ERR_COUNT : MPI_ERR_NOT_SAME);
     many.receive.counts[0] -= rank == 0;
     data_moves(0, 0, phases);
@@ -252,7 +252,7 @@ static void wrong_counts_are_told(void)
     many_free(&many);
 }
 
-/* Rank 0 has other phases for the same counts, or is in another call: everybody needs its data, and is told. */
+/* Rank 0 has other phases for the same counts, or is in another call: all need its data, and are notified. */
 static void other_phases_are_told(void)
 {
     MPIX_Alltoallv_phases mine = control2(0, 0, rank == 0 ? "alltoallv=greedy" : "alltoallv=colouring");
@@ -260,7 +260,7 @@ static void other_phases_are_told(void)
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
     for (int round = 0; size > 1 && round < 10; round++) {
         EXPECT_CLASS(data(&many, 0, mine), MPI_ERR_NOT_SAME);
-        EXPECT_EQUAL(MPI_Barrier(comm), MPI_SUCCESS); /* what the others say of it late is not this one's */
+        EXPECT_EQUAL(MPI_Barrier(comm), MPI_SUCCESS); /* late notices of the others do not apply to this one */
         data_moves(0, 0, ours);
     }
     many_free(&many);

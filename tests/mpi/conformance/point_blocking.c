@@ -43,8 +43,7 @@ static void messages_arrive_whole(int bytes)
     free(in);
 }
 
-/* Messages of one sender are received in the order of sending, long and short ones mixed, whatever their modes
- * (3.5). */
+/* Messages of one sender are received in the order of sending, long and short ones mixed, in any modes (3.5). */
 static void order_is_kept(void)
 {
     enum { COUNT = 200 };
@@ -95,7 +94,7 @@ static void tags_and_contexts_select(void)
     EXPECT(other == MPI_COMM_NULL);
 }
 
-/* A message that is too long is an error of the receive; what fits is there, the sender is done (3.2.4). */
+/* A message that is too long is an error of the receive; the part that fits is there, the sender is done (3.2.4). */
 static void too_long_is_truncated(int sent)
 {
     int *out = calloc((size_t)sent, sizeof(int)), in[4] = {9, 9, 9, 9};

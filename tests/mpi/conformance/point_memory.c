@@ -1,5 +1,5 @@
-/* Buffers that come and go (MPI 5.0, 3.7.3, 6.12): what a send or a collective call has completed is the program's
- * again, who gives it back to the system at once, and whatever is mapped there next has other bytes. */
+/* Buffers that come and go (MPI 5.0, 3.7.3, 6.12): the program unmaps a buffer as soon as a send or a collective call
+ * has completed, and the next mapping there has other bytes. */
 #include "tests/mpi/expect.h"
 
 #include <string.h>

@@ -230,7 +230,7 @@ static void send_now(int tag)
     MPI_Send(&tag, 1, MPI_INT, right, tag, MPI_COMM_WORLD);
 }
 
-/* What has not come is not told, and what the calls leave alone can still be completed. */
+/* Missing messages are not reported, and requests that the calls skip can still be completed. */
 static void only_what_is_complete_is_told(void)
 {
     MPI_Request requests[6], inactive;
@@ -319,7 +319,7 @@ static void asking_frees_nothing(void)
     EXPECT(requests[1] == MPI_REQUEST_NULL);
 }
 
-/* 3.4: a synchronous send is complete no sooner than its receive has begun. */
+/* 3.4: a synchronous send completes only after its receive has begun. */
 static void synchronous_sends_wait_for_their_receive(int count)
 {
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int)), flag = 1;
@@ -335,10 +335,10 @@ static void synchronous_sends_wait_for_their_receive(int count)
     free(in);
 }
 
-/* What a freed receive may still be writing to. */
+/* A buffer that a freed receive may still write to. */
 static int *written_still;
 
-/* 3.7.3: a freed request's operation goes on. */
+/* 3.7.3: a freed request's operation continues. */
 static void freed_requests_go_on(int count)
 {
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int)), next;
@@ -437,7 +437,7 @@ static void send_and_receive_as_one_request(int count)
     free(in);
 }
 
-/* Everybody to everybody, received by wildcards and completed as it comes. */
+/* All ranks to all, received by wildcards and completed in any order. */
 static void many_from_all(void)
 {
     enum { EACH = 300 };

@@ -153,7 +153,7 @@ static int was_cancelled(MPI_Request *request)
     return flag;
 }
 
-/* A receive that no message was sent for can only be cancelled; what is sent then goes to the next one. */
+/* A receive without a message can only be cancelled; a later message goes to the next one. */
 static void posted_receives_are_cancelled(int source)
 {
     int in = -1, next = -1, out = 5;

@@ -163,8 +163,8 @@ static void nobody_answers_at_once(void)
     }
 }
 
-/* A message that a matched probe took is nobody else's: neither a probe nor a receive finds it; the others keep their
- * order. */
+/* A message that a matched probe took is invisible to others: neither a probe nor a receive finds it; the others keep
+ * their order. */
 static void taken_messages_are_gone(int count)
 {
     enum { COUNT = 6 };
@@ -243,8 +243,7 @@ static void too_long_is_truncated(int count)
     free(out);
 }
 
-/* Thousands of messages that nobody expected: found by tag from the last to the first, then the others in their
- * order. */
+/* Thousands of unexpected messages: found by tag from the last to the first, then the others in their order. */
 static void many_unexpected(void)
 {
     enum { COUNT = 3000 };

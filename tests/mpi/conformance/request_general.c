@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What has been called for a request, and what its query shall tell. */
+/* The calls for a request so far, and the answer of its query. */
 struct operation {
     int queries, frees, cancels, cancelled_complete;
     int query_code, free_code;
@@ -164,7 +164,7 @@ static void they_may_be_cancelled(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* What the functions return is what the completing call returns, or lies in its statuses. */
+/* The functions' results are those of the completing call, or lie in its statuses. */
 static void their_functions_may_fail(void)
 {
     struct operation operations[2];
@@ -226,7 +226,8 @@ static void statuses_have_fields(void)
     EXPECT(!value);
 }
 
-/* Elements are of the basic types, counts are of whole ones (5.1.11); what an int cannot tell is MPI_UNDEFINED. */
+/* Elements are of the basic types, counts are of whole ones (5.1.11); a count that does not fit an int is
+ * MPI_UNDEFINED. */
 static void statuses_count_elements(void)
 {
     MPI_Status status;

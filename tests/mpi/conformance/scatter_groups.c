@@ -1,5 +1,5 @@
 /* Groups for one-to-many (mpix.h, MPIX_Scatterv_*): random subsets of receivers, many movements, several groups open at
- * a time, and what is wrong. */
+ * a time, and errors. */
 #include <mpix.h>
 #include <string.h>
 

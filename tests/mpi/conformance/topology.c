@@ -105,7 +105,7 @@ static void dimensions_against_all_ways(void)
     }
 }
 
-/* A grid of all ranks but those that do not fit; its communicator, or MPI_COMM_NULL. */
+/* A grid of all ranks that fit; its communicator, or MPI_COMM_NULL. */
 static MPI_Comm grid_make(int rows, int columns, int row_periodic, int column_periodic)
 {
     const int sizes[] = {rows, columns}, periodic[] = {row_periodic, column_periodic};
@@ -251,7 +251,7 @@ static void grids_of_no_dimension(void)
     MPI_Comm_free(&grid);
 }
 
-/* All ranks in three dimensions, in whatever order the library likes. */
+/* All ranks in three dimensions, in any order of the library's choice. */
 static void reordered_grids(void)
 {
     int sizes[3] = {0}, periodic[3] = {1, 0, 1}, at[3], rank, found, where;

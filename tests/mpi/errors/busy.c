@@ -1,5 +1,5 @@
-/* Ranks that do all kinds of calls, for ever or so many, to be killed by ending_random.py: `busy SEED [TURNS]`. Each says
- * its process before MPI_Init and "end" before MPI_Finalize, rank 0 a line every few calls. */
+/* Ranks that make all kinds of calls, without end or TURNS times, to be killed by ending_random.py: `busy SEED
+ * [TURNS]`. Each prints its process before MPI_Init and "end" before MPI_Finalize, rank 0 a line every few calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ static void exchange(int count)
     MPI_Alltoall(from, count, MPI_INT, to, count, MPI_INT, MPI_COMM_WORLD);
 }
 
-/* To all but the last rank, by turns to the group of all and to one of those that get something. */
+/* To all but the last rank, by turns to the group of all and to a group of the receivers. */
 static void scatter_v(int count)
 {
     int counts[64], places[64];

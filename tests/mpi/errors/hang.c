@@ -1,5 +1,5 @@
-/* Programs that hang: `hang HOW`, as 2 ranks or more. Each rank says "here" before it does. What is printed
- * about them is checked by hang_usage.py. */
+/* Programs that hang: `hang HOW`, as 2 ranks or more. Each rank prints "here" before it does. hang_usage.py checks the
+ * reports about them. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void receive_from(int from, int tag)
     MPI_Recv(data, 1, MPI_INT, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* So many that communicators on one host have their shared memory. */
+/* Enough that communicators on one host have their shared memory. */
 static void barriers(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -197,7 +197,7 @@ static void different_counts(void)
     MPI_Allreduce(data, data + 64, rank == 1 ? 5 : 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* Rank 0 is not the root of its reduction and goes on at once; rank 1 waits for it as the root of a broadcast. */
+/* Rank 0 is not the root of its reduction and continues at once; rank 1 waits for it as the root of a broadcast. */
 static void root_has_gone_on(void)
 {
     barriers(5);
@@ -210,7 +210,7 @@ static void root_has_gone_on(void)
     }
 }
 
-/* Rank 0 sends what nobody asked for, waits for nobody, and is in a later call when the others wait for it. */
+/* Rank 0 sends without a receive, waits for no rank, and is in a later call when the others wait for it. */
 static void sender_has_gone_on(void)
 {
     barriers(5);
@@ -243,7 +243,7 @@ static void long_gather(void)
     if (code != MPI_SUCCESS) {
         MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* who has noticed nothing is told now */
+    MPI_Barrier(MPI_COMM_WORLD); /* a rank that has noticed nothing is notified now */
 }
 
 static const struct way {

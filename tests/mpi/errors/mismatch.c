@@ -1,5 +1,5 @@
-/* Collective calls whose counts differ between ranks, across the limits at which other ways and algorithms begin:
- * wrong, but nobody may wait for ever, and whoever is told gets an error code.
+/* Collective calls whose counts differ between ranks, across the limits between transports and algorithms: wrong, but
+ * no rank may wait forever, and each notified rank gets an error code.
  *
  * mpi_mismatch [way [collective [first count [second count [odd rank]]]]]: all cases, or those named. Ways: blocking,
  * nonblocking, persistent. */
@@ -60,7 +60,7 @@ static int run(int way, int collective, int count)
     MPI_Request request = MPI_REQUEST_NULL;
     int failed = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int call = 0; call < WARM_UP; call++) { /* what communicators get that are used often */
+    for (int call = 0; call < WARM_UP; call++) { /* resources that often-used communicators get */
         MPI_Barrier(comm);
     }
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -76,7 +76,7 @@ static int run(int way, int collective, int count)
     }
     int own = code != MPI_SUCCESS;
     MPI_Allreduce(&own, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (before != MPI_COMM_NULL) { /* what ranks have still to say of it has been said */
+    if (before != MPI_COMM_NULL) { /* remaining messages of the ranks for it have been sent */
         MPI_Comm_free(&before);
     }
     before = comm;

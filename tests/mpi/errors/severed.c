@@ -1,9 +1,9 @@
 /* The link between two clusters goes down while all use it: `severed KIND WHEN SECONDS`, for severed_usage.py. The simulator
  * takes it down, SECONDS after the start.
  *
- * KIND bcast, allreduce, point; WHEN returns (all goes on), gone (errors are fatal), reported (errors are returned, and those
- * of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error and ends; the other waits
- * for it alone). */
+ * KIND bcast, allreduce, point; WHEN returns (all continues), gone (errors are fatal), reported (errors are returned,
+ * and the ranks of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error and
+ * ends; the other waits for it alone). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -51,7 +51,7 @@ int main(int argc, char **argv)
             MPI_Probe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         MPI_Recv(&number, 1, MPI_INT, rank == 0 ? MPI_ANY_SOURCE : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (strcmp(kind, "beside") == 0) { /* a send shows that it is silent, and nobody waits for it */
+    } else if (strcmp(kind, "beside") == 0) { /* a send shows that it is silent, and no rank waits for it */
         if (rank == 0) {
             sleep(1); /* it must not acknowledge the message before it stops */
             MPI_Send(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);

@@ -79,7 +79,7 @@ static bool others_sleep(void)
     return sleep;
 }
 
-/* No more address space than this process has, but for less than any mapping of an inbox: a sanitizer needs some. */
+/* The limit is the present address space, with room for less than any mapping of an inbox: a sanitizer needs some. */
 static void space_limit(void)
 {
     enum { SPARE_BYTES = 96 * 1024 };
@@ -96,7 +96,7 @@ static void space_limit(void)
                                           .rlim_max = RLIM_INFINITY});
 }
 
-/* What rank 1 does while the others wait for it. */
+/* The error of rank 1 while the others wait for it. */
 static void do_wrong(const char *how)
 {
     MPI_Comm comm;
@@ -123,7 +123,7 @@ static void do_wrong(const char *how)
     } else if (is(how, "space_self")) {
         space_limit();
         send_to_itself();
-    } else if (is(how, "space")) { /* for what the others send to it as they make a segment for the barrier */
+    } else if (is(how, "space")) { /* for the messages of the others as they make a segment for the barrier */
         space_limit();
         MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (is(how, "exit")) {

@@ -1,4 +1,4 @@
-/* C's half of attribute.f90: what C sees of attributes, handles and statuses that come from Fortran. */
+/* C's half of attribute.f90: C's view of attributes, handles and statuses that come from Fortran. */
 #include <mpi.h>
 #include <stdint.h>
 
