@@ -1,4 +1,4 @@
-/* What each test of cmocka's includes. */
+/* Common includes of each test with cmocka. */
 #pragma once
 
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static inline bool test_is_short(void)
 
 /* ---- the tests of a program ---- */
 
-/* Runs tests, whose names are in one text, separated by commas. Returns how many have failed. */
+/* Runs tests; their names are in one text, separated by commas. Returns the number of failed ones. */
 static inline int tests_run(const char *names, const CMUnitTestFunction *functions, size_t count,
                             CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {

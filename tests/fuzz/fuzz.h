@@ -1,5 +1,5 @@
-/* A target of hostile input: LLVMFuzzerTestOneInput, and what the shared driver (driver.c) has to know about it. A target
- * asserts with cmocka's macros. It starts anew with each input, so that an input that fails can be repeated alone.
+/* A target of hostile input: LLVMFuzzerTestOneInput, and its description for the shared driver (driver.c). A target
+ * asserts with cmocka's macros. It starts afresh with each input, so that an input that fails can be repeated alone.
  *
  * An input is either a seed of the target's corpus, with damage, or any bytes: then they are the choices that the target
  * makes (struct fuzz_input). */
@@ -15,7 +15,8 @@ struct fuzz_target {
     size_t (*seed)(uint32_t index, uint8_t *bytes);
     size_t bytes_max;             /* of an input */
     uint32_t packets;             /* of CW_TEST_PACKETS that one input counts for */
-    void (*end)(uint64_t inputs); /* checks sums over so many inputs, which are not few; NULL: nothing to check */
+    void (*end)(uint64_t inputs); /* checks sums over this number of inputs, which are not few; NULL: nothing to
+                                   * check */
 };
 
 extern const struct fuzz_target fuzz_target;

@@ -1,5 +1,5 @@
-/* What launcher and agents send each other: frames, and the description of a job. Both are refused, or sound: values are
- * in their ranges, and ranks are on hosts that the job has. The first byte of an input says which of the two it is. */
+/* Messages between launcher and agents: frames, and the description of a job. Both are rejected, or sound: values are
+ * in their ranges, and ranks are on hosts that the job has. The first byte of an input chooses one of the two. */
 #include "tests/fuzz/fuzz.h"
 
 #include <signal.h>

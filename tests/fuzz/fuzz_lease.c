@@ -1,4 +1,4 @@
-/* Frames that a rank hands to `causeway node`. The node accepts a datagram whose addresses lie within the frame, and a
+/* Frames that a rank hands to `causeway node`. The node accepts a datagram with its addresses within the frame, and a
  * membership report that is, byte for byte, one that mcast/ writes for a host with the rank's addresses. */
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
-/* Frames to an address that no kernel owns: random and mutated questions and answers, their checksums often repaired. What
- * is answered, and how, is compared byte by byte with a second implementation from the RFCs: ARP (826, 5227), echo (792,
- * 4443), neighbour discovery (4861, 4862). An answer is never answered itself. */
+/* Frames to an address that no kernel owns: random and mutated requests and answers, their checksums often repaired.
+ * Answers, and the frames that get one, are compared byte by byte with a second implementation from the RFCs: ARP (826,
+ * 5227), echo (792, 4443), neighbour discovery (4861, 4862). An answer is never answered itself. */
 #include "tests/fuzz/fuzz.h"
 
 #include "dataplane/limits.h"
@@ -106,7 +106,7 @@ static void mutate(struct world *world, uint8_t *frame, uint32_t *bytes)
     }
 }
 
-/* Of what the length fields say, as far as there is so much. */
+/* Of the bytes that the length fields name, as far as they exist. */
 static void sign(uint8_t *frame, uint32_t bytes)
 {
     uint32_t length = bytes < 20 ? 0 : 14 + ((uint32_t)frame[16] << 8 | frame[17]);
@@ -246,7 +246,7 @@ static uint32_t answer_of(const struct world *world, const uint8_t *frame, uint3
 
 static void answer_check(struct world *world, const uint8_t *answer, uint32_t answer_bytes)
 {
-    /* the bucket, once more */
+    /* the bucket, again */
     world->owed_ns = (world->owed_ns > world->now_ns ? world->owed_ns : world->now_ns) + CW_NEIGHBOUR_ANSWER_NS;
     assert_true(world->owed_ns <= world->now_ns + CW_NEIGHBOUR_ANSWERS * CW_NEIGHBOUR_ANSWER_NS);
     /* nobody answers it */

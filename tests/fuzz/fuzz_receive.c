@@ -1,6 +1,6 @@
-/* Hostile packets into a live endpoint, whose sessions are signed or sealed. Real packets of every
- * type are changed. Those without the key are all refused and counted. Others are signed or sealed again, as if a peer of
- * the job had gone mad: there is no crash and no store outside of what was granted, and another peer is served. */
+/* Hostile packets into a live endpoint with signed or sealed sessions. Real packets of every type are changed. Those
+ * without the key are all rejected and counted. Others are signed or sealed again, as from a peer of the job that has
+ * gone mad: there is no crash and no store outside of granted memory, and another peer is served. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/simulation/attack.h"
 
@@ -56,8 +56,7 @@ static bool chance(uint32_t percent)
     return fuzz_chance(&input, percent);
 }
 
-/* ---- the world before the attack: the target, who has little of everything, somebody gone mad, and who has done
- * nothing wrong ---- */
+/* ---- the world before the attack: the target, with small limits, a mad peer, and a correct one ---- */
 
 static void three_hosts(uint64_t seed, enum cw_encryption encryption)
 {
@@ -108,7 +107,7 @@ static void tap(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns
         uint64_t count = ((const struct cw_wire_sealed *)header)->count;
         if (flow == NULL || flow->state != CW_PEER_ESTABLISHED ||
             !packet_crypt(flow, target->config.job_key, CW_AEAD_UNSEAL, count, opened->bytes, length)) {
-            return; /* the first of a session, whose keys are not known yet */
+            return; /* the first of a session, with unknown keys */
         }
         assert_true(cw_wire_sealed_restore(header, cw_wire_sealed_bytes(header)));
     }
@@ -175,7 +174,7 @@ static void inject(const uint8_t *bytes, uint32_t length)
     burst_let_in(&burst, target);
 }
 
-/* Changed and not signed: refused, whatever was changed. */
+/* Changed and not signed: rejected, for any change. */
 static void attack_unsigned(void)
 {
     const struct frame *original = &originals[below(frame_count)];
@@ -185,7 +184,7 @@ static void attack_unsigned(void)
     case 0:
         changed.length = (uint32_t)below(changed.length);
         break;
-    case 1: /* all, or all but what finds the key */
+    case 1: /* all, or all except the fields that find the key */
         fuzz_fill(&input, packet + (chance(50) ? 8 : 0), changed.length - CW_WIRE_NETWORK_BYTES - 8);
         break;
     case 2: /* another length, which is written outside as well */
@@ -271,7 +270,7 @@ static uint32_t compose(uint8_t *payload)
         }
         memcpy(copy, &get, sizeof(get));
         if (frame->kind == CW_FRAME_PART) {
-            part.put.frame.length = 8; /* what follows is its data */
+            part.put.frame.length = 8; /* the next bytes are its data */
             bytes = sizeof(copy);
             memcpy(copy, &part, sizeof(part));
         }
@@ -282,7 +281,7 @@ static uint32_t compose(uint8_t *payload)
     return used;
 }
 
-/* The header's checksum and tag, or the seal. Returns the length of the frame, whose payload has payload_bytes. */
+/* The header's checksum and tag, or the seal. Returns the length of the frame with a payload of payload_bytes. */
 static uint32_t packet_close(struct frame *frame, struct cw_wire_header *header, uint64_t number,
                              uint32_t payload_bytes)
 {

@@ -112,7 +112,7 @@ static size_t seed(uint32_t index, uint8_t *bytes)
 
 /* ---- files ---- */
 
-/* Nobody would wait for larger ones. */
+/* Larger ones take too long. */
 static bool is_small(const struct cw_recording *recording)
 {
     for (uint32_t rank = 0; rank < recording->ranks; rank++) {

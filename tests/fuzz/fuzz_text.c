@@ -107,7 +107,7 @@ static bool hosts_are_accepted(uint8_t form, char *text, size_t length)
     return true;
 }
 
-/* Each pair of clusters has a route, whose links are joined. */
+/* Each pair of clusters has a route of joined links. */
 static bool topology_is_accepted(const char *text, size_t length)
 {
     struct cw_topology *topology = NULL;
@@ -128,7 +128,7 @@ static bool topology_is_accepted(const char *text, size_t length)
         for (uint32_t i = 0; i < count; i++) {
             const struct cw_topology_link *link = cw_topology_link(topology, hops[i].link);
             assert_int_equal(link->sites[hops[i].direction], site);
-            assert_true(cw_link_config_valid(&link->link, NULL)); /* a rate of 0 is to be found */
+            assert_true(cw_link_config_valid(&link->link, NULL)); /* a rate of 0 must be probed */
             site = link->sites[1 - hops[i].direction];
         }
         assert_int_equal(site, pair % clusters);

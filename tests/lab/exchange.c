@@ -1,7 +1,7 @@
 /* exchange [ROUNDS | abort CODE | wait]: ranks learn values of each other by the launcher's table, and nothing else.
  *
  *   ROUNDS      (2) each puts two keys in each round, one of them as long as a value may be; all get all of them after
- *               a fence. Then each says who it is, and says goodbye
+ *               a fence. Then each writes its number, and says goodbye
  *   abort CODE  rank 1 has the launcher end the job; the others wait for it in a fence
  *   wait        once all are there, all but rank 0 wait in a fence, for ever; rank 0 says so, and looks whether the
  *               launcher is gone */
@@ -55,7 +55,7 @@ static void round_run(const struct cw_bootstrap_info *info, uint32_t round)
         must(strcmp(value, "%x,/(1)") == 0 ? CW_OK : CW_ERROR_SYSTEM, "a short value");
     }
     if (cw_bootstrap_get(bootstrap, "nobody", value, sizeof(value)) != CW_ERROR_NOT_FOUND) {
-        must(CW_ERROR_SYSTEM, "a key that nobody has put");
+        must(CW_ERROR_SYSTEM, "a key that no rank has put");
     }
 }
 

@@ -1,6 +1,6 @@
 /* The Wireshark dissector reads every packet of a run: all types and frames are made in the simulator, written to a
- * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written once
- * more with a value of its own in each field. */
+ * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written again
+ * with a value of its own in each field. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,10 +193,10 @@ static const struct {
 enum {
     LAYOUTS = sizeof(layouts) / sizeof(layouts[0]),
     MARK = 0x5eed0000, /* of packets that are made by hand */
-    OTHER_PORT = 40000 /* none of Causeway's: known by what is in it */
+    OTHER_PORT = 40000 /* none of Causeway's: recognized by its contents */
 };
 
-/* Byte `at` of what a type carries. Each number that is made of them is another one, and no other packet has it. */
+/* Byte `at` of a type's contents. Each number that is made of them is another one, and no other packet has it. */
 static uint8_t byte_of(size_t layout, uint32_t at)
 {
     bool is_run_count = layouts[layout].type == CW_MCAST_NAK && at >= 16 && at < 20;
@@ -351,7 +351,7 @@ static const char *const over_v6[] = {
     "ipv6 && causeway.type == 3 && causeway.sealed.count > 2",
 };
 
-/* What tshark is asked, all at once: how many packets it finds by each filter. */
+/* The questions for tshark, all at once: the number of packets that match each filter. */
 enum { QUESTIONS_MAX = 150, FILTER_BYTES = 1024, ANY = -1 };
 
 static struct question {
@@ -429,7 +429,8 @@ static size_t field_add(char *filter, size_t used, size_t layout, const struct f
                                    (unsigned long long)value);
 }
 
-/* Every field of the marked packets has the value of the bytes at its place, and the bits of flags are told apart. */
+/* Every field of the marked packets has the value of the bytes at its place, and the bits of flags are
+ * distinguished. */
 static void check_marked(void)
 {
     for (size_t layout = 0; layout < LAYOUTS; layout++) {

@@ -47,7 +47,7 @@ void lab_mac(uint32_t port, uint8_t mac[6]);
 void lab_command_fill(struct command *command, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count);
 uint64_t lab_marked(struct lab *lab, uint32_t port, uint8_t marker);
 
-/* Returns once all that `from` has sent before is where it goes, or lost: a frame to everybody, with a number that none
+/* Returns once all earlier frames of `from` have arrived, or are lost: a broadcast frame, with a number that none
  * before it had, has come through. */
 void lab_fence(struct lab *lab, uint32_t from, uint32_t clients);
 /* Sends, with a fence after each few frames. */

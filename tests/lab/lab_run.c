@@ -1,8 +1,8 @@
-/* `causeway run` with real processes: output, input, exit codes, and that nothing is left, whoever dies; and our PMI-1
- * client under Hydra.
+/* `causeway run` with real processes: output, input, exit codes, and that nothing is left after the death of any
+ * process; and our PMI-1 client under Hydra.
  *
- * The ranks are this very program: `lab_run member WHAT`. It adopts whoever loses its parent, so that a process which
- * stays behind is a child that it finds. Nothing is timed: what hangs runs into the time limit of the test. */
+ * The ranks are this very program: `lab_run member WHAT`. It adopts processes that lose their parent, so that a process
+ * which stays behind is a child that it finds. Nothing is timed: a hang runs into the time limit of the test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -137,7 +137,7 @@ struct run {
     pid_t process;
     int output;
     int error;
-    char *text[2]; /* what came on stdout and stderr */
+    char *text[2]; /* output on stdout and stderr */
     size_t length[2];
 };
 
@@ -155,7 +155,7 @@ static void start_program(const char *program, const char *const *arguments, int
     if (started.process == 0) {
         static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
         for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-            signal(numbers[i], SIG_DFL); /* whoever runs the tests may ignore some, as nohup does */
+            signal(numbers[i], SIG_DFL); /* the caller of the tests may ignore some, as nohup does */
         }
         setpgid(0, 0);
         dup2(input >= 0 ? input : open("/dev/null", O_RDONLY), STDIN_FILENO);
@@ -462,7 +462,7 @@ static pid_t child_of(pid_t parent, size_t index)
     return child;
 }
 
-/* Who ignores SIGTERM is killed; who has left the group is found. */
+/* A process that ignores SIGTERM is killed; one that has left the group is found. */
 static void test_nobody_stays(void **state)
 {
     restart("-n 3 MEMBER deaf", 3);
@@ -488,7 +488,7 @@ static void test_rank_is_killed(void **state)
     }
 }
 
-/* All that the launcher has left becomes ours, and must end by itself. */
+/* All processes of the launcher become ours, and must end automatically. */
 static void test_launcher_is_killed(void **state)
 {
     for (int round = 0; round < KILL_ROUNDS; round++) {
@@ -519,7 +519,7 @@ static void test_signals(void **state)
     }
 }
 
-/* Nobody reads any more: ends as a process would. */
+/* The reader has gone: ends as a process would. */
 static void test_reader_goes(void **state)
 {
     started.length[0] = started.length[1] = 0;

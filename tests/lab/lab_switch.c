@@ -1,7 +1,7 @@
 /* `causeway switch` with real processes: clients on memif ports send marked frames and count what reaches them.
  *
- * Nothing is timed. What has been sent is known to have arrived, or to be lost, once a later frame on the same way has:
- * the fence, which is repeated until it is seen. */
+ * Nothing is timed. A frame is known to have arrived, or to be lost, once a later frame on the same way has: the fence,
+ * which is repeated until it is seen. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -59,7 +59,7 @@ static void test_learning_and_flooding(void **state)
     lab_start(&lab, "3", NULL, 3);
     lab_mac(1, to);
     lab_send(&lab, 0, to, 1, 10, 3);
-    expect(&lab, 1, 0, 10, 10); /* nobody knows where it is */
+    expect(&lab, 1, 0, 10, 10); /* the place is unknown */
     lab_mac(0, to);
     lab_send(&lab, 1, to, 2, 10, 3);
     expect(&lab, 2, 10, 0, 0); /* port 0 has been heard */
@@ -125,7 +125,7 @@ static void test_multicast(void **state)
     lab_send(&lab, 0, static_group, 1, 10, 3);
     expect(&lab, 1, 0, 10, 0);
     lab_send(&lab, 0, joined_group, 2, 10, 3);
-    expect(&lab, 2, 0, 10, 10); /* a group that nobody has joined goes everywhere */
+    expect(&lab, 2, 0, 10, 10); /* a group without members goes everywhere */
     join_group(&lab, 2);
     lab_send(&lab, 0, joined_group, 3, 10, 3);
     expect(&lab, 3, 0, 0, 10);
@@ -160,7 +160,7 @@ static void test_loss_and_shaping(void **state)
     lab_clients_end(&lab);
     lab_switch_end(&lab, lines, NULL);
     expect_sums(lines, 2);
-    /* binomial: a tenth of what came to the line, give or take five standard deviations */
+    /* binomial: a tenth of the frames on the line, give or take five standard deviations */
     double lost = (double)lab_count(lines[1], "dropped_loss_frames");
     double drawn = (double)(lab_count(lines[1], "offered_frames") - lab_count(lines[1], "dropped_queue_frames"));
     assert_true(fabs(lost - 0.1 * drawn) <= 5 * sqrt(0.09 * drawn));

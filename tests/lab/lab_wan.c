@@ -1,8 +1,7 @@
 /* `causeway switch --topology` with real processes: two hosts at a, two at b, one at c, joined at a place that has
  * none.
  *
- * Nothing is timed by the clock: what is known of time are the stamps of the packets in the tap, which are those of the
- * model. */
+ * Nothing is timed by the clock: all times are stamps of the packets in the tap, which are those of the model. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +69,7 @@ static void wan_end(struct wan *wan)
     assert_int_equal(rmdir(wan->folder), 0);
 }
 
-/* What the switch said at its end of one direction of a link. */
+/* The switch's final report on one direction of a link. */
 static const json_t *link_of(const struct wan *wan, const char *name, const char *direction)
 {
     size_t index;
@@ -214,7 +213,7 @@ static uint64_t stream_sum(const struct wan *wan, const char *name, const char *
     return frames;
 }
 
-/* What hosts have sent of a link is what it has carried, and what the tap at it says. */
+/* Traffic of hosts on a link equals the link's, and that of its tap. */
 static void expect_streams(const struct wan *wan)
 {
     static const char *const hosts[] = {"a0", "a1", "b0", "b1", "c0"};
@@ -249,7 +248,7 @@ static void test_routes_and_clusters(void **state)
     expect_marked(&wan, 3, (const uint64_t[]){0, 0, 20, 0, 0});
     lab_send(&wan.lab, 1, to, 4, 10, HOSTS);
     lab_mac(77, to);
-    lab_send(&wan.lab, 4, to, 5, 10, HOSTS); /* nobody has this address: it goes to all */
+    lab_send(&wan.lab, 4, to, 5, 10, HOSTS); /* the address is unknown: it goes to all */
     expect_marked(&wan, 5, (const uint64_t[]){10, 10, 10, 10, 0});
     wan_stop(&wan);
     expect_whole(&wan);
@@ -269,7 +268,7 @@ static void test_routes_and_clusters(void **state)
     wan_end(&wan);
 }
 
-/* The stamps of what came over "coast" from a, in ns of their day; returns how many. */
+/* The stamps of frames over "coast" from a, in ns of their day; returns their number. */
 static uint32_t stamps_read(const struct wan *wan, uint64_t *stamps, uint32_t count_max)
 {
     char command[TEXT_BYTES], line[TEXT_BYTES];
@@ -311,7 +310,7 @@ static void test_pairs_share_a_link(void **state)
     expect_marked(&wan, 3, (const uint64_t[]){0, 0, 0, 0, FRAMES});
     wan_stop(&wan);
     expect_whole(&wan);
-    /* whoever sent them, they follow one another at the rate of the one link */
+    /* of any senders, they follow one another at the rate of the one link */
     uint32_t count = stamps_read(&wan, stamps, STAMPS), close = 0;
     assert_in_range(count, 2 * FRAMES, STAMPS - 1);
     for (uint32_t i = 1; i < count; i++) {

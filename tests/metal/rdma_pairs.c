@@ -251,7 +251,7 @@ static void gets_and_messages(void **state)
     assert_int_equal(sides[1].message_sum, sum);
 }
 
-/* Nobody is let at memory that was taken away, and who tries is told; what others do goes on. */
+/* Freed memory is not accessed, and the accessing peer is notified; operations of others continue. */
 static void a_region_that_is_gone(void **state)
 {
     uint64_t token = sides[1].token;
@@ -301,8 +301,8 @@ static uint8_t *pages_map(void *at, int value)
     return pages;
 }
 
-/* Memory that is registered again is known, unless the program has other memory there by now; and what may only be read
- * is read where it lies. */
+/* Memory that is registered again is known, unless the program has other memory there by now; and read-only memory is
+ * read in place. */
 static void registrations_are_kept(void **state)
 {
     const struct cw_cache_counters *counters = cw_rdma_registrations(sides[1].endpoint);
@@ -356,7 +356,7 @@ static void broken_pairs_lose_nothing(void **state)
            (unsigned long long)cw_endpoint_counter(sides[0].endpoint, CW_COUNTER_RDMA_UP));
 }
 
-/* What is wrong is said in a line. */
+/* Errors are reported in a line. */
 static void bad_devices(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Latency and bandwidth between two ranks, for any MPI library: what the scripts of this folder compile with each mpicc.
+/* Latency and bandwidth between two ranks, for any MPI library: the scripts of this folder compile it with each mpicc.
  *
  *    veth_pingpong SECONDS [BYTES...]     half a round trip and a stream of messages for each size
  *
@@ -14,7 +14,7 @@ enum { WINDOW_BYTES = 4 << 20, WINDOW_MAX = 64, BATCH = 16, SIZES_MAX = 16 };
 static int rank;
 static char *memory;
 
-/* Rank 0 decides when it is over, so that both do the same number of rounds. */
+/* Rank 0 decides on the end, so that both do the same number of rounds. */
 static int goes_on(double until)
 {
     int more = rank == 0 && MPI_Wtime() < until;
