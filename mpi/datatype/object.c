@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "mpi/datatype/contents.h"
-#include "mpi/datatype/layout.h"
 #include "mpi/datatype/datatype.h"
+#include "mpi/datatype/layout.h"
 #include "mpi/state/handle.h"
 
 void mpi_contents_free(struct mpi_contents *contents)
