@@ -7,7 +7,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/cli/cli.h"
-#include "apps/node/dataplane_private.h"
+#include "apps/node/state.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"

@@ -1,5 +1,5 @@
 /* Turns and sleeps of the dataplane, and commands from another thread. */
-#include "apps/node/dataplane_private.h"
+#include "apps/node/state.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "apps/node/dataplane_private.h"
 #include "apps/node/packet.h"
+#include "apps/node/state.h"
 #include "dataplane/base/clock.h"
 #include "dataplane/base/prefetch.h"
 #include "dataplane/limits.h"

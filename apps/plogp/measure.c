@@ -1,4 +1,4 @@
-#include "apps/plogp/measure.h"
+#include "apps/plogp/question.h"
 
 #include <stdio.h>
 #include <stdlib.h>

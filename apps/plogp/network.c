@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/plogp/arithmetic.h"
-#include "apps/plogp/measure.h"
+#include "apps/plogp/question.h"
 #include "dataplane/status.h"
 
 enum {

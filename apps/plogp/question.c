@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/plogp/arithmetic.h"
-#include "apps/plogp/measure.h"
+#include "apps/plogp/question.h"
 #include "collectives/choose/override.h"
 #include "dataplane/status.h"
 

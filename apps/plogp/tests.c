@@ -2,7 +2,7 @@
  * fine: when time is up, a missing size lies between two that were tested. */
 #include <string.h>
 
-#include "apps/plogp/measure.h"
+#include "apps/plogp/question.h"
 #include "dataplane/status.h"
 
 static const enum cw_collective collectives[] = {

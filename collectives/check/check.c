@@ -1,5 +1,5 @@
 /* check: the steps in their order. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

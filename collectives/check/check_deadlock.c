@@ -1,5 +1,5 @@
 /* check: finds a cycle among the events that could not be ordered, and tells it. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* check: the contents of receive buffers that the MPI standard (5.0, chapter 6) requires of a collective. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 /* How many parts the receive buffer of a rank has; each comes from one rank, or is combined from a row of ranks. */
 uint32_t check_expected_count(const struct cw_problem *problem, uint32_t rank)

@@ -2,7 +2,7 @@
  *
  * The order is made from its end: events for which nothing waits come last. So only edges into an event are stored. An
  * event is placed as late as possible, near to the events that need it, which keeps searches short. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 static int add_edge(struct check *check, uint32_t event)
 {

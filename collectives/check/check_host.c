@@ -1,5 +1,5 @@
 /* check: calls among the ranks of a host. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 struct check_host check_host_of(const struct check *check, uint32_t instance)
 {

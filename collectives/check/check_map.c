@@ -1,5 +1,5 @@
 /* check: a buffer in pieces. A sorted array: nearly all buffers have few pieces, or get them one after another. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* check: every put meets its wait. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 struct matching {
     struct check *check;

@@ -1,5 +1,5 @@
 /* check: the arena, and lists that grow. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdlib.h>
 #include <string.h>

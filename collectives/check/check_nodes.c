@@ -1,6 +1,6 @@
 /* check: results of combined operands. Equal trees are one node, with an operand on either side: an operation that is
  * not commutative leaves no choice of sides, and a commutative one gives the same either way. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <string.h>
 

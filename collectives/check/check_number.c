@@ -1,5 +1,5 @@
 /* check: every (op, iteration) of every rank gets a number; barriers find each other. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 /* Numbers the ops of all ranks; returns the number of instances, at most CHECK_EVENTS_MAX / 2. */
 static uint64_t number_ops(struct check *check)

@@ -1,5 +1,5 @@
 /* check: promises of the plan in addition to the right result. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Accesses are taken in the order of their starts, each with the event that ends it. For each byte we keep the last
  * write and the reads since. A new access must come after them: the accesses before those need no further check. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 struct reader {
     uint32_t end; /* event */

@@ -2,7 +2,7 @@
  *
  * One search goes back from an event; its findings answer all further questions about the same event. It goes back to
  * the position of the requested event, and resumes there when an earlier one is requested. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 int check_reach_prepare(struct check *check)
 {

@@ -3,7 +3,7 @@
  *
  * For each event the set of ranks of which some event comes before it. 64 ranks at a time, so that memory does not grow
  * with ranks times events. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 enum { BLOCK = 64 };
 

@@ -1,5 +1,5 @@
 /* check: the text of a fault. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * other by making. The largest number of groups of which none comes before another (Dilworth: the smallest number of
  * chains that cover them) is never less than the number of ranks sought, and equal to it if each rank sends one message
  * after another. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The value of a byte is a node (one rank's operand, or a combination of several) and an offset in the send buffers. A
  * put's bytes are read at its start. A direct put's may be written at once: no other access touches the place before
  * the wait has ended. An eager one's are kept until its wait ends. */
-#include "collectives/check/check_private.h"
+#include "collectives/check/state.h"
 
 /* A stretch of a value on its way. */
 struct run {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/verbs_sim_private.h"
+#include "dataplane/fabric/verbs_sim_device.h"
 
 /* ---- completions ---- */
 

@@ -1,6 +1,6 @@
 /* What queue pairs and datagrams of a simulated RDMA device share: its line, its memory, its completions, and the time
  * of its next event. */
-#include "dataplane/fabric/verbs_sim_private.h"
+#include "dataplane/fabric/verbs_sim_device.h"
 
 #include <assert.h>
 #include <string.h>

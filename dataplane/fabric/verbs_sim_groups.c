@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/verbs_sim_private.h"
+#include "dataplane/fabric/verbs_sim_device.h"
 
 static bool is_member(const struct sim_device *device, const uint8_t address[16])
 {

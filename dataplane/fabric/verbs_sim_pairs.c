@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataplane/fabric/verbs_sim_private.h"
+#include "dataplane/fabric/verbs_sim_device.h"
 
 enum { COPY_BYTES = 65536 }; /* at a time, between processes */
 
