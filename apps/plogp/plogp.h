@@ -1,5 +1,5 @@
 /* plogp: shared by the files of `causeway plogp`. The measuring itself is done by a job of another program,
- * plogp/question.h. */
+ * plogp/measure.c. */
 #pragma once
 
 #include "apps/cli/report.h"
