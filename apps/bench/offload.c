@@ -17,6 +17,7 @@ static const double SLOWER = 1.1; /* times as long: more than measurements diffe
 enum {
     BURST = 32,
     PORT = CW_UDP_PORT,
+    PAYLOAD_BYTES = 1400,
     STEP_NS = 1000000,      /* of virtual time, until a simulated NIC has sent its frames */
     SILENCE_NS = 200000000, /* so long nothing has come: nothing will */
 };
@@ -24,8 +25,7 @@ enum {
 struct bench {
     struct offload_device device;
     struct offload_device peer; /* port NULL: none */
-    uint32_t payload_bytes;
-    uint64_t duration_ns; /* of each measurement */
+    uint64_t duration_ns;       /* of each measurement */
     uint64_t rounds;
     uint64_t sink; /* results of software, so that the compiler keeps the computation */
 };
@@ -34,7 +34,7 @@ struct bench {
 
 static void crc_work(struct bench *bench, const uint8_t *frame)
 {
-    bench->sink += cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, bench->payload_bytes);
+    bench->sink += cw_wire_checksum(0, frame + CW_WIRE_OVERHEAD_BYTES, PAYLOAD_BYTES);
 }
 
 /* Looks whose it is. */
@@ -42,7 +42,7 @@ static void parse_work(struct bench *bench, const uint8_t *frame)
 {
     const struct cw_ip own = cw_ip_v4(0x0a000002);
     const struct cw_wire_header *header;
-    bench->sink += cw_wire_parse(frame, CW_WIRE_OVERHEAD_BYTES + bench->payload_bytes, &own, PORT, 1, 0, &header);
+    bench->sink += cw_wire_parse(frame, CW_WIRE_OVERHEAD_BYTES + PAYLOAD_BYTES, &own, PORT, 1, 0, &header);
 }
 
 static void hash_work(struct bench *bench, const uint8_t *frame)
@@ -74,16 +74,15 @@ static const struct row rows[CW_PORT_OFFLOADS] = {
 
 /* ---- packets ---- */
 
-static uint32_t frame_write(const struct bench *bench, const struct cw_port *from, const struct cw_port *to,
-                            uint8_t *frame)
+static uint32_t frame_write(const struct cw_port *from, const struct cw_port *to, uint8_t *frame)
 {
     struct cw_wire_network network;
     cw_wire_network_init(&network, from->info.mac, to->info.mac, 0x0a000001, 0x0a000002, PORT, PORT);
-    cw_wire_network_finish(&network, bench->payload_bytes);
+    cw_wire_network_finish(&network, PAYLOAD_BYTES);
     memcpy(frame, &network, sizeof(network));
-    memset(frame + sizeof(network), 0x5a, CW_WIRE_HEADER_BYTES + bench->payload_bytes);
+    memset(frame + sizeof(network), 0x5a, CW_WIRE_HEADER_BYTES + PAYLOAD_BYTES);
     frame[sizeof(network)] = CW_WIRE_VERSION;
-    return CW_WIRE_OVERHEAD_BYTES + bench->payload_bytes;
+    return CW_WIRE_OVERHEAD_BYTES + PAYLOAD_BYTES;
 }
 
 /* Hands one burst over, with `work` for each packet if software does it. The time that took; *count: packets taken. */
@@ -94,7 +93,7 @@ static uint64_t burst_send(struct bench *bench, struct cw_port *from, const stru
     struct cw_transmit packets[BURST];
     uint32_t ready = cw_port_reserve(from, packets, BURST);
     for (uint32_t i = 0; i < ready; i++) {
-        packets[i].length = frame_write(bench, from, to, packets[i].data);
+        packets[i].length = frame_write(from, to, packets[i].data);
     }
     uint64_t start_ns = cw_clock_ns();
     uint64_t later_ns = (simulator != NULL ? cw_simulator_now(simulator) : start_ns) + 1000;
@@ -120,7 +119,7 @@ static uint64_t burst_receive(struct bench *bench, const struct row *row, bool b
     uint64_t start_ns = cw_clock_ns();
     *count = cw_port_receive(bench->device.port, packets, BURST);
     for (uint32_t i = 0; i < *count; i++) {
-        bool is_ours = packets[i].length >= CW_WIRE_OVERHEAD_BYTES + bench->payload_bytes;
+        bool is_ours = packets[i].length >= CW_WIRE_OVERHEAD_BYTES + PAYLOAD_BYTES;
         if (!by_nic && row->work != NULL && is_ours) {
             row->work(bench, packets[i].data);
         }
@@ -171,7 +170,7 @@ static double work_measure(struct bench *bench, const struct row *row)
 {
     static uint8_t frame[14 + CW_PORT_MTU_MAX];
     uint64_t packets = 0, begin_ns = cw_clock_ns(), took_ns;
-    (void)frame_write(bench, bench->device.port, bench->device.port, frame);
+    (void)frame_write(bench->device.port, bench->device.port, frame);
     do {
         for (uint32_t i = 0; i < 256; i++) {
             frame[CW_WIRE_OVERHEAD_BYTES] = (uint8_t)i;
@@ -241,7 +240,7 @@ static void measure_row(struct bench *bench, struct app_report *report, const st
 static int run(struct bench *bench, const char *device, const char *peer, struct app_report *report)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
-    uint32_t mtu_bytes = bench->payload_bytes + CW_WIRE_OVERHEAD_BYTES - 14;
+    uint32_t mtu_bytes = PAYLOAD_BYTES + CW_WIRE_OVERHEAD_BYTES - 14;
     mtu_bytes = mtu_bytes < 1500 ? 1500 : mtu_bytes;
     int status = offload_device_open(&bench->device, device, CW_OFFLOADS_ALL, mtu_bytes, error, sizeof(error));
     if (status == CW_OK && peer != NULL) {
@@ -261,12 +260,11 @@ static int run(struct bench *bench, const char *device, const char *peer, struct
 
 int bench_offload(int argc, char **argv)
 {
-    struct bench bench = {.payload_bytes = 0};
+    struct bench bench = {.sink = 0};
     struct app_report report = {.form = APP_REPORT_TABLE};
-    uint64_t payload_bytes = 1400, rounds = 5, duration_ns = 20000000;
+    uint64_t rounds = 5, duration_ns = 20000000;
     const char *peer = NULL;
     const struct app_option options[] = {
-        OPTION_BYTES("payload", "of each packet (1400)", &payload_bytes, 64, 8900),
         OPTION_TEXT("peer", "DEVICE", "joined to the device: sends what comes in (the device itself)", &peer),
         OPTION_COUNT("rounds", "on and off in turn; medians are printed (5)", &rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_TIME("duration", "of each measurement (20ms)", &duration_ns, 1000000, 10000000000ull),
@@ -288,7 +286,6 @@ int bench_offload(int argc, char **argv)
         app_error("no device given", NULL, "causeway bench offload sim, or net_tap0,iface=x");
         return APP_EXIT_USAGE;
     }
-    bench.payload_bytes = (uint32_t)payload_bytes;
     bench.rounds = rounds;
     bench.duration_ns = duration_ns;
     return run(&bench, argv[first], peer, &report);

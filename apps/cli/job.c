@@ -33,7 +33,7 @@ bool app_job_program(const char *program, char *path, size_t bytes)
 }
 
 /* In the child: becomes the launcher. The user's settings for programs do not apply to this one. */
-static _Noreturn void launcher_exec(char *const *arguments, const char *plogp, int parent, int output)
+static _Noreturn void launcher_exec(char *const *arguments, int parent, int output)
 {
     static const enum cw_setting settings[] = {CW_SETTING_ALGORITHM, CW_SETTING_EXPLAIN, CW_SETTING_HOST,
                                                CW_SETTING_COPY,      CW_SETTING_PLAN,    CW_SETTING_RECORD};
@@ -41,9 +41,7 @@ static _Noreturn void launcher_exec(char *const *arguments, const char *plogp, i
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         cw_setting_clear(settings[i]);
     }
-    if (plogp != NULL) {
-        (void)cw_setting_give(CW_SETTING_PLOGP, plogp);
-    }
+    (void)cw_setting_give(CW_SETTING_PLOGP, "none");
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);
     }
@@ -82,7 +80,7 @@ static char *output_read(int from, size_t *length)
 }
 
 /* `with_errors`: of standard error, too. */
-static char *launcher_run(char *const *arguments, const char *plogp, bool with_errors, size_t *length, int *status)
+static char *launcher_run(char *const *arguments, bool with_errors, size_t *length, int *status)
 {
     int ends[2];
     int parent = getpid();
@@ -96,7 +94,7 @@ static char *launcher_run(char *const *arguments, const char *plogp, bool with_e
         if (with_errors) {
             (void)dup2(ends[1], STDERR_FILENO);
         }
-        launcher_exec(arguments, plogp, parent, ends[1]);
+        launcher_exec(arguments, parent, ends[1]);
     }
     close(ends[1]);
     char *text = child < 0 ? NULL : output_read(ends[0], length);
@@ -109,15 +107,15 @@ static char *launcher_run(char *const *arguments, const char *plogp, bool with_e
 char *app_job_output(char *const *arguments, size_t *length, int *code)
 {
     int status = -1;
-    char *text = launcher_run(arguments, NULL, true, length, &status);
+    char *text = launcher_run(arguments, true, length, &status);
     *code = text == NULL ? APP_EXIT_MACHINE : WIFEXITED(status) ? WEXITSTATUS(status) : APP_EXIT_INTERNAL;
     return text;
 }
 
-char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code)
+char *app_job_run(char *const *arguments, const char *what, size_t *length, int *code)
 {
     int status = -1;
-    char *text = launcher_run(arguments, plogp, false, length, &status);
+    char *text = launcher_run(arguments, false, length, &status);
     if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return text;
     }

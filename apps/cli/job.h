@@ -14,6 +14,6 @@ char *app_job_output(char *const *arguments, size_t *length, int *code);
 
 /* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns its standard
  * output, NUL-terminated, which the caller frees. The user's settings for MPI programs (CAUSEWAY_ALGORITHM and so on)
- * do not apply to this one; CAUSEWAY_PLOGP becomes `plogp`, if it is not NULL. NULL: the failure of `what` was
- * reported, and *code is the exit code. It ends when this process does. */
-char *app_job_run(char *const *arguments, const char *plogp, const char *what, size_t *length, int *code);
+ * do not apply to this one, and it reads no file of measured parameters. NULL: the failure of `what` was reported,
+ * and *code is the exit code. It ends when this process does. */
+char *app_job_run(char *const *arguments, const char *what, size_t *length, int *code);

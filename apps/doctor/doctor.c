@@ -77,11 +77,9 @@ static int transport_tell(struct doctor *doctor, char *const *names, int count)
 int doctor_main(int argc, char **argv)
 {
     struct doctor doctor = {0};
-    bool no_settings = false;
     bool mpi = false, transport = false, rank = false;
     const struct app_option options[] = {
         OPTION_JSON(" for each finding", &doctor.json),
-        OPTION_FLAG("no-settings", "omit the settings", &no_settings),
         OPTION_FLAG("mpi", "list only the missing MPI functions", &mpi),
         OPTION_FLAG("transport",
                     "test sockets to these hosts, and these devices, only. Each host is tried by UDP\n" HELP_INDENT
@@ -120,9 +118,7 @@ int doctor_main(int argc, char **argv)
     doctor_rights(&doctor);
     doctor_network(&doctor);
     doctor_choice(&doctor);
-    if (!no_settings) {
-        doctor_settings(&doctor);
-    }
+    doctor_settings(&doctor);
     if (!doctor.json) {
         printf("%u problem%s\n", doctor.missing, doctor.missing == 1 ? "" : "s");
     }

@@ -56,7 +56,7 @@ int plogp_job_run(const struct plogp_options *options, enum cw_measured_path pat
     arguments[at++] = budget;
     arguments[at++] = (char *)(uintptr_t) "measure";
     arguments[at++] = (char *)(uintptr_t)options->sizes;
-    char *text = app_job_run(arguments, "none", count, &length, &code);
+    char *text = app_job_run(arguments, count, &length, &code);
     if (text == NULL) {
         return code;
     }

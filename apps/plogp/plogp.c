@@ -145,10 +145,9 @@ static bool hosts_suffice(const struct plogp_options *options)
     return true;
 }
 
-static bool options_finish(struct plogp_options *options, uint64_t most, const struct app_list *ranks,
-                           const struct app_list *sizes)
+static bool options_finish(struct plogp_options *options, const struct app_list *ranks, const struct app_list *sizes)
 {
-    most = most != 0 ? most : options->hosts != NULL ? hosts_count(options->hosts) : 8;
+    uint32_t most = options->hosts != NULL ? hosts_count(options->hosts) : 8;
     bool is_between = strcmp(options->path, "wire") == 0 || strcmp(options->path, "rdma") == 0;
     if (options->hosts != NULL && strcmp(options->path, "all") != 0 && !is_between) {
         app_error("hosts have no such path between them", options->path, "--path wire or rdma goes with --hosts");
@@ -167,7 +166,7 @@ static bool options_finish(struct plogp_options *options, uint64_t most, const s
         ranks_add(options, ranks->values[i]);
     }
     if (ranks->count == 0) {
-        ranks_up_to(options, (uint32_t)most);
+        ranks_up_to(options, most);
     }
     sizes_finish(options, sizes);
     if (!hosts_suffice(options)) {
@@ -322,14 +321,13 @@ static int measure_all(struct plogp_options *options)
 int plogp_main(int argc, char **argv)
 {
     struct plogp_options options = {.path = "all"};
-    uint64_t most = 0;
     struct app_list ranks = {.count_max = PLOGP_RANKS_MAX}, sizes = {.rising = true};
     const struct app_option rows[] = {
         OPTION_TEXT("path", "shared|memif|all",
                     "kind of path (all); with --hosts wire: packets (the default), rdma: queue pairs", &options.path),
-        {"most", "RANKS", "the largest number of ranks: powers of two, and the numbers before them (8)",
-         APP_OPTION_COUNT, &most, 2, PLOGP_JOB_RANKS_MAX, NULL},
-        OPTION_SIZES("ranks", "just these numbers of ranks", &ranks, 2, PLOGP_JOB_RANKS_MAX),
+        OPTION_SIZES("ranks",
+                     "numbers of ranks (powers of two up to 8, or the number of hosts, and the numbers before them)",
+                     &ranks, 2, PLOGP_JOB_RANKS_MAX),
         OPTION_TIME("time", "of all measurements together, about (60s)", &options.time_ns, 0, 0),
         OPTION_SIZES("sizes", "sizes to test, in bytes", &sizes, 8, 16 << 20),
         OPTION_TEXT("output", "FILE", "the file (where MPI looks for it)", &options.file),
@@ -345,7 +343,7 @@ int plogp_main(int argc, char **argv)
     if (app_options_parse(usage, rows, 0, argc, argv, &code) < 0) {
         return code;
     }
-    if (!options_finish(&options, most, &ranks, &sizes)) {
+    if (!options_finish(&options, &ranks, &sizes)) {
         return APP_EXIT_USAGE;
     }
     if (options.launcher != NULL && options.hosts == NULL) {

@@ -7,7 +7,6 @@
  *
  *    config.c    the text behind --simulate, which config_complete.c completes and checks
  *    network.c   hosts, switches and links
- *    capture.c   packets, for Wireshark
  *    statistics.c  links over time
  *    devices.c   RDMA devices of the hosts
  *    ranks.c     processes: they join, run, leave, and end
@@ -236,16 +235,6 @@ void simulate_devices_destroy(struct simulate_world *world);
 
 /* Whether a signal has come that ends the simulator. */
 bool simulate_is_over(const struct simulate_world *world);
-
-/* ---- capture.c ---- */
-
-/* Writes each packet to a file, in the format of pcap with nanoseconds, as it arrives at a rank. CW_OK; CW_ERROR_SYSTEM: it
- * cannot be written, with a line in `error`. */
-struct simulate_capture;
-int simulate_capture_open(const char *path, struct cw_simulator *simulator, struct simulate_capture **capture,
-                          char *error, size_t error_bytes);
-/* False: some packets could not be written; errno. NULL is allowed. */
-bool simulate_capture_close(struct simulate_capture *capture);
 
 /* ---- statistics.c ---- */
 

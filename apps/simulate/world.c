@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/pcap.h"
 #include "apps/cli/progress.h"
 #include "control/topology/clusters.h"
 #include "dataplane/base/clock.h"
@@ -273,15 +274,30 @@ static void progress_tell(struct simulate_world *world, uint64_t real_ns)
     world->told_ns = real_ns;
 }
 
+static void arrival_write(void *context, enum cw_simulator_tap_kind kind, uint64_t time_ns, uint32_t node,
+                          const uint8_t *frame, uint32_t length)
+{
+    (void)node;
+    if (kind == CW_SIMULATOR_ARRIVAL) {
+        app_pcap_write(context, time_ns, frame, length);
+    }
+}
+
 int simulate_serve(const struct simulate_config *config, int listener)
 {
     struct simulate_world world;
-    struct simulate_capture *capture = NULL;
+    struct app_pcap *capture = NULL;
     struct fault_event *events = calloc(2 * SIMULATE_FAULTS_MAX, sizeof(*events));
     char error[SIMULATE_ERROR_BYTES] = "";
     bool made = events != NULL && world_create(&world, config, error, sizeof(error));
     if (made && config->capture[0] != '\0') {
-        made = simulate_capture_open(config->capture, world.simulator, &capture, error, sizeof(error)) == CW_OK;
+        capture = app_pcap_open(config->capture);
+        made = capture != NULL;
+        if (made) {
+            cw_simulator_tap_set(world.simulator, arrival_write, capture);
+        } else {
+            snprintf(error, sizeof(error), "pcap=%.300s: %s", config->capture, strerror(errno));
+        }
     }
     int status = made ? simulate_ranks_accept(&world, listener, error, sizeof(error)) : CW_ERROR_MEMORY;
     if (status != CW_OK && status != CW_ERROR_CLOSED) {
@@ -306,7 +322,7 @@ int simulate_serve(const struct simulate_config *config, int listener)
         app_progress_end();
         report(&world, cw_clock_ns() - start_ns);
     }
-    if (!simulate_capture_close(capture)) {
+    if (!app_pcap_close(capture)) {
         app_error("packets could not be written", config->capture, strerror(errno));
     }
     if (!simulate_statistics_close(world.statistics, world.virtual_end_ns)) {

@@ -312,7 +312,7 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     const char *multicast = "snoop";
     const char *topology = NULL;
     struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
-    *config = (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = APP_CORE_ANY, .pcap_snap_bytes = UINT16_MAX};
+    *config = (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = APP_CORE_ANY};
     const struct app_option options[] = {
         OPTION_TEXT("memif", "PATH", "socket of the memif ports", &config->path),
         OPTION_COUNT("ports", "memif ports, ids 0 to N-1; default 2", &config->memif_count, 1, SWITCH_PORTS_MAX),
@@ -344,7 +344,6 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
                     &config->pcap_path),
         OPTION_TEXT("pcap-at", "NAME", "... of this link or host; port0 and so on without a topology",
                     &config->pcap_at),
-        OPTION_BYTES("pcap-snap", "... so much of each frame; default all", &config->pcap_snap_bytes, 14, UINT16_MAX),
         OPTION_FLAG("json", "counters as one JSON object a line", &config->json),
         OPTION_COUNT("seed", "of the losses; default 1", &config->seed, 0, 0),
         {0},

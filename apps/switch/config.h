@@ -45,9 +45,8 @@ struct switch_config {
     uint64_t stats_interval_ns;   /* of the file, or else of printed counters; 0: at the end and on SIGUSR1 only */
     struct cw_topology *topology; /* NULL: one network, as the options say */
     const char *stats_path;       /* NULL: none; switch/stats.h */
-    const char *pcap_path;        /* likewise; switch/tap.h */
+    const char *pcap_path;        /* likewise */
     const char *pcap_at;
-    uint64_t pcap_snap_bytes;
     const char *tell; /* not NULL: a command for a running switch, none is started */
     uint64_t owner;   /* its parent, which it ends with; the folder of `path` is its own then; 0: none */
     uint64_t core;    /* APP_CORE_ANY: wherever the system puts it */

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "apps/cli/cli.h"
+#include "apps/cli/pcap.h"
 #include "apps/switch/command.h"
 #include "apps/switch/stats.h"
-#include "apps/switch/tap.h"
 #include "apps/switch/wan.h"
+#include "dataplane/base/clock.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 
@@ -145,11 +147,18 @@ static int tap_open(struct switch_fabric *fabric)
         app_error(error, "--pcap-at", NULL);
         return APP_EXIT_USAGE;
     }
-    int code = switch_tap_open(config->pcap_path, (uint32_t)config->pcap_snap_bytes, &fabric->tap);
-    for (int i = 0; i < 2 && lines[i] != NULL && code == APP_EXIT_SUCCESS; i++) {
+    fabric->tap = app_pcap_open(config->pcap_path);
+    if (fabric->tap == NULL) {
+        app_error("the packets cannot be written there", config->pcap_path, strerror(errno));
+        return APP_EXIT_USAGE;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    fabric->tap_epoch_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - cw_clock_ns();
+    for (int i = 0; i < 2 && lines[i] != NULL; i++) {
         lines[i]->tapped = true;
     }
-    return code;
+    return APP_EXIT_SUCCESS;
 }
 
 static int stats_open(struct switch_fabric *fabric)
@@ -212,8 +221,11 @@ int switch_fabric_close(struct switch_fabric *fabric)
     switch_command_close(fabric->command);
     int code = switch_stats_close(fabric->stats);
     switch_streams_close(&fabric->streams);
-    int tap_code = switch_tap_close(fabric->tap);
+    bool is_tap_whole = app_pcap_close(fabric->tap);
+    if (!is_tap_whole) {
+        app_error("not all packets could be written", config->pcap_path, "is the disk full?");
+    }
     switch_wan_close(fabric);
     *fabric = (struct switch_fabric){.config = config};
-    return code == APP_EXIT_SUCCESS ? tap_code : code;
+    return code == APP_EXIT_SUCCESS && !is_tap_whole ? APP_EXIT_MACHINE : code;
 }

@@ -76,7 +76,7 @@ struct switch_cluster {
 };
 
 struct switch_stats;
-struct switch_tap;
+struct app_pcap;
 struct switch_command;
 
 struct switch_fabric {
@@ -96,7 +96,8 @@ struct switch_fabric {
     struct switch_pool pool;
     struct switch_streams streams;  /* with stats and a topology */
     struct switch_stats *stats;     /* NULL: none */
-    struct switch_tap *tap;         /* likewise */
+    struct app_pcap *tap;           /* likewise: frames that arrive over the link of --pcap-at */
+    uint64_t tap_epoch_ns;          /* time since 1970 when cw_clock_ns was 0 */
     struct switch_command *command; /* likewise */
     uint64_t idle_since_ns;         /* 0: the last turn did something */
     uint64_t nap_ns;

@@ -1,8 +1,7 @@
 #include "apps/switch/wan.h"
+#include "apps/cli/pcap.h"
 
 #include <string.h>
-
-#include "apps/switch/tap.h"
 
 enum { RELEASE_MAX = 1024 };
 
@@ -167,7 +166,7 @@ static void arrive(struct switch_fabric *fabric, struct switch_line *line, const
     line->link.counters.arrived++;
     line->link.counters.arrived_bytes += passing->length;
     if (line->tapped) {
-        switch_tap_frame(fabric->tap, passing->time_ns, passing->data, passing->length);
+        app_pcap_write(fabric->tap, fabric->tap_epoch_ns + passing->time_ns, passing->data, passing->length);
     }
     switch (line->kind) {
     case SWITCH_LINE_DOWN:
