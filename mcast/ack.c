@@ -184,8 +184,8 @@ void mcast_ack_changed(struct stream *stream)
     } else if (is_urgent(stream, &all)) {
         send(stream, &all, laggard);
     } else if (all.received > stream->report.told.received) {
-        /* on slow links packets come one by one, and acknowledgements of each would take the place of others; after more
-         * than half a round trip the sender's window would feel it */
+        /* on slow links packets come one by one, and acknowledgements of each would take the place of others; after
+         * more than half a round trip the sender's window would feel it */
         uint64_t patience_ns = later(CW_MCAST_ACK_DELAY_NS, stream->receiving->round_trip_ns / 2);
         mcast_timer_by(&stream->report.timer, mcast->now_ns + patience_ns);
     }

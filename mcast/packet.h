@@ -60,8 +60,8 @@ struct __attribute__((packed)) cw_mcast_chunk {
 };
 static_assert(sizeof(struct cw_mcast_chunk) == 8, "fixed");
 
-/* One of the packets that together are the packet of this number, since that is too long for some path. Behind it follow
- * the bytes of the message from `position` on. */
+/* One of the packets that together are the packet of this number, since that is too long for some path. Behind it
+ * follow the bytes of the message from `position` on. */
 struct __attribute__((packed)) cw_mcast_part {
     uint16_t index;
     uint16_t count; /* 2 .. CW_MCAST_PARTS_MAX */

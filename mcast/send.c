@@ -264,8 +264,8 @@ static bool packet_send(struct stream *stream, const struct message *message, ui
     return is_cut ? parts_send(stream, message, load, &packet) : mcast_transmit(stream, &packet);
 }
 
-/* A member still asks for a packet that has been sent many times: the path to it may not take packets of this length any
- * more. From now on packets of all groups are shorter. */
+/* A member still asks for a packet that has been sent many times: the path to it may not take packets of this length
+ * any more. From now on packets of all groups are shorter. */
 static void narrow_consider(struct stream *stream, const struct packet *packet, const struct load *load)
 {
     static const uint16_t mtus[] = {CW_PATH_MTU_BASE, CW_PORT_MTU_MIN};

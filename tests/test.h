@@ -96,8 +96,8 @@ static inline void test_seed_signal(int number)
 
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-/* Seeds `first` to `first + count - 1`, at least one; or CW_TEST_SEED alone, if it is set. From here on, a failure prints
- * its seed, until test_seeds_next() has returned 0. */
+/* Seeds `first` to `first + count - 1`, at least one; or CW_TEST_SEED alone, if it is set. From here on, a failure
+ * prints its seed, until test_seeds_next() has returned 0. */
 static inline struct test_seeds test_seeds(uint64_t first, uint64_t count)
 {
     static bool is_prepared;

@@ -1,5 +1,5 @@
-/* pcap: a file of Ethernet frames that tcpdump, Wireshark and tshark read (pcap-savefile(5), nanoseconds, the byte order
- * of this machine).
+/* pcap: a file of Ethernet frames that tcpdump, Wireshark and tshark read (pcap-savefile(5), nanoseconds, the byte
+ * order of this machine).
  *
  * Order of calls: app_pcap_open, { app_pcap_write }*, app_pcap_close. One thread. The file is complete when it is
  * closed; up to a megabyte is in memory before. */

@@ -1,7 +1,7 @@
-/* Messages: records what a program sends, for `causeway bench codec`. It is loaded in front of the MPI library (LD_PRELOAD).
- * The first rank writes the doubles of its messages of 1 KiB and more to the file that CAUSEWAY_MESSAGES names, one
- * message behind the other, up to 16 MiB. Messages are those by MPI_Send, MPI_Isend, MPI_Sendrecv and started
- * MPI_Send_init, in programs of one thread. With CAUSEWAY_MESSAGES_COUNT=1, rank 0 prints in MPI_Finalize
+/* Messages: records what a program sends, for `causeway bench codec`. It is loaded in front of the MPI library
+ * (LD_PRELOAD). The first rank writes the doubles of its messages of 1 KiB and more to the file that CAUSEWAY_MESSAGES
+ * names, one message behind the other, up to 16 MiB. Messages are those by MPI_Send, MPI_Isend, MPI_Sendrecv and
+ * started MPI_Send_init, in programs of one thread. With CAUSEWAY_MESSAGES_COUNT=1, rank 0 prints in MPI_Finalize
  *
  *   messages: COUNT of BYTES on average, to PEERS per rank
  *

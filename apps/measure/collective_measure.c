@@ -3,8 +3,8 @@
  *
  *   collective_measure [--alone] COLLECTIVE SIZES RUNS ALGORITHM...
  *
- * COLLECTIVE: bcast, scatter, allgather, allreduce, alltoall, or scatterv:N, which sends to N ranks only. SIZES: bytes of
- * a message or block, with commas between. ALGORITHM: as `causeway plan list` names it, with parameters such as
+ * COLLECTIVE: bcast, scatter, allgather, allreduce, alltoall, or scatterv:N, which sends to N ranks only. SIZES: bytes
+ * of a message or block, with commas between. ALGORITHM: as `causeway plan list` names it, with parameters such as
  * `:senders=4`; "-" is the library's own choice. Each has a communicator whose hint asks for it. Other libraries ignore
  * the hint. scatterv knows "explicit" too: a group that is opened once (MPIX_Scatterv_open_group).
  *
@@ -13,11 +13,11 @@
  *   ALGORITHM BYTES MEDIAN P999 EACH PROCESSOR FRAMES FIRST
  *
  * MEDIAN, P999: microseconds of a call. The time begins when the root enters its call, while all others wait in theirs.
- * Without a root, it begins when the last rank enters. It ends when the last rank returns. The ranks need one clock: that
- * of one machine, or of a simulated network. EACH: microseconds per call in batches of calls. PROCESSOR: CPU time of all
- * ranks together for one of these calls. FRAMES: that left rank 0's kernel interfaces for one of these calls; 0 if it uses
- * none. FIRST: the first call, which sets connections up. With --alone there are no batches, and these three are 0. The
- * bytes received by a single call, and by the last call of a batch, are compared. */
+ * Without a root, it begins when the last rank enters. It ends when the last rank returns. The ranks need one clock:
+ * that of one machine, or of a simulated network. EACH: microseconds per call in batches of calls. PROCESSOR: CPU time
+ * of all ranks together for one of these calls. FRAMES: that left rank 0's kernel interfaces for one of these calls; 0
+ * if it uses none. FIRST: the first call, which sets connections up. With --alone there are no batches, and these three
+ * are 0. The bytes received by a single call, and by the last call of a batch, are compared. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  *   neighbour_measure outside|inside ALGORITHM BYTES [MILLISECONDS]
  *
  * The first half of the ranks is the group. Its rank 0 broadcasts messages of BYTES one after the other, by ALGORITHM
- * ("-": no broadcasts at all). Two ranks are the pair: the last two (outside), or the last two of the group (inside). One
- * sends the other 64 KiB messages for a time (20 ms), and then both send 8 bytes to and fro. Rank 0 prints
+ * ("-": no broadcasts at all). Two ranks are the pair: the last two (outside), or the last two of the group (inside).
+ * One sends the other 64 KiB messages for a time (20 ms), and then both send 8 bytes to and fro. Rank 0 prints
  *
  *   GOODPUT LATENCY GROUP
  *

@@ -4,8 +4,8 @@
  *   puts_measure SIZES PUTS ROUNDS
  *
  * All ranks put at the same time, each to its neighbours in a ring: the next rank, the previous one, the one after the
- * next, and so on. A put is a message into a buffer that its target has provided beforehand. SIZES: bytes of a put, with
- * commas between. For each size, rank 0 prints
+ * next, and so on. A put is a message into a buffer that its target has provided beforehand. SIZES: bytes of a put,
+ * with commas between. For each size, rank 0 prints
  *
  *   BYTES PUTS ONE ALL FIRST
  *
@@ -42,7 +42,8 @@ static _Noreturn void fail(const char *what)
     exit(2);
 }
 
-/* The rank at the other end of put `i`: 1 ahead, 1 behind, 2 ahead, 2 behind, ... Sources are in the other direction. */
+/* The rank at the other end of put `i`: 1 ahead, 1 behind, 2 ahead, 2 behind, ... Sources are in the other direction.
+ * */
 static int peer_of(int i, int is_target)
 {
     int distance = i / 2 + 1;

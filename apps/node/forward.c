@@ -213,8 +213,8 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
     return FRAME_STAYS;
 }
 
-/* Charges the cost of a frame to its user. A lease waits after a refused frame, the longer the more of the user's frames were
- * refused. */
+/* Charges the cost of a frame to its user. A lease waits after a refused frame, the longer the more of the user's
+ * frames were refused. */
 static void frame_charge(struct node_dataplane *dataplane, struct node_lease *lease, enum frame_fate fate,
                          uint32_t length, uint32_t copies, uint64_t now_ns)
 {
@@ -236,7 +236,8 @@ static void frame_charge(struct node_dataplane *dataplane, struct node_lease *le
     }
 }
 
-/* Whether its next frame may be looked at: a user has work only if one of the leases may, else the others would wait. */
+/* Whether its next frame may be looked at: a user has work only if one of the leases may, else the others would wait.
+ * */
 static bool may_look(const struct node_lease *lease, uint64_t now_ns)
 {
     return lease->turn.has_work && lease->turn.barred_ns <= now_ns;

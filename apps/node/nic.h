@@ -24,7 +24,8 @@ struct node_nic {
 };
 
 /* `text`: as --transport of `causeway run` has it: "eth0", "af_packet:eth0", "10.1.0.0/16",
- * "0000:03:00.0,ip=10.9.0.1/24". Of a kernel's interface, packets to these UDP ports come in. `cores`: queue pairs that are wanted; a kernel's interface
- * has one, a device may have fewer, which a line says. APP_EXIT_SUCCESS, or an exit code after reporting the error. */
+ * "0000:03:00.0,ip=10.9.0.1/24". Of a kernel's interface, packets to these UDP ports come in. `cores`: queue pairs that
+ * are wanted; a kernel's interface has one, a device may have fewer, which a line says. APP_EXIT_SUCCESS, or an exit
+ * code after reporting the error. */
 int node_nic_open(const char *text, uint16_t port_first, uint16_t port_last, uint32_t cores, struct node_nic *nic);
 void node_nic_close(struct node_nic *nic);

@@ -1,5 +1,5 @@
-/* serve: the clients of a node, on a socket (control/lease/lease_text.h): each has one lease at most, which ends with its
- * connection (grant.h).
+/* serve: the clients of a node, on a socket (control/lease/lease_text.h): each has one lease at most, which ends with
+ * its connection (grant.h).
  *
  * Invariants
  *  - A client cannot delay another one: lines are short, the node never waits for answers, and next hops are resolved

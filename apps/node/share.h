@@ -14,8 +14,8 @@
 enum { NODE_WEIGHT_MAX = 1000, NODE_QUANTUM_BYTES = 2048 /* a turn of the weight 1 */ };
 #define NODE_BURST_NS 200000ull
 
-/* How often a user may do what costs the node work and moves no frame of others: the time at which what was done so far is
- * paid for. */
+/* How often a user may do what costs the node work and moves no frame of others: the time at which what was done so far
+ * is paid for. */
 struct node_budget {
     uint64_t paid_ns;
 };

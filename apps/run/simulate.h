@@ -14,12 +14,12 @@ struct run_simulation {
     int process;                   /* 0: none */
 };
 
-/* Starts the simulator that `text` describes (apps/simulate/simulate.h), and sets the environment of the ranks. 0, or the
- * exit code of the command, with the reason reported; run_simulation_stop is due in both cases. */
+/* Starts the simulator that `text` describes (apps/simulate/simulate.h), and sets the environment of the ranks. 0, or
+ * the exit code of the command, with the reason reported; run_simulation_stop is due in both cases. */
 int run_simulation_start(struct run_simulation *simulation, const char *text, uint32_t ranks);
 
-/* Runs the command `words` again and again, with seeds from that of `text` on. Stops at the first that fails, and reports
- * the command that repeats it. The exit code of that one, or 0. */
+/* Runs the command `words` again and again, with seeds from that of `text` on. Stops at the first that fails, and
+ * reports the command that repeats it. The exit code of that one, or 0. */
 int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int argc, char **words);
 /* Ends it, and waits for its report. Its exit code. */
 int run_simulation_stop(struct run_simulation *simulation);

@@ -51,8 +51,9 @@ static struct patience patience_begin(int process)
     return (struct patience){.first = cw_process_turns(process), .looked_ns = cw_clock_ns()};
 }
 
-/* Called every LOOK_MS. True: the switch has had `limit_ms`. Time in which it waited for a core does not count; the kernel
- * reports such time when the wait ends. If the machine or the launcher stood still, at most two intervals count. */
+/* Called every LOOK_MS. True: the switch has had `limit_ms`. Time in which it waited for a core does not count; the
+ * kernel reports such time when the wait ends. If the machine or the launcher stood still, at most two intervals count.
+ * */
 static bool patience_is_over(struct patience *patience, int process, int limit_ms)
 {
     struct cw_process_turns turns = cw_process_turns(process);

@@ -221,8 +221,8 @@ static int links_add(struct builder *builder, uint32_t sites, char *error, size_
     return CW_OK;
 }
 
-/* A bridge learns the addresses of the ranks behind its trunks as ranks are added, so all bridges and trunks come before
- * all ranks. A mesh of sites comes after the trunks to hosts. */
+/* A bridge learns the addresses of the ranks behind its trunks as ranks are added, so all bridges and trunks come
+ * before all ranks. A mesh of sites comes after the trunks to hosts. */
 static int parts_add(struct builder *builder, char *error, size_t error_bytes)
 {
     struct simulate_network *network = builder->network;

@@ -1,9 +1,9 @@
 /* Simulate: the network and the virtual clock of `causeway run --simulate`.
  *
- * The simulator is a process of the launcher's. It has a listening socket before any rank starts. Each rank joins with the
- * memory of its port (base/virtual.h, port/shm_port.h). When all have joined, virtual time begins at 0. Each rank is a node of
- * the simulator of dataplane/fabric/, and a turn of that node is the time for which the rank's process runs. So the
- * simulator alone decides who runs next, and the order of events does not depend on the machine.
+ * The simulator is a process of the launcher's. It has a listening socket before any rank starts. Each rank joins with
+ * the memory of its port (base/virtual.h, port/shm_port.h). When all have joined, virtual time begins at 0. Each rank
+ * is a node of the simulator of dataplane/fabric/, and a turn of that node is the time for which the rank's process
+ * runs. So the simulator alone decides who runs next, and the order of events does not depend on the machine.
  *
  *    config.c    the text behind --simulate, which config_complete.c completes and checks
  *    network.c   hosts, switches and links
@@ -197,7 +197,8 @@ struct simulate_world {
     int signals;      /* a signalfd of the signals that end the simulator */
 };
 
-/* Accepts all ranks at the listening socket. CW_OK; CW_ERROR_CLOSED: a signal came first; others with a line in `error`. */
+/* Accepts all ranks at the listening socket. CW_OK; CW_ERROR_CLOSED: a signal came first; others with a line in
+ * `error`. */
 int simulate_ranks_accept(struct simulate_world *world, int listener, char *error, size_t error_bytes);
 /* Attaches the ranks to their nodes: virtual time may begin. */
 void simulate_ranks_start(struct simulate_world *world);

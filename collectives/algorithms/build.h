@@ -55,8 +55,8 @@ const struct cw_algorithm *cw_algorithm_find(enum cw_collective collective, cons
 int cw_algorithm_fits(const struct cw_algorithm *algorithm, const struct cw_problem *problem, char *error,
                       size_t error_bytes);
 
-/* The problem among the heads of the hosts (cw_problem_head), the level of `hierarchical` between them; of an all-to-all all
- * that two hosts send each other is one block. CW_OK, or as cw_problem_create with the reason. */
+/* The problem among the heads of the hosts (cw_problem_head), the level of `hierarchical` between them; of an
+ * all-to-all all that two hosts send each other is one block. CW_OK, or as cw_problem_create with the reason. */
 int cw_problem_heads(const struct cw_problem *problem, struct cw_problem **heads, char *error, size_t error_bytes);
 
 /* Parameters for a caller without better ones (causeway plan choose). */

@@ -1,4 +1,5 @@
-/* What starting ops and arrivals have in common: an op completes, its put is refused for now, or the execution fails. */
+/* What starting ops and arrivals have in common: an op completes, its put is refused for now, or the execution fails.
+ * */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

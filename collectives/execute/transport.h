@@ -73,8 +73,9 @@ struct cw_transport {
     /* Starts a put. CW_OK: events follow; CW_TRANSPORT_DONE: it is complete already; CW_ERROR_AGAIN; any other code
      * ends the execution with it. */
     int (*put)(void *state, const struct cw_transport_put *put);
-    /* Starts a call among the ranks of this host; combines operands by the function that the owner of the transport knows.
-     * Results as of `put`: COMPLETE follows, or it is DONE. NULL: the transport serves no schedules that have any. */
+    /* Starts a call among the ranks of this host; combines operands by the function that the owner of the transport
+     * knows. Results as of `put`: COMPLETE follows, or it is DONE. NULL: the transport serves no schedules that have
+     * any. */
     int (*host)(void *state, const struct cw_transport_host *host);
     /* The wait for the eager put of `peer` with `tag` has started: a transport that held it back for lack of a buffer
      * may deliver it now. NULL if the transport never holds back. */

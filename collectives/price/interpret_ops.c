@@ -149,8 +149,8 @@ void interpreter_barrier_over(struct interpreter *interpreter, uint32_t number)
     }
 }
 
-/* A call among ranks that share memory, from when the last of them starts: each copies what it contributes to the shared
- * segment and its result out of it, and combines operands there; two of them tell each other by a cache line. */
+/* A call among ranks that share memory, from when the last of them starts: each copies what it contributes to the
+ * shared segment and its result out of it, and combines operands there; two of them tell each other by a cache line. */
 static double host_duration(const struct interpreter *interpreter, const struct cw_schedule *schedule,
                             const struct cw_op *op)
 {

@@ -122,8 +122,8 @@ int cw_formula_price(const struct cw_problem *problem, const struct cw_algorithm
 /* ---- Models of papers, to compare the algorithms with ---- */
 
 /* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are
- * derived from the text around them). T(m), to transmit m bytes in both directions, is L + g(m) in pLogP, whose ports do
- * not share; tau, to initiate a message, is os(m).
+ * derived from the text around them). T(m), to transmit m bytes in both directions, is L + g(m) in pLogP, whose ports
+ * do not share; tau, to initiate a message, is os(m).
  *   nonblocking (2): T2 = sum of T(m 2^i) over log2 n steps
  *   concurrent (3): T3 = sum of (T(m 2^i) + tau) over log2(n/C) steps, + tau; tau is here that of C - 1 messages
  *   split (5): T4 = sum of (T(m 2^i / 2) + tau) over log2 n steps */

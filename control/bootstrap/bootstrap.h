@@ -49,8 +49,8 @@ struct cw_bootstrap_traffic {
 };
 
 /* CW_OK; CW_ERROR_SYSTEM, CW_ERROR_CLOSED, CW_ERROR_UNSUPPORTED, ... with a line in `error`: a launcher is there and
- * cannot be understood, its library (libpmix) is not there, or it has set OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS, ...
- * for several processes and none of the above. */
+ * cannot be understood, its library (libpmix) is not there, or it has set OMPI_COMM_WORLD_SIZE, SLURM_STEP_NUM_TASKS,
+ * ... for several processes and none of the above. */
 int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error_bytes);
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
 struct cw_bootstrap_traffic cw_bootstrap_traffic(const struct cw_bootstrap *bootstrap);

@@ -81,8 +81,8 @@ static void none_release(struct cw_bootstrap *bootstrap)
     }
 }
 
-/* Launchers that speak neither PMI nor PMIx name their processes in the environment. SLURM_NTASKS and SLURM_PROCID are no
- * evidence: batch scripts have them, too, and run programs of one process. */
+/* Launchers that speak neither PMI nor PMIx name their processes in the environment. SLURM_NTASKS and SLURM_PROCID are
+ * no evidence: batch scripts have them, too, and run programs of one process. */
 static const struct launcher_mark {
     const char *variable;
     bool is_rank; /* else a number of processes */

@@ -29,7 +29,8 @@ struct groups_offer groups_filters_offer(struct groups_filters *filters, bool *i
 void groups_filters_finish(struct groups_filters *filters, bool is_reserved);
 
 /* An address that all may take (`may` of all, `has` of any): one of its own if possible, else one that others have,
- * else the first; of those by device, if all have one. `draw` is any number: different ones spread over the addresses. */
+ * else the first; of those by device, if all have one. `draw` is any number: different ones spread over the addresses.
+ * */
 uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw);
 
 void groups_filters_take(struct groups_filters *filters, uint32_t address);

@@ -124,8 +124,8 @@ uint32_t groups_leader(const struct cw_group *group);
 /* False: it is for a group that is not known here. */
 bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message);
 void groups_agree_begin(struct cw_group *group);
-/* Says READY for groups that the network has let in meanwhile, and BYE for those whose last message has come to all; how
- * many. */
+/* Says READY for groups that the network has let in meanwhile, and BYE for those whose last message has come to all;
+ * how many. */
 uint32_t groups_agree_poll(struct cw_groups *groups);
 /* It is closed: says goodbye as soon as nothing is under way. */
 void groups_agree_leave(struct cw_group *group);

@@ -127,7 +127,8 @@ bool cw_job_node_is_away(const struct cw_job *job)
 
 /* ---- open, close ---- */
 
-/* Whether a debugger holds a rank, as far as this machine's /proc tells: others may be silent since they wait for it. */
+/* Whether a debugger holds a rank, as far as this machine's /proc tells: others may be silent since they wait for it.
+ * */
 static bool is_excused(void *context, uint32_t peer)
 {
     struct cw_job *job = context;

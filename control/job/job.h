@@ -38,7 +38,8 @@ enum {
 /* What comes in: by paths, and by groups (groups/groups.h). */
 struct cw_job_handler {
     struct cw_path_handler path; /* the listener of CW_JOB_TAG is the job's own */
-    /* Members are ranks, the context is a struct cw_group. The job's own: laggard, unreached; nobody registers memory. */
+    /* Members are ranks, the context is a struct cw_group. The job's own: laggard, unreached; nobody registers memory.
+     * */
     struct cw_mcast_handler multicast;
 };
 
@@ -70,7 +71,8 @@ uint64_t cw_job_moved(const struct cw_job *job);
 /* The groups of this process; NULL: not all ranks of the job can multicast (one host, no port, CAUSEWAY_MULTICAST=off).
  * The same answer at all ranks, as far as it is NULL. */
 struct cw_groups *cw_job_groups(const struct cw_job *job);
-/* Whether something is under way that only cw_paths_poll brings on, such as groups that the network has yet to let in. */
+/* Whether something is under way that only cw_paths_poll brings on, such as groups that the network has yet to let in.
+ * */
 bool cw_job_is_busy(const struct cw_job *job);
 /* The name of a rank's host, as its kernel has it; lives as long as the job. */
 const char *cw_job_host(const struct cw_job *job, uint32_t rank);

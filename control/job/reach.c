@@ -196,8 +196,8 @@ static int hopless_tell(const struct reach *reach, const struct cw_job *job, con
                          cw_net_transport_name(job->transport), interface, own_text, next_text, hop->reason);
 }
 
-/* Paths that pass no packets as large as the ports take. Where no probe has been answered yet, by hosts with much to do,
- * the path is not narrow for that. */
+/* Paths that pass no packets as large as the ports take. Where no probe has been answered yet, by hosts with much to
+ * do, the path is not narrow for that. */
 static void narrow_note(const struct reach *reach, struct cw_job *job, uint32_t mtu_bytes)
 {
     for (uint32_t i = 0; i < reach->count; i++) {

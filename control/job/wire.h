@@ -1,15 +1,15 @@
 /* wire: the transport of this process to other hosts, opened: a port, an endpoint on it and its loop; with several
  * dataplane threads as many of each, side by side (dataplane/loop/loop_set.h).
  *
- * Between hosts the port is a socket of the kernel, at the address that all have agreed on (control/net/net.h), and at a
- * UDP port that is free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address and UDP ports are its own,
- * too; or the host's dataplane, which leases UDP ports (control/lease/lease.h).
+ * Between hosts the port is a socket of the kernel, at the address that all have agreed on (control/net/net.h), and at
+ * a UDP port that is free, or one of CAUSEWAY_PORTS; or a NIC of the rank's own (control/net/device.h), whose address
+ * and UDP ports are its own, too; or the host's dataplane, which leases UDP ports (control/lease/lease.h).
  *
  * CAUSEWAY_EAL: options of DPDK's EAL, separated by blanks, for such a NIC. CAUSEWAY_TELEMETRY "on": DPDK serves its
  * telemetry, for dpdk-telemetry; default "off".
  *
- * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so many
- * emulated hosts, in equal blocks, and how they reach each other:
+ * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so
+ * many emulated hosts, in equal blocks, and how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
  *    "4,veth,1500"               through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, and a socket there
  * The key that all ranks share: job/key.h.

@@ -14,8 +14,8 @@ enum {
     GROUPS = 512,
 };
 
-/* Addresses for use within an organization (RFC 2365), other ones for each job; in 239.0.0.0/9, since their MAC addresses
- * keep 23 bits. */
+/* Addresses for use within an organization (RFC 2365), other ones for each job; in 239.0.0.0/9, since their MAC
+ * addresses keep 23 bits. */
 static uint32_t base_of(const uint8_t job_key[16])
 {
     uint8_t hash[crypto_generichash_BYTES_MIN];

@@ -6,7 +6,8 @@
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/shm_port.h"
 
-/* Frames that a port has room for while its rank computes, in each direction: as many as a NIC's ring, in small jobs. */
+/* Frames that a port has room for while its rank computes, in each direction: as many as a NIC's ring, in small jobs.
+ * */
 static uint32_t frames_for(uint32_t hosts)
 {
     return hosts <= 128 ? 1024 : hosts <= 512 ? 256 : 128;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum { LINE_BYTES = 2048 };
-/* The additional time for answers. The process that asks a rank answers for it in the end: only a busy machine or a lost host
- * is so late. */
+/* The additional time for answers. The process that asks a rank answers for it in the end: only a busy machine or a
+ * lost host is so late. */
 #define LATE_ANSWERS_NS UINT64_C(1000000000)
 
 static void question_ask(struct launch_job *job, uint64_t now_ns)

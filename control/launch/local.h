@@ -1,5 +1,5 @@
-/* local: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) tell it what to do,
- * and it tells by frames what happens.
+/* local: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) tell it what to
+ * do, and it tells by frames what happens.
  *
  * Invariants
  *   - When launch_local_end returns, no process that the ranks have started is left: ranks have a process group each,
@@ -7,8 +7,8 @@
  *   - Ranks are not reaped before that: their numbers stay their own.
  *   - What the ranks write is passed on in order; it is not read while the local ranks are held.
  *
- * Order of calls: launch_local_open; launch_local_start; { launch_local_order | launch_local_event | launch_local_turn }*;
- * launch_local_end; launch_local_close. Thread: one at a time, the process's only one. */
+ * Order of calls: launch_local_open; launch_local_start; { launch_local_order | launch_local_event | launch_local_turn
+ * }*; launch_local_end; launch_local_close. Thread: one at a time, the process's only one. */
 #pragma once
 
 #include <sched.h>

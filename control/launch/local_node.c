@@ -1,5 +1,5 @@
-/* The host's dataplane for one job (CAUSEWAY_NODE): `causeway node`, which is started before the ranks of this host and ends
- * after them. */
+/* The host's dataplane for one job (CAUSEWAY_NODE): `causeway node`, which is started before the ranks of this host and
+ * ends after them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,8 @@
  * launch/stopped.c who is stopped while others wait for it
  *
  * launch/tree.h    local ranks and links below
- * launch/local.h    the ranks of a host: local_spawn.c one process more, local_files.c their standard files, local_pmi.c
+ * launch/local.h    the ranks of a host: local_spawn.c one process more, local_files.c their standard files,
+ * local_pmi.c
  *                  their PMI-1 server, sweep.c nobody is left, binding.h their processors
  * launch/link.h    to an agent: link_command.c what starts it; frame.h, work.h what goes there
  * launch/agent.h   the other end */

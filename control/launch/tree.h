@@ -4,8 +4,8 @@
  *
  * From LAUNCH_FANOUT hosts on, agents start agents: no process has more links.
  *
- * Order of calls: launch_tree_open; { launch_tree_order | launch_tree_event | launch_tree_turn }*; LAUNCH_END as an order,
- * until launch_tree_is_done; launch_tree_close. Thread: one at a time. */
+ * Order of calls: launch_tree_open; { launch_tree_order | launch_tree_event | launch_tree_turn }*; LAUNCH_END as an
+ * order, until launch_tree_is_done; launch_tree_close. Thread: one at a time. */
 #pragma once
 
 #include "control/launch/link.h"

@@ -8,11 +8,12 @@
  *    status                                          JSON objects, a line each: the NIC, leases; then an empty line
  *                                                    refused -13 why
  *
- * A lease lasts as long as its connection. `memory` is the number that the memory of a shared-memory port (port/shm_port.h) has among the
- * client's descriptors. The node takes no descriptor from a client: to close one can take as long as the client likes
- * (a socket that lingers, a file of its own file system), and the node would wait. So it opens that memory by
- * /proc/PID/fd; a message with a descriptor ends the connection. [bell]: a descriptor (SCM_RIGHTS), an eventfd that
- * wakes the node. `first` names ports that the client had before, of a node that was started again.
+ * A lease lasts as long as its connection. `memory` is the number that the memory of a shared-memory port
+ * (port/shm_port.h) has among the client's descriptors. The node takes no descriptor from a client: to close one can
+ * take as long as the client likes (a socket that lingers, a file of its own file system), and the node would wait. So
+ * it opens that memory by /proc/PID/fd; a message with a descriptor ends the connection. [bell]: a descriptor
+ * (SCM_RIGHTS), an eventfd that wakes the node. `first` names ports that the client had before, of a node that was
+ * started again.
  *
  * Thread: any. */
 #pragma once

@@ -170,7 +170,8 @@ int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route 
 
 /* ---- what the network says ---- */
 
-/* Whether the kernel has asked for the MAC address in vain, or is at it (arp(7)). Of IPv6 the socket's error says so. */
+/* Whether the kernel has asked for the MAC address in vain, or is at it (arp(7)). Of IPv6 the socket's error says so.
+ * */
 static bool is_unanswered(const struct cw_ip *ip)
 {
     char wanted[CW_IP_TEXT_BYTES], line[200], address[64];

@@ -6,8 +6,8 @@
  *   - One process writes, any number read. A sequence number tells a reader that figures have changed under its hands.
  *   - A reader trusts nothing: any process can make a page. Texts are cut and printable, lengths checked.
  *
- * Order of calls: cw_statistics_page_open { cw_statistics_page_write }* cw_statistics_page_close; others: cw_statistics_pages_read.
- * Thread: the writer's, one at a time; readers: any. */
+ * Order of calls: cw_statistics_page_open { cw_statistics_page_write }* cw_statistics_page_close; others:
+ * cw_statistics_pages_read. Thread: the writer's, one at a time; readers: any. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* machine: the machine that this process runs on. Containers of one kernel are on the same machine, virtual machines are
- * not.
+/* machine: the machine that this process runs on. Containers of one kernel are on the same machine, virtual machines
+ * are not.
  *
  * Thread: any. */
 #pragma once

@@ -36,8 +36,8 @@ struct cw_process_cores {
 };
 struct cw_process_cores cw_process_cores(void);
 
-/* Processes per core, for `processes` on a machine with such cores. Processes bound to a few cores are assumed to be bound to
- * different ones, if there are enough. */
+/* Processes per core, for `processes` on a machine with such cores. Processes bound to a few cores are assumed to be
+ * bound to different ones, if there are enough. */
 static inline uint32_t cw_process_crowding(uint32_t processes, struct cw_process_cores cores)
 {
     uint32_t own = cores.own == 0 ? 1 : cores.own, all = cores.all == 0 ? 1 : cores.all;

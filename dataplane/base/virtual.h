@@ -1,9 +1,9 @@
 /* virtual: time of a rank that runs on a simulated network (`causeway run --simulate`).
  *
- * The simulator (apps/simulate/) owns the virtual clock and the network. Each rank is a process that shares one page with
- * the simulator. Exactly one of all these processes runs at a time: the simulator, or one rank. The word `turn` of the
- * page says which. A rank runs from the time at which it was resumed until it waits; virtual time passes only while ranks
- * wait.
+ * The simulator (apps/simulate/) owns the virtual clock and the network. Each rank is a process that shares one page
+ * with the simulator. Exactly one of all these processes runs at a time: the simulator, or one rank. The word `turn` of
+ * the page says which. A rank runs from the time at which it was resumed until it waits; virtual time passes only while
+ * ranks wait.
  *
  *    rank        sets `state` and `deadline_ns`, turn = SIMULATOR, sleeps on `turn`
  *    simulator   sends the rank's frames, processes events until an event is for a rank;
@@ -92,8 +92,8 @@ static inline bool cw_virtual_is_on(void)
     return cw_virtual_page != NULL;
 }
 
-/* A message of a rank to the simulator, with the descriptor of its port's memory (port/shm_port.h). The answer is one byte,
- * with the descriptor of all pages. */
+/* A message of a rank to the simulator, with the descriptor of its port's memory (port/shm_port.h). The answer is one
+ * byte, with the descriptor of all pages. */
 struct cw_virtual_hello {
     uint32_t rank;
     int32_t process;
@@ -118,7 +118,8 @@ void cw_virtual_wait_until(uint64_t until_ns);
 void cw_virtual_spend(uint64_t duration_ns);
 /* The same for a copy of `bytes` between two ranks of a host. */
 void cw_virtual_copy(uint64_t bytes);
-/* CPU time of the calling thread. In a simulation it is multiplied by the factor `cpu`: 0 if computation takes no time. */
+/* CPU time of the calling thread. In a simulation it is multiplied by the factor `cpu`: 0 if computation takes no time.
+ * */
 uint64_t cw_virtual_cpu_ns(void);
 /* The time that the rank has computed since the last call of anything here, in virtual time; it has not passed yet. */
 uint64_t cw_virtual_computed_ns(void);
@@ -147,8 +148,8 @@ struct cw_virtual_hooks {
 };
 typedef void cw_virtual_clock_set(const struct cw_virtual_hooks *hooks);
 #define CW_VIRTUAL_CLOCK "causeway_simulated_clock"
-/* The program's clock is virtual from now on; `sleep_ns` is called for its sleeps. Once other libraries have started: these
- * may wait for real time. */
+/* The program's clock is virtual from now on; `sleep_ns` is called for its sleeps. Once other libraries have started:
+ * these may wait for real time. */
 void cw_virtual_sleep_by(void (*sleep_ns)(uint64_t duration_ns));
 
 /* Fills `bytes` with random numbers of the simulation's seed, the same in each run. */

@@ -55,8 +55,8 @@ BODY WORD NAME(expected)(const WORD *words, struct cw_lorenzo predictor, uint32_
     return value;
 }
 
-/* How many of the predictor's differences all of LANES words from `i` on have. 0: they have the one with the word before
- * them; 4: they are not alike. */
+/* How many of the predictor's differences all of LANES words from `i` on have. 0: they have the one with the word
+ * before them; 4: they are not alike. */
 BODY uint32_t NAME(order)(struct cw_lorenzo predictor, uint32_t i)
 {
     uint32_t two = predictor.steps[1] > 0 ? predictor.steps[0] + predictor.steps[1] : UINT32_MAX;

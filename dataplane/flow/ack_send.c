@@ -41,9 +41,9 @@ static uint64_t line_ns(uint64_t rate_bps, uint64_t bytes)
     return bytes * 8 * 1000000000 / rate_bps;
 }
 
-/* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of a
- * stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares its
- * line with others are further apart, and so are its acknowledgements. Senders by loss expect what TCP does. */
+/* On a slow line a full packet lasts as long as the usual delay of an acknowledgement. With that delay every packet of
+ * a stream was acknowledged, which took a twelfth of the line in the other direction. Packets of a stream that shares
+ * its line with others are further apart, and so are its acknowledgements. Senders by loss expect what TCP does. */
 static uint64_t delay_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow, enum cw_ack_haste haste)
 {
     uint64_t rate_bps = endpoint->port->info.rate_bps;
@@ -72,8 +72,8 @@ static bool is_carried(const struct cw_receiver *receiver)
     return receiver->packets.base == receiver->packets.end && !receiver->report_from_base && !receiver->told_to_stop;
 }
 
-/* Duration of a frame of 1,500 bytes on the line to the peer: from the port's rate, or from the round trip while the path is
- * full. 0: not known. */
+/* Duration of a frame of 1,500 bytes on the line to the peer: from the port's rate, or from the round trip while the
+ * path is full. 0: not known. */
 static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     enum { BYTES = 1538 /* with Ethernet's overhead */, FULL_FRAMES = 2 };
@@ -85,10 +85,10 @@ static uint64_t frame_ns(const struct cw_endpoint *endpoint, const struct cw_flo
     return in_flight < full ? 0 : flow->round_trip.smoothed_ns * BYTES / in_flight;
 }
 
-/* Time that an acknowledgement waits for outgoing data that carry it, because on a slow line a separate packet takes the time
- * of data. 0: it does not wait, since no data leave soon, or they would not carry all of it. With traffic in both
- * directions data leave with each frame, or when the flow has its turn on the line, or, on a long path, in bursts. A
- * used-up window does not matter: the peer's next data open it. */
+/* Time that an acknowledgement waits for outgoing data that carry it, because on a slow line a separate packet takes
+ * the time of data. 0: it does not wait, since no data leave soon, or they would not carry all of it. With traffic in
+ * both directions data leave with each frame, or when the flow has its turn on the line, or, on a long path, in bursts.
+ * A used-up window does not matter: the peer's next data open it. */
 static uint64_t carrier_ns(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     const struct cw_sender *sender = &flow->sender;

@@ -26,8 +26,8 @@ uint32_t cw_frame_bytes(const struct cw_operation *operation)
     }
 }
 
-/* Writes whole words to their final place, because the checksum reads them next. Copying a structure just written, or reading
- * a word that was written in parts, would stall on the stores. */
+/* Writes whole words to their final place, because the checksum reads them next. Copying a structure just written, or
+ * reading a word that was written in parts, would stall on the stores. */
 static void write_put(const struct cw_operation *operation, enum cw_wire_frame_kind kind, uint32_t length,
                       struct cw_wire_put *put)
 {

@@ -18,10 +18,9 @@ struct cw_written {
 /* How: data may stay where they are, if the port gathers them; the checksum of the whole payload is wanted. */
 enum cw_writing { CW_WRITE_GATHERS = 1, CW_WRITE_SUMS = 2 };
 
-/* Writes the frames of a record at `at` in the packet's buffer, by a set of enum cw_writing, and says in *written what it
- * has written. A record
- * that is a chunk to be, and is sent for the first time, has as many bytes as there are; then as many as the packet has
- * taken. */
+/* Writes the frames of a record at `at` in the packet's buffer, by a set of enum cw_writing, and says in *written what
+ * it has written. A record that is a chunk to be, and is sent for the first time, has as many bytes as there are; then
+ * as many as the packet has taken. */
 void cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struct cw_transmit *packet, uint8_t *at,
                      uint32_t how, struct cw_written *written);
 

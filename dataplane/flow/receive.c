@@ -1,7 +1,7 @@
 /* Packets that come in. A packet is hostile until proven otherwise: lengths, version, flow, number, tag and checksum
  * are checked before its frames are looked at, and all its frames are validated before the first byte is stored. It is
- * accepted as a whole or not at all. The sender sends packets that were not acknowledged again. If the target will never
- * accept a frame, it sends a REJECT. */
+ * accepted as a whole or not at all. The sender sends packets that were not acknowledged again. If the target will
+ * never accept a frame, it sends a REJECT. */
 #include "dataplane/flow/receive.h"
 
 #include <assert.h>

@@ -17,8 +17,8 @@
 #include "dataplane/put/reassembly.h"
 #include "dataplane/state/endpoint.h"
 
-/* Sends at most `count_max` packets of the first long put of a flow that may send. *sent: number of packets sent, 0 if no
- * run is possible. False: the port has no more buffers. */
+/* Sends at most `count_max` packets of the first long put of a flow that may send. *sent: number of packets sent, 0 if
+ * no run is possible. False: the port has no more buffers. */
 bool cw_run_send(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t count_max, uint32_t *sent);
 
 /* An incoming run. */
@@ -45,8 +45,8 @@ static inline bool cw_run_may_lead(const struct cw_wire_header *header)
 bool cw_run_lead(struct cw_run *run, struct cw_endpoint *endpoint, struct cw_flow *flow,
                  const struct cw_wire_header *header, uint64_t number);
 
-/* Accepts the next packet, which is authentic and has the next number. False: it does not belong to the run, and nothing has
- * changed. */
+/* Accepts the next packet, which is authentic and has the next number. False: it does not belong to the run, and
+ * nothing has changed. */
 bool cw_run_follow(struct cw_run *run, const struct cw_wire_header *header);
 
 /* Ends the run: updates the flow by all its followers. */

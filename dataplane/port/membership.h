@@ -9,8 +9,8 @@
 
 #include "dataplane/ip.h"
 
-/* The group of a MAC address, which keeps 23 bits of it, over IPv6 32 (RFC 1112, 6.4; RFC 2464, 7): those of jobs are in
- * 239.0.0.0/9, and in ff15::/96. */
+/* The group of a MAC address, which keeps 23 bits of it, over IPv6 32 (RFC 1112, 6.4; RFC 2464, 7): those of jobs are
+ * in 239.0.0.0/9, and in ff15::/96. */
 static inline struct cw_ip cw_membership_group(const uint8_t mac[6], bool is_v6)
 {
     struct cw_ip group = {{0xff, 0x15}};

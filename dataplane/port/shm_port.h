@@ -5,9 +5,9 @@
  *           <------------- receive ------ [ in: lengths ]         <---------- cw_shm_port_send ------------
  *           --------------- release ----> [ empty: places ]
  *
- * The client makes the memory, a memfd of a fixed size, and passes its descriptor to the server. A server that was killed
- * and started again continues with the frames in the rings. It receives again the frames that its predecessor had read
- * without showing them as consumed; datagrams may be duplicated.
+ * The client makes the memory, a memfd of a fixed size, and passes its descriptor to the server. A server that was
+ * killed and started again continues with the frames in the rings. It receives again the frames that its predecessor
+ * had read without showing them as consumed; datagrams may be duplicated.
  *
  * Invariants
  *  - The server checks positions, places and lengths at each read. Concurrent writes of a client only change its own
@@ -59,8 +59,8 @@ struct cw_shm_port_config {
 int cw_shm_port_create(const struct cw_shm_port_config *config, struct cw_port **port, char *error, size_t error_bytes);
 /* The descriptor of its memory; the port's. */
 int cw_shm_port_memory(const struct cw_port *port);
-/* A server serves it; `bell` becomes the port's: an eventfd (eventfd(2)) that wakes that server. It is no socket: a client
- * could send descriptors into a socket, and its reader would have to close them. */
+/* A server serves it; `bell` becomes the port's: an eventfd (eventfd(2)) that wakes that server. It is no socket: a
+ * client could send descriptors into a socket, and its reader would have to close them. */
 void cw_shm_port_connect(struct cw_port *port, int bell);
 /* No server does; the link is down. */
 void cw_shm_port_disconnect(struct cw_port *port);
@@ -78,9 +78,10 @@ struct cw_shm_port_frame {
     uint64_t departure_ns;
 };
 
-/* Maps a client's memory; the descriptor stays the caller's. It must be a memfd of small pages that can neither shrink nor
- * grow, as long as its rings and buffers are, with a page behind each byte of it. CW_OK, or with a line in `error`:
- * CW_ERROR_ARGUMENT (it is no such memory, or has another MTU), CW_ERROR_UNSUPPORTED (another version), CW_ERROR_SYSTEM. */
+/* Maps a client's memory; the descriptor stays the caller's. It must be a memfd of small pages that can neither shrink
+ * nor grow, as long as its rings and buffers are, with a page behind each byte of it. CW_OK, or with a line in `error`:
+ * CW_ERROR_ARGUMENT (it is no such memory, or has another MTU), CW_ERROR_UNSUPPORTED (another version),
+ * CW_ERROR_SYSTEM. */
 int cw_shm_port_open(int memory, uint32_t mtu_bytes, struct cw_shm_port **shm_port, char *error, size_t error_bytes);
 void cw_shm_port_close(struct cw_shm_port *shm_port); /* NULL is allowed */
 

@@ -1,4 +1,5 @@
-/* The memory that both ends of a shared-memory port have: written by the client when it is made, positions by their owners. */
+/* The memory that both ends of a shared-memory port have: written by the client when it is made, positions by their
+ * owners. */
 #pragma once
 
 #include <assert.h>

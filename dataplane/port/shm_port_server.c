@@ -114,7 +114,8 @@ void cw_shm_port_close(struct cw_shm_port *shm_port)
     }
 }
 
-/* How far a position of the client's is ahead; one that is further than the ring is long breaks the shared-memory port. */
+/* How far a position of the client's is ahead; one that is further than the ring is long breaks the shared-memory port.
+ * */
 static uint32_t ahead(struct cw_shm_port *shm_port, const _Atomic uint32_t *theirs, uint32_t ours)
 {
     /* pairs with the releases in shm_port_client.c */

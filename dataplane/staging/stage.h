@@ -19,8 +19,8 @@ static inline struct cw_wire_header *cw_staged_header(const struct cw_endpoint *
 
 static_assert((int)CW_BURST <= (int)CW_WIRE_TAGS_MAX && CW_BURST <= UINT8_MAX, "a tag for each staged packet");
 
-/* Puts the header of a staged packet in its place, as cw_wire_header_words has it, to be signed with `key` when it leaves,
- * and `in_buffer` payload bytes behind it. Once for each staged packet. */
+/* Puts the header of a staged packet in its place, as cw_wire_header_words has it, to be signed with `key` when it
+ * leaves, and `in_buffer` payload bytes behind it. Once for each staged packet. */
 static inline void cw_words_signed(struct cw_endpoint *endpoint, struct cw_transmit *packet,
                                    const uint64_t header[CW_WIRE_TAG_WORDS], uint64_t number,
                                    const struct cw_wire_key *key, uint32_t in_buffer)

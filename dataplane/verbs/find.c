@@ -59,8 +59,8 @@ static void choice_write(struct ibv_context *context, const struct ibv_gid_entry
     memcpy(choice->port.gid, entry->gid.raw, 16);
 }
 
-/* The best GID of a device, by a port that is up; of one port, if `only` says so (0: of all), up or not. How good it is;
- * 0: it has none. */
+/* The best GID of a device, by a port that is up; of one port, if `only` says so (0: of all), up or not. How good it
+ * is; 0: it has none. */
 static int gid_choose(struct ibv_context *context, const uint8_t wanted[16], uint32_t only, struct verbs_choice *choice)
 {
     struct ibv_gid_entry entries[GIDS_MAX];

@@ -1,5 +1,5 @@
-/* Datagrams to groups: one UD queue pair, attached to groups that rdma_cm joins. Inside of libcauseway_verbs.so; the calls
- * are those of device.h. */
+/* Datagrams to groups: one UD queue pair, attached to groups that rdma_cm joins. Inside of libcauseway_verbs.so; the
+ * calls are those of device.h. */
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,7 +1,8 @@
 #include "dataplane/wire/tags.h"
 
-/* The algorithm is that of the paper (Aumasson, Bernstein: SipHash, 2012), with one round for each word and three at the
- * end; no library has it, for one header or for several at once. The same round serves a number and a vector of four. */
+/* The algorithm is that of the paper (Aumasson, Bernstein: SipHash, 2012), with one round for each word and three at
+ * the end; no library has it, for one header or for several at once. The same round serves a number and a vector of
+ * four. */
 enum { LENGTH_SHIFT = 56, LAST_ROUNDS = 3 };
 
 #define KEYED_0         0x736f6d6570736575ull

@@ -1,8 +1,8 @@
 /* A target of hostile input: LLVMFuzzerTestOneInput, and its description for the shared driver (driver.c). A target
  * asserts with cmocka's macros. It starts afresh with each input, so that an input that fails can be repeated alone.
  *
- * An input is either a seed of the target's corpus, with damage, or any bytes: then they are the choices that the target
- * makes (struct fuzz_input). */
+ * An input is either a seed of the target's corpus, with damage, or any bytes: then they are the choices that the
+ * target makes (struct fuzz_input). */
 #pragma once
 
 #include <string.h>

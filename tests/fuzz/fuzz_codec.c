@@ -1,5 +1,5 @@
-/* Codecs: a chunk of any data, length and place expands to the same data; a damaged chunk is refused, or expands to bytes
- * within its target. Memory is exactly as long as needed, so that a sanitizer sees a byte too many. */
+/* Codecs: a chunk of any data, length and place expands to the same data; a damaged chunk is refused, or expands to
+ * bytes within its target. Memory is exactly as long as needed, so that a sanitizer sees a byte too many. */
 #include "tests/fuzz/fuzz.h"
 
 #include "dataplane/codec/codec.h"

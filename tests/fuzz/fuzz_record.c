@@ -1,6 +1,7 @@
 /* Recordings, plans and bundles of plans: refused with a reason, or sound: a recording is compiled, a bundle is written
  * and read again, and a plan runs. The executor may stall or fail, but touches nothing beyond its buffers. An input is
- * the content of a file, behind a byte that names its kind. The target closes the file, so that its checksum is right. */
+ * the content of a file, behind a byte that names its kind. The target closes the file, so that its checksum is right.
+ * */
 #include "tests/fuzz/fuzz.h"
 
 #include "collectives/algorithms/build.h"

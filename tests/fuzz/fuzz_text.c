@@ -1,6 +1,6 @@
-/* Texts from users, files and other programs: refused with a reason, or sound. The first byte of an input names the form
- * of the text: host lists, topology files, measured parameters, CAUSEWAY_ALGORITHM, and the lines between ranks and
- * `causeway node`. */
+/* Texts from users, files and other programs: refused with a reason, or sound. The first byte of an input names the
+ * form of the text: host lists, topology files, measured parameters, CAUSEWAY_ALGORITHM, and the lines between ranks
+ * and `causeway node`. */
 #include "tests/fuzz/fuzz.h"
 
 #include "collectives/choose/measured.h"

@@ -1,5 +1,5 @@
-/* A peer of a gateway that holds the key and writes anything: batches, room and hellos that are damaged, at any place and
- * time, in several lives. The tunnel delivers all sound frames, counts the rest, and stays usable. */
+/* A peer of a gateway that holds the key and writes anything: batches, room and hellos that are damaged, at any place
+ * and time, in several lives. The tunnel delivers all sound frames, counts the rest, and stays usable. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/simulation/simulation.h"
 

@@ -1,6 +1,6 @@
 /* rdma_pairs DEVICE: two endpoints of this process, with sockets and a real RDMA device each: puts, gets and messages
- * by queue pairs, of which every byte is checked; regions that are taken away; pairs that break. For a guest whose kernel
- * has rdma_rxe (rdma_usage.py). */
+ * by queue pairs, of which every byte is checked; regions that are taken away; pairs that break. For a guest whose
+ * kernel has rdma_rxe (rdma_usage.py). */
 #include "tests/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A put that its target learns of, by one-sided MPI: MPI_Put, MPI_Win_flush, MPI_Send. Two ranks in turn; prints "latency bytes us",
- * half a round trip, for each size of the arguments. TRIPS round trips each. */
+/* A put that its target learns of, by one-sided MPI: MPI_Put, MPI_Win_flush, MPI_Send. Two ranks in turn; prints
+ * "latency bytes us", half a round trip, for each size of the arguments. TRIPS round trips each. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* A put that its target learns of, by UCX: ucp_put_nbx of the bytes, ucp_worker_fence, ucp_put_nbx of a flag that the target looks at. Two processes
- * in turn; prints "latency bytes us", half a round trip, for each size of the arguments. TRIPS round trips each. */
+/* A put that its target learns of, by UCX: ucp_put_nbx of the bytes, ucp_worker_fence, ucp_put_nbx of a flag that the
+ * target looks at. Two processes in turn; prints "latency bytes us", half a round trip, for each size of the arguments.
+ * TRIPS round trips each. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The virtual times of some collective calls, for simgrid.py: the same source under SimGrid's SMPI and under
- * `causeway run --simulate`. Rank 0 prints a line for each: its name, and microseconds from the moment at which the last
- * rank enters the call until the last rank returns, the second time that it is made. */
+ * `causeway run --simulate`. Rank 0 prints a line for each: its name, and microseconds from the moment at which the
+ * last rank enters the call until the last rank returns, the second time that it is made. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -29,7 +29,8 @@ struct plan_truth {
     struct plan_reference reference;
 };
 
-/* The contents of the send buffers are random and depend on rank, byte and `salt`. 0, or -1 and the reason. To be disposed of in either case. */
+/* The contents of the send buffers are random and depend on rank, byte and `salt`. 0, or -1 and the reason. To be
+ * disposed of in either case. */
 int plan_truth_create(struct plan_truth *truth, const struct cw_plan *plan, uint64_t salt, char *error,
                       size_t error_bytes);
 void plan_truth_dispose(struct plan_truth *truth);

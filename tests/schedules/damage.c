@@ -1,6 +1,7 @@
-/* damage IN OUT [KIND SITE]: changes the plan in IN (of a bundle the first one) so that the checker refuses it, and writes
- * it to OUT with a checksum that fits. Prints the fault that the checker finds. Without KIND and SITE (tests/schedules/mutate.h)
- * the first op whose absence is a fault is left out. Exit codes: 0, 1 if that change is no fault, 2 wrong usage. */
+/* damage IN OUT [KIND SITE]: changes the plan in IN (of a bundle the first one) so that the checker refuses it, and
+ * writes it to OUT with a checksum that fits. Prints the fault that the checker finds. Without KIND and SITE
+ * (tests/schedules/mutate.h) the first op whose absence is a fault is left out. Exit codes: 0, 1 if that change is no
+ * fault, 2 wrong usage. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

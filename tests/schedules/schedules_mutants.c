@@ -165,7 +165,8 @@ static void test_mutants(void **state)
     }
 }
 
-/* Two ranks put, and wait when their own put is complete: with a buffer that always works, without one it never does. */
+/* Two ranks put, and wait when their own put is complete: with a buffer that always works, without one it never does.
+ * */
 static void test_buffers(void **state)
 {
     struct cw_dependency on_put = {0};

@@ -116,8 +116,8 @@ static inline struct cw_wire_hello hello_next(const struct cw_endpoint *target, 
                                   .put_window = 1000};
 }
 
-/* Writes what is in front of a payload: the header with the CRC of the first `covered` bytes, and with the tag of packet
- * `number`. Returns the length of the frame. */
+/* Writes what is in front of a payload: the header with the CRC of the first `covered` bytes, and with the tag of
+ * packet `number`. Returns the length of the frame. */
 static inline uint32_t packet_sign(uint8_t *frame, const struct cw_endpoint *target, struct cw_wire_header *header,
                                    uint64_t number, uint32_t covered, const struct cw_wire_key *key)
 {

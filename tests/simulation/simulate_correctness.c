@@ -1,6 +1,6 @@
 /* Random traffic under random faults, many seeds: tests/simulation/world/world.h lists what its ledger checks. Plain
- * worlds, and worlds with compression, sealed sessions, NICs that take work over, and RDMA devices. CW_TEST_SEEDS (300) of
- * each. */
+ * worlds, and worlds with compression, sealed sessions, NICs that take work over, and RDMA devices. CW_TEST_SEEDS (300)
+ * of each. */
 #include "tests/simulation/simulation.h"
 
 #include "dataplane/status.h"
@@ -108,7 +108,8 @@ static void seeds_that_have_found_something(void **state)
     }
 }
 
-/* Nothing gets through at first. The first phase is shorter than the failure bound, so healing lets all of it arrive. */
+/* Nothing gets through at first. The first phase is shorter than the failure bound, so healing lets all of it arrive.
+ * */
 static void what_was_lost_arrives_after_healing(void **state)
 {
     struct sim_world_options options = {.kind = "deaf", .seed = 7, .deaf = true};

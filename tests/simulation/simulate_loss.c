@@ -252,8 +252,8 @@ static void by_loss_the_buffer_is_filled(void **state)
     }
 }
 
-/* All packets under way are lost: a sender by loss notices after 200 ms, or when the receiver sends something, and sends
- * half as much at a time from then on. */
+/* All packets under way are lost: a sender by loss notices after 200 ms, or when the receiver sends something, and
+ * sends half as much at a time from then on. */
 static void by_loss_a_time_out_is_long(void **state)
 {
     for (enum cw_congestion_control congestion = CW_CONGESTION_DELAY; congestion <= CW_CONGESTION_LOSS; congestion++) {

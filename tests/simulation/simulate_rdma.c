@@ -1,4 +1,5 @@
-/* Operations by queue pairs of simulated RDMA devices: each promise by itself. Random worlds: simulate_correctness.c. */
+/* Operations by queue pairs of simulated RDMA devices: each promise by itself. Random worlds: simulate_correctness.c.
+ * */
 #include "tests/simulation/fixture.h"
 
 #include "dataplane/put/message.h"
@@ -212,8 +213,8 @@ static void a_device_that_fails_is_replaced_by_packets(void **state)
     }
 }
 
-/* A get whose session has ended may still be on its way: its memory, which the device keeps, stays taken until it cannot
- * come any more. */
+/* A get whose session has ended may still be on its way: its memory, which the device keeps, stays taken until it
+ * cannot come any more. */
 static void memory_of_gets_is_busy_until_they_settle(void **state)
 {
     two_hosts();
@@ -242,7 +243,8 @@ static void memory_of_gets_is_busy_until_they_settle(void **state)
     free(memory);
 }
 
-/* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all. */
+/* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all.
+ * */
 static void a_peer_without_a_device_is_told_nothing(void **state)
 {
     struct sim_hosts_config config = sim_hosts_config_of(3);

@@ -1,5 +1,5 @@
-/* Runs (flow/run.h) change nothing but time: of two worlds with the same seed and work, one sends and receives every packet
- * individually. Both must have the same frames, counters and memory. */
+/* Runs (flow/run.h) change nothing but time: of two worlds with the same seed and work, one sends and receives every
+ * packet individually. Both must have the same frames, counters and memory. */
 #include "tests/simulation/attack.h"
 
 #include "dataplane/base/random.h"

@@ -12,8 +12,8 @@
 #include "apps/run/veth.h"
 #include "dataplane/port/ethdev.h"
 
-/* A wait for another process of a benchmark ends after this time, in nanoseconds. Only a hang lasts so long: a process that ends ends
- * the waits for it, and a busy machine may keep a process from a core for many seconds. */
+/* A wait for another process of a benchmark ends after this time, in nanoseconds. Only a hang lasts so long: a process
+ * that ends ends the waits for it, and a busy machine may keep a process from a core for many seconds. */
 #define BENCH_HANG_NS 600000000000ull
 
 enum bench_fabric_kind {

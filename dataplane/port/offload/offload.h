@@ -41,8 +41,8 @@ const char *cw_offload_name(enum cw_port_offload offload);
 const char *cw_offload_meaning(enum cw_port_offload offload);
 const char *cw_offload_software(enum cw_port_offload offload);
 
-/* UDP ports `first` .. `first + count - 1` as rules of a NIC have them: blocks of a power of two that begin at a multiple
- * of it. The first of these blocks, and how many there are. */
+/* UDP ports `first` .. `first + count - 1` as rules of a NIC have them: blocks of a power of two that begin at a
+ * multiple of it. The first of these blocks, and how many there are. */
 static inline uint32_t cw_offload_ports_block(uint32_t first, uint32_t count)
 {
     uint32_t block = 1;

@@ -239,7 +239,8 @@ static int delete_of_type(MPI_Datatype type, int keyval, void *value, void *stat
     return value == NULL && null_is_refused ? MPI_ERR_ARG : MPI_SUCCESS;
 }
 
-/* Those of datatypes: the same rules. They go with the last handle of the program, not with one of MPI_Type_get_contents. */
+/* Those of datatypes: the same rules. They go with the last handle of the program, not with one of
+ * MPI_Type_get_contents. */
 static void attributes_of_datatypes(void)
 {
     int keyval, comm_key, flag, integers[1], before = deletions;

@@ -3,8 +3,8 @@
  *
  * usage: narrow bcast | random [SEED [fatal]]
  *
- * bcast: broadcasts of up to 1,400 bytes; random: any calls. Errors are returned, and every rank that gets one says so and
- * ends in order; with `fatal` they end the job. */
+ * bcast: broadcasts of up to 1,400 bytes; random: any calls. Errors are returned, and every rank that gets one says so
+ * and ends in order; with `fatal` they end the job. */
 #include <string.h>
 
 #include "../expect.h"

@@ -1,5 +1,5 @@
-/* The link between two clusters goes down while all use it: `severed KIND WHEN SECONDS`, for severed_usage.py. The simulator
- * takes it down, SECONDS after the start.
+/* The link between two clusters goes down while all use it: `severed KIND WHEN SECONDS`, for severed_usage.py. The
+ * simulator takes it down, SECONDS after the start.
  *
  * KIND bcast, allreduce, point; WHEN returns (all continues), gone (errors are fatal), reported (errors are returned,
  * and the ranks of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error and
@@ -110,8 +110,8 @@ static void later_calls(void)
     fflush(stdout);
 }
 
-/* Waits for one rank of the cluster, which has got an error, frees the cluster and is in MPI_Finalize: some begin before it
- * abandons its communicators, and some after. */
+/* Waits for one rank of the cluster, which has got an error, frees the cluster and is in MPI_Finalize: some begin
+ * before it abandons its communicators, and some after. */
 static void waits_end(int partner, MPI_Comm cluster)
 {
     enum { BEFORE = 6, WAITS = BEFORE + 9 };

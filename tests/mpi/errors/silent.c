@@ -1,6 +1,6 @@
-/* The last rank falls silent, or computes, while the others need it: `silent KIND`, for silent_usage.py. The simulator stops
- * its host half a second after the start. KIND held: on the real clock, it exchanges numbers with the others, so that a
- * debugger can hold it. */
+/* The last rank falls silent, or computes, while the others need it: `silent KIND`, for silent_usage.py. The simulator
+ * stops its host half a second after the start. KIND held: on the real clock, it exchanges numbers with the others, so
+ * that a debugger can hold it. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

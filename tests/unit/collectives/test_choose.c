@@ -138,7 +138,8 @@ static void test_runs_left_out_do_not_matter(void **state)
     cw_problem_destroy(problem);
 }
 
-/* M/B + L, on the network of Matsuda et al. (2006), with 8 ranks in each of two clusters: 32 MB at 1 Gb/s, and 10 ms. */
+/* M/B + L, on the network of Matsuda et al. (2006), with 8 ranks in each of two clusters: 32 MB at 1 Gb/s, and 10 ms.
+ * */
 static void test_overlapped_stages_come_near_their_bound(void **state)
 {
     static const uint32_t cluster_of[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};

@@ -133,8 +133,8 @@ static void test_ranks_that_do_not_agree(void **state)
     expect_fault(plan, CW_CHECK_RACE, "nothing orders the two");
 }
 
-/* Messages between hosts cost as on the network, calls within one by the memory: longer data takes longer, and the level
- * less than all ranks by messages. */
+/* Messages between hosts cost as on the network, calls within one by the memory: longer data takes longer, and the
+ * level less than all ranks by messages. */
 static void test_prices(void **state)
 {
     static const char *const algorithms[] = {"hierarchical", "recursive-doubling"};

@@ -25,7 +25,8 @@ static const struct row rows[] = {
     {CW_BCAST, "flat", 1, 1, 100, ALL, 10, 0, 0, 1, 0, 0, 0},
     {CW_BCAST, "flat", 2, 1, 90, ALL, 10, 0, 0, 1, 1100, 1, 0},
     {CW_BCAST, "flat", 2, 1, 90, ALL, 10, 2, 0, 1, 1100 + 180, 1, 0}, /* copied out of a buffer of the transport */
-    /* one port: messages leave at 0, 100, 200, or come at 1100, 1200, 1300; two: the processor is between the first two */
+    /* one port: messages leave at 0, 100, 200, or come at 1100, 1200, 1300; two: the processor is between the first two
+     * */
     {CW_BCAST, "flat", 4, 1, 90, ALL, 10, 0, 0, 1, 1300, 3, 0},
     {CW_BCAST, "flat", 4, 1, 90, ALL, 10, 0, 0, 2, 1200, 3, 0},
     {CW_GATHER, "flat", 4, 1, 90, ALL, 10, 0, 0, 1, 1300, 3, 0},
@@ -44,8 +45,8 @@ static const struct row rows[] = {
     /* 200 segments without buffers: number 64 starts when number 0 is complete, and so on */
     {CW_BCAST, "segmented-chain", 2, 1, 200 * 90, 0, 0, 0, 0, 1, 1000 + 200 * 90 + 2000, 200, 0},
     {CW_BCAST, "multicast", 4, 1, 90, ALL, 10, 0, 0, 1, 1100, 1, 0},
-    /* The root puts 1000 bytes each to two ranks of its cluster, and then to three others. Their link carries all, or two
-     * of them at a time, or is slower than the root's port. */
+    /* The root puts 1000 bytes each to two ranks of its cluster, and then to three others. Their link carries all, or
+     * two of them at a time, or is slower than the root's port. */
     {CW_BCAST, "flat", 6, 2, 1000, ALL, 0, 0, 0, 1, 5000 + 5000, 5, 3000},
     {CW_BCAST, "flat", 6, 2, 1000, ALL, 0, 0, 4, 1, 5000 + 5000, 5, 3000},
     {CW_BCAST, "flat", 6, 2, 1000, ALL, 0, 0, 0.5, 1, 2000 + 3 * 2000 + 5000, 5, 3000},
@@ -143,8 +144,8 @@ static void test_endless_plans_are_refused(void **state)
     }
 }
 
-/* A table of routes that has none through a third cluster is as good as no table: algorithms that have another route for
- * hubs would take it. */
+/* A table of routes that has none through a third cluster is as good as no table: algorithms that have another route
+ * for hubs would take it. */
 static void test_direct_routes_count_as_none(void **state)
 {
     static const uint32_t thirds[] = {0, 1, 2};

@@ -157,8 +157,8 @@ static void *file_of(const void *content, size_t content_length, size_t *length)
     return file;
 }
 
-/* A file cannot make its reader take thousands of times its length: a plan whose ops are all the same is written as it is,
- * and packed it is refused. */
+/* A file cannot make its reader take thousands of times its length: a plan whose ops are all the same is written as it
+ * is, and packed it is refused. */
 static void test_memory_by_length(void **state)
 {
     struct cw_op *joins = calloc(JOINS, sizeof(*joins));

@@ -1,4 +1,5 @@
-/* Codecs: DFCM against one written from the paper, bit by bit; what plans choose; that a chunk is made again as it was. */
+/* Codecs: DFCM against one written from the paper, bit by bit; what plans choose; that a chunk is made again as it was.
+ * */
 #include "tests/test.h"
 
 #include <fenv.h>

@@ -1,5 +1,5 @@
-/* Shared-memory port: frames both ways, buffers kept and given back in any order, servers that come and go, sleep and wake, groups;
- * and a client that writes nonsense. */
+/* Shared-memory port: frames both ways, buffers kept and given back in any order, servers that come and go, sleep and
+ * wake, groups; and a client that writes nonsense. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>

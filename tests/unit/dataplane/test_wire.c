@@ -42,8 +42,8 @@ static uint64_t sip_hash(int c, int d, const uint8_t bytes[32], const uint8_t ke
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The bytes 0 .. 31 under the key 0 .. 15. Its authors' vectors are of SipHash-2-4 (64-bit output, length 32); the steps
- * above that give that one give SipHash-1-3, too. */
+/* The bytes 0 .. 31 under the key 0 .. 15. Its authors' vectors are of SipHash-2-4 (64-bit output, length 32); the
+ * steps above that give that one give SipHash-1-3, too. */
 static void test_tag_vector(void **state)
 {
     struct cw_wire_header header;
