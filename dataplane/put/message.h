@@ -58,3 +58,20 @@ bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 
 /* Owner: lends to waiting peers, as far as slots, operations and numbers allow. Once a turn. */
 uint32_t cw_messages_turn(struct cw_endpoint *endpoint);
+
+/* ---- between message.c and pool.c ---- */
+
+static inline bool message_slot_is_lent(const struct cw_slot *entry)
+{
+    return entry->state == CW_SLOT_LENT || entry->state == CW_SLOT_ARRIVING;
+}
+
+/* An operation for a frame about slots, which is not ordered with others. NULL: no operation or number is free. */
+struct cw_operation *message_credit_open(struct cw_endpoint *endpoint, struct cw_flow *flow,
+                                         enum cw_operation_kind kind);
+/* The slot is in the free list again. */
+void message_slot_free(struct cw_message_pool *pool, uint32_t slot);
+/* The flow has one lent slot less. */
+void message_slot_returned(struct cw_message_pool *pool, struct cw_flow *flow);
+/* Puts a flow that wants slots into the list of cw_messages_turn. */
+void message_borrower_add(struct cw_message_pool *pool, struct cw_flow *flow);

@@ -2,7 +2,7 @@
  *
  *   operation.c    what has been posted, and its lanes    struct cw_operation, cw_lanes
  *   reassembly.c   what comes, until it is notified       struct cw_reassemblies
- *   message.c      the pool that messages go to           struct cw_message_pool
+ *   pool.c         the pool that messages go to           struct cw_message_pool
  *   get.c          what peers were asked for              struct cw_gets */
 #pragma once
 
