@@ -1,23 +1,16 @@
 #include "control/bootstrap/pmi1_server.h"
 
 #include <assert.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/bootstrap/pmi1_line.h"
+#include "control/bootstrap/pmi1_table.h"
 #include "dataplane/port/error_text.h"
 #include "dataplane/status.h"
 
 enum { NOBODY = -1, OUTPUT_BYTES_FIRST = 256, FAILURE_BYTES = 160 };
-
-struct pair {
-    const char *key;
-    const char *value;
-    bool is_fresh; /* since cw_pmi1_server_fresh */
-    char text[];   /* key and value */
-};
 
 struct client {
     enum cw_pmi1_client_state state;
@@ -45,57 +38,12 @@ struct cw_pmi1_server {
     int32_t last_ready;
     int32_t abort_client; /* NOBODY: none has asked */
     int abort_code;
-    size_t key_count;
-    void *entries; /* a tree of tsearch(3) */
+    struct pmi1_table table;
     struct client *clients;
     struct cw_pmi1_writer answer;
     char job[CW_PMI1_SERVER_JOB_BYTES];
     char failure[FAILURE_BYTES];
 };
-
-/* ---- the table ---- */
-
-static int entry_compare(const void *one, const void *other)
-{
-    return strcmp(((const struct pair *)one)->key, ((const struct pair *)other)->key);
-}
-
-/* NULL: there is none. */
-static struct pair *entry_find(const struct cw_pmi1_server *server, const char *key)
-{
-    const struct pair wanted = {.key = key};
-    struct pair **found = tfind(&wanted, &server->entries, entry_compare);
-    return found == NULL ? NULL : *found;
-}
-
-/* A later value takes the place of an earlier one. */
-static int entry_put(struct cw_pmi1_server *server, const char *key, const char *value, bool is_fresh)
-{
-    size_t key_bytes = strlen(key) + 1, value_bytes = strlen(value) + 1;
-    const struct pair *before = entry_find(server, key);
-    if (before == NULL && server->key_count == (size_t)server->job_size * CW_PMI1_SERVER_KEYS) {
-        return CW_ERROR_LIMIT;
-    }
-    struct pair *entry = malloc(sizeof(*entry) + key_bytes + value_bytes);
-    if (entry == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    *entry = (struct pair){.key = entry->text, .value = entry->text + key_bytes, .is_fresh = is_fresh};
-    memcpy(entry->text, key, key_bytes);
-    memcpy(entry->text + key_bytes, value, value_bytes);
-    struct pair **place = tsearch(entry, &server->entries, entry_compare);
-    if (place == NULL) {
-        free(entry);
-        return CW_ERROR_MEMORY;
-    }
-    if (*place == entry) {
-        server->key_count++;
-    } else {
-        free(*place);
-        *place = entry;
-    }
-    return CW_OK;
-}
 
 /* ---- answers ---- */
 
@@ -259,7 +207,7 @@ static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct
     if (refused == NULL && (value == NULL || strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES)) {
         refused = "bad_value";
     }
-    int status = refused == NULL ? entry_put(server, cw_pmi1_value(line, "key"), value, true) : CW_OK;
+    int status = refused == NULL ? pmi1_table_put(&server->table, cw_pmi1_value(line, "key"), value, true) : CW_OK;
     if (status != CW_OK) {
         refused = status == CW_ERROR_LIMIT ? "table_full" : "no_memory";
     }
@@ -269,14 +217,14 @@ static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct
 static int take_get(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     const char *refused = place_refuse(server, line);
-    const struct pair *entry = refused == NULL ? entry_find(server, cw_pmi1_value(line, "key")) : NULL;
-    if (refused == NULL && entry == NULL) {
+    const char *value = refused == NULL ? pmi1_table_value(&server->table, cw_pmi1_value(line, "key")) : NULL;
+    if (refused == NULL && value == NULL) {
         refused = "key_not_found";
     }
     cw_pmi1_begin(&server->answer, "get_result");
     cw_pmi1_add_number(&server->answer, "rc", refused == NULL ? 0 : -1);
     cw_pmi1_add(&server->answer, "msg", refused == NULL ? "success" : refused);
-    cw_pmi1_add(&server->answer, "value", entry != NULL ? entry->value : "unknown");
+    cw_pmi1_add(&server->answer, "value", value != NULL ? value : "unknown");
     return answer_send(server, client);
 }
 
@@ -494,26 +442,10 @@ bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server)
     return server->is_held;
 }
 
-struct fresh {
-    void (*take)(void *context, const char *key, const char *value);
-    void *context;
-};
-
-static void fresh_report(const void *node, VISIT visit, void *context)
-{
-    const struct fresh *fresh = context;
-    struct pair *entry = *(struct pair *const *)node;
-    if ((visit == postorder || visit == leaf) && entry->is_fresh) {
-        entry->is_fresh = false;
-        fresh->take(fresh->context, entry->key, entry->value);
-    }
-}
-
 void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
                           void (*take)(void *context, const char *key, const char *value), void *context)
 {
-    struct fresh fresh = {.take = take, .context = context};
-    twalk_r(server->entries, fresh_report, &fresh);
+    pmi1_table_fresh(&server->table, take, context);
 }
 
 int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value)
@@ -522,7 +454,7 @@ int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const cha
         strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES) {
         return CW_ERROR_ARGUMENT;
     }
-    return entry_put(server, key, value, false);
+    return pmi1_table_put(&server->table, key, value, false);
 }
 
 void cw_pmi1_server_release(struct cw_pmi1_server *server)
@@ -559,6 +491,7 @@ static int server_fill(struct cw_pmi1_server *server, const struct cw_pmi1_serve
 {
     server->job_size = config->job_size > 0 ? config->job_size : config->client_count;
     server->client_count = config->client_count;
+    server->table.count_max = (size_t)server->job_size * CW_PMI1_SERVER_KEYS;
     server->universe_size = config->universe_size;
     server->counts[CW_PMI1_CLIENT_NEW] = config->client_count;
     server->first_ready = server->last_ready = server->abort_client = NOBODY;
@@ -604,7 +537,7 @@ void cw_pmi1_server_destroy(struct cw_pmi1_server *server)
         free(server->clients[i].line);
         free(server->clients[i].output);
     }
-    tdestroy(server->entries, free);
+    pmi1_table_dispose(&server->table);
     free(server->clients);
     free(server);
 }
