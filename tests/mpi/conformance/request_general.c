@@ -190,17 +190,6 @@ static void their_functions_may_fail(void)
     EXPECT_EQUAL(operations[1].frees, 1);
 }
 
-static void only_general_requests_are_completed_so(void)
-{
-    MPI_Request request;
-    int value;
-    EXPECT_CLASS(MPI_Grequest_complete(MPI_REQUEST_NULL), MPI_ERR_REQUEST);
-    MPI_Irecv(&value, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &request);
-    EXPECT_CLASS(MPI_Grequest_complete(request), MPI_ERR_REQUEST);
-    MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
 static void statuses_have_fields(void)
 {
     MPI_Status status;
@@ -271,7 +260,6 @@ int main(int argc, char **argv)
     they_may_be_freed();
     they_may_be_cancelled();
     their_functions_may_fail();
-    only_general_requests_are_completed_so();
     statuses_have_fields();
     statuses_count_elements();
     return expect_end();
