@@ -1,8 +1,9 @@
 /* MPI_Alltoallv by pairs and by every schedule that serves it (MPI 5.0, 6.9), blocking, non-blocking and persistent:
  * any counts, places, types, in place; and counts that do not match. */
+#include "tests/mpi/conformance/forms.h"
 #include "tests/mpi/many_to_many.h"
 
-enum { FORMS = 3, RUNS = 2 }; /* forms 0: blocking, 1: non-blocking, 2: persistent, started RUNS times */
+enum { RUNS = 2 }; /* of a persistent one */
 
 static const char *const algorithms[] = {
     "pairs",
@@ -32,22 +33,15 @@ struct call {
     int send_stride, receive_stride;
 };
 
-static void call_start(const struct call *call, int form, MPI_Request *request)
+/* A persistent one is only made, once. */
+static int call_post(const struct call *call, int form, MPI_Request *request)
 {
     const struct many_side *send = &call->many->send, *receive = &call->many->receive;
     const void *out = call->in_place ? MPI_IN_PLACE : send->buffer;
-    int code = MPI_SUCCESS;
-    if (form == 0) {
-        code = MPI_Alltoallv(out, send->counts, send->places, call->send_type, receive->buffer, receive->counts,
-                             receive->places, call->receive_type, comm);
-    } else if (form == 1) {
-        code = MPI_Ialltoallv(out, send->counts, send->places, call->send_type, receive->buffer, receive->counts,
-                              receive->places, call->receive_type, comm, request);
-    } else if (*request == MPI_REQUEST_NULL) {
-        code = MPI_Alltoallv_init(out, send->counts, send->places, call->send_type, receive->buffer, receive->counts,
-                                  receive->places, call->receive_type, comm, MPI_INFO_NULL, request);
-    }
-    EXPECT_EQUAL(code, MPI_SUCCESS);
+    return *request != MPI_REQUEST_NULL
+               ? MPI_SUCCESS
+               : CALL(form, Alltoallv, Ialltoallv, request, out, send->counts, send->places, call->send_type,
+                      receive->buffer, receive->counts, receive->places, call->receive_type, comm);
 }
 
 static void call_run(const struct call *call, int form)
@@ -56,7 +50,7 @@ static void call_run(const struct call *call, int form)
     struct many_side *from = call->in_place ? &call->many->receive : &call->many->send;
     for (int run = 0; run < (form == 2 ? RUNS : 1); run++) {
         many_fill(call->many, from, call->in_place ? call->receive_stride : call->send_stride, run);
-        call_start(call, form, &request);
+        EXPECT_EQUAL(call_post(call, form, &request), MPI_SUCCESS);
         if (form == 2) {
             EXPECT_EQUAL(MPI_Start(&request), MPI_SUCCESS);
         }
@@ -98,18 +92,13 @@ static void test_types(int pattern, int form)
         .many = &many, .send_type = second, .receive_type = third, .send_stride = 2, .receive_stride = 3};
     int *send_places = malloc((unsigned)many.size * sizeof(int)),
         *receive_places = malloc((unsigned)many.size * sizeof(int));
-    MPI_Request request = MPI_REQUEST_NULL;
     for (int of = 0; of < many.size; of++) { /* in ints they are multiples of the extents */
         send_places[of] = many.send.places[of] / 2;
         receive_places[of] = many.receive.places[of] / 3;
     }
     many_fill(&many, &many.send, 2, 0);
-    int code = form == 0 ? MPI_Alltoallv(many.send.buffer, many.send.counts, send_places, second, many.receive.buffer,
-                                         many.receive.counts, receive_places, third, comm)
-                         : MPI_Ialltoallv(many.send.buffer, many.send.counts, send_places, second, many.receive.buffer,
-                                          many.receive.counts, receive_places, third, comm, &request);
-    EXPECT_EQUAL(code, MPI_SUCCESS);
-    EXPECT_EQUAL(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    RUN(form, Alltoallv, Ialltoallv, many.send.buffer, many.send.counts, send_places, second, many.receive.buffer,
+        many.receive.counts, receive_places, third, comm);
     EXPECT_EQUAL(many_differences(&many, call.receive_stride, 0), 0);
     free(send_places), free(receive_places);
     MPI_Type_free(&second);
@@ -153,8 +142,8 @@ static void several_are_under_way(int form)
         many[i] = many_make(comm, PATTERNS - COUNT + i, 0, i % LAYOUTS, 1, 1);
         many_fill(&many[i], &many[i].send, 1, i);
         requests[2 * i] = MPI_REQUEST_NULL;
-        call_start(&(struct call){.many = &many[i], .send_type = MPI_INT, .receive_type = MPI_INT}, form,
-                   &requests[2 * i]);
+        struct call call = {.many = &many[i], .send_type = MPI_INT, .receive_type = MPI_INT};
+        EXPECT_EQUAL(call_post(&call, form, &requests[2 * i]), MPI_SUCCESS);
         values[i] = rank == i % size ? 100 + i : -1;
         MPI_Ibcast(&values[i], 1, MPI_INT, i % size, comm, &requests[2 * i + 1]);
     }
@@ -184,17 +173,12 @@ static void counts_that_differ_are_told(int form, int change)
     int wanted = change > 0 ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;
     many_fill(&many, &many.send, 1, 0);
     many.send.counts[many.size - 1] += many.rank == 0 ? change : 0;
-    if (form == 0) {
-        EXPECT_CLASS(MPI_Alltoallv(many.send.buffer, many.send.counts, many.send.places, MPI_INT, many.receive.buffer,
-                                   many.receive.counts, many.receive.places, MPI_INT, comm),
-                     wanted);
-    }
-    for (int run = 0; form > 0 && run < form; run++) { /* persistent ones say it each time */
-        call_start(&call, form, &request);
+    for (int run = 0; run < (form == 2 ? RUNS : 1); run++) { /* persistent ones say it each time */
+        int code = call_post(&call, form, &request);
         if (form == 2) {
             MPI_Start(&request);
         }
-        EXPECT_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), wanted);
+        EXPECT_CLASS(form == 0 ? code : MPI_Wait(&request, MPI_STATUS_IGNORE), wanted);
     }
     if (request != MPI_REQUEST_NULL) {
         MPI_Request_free(&request);

@@ -3,7 +3,7 @@
  *
  * The program computes while collectives are in progress, until the control thread has turned: all steps that need no
  * program have been done then. `multiple` as argument: with MPI_THREAD_MULTIPLE. */
-#include "tests/mpi/expect.h"
+#include "tests/mpi/conformance/forms.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -90,28 +90,24 @@ static int sum_to(int ranks, int i)
 
 enum kind { ALLREDUCE, REDUCE, SCAN, REDUCE_SCATTER, KINDS };
 
-static MPI_Request begin(enum kind kind, int persistent, const int *send, int *receive, int count, MPI_Datatype type,
+static MPI_Request begin(enum kind kind, int form, const int *send, int *receive, int count, MPI_Datatype type,
                          MPI_Op op)
 {
     MPI_Request request;
     MPI_Comm world = MPI_COMM_WORLD;
-    MPI_Info info = MPI_INFO_NULL;
+
     switch (kind) {
     case ALLREDUCE:
-        persistent ? MPI_Allreduce_init(send, receive, count, type, op, world, info, &request)
-                   : MPI_Iallreduce(send, receive, count, type, op, world, &request);
+        CALL(form, Allreduce, Iallreduce, &request, send, receive, count, type, op, world);
         break;
     case REDUCE:
-        persistent ? MPI_Reduce_init(send, receive, count, type, op, 0, world, info, &request)
-                   : MPI_Ireduce(send, receive, count, type, op, 0, world, &request);
+        CALL(form, Reduce, Ireduce, &request, send, receive, count, type, op, 0, world);
         break;
     case SCAN:
-        persistent ? MPI_Scan_init(send, receive, count, type, op, world, info, &request)
-                   : MPI_Iscan(send, receive, count, type, op, world, &request);
+        CALL(form, Scan, Iscan, &request, send, receive, count, type, op, world);
         break;
     default:
-        persistent ? MPI_Reduce_scatter_block_init(send, receive, count, type, op, world, info, &request)
-                   : MPI_Ireduce_scatter_block(send, receive, count, type, op, world, &request);
+        CALL(form, Reduce_scatter_block, Ireduce_scatter_block, &request, send, receive, count, type, op, world);
     }
     return request;
 }
@@ -142,7 +138,7 @@ static void reduction(enum kind kind, int persistent, int tests, int count, MPI_
     for (int round = 0; round < (persistent ? ROUNDS : 1); round++) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (round == 0) {
-            request = begin(kind, persistent, send, receive, count, type, op);
+            request = begin(kind, 1 + persistent, send, receive, count, type, op);
         }
         if (persistent) {
             MPI_Start(&request);

@@ -5,7 +5,7 @@
 
 enum { FORMS = 3 }; /* 0: blocking, 1: non-blocking, 2: persistent, started twice */
 
-static void finish(int form, MPI_Request *request)
+static inline void finish(int form, MPI_Request *request)
 {
     if (form == 1) {
         MPI_Wait(request, MPI_STATUS_IGNORE);
@@ -18,16 +18,16 @@ static void finish(int form, MPI_Request *request)
     }
 }
 
-/* Runs the call in the form that is asked for. */
-#define RUN(form, blocking, non_blocking, persistent) \
-    do {                                              \
-        MPI_Request request = MPI_REQUEST_NULL;       \
-        if ((form) == 0) {                            \
-            EXPECT_EQUAL(blocking, MPI_SUCCESS);      \
-        } else if ((form) == 1) {                     \
-            EXPECT_EQUAL(non_blocking, MPI_SUCCESS);  \
-        } else {                                      \
-            EXPECT_EQUAL(persistent, MPI_SUCCESS);    \
-        }                                             \
-        finish(form, &request);                       \
+/* The call in the form that is asked for, by its names without MPI_ as a blocking and as a non-blocking one: its code. */
+#define CALL(form, blocking, non_blocking, request, ...)      \
+    ((form) == 0   ? MPI_##blocking(__VA_ARGS__)              \
+     : (form) == 1 ? MPI_##non_blocking(__VA_ARGS__, request) \
+                   : MPI_##blocking##_init(__VA_ARGS__, MPI_INFO_NULL, request))
+
+/* Runs it to its end. */
+#define RUN(form, blocking, non_blocking, ...)                                                \
+    do {                                                                                      \
+        MPI_Request request = MPI_REQUEST_NULL;                                               \
+        EXPECT_EQUAL(CALL(form, blocking, non_blocking, &request, __VA_ARGS__), MPI_SUCCESS); \
+        finish(form, &request);                                                               \
     } while (0)

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/mpi/expect.h"
+#include "tests/mpi/conformance/forms.h"
 
 enum {
     RANKS_MAX = 64,
@@ -133,32 +133,24 @@ static void call_verify(const struct call *call, int run, int got)
     EXPECT_EQUAL(wrong, 0);
 }
 
-/* Forms 0: blocking, 1: non-blocking, 2: persistent, made with the first start. */
+/* A persistent one is made with the first start. */
 static int call_start(struct call *call, int form, MPI_Datatype send_type, MPI_Datatype receive_type)
 {
     int is_root = call->rank == call->root;
     const void *send = is_root ? call->send : NULL;
     const int *counts = is_root ? call->counts : NULL, *places = is_root ? call->places : NULL;
     void *receive = is_root && call->in_place ? MPI_IN_PLACE : call->receive;
-    if (form == 0) {
-        return MPI_Scatterv(send, counts, places, send_type, receive, call->expected, receive_type, call->root,
-                            call->comm);
-    }
-    if (form == 1) {
-        return MPI_Iscatterv(send, counts, places, send_type, receive, call->expected, receive_type, call->root,
-                             call->comm, &call->request);
-    }
     int code = call->request != MPI_REQUEST_NULL
                    ? MPI_SUCCESS
-                   : MPI_Scatterv_init(send, counts, places, send_type, receive, call->expected, receive_type,
-                                       call->root, call->comm, MPI_INFO_NULL, &call->request);
-    return code != MPI_SUCCESS ? code : MPI_Start(&call->request);
+                   : CALL(form, Scatterv, Iscatterv, &call->request, send, counts, places, send_type, receive,
+                          call->expected, receive_type, call->root, call->comm);
+    return code == MPI_SUCCESS && form == 2 ? MPI_Start(&call->request) : code;
 }
 
 static void any_counts(MPI_Comm comm, int rounds)
 {
     for (int round = 0; round < rounds; round++) {
-        int form = round % 3;
+        int form = round % FORMS;
         struct call call = call_make(comm, (enum pattern)(round % PATTERNS), 1, 1);
         for (int run = 0; run < (form == 2 ? RUNS : 1); run++) {
             call_fill(&call, run);
