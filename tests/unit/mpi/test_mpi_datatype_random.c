@@ -458,64 +458,57 @@ static void check_copy(const struct sample *from, const struct sample *to)
     free(target.bytes);
 }
 
-static MPI_Datatype rebuild(MPI_Datatype datatype);
+/* What a type was made of, as one of the two ways to ask tells it: by int and MPI_Aint, or by MPI_Count. */
+struct contents {
+    bool large;
+    int integers[3 * COUNTS_MAX];
+    MPI_Aint addresses[COUNTS_MAX];
+    MPI_Count counts[3 * COUNTS_MAX];
+};
 
-static int rebuild_large(int combiner, const int integers[], const MPI_Count counts[], const MPI_Datatype types[],
-                         MPI_Datatype *made)
+static MPI_Count number_of(const struct contents *contents, int index)
 {
-    MPI_Count count = counts[0];
+    return contents->large ? contents->counts[index] : contents->integers[index];
+}
+
+static struct mpi_counts numbers_of(const struct contents *contents, MPI_Count first)
+{
+    return contents->large ? mpi_counts_wide(contents->counts + first) : mpi_counts_int(contents->integers + first);
+}
+
+/* Displacements in bytes. */
+static struct mpi_counts places_of(const struct contents *contents, MPI_Count first)
+{
+    return mpi_counts_wide(contents->large ? contents->counts + first : contents->addresses);
+}
+
+static int rebuild_from(int combiner, const struct contents *from, const MPI_Datatype types[], MPI_Datatype *made)
+{
+    MPI_Count count = number_of(from, 0), second = number_of(from, 1);
     switch (combiner) {
     case MPI_COMBINER_CONTIGUOUS:
         return mpi_type_contiguous(count, types[0], made);
     case MPI_COMBINER_VECTOR:
-        return mpi_type_vector(count, counts[1], counts[2], types[0], made);
+        return mpi_type_vector(count, second, number_of(from, 2), types[0], made);
     case MPI_COMBINER_HVECTOR:
-        return mpi_type_create_hvector(count, counts[1], counts[2], types[0], made);
+        return mpi_type_create_hvector(count, second, from->large ? from->counts[2] : from->addresses[0], types[0],
+                                       made);
     case MPI_COMBINER_INDEXED:
-        return mpi_type_indexed(count, mpi_counts_wide(counts + 1), mpi_counts_wide(counts + 1 + count), types[0],
-                                made);
+        return mpi_type_indexed(count, numbers_of(from, 1), numbers_of(from, 1 + count), types[0], made);
     case MPI_COMBINER_HINDEXED:
-        return mpi_type_create_hindexed(count, mpi_counts_wide(counts + 1), mpi_counts_wide(counts + 1 + count),
-                                        types[0], made);
+        return mpi_type_create_hindexed(count, numbers_of(from, 1), places_of(from, 1 + count), types[0], made);
     case MPI_COMBINER_INDEXED_BLOCK:
-        return mpi_type_create_indexed_block(count, counts[1], mpi_counts_wide(counts + 2), types[0], made);
+        return mpi_type_create_indexed_block(count, second, numbers_of(from, 2), types[0], made);
     case MPI_COMBINER_HINDEXED_BLOCK:
-        return mpi_type_create_hindexed_block(count, counts[1], mpi_counts_wide(counts + 2), types[0], made);
+        return mpi_type_create_hindexed_block(count, second, places_of(from, 2), types[0], made);
     case MPI_COMBINER_STRUCT:
-        return mpi_type_create_struct(count, mpi_counts_wide(counts + 1), mpi_counts_wide(counts + 1 + count), types,
-                                      made);
-    case MPI_COMBINER_RESIZED:
-        return mpi_type_create_resized(types[0], counts[0], counts[1], made);
-    default:
-        return MPI_ERR_UNKNOWN;
-    }
-}
-
-static int rebuild_small(int combiner, const int i[], const MPI_Aint a[], const MPI_Datatype types[],
-                         MPI_Datatype *made)
-{
-    switch (combiner) {
-    case MPI_COMBINER_CONTIGUOUS:
-        return mpi_type_contiguous(i[0], types[0], made);
-    case MPI_COMBINER_VECTOR:
-        return mpi_type_vector(i[0], i[1], i[2], types[0], made);
-    case MPI_COMBINER_HVECTOR:
-        return mpi_type_create_hvector(i[0], i[1], a[0], types[0], made);
-    case MPI_COMBINER_INDEXED:
-        return mpi_type_indexed(i[0], mpi_counts_int(i + 1), mpi_counts_int(i + 1 + i[0]), types[0], made);
-    case MPI_COMBINER_HINDEXED:
-        return mpi_type_create_hindexed(i[0], mpi_counts_int(i + 1), mpi_counts_wide(a), types[0], made);
-    case MPI_COMBINER_INDEXED_BLOCK:
-        return mpi_type_create_indexed_block(i[0], i[1], mpi_counts_int(i + 2), types[0], made);
-    case MPI_COMBINER_HINDEXED_BLOCK:
-        return mpi_type_create_hindexed_block(i[0], i[1], mpi_counts_wide(a), types[0], made);
-    case MPI_COMBINER_STRUCT:
-        return mpi_type_create_struct(i[0], mpi_counts_int(i + 1), mpi_counts_wide(a), types, made);
+        return mpi_type_create_struct(count, numbers_of(from, 1), places_of(from, 1 + count), types, made);
     case MPI_COMBINER_SUBARRAY:
-        return mpi_type_create_subarray(i[0], mpi_counts_int(i + 1), mpi_counts_int(i + 1 + i[0]),
-                                        mpi_counts_int(i + 1 + 2 * i[0]), i[1 + 3 * i[0]], types[0], made);
+        return mpi_type_create_subarray(from->integers[0], numbers_of(from, 1), numbers_of(from, 1 + count),
+                                        numbers_of(from, 1 + 2 * count), from->integers[1 + 3 * count], types[0], made);
     case MPI_COMBINER_RESIZED:
-        return mpi_type_create_resized(types[0], a[0], a[1], made);
+        return from->large ? mpi_type_create_resized(types[0], count, second, made)
+                           : mpi_type_create_resized(types[0], from->addresses[0], from->addresses[1], made);
     default:
         return MPI_ERR_UNKNOWN;
     }
@@ -532,20 +525,16 @@ static MPI_Datatype rebuild(MPI_Datatype datatype)
     if (combiner == MPI_COMBINER_NAMED) {
         return datatype;
     }
-    int integers[3 * COUNTS_MAX];
-    MPI_Aint addresses[COUNTS_MAX];
-    MPI_Count large[3 * COUNTS_MAX];
+    struct contents contents = {.large = large_count > 0};
     MPI_Datatype types[COUNTS_MAX], parts[COUNTS_MAX], made;
-    assert_int_equal(mpi_type_get_contents_c(datatype, 3 * COUNTS_MAX, COUNTS_MAX, 3 * COUNTS_MAX, COUNTS_MAX, integers,
-                                             addresses, large, types),
+    assert_int_equal(mpi_type_get_contents_c(datatype, 3 * COUNTS_MAX, COUNTS_MAX, 3 * COUNTS_MAX, COUNTS_MAX,
+                                             contents.integers, contents.addresses, contents.counts, types),
                      MPI_SUCCESS);
     for (MPI_Count i = 0; i < type_count; i++) {
         parts[i] = rebuild(types[i]);
     }
-    mpi_testing_call(large_count > 0 ? "MPI_Again_c" : "MPI_Again");
-    assert_int_equal(large_count > 0 ? rebuild_large(combiner, integers, large, parts, &made)
-                                     : rebuild_small(combiner, integers, addresses, parts, &made),
-                     MPI_SUCCESS);
+    mpi_testing_call(contents.large ? "MPI_Again_c" : "MPI_Again");
+    assert_int_equal(rebuild_from(combiner, &contents, parts, &made), MPI_SUCCESS);
     for (MPI_Count i = 0; i < type_count; i++) {
         bool is_derived = !mpi_type_find(types[i])->predefined;
         if (is_derived) {
