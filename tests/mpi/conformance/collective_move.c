@@ -1,5 +1,5 @@
 /* Collectives that move data (MPI 5.0, 6.3 to 6.8), blocking, non-blocking and persistent: all counts, roots and
- * in-place forms; v and w forms with gaps. */
+ * in-place forms; v and w forms with gaps. MPI_Scatterv: scatterv.c. */
 #include "tests/mpi/conformance/forms.h"
 
 #include <string.h>
@@ -171,20 +171,6 @@ static void test_gatherv(int form, int count, int root, int in_place)
     free(counts), free(displacements), free(in), free(out);
 }
 
-static void test_scatterv(int form, int count, int root, int in_place)
-{
-    int *counts = ints(size), *displacements = ints(size);
-    int *out = ints(layout(count, counts, displacements)), *in = ints(counts[rank]);
-    for (int to = 0; rank == root && to < size; to++) {
-        fill(out + displacements[to], root, to, counts[to]);
-    }
-    void *receive = in_place && rank == root ? MPI_IN_PLACE : in;
-    RUN(form, Scatterv, Iscatterv, out, counts, displacements, MPI_INT, receive, counts[rank], MPI_INT, root, comm);
-    EXPECT_EQUAL(differences(receive == MPI_IN_PLACE ? out + displacements[rank] : in, root, rank, counts[rank]), 0);
-    EXPECT_EQUAL(in[counts[rank]], -1);
-    free(counts), free(displacements), free(in), free(out);
-}
-
 /* Elements from one rank to another. */
 static int pair_count(int from, int to, int count)
 {
@@ -289,7 +275,6 @@ static void test_all(int count)
                 test_gather(form, count, root, in_place);
                 test_scatter(form, count, root, in_place);
                 test_gatherv(form, count, root, in_place);
-                test_scatterv(form, count, root, in_place);
             }
         }
         for (int in_place = 0; in_place < 2; in_place++) {

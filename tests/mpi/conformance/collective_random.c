@@ -96,6 +96,8 @@ static uint64_t reduced(const struct call *call, bool ordered, int first, int la
     return value;
 }
 
+enum reduction { REDUCE, ALLREDUCE, REDUCE_SCATTER, SCAN, EXSCAN, REDUCTIONS };
+
 static bool contribution(const struct call *call, uint64_t *buffer, int count)
 {
     bool ordered = call->number % 2 == 0;
@@ -117,19 +119,31 @@ static void run_bcast(const struct call *call)
     }
 }
 
-static void run_gather(const struct call *call)
+static void gather(const struct call *call, bool is_all)
 {
-    bool is_root = call->comm->rank == call->root;
-    uint64_t *own = is_root && call->in_place ? to + (size_t)call->comm->rank * (size_t)call->count : from;
+    bool receives = is_all || call->comm->rank == call->root;
+    uint64_t *own = receives && call->in_place ? to + (size_t)call->comm->rank * (size_t)call->count : from;
+    const void *send = own == from ? from : MPI_IN_PLACE;
     fill(call, own, call->count);
-    EXPECT_EQUAL(MPI_Gather(own == from ? from : MPI_IN_PLACE, call->count, MPI_UINT64_T, to, call->count, MPI_UINT64_T,
-                            call->root, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int rank = 0; rank < call->comm->size && is_root; rank++) {
+    int code = is_all ? MPI_Allgather(send, call->count, MPI_UINT64_T, to, call->count, MPI_UINT64_T, call->comm->comm)
+                      : MPI_Gather(send, call->count, MPI_UINT64_T, to, call->count, MPI_UINT64_T, call->root,
+                                   call->comm->comm);
+    EXPECT_EQUAL(code, MPI_SUCCESS);
+    for (int rank = 0; rank < call->comm->size && receives; rank++) {
         for (int i = 0; i < call->count; i++) {
-            verify(call, "gather", to, rank * call->count + i, element(call, rank, i));
+            verify(call, is_all ? "allgather" : "gather", to, rank * call->count + i, element(call, rank, i));
         }
     }
+}
+
+static void run_gather(const struct call *call)
+{
+    gather(call, false);
+}
+
+static void run_allgather(const struct call *call)
+{
+    gather(call, true);
 }
 
 static void run_scatter(const struct call *call)
@@ -146,20 +160,6 @@ static void run_scatter(const struct call *call)
         int index = call->comm->rank * call->count + i;
         verify(call, "scatter", in_place ? from + call->comm->rank * call->count : to, i,
                element(call, call->root, index));
-    }
-}
-
-static void run_allgather(const struct call *call)
-{
-    uint64_t *own = call->in_place ? to + (size_t)call->comm->rank * (size_t)call->count : from;
-    fill(call, own, call->count);
-    EXPECT_EQUAL(MPI_Allgather(call->in_place ? MPI_IN_PLACE : (void *)from, call->count, MPI_UINT64_T, to, call->count,
-                               MPI_UINT64_T, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int rank = 0; rank < call->comm->size; rank++) {
-        for (int i = 0; i < call->count; i++) {
-            verify(call, "allgather", to, rank * call->count + i, element(call, rank, i));
-        }
     }
 }
 
@@ -198,60 +198,38 @@ static void run_alltoall(const struct call *call)
     }
 }
 
-static void run_reduce(const struct call *call)
+static int reduction_call(enum reduction reduction, const void *send, int count, MPI_Op op, const struct call *call)
 {
-    bool is_root = call->comm->rank == call->root;
-    bool in_place = is_root && call->in_place;
-    bool ordered = contribution(call, in_place ? to : from, call->count);
-    EXPECT_EQUAL(MPI_Reduce(in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
-                            ordered ? map_op : MPI_SUM, call->root, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int i = 0; i < call->count && is_root; i++) {
-        verify(call, "reduce", to, i, reduced(call, ordered, 0, call->comm->size, i));
+    MPI_Comm comm = call->comm->comm;
+    switch (reduction) {
+    case REDUCE:
+        return MPI_Reduce(send, to, count, MPI_UINT64_T, op, call->root, comm);
+    case ALLREDUCE:
+        return MPI_Allreduce(send, to, count, MPI_UINT64_T, op, comm);
+    case REDUCE_SCATTER:
+        return MPI_Reduce_scatter_block(send, to, count, MPI_UINT64_T, op, comm);
+    case SCAN:
+        return MPI_Scan(send, to, count, MPI_UINT64_T, op, comm);
+    default:
+        return MPI_Exscan(send, to, count, MPI_UINT64_T, op, comm);
     }
 }
 
-static void run_allreduce(const struct call *call)
+static void reduction_run(enum reduction reduction, const struct call *call)
 {
-    bool ordered = contribution(call, call->in_place ? to : from, call->count);
-    EXPECT_EQUAL(MPI_Allreduce(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
-                               ordered ? map_op : MPI_SUM, call->comm->comm),
+    static const char *const names[] = {"reduce", "allreduce", "reduce_scatter", "scan", "exscan"};
+    const struct comm *comm = call->comm;
+    bool is_scattered = reduction == REDUCE_SCATTER;
+    bool receives = reduction == REDUCE ? comm->rank == call->root : reduction != EXSCAN || comm->rank > 0;
+    bool in_place = call->in_place && receives && reduction != EXSCAN;
+    bool ordered = contribution(call, in_place ? to : from, is_scattered ? call->count * comm->size : call->count);
+    int last = reduction == SCAN ? comm->rank + 1 : reduction == EXSCAN ? comm->rank : comm->size;
+    EXPECT_EQUAL(reduction_call(reduction, in_place ? MPI_IN_PLACE : (void *)from, call->count,
+                                ordered ? map_op : MPI_SUM, call),
                  MPI_SUCCESS);
-    for (int i = 0; i < call->count; i++) {
-        verify(call, "allreduce", to, i, reduced(call, ordered, 0, call->comm->size, i));
-    }
-}
-
-static void run_reduce_scatter(const struct call *call)
-{
-    bool ordered = contribution(call, call->in_place ? to : from, call->count * call->comm->size);
-    EXPECT_EQUAL(MPI_Reduce_scatter_block(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
-                                          ordered ? map_op : MPI_SUM, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int i = 0; i < call->count; i++) {
-        verify(call, "reduce_scatter", to, i,
-               reduced(call, ordered, 0, call->comm->size, call->comm->rank * call->count + i));
-    }
-}
-
-static void run_scan(const struct call *call)
-{
-    bool ordered = contribution(call, call->in_place ? to : from, call->count);
-    EXPECT_EQUAL(MPI_Scan(call->in_place ? MPI_IN_PLACE : (void *)from, to, call->count, MPI_UINT64_T,
-                          ordered ? map_op : MPI_SUM, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int i = 0; i < call->count; i++) {
-        verify(call, "scan", to, i, reduced(call, ordered, 0, call->comm->rank + 1, i));
-    }
-}
-
-static void run_exscan(const struct call *call)
-{
-    bool ordered = contribution(call, from, call->count);
-    EXPECT_EQUAL(MPI_Exscan(from, to, call->count, MPI_UINT64_T, ordered ? map_op : MPI_SUM, call->comm->comm),
-                 MPI_SUCCESS);
-    for (int i = 0; i < call->count && call->comm->rank > 0; i++) {
-        verify(call, "exscan", to, i, reduced(call, ordered, 0, call->comm->rank, i));
+    for (int i = 0; i < call->count && receives; i++) {
+        verify(call, names[reduction], to, i,
+               reduced(call, ordered, 0, last, (is_scattered ? comm->rank * call->count : 0) + i));
     }
 }
 
@@ -260,10 +238,9 @@ static void run_barrier(const struct call *call)
     EXPECT_EQUAL(MPI_Barrier(call->comm->comm), MPI_SUCCESS);
 }
 
-static void (*const runs[])(const struct call *call) = {
-    run_barrier,  run_bcast,  run_gather,    run_scatter,        run_allgather, run_allgatherv,
-    run_alltoall, run_reduce, run_allreduce, run_reduce_scatter, run_scan,      run_exscan,
-};
+static void (*const moves[])(const struct call *call) = {run_barrier,   run_bcast,      run_gather,  run_scatter,
+                                                         run_allgather, run_allgatherv, run_alltoall};
+enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
 
 /* From no element to some that are long; blocks of all ranks fit the buffers. */
 static int count_draw(int size)
@@ -312,13 +289,17 @@ int main(int argc, char **argv)
     comms_make(comms);
     for (uint64_t number = 0; number < calls && expect_failures == 0; number++) {
         struct call call = {.comm = &comms[draw(COMMS)], .number = number};
-        size_t which = draw(sizeof(runs) / sizeof(runs[0]));
+        size_t which = draw(MOVES + REDUCTIONS);
         uint64_t root = draw(1 << 20), in_place = draw(2);
         call.count = count_draw(expect_size);
         call.root = (int)(root % (uint64_t)call.comm->size);
         call.in_place = in_place != 0;
         dawdle(number);
-        runs[which](&call);
+        if (which < MOVES) {
+            moves[which](&call);
+        } else {
+            reduction_run((enum reduction)(which - MOVES), &call);
+        }
     }
     MPI_Op_free(&map_op);
     MPI_Comm_free(&comms[1].comm);
