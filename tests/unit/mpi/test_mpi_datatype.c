@@ -208,8 +208,6 @@ static void test_check(void **state)
     OK(mpi_type_check(MPI_COMM_WORLD, 0, made, &type));
     assert_true(type->dense);
     assert_ptr_equal(type->basic, MPI_INT);
-    assert_int_equal(mpi_type_check(MPI_COMM_WORLD, -1, made, &type), MPI_ERR_COUNT);
-    assert_int_equal(mpi_type_check(MPI_COMM_WORLD, 1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
     free_type(made);
 }
 
@@ -256,7 +254,6 @@ static void test_value_index(void **state)
     assert_true(mpi_type_find(pair)->committed);
     OK(mpi_type_get_value_index(MPI_CHAR, MPI_INT, &pair));
     assert_ptr_equal(pair, MPI_DATATYPE_NULL);
-    assert_int_equal(mpi_type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &pair), MPI_ERR_TYPE);
     assert_int_equal(mpi_type_elements(mpi_type_find(MPI_DOUBLE_INT), 8 + 4 + 8), 3);
     assert_int_equal(mpi_type_elements(mpi_type_find(MPI_DOUBLE_INT), 4), MPI_UNDEFINED);
 }
@@ -271,7 +268,6 @@ static void test_match_size(void **state)
     OK(mpi_type_match_size(MPI_TYPECLASS_INTEGER, 2, &found));
     assert_ptr_equal(found, MPI_INTEGER2);
     assert_int_equal(mpi_type_match_size(MPI_TYPECLASS_INTEGER, 3, &found), MPI_ERR_ARG);
-    assert_int_equal(mpi_type_match_size(77, 4, &found), MPI_ERR_ARG);
 }
 
 static void test_pack(void **state)
@@ -299,12 +295,7 @@ static void test_pack(void **state)
     assert_memory_equal(back, column, 16);
     assert_int_equal(position, 18);
     assert_int_equal(mpi_unpack(packed, 18, &position, back, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_TRUNCATE);
-    position = -1;
-    assert_int_equal(mpi_unpack(packed, 18, &position, back, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_ARG);
     position = 0;
-    assert_int_equal(mpi_unpack(packed, 18, &position, NULL, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER);
-    assert_int_equal(mpi_pack(matrix, 1, MPI_INT, packed, 20, &position, MPI_COMM_NULL), MPI_ERR_COMM);
-    assert_int_equal(mpi_pack_size(-1, MPI_INT, MPI_COMM_WORLD, &size), MPI_ERR_COUNT);
     OK(mpi_pack(NULL, 0, MPI_INT, NULL, 0, &position, MPI_COMM_WORLD));
     free_type(made);
 }

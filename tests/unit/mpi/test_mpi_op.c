@@ -86,14 +86,10 @@ static void test_groups(void **state)
     }
 }
 
-static void test_check(void **state)
+static void derived_types_have_no_operation(void **state)
 {
     struct mpi_op *op;
     MPI_Datatype derived;
-    const struct mpi_type *type = mpi_type_find(MPI_INT);
-    assert_int_equal(mpi_op_check(MPI_COMM_WORLD, MPI_OP_NULL, type, &op), MPI_ERR_OP);
-    assert_int_equal(mpi_op_check(MPI_COMM_WORLD, (MPI_Op)0x26, type, &op), MPI_ERR_OP);
-    assert_int_equal(mpi_op_check(MPI_COMM_WORLD, NULL, type, &op), MPI_ERR_OP);
     OK(mpi_type_contiguous(1, MPI_INT, &derived));
     assert_int_equal(mpi_op_check(MPI_COMM_WORLD, MPI_SUM, mpi_type_find(derived), &op), MPI_ERR_OP);
     OK(mpi_type_free(&derived));
@@ -396,7 +392,6 @@ static void test_user(void **state)
     assert_ptr_equal(small, MPI_OP_NULL);
     OK(mpi_op_free(&large));
     OK(mpi_type_free(&datatype));
-    assert_int_equal(mpi_op_create(NULL, 0, &small), MPI_ERR_ARG);
 }
 
 /* The program may have freed the datatype while a collective works on it. */
@@ -446,18 +441,11 @@ static void test_user_many(void **state)
 static void test_calls(void **state)
 {
     int a[] = {1, 2, 3}, b[] = {10, 20, 30}, commute;
-    MPI_Op predefined = MPI_SUM, unknown = (MPI_Op)0x7000001;
     OK(mpi_reduce_local(a, b, 3, MPI_INT, MPI_SUM));
     assert_int_equal(b[2], 33);
     OK(mpi_reduce_local(NULL, NULL, 0, MPI_INT, MPI_SUM));
-    assert_int_equal(mpi_reduce_local(a, b, -1, MPI_INT, MPI_SUM), MPI_ERR_COUNT);
-    assert_int_equal(mpi_reduce_local(a, b, 3, MPI_DATATYPE_NULL, MPI_SUM), MPI_ERR_TYPE);
     assert_int_equal(mpi_reduce_local(a, b, 3, MPI_WCHAR, MPI_SUM), MPI_ERR_OP);
-    assert_int_equal(mpi_reduce_local(a, b, 3, MPI_INT, MPI_REPLACE), MPI_ERR_OP);
     assert_int_equal(mpi_reduce_local(a, a, 3, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
-    assert_int_equal(mpi_op_free(&predefined), MPI_ERR_OP);
-    assert_int_equal(mpi_op_free(&unknown), MPI_ERR_OP);
-    assert_int_equal(mpi_op_commutative(MPI_OP_NULL, &commute), MPI_ERR_OP);
     OK(mpi_op_commutative(MPI_MAXLOC, &commute));
     assert_int_equal(commute, 1);
 }
@@ -466,7 +454,7 @@ int main(void)
 {
     mpi_testing_start();
     cw_random_seed(&dice, 4);
-    return TESTS_RUN(test_groups, test_check, test_integers, test_truth, test_reals, test_long_double,
-                     test_order_of_operands, test_complex, test_locations, test_user, test_user_freed_type,
-                     test_user_many, test_calls);
+    return TESTS_RUN(test_groups, derived_types_have_no_operation, test_integers, test_truth, test_reals,
+                     test_long_double, test_order_of_operands, test_complex, test_locations, test_user,
+                     test_user_freed_type, test_user_many, test_calls);
 }
