@@ -7,9 +7,9 @@
  *
  *   group.c    open, shut, change        send.c    messages to packets, repairs      receive.c  packets to messages
  *   advertise.c a sender that hears nothing  pack.c     messages that travel compressed
- *   ack.c      acknowledgements          nak.c     requests for what is missing
+ *   ack.c      acknowledgements          nak.c     requests for missing packets
  *   mcast.c    the extension: packets in, timers, events
- *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  what switches are told */
+ *   flood_probe.c does the network flood?   membership.c, igmp.c, mld.c  reports to switches */
 #pragma once
 
 #include <stdatomic.h>

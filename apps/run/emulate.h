@@ -2,11 +2,12 @@
  *
  *    HOSTS,memif[,rate=R][,delay=T][,queue=B][,loss=SHARE]
  *                                            a `causeway switch` with these options; needs no privilege
- *    topology=FILE,memif                     the same with clusters, hosts and links of a file (control/topology/topology.h), whose whole name the ranks get as
+ *    topology=FILE,memif                     the same with clusters, hosts and links of a file
+ *                                            (control/topology/topology.h); the ranks get its whole name as
  *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
  *    HOSTS,veth[,mtu=N]                      network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
- * Behind each: multicast=snoop|flood|drop, what the switch or bridge does with it (enum cw_wire_multicast). Behind
+ * Behind each: multicast=snoop|flood|drop, the behaviour of the switch or bridge (enum cw_wire_multicast). Behind
  * memif: stats=FILE, statistics of links in each millisecond (switch/stats.h); stats-interval=TIME for another
  * interval. */
 #pragma once

@@ -4,10 +4,10 @@
  *   check_number     instances: every (op, iteration) of every rank gets a number
  *   check_hosts      host ops: all ranks of each agree on it
  *   check_match      messages: every put meets its wait
- *   check_graph      events (start and end of each instance), who comes before whom, and an order of all: no deadlock
- *   check_ready      who is known to have entered where
+ *   check_graph      events (start and end of each instance), their order, and a total order: no deadlock
+ *   check_ready      which ranks are known to have entered
  *   check_races      conflicting accesses are ordered
- *   check_values     what the bytes hold, and whether the result is the one of the MPI standard
+ *   check_values     values of all bytes, and whether the result is that of the MPI standard
  *   check_promises   fan, phases, crossings of clusters
  *
  * Invariants

@@ -2,9 +2,10 @@
  *
  * Purpose
  *   Two kinds of knowledge, told apart in the file and in each answer:
- *     networks  pLogP parameters of a kind of path, with so many ranks running: what models are fed with (choose.h)
- *     tests     how long each algorithm took, by collective, ranks and bytes. They go before models: pLogP gives each rank a processor of its own,
- *               and says little where ranks share cores, or where messages cost less than the calls around them.
+ *     networks  pLogP parameters of a kind of path, with a number of ranks running: the input of models (choose.h)
+ *     tests     the time of each algorithm, by collective, ranks and bytes. They go before models: pLogP gives each
+ *               rank a processor of its own, and says little where ranks share cores, or where messages cost less than
+ *               the calls around them.
  *
  * Invariants
  *   - The same question has the same answer at all ranks that have the same contents.

@@ -1,6 +1,5 @@
-/* What the files of the executor share: execute/create.c (memory), execute.c (starting ops), outcome.c
- * (completing them),
- * execute/ready.c (which op is next), execute/arrival.c (matching arrivals with waits), execute/barrier.c,
+/* The files of the executor: execute/create.c (memory), execute.c (starting ops), outcome.c (completing them),
+ * execute/ready.c (choice of the next op), execute/arrival.c (matching arrivals with waits), execute/barrier.c,
  * execute/describe.c. Private to them.
  *
  * Invariants

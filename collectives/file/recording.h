@@ -16,7 +16,8 @@
  * Content of the file (pack.h): program, ranks, longest eager message, longest eager multicast; then per rank the
  * length of its part, and the part:
  *   communicators: context, size, flags (CW_RECORDING_WIRE, ...), members' ranks in MPI_COMM_WORLD
- *   forms:         communicator, collective, flags, root, bytes of an element, elements; if the flags say so a list of counts, or what this rank sends and what it expects; algorithm
+ *   forms:         communicator, collective, flags, root, bytes of an element, elements; if the flags say so a list of
+ *                  counts, or this rank's send counts and expected counts; algorithm
  *   calls:         form, ordinal (difference to the call before), run, nanoseconds
  *   calls that found no room
  *

@@ -4,24 +4,24 @@
  * Each says how it relates to the interpreter, and tests hold it to that.
  *
  * Model time
- *   put        needs one of its sender's ports for g(m), and at its start the sender's processor for os(m). Ports go to early iterations
- *              first, and among these in array order. With s the start: its last byte has left at s + g(m), where an
- *              eager put is complete; the first byte is at the target at s + L, where a port is taken for g(m), in the
- *              order of coming; the last or(m) of that takes the processor as well, and if that is busy the arrival is
- *              later. So with nothing else under way it arrives at s + L + g(m). A direct put is complete when the word
- *              of that is back: L later.
- *   links      between two clusters all messages share wan_bytes_per_ns: a message is through when all bytes that entered the link before it and its own
- *              are, and not before s + g(m). With a way through a third cluster there are two legs, each a link and
- *              each of latency L.
- *   credit     of eager puts to other clusters a rank has no more than wan_messages under way; such a one is under way until L after its arrival,
- *              when its slot is lent again
+ *   put        needs one of its sender's ports for g(m), and at its start the sender's processor for os(m). Ports go to
+ *              early iterations first, and among these in array order. With s the start: its last byte has left at
+ *              s + g(m), where an eager put is complete; the first byte is at the target at s + L, where a port is used
+ *              for g(m), in the order of arrival; the last or(m) of that takes the processor as well, and if that is
+ *              busy the arrival is later. So without other messages it arrives at s + L + g(m). A direct put is
+ *              complete when the notice of that is back: L later.
+ *   links      between two clusters all messages share wan_bytes_per_ns: a message is through when all bytes that
+ *              entered the link before it and its own are, and not before s + g(m). With a route through a third
+ *              cluster there are two legs, each a link and each of latency L.
+ *   credit     of eager puts to other clusters a rank has at most wan_messages in flight; such a put is in flight until
+ *              L after its arrival, when its slot is lent again
  *   multicast  one port, one g(m) and one os(m) at the sender (with members near and far: the longer ones); each member
- *   takes it like a put; it crosses
- *              to another cluster once
+ *              receives it like a put; it crosses to another cluster once
  *   wait       complete with the arrival; eager, and if copying costs: when the processor has copied it out
  *   copy, reduce  the processor, for their bytes
- *   barrier    complete everywhere ceil(log2 P) (g(0) + L) after the last rank has started it; with clusters by the slower path
- *   A processor serves in the order of asking. What costs nothing does not wait for it. */
+ *   barrier    complete everywhere ceil(log2 P) (g(0) + L) after the last rank has started it; with clusters by the
+ *              slower path
+ *   A processor serves requests in their order. Work of no cost does not wait for it. */
 #pragma once
 
 #include "collectives/algorithms/build.h"

@@ -1,7 +1,7 @@
-/* dedicate: which cores this process's dataplane threads have, if it has any.
+/* dedicate: the cores of this process's dataplane threads, if it has any.
  *
- *    CAUSEWAY_DEDICATED=2             so many threads, each on a core of those that this process may run on, if its
- *                                     machine's ranks leave enough
+ *    CAUSEWAY_DEDICATED=2             number of threads, each on a core that this process may use, if its machine's
+ *                                     ranks leave enough
  *    CAUSEWAY_DEDICATED=cores:2,4-7   these, in order, for the ranks of a machine, one each
  *    CAUSEWAY_DEDICATED=2,cores:2,4-7 ... two each
  *    CAUSEWAY_DEDICATED=0, off, ""    none: threads of the program turn the dataplane inside their calls (the default)

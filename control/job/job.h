@@ -7,14 +7,13 @@
  * without another exchange.
  *
  * Environment
- *   CAUSEWAY_HOST       who has the same word shares memory: hosts emulated by `causeway run --emulate`. Not set:
+ *   CAUSEWAY_HOST       processes with the same text share memory: hosts emulated by `causeway run --emulate`. Not set:
  *                       processes that see the same kernel, process numbers and user.
- *   CAUSEWAY_TRANSPORT, CAUSEWAY_PORTS   which address and UDP ports the ranks of other hosts use (control/net/net.h)
- *   CAUSEWAY_RDMA       which RDMA device, beside those (control/net/rdma.h)
+ *   CAUSEWAY_TRANSPORT, CAUSEWAY_PORTS   address and UDP ports for the ranks of other hosts (control/net/net.h)
+ *   CAUSEWAY_RDMA       RDMA device, in addition (control/net/rdma.h)
  *   CAUSEWAY_DEDICATED  a dataplane thread on a core of its own (job/dedicate.h)
  *   CAUSEWAY_EMULATE    the ranks are on emulated hosts (job/wire.h); set by `causeway run --emulate`
- *   CAUSEWAY_COPY       "twice": never one process copying from another one's memory, as where the kernel forbids it;
- *                       for tests
+ *   CAUSEWAY_COPY       "twice": no copies from another process's memory, as where the kernel forbids them; for tests
  *
  * Thread: one at a time. */
 #pragma once

@@ -1,4 +1,4 @@
-/* What the files of a host's local ranks share: the events that its loop watches, and the reports to the supervisor. */
+/* Shared by the files of a host's local ranks: the events that its loop watches, and the reports to the supervisor. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* Shared by the files of the launcher.
  *
- * launch.c         what is checked before anything starts
- * launch/place.c   which rank runs on which host
+ * launch.c         checks before anything starts
+ * launch/place.c   places ranks on hosts
  * launch/supervisor.c   the supervisor
  * launch/job.c     the launcher: decides about the job in one epoll loop
  * launch/output.c  from the ranks' output to our stdout and stderr; launch/lines.c puts the lines together
- * launch/input.c   from our stdin to ranks that cannot simply have it
- * launch/watch.c   who failed first, and why
- * launch/ask.c     what all ranks wait for, when the time is over
- * launch/stopped.c who is stopped while others wait for it
+ * launch/input.c   from our stdin to ranks that cannot inherit it
+ * launch/watch.c   the first failure, and its reason
+ * launch/ask.c     the waits of all ranks, at the timeout
+ * launch/stopped.c ranks that are stopped while others wait for them
  *
  * launch/tree.h    local ranks and links below
  * launch/local.h    the ranks of a host: local_spawn.c one process more, local_files.c their standard files,

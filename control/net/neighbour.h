@@ -24,9 +24,9 @@ struct cw_hop {
     char reason[CW_HOP_TEXT_BYTES]; /* if not: why */
 };
 
-/* Finds the next hops by the interface that has the address `own`, of the kind of theirs, whose MAC address is
- * `own_mac`. Hosts with the own address have that one. CW_OK, with is_known set in those that were found;
- * CW_ERROR_SYSTEM, CW_ERROR_PERMISSION, ...: no search is possible, with a line in `error`. */
+/* Finds the next hops of one address family by the interface with the address `own` and the MAC address `own_mac`.
+ * Hosts with the own address have that one. CW_OK, with is_known set in those that were found; CW_ERROR_SYSTEM,
+ * CW_ERROR_PERMISSION, ...: no search is possible, with a line in `error`. */
 int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t own_mac[6], struct cw_hop *hops,
                  uint32_t count, char *error, size_t error_bytes);
 

@@ -1,9 +1,9 @@
 /* compression: when a process compresses, in the form users write it.
  *
- *   "auto"   what is sooner at its target for it
+ *   "auto"   if that shortens delivery
  *   "off"    nothing
- *   "on"     whatever becomes shorter
- *   a codec  whatever becomes shorter by it (dataplane/codec/codec.h)
+ *   "on"     data that becomes shorter
+ *   a codec  data that becomes shorter by it (dataplane/codec/codec.h)
  *
  * Thread: any. */
 #pragma once

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 1500, 64K, 1M, 1.5G: powers of 1024, as K = KiB; KB, MB, GB, TB are powers of 1000, KiB likewise; B may be written
- * behind a plain number. */
+/* 1500, 64K, 1M, 1.5G: powers of 1024, as K = KiB; KB, MB, GB, TB are powers of 1000; KiB, MiB, ... of 1024; B may be
+ * written behind a plain number. */
 bool cw_units_bytes(const char *text, uint64_t *bytes);
 
 /* 10Gbps, 2.5G, 100Mbit, 64kbps: powers of 1000, bits per second. */

@@ -1,4 +1,4 @@
-/* What all parts of a topology file share: how an error is reported, and what a name is. */
+/* Shared by all parts of a topology file: the report of an error, and the form of a name. */
 #include "control/topology/private.h"
 
 #include <stdarg.h>

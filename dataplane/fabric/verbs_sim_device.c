@@ -1,4 +1,4 @@
-/* What queue pairs and datagrams of a simulated RDMA device share: its line, its memory, its completions, and the time
+/* Shared by queue pairs and datagrams of a simulated RDMA device: its line, its memory, its completions, and the time
  * of its next event. */
 #include "dataplane/fabric/verbs_sim_device.h"
 

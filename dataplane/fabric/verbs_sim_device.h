@@ -1,7 +1,7 @@
 /* Shared by the files of simulated RDMA devices.
  *
- *   verbs_sim.c          the net and its devices: completions, memory, what happens when
- *   verbs_sim_pairs.c    queue pairs, and what their work does
+ *   verbs_sim.c          the net and its devices: completions, memory, events
+ *   verbs_sim_pairs.c    queue pairs, and their work
  *   verbs_sim_groups.c   datagrams to groups */
 #pragma once
 

@@ -208,7 +208,7 @@ bool rdma_pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs
 /* NULL: no such pair. */
 struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number);
 void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair);
-/* Stops the pair; what came by it can still be taken. */
+/* Stops the pair; its earlier arrivals can still be processed. */
 void rdma_pair_break(struct rdma *rdma, struct rdma_pair *pair);
 /* The pair of a flow has failed: it is stopped, and another one must replace it. */
 void rdma_pair_broken(struct rdma *rdma, struct rdma_flow *flow);

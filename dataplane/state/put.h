@@ -1,9 +1,9 @@
 /* An endpoint's state of puts, messages and gets. Each part is written by one file of put/.
  *
- *   operation.c    what has been posted, and its lanes    struct cw_operation, cw_lanes
- *   reassembly.c   what comes, until it is notified       struct cw_reassemblies
+ *   operation.c    posted operations, and their lanes     struct cw_operation, cw_lanes
+ *   reassembly.c   arrivals, until they are notified      struct cw_reassemblies
  *   pool.c         the pool that messages go to           struct cw_message_pool
- *   get.c          what peers were asked for              struct cw_gets */
+ *   get.c          requests to peers                      struct cw_gets */
 #pragma once
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The life of a datatype: references, the handle, and what it was made of. */
+/* The life of a datatype: references, the handle, and its constructor's arguments. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
-/* NICs that take work over: honest, slow, absent and lying ones, each lie by itself. Random worlds:
- * simulate_correctness.c. */
+/* NICs with offloads: correct, slow, absent and lying ones, each lie alone. Random worlds: simulate_correctness.c. */
 #include "tests/simulation/fixture.h"
 
 #include "dataplane/state/endpoint.h"
@@ -26,7 +25,7 @@ static void send_all(void)
     assert_int_equal(hosts.list[0].failed, 0);
 }
 
-/* The CRC is left out exactly where both ports do their part, and nobody demands it. */
+/* The CRC is left out exactly where both ports do their part, and neither requires it. */
 static void both_ends_must_take_part(void **state)
 {
     for (uint32_t out = 0; out <= 1; out++) {

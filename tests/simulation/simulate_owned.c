@@ -1,5 +1,5 @@
-/* Addresses that no kernel has: two hosts that find each other by asking and exchange puts, while a third asks one of
- * them, whose answers leave among its packets. Over IPv4 and IPv6. */
+/* Addresses that no kernel has: two hosts resolve each other and exchange puts, while a third sends requests to one of
+ * them, with the answers among its packets. Over IPv4 and IPv6. */
 #include "tests/simulation/attack.h"
 #include "tests/simulation/fixture.h"
 
@@ -16,7 +16,7 @@ static struct {
     struct party parties[HOSTS];
     bool is_v4;
     uint8_t frame[FRAME_ROOM];
-    struct recording recording; /* what comes to the asker */
+    struct recording recording; /* frames to the third host */
 } world;
 
 static bool is_the_askers(uint32_t node, const uint8_t *frame, uint32_t length)
@@ -62,7 +62,7 @@ static void world_close(void)
     free(world.recording.frames);
 }
 
-/* The asker sends what is in world.frame; what came back is `wanted`, or nothing: NULL. */
+/* The third host sends the frame in world.frame; the answer is `wanted`, or there is none: NULL. */
 static void ask(uint32_t bytes, const uint8_t *wanted, uint32_t wanted_bytes)
 {
     struct sim_host *asker = &hosts.list[ASKER];
@@ -142,7 +142,7 @@ static void puts_go_on_beside_questions(void **state)
     }
 }
 
-/* A flow that was begun with a MAC address that nobody has; who has the address says so, and puts arrive. */
+/* A flow that was begun with an unused MAC address; the owner of the address advertises its own, and puts arrive. */
 static void flows_go_to_the_mac_address_that_is_found(void **state)
 {
     for (int is_v4 = 0; is_v4 < 2; is_v4++) {

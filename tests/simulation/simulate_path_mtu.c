@@ -67,7 +67,7 @@ static void the_largest_is_found(void **state)
             send();
             sim_hosts_run(&hosts, 3000 * SIMULATION_MS); /* it may take longer than the data */
             uint32_t mac = sealed ? CW_WIRE_MAC_BYTES : 0;
-            /* sizes that a probe can tell are multiples of 8 or 64 bytes, but for what both ports take */
+            /* sizes of probes are multiples of 8 or 64 bytes, except the limit of both ports */
             uint32_t found = cw_wire_payload_bytes(table[i].found) - mac;
             assert_in_range(session_of()->payload_bytes_max, found - (found < 8192 ? 24 : 88), found);
             assert_true(table[i].found < table[i].port || session_of()->payload_bytes_max == found);
@@ -95,7 +95,8 @@ static void a_path_that_becomes_wider_is_used(void **state)
     assert_int_equal(session_of()->payload_bytes_max, cw_wire_payload_bytes(9000));
 }
 
-/* What is under way cannot be cut anew: the session ends, with the reason, before the peer would be given up. */
+/* Packets in flight cannot be divided again: the session ends, with the reason, before the peer would be declared
+ * failed. */
 static void a_path_that_becomes_narrower_is_told(void **state)
 {
     static const struct {

@@ -72,7 +72,7 @@ static void talkers_begin(struct talker *talkers, uint32_t count, uint64_t messa
     }
 }
 
-/* Near, and far away: who asks for more, having a long path, must not keep others waiting. */
+/* Near, and far away: a sender that requests more, having a long path, must not keep others waiting. */
 static void few_slots_serve_many_senders(void **state)
 {
     for (uint64_t delay_ns = 10 * SIMULATION_US; delay_ns <= SIMULATION_MS; delay_ns *= 100) {

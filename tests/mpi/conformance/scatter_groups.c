@@ -16,7 +16,7 @@ static int drawn(int below)
     return (int)((random_state >> 33) % (unsigned long long)below);
 }
 
-/* Element `at` of what round `round` brings to a rank. */
+/* Element `at` of a rank's data in round `round`. */
 static int value_of(int round, int rank, int at)
 {
     return round * 1000003 + rank * 10007 + at;
@@ -158,7 +158,7 @@ static void what_is_wrong(void)
         EXPECT_CLASS(MPIX_Scatterv_data_movement(send, counts, displacements, MPI_INT, receive, 1, MPI_INT, 1, group),
                      MPI_ERR_ROOT);
     }
-    /* an altered count: an error at the root, and at those who would wait for it */
+    /* an altered count: an error at the root, and at the ranks that would wait for it */
     counts[last] = 2;
     int code = MPIX_Scatterv_data_movement(send, counts, displacements, MPI_INT, receive,
                                            expect_rank == 0 && last == 0 ? 2 : 1, MPI_INT, 0, group);
@@ -170,7 +170,7 @@ static void what_is_wrong(void)
     EXPECT_EQUAL(MPIX_Scatterv_close_group(&group), MPI_SUCCESS);
 }
 
-/* One rank's arguments are wrong, once: its movement is over, nobody waits, and what follows comes to the right
+/* One rank's arguments are wrong, once: its movement has ended, no rank waits, and later data reaches the right
  * call. */
 static void one_is_wrong_once(void)
 {
@@ -198,7 +198,7 @@ static void one_is_wrong_once(void)
             EXPECT_CLASS(code, round == 4 ? MPI_ERR_COUNT : MPI_ERR_ROOT);
         } else if (wrong < 0) {
             EXPECT_EQUAL(code, MPI_SUCCESS);
-        } else if (code != MPI_SUCCESS) { /* who has its data before it hears of it ends well */
+        } else if (code != MPI_SUCCESS) { /* a rank that has its data before the notice ends without an error */
             EXPECT_CLASS(code, MPI_ERR_NOT_SAME);
         }
         if (code == MPI_SUCCESS) {

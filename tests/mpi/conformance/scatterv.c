@@ -1,6 +1,6 @@
-/* MPI_Scatterv by pairs and by multicast, to the group of the communicator and to one of those that get something (MPI
- * 5.0, 6.6), blocking, non-blocking and persistent: any counts, places, types, in place; several at a time; and
- * receives that do not fit. `scatterv roots`: of ranks that name different roots, which only multicast can tell. */
+/* MPI_Scatterv by pairs and by multicast, to the group of the communicator and to a group of the receivers (MPI 5.0,
+ * 6.6), blocking, non-blocking and persistent: any counts, places, types, in place; several at a time; and receives
+ * that do not fit. `scatterv roots`: of ranks that name different roots, which only multicast can tell. */
 #include <stdint.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int drawn(int below)
     return (int)((random_state >> 33) % (uint64_t)below);
 }
 
-/* Element `at` of what call `number` brings to a rank, in run `run`. */
+/* Element `at` of a rank's data of call `number`, in run `run`. */
 static int value_of(int number, int run, int rank, int at)
 {
     return (int)((unsigned)number * 1000003u + (unsigned)run * 8191u + (unsigned)rank * 10007u + (unsigned)at * 7u);
@@ -198,8 +198,8 @@ static void several_are_under_way(MPI_Comm first, MPI_Comm second)
     }
 }
 
-/* One rank has no room for all of its block, or more than it needs: what there is room for comes, and nobody else
- * minds. */
+/* One rank has no room for all of its block, or more than it needs: the part with room arrives, without effect on
+ * others. */
 static void room_that_differs(MPI_Comm comm, int form, int more)
 {
     struct call call = call_make(comm, SOME, 1, 1);
@@ -219,7 +219,7 @@ static void room_that_differs(MPI_Comm comm, int form, int more)
     call_free(&call);
 }
 
-/* A communicator whose scatter-v's go by a way; NULL: by what the environment asks for. */
+/* A communicator with this algorithm for scatter-v; NULL: the environment's. */
 static MPI_Comm comm_by(MPI_Comm from, const char *way)
 {
     MPI_Info info;
@@ -251,7 +251,7 @@ static void by_way(MPI_Comm from, const char *way, int rounds)
     MPI_Comm_free(&other);
 }
 
-/* The last rank names another root, whose blocks are long: all are told. */
+/* The last rank names another root, with long blocks: all are notified. */
 static void roots_that_differ(const char *way)
 {
     MPI_Comm comm = comm_by(MPI_COMM_WORLD, way);

@@ -134,8 +134,8 @@ static void *communicators(void *number)
     return NULL;
 }
 
-/* All threads receive from anybody what all threads send: each message comes once. A matched probe takes it for its
- * thread. */
+/* All threads receive from any source the messages of all threads: each message comes once. A matched probe takes it
+ * for its thread. */
 enum { EACH = 200 };
 static int seen[THREADS][EACH * THREADS]; /* by the thread that received it */
 

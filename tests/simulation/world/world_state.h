@@ -3,10 +3,10 @@
  *   plan.c     draws a world from its seed
  *   world.c    builds it, runs the two phases
  *   process.c  one node's process: its endpoint, its regions, its turn
- *   faults.c   when what breaks
- *   traffic.c  what is posted
- *   ledger.c   what is known of every operation, and whether an event is right
- *   memory.c   regions, their shadows, and which bytes are under way */
+ *   faults.c   the faults and their times
+ *   traffic.c  posts operations
+ *   ledger.c   the state of every operation, and the check of events
+ *   memory.c   regions, their shadows, and the bytes in flight */
 #pragma once
 
 #include <stdbool.h>
