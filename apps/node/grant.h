@@ -17,8 +17,7 @@
 
 enum {
     NODE_CLIENTS_MAX = 4 * NODE_LEASES_MAX,
-    NODE_PLACES_OWN = 2,    /* users that always have a place, in addition to those of --share: root and the node's
-                             * user */
+    NODE_PLACES_OWN = 2,    /* users with a place, without --share: root and the node's */
     NODE_CLIENTS_OWN = 256, /* connections that only such users may have */
     NODE_CONNECTIONS = 64,  /* of a user, in addition to those with a lease: they only send queries */
     NODE_ERROR_BYTES = 512,

@@ -263,8 +263,7 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     char ports[16];
     const char *arguments[6 + 2 * SHAPES + 4 + 1] = {"--ports", ports, "--multicast", multicast_names[wish->multicast]};
     size_t count = 4;
-    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* a switch has at least two: the second one is
-                                                                  * unused */
+    snprintf(ports, sizeof(ports), "%u", ranks < 2 ? 2 : ranks); /* at least two: one may be unused */
     for (int i = 0; i < SHAPES; i++) {
         if (wish->shapes[i][0] != '\0') {
             arguments[count++] = shape_options[i];

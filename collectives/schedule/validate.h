@@ -11,8 +11,7 @@ struct validation {
     const uint64_t *buffer_bytes; /* NULL: only the scratch buffer's size is known */
     uint32_t ranks;
     uint32_t index;  /* of the op being looked at, or VALIDATION_NO_OP */
-    uint32_t repeat; /* the repeat of the body that contains it; its own index while the repeat itself is checked, else
-                 * VALIDATION_NO_OP */
+    uint32_t repeat; /* the repeat around it; its own index while that is checked, else VALIDATION_NO_OP */
     uint32_t body_end;
     uint64_t barriers_seen[CW_BARRIERS_MAX / 64];
     uint32_t hosts_seen; /* host ops so far: they come in the order of their numbers */

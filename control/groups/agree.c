@@ -269,8 +269,7 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     if (status == CW_OK) {
         status = groups->config.links.run(groups->config.links.context, group_open, &call);
     }
-    if (status != CW_OK && call.config.by_device) { /* by the port then; members forward packets that do not arrive
-                                                     * there */
+    if (status != CW_OK && call.config.by_device) { /* by the port then; members forward the rest */
         groups->device_refuses = true;
         call.config.by_device = false;
         status = groups->config.links.run(groups->config.links.context, group_open, &call);
@@ -342,8 +341,7 @@ static void take_gone(struct cw_group *group, uint32_t from)
 
 void groups_agree_renew(struct cw_group *group)
 {
-    if (group->stage == STAGE_LEAVING) { /* the leader may have changed; a member that has this message already ignores
-                                          * it */
+    if (group->stage == STAGE_LEAVING) { /* the leader may have changed; a second message is ignored */
         struct message message = groups_message(group, MESSAGE_BYE);
         leader_tell(group, &message);
     }

@@ -38,8 +38,7 @@
 enum {
     CW_GROUPS_ADDRESSES = 64, /* of a job: the first for all that find no other, the last one the flood address's */
     CW_GROUPS_BY_DEVICE = 32, /* from here on addresses are of groups whose packets go by their members' RDMA devices */
-    CW_GROUPS_FILTERS = 20,   /* addresses that a port admits at a time, unless configured: the usual number of network
-                               * cards */
+    CW_GROUPS_FILTERS = 20,   /* default number of addresses that a port admits: that of usual NICs */
     CW_GROUPS_FILTERS_LEAST = 2,
     CW_GROUPS_WHY_BYTES = 160,
     CW_GROUPS_UNKNOWN_MAX = 65536, /* messages for groups that this member has not opened yet */

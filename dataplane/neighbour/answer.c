@@ -120,8 +120,7 @@ static enum cw_neighbour_verdict solicitation_answer(const struct cw_neighbour_c
         return CW_NEIGHBOUR_DAMAGED;
     }
     const uint8_t *mac = frames_nd_option(frame, message, ND_SOURCE_MAC, &is_broken);
-    bool is_probe = memcmp(frame + V6_AT_SOURCE, nobody, 16) == 0; /* whether the sender checks its address for
-                                                                    * duplicates (RFC 4862) */
+    bool is_probe = memcmp(frame + V6_AT_SOURCE, nobody, 16) == 0; /* a check for duplicates (RFC 4862) */
     const uint8_t *asker = mac != NULL ? mac : frame + 6;
     if (is_broken || (is_probe && (mac != NULL || is_unicast)) || (asker[0] & GROUP_BIT) != 0 ||
         frame[V6_AT_SOURCE] == 0xff) {

@@ -404,8 +404,7 @@ static void slots_release(struct cw_paths *paths)
 {
     uint32_t count = paths->wire->slot_count;
     paths->wire->slot_count = 0;
-    for (uint32_t i = 0; i < count; i++) { /* entries that are still rejected move back to the front, which has been
-                                            * read */
+    for (uint32_t i = 0; i < count; i++) { /* entries still rejected move to the front, which was read */
         slot_release(paths, paths->wire->slots[i]);
     }
 }

@@ -15,8 +15,7 @@ struct fuzz_target {
     size_t (*seed)(uint32_t index, uint8_t *bytes);
     size_t bytes_max;             /* of an input */
     uint32_t packets;             /* of CW_TEST_PACKETS that one input counts for */
-    void (*end)(uint64_t inputs); /* checks sums over this number of inputs, which are not few; NULL: nothing to
-                                   * check */
+    void (*end)(uint64_t inputs); /* checks sums over many inputs; NULL: nothing to check */
 };
 
 extern const struct fuzz_target fuzz_target;

@@ -31,10 +31,8 @@ struct mcast_world_config {
     bool learning;
     const struct cw_verbs_net_config *verbs; /* members have RDMA devices, by which the group's packets go; NULL: not */
     uint32_t switches;                       /* members in blocks; 0: one */
-    uint32_t late_members; /* the number of the last members, which join later (mcast_world_join); then there are no
-                            * long messages */
-    enum cw_compression_mode compresses; /* of the members; messages are then a mixture of compressible and other
-                                          * ones */
+    uint32_t late_members; /* the last members, which join later (mcast_world_join): no long messages then */
+    enum cw_compression_mode compresses; /* of the members; some messages are compressible then */
     uint32_t mtu_bytes;                  /* of all ports; 0: the usual one */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;

@@ -74,9 +74,7 @@ static void spray(struct sim_host *host, void *context, uint64_t now_ns)
     struct sprayer *sprayer = context;
     while (sprayer->posted < (uint64_t)FLOWS * PUTS_A_FLOW) {
         uint64_t to = sprayer->posted % FLOWS;
-        uint64_t place =
-            to * PUTS_A_FLOW + sprayer->posted / FLOWS; /* no other flow's at that target: flows go to fixed
-                                                         * distances */
+        uint64_t place = to * PUTS_A_FLOW + sprayer->posted / FLOWS; /* this flow's alone: distances are fixed */
         struct cw_put put = {
             .peer = sprayer->peers[to],
             .region = sprayer->tokens[to],

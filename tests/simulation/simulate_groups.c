@@ -478,8 +478,7 @@ static void one_dies(void **state)
     }
 }
 
-/* Two lose each other, and both live: the member that is notified first treats one of them as dead. No member waits
- * forever. */
+/* Two lose each other, and both live: the first one notified treats one of them as dead. No member waits forever. */
 static void two_lose_each_other(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));

@@ -42,8 +42,7 @@ struct bench_member;
 struct bench_group_config {
     uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
     bool doorbell;
-    const char *rdma;                  /* a device in addition to the port, with queue pairs for all supported
-                                        * operations; NULL: none */
+    const char *rdma;                  /* a device, with queue pairs for all supported operations; NULL: none */
     const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
     bool spin;                         /* these cores are used by no other process, so that no process sleeps */
     uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */

@@ -203,9 +203,7 @@ bool host_arrive_last(struct mpi_host_call *call)
     enum cw_segment_arrival arrival =
         cw_segment_arrive(call->segment, round, host_mix(host->passed, call->entry.signature));
     if (arrival == CW_SEGMENT_DIFFERENT) {
-        if (host_trouble(call) ==
-            MPI_SUCCESS) { /* a rank that differs has moved on to its next call, or differed in a call that was
-                            * skipped */
+        if (host_trouble(call) == MPI_SUCCESS) { /* a rank in its next call, or the difference was skipped */
             const struct cw_segment_call *last = host->passed != 0 ? &host->passed_last : &call->entry;
             snprintf(host->why, sizeof(host->why),
                      "the calls did not match when rank %d was in %s (root %u, %llu bytes), or shortly before",

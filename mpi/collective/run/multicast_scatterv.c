@@ -256,8 +256,7 @@ int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t numb
         return MPI_SUCCESS;
     }
     int code = scatterv->moves != NULL ? MPI_SUCCESS : moves_make(collective);
-    bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory; the rejection then reaches no
-                                                * member */
+    bool is_among = scatterv->members != NULL; /* if not, and dynamic: no memory, and no member to reject */
     struct mpi_comm *comm = is_among ? scatterv->members : collective->comm;
     number = is_among ? 0 : number;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);

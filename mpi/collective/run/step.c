@@ -150,8 +150,7 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status != CW_OK) {
         run->exchange.failure = status;        /* also if a put was refused: the log of calls tells it */
-        mpi_exchange_withdraw(&run->exchange); /* they will not be received; but gets from memory of this call must
-                                                * end */
+        mpi_exchange_withdraw(&run->exchange); /* useless now; but gets from memory of this call must end */
     }
     if (run->exchange.operations_open > 0) {
         return MPI_ERR_PENDING;

@@ -228,8 +228,7 @@ static void test_pmi1_get_each(void **state)
         got.refused = 0;
         assert_int_equal(cw_bootstrap_get_each(bootstrap, 2, &reader), CW_ERROR_LIMIT);
         assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
-        assert_string_equal(value, batch == 1 ? "e" : "f"); /* a reader that waits for each has not requested the
-                                                             * second */
+        assert_string_equal(value, batch == 1 ? "e" : "f"); /* without batches, the second was not requested */
         struct cw_bootstrap_traffic traffic = cw_bootstrap_traffic(bootstrap);
         assert_int_equal(traffic.requests, 6);
         assert_true(traffic.bytes > sizeof(answers));

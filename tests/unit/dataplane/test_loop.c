@@ -464,8 +464,7 @@ static void neighbours_open(void)
     pair_ports_open(ports, NEIGHBOURS);
     for (uint32_t i = 0; i < NEIGHBOURS; i++) {
         pair_host_init(&list[i].own, i, ports[i]);
-        list[i].own.endpoint_config.failure_timeout_ns =
-            UINT64_MAX / 4; /* no session fails, however long a host stands still */
+        list[i].own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* sessions never fail */
         pair_host_open(&list[i].own, list[i].memory, MEMORY_BYTES);
         pair_host_begin(&list[i].own);
     }

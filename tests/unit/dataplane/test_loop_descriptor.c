@@ -30,8 +30,7 @@ static void hosts_open(uint32_t lose_one_in)
     for (uint32_t i = 0; i < HOSTS; i++) {
         struct pair_host *own = &hosts[i].own;
         pair_host_init(own, i, ports[i]);
-        own->endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* no session fails, however long a host stands
-                                                                   * still */
+        own->endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* sessions never fail */
         own->loop_config.command_count = 64;                      /* small, so that it fills */
         pair_port_lose(ports[i], lose_one_in);
         pair_host_open(own, hosts[i].words, sizeof(hosts[i].words));

@@ -101,8 +101,7 @@ static void host_open(struct host *host, uint32_t rank, uint32_t rank_count, str
     host->own.endpoint_config.seed = seed;
     host->own.endpoint_config.pool_slot_bytes = SLOT_BYTES;
     if (rank_count > 2) {
-        host->own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* no session fails, however long a host stands
-                                                                        * still */
+        host->own.endpoint_config.failure_timeout_ns = UINT64_MAX / 4; /* sessions never fail */
     }
     pair_host_open(&host->own, NULL, 0);
     pair_host_begin(&host->own);

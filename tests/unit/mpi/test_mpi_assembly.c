@@ -94,8 +94,7 @@ static void what_makes_no_sense_is_passed_over(void **state)
     struct cw_transport_event whole;
     const struct mpi_call_head head = {.envelope = {.source = 1, .tag = 9}, .kind = MPI_SENT_PART};
     uint8_t data[64] = {0};
-    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole));         /* no room for the common header of all
-                                                                          * parts */
+    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole));         /* no room for the common header */
     assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole));         /* nothing before it */
     assert_false(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
     assert_null(exchange.parts);
