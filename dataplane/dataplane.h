@@ -513,17 +513,17 @@ uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *event
     X(TRIALS_OUT, "packets sent with a wrong UDP checksum, to try the receiver's port")                          \
     X(TRIALS_IN, "... that the port has called wrong, as they are")                                              \
     X(CHECKSUM_LIES, "UDP checksums that the port called right and are wrong, or wrong and are right")           \
-    X(ARRIVAL_LIES, "times of arrival, as the port told them, before the port was empty or after now")           \
-    X(DEPARTURE_LIES, "packets that were heard of before the port was to let them out")                          \
+    X(ARRIVAL_LIES, "reported times of arrival before the port was empty or after now")                          \
+    X(DEPARTURE_LIES, "packets acknowledged before the port was due to send them")                               \
     X(DOUBTS, "offloads put away since they did not do what they say, or may have kept a peer silent")           \
     X(DROP_SEAL, "dropped: does not open (altered, or under another key), or is not sealed where it must be")    \
-    X(DROP_REPLAY, "dropped: a sealed packet that came before, or too late to tell")                             \
+    X(DROP_REPLAY, "dropped: a sealed packet that came before, or too late to decide")                           \
     X(DROP_DUPLICATE, "dropped: had arrived before")                                                             \
     X(DROP_WINDOW, "dropped: outside the window")                                                                \
     X(DROP_FULL, "dropped unacknowledged, and sent again later: a table or queue is full")                       \
     X(RDMA_UP, "queue pairs that came up")                                                                       \
     X(RDMA_BROKEN, "queue pairs that broke")                                                                     \
-    X(RDMA_GIVEN_UP, "sessions that go on by packets since no queue pair came up")                               \
+    X(RDMA_GIVEN_UP, "sessions that continue by packets since no queue pair came up")                            \
     X(RDMA_WORK, "work requests given to an RDMA device")                                                        \
     X(RDMA_IN, "notifications and messages by queue pairs")                                                      \
     X(RDMA_COPIED, "bytes copied for an RDMA device: of sources in no region that it knows, or in many pieces")  \

@@ -1,6 +1,6 @@
-/* Acknowledgements. Each member tells its parent in the sender's tree what all members of its subtree have: counts that
- * only grow, so that any of them may be lost. Only what was gathered under the same membership counts: a member that
- * another one takes for its child, or not, while the two do not agree on the tree, is left out nowhere. */
+/* Acknowledgements. Each member reports to its parent in the sender's tree the counts that all members of its subtree
+ * have reached: they only grow, so that any report may be lost. Only reports gathered under the same membership count:
+ * a member that another one treats as its child, or not, while the two disagree on the tree, is left out nowhere. */
 #include <stdlib.h>
 
 #include "mcast/state.h"

@@ -149,7 +149,7 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .members = calloc(count, sizeof(struct member)),
         .streams = calloc(count, sizeof(struct stream *)),
         .epoch = config->epoch,
-        .control_next = 1, /* newer than nothing, at who has heard nothing */
+        .control_next = 1, /* newer than nothing, at a member without any */
         .joins_late = config->joins_late,
         .by_device = config->by_device,
         .delivery = config->delivery,

@@ -10,7 +10,7 @@ enum {
     PROTOCOL_IGMP = 2,
     TYPE_REPORT = 0x16,
     TYPE_LEAVE = 0x17,
-    ALL_ROUTERS = 0xe0000002, /* whom a leave is for */
+    ALL_ROUTERS = 0xe0000002, /* destination of a leave */
 };
 
 static void write16(uint8_t *at, uint32_t value)

@@ -16,7 +16,7 @@ enum cw_mcast_type {
     CW_MCAST_STATE,                          /* a sender says how far it is; to the group */
     CW_MCAST_ACK,                            /* to the parent in the tree */
     CW_MCAST_NAK,                            /* to the sender */
-    CW_MCAST_FLOOD_PROBE,                    /* to an address that no switch has been told of */
+    CW_MCAST_FLOOD_PROBE,                    /* to an address that no switch has a report of */
     CW_MCAST_TYPE_END,
 };
 
@@ -90,9 +90,8 @@ static_assert(sizeof(struct cw_mcast_state) == 64, "fixed");
 struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;
     uint16_t laggard;   /* member of the subtree that has the least */
-    uint16_t unreached; /* member of the subtree whom packets to the group do not reach; CW_MCAST_ALL_REACHED */
-    /* how long a member of the subtree had not looked at its port before it got the newest packet, in units of
-     * 256 ns */
+    uint16_t unreached; /* member of the subtree that packets to the group do not reach; CW_MCAST_ALL_REACHED */
+    /* how long a member of the subtree had not polled its port before it got the newest packet, in units of 256 ns */
     uint32_t pause;
     uint64_t received;   /* every member of the subtree has all packets below this */
     uint64_t released;   /* ... number of slots returned */

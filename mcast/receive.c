@@ -127,7 +127,7 @@ static enum place place_find(const struct stream *stream, const struct cw_mcast_
     return PLACE_FOUND;
 }
 
-/* Whether another message under way goes there: no sender of this version says so. */
+/* Whether another message in flight goes there: no sender of this version does that. */
 static bool is_taken(const struct stream *stream, const struct incoming *incoming)
 {
     for (uint32_t i = 0; i < stream->group->mcast->config.queue_max; i++) {
@@ -152,7 +152,7 @@ void mcast_deliver(struct stream *stream)
     bool is_waiting = false;
     for (; is_complete(incoming); incoming = incoming_at(stream, receiving->message_base)) {
         if (incoming->place != (incoming->is_long ? receiving->registrations_used : receiving->short_notified)) {
-            /* it is not the next one of its kind: its sender counts wrongly, for good */
+            /* it is not the next one of its kind: its sender counts wrongly, permanently */
             mcast->counters.drop_malformed++;
             break;
         }
@@ -347,7 +347,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
     if (!receiving->is_joined) {
-        return; /* where this member begins only a STATE tells */
+        return; /* only a STATE contains where this member begins */
     }
     header_note(stream, header, data->round_trip);
     if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {

@@ -66,7 +66,7 @@ struct message {
 /* A packet that has been sent and is not acknowledged. */
 struct packet {
     uint64_t sent_ns;  /* last */
-    uint16_t requests; /* distinct as far as that is cheap to tell */
+    uint16_t requests; /* distinct as far as that is cheap to determine */
     uint16_t requester;
     uint8_t times;  /* sent */
     bool is_queued; /* among the repairs */
@@ -128,7 +128,7 @@ struct sending {
 
 /* ---- the receiving side ---- */
 
-/* A message that is under way. */
+/* A message that is in progress. */
 struct incoming {
     bool is_open; /* something of it has come */
     uint8_t *to;
@@ -346,7 +346,7 @@ void mcast_notify_end(struct stream *stream);
 /* Data bytes of a packet. */
 uint32_t mcast_payload_max(const struct cw_mcast_group *group);
 
-/* Lets the address in and tells the switches, again and again; as cw_extension_join. */
+/* Admits the address and reports it to switches, repeatedly; as cw_extension_join. */
 int mcast_membership_begin(struct cw_mcast *mcast, struct membership *membership, uint32_t ipv4,
                            enum cw_extension_carrier carrier);
 void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership);

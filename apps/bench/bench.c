@@ -46,7 +46,8 @@ static void list_print(void)
     for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
         printf("  %-9s %s\n", benchmarks[i].name, benchmarks[i].help);
     }
-    printf("\n`causeway bench SUBCOMMAND --help` tells the options.\n");
+    printf("\n"
+           "`causeway bench SUBCOMMAND --help` lists the options.\n");
 }
 
 /* Programs that read JSON get no other output; and a command that ends at once needs no progress. */

@@ -118,7 +118,7 @@ static void means_report(const struct codec_fields *fields, const struct codec_f
     double share = 1 / (double)count;
     const struct app_cell cells[] = {
         app_text("bench", NULL, 0, "codec-means"),
-        app_text(NULL, NULL, 0, "geometric means of rates"), /* how a line for people begins */
+        app_text(NULL, NULL, 0, "geometric means of rates"), /* the beginning of a line for users */
         app_count("fields", "fields", count),
         app_number("lorenzo", "lorenzo", 3, 1, exp(lorenzo * share)),
         app_number("dfcm", "dfcm", 3, 1, exp(dfcm * share)),

@@ -19,7 +19,7 @@ enum {
 
 static const double noise = 1e-6;
 
-/* A smooth function of two of three coordinates; `which` tells apart what is different in a record. */
+/* A smooth function of two of three coordinates; `which` distinguishes the fields of a record. */
 static double smooth_at(uint64_t index, double which)
 {
     double x = (double)(index % ROW) / ROW, y = (double)(index / ROW) / ROW, z = 0.3 + 0.1 * which;

@@ -19,7 +19,7 @@ enum {
     EVENTS = 64,
     POSTS_A_ROUND = 32,
     SIGNAL_EVERY = 16,
-    WINDOW_BYTES = 2 << 20, /* of large puts under way */
+    WINDOW_BYTES = 2 << 20, /* of large puts in flight */
     UNDER_WAY_MAX = 1024,
     MEMORY_BYTES = 4 << 20,
     ROUND_PACKETS = 2 * CW_BURST, /* copies in a round: packets that a side sends in one turn */
@@ -329,7 +329,7 @@ static bool post_some(struct cost_pair *pair, uint64_t size, enum cost_way way)
     return true;
 }
 
-/* One round of puts; false: they do not go on. */
+/* One round of puts; false: they do not progress. */
 static bool round_put(struct cost_pair *pair, uint64_t size, enum cost_way way, uint64_t now_ns)
 {
     if (!post_some(pair, size, way)) {

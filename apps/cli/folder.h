@@ -15,11 +15,11 @@
 
 enum { RUN_FOLDER_BYTES = 64 };
 
-/* A new name in TMPDIR, or /tmp; makes nothing. 0, or the exit code of the command, the reason told. */
+/* A new name in TMPDIR, or /tmp; makes nothing. 0, or the exit code of the command, with the reason reported. */
 int run_folder_name(char folder[RUN_FOLDER_BYTES]);
 /* The folder of a path; too long ones are cut. */
 void run_folder_of(const char *path, char *folder, size_t folder_bytes);
-/* Makes it and locks it for the life of this process. 0, or the exit code of the command, the reason told. */
+/* Makes it and locks it for the life of this process. 0, or the exit code of the command, with the reason reported. */
 int run_folder_make(const char *folder);
 /* Removes it and the switch's files in it; a folder that is gone, or holds more, is left alone. */
 void run_folder_remove(const char *folder);

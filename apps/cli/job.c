@@ -121,7 +121,7 @@ char *app_job_run(char *const *arguments, const char *what, size_t *length, int 
     }
     free(text);
     if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == APP_EXIT_USAGE) {
-        *code = APP_EXIT_USAGE; /* it has said all there is to say */
+        *code = APP_EXIT_USAGE; /* it has reported everything */
         return NULL;
     }
     app_error("the measuring job failed", what, "its own words are above; does `causeway run -n 2 true` work?");

@@ -12,8 +12,8 @@ struct app_signals {
     volatile sig_atomic_t report; /* SIGUSR1 */
 };
 
-/* Notes the signals from now on, but lets none in until sigprocmask(SIG_SETMASK, before): threads that start in between
- * keep them out for good, so that each one ends the sleep of the thread that is to hear of it. Once in a process. */
+/* Notes the signals from now on, but admits none until sigprocmask(SIG_SETMASK, before): threads that start in between
+ * block them permanently, so that each one ends the sleep of the right thread. Once in a process. */
 struct app_signals *app_signals_hold(sigset_t *before);
 
 /* Says that a signal has ended the command before a rank was started; the exit code for that. */

@@ -1,7 +1,7 @@
 /* CLI report: one table of cells describes a line of results, and text, JSON and CSV are written from it.
  *
  * Invariants
- *  - A cell has a name for programs (a key of JSON, a column of CSV; its unit is the suffix) and a title for people,
+ *  - A cell has a name for programs (a key of JSON, a column of CSV; its unit is the suffix) and a title for users,
  *    either of which may be NULL: then it is not there for them.
  *  - All rows of a table have the same cells; one that is absent from a row leaves its column blank, and no key.
  *  - The heads of the columns are printed with the first row. */
@@ -17,7 +17,7 @@ struct app_cell {
     enum app_cell_kind kind;
     bool absent;
     int width;    /* text: of its column; others: 0, as wide as the title, ten at the least */
-    int digits;   /* a number's behind the point, for people */
+    int digits;   /* a number's behind the point, for users */
     double scale; /* people read a number or count times this */
     const char *text;
     uint64_t count;

@@ -1,5 +1,5 @@
-/* Reliable multicast: one process tells two others, each packet sent once. C, C++:
- * cc multicast.c $(pkg-config --cflags --libs causeway)
+/* Reliable multicast: one process sends to two others, each packet sent once. C, C++: cc multicast.c $(pkg-config
+ * --cflags --libs causeway)
  *
  * usage: multicast [PORT PORT PORT]      three ports as struct cw_host_config has them (sockets at 127.0.0.1) */
 #include <causeway/host.h>

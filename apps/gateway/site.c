@@ -98,7 +98,7 @@ static const char *reason_of(int status)
 {
     switch (status) {
     case CW_ERROR_PEER_FAILED:
-        return "nothing is heard from it";
+        return "no packet arrives from it";
     case CW_ERROR_PEER_RESTARTED:
         return "it has started anew";
     case CW_ERROR_CLOSED:

@@ -31,7 +31,7 @@ struct gateway_site {
     bool said_up;
     bool said_down;
     uint32_t up_count;       /* streams */
-    uint64_t refused_before; /* packets that did not fit the key, as counted when that was looked at */
+    uint64_t refused_before; /* packets that did not fit the key, at the last check */
     bool said_key;
     /* idling */
     uint64_t idle_since_ns; /* 0: the last turn did something */
@@ -42,7 +42,7 @@ struct gateway_site {
 /* APP_EXIT_SUCCESS, or an exit code after reporting the error; nothing is left behind then. */
 int gateway_site_open(struct gateway_site *site, const struct gateway_config *config);
 
-/* Tells the peer, and frees all. What gateway_stats_close says. */
+/* Notifies the peer, and frees all. What gateway_stats_close says. */
 int gateway_site_close(struct gateway_site *site);
 
 /* Forwards until signals->stop is set, the configured time has passed, or a port's other side is gone, which is an

@@ -452,7 +452,7 @@ int main(int argc, char **argv)
         if (dsm.kernel.rank == 0 && is_help)
             help_print();
         else if (dsm.kernel.rank == 0)
-            fprintf(stderr, "dsm: %s (usage: %s; dsm --help tells more)\n", problem, usage);
+            fprintf(stderr, "dsm: %s (usage: %s; dsm --help lists all)\n", problem, usage);
         kernel_close();
         return is_help ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_USAGE;
     }

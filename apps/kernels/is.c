@@ -49,7 +49,7 @@ struct is_sort {
     int share;
     int *keys;
 
-    /* the counts of the buckets, and behind them the keys of the probes, so that one reduction tells all */
+    /* the counts of the buckets, and behind them the keys of the probes, so that one reduction serves all */
     int sums[IS_BUCKETS + IS_PROBES];
     int *outgoing;
 
@@ -102,7 +102,7 @@ static void buckets_count(struct is_sort *sort, int counts[static IS_BUCKETS + I
     }
 }
 
-/* Gives buckets to ranks by the number of keys before them, and tells which keys are this rank's. */
+/* Gives buckets to ranks by the number of keys before them, and returns this rank's keys. */
 static void buckets_divide(struct is_sort *sort, const int *counts, int *send_counts)
 {
     int ranks = sort->kernel.ranks;

@@ -48,7 +48,7 @@ static bool usage_check(struct kernel *kernel, int argc, char **argv, char *prob
     return false;
 }
 
-/* A launcher ends the other ranks when one ends in failure: not before what there is to say has been said. */
+/* A launcher ends the other ranks when one ends in failure: not before all output is written. */
 void kernel_close(void)
 {
     fflush(stdout);
@@ -74,7 +74,7 @@ bool kernel_start(struct kernel *kernel, const struct kernel_about *about, int a
     if (kernel->rank == 0 && help)
         help_print(about);
     else if (kernel->rank == 0)
-        fprintf(stderr, "%s: %s (usage: %s S, W or A; %s --help tells more)\n", about->name, problem, about->name,
+        fprintf(stderr, "%s: %s (usage: %s S, W or A; %s --help lists all)\n", about->name, problem, about->name,
                 about->name);
     kernel_close();
     *exit_code = help ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_USAGE;
@@ -132,7 +132,7 @@ bool kernel_numbers(struct kernel *kernel, const struct kernel_number *numbers, 
     if (kernel->rank == 0 && is_help)
         printf("usage: %s\n\n%s", usage, help);
     else if (kernel->rank == 0)
-        fprintf(stderr, "%s: %s (usage: %s; %s --help tells more)\n", kernel->about->name, problem, usage,
+        fprintf(stderr, "%s: %s (usage: %s; %s --help lists all)\n", kernel->about->name, problem, usage,
                 kernel->about->name);
     kernel_close();
     *exit_code = is_help ? KERNEL_EXIT_SUCCESS : KERNEL_EXIT_USAGE;

@@ -95,7 +95,7 @@ int kernel_finish(struct kernel *kernel, double work);
 /* Collective: whether all ranks have found everything right so far. */
 bool kernel_is_verified(const struct kernel *kernel);
 
-/* Collective: MPI_Finalize, when all have said what there is to say. */
+/* Collective: MPI_Finalize, when all have written their output. */
 void kernel_close(void);
 
 /* Zeroed memory, freed by free; without any the job ends with KERNEL_EXIT_MACHINE. */

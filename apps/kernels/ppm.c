@@ -99,7 +99,7 @@ static void line_update(struct ppm_gas *gas, const struct ppm_line *line, int ax
     }
 }
 
-/* At an open end the outermost cells go on. */
+/* At an open end the outermost cells are continued. */
 static void border_fill(struct ppm_gas *gas, int axis)
 {
     const struct grid *grid = &gas->grid;

@@ -18,7 +18,7 @@
 
 /* Looks for frames for so long before it sleeps, letting others run in between. */
 #define YIELD_NS 50000ull
-/* The longest sleep; shorter where the NIC's port does not hear the bell. */
+/* The longest sleep; shorter where the NIC's port does not see the bell. */
 #define SLEEP_MAX_NS   20000000ull
 #define SLEEP_TIMED_NS 200000ull
 #define SLEEP_MIN_NS   60000ull

@@ -29,7 +29,7 @@ static uint32_t be32(const uint8_t *at)
     return (uint32_t)be16(at) << 16 | be16(at + 2);
 }
 
-/* The first byte of an address tells. */
+/* The first byte of an address decides. */
 static bool is_multicast(uint8_t first, bool is_v4)
 {
     return is_v4 ? first >> 4 == 0xe : first == 0xff;

@@ -13,8 +13,9 @@ struct node_dataplane {
     struct node_turn *share_turns[NODE_SHARES_MAX];
     struct node_round shares; /* that have leases */
     struct node_meter meter;  /* of the NIC */
-    uint64_t barred_ns;     /* when the first lease that waits for its user's budget may go on; UINT64_MAX: none does */
-    uint32_t pending_count; /* frames that the NIC has not taken yet */
+    uint64_t barred_ns;       /* when the first lease that waits for its user's budget may continue; UINT64_MAX: none
+                             * does */
+    uint32_t pending_count;   /* frames that the NIC has not taken yet */
     struct cw_transmit pending[CW_PORT_BURST_MAX];
     uint64_t foreign;
     uint32_t refused_count; /* groups of other threads that the NIC rejected, which those threads do not know */

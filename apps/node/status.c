@@ -15,7 +15,7 @@
 
 enum { ERROR_BYTES = 512 };
 
-/* ---- for people, and a line each ---- */
+/* ---- for users, and a line each ---- */
 
 static uint64_t count_of(const json_t *object, const char *key)
 {

@@ -8,5 +8,5 @@ struct node_status_options {
     bool prometheus; /* one page, text format 0.0.4 */
 };
 
-/* Asks the node at a socket; a user hears of the own leases, root of all. One of enum app_exit. */
+/* Queries the node at a socket; a user gets the own leases, root all. One of enum app_exit. */
 int node_status(const char *path, const struct node_status_options *options);

@@ -126,7 +126,7 @@ static bool network_take(json_t *object, struct cw_network *network)
                  number_take(object, "reduce_ns_per_byte", &network->reduce_ns_per_byte) &&
                  number_take(object, "contention", &network->contention);
     if (taken && !(messages >= 0 && messages <= UINT32_MAX)) {
-        app_error("the network's number of messages under way is out of range", "wan_messages", "0 for no limit");
+        app_error("the network's number of messages in flight is out of range", "wan_messages", "0 for no limit");
         return false;
     }
     network->wan_messages = (uint32_t)messages;

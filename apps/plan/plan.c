@@ -34,11 +34,12 @@ static void overview_print(FILE *stream)
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         fprintf(stream, "  %-8s %s\n", subcommands[i].name, subcommands[i].help);
     }
-    fputs("\nFor example:\n"
+    fputs("\n"
+          "For example:\n"
           "  causeway plan build --collective bcast --algorithm segmented-chain --ranks 16 --root 3 --size 100003 -o "
           "x.plan\n"
           "  causeway plan check x.plan\n"
-          "`causeway plan SUBCOMMAND --help` tells the options.\n",
+          "`causeway plan SUBCOMMAND --help` lists the options.\n",
           stream);
 }
 

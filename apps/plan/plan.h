@@ -101,5 +101,5 @@ int plan_price_main(int argc, char **argv);
 int plan_choose_main(int argc, char **argv);
 int plan_draw_main(int argc, char **argv);
 
-/* A time for people, as "12.3 us"; returns `text`. */
+/* A time for users, as "12.3 us"; returns `text`. */
 const char *plan_time_text(double time_ns, char *text, size_t text_bytes);

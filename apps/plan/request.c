@@ -8,7 +8,7 @@
 #include "control/settings/units.h"
 #include "dataplane/status.h"
 
-/* --size sets size_bytes; that it was given tells 0 from nothing. */
+/* --size sets size_bytes; its presence distinguishes 0 from nothing. */
 static int size_take(void *context, const char *text)
 {
     struct plan_request *request = context;

@@ -63,7 +63,7 @@ static void progress_tell(const struct plogp_options *options, enum cw_measured_
     app_progress_step(done_ns / NS_PER_MS, all_ns / NS_PER_MS, step);
 }
 
-/* Reads a file of measured parameters; an exit code, the reason told. */
+/* Reads a file of measured parameters; an exit code, with the reason reported. */
 static int file_read(const char *path, struct cw_measured **measured)
 {
     char error[400];
@@ -89,7 +89,7 @@ static void ranks_add(struct plogp_options *options, uint64_t ranks)
     }
 }
 
-/* Up to `most`: powers of two and the numbers before them, as algorithms tell these apart, and `most` itself. */
+/* Up to `most`: powers of two and the numbers before them, as algorithms distinguish these, and `most` itself. */
 static void ranks_up_to(struct plogp_options *options, uint32_t most)
 {
     for (uint32_t power = 2; power <= most; power *= 2) {

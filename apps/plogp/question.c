@@ -99,7 +99,7 @@ static void call_prepare(const struct plogp_measure *measure, const struct plogp
     memset(call->receive, 0, bytes);
 }
 
-/* Tells all ranks what rank 0 has in mind, and the library by hints. */
+/* Sends rank 0's choice to all ranks, and sets it in the library by hints. */
 static void arenas_set(const struct plogp_measure *measure, const struct plogp_question *question)
 {
     static char words[PLOGP_CONTENDERS_MAX][WORD_BYTES];

@@ -336,7 +336,7 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
         return veth_start(emulation, &wish, ranks, handled);
     }
     char error[CW_PORT_TEXT_BYTES];
-    if (cw_dpdk_load(error, sizeof(error)) == NULL) { /* told once, here, and not by the switch and every rank */
+    if (cw_dpdk_load(error, sizeof(error)) == NULL) { /* reported once, here, and not by the switch and every rank */
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
@@ -350,7 +350,7 @@ const int *run_emulate_networks(const struct run_emulation *emulation)
 
 int run_emulate_stop(struct run_emulation *emulation)
 {
-    int code = run_switch_stop(&emulation->net); /* it has said why: statistics that could not be written */
+    int code = run_switch_stop(&emulation->net); /* it has reported why: statistics that could not be written */
     run_veth_stop(&emulation->veth);
     return code;
 }

@@ -25,8 +25,8 @@ struct run_emulation {
     int networks[CW_EMULATED_RANKS_MAX]; /* the namespace of each rank, with veth */
 };
 
-/* Starts what `text` asks for and tells the ranks by the environment. Signals of `handled`, which are blocked, end
- * the start. 0, or the exit code of the command, the reason told; run_emulate_stop is due in both cases. */
+/* Starts the hosts of `text` and sets the ranks' environment. Signals of `handled`, which are blocked, end the start.
+ * 0, or the exit code of the command, with the reason reported; run_emulate_stop is due in both cases. */
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
 /* For struct cw_launch_config; NULL: the launcher's own. */
 const int *run_emulate_networks(const struct run_emulation *emulation);

@@ -16,7 +16,7 @@
 
 enum { BUNDLE_FILE_MAX = 1 << 30 };
 
-/* Tells the ranks, which may run in another folder. False: the name is too long. */
+/* Sets the name for the ranks, which may run in another folder. False: the name is too long. */
 static bool name_tell(enum cw_setting setting, const char *path)
 {
     char folder[PATH_MAX] = "", whole[CW_SETTINGS_PATH_BYTES];

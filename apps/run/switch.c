@@ -181,7 +181,7 @@ int run_switch_stop(struct run_switch *made)
     siginfo_t ended = {0};
     if (made->process > 0 && made->handle >= 0) {
         pidfd_send_signal(made->handle, SIGTERM, NULL, 0);
-        pidfd_send_signal(made->handle, SIGCONT, NULL, 0); /* one that was stopped hears of it, too */
+        pidfd_send_signal(made->handle, SIGCONT, NULL, 0); /* a stopped one receives it, too */
         if (!end_await(made, RUN_SWITCH_END_MS)) {
             char text[128];
             snprintf(text, sizeof(text),

@@ -29,8 +29,8 @@ struct run_veth {
     int bridge;                       /* the bridge's; -1: none */
 };
 
-/* Makes all of it; `host_of[rank]` is the host of each rank. 0, or the exit code of the command, the reason told;
- * run_veth_stop is due in both cases. Signals of `handled`, which are blocked, end it. */
+/* Makes all of it; `host_of[rank]` is the host of each rank. 0, or the exit code of the command, with the reason
+ * reported; run_veth_stop is due in both cases. Signals of `handled`, which are blocked, end it. */
 int run_veth_start(struct run_veth *veth, uint32_t hosts, const uint32_t *host_of, uint32_t ranks, uint32_t mtu_bytes,
                    enum cw_wire_multicast multicast, const sigset_t *handled);
 /* Releases the namespaces. One with `bridge` -1 and no hosts is allowed. */

@@ -53,7 +53,7 @@ static const struct {
     {"forget", "a time as 10ms"},
     {"rdma", "on"},
     {"rdma-cut", "HOST@TIME[+TIME]: a host's number from 0, times as 10ms"},
-    {"rdma-fail", "HOST@TIME: a host's number from 0, a time as 10ms; it is for good"},
+    {"rdma-fail", "HOST@TIME: a host's number from 0, a time as 10ms; it is permanent"},
     {"nic",
      "STATE[:OFFLOAD][@HOST]: honest, slow, lying, lying-later, mute or random; udp-checksum-out, udp-checksum-in, "
      "steer, arrival-time or departure-time; a host's number from 0"},
@@ -66,7 +66,7 @@ static bool count_parse(const char *text, uint64_t least, uint64_t most, uint64_
     return app_parse_count(text, count) && *count >= least && *count <= most;
 }
 
-/* "3@10ms+5ms", or "3@10ms": for ever. A link that is down may have a name: "sea@10ms". */
+/* "3@10ms+5ms", or "3@10ms": forever. A link that is down may have a name: "sea@10ms". */
 static bool fault_parse(struct simulate_config *config, enum simulate_fault_kind kind, char *text)
 {
     char *at = strchr(text, '@'), *plus = at != NULL ? strchr(at, '+') : NULL;

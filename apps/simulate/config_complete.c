@@ -19,7 +19,7 @@
 #define FAULT_STREAM          (1 << 21)
 
 /* Loss, corruption and the like on each link, links that go down, hosts that stop for a moment. All of it ends: the job
- * is to end well. In one of 16 cases a host stops for ever, and the job is to fail with its name. */
+ * is to end well. In one of 16 cases a host stops forever, and the job must fail with its name. */
 static void faults_draw(struct simulate_config *config)
 {
     struct cw_random random;

@@ -18,9 +18,9 @@ enum {
     PACKETS_A_RANK = 1 << 14, /* may be in flight; only those in flight take memory */
     PACKETS_MIN = 1 << 16,
     DELIVERIES_A_PACKET = 4,
-    WAKES_A_RANK = 64, /* wake-ups under way */
+    WAKES_A_RANK = 64, /* wake-ups in progress */
 };
-#define PACKETS_MAX_BYTES (8ull << 30) /* of all packets that may be under way */
+#define PACKETS_MAX_BYTES (8ull << 30) /* of all packets that may be in flight */
 
 struct builder {
     const struct simulate_config *config;

@@ -209,7 +209,7 @@ void simulate_rank_wake(struct simulate_rank *rank)
     }
 }
 
-/* A program that waits for memory to change waits for ever: no other rank runs meanwhile. */
+/* A program that waits for memory to change waits forever: no other rank runs meanwhile. */
 static void busy_report(const struct simulate_rank *rank, uint64_t now_ns)
 {
     fprintf(stderr,

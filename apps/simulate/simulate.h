@@ -226,7 +226,7 @@ void simulate_device_serve(struct simulate_rank *rank);
 bool simulate_device_complete(struct simulate_rank *rank);
 /* The rank's wait ends: it will look at its completions. */
 void simulate_device_seen(struct simulate_rank *rank);
-/* The rank's device fails for good. */
+/* The rank's device fails permanently. */
 void simulate_device_fail(struct simulate_rank *rank);
 /* The rank has ended. */
 void simulate_device_end(struct simulate_rank *rank);

@@ -249,13 +249,13 @@ static void report(const struct simulate_world *world, uint64_t real_ns)
     }
     if (world->lack_count > 0) {
         fprintf(stderr,
-                "causeway run: %" PRIu64 " times, packets left later than they should: more were under way than the "
-                "simulator has room for\n",
+                "causeway run: %" PRIu64
+                " times, packets left later than they should: more were in flight than the simulator has room for\n",
                 world->lack_count);
     }
 }
 
-/* Tells people at a terminal how far virtual time is. */
+/* Shows users at a terminal the progress of virtual time. */
 static void progress_tell(struct simulate_world *world, uint64_t real_ns)
 {
     const struct cw_simulator_counters *counters = cw_simulator_counters(world->simulator);

@@ -252,7 +252,7 @@ static int extras_check(const struct switch_config *config)
     return APP_EXIT_SUCCESS;
 }
 
-/* Puts together what the options said one by one. */
+/* Combines the options. */
 static int config_complete(struct switch_config *config, const struct cw_link_config *link, const struct texts *ethdevs,
                            const struct texts *overrides, const struct texts *groups)
 {
@@ -318,9 +318,10 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         OPTION_COUNT("ports", "memif ports, ids 0 to N-1; default 2", &config->memif_count, 1, SWITCH_PORTS_MAX),
         OPTION_TEXT("topology", "FILE",
                     "clusters of hosts and links between them; hosts are on the ports in equal blocks", &topology),
-        OPTION_TEXT("tell", "COMMAND",
-                    "tells the switch at --memif PATH: \"link sea down\", up, or loss=1%,rate=..,delay=..,queue=..",
-                    &config->tell),
+        OPTION_TEXT(
+            "tell", "COMMAND",
+            "sends the switch at --memif PATH a command: \"link sea down\", up, or loss=1%,rate=..,delay=..,queue=..",
+            &config->tell),
         OPTION_EACH("ethdev", "DEVICE,ARGS", "one more port: any DPDK device; repeatable", &ethdevs, text_keep),
         OPTION_BYTES("mtu", "of all ports; default 1500", &config->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         {"rate", "RATE", "towards each port; default unlimited", APP_OPTION_RATE, &link.rate_bps, 0, CW_RATE_MAX_BPS,

@@ -68,8 +68,8 @@ static int port_open(struct switch_fabric *fabric, uint32_t index)
     return APP_EXIT_SUCCESS;
 }
 
-/* True if some process listens on the socket `path`. The kernel's list is asked, since the connection that would tell
- * as well kills a memif server (see switch/config.c). */
+/* True if some process listens on the socket `path`. The kernel's list is read, since a connection kills a memif server
+ * (see switch/config.c). */
 static bool socket_lives(const char *path, const struct stat *file)
 {
     FILE *list = fopen("/proc/net/unix", "re");

@@ -13,7 +13,7 @@
  *    (switch/pool.h).
  *  - Every frame offered towards a port ends in exactly one of its counters, or is still held: offered = out + loss +
  *    queue + link_down + port_full + port_down + pool + oversize + held.
- *  - Frames on their way go before new ones: as long as some are due, no port is looked at.
+ *  - Frames in flight go before new ones: as long as some are due, no port is polled.
  *  - A port whose other side does not take its frames holds a burst back for SWITCH_FULL_NS at most, then drops; no
  *    other port waits for it.
  *  - Nothing is lost by sleeping: the doorbell is armed before the last look at the ports.

@@ -2,7 +2,7 @@
  * on it.
  *
  * Invariants
- *  - Frames arrive in the order they were offered, also when the delay is made shorter under way.
+ *  - Frames arrive in the order they were offered, also when the delay is made shorter meanwhile.
  *  - What is offered ends in exactly one counter, or is still on the line: offered = delivered + lost + queue + down
  *    (the link's) + dropped_pool + dropped_oversize + held.
  *  - A frame is offered at the time at which it arrived from the line before, not at the time at which the switch came

@@ -1,4 +1,4 @@
-/* The switch's counters, for people and for programs. */
+/* The switch's counters, for users and for programs. */
 #include "apps/switch/fabric.h"
 
 #include "apps/cli/report.h"

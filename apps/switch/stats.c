@@ -195,7 +195,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
     }
     setvbuf(stats->file, stats->buffer, _IOFBF, BUFFER_BYTES);
     links_rows_begin(stats->file);
-    /* the signals that the switch is to hear of are blocked at this time, and stay so in the writer */
+    /* the switch's signals are blocked at this time, and stay so in the writer */
     stats->is_running = pthread_create(&stats->writer, NULL, writer_run, stats) == 0;
     *stats_out = stats;
     if (!stats->is_running) {

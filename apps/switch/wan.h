@@ -9,7 +9,7 @@
 
 #include "apps/switch/fabric.h"
 
-/* Makes clusters, bridges, lines and pool of fabric->config, and tells each port its lines. APP_EXIT_SUCCESS, or an
+/* Makes clusters, bridges, lines and pool of fabric->config, and assigns each port its lines. APP_EXIT_SUCCESS, or an
  * exit code after reporting the error; switch_wan_close is due in both cases. */
 int switch_wan_open(struct switch_fabric *fabric);
 void switch_wan_close(struct switch_fabric *fabric);

@@ -107,7 +107,7 @@ void cw_crossing_send(struct cw_emit *emit, struct cw_crossing *crossing, const 
     const struct cw_holders *from = &crossing->from;
     uint32_t me = cw_holders_me(from);
     uint32_t handed =
-        /* parts are handed over one after the other: all at once, none would be there to go on before the last */
+        /* parts are handed over one after the other: all at once, none would be left to continue before the last */
         CW_NO_OP;
     for (uint32_t k = 0; k < from->count && me < from->count; k++) {
         uint32_t sender = sender_of(crossing, k);

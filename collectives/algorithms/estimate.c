@@ -80,7 +80,7 @@ static int model_bytes(const struct cw_problem *problem, const struct cw_algorit
     return status;
 }
 
-/* With very many ranks even one of them may have too much to do to be looked at. If the work of a rank doubles with the
+/* With very many ranks even one of them may have too much work to be simulated. If the work of a rank doubles with the
  * number of ranks, it is extrapolated; else *bytes is 0. */
 static int model_estimate(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
                           const struct cw_parameters *parameters, uint64_t *bytes, char *error, size_t error_bytes)

@@ -30,8 +30,8 @@ struct part {
     uint32_t hub;            /* of clusters; CW_NO_OP: all links are direct */
 };
 
-/* Whom the head of the own cluster has to do with: other clusters' heads. Where all links are direct, it exchanges sums
- * with all of them. Else it gets the sums of those for which it is the way to the hub, and gives them the result. */
+/* The peers of the own cluster's head: other clusters' heads. Where all links are direct, it exchanges sums with all of
+ * them. Else it gets the sums of those for which it is the way to the hub, and gives them the result. */
 struct heads {
     uint32_t clusters[CW_CLUSTERS_MAX]; /* from which sums come here, rising */
     uint32_t count;

@@ -40,12 +40,13 @@ struct pipeline {
     struct cw_place to;   /* at others */
     uint64_t bytes;
     uint64_t segment_bytes;
-    uint32_t peers[CW_CLUSTERS_MAX + 2]; /* whom this rank sends the part to */
+    uint32_t peers[CW_CLUSTERS_MAX + 2]; /* the ranks to which this rank sends the part */
     uint32_t opened[CW_CLUSTERS_MAX + 2];
     uint32_t peer_count;
 };
 
-/* Fills in whom this rank sends the part to; returns whom it gets it from, or CW_NO_OP at the root. */
+/* Fills in the ranks to which this rank sends the part; returns the one it receives it from, or CW_NO_OP at the
+ * root. */
 static uint32_t pipeline_peers(struct pipeline *pipeline)
 {
     struct cw_emit *emit = pipeline->emit;

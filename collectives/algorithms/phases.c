@@ -177,7 +177,7 @@ static void build_rotation(struct cw_emit *emit, const struct cw_recipe *recipe)
     }
 }
 
-/* This rank's parts in one phase; *out and *in go on from phase to phase. */
+/* This rank's parts in one phase; *out and *in advance from phase to phase. */
 static void phase_emit(struct order *order, const struct shared *shared, uint32_t phase, uint32_t *out, uint32_t *in)
 {
     uint32_t rank = order->emit->rank;

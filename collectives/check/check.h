@@ -32,7 +32,7 @@ enum cw_check_fault {
     CW_CHECK_PROMISE_DIFFERS, /* the ranks' schedules promise different things */
     CW_CHECK_FAN_IN,
     CW_CHECK_FAN_OUT,
-    CW_CHECK_PHASES, /* messages of two phases into one rank may be under way together */
+    CW_CHECK_PHASES, /* messages of two phases into one rank may be in flight together */
     CW_CHECK_WAN_SENDERS,
     CW_CHECK_WAN_BYTES,
     CW_CHECK_FAULT_COUNT,

@@ -56,7 +56,7 @@ static uint32_t walk_from(const struct check *check, const uint32_t *successors,
     }
 }
 
-/* Tells the cycle from its lowest op on; a barrier's own instance, which is no op, comes last of all. */
+/* Reports the cycle from its lowest op on; a barrier's own instance, which is no op, comes last of all. */
 static int tell(struct check *check, const uint32_t *cycle, uint32_t length)
 {
     uint32_t lowest = 0;

@@ -194,7 +194,7 @@ static void count_successors(const struct check *check, uint32_t *successors)
 /* Fills the order from its end; events on a cycle, or before one, are left with successors. */
 static uint32_t sort_events(struct check *check, uint32_t *successors)
 {
-    uint32_t tail = check->event_count; /* order[tail, event_count) is known, [look, event_count) has been looked at */
+    uint32_t tail = check->event_count; /* order[tail, event_count) is known, [look, event_count) has been visited */
     uint32_t look = check->event_count;
     for (uint32_t event = check->event_count; event-- > 0;) {
         if (successors[event] == 0) {

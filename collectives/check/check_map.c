@@ -44,7 +44,7 @@ uint32_t check_map_find(const struct check_map *map, uint64_t byte)
 {
     uint32_t low = 0;
     uint32_t high = map->count;
-    if (map->pieces[high - 1].begin <= byte) { /* where pipelines go on */
+    if (map->pieces[high - 1].begin <= byte) { /* where pipelines continue */
         return high - 1;
     }
     while (high - low > 1) {

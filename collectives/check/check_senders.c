@@ -1,7 +1,7 @@
-/* check: how many ranks of a cluster can have messages to other clusters under way at the same time.
+/* check: how many ranks of a cluster can have messages to other clusters in flight at the same time.
  *
  * A message comes before another one if it has been sent before the other one's put starts. Messages of which none
- * comes before another can all be under way together. Those of one rank that may be under way together are taken as one
+ * comes before another can all be in flight together. Messages of one rank that may be in flight together form one
  * group; a group comes before another one if all of it comes before all of the other; groups of one rank follow each
  * other by making. The largest number of groups of which none comes before another (Dilworth: the smallest number of
  * chains that cover them) is never less than the number of ranks sought, and equal to it if each rank sends one message

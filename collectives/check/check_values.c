@@ -21,7 +21,7 @@ struct values {
     struct check_piece *read[2]; /* values that were read, by operand */
     uint32_t read_count[2];
     uint32_t read_limit[2];
-    struct run *runs; /* of eager puts under way */
+    struct run *runs; /* of eager puts in flight */
     uint32_t run_count;
     uint32_t run_limit;
     uint32_t run_free;

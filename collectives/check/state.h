@@ -98,7 +98,7 @@ struct check {
     uint32_t search_open;
     uint32_t search_late;
     uint32_t *search_seen;     /* by event: the stamp of the last search that found it */
-    uint32_t *search_found;    /* [0, open): found, to be looked at */
+    uint32_t *search_found;    /* [0, open): found, to visit */
     uint32_t *search_deferred; /* [0, late): found, too early to matter so far */
 };
 
@@ -255,8 +255,8 @@ bool check_reach(struct check *check, uint32_t earlier);
 
 /* ---- maps of intervals ---- */
 
-/* A buffer in pieces; each reaches to the next one's begin. Pieces that go on as the one before them are one:
- * same a and b, and `offset` grows with the bytes. */
+/* A buffer in pieces; each reaches to the next one's begin. Pieces that continue the one before are one: same a and b,
+ * and `offset` grows with the bytes. */
 struct check_piece {
     uint64_t begin;
     uint64_t offset;
@@ -307,7 +307,7 @@ struct check_node {
 
 struct check_nodes {
     struct check_node *nodes;
-    uint64_t *sets; /* ranks of each node, `words` a node; NULL: ordered, where first and last tell all */
+    uint64_t *sets; /* ranks of each node, `words` a node; NULL: ordered, where first and last are enough */
     uint32_t *table;
     uint32_t count;
     uint32_t limit;

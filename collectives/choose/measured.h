@@ -1,7 +1,7 @@
 /* measured: results of `causeway plogp` about a machine, and choices based on them.
  *
  * Purpose
- *   Two kinds of knowledge, told apart in the file and in each answer:
+ *   Two kinds of knowledge, distinguished in the file and in each answer:
  *     networks  pLogP parameters of a kind of path, with a number of ranks running: the input of models (choose.h)
  *     tests     the time of each algorithm, by collective, ranks and bytes. They go before models: pLogP gives each
  *               rank a processor of its own, and says little where ranks share cores, or where messages cost less than

@@ -178,7 +178,7 @@ static void sizes_around(const struct stretch *stretch, uint64_t bytes, uint64_t
     *high = bytes < stretch->begin->bytes ? *low : *high;
 }
 
-/* Whether a tested size is near enough to tell anything. */
+/* Whether a tested size is near enough for a result. */
 static bool size_is_near(uint64_t bytes, uint64_t tested)
 {
     uint64_t less = bytes < tested ? bytes : tested;

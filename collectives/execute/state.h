@@ -6,7 +6,7 @@
  *   - An op is in the ready set or in the line of refused puts and reductions exactly if
  *     collectives/schedule/progress.h has said that it may start and it has not.
  *   - A barrier releases what depends on it when all signals have come; the execution ends only when its puts are
- *     complete, too, so that nothing is under way between two runs. */
+ *     complete, too, so that nothing is in flight between two runs. */
 #pragma once
 
 #include "collectives/execute/execute.h"

@@ -15,7 +15,7 @@ enum cw_transport_event_kind {
     CW_TRANSPORT_SENT = 1,     /* the last byte of a put has left; optional, never after its COMPLETE */
     CW_TRANSPORT_COMPLETE = 2, /* the source of a put may be reused */
     CW_TRANSPORT_ARRIVED = 3,  /* a put of `peer` with `tag` has arrived */
-    CW_TRANSPORT_FAILED = 4,   /* the execution cannot go on: `status` */
+    CW_TRANSPORT_FAILED = 4,   /* the execution cannot continue: `status` */
 };
 
 struct cw_transport_event {

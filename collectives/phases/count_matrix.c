@@ -10,7 +10,7 @@ int cw_count_matrix_create(const struct cw_problem *problem, struct cw_count_mat
     uint32_t ranks = problem->ranks;
     uint64_t count = 0;
     if (problem->counts == NULL && ranks * (ranks - 1ull) > CW_COUNT_MATRIX_MESSAGES_MAX) {
-        return CW_ERROR_LIMIT; /* before they are all looked at */
+        return CW_ERROR_LIMIT; /* before all of them are visited */
     }
     for (uint32_t from = 0; from < ranks; from++) {
         for (uint32_t to = 0; to < ranks; to++) {

@@ -102,7 +102,7 @@ static uint32_t cluster_size(const struct terms *terms, uint32_t cluster)
 }
 
 /* For the largest cluster and the heads of the smallest: rows come to a head, cross while the word that their place is
- * free has long been under way, and are dealt out by columns. */
+ * free has long been in progress, and are dealt out by columns. */
 static double clusters_heads(struct terms *terms)
 {
     const struct cw_plogp *wan = &terms->network->paths[CW_PATH_WAN];

@@ -196,7 +196,7 @@ int interpreter_create(struct interpreter *interpreter, const struct cw_plan *pl
     interpreter->message_free = INTERPRET_NONE;
     for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
         if (plan->schedules[rank].barrier_count != plan->schedules[0].barrier_count) {
-            return CW_ERROR_ARGUMENT; /* some rank would wait for ever */
+            return CW_ERROR_ARGUMENT; /* some rank would wait forever */
         }
     }
     if (!ranks_create(interpreter) || !tables_create(interpreter)) {

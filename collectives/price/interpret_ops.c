@@ -54,7 +54,7 @@ void interpreter_complete(struct interpreter *interpreter, uint32_t op, uint32_t
 /* ---- Starting ---- */
 
 /* Takes the processor for `duration`, then is complete. Puts that became ready before it have their turn first, so that
- * messages are under way while the processor works. */
+ * messages are in flight while the processor works. */
 static void local_work(struct interpreter *interpreter, uint32_t op, uint32_t iteration, double duration)
 {
     if (duration <= 0) {

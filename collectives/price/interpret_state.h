@@ -53,7 +53,7 @@ struct wait_entry {
 
 /* ---- Messages ---- */
 
-/* A put under way; a multicast has one for its sender and one per receiver. */
+/* A put in flight; a multicast has one for its sender and one per receiver. */
 struct message {
     uint32_t op; /* number of the put */
     uint32_t iteration;
@@ -83,7 +83,7 @@ struct rank_state {
     uint32_t cluster;
     uint32_t sending;    /* ports taken */
     uint32_t line;       /* the first of the messages that wait for a port */
-    uint32_t far;        /* eager messages under way to other clusters */
+    uint32_t far;        /* eager messages in flight to other clusters */
     uint32_t held_first; /* ... that wait for one of these to be acknowledged, by `next` */
     uint32_t held_last;
     bool served; /* false: it is among the ranks to be served */
@@ -213,7 +213,7 @@ void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iter
 void interpreter_line_serve(struct interpreter *interpreter, uint32_t rank);
 void interpreter_ports_serve(struct interpreter *interpreter);
 
-/* Whether a put counts against its rank's messages under way to other clusters. */
+/* Whether a put counts against its rank's messages in flight to other clusters. */
 bool interpreter_takes_credit(const struct interpreter *interpreter, uint32_t op);
 
 /* One of them is acknowledged. */

@@ -1,7 +1,7 @@
 /* network: the costs of a network, as pLogP parameters (Kielmann, Bal and Verstoep 2000) for each kind of path.
  *
  * A message of m bytes keeps a port of its sender busy for the gap g(m), the sender's processor for os(m), and the
- * receiver's processor for or(m); with nothing else under way it is there L + g(m) after its start. Times are in
+ * receiver's processor for or(m); with nothing else in progress it is there L + g(m) after its start. Times are in
  * nanoseconds, as double: models are no clocks.
  *
  * Thread: any; nothing here has state. */

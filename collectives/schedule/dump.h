@@ -1,4 +1,4 @@
-/* dump: plans as text for people. Prints to the caller's stream; errors of the stream are the caller's to see
+/* dump: plans as text for users. Prints to the caller's stream; errors of the stream are the caller's to see
  * (ferror). */
 #pragma once
 

@@ -134,8 +134,8 @@ uint32_t cw_emit_send(struct cw_emit *emit, uint32_t peer, struct cw_place from,
 /* Returns the wait. */
 uint32_t cw_emit_receive(struct cw_emit *emit, uint32_t peer, struct cw_place to, uint64_t bytes);
 
-/* Sends to all of `members` but this rank, with one multicast; each calls cw_emit_multicast_receive. `number` tells the
- * multicasts of one rank apart, the same at both ends, below 2^18. */
+/* Sends to all of `members` but this rank, with one multicast; each calls cw_emit_multicast_receive. `number`
+ * distinguishes the multicasts of one rank, the same at both ends, below 2^18. */
 uint32_t cw_emit_multicast(struct cw_emit *emit, const uint32_t *members, uint32_t count, uint32_t number,
                            struct cw_place from, struct cw_place to, uint64_t bytes);
 uint32_t cw_emit_multicast_receive(struct cw_emit *emit, uint32_t peer, uint32_t number, struct cw_place to,
@@ -150,7 +150,7 @@ uint32_t cw_emit_multicast_signal(struct cw_emit *emit, uint32_t root, uint32_t 
 
 /* ---- Levels ---- */
 
-/* A collective call among all ranks of this rank's host, which the problem must tell. `bytes`: of a block; `root`: a
+/* A collective call among all ranks of this rank's host, which the problem must contain. `bytes`: of a block; `root`: a
  * rank, 0 if the collective has none. A place that this rank does not need is ignored. CW_NO_OP if it is alone there.
  */
 uint32_t cw_emit_host(struct cw_emit *emit, enum cw_collective collective, uint32_t root, struct cw_place from,

@@ -69,7 +69,7 @@ uint32_t cw_emit_await(struct cw_emit *emit, uint32_t peer)
     return wait_put(emit, CW_OP_EAGER, peer, emit_tag_in(emit, peer, CW_TAG_SIGNAL), cw_place(CW_BUFFER_NONE, 0), 0);
 }
 
-/* Tells `peer` that [to, to + bytes) may be written: once all that was to be done with these bytes before is done. */
+/* Notifies `peer` that [to, to + bytes) may be written: once all earlier uses of these bytes are done. */
 static uint32_t ready_signal(struct cw_emit *emit, uint32_t peer, struct cw_place to, uint64_t bytes)
 {
     uint32_t op = put_eager(emit, peer, emit_tag_out(emit, peer, CW_TAG_CLEAR), cw_place(CW_BUFFER_NONE, 0), 0);

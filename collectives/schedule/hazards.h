@@ -43,7 +43,7 @@ typedef void (*cw_hazard_visit)(void *context, uint32_t op);
 /* Zeroed memory is an empty cw_hazards. */
 void cw_hazards_dispose(struct cw_hazards *hazards);
 
-/* Tells `visit` what an access of `op` to bytes [begin, end) of `buffer` must wait for, and records it if `record`.
- * False if there is no memory. */
+/* Reports to `visit` the events that an access of `op` to bytes [begin, end) of `buffer` must wait for, and records it
+ * if `record`. False if there is no memory. */
 bool cw_hazards_access(struct cw_hazards *hazards, uint32_t buffer, uint64_t begin, uint64_t end, bool write,
                        uint32_t op, bool record, cw_hazard_visit visit, void *context);

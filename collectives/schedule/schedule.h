@@ -147,7 +147,7 @@ struct cw_promise {
     /* n > 0: a message into a rank starts only after those of all smaller phases but the n - 1 before it have arrived
      * there; of phases with messages into this rank. 0: nothing promised */
     uint32_t phases_apart;
-    /* ranks of one cluster that have messages to other clusters under way at the same time, at most; 0: nothing
+    /* ranks of one cluster that have messages to other clusters in flight at the same time, at most; 0: nothing
      * promised */
     uint32_t wan_senders;
     uint64_t wan_bytes; /* from one cluster to one other, at most; UINT64_MAX: nothing promised */

@@ -10,7 +10,7 @@ struct validation {
     const struct cw_schedule *schedule;
     const uint64_t *buffer_bytes; /* NULL: only the scratch buffer's size is known */
     uint32_t ranks;
-    uint32_t index;  /* of the op being looked at, or VALIDATION_NO_OP */
+    uint32_t index;  /* of the current op, or VALIDATION_NO_OP */
     uint32_t repeat; /* the repeat around it; its own index while that is checked, else VALIDATION_NO_OP */
     uint32_t body_end;
     uint64_t barriers_seen[CW_BARRIERS_MAX / 64];

@@ -25,7 +25,7 @@
 
 enum {
     CW_BOOTSTRAP_KEY_MAX = 63,
-    CW_BOOTSTRAP_VALUE_MAX = 255, /* of one put; launchers may have less, which cw_bootstrap_put tells */
+    CW_BOOTSTRAP_VALUE_MAX = 255, /* of one put; launchers may have less, which cw_bootstrap_put reports */
     CW_BOOTSTRAP_JOB_MAX = 255,
 };
 
@@ -38,7 +38,7 @@ struct cw_bootstrap_info {
     int app_number;         /* of an application of several programs; -1: the launcher does not say */
     uint32_t
         value_max; /* characters of a value of cw_bootstrap_put: the launcher's limit, at most CW_BOOTSTRAP_VALUE_MAX */
-    char job[CW_BOOTSTRAP_JOB_MAX + 1]; /* the launcher's name of the job, for people */
+    char job[CW_BOOTSTRAP_JOB_MAX + 1]; /* the launcher's name of the job, for users */
     const char *launcher;               /* "PMI-1", "PMI-2", "PMIx", "none" */
 };
 
@@ -55,7 +55,8 @@ int cw_bootstrap_open(struct cw_bootstrap **bootstrap, char *error, size_t error
 struct cw_bootstrap_info cw_bootstrap_info(const struct cw_bootstrap *bootstrap);
 struct cw_bootstrap_traffic cw_bootstrap_traffic(const struct cw_bootstrap *bootstrap);
 
-/* Processes of the job as the environment tells before cw_bootstrap_open and after it; 0: only the launcher knows. */
+/* Processes of the job according to the environment, before cw_bootstrap_open and after it; 0: only the launcher
+ * knows. */
 uint32_t cw_bootstrap_size_advertised(void);
 
 /* CW_OK; CW_ERROR_ARGUMENT: too long or not printable; CW_ERROR_CLOSED; CW_ERROR_SYSTEM. */

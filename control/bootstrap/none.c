@@ -114,8 +114,8 @@ static int marks_check(struct cw_bootstrap *bootstrap)
             snprintf(count, sizeof(count), "%" PRIu64, number);
         }
         return cw_error_text(bootstrap->failure, sizeof(bootstrap->failure), CW_ERROR_UNSUPPORTED,
-                             "%s=%.12s: %s does not tell its processes of each other by PMI or PMIx; start them by %s"
-                             "`causeway run -n %s` or `mpiexec.hydra -n %s`, or unset it for a job of one process",
+                             "%s=%.12s: %s does not connect its processes by PMI or PMIx; start them by %s`causeway "
+                             "run -n %s` or `mpiexec.hydra -n %s`, or unset it for a job of one process",
                              mark->variable, word, mark->launcher, mark->remedy, count, count);
     }
     return CW_OK;

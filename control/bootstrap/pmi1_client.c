@@ -150,7 +150,7 @@ static int port_connect(struct cw_bootstrap *bootstrap, const char *place)
                                 : FAIL(bootstrap, CW_ERROR_SYSTEM, "PMI_PORT %.80s: %s", place, strerror(error));
 }
 
-/* The launcher tells rank and size, one a line, once it knows who calls. */
+/* The launcher sends rank and size, one a line, once it knows the caller. */
 static int port_introduce(struct cw_bootstrap *bootstrap, long id)
 {
     static const char *const names[] = {"size", "rank", "debug"};
@@ -163,7 +163,7 @@ static int port_introduce(struct cw_bootstrap *bootstrap, long id)
         status = answer_take(bootstrap, "set");
         if (status == CW_OK && !cw_pmi1_number(&pmi->answer, names[i], 0, BOOTSTRAP_RANKS_MAX, &numbers[i])) {
             status =
-                FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell the %s where it is due", names[i]);
+                FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send the %s where it is due", names[i]);
         }
     }
     if (status == CW_OK && numbers[1] >= numbers[0]) {
@@ -218,7 +218,8 @@ static int limits_learn(struct cw_bootstrap *bootstrap)
     /* both count the 0 at the end */
     if (!cw_pmi1_number(&pmi->answer, "keylen_max", 2, 1 << 24, &pmi->key_max) ||
         !cw_pmi1_number(&pmi->answer, "vallen_max", 2, 1 << 24, &value_max)) {
-        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell how long keys and values may be");
+        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED,
+                    "the launcher does not send the maximum lengths of keys and values");
     }
     pmi->batch = 1;
     (void)cw_pmi1_number(&pmi->answer, CW_PMI1_BATCH, 1, CW_PMI1_BATCH_MAX, &pmi->batch);
@@ -238,7 +239,7 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     }
     const char *name = cw_pmi1_value(&pmi->answer, "kvsname");
     if (name == NULL || name[0] == 0 || strlen(name) >= sizeof(pmi->kvsname)) {
-        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell the name of its table");
+        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send the name of its table");
     }
     snprintf(pmi->kvsname, sizeof(pmi->kvsname), "%s", name);
     snprintf(bootstrap->info.job, sizeof(bootstrap->info.job), "%.*s", CW_BOOTSTRAP_JOB_MAX, name);

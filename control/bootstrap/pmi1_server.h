@@ -46,7 +46,7 @@ struct cw_pmi1_server_config {
 };
 
 enum cw_pmi1_client_state {
-    CW_PMI1_CLIENT_NEW = 0, /* has said nothing yet */
+    CW_PMI1_CLIENT_NEW = 0, /* has sent nothing yet */
     CW_PMI1_CLIENT_ACTIVE = 1,
     CW_PMI1_CLIENT_FINISHED = 2, /* has said goodbye; may begin again */
     CW_PMI1_CLIENT_FAILED = 3,   /* has sent what cannot be answered; nothing more is taken */
@@ -63,7 +63,7 @@ int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const ch
 /* Error of the last client that failed, in one line. */
 const char *cw_pmi1_server_failure(const struct cw_pmi1_server *server);
 
-/* A client that has got something to be sent since it was last told here. False: none. */
+/* A client with new output since it was last returned here. False: none. */
 bool cw_pmi1_server_next(struct cw_pmi1_server *server, uint32_t *client);
 /* Bytes to send to a client, and their address: valid until the next call for this server. */
 size_t cw_pmi1_server_pending(const struct cw_pmi1_server *server, uint32_t client, const char **bytes);
@@ -82,7 +82,7 @@ void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
                           void (*take)(void *context, const char *key, const char *value), void *context);
 /* Another server's client has put it. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY. */
 int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value);
-/* All clients of the job wait: lets ours go on. */
+/* All clients of the job wait: releases ours. */
 void cw_pmi1_server_release(struct cw_pmi1_server *server);
 
 /* Whether the client waits in a barrier. */

@@ -151,7 +151,7 @@ static int introduce(struct cw_bootstrap *bootstrap)
     }
     if (!cw_pmi1_number(&pmi->answer, "size", 1, BOOTSTRAP_RANKS_MAX, &size) ||
         !cw_pmi1_number(&pmi->answer, "rank", 0, size - 1, &rank)) {
-        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell rank and size as they are due");
+        return FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send rank and size where they are due");
     }
     info->rank = (uint32_t)rank;
     info->size = (uint32_t)size;
@@ -171,7 +171,7 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     int status = ask_good(bootstrap, "job-getid", CW_ERROR_UNSUPPORTED);
     const char *job = status == CW_OK ? answer_value(pmi, "jobid") : NULL;
     if (status == CW_OK && (job == NULL || job[0] == 0)) {
-        status = FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not tell the name of the job");
+        status = FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send the name of the job");
     }
     if (status != CW_OK) {
         return status;

@@ -21,8 +21,8 @@ enum {
     CW_PMI2_MESSAGE_MAX = 4095,
 };
 
-/* The length that a header of CW_PMI2_HEADER characters tells: blanks, digits, blanks. False: it tells none, or more
- * than CW_PMI2_MESSAGE_MAX; *length stays as it was. */
+/* The length in a header of CW_PMI2_HEADER characters: blanks, digits, blanks. False: there is none, or it exceeds
+ * CW_PMI2_MESSAGE_MAX; *length stays unchanged. */
 bool cw_pmi2_header_read(const char *header, size_t *length);
 
 /* Takes `text` of `length` characters, without its header, apart: it moves its characters and writes zeros into them,

@@ -50,8 +50,8 @@ int bootstrap_pmi_write(struct cw_bootstrap *bootstrap, int descriptor, const ch
     return CW_OK;
 }
 
-/* Whether a process is an agent of our launcher's (`causeway agent`). The launcher itself may be stopped for as long as
- * its user likes (Ctrl-Z). */
+/* Whether a process is an agent of our launcher's (`causeway agent`). The launcher itself may be stopped by its user
+ * for any time (Ctrl-Z). */
 static bool is_agent(int process)
 {
     char path[64], words[PATH_MAX] = "";

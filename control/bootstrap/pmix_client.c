@@ -72,7 +72,7 @@ struct pmix {
     size_t pending_length;
 };
 
-/* The library's thread tells a handler, which gets no argument of ours, that the server is gone. */
+/* The library's thread notifies a handler, which gets no argument of ours, that the server is gone. */
 static atomic_bool server_is_gone;
 
 static void server_gone(size_t registration, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],

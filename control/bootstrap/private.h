@@ -19,7 +19,8 @@ struct bootstrap_client {
     /* NULL: one after the other */
     int (*get_each)(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader);
     int (*fence)(struct cw_bootstrap *bootstrap);
-    void (*abort)(struct cw_bootstrap *bootstrap, int code); /* returns once the launcher has been told, or cannot be */
+    void (*abort)(struct cw_bootstrap *bootstrap, int code); /* returns once the launcher has been notified, or cannot
+                                                              * be */
     bool (*is_cut)(const struct cw_bootstrap *bootstrap);    /* NULL: there is no launcher */
     void (*finish)(struct cw_bootstrap *bootstrap);          /* says goodbye */
     void (*release)(struct cw_bootstrap *bootstrap);         /* the client's allocations */

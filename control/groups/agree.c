@@ -51,7 +51,7 @@ static int group_change(void *argument)
 }
 
 /* All members must end with the same set of dead members: so the leader, which is notified of each death, sends the
- * whole set to all. A leader that has become one just now may have heard of more than the others. */
+ * whole set to all. A leader that has become one just now may know of more than the others. */
 static void dead_tell(struct cw_group *group)
 {
     for (uint32_t member = 0; member < group->count; member++) {
@@ -156,7 +156,7 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 
 /* ---- the leader ---- */
 
-/* Whether all that live have said at least this. */
+/* Whether all live members have sent at least this. */
 static bool all_said(const struct cw_group *group, enum message_kind kind)
 {
     for (uint32_t member = 0; member < group->count; member++) {

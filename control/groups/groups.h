@@ -102,7 +102,7 @@ struct cw_group_request {
 int cw_group_open(struct cw_groups *groups, const struct cw_group_request *request, struct cw_group **group);
 
 enum cw_group_state {
-    CW_GROUP_OPENING = 0, /* some have not opened it yet, or have not said so */
+    CW_GROUP_OPENING = 0, /* some have not opened it yet, or have not reported it */
     CW_GROUP_OPEN = 1,
     CW_GROUP_FAILED = 2, /* see cw_group_why */
 };
@@ -132,7 +132,7 @@ uint32_t cw_groups_poll(struct cw_groups *groups);
 /* Probes (links.ask) the members for whose messages groups wait that are being opened here: a member that is stopped or
  * gone before it opens them would block all others. The waiting thread calls it from time to time. */
 void cw_groups_ask(struct cw_groups *groups);
-/* Whether something is under way that only cw_groups_poll brings on. */
+/* Whether something is in progress that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);
 /* Whether groups that this member has closed are still there, since others have not. */
 bool cw_groups_is_closing(const struct cw_groups *groups);

@@ -17,7 +17,7 @@ enum message_kind {
     MESSAGE_READY = 3,  /* to the leader: packets of the group are let in */
     MESSAGE_GO = 4,     /* from the leader: at all */
     MESSAGE_FAIL = 5,   /* from anyone to all: it cannot be opened */
-    MESSAGE_BYE = 6,    /* to the leader: this member is done, and has nothing under way */
+    MESSAGE_BYE = 6,    /* to the leader: this member is done, and has nothing in progress */
     MESSAGE_GONE = 7,   /* from the leader: so are all */
     MESSAGE_SPREAD = 8, /* from anyone to all: packets go through the members; `rank` is not reached */
     MESSAGE_DEAD = 9,   /* from anyone to all: `rank` has died */
@@ -32,7 +32,7 @@ struct message {
     uint8_t delivery; /* OPEN */
     uint8_t reason;   /* FAIL */
     uint8_t address;
-    uint32_t rank; /* whom it is about: FAIL, SPREAD, DEAD */
+    uint32_t rank; /* its subject: FAIL, SPREAD, DEAD */
     uint64_t scope, number;
     uint64_t id;               /* OPEN */
     uint64_t digest;           /* JOIN: of the ranks */
@@ -67,7 +67,7 @@ struct cw_group {
     enum stage stage;
     bool is_closed;   /* by the caller */
     bool is_reserved; /* an address, in the budget */
-    bool is_polled;   /* READY is not said, since the network has not answered; or BYE, since messages are under way */
+    bool is_polled;   /* READY is not sent, since the network has not answered; or BYE, since messages are in flight */
     bool is_shared;   /* its address has other groups, too */
     uint32_t address;
     uint64_t id;
@@ -127,7 +127,7 @@ void groups_agree_begin(struct cw_group *group);
 /* Says READY for groups that the network has let in meanwhile, and BYE for those whose last message has come to all;
  * how many. */
 uint32_t groups_agree_poll(struct cw_groups *groups);
-/* It is closed: says goodbye as soon as nothing is under way. */
+/* It is closed: says goodbye as soon as nothing is in progress. */
 void groups_agree_leave(struct cw_group *group);
 /* A member is missing: operations that waited only for it continue. */
 void groups_agree_renew(struct cw_group *group);

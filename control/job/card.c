@@ -80,7 +80,7 @@ static void card_write(const struct cw_job *job, const struct cw_net_offer *offe
     sodium_bin2base64(text, CARD_TEXT_BYTES, bytes, length, CARD_VARIANT);
 }
 
-/* In as many pieces as the launcher's values need; the first one tells how long it is. */
+/* In as many pieces as the launcher's values need; the first one contains the total length. */
 int job_card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct job_report *report)
 {
     char text[CARD_TEXT_BYTES], key[KEY_BYTES], value[CW_BOOTSTRAP_VALUE_MAX + 1];
@@ -93,8 +93,7 @@ int job_card_put(struct cw_job *job, const struct cw_net_offer *offer, const str
         key_write(key, job->info.rank, piece);
         int status = cw_bootstrap_put(job->bootstrap, key, value);
         if (status != CW_OK) {
-            return FAIL(report, status, "cannot tell the other ranks where this one is: %s",
-                        cw_bootstrap_failure(job->bootstrap));
+            return FAIL(report, status, "cannot publish where this rank is: %s", cw_bootstrap_failure(job->bootstrap));
         }
         at += length;
     }
@@ -229,9 +228,9 @@ int job_place_put(struct cw_job *job, const struct cw_paths_config *config, cons
     sodium_bin2hex(text, sizeof(text), (const uint8_t *)&place, sizeof(place));
     snprintf(key, sizeof(key), "place-%" PRIu32, job->info.rank);
     int status = cw_bootstrap_put(job->bootstrap, key, text);
-    return status == CW_OK ? CW_OK
-                           : FAIL(report, status, "cannot tell the other ranks where this one is: %s",
-                                  cw_bootstrap_failure(job->bootstrap));
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "cannot publish where this rank is: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
 static void place_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1])
@@ -277,9 +276,9 @@ int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct j
     snprintf(key, sizeof(key), "mtu-%" PRIu32, job->info.rank);
     snprintf(text, sizeof(text), "%" PRIu32, job->path_mtu_bytes);
     int status = cw_bootstrap_put(job->bootstrap, key, text);
-    return status == CW_OK ? CW_OK
-                           : FAIL(report, status, "cannot tell the other ranks how large packets may be: %s",
-                                  cw_bootstrap_failure(job->bootstrap));
+    return status == CW_OK
+               ? CW_OK
+               : FAIL(report, status, "cannot publish the size of packets: %s", cw_bootstrap_failure(job->bootstrap));
 }
 
 /* Values from the first ranks of all hosts. */

@@ -108,7 +108,7 @@ int cw_job_fence(struct cw_job *job);
 
 /* Whether the launcher has gone (cw_bootstrap_is_cut). Any thread. */
 bool cw_job_is_cut(const struct cw_job *job);
-/* Tells `causeway top` how things stand; every second or so, by the control thread. */
+/* Updates the figures for `causeway top`; every second or so, by the control thread. */
 void cw_job_show(struct cw_job *job);
 /* Ends all processes of the job. */
 _Noreturn void cw_job_abort(struct cw_job *job, int code, const char *text);

@@ -110,7 +110,7 @@ int job_nic_choose(struct cw_job *job, const struct job_card *cards, struct cw_n
     return CW_OK;
 }
 
-/* Hosts on the link are reached at the MAC address that they tell. */
+/* Hosts on the link are reached at the MAC address that they publish. */
 static bool is_on_link(const struct cw_job *job, const struct cw_ip *ip)
 {
     const struct cw_device *device = &job->device;

@@ -53,7 +53,7 @@ struct cw_job {
     struct cw_device device;                    /* of the transport DEVICE */
     uint32_t hop_count;                         /* with another transport than sockets: */
     struct cw_hop *hops;                        /* to each address of another rank */
-    char transport_text[4 * CW_NET_TEXT_BYTES]; /* to other hosts, for people; "": none, or between emulated ones */
+    char transport_text[4 * CW_NET_TEXT_BYTES]; /* to other hosts, for users; "": none, or between emulated ones */
     uint32_t path_mtu_bytes;            /* the least to the hosts that this rank has asked; 0: it has asked none */
     char narrow[2 * CW_NET_TEXT_BYTES]; /* of a path whose MTU is less than its ends take; "": none is known */
 };
@@ -61,7 +61,7 @@ struct cw_job {
 /* ---- identity.c ---- */
 
 /* *host: the same for processes that see the same kernel, process numbers and user: each reaches the others' memory
- * through /proc. CAUSEWAY_HOST tells apart further. *own_machine: the same for processes that share processors.
+ * through /proc. CAUSEWAY_HOST distinguishes further. *own_machine: the same for processes that share processors.
  * *emulated: the host of an emulator, as cw_wire_host has it. CW_OK, or errors of the system, with a line in the
  * report. */
 int job_host_identify(const struct cw_bootstrap_info *info, uint8_t host[16], uint64_t *own_machine, int *emulated,
@@ -85,7 +85,7 @@ struct job_card {
     bool has_rdma;
 };
 
-/* Tells the others of this rank; behind a fence all cards are there. CW_OK, or errors of cw_bootstrap_put. */
+/* Publishes this rank's card; behind a fence all cards are there. CW_OK, or errors of cw_bootstrap_put. */
 int job_card_put(struct cw_job *job, const struct cw_net_offer *offer, const struct job_report *report);
 /* Of all ranks, into cards, job->hosts, job->machines and job->cores. CW_OK; CW_ERROR_UNSUPPORTED: one has another
  * version; CW_ERROR_ARGUMENT: another key, or no sense; CW_ERROR_MEMORY; what cw_bootstrap_get_each says. */
@@ -94,8 +94,8 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
 int job_place_put(struct cw_job *job, const struct cw_paths_config *config, const struct job_report *report);
 int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_report *report);
 
-/* Tells the others of the least path MTU, if this rank is the first of its host and knows one; the least that any has
- * told behind a fence is that of packets to all (cw_mcast_mtu). CW_OK, or as the ones above. */
+/* Publishes the least path MTU, if this rank is the first of its host and knows one; the least of all published values
+ * behind a fence is that of packets to all (cw_mcast_mtu). CW_OK, or as the ones above. */
 int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
 int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct job_report *report);
 

@@ -11,7 +11,7 @@
 #include "control/topology/clusters.h"
 #include "dataplane/path/path.h"
 
-/* Tells the paths and the endpoint of rank `rank` how to send to each rank of another cluster that packets lead to;
+/* Sets in the paths and the endpoint of rank `rank` how to send to each rank of another cluster that packets lead to;
  * `clusters` NULL: there is one. CW_OK; CW_ERROR_MEMORY, CW_ERROR_UNSUPPORTED (nothing here can seal), CW_ERROR_BUSY
  * (in session with a rank, unsealed), others as cw_peer_traffic; a line in `error`. */
 int cw_wan_set(const struct cw_wan_choice *choice, const struct cw_clusters *clusters, uint32_t rank, uint32_t ranks,

@@ -133,7 +133,7 @@ static int endpoint_config(const struct cw_wire_request *request, struct cw_wire
         return CW_ERROR_ARGUMENT;
     }
     config->address = wire->address;
-    /* a socket's port tells its groups itself, and shows their packets as those to its own number */
+    /* a socket's port reports its groups itself, and shows their packets as those to its own number */
     config->group_port = request->own != NULL && request->transport != CW_NET_TRANSPORT_UDP ? CW_UDP_PORT : 0;
     config->peer_count_max = request->size < CW_PEERS_MAX ? request->size : CW_PEERS_MAX;
     config->reassembly_count_max += 2 * config->peer_count_max;
@@ -230,7 +230,7 @@ static void loops_count(const struct cw_wire_request *request, struct cw_wire *w
 {
     const char *why = request->own == NULL ? "an emulated host has one port"
                       : request->transport == CW_NET_TRANSPORT_DEVICE && !cw_ip_is_none(&request->device->gateway)
-                          ? "one loop alone hears that a gateway's MAC address has changed"
+                          ? "one loop alone gets the notice that a gateway's MAC address has changed"
                       : wire->has_rdma                              ? "queue pairs have one loop"
                       : request->transport == CW_NET_TRANSPORT_NODE ? "the node serves one loop of a rank"
                       : request->may_seal                           ? "sessions that may be sealed have one loop"

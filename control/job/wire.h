@@ -92,7 +92,7 @@ bool cw_wire_is_simulated(void);
 struct cw_wire_request {
     uint32_t rank;
     uint32_t size;
-    uint64_t bound_ns;                                /* how long a silent peer is waited for; 0: for ever */
+    uint64_t bound_ns;                                /* how long a silent peer is waited for; 0: forever */
     bool (*is_excused)(void *context, uint32_t peer); /* as struct cw_endpoint_config has it */
     void *excuse_context;
     const uint8_t *key;               /* of the job; NULL: there is none */
@@ -103,7 +103,7 @@ struct cw_wire_request {
         *device;           /* of the transport DEVICE; its address none: the link-local one of its MAC address */
     uint32_t device_ranks; /* ranks of this host that have one each */
     const char *node;      /* of the transport NODE: the socket of the host's dataplane; NULL: the usual one */
-    const char *job;       /* its name, for people */
+    const char *job;       /* its name, for users */
     bool has_devices;      /* some rank of the job has another transport than sockets */
     bool may_have_rdma;    /* ... or may have an RDMA device */
     const struct cw_mcast_handler *multicast;

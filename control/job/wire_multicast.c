@@ -61,7 +61,7 @@ int wire_multicast_open(const struct cw_wire_request *request, bool asks_itself,
     config.handler = *request->multicast;
     config.group_count_max = GROUPS;
     config.queue_max = QUEUE;
-    /* a kernel that tells switches of all that its sockets have joined leaves nothing to find out */
+    /* a kernel that reports all groups of its sockets to switches leaves nothing to probe */
     config.flood_ipv4 = asks_itself ? cw_groups_flood_address(wire->multicast_base) : 0;
     config.keeps_flood_address = request->rank + 1 == request->size;
     status = cw_mcast_create(&config, wire->endpoint, &wire->mcast, error, error_bytes);

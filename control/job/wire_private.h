@@ -49,6 +49,6 @@ int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, ch
 int wire_rdma_find(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes);
 int wire_rdma_attach(struct cw_wire *wire, const struct cw_endpoint_config *endpoint, char *error, size_t error_bytes);
 
-/* Has the endpoint take part in groups, unless told not to; undone by cw_wire_close. */
+/* Has the endpoint take part in groups, unless switched off; undone by cw_wire_close. */
 int wire_multicast_open(const struct cw_wire_request *request, bool asks_itself, struct cw_wire *wire, char *error,
                         size_t error_bytes);

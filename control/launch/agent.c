@@ -37,7 +37,7 @@ struct agent {
     bool pipe_ignored;
     bool is_open; /* the tree */
     bool held_above, held_here;
-    bool ending;    /* the launcher has said so: it wants to hear of the end */
+    bool ending;    /* the launcher has requested it: it wants a report of the end */
     bool is_over;   /* nobody listens */
     bool is_paused; /* the process above has reported that it is stopped: its silence means nothing */
     uint64_t bound_ns, heard_ns, sent_ns;

@@ -66,7 +66,7 @@ static bool has_answered(const struct launch_answer *answer)
     return answer->has_come && !answer->is_silence;
 }
 
-/* Keeps what they have said, for the second look. False: no memory, or no rank has answered. */
+/* Keeps their answers, for the second look. False: no memory, or no rank has answered. */
 static bool answers_keep(struct launch_job *job)
 {
     bool any = false;

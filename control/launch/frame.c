@@ -80,7 +80,7 @@ static bool is_signal(int32_t value)
     return value > 0 && value < NSIG;
 }
 
-/* As much as waitid(2) tells. */
+/* The range of waitid(2). */
 static bool is_end(int32_t value)
 {
     return is_code(value) || (value > 0 && (is_signal(value - LAUNCH_ENDED_SIGNAL) ||

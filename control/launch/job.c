@@ -65,7 +65,7 @@ static void supervisor_take(struct launch_job *job)
     }
 }
 
-/* Ctrl-Z: agents hear of it first. The kernel then handles it as for any process: it stops it, unless it has been
+/* Ctrl-Z: agents are notified first. The kernel then handles it as for any process: it stops it, unless it has been
  * continued meanwhile, or no process could continue it (an orphaned process group). */
 static void pause_take(struct launch_job *job)
 {
@@ -166,7 +166,8 @@ static void rank_take(struct launch_job *job, const struct launch_frame *frame)
         break;
     case LAUNCH_HANGUP:
         job->given_up = true;
-        at->given_up_ns = cw_clock_ns(); /* a process that dies closes its descriptors first: better told by its end */
+        at->given_up_ns = cw_clock_ns(); /* a process that dies closes its descriptors first: its end is a better
+                                          * report */
         break;
     case LAUNCH_ABORT:
         job->abort_code = job->abort_rank < 0 ? frame->value : job->abort_code;

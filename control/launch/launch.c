@@ -98,7 +98,7 @@ static int life_start(const struct life *life)
     pid_t launcher = fork();
     if (launcher == 0) {
         close(control[1]);
-        prctl(PR_SET_PDEATHSIG, SIGCONT); /* also one that is stopped hears of the supervisor's end, by its pipe */
+        prctl(PR_SET_PDEATHSIG, SIGCONT); /* a stopped one also notices the supervisor's end, by its pipe */
         _exit(life->run(life, control[0], &handled, config->mask != NULL ? config->mask : &before));
     }
     close(control[0]);

@@ -65,12 +65,12 @@ static int piece_write(struct launch_stream *stream, const char *bytes, size_t c
     return status;
 }
 
-/* Bytes of any number of lines; the first one may go on with an earlier one. */
+/* Bytes of any number of lines; the first one may continue an earlier one. */
 static int lines_write(struct launch_stream *stream, const char *bytes, size_t count)
 {
     int status = CW_OK;
     if (stream->label == NULL) {
-        return piece_write(stream, bytes, count); /* lines need not be looked at one by one */
+        return piece_write(stream, bytes, count); /* no need to find single lines */
     }
     while (count > 0 && status == CW_OK) {
         const char *end = memchr(bytes, '\n', count);

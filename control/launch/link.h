@@ -49,7 +49,7 @@ struct launch_link {
     size_t noise;                                /* bytes before that line */
     uint64_t opened_ns, heard_ns, sent_ns;
     uint64_t looked_ns; /* the last turn; 0: none yet */
-    uint64_t bound_ns;  /* of silence; 0: for ever */
+    uint64_t bound_ns;  /* of silence; 0: forever */
     bool is_over;       /* the job: its end is no failure any more */
 };
 
@@ -57,7 +57,7 @@ struct launch_link {
 void launch_link_open(struct launch_link *link, const struct launch_link_config *config);
 void launch_link_send(struct launch_link *link, const struct launch_frame *order);
 void launch_link_event(struct launch_link *link, enum launch_source source);
-/* Says to the agent that this end is there, if nothing was said for a while. */
+/* Sends a ping to the agent, if nothing was sent for a while. */
 void launch_link_ping(struct launch_link *link, uint64_t now_ns);
 /* Silence counts from now on: the link was not read before. */
 void launch_link_listen(struct launch_link *link);

@@ -1,5 +1,5 @@
-/* local: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) tell it what to
- * do, and it tells by frames what happens.
+/* local: the ranks of one host: processes, their PMI-1 server, their standard files. Frames (frame.h) carry its orders,
+ * and its reports.
  *
  * Invariants
  *   - When launch_local_end returns, no process that the ranks have started is left: ranks have a process group each,
@@ -35,7 +35,7 @@ struct launch_local_config {
     bool shares_input;              /* our stdin may be handed to the rank that gets it */
     bool (*still)(void *context);   /* called each second while a program takes its time to start; false: the start is
                                        called off */
-    bool (*relieve)(void *context); /* in launch_local_end: has what was reported go on; false: it cannot */
+    bool (*relieve)(void *context); /* in launch_local_end: passes reports on; false: it cannot */
     void *context;
 };
 

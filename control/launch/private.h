@@ -117,7 +117,7 @@ struct launch_job {
     uint64_t ask_again_ns;               /* time of the second query; 0: not yet known, or it is done */
     struct launch_answer *answers;       /* per rank, to the last question */
     struct launch_answer *first_answers; /* NULL: they have been asked once at most */
-    uint64_t stopped_bound_ns;           /* how long a rank that others wait for may be stopped; 0: for ever */
+    uint64_t stopped_bound_ns;           /* how long a rank that others wait for may be stopped; 0: forever */
     uint64_t stopped_look_ns; /* time of the next look; UINT64_MAX: no rank waits in MPI_Init or MPI_Finalize */
     bool looking;             /* answers to the last look are due */
     bool orphaned;            /* the supervisor is gone */
@@ -217,7 +217,7 @@ void launch_stopped_take(struct launch_job *job, const struct launch_frame *fram
 /* Answer of one rank. */
 struct launch_answer {
     bool has_come;
-    bool is_silence; /* the rank said nothing */
+    bool is_silence; /* the rank has not answered */
     struct launch_silence silence;
     struct cw_watch_answer said;
 };

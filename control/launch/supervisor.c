@@ -15,7 +15,7 @@
 
 enum { SIGNAL_BASE = 128 };
 
-#define LOOK_NS UINT64_C(1000000000) /* at who is stopped: nothing tells when one that was continued is stopped again */
+#define LOOK_NS UINT64_C(1000000000) /* between checks for stopped ranks: no event reports them */
 /* How long the launcher has to end after the second signal. */
 #define HURRY_NS UINT64_C(5000000000)
 /* ... after the time of the job, its ranks' answers, and their grace, before it is looked at whether it is stopped. */
@@ -28,7 +28,7 @@ struct supervisor {
     uint32_t signals;             /* that have come */
     uint64_t kill_ns;             /* of the launcher; UINT64_MAX: it is in order */
     uint64_t late_ns;             /* when a stopped launcher is too late for --timeout; UINT64_MAX: none */
-    uint64_t helper_bound_ns;     /* for how long it may be stopped; 0: for ever */
+    uint64_t helper_bound_ns;     /* for how long it may be stopped; 0: forever */
     uint64_t launcher_stopped_ns; /* since when it is, if that matters; 0: it is not */
     uint64_t helper_stopped_ns;   /* since when it is; 0: it is not */
     bool helper_told;             /* its result */
@@ -44,7 +44,7 @@ static void tell(const struct supervisor *supervisor, enum launch_notice_kind ki
 static void signal_pass(struct supervisor *supervisor, int number)
 {
     tell(supervisor, LAUNCH_NOTICE_SIGNAL, number);
-    kill(supervisor->launcher, SIGCONT); /* one that was stopped hears of it, too */
+    kill(supervisor->launcher, SIGCONT); /* a stopped one receives it, too */
     if (++supervisor->signals == 2) {
         supervisor->kill_ns = cw_clock_ns() + HURRY_NS;
     }
@@ -101,7 +101,7 @@ static void launcher_look(struct supervisor *supervisor, uint64_t now_ns)
     }
 }
 
-/* The launcher's end tells the job's exit code. */
+/* The launcher's end gives the job's exit code. */
 static int launcher_code(const struct cw_launch_config *config, int status)
 {
     if (WIFEXITED(status)) {

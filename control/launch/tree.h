@@ -45,7 +45,7 @@ void launch_tree_ping(struct launch_tree *tree);
 /* Notifies the agents that the user is about to stop this process for any time, or continues it. */
 void launch_tree_pause(struct launch_tree *tree, bool stops);
 
-/* Whether the ranks of a host can still be heard of. */
+/* Whether the ranks of a host can still be reached. */
 bool launch_tree_reaches(const struct launch_tree *tree, uint32_t host);
 /* Whether no agent has processes left, or can be reached. */
 bool launch_tree_is_done(const struct launch_tree *tree);

@@ -16,7 +16,7 @@ struct cw_lease_config {
     const char *socket; /* of the node; NULL: CW_LEASE_SOCKET */
     uint32_t ports;     /* UDP ports side by side: 1 .. CW_LEASE_PORTS_MAX */
     uint32_t rank;
-    const char *job; /* its name, for people */
+    const char *job; /* its name, for users */
 };
 
 /* Asks the node of this host about its NIC. CW_OK, or with a line in `error`: CW_ERROR_NOT_FOUND (no node runs),

@@ -9,8 +9,8 @@
  *                                                    refused -13 why
  *
  * A lease lasts as long as its connection. `memory` is the number that the memory of a shared-memory port
- * (port/shm_port.h) has among the client's descriptors. The node takes no descriptor from a client: to close one can
- * take as long as the client likes (a socket that lingers, a file of its own file system), and the node would wait. So
+ * (port/shm_port.h) has among the client's descriptors. The node takes no descriptor from a client: a close can take
+ * any time of the client's choice (a socket that lingers, a file of its own file system), and the node would wait. So
  * it opens that memory by /proc/PID/fd; a message with a descriptor ends the connection. [bell]: a descriptor
  * (SCM_RIGHTS), an eventfd that wakes the node. `first` names ports that the client had before, of a node that was
  * started again.

@@ -32,9 +32,9 @@ int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t o
 
 /* ---- what comes from outside, for tests ---- */
 
-/* Takes MAC addresses from a piece of the kernel's neighbour table: of the interface with that index, those whose owner
- * has been heard of (`sure`), or was once. CW_OK: more follows; CW_ERROR_NOT_FOUND: that was all; CW_ERROR_SYSTEM: it
- * is none. */
+/* Takes MAC addresses from a piece of the kernel's neighbour table: of the interface with that index, those with an
+ * owner that has answered (`sure`), or did once. CW_OK: more follows; CW_ERROR_NOT_FOUND: that was all;
+ * CW_ERROR_SYSTEM: it is none. */
 struct cw_neighbour {
     struct cw_ip ip;
     uint8_t mac[6];

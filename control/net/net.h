@@ -58,7 +58,7 @@ int cw_net_offer_make(struct cw_net_offer *offer, char *error, size_t error_byte
 int cw_net_identify(uint8_t network[8]);
 
 /* The address in `offers[own]` that the others use. Its MTU is the minimum over all hosts in the subnet, so that all of
- * them can receive a multicast. False: there is none. `why`: the reason, for people. */
+ * them can receive a multicast. False: there is none. `why`: the reason, for users. */
 bool cw_net_choose(const struct cw_net_offer *offers, uint32_t count, uint32_t own, struct cw_net_address *chosen,
                    char why[CW_NET_TEXT_BYTES]);
 

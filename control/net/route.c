@@ -189,7 +189,7 @@ static bool is_unanswered(const struct cw_ip *ip)
     return found;
 }
 
-/* Sends datagrams for a while; the error that comes of them, 0 for none. Kernels tell one sender of errors once a
+/* Sends datagrams for a while; the error that comes of them, 0 for none. Kernels notify one sender of errors once a
  * second (icmp_ratelimit), and those of the session that failed have counted. */
 static int datagrams_try(const struct cw_ip *ip, uint16_t udp_port)
 {

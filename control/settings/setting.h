@@ -1,4 +1,4 @@
-/* Setting: everything that a user, a file or the launcher tells Causeway by name, in one table. Nothing else reads or
+/* Setting: everything that a user, a file or the launcher sets in Causeway by name, in one table. Nothing else reads or
  * changes the environment.
  *
  * A setting has the value of, in this order:

@@ -3,7 +3,7 @@
  * (/proc/PID/fd) can read it: its user, and root.
  *
  * Invariants
- *   - One process writes, any number read. A sequence number tells a reader that figures have changed under its hands.
+ *   - One process writes, any number read. A sequence number shows a reader that figures have changed during the read.
  *   - A reader trusts nothing: any process can make a page. Texts are cut and printable, lengths checked.
  *
  * Order of calls: cw_statistics_page_open { cw_statistics_page_write }* cw_statistics_page_close; others:

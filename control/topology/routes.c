@@ -7,7 +7,7 @@
 
 #include "dataplane/status.h"
 
-/* How far a site is from the cluster that is looked at. Delays are 10 s a link at most: no sum overflows. */
+/* The distance of a site from the current cluster. Delays are 10 s a link at most: no sum overflows. */
 struct distance {
     uint64_t delay_ns;
     uint32_t links; /* UINT32_MAX: there is no way */

@@ -1,4 +1,4 @@
-/* watch: memory that a launcher shares with the ranks of its job: it asks them what they wait for, and they tell.
+/* watch: memory that a launcher shares with the ranks of its job, for queries of their waits and the answers.
  *
  * A memfd that the ranks inherit, CAUSEWAY_WATCH_FD tells its number: a page for the question and a slot for each rank.
  * So a rank that is stopped, or does not read, delays no other rank, and no file remains. Other launchers do not have
@@ -6,7 +6,7 @@
  *
  * Invariants
  *   - A slot is written by its rank only, between two questions once; `answered` is set last.
- *   - What a rank has written is copied and checked before it is looked at.
+ *   - Data written by a rank is copied and checked before use.
  *
  * Order of calls
  *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read }*;
@@ -34,7 +34,7 @@ struct cw_watch_answer {
     bool has_moved; /* the launcher's: between its last two questions */
     uint64_t waited_ns;                     /* of its longest wait; 0: it does not wait */
     uint32_t awaited_count;                 /* of the next; more than are listed are left out */
-    uint32_t awaited[CW_WATCH_AWAITED_MAX]; /* ranks without which it does not go on */
+    uint32_t awaited[CW_WATCH_AWAITED_MAX]; /* ranks that block it */
     char where[CW_WATCH_WHERE_BYTES];       /* "call 17 (MPI_Bcast) on MPI_COMM_WORLD", if `place` is not 0 */
     char brief[CW_WATCH_BRIEF_BYTES];       /* "in MPI_Recv" */
     char text[CW_WATCH_TEXT_BYTES];         /* all of it in a line: "60 s in MPI_Recv: from rank 1, tag 7" */

@@ -6,7 +6,7 @@
 
 enum {
     CW_PREFETCH_LINE = 64,
-    CW_PREFETCH_BYTES = 1536, /* as many lines as can be under way, and a packet at an MTU of 1500 */
+    CW_PREFETCH_BYTES = 1536, /* as many lines as can be in flight, and a packet at an MTU of 1500 */
 };
 
 static inline void cw_prefetch_read(const void *data, uint64_t bytes)

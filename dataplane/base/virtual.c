@@ -209,7 +209,7 @@ int cw_virtual_join(const char *path, uint32_t rank, int memory)
     return 0;
 }
 
-/* A look at the clock takes time, so that a program that waits for a time does not wait for ever. */
+/* A read of the clock takes time, so that a program that waits for a time does not wait forever. */
 static uint64_t hook_now_ns(void)
 {
     cw_virtual_spend(cw_virtual_page->poll_ns);

@@ -189,7 +189,7 @@ BODY void NAME(group_make)(const WORD *words, struct cw_lorenzo predictor, uint3
     }
 }
 
-/* LANES streams of bits under way. */
+/* LANES streams of bits in progress. */
 struct NAME(pack) {
     NAME(lanes) under_way;
     uint32_t bits; /* in it */

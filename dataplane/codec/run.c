@@ -5,7 +5,7 @@
 
 enum { PATTERN = 8, STEP = 64 };
 
-/* True if the bytes from `at` on go on as those eight bytes before do. */
+/* True if the bytes from `at` on repeat those eight bytes before. */
 static inline bool repeats(const uint8_t *at, uint32_t bytes)
 {
     return memcmp(at, at - PATTERN, bytes) == 0;

@@ -11,7 +11,7 @@ enum {
     BLOCK_NS = 200000,      /* ... if they take so long: an acknowledgement may be for many packets */
     SPAN_BLOCKS = 8,        /* the best one of such a span counts, and of the span before */
     WAYS_KEPT = 16 << 20,   /* bytes: older ones count half */
-    WAIT_FIRST = 8 << 20,   /* bytes from a sample or trial that said no to the next, at first */
+    WAIT_FIRST = 8 << 20,   /* bytes from a negative sample or trial to the next, at first */
     WAIT_DOUBLINGS = 8,     /* ... then twice as many, up to 2 GiB */
     EPOCH_MIN = 128 << 10,  /* bytes of a trial that go in one way before the other has its turn */
     EPOCH_MAX = 4 << 20,

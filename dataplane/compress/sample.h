@@ -10,7 +10,7 @@ struct cw_sample_question {
     struct cw_compress_kind *kind;
     enum cw_element element;
     const struct cw_chunk_data *data;
-    double byte_ns; /* that the path takes for a byte as it is */
+    double byte_ns; /* the path's time for an uncompressed byte */
 };
 
 /* Finds the best plan for the data: by inequality (3) of cMPI, or, with CW_COMPRESSION_ON, by ratio alone. Sets the

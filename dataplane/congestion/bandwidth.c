@@ -12,7 +12,7 @@ enum {
     FLAT_ROUNDS = 3,        /* without growth by a quarter: the rate has been found */
     FIRST_PACKETS = 32,     /* in flight before anything is known */
     LEAST_PACKETS = 2,      /* a round trip, however slow the path seems */
-    SLACK_PACKETS = 16,     /* in the window beyond the model: acknowledgements under way, turns */
+    SLACK_PACKETS = 16,     /* in the window beyond the model: acknowledgements in flight, turns */
     LOSS_HEAVY = 16,        /* more than one in LOSS_HEAVY in a round */
     LOSS_ROUND_MIN = 64,    /* packets of a round before its loss says something, at a known rate */
     LOSS_SAMPLE_MIN = 512,  /* at one that is found: of as many rounds as it takes */
@@ -144,7 +144,7 @@ static void phase_go_on(const struct cw_endpoint *endpoint, struct cw_flow *flow
     uint64_t in_flight = flow->sender.in_flight_bytes;
     switch (model->phase) {
     case CW_BANDWIDTH_DRAIN:
-        /* so few are always under way: a rate that seems lower than that would never be found to be higher */
+        /* at least this number is in flight: a rate that seems lower could never be found to be higher */
         if (in_flight <= on_the_way(flow, model->rate_bps) || in_flight <= LEAST_PACKETS * frame_bytes_of(flow)) {
             probe_begin(endpoint, flow);
         }

@@ -151,7 +151,7 @@ int cw_peer_query(const struct cw_endpoint *endpoint, uint32_t peer, struct cw_p
         return CW_ERROR_ARGUMENT;
     }
     const struct cw_flow *flow = cw_pool_at(&endpoint->flows, peer);
-    if (flow->address.udp_port == 0) { /* not begun, and it does not begin by being looked at */
+    if (flow->address.udp_port == 0) { /* not begun, and a query does not begin it */
         const struct cw_flow_key *key = &endpoint->flow_keys[peer];
         *info = (struct cw_peer_info){.address = key->address, .stream = key->stream, .state = CW_PEER_CLOSED};
         return CW_OK;

@@ -147,7 +147,7 @@ static bool querier_present(const struct cw_bridge *bridge, uint64_t now_ns)
     return bridge->querier_seen_ns != NEVER && now_ns - bridge->querier_seen_ns <= bridge->config.querier_age_ns;
 }
 
-/* Members heard of before this time are too old. */
+/* Members that reported before this time are too old. */
 static uint64_t members_since(const struct cw_bridge *bridge, uint64_t now_ns)
 {
     uint64_t age_ns = bridge->config.group_age_ns;

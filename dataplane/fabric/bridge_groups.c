@@ -153,7 +153,7 @@ bool cw_bridge_groups_leave(struct cw_bridge_groups *table, uint64_t key, uint16
     return true;
 }
 
-/* Takes out the members of a group that were heard of before `since_ns`, or all of those at `port`. */
+/* Removes the members of a group that reported before `since_ns`, or all of those at `port`. */
 static void members_filter(struct cw_bridge_groups *table, uint32_t group, uint64_t since_ns, int port)
 {
     uint32_t i = table->groups[group].member_count;

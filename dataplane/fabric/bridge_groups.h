@@ -2,8 +2,7 @@
  *
  * Invariants
  *  - At most group_count_max groups, each with at most one row per port. A group without members does not exist.
- *  - A member set by hand stays until it is taken out by hand; one that was heard of stays until it leaves or is too
- *    old.
+ *  - A member set by hand stays until it is removed by hand; one that reported stays until it leaves or is too old.
  * A key is either a MAC address or CW_BRIDGE_GROUP_IPV4 plus an IPv4 address: 32 IPv4 groups share a MAC address, and
  * one of them being left must not silence another. */
 #pragma once
@@ -23,7 +22,7 @@ struct cw_bridge_group {
 struct cw_bridge_groups {
     struct cw_bridge_group *groups; /* [group_count_max + 1]; 0 is unused */
     uint16_t *member_ports;         /* [group * port_count + i], i < member_count */
-    uint64_t *member_times;         /* likewise: last heard of, ns, or CW_BRIDGE_MEMBER_FIXED */
+    uint64_t *member_times;         /* the same: last report, ns, or CW_BRIDGE_MEMBER_FIXED */
     uint32_t *buckets;
     uint32_t bucket_shift;
     uint32_t port_count;
@@ -42,17 +41,18 @@ void cw_bridge_groups_dispose(struct cw_bridge_groups *table);
 /* The group's index, 0: no host has joined it. Valid until the next join, leave, forget or sweep. */
 uint32_t cw_bridge_groups_find(const struct cw_bridge_groups *table, uint64_t key);
 
-/* Notes a member heard of at `time_ns`, or one set by hand (CW_BRIDGE_MEMBER_FIXED). False: no room for the group. */
+/* Notes a member that reported at `time_ns`, or one set by hand (CW_BRIDGE_MEMBER_FIXED). False: no room for the
+ * group. */
 bool cw_bridge_groups_join(struct cw_bridge_groups *table, uint64_t key, uint16_t port, uint64_t time_ns);
 
 /* Takes a member out; `fixed`: also one that was set by hand. False: there was none. */
 bool cw_bridge_groups_leave(struct cw_bridge_groups *table, uint64_t key, uint16_t port, bool fixed);
 
-/* Takes out the members of this group that were not heard of at or after `since_ns`. */
+/* Removes the members of this group without a report at or after `since_ns`. */
 void cw_bridge_groups_expire(struct cw_bridge_groups *table, uint32_t group, uint64_t since_ns);
 
 /* The same for all groups; at most once in a simulated second, since it takes long. */
 void cw_bridge_groups_sweep(struct cw_bridge_groups *table, uint64_t now_ns, uint64_t since_ns);
 
-/* Takes out the members heard of at this port. */
+/* Removes the members that reported at this port. */
 void cw_bridge_groups_forget(struct cw_bridge_groups *table, uint16_t port);

@@ -17,7 +17,7 @@ enum cw_igmp_kind {
 
 struct cw_igmp {
     uint32_t source_ipv4;
-    bool suppresses;       /* versions 1 and 2: a host that hears this report keeps its own back */
+    bool suppresses;       /* versions 1 and 2: a host that receives this report keeps its own back */
     const uint8_t *record; /* the rest is for cw_igmp_next */
     const uint8_t *end;
     uint32_t record_count;

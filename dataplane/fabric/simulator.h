@@ -103,7 +103,7 @@ struct cw_simulator_counters {
     uint64_t packet_events; /* frames that came to the end of a link: at a bridge or at a node */
     uint64_t turns;
     uint64_t dropped_packets;    /* copies that were not made since packet_count_max buffers were out */
-    uint64_t dropped_deliveries; /* frames dropped since delivery_count_max were under way */
+    uint64_t dropped_deliveries; /* frames dropped since delivery_count_max were in flight */
     uint64_t refused_reserve;    /* reserved buffers not given since packet_count_max were out */
     uint32_t packet_count;       /* buffers out */
     uint32_t packet_count_seen_max;

@@ -43,7 +43,7 @@ struct sim_wire {
     struct sim_node *node; /* NULL: at a bridge */
     uint32_t bridge;
     uint32_t bridge_port;
-    struct sim_delivery *first; /* under way, by time of arrival; only the first one is in the heap */
+    struct sim_delivery *first; /* in progress, by time of arrival; only the first one is in the heap */
     struct sim_delivery *last;
 };
 

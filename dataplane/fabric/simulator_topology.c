@@ -107,7 +107,7 @@ static int port_towards_node(const struct cw_simulator *simulator, uint32_t brid
                                   : port_towards(simulator, bridge, node->bridge, -1, false);
 }
 
-/* Tells bridges where a node is. */
+/* Shows bridges the place of a node. */
 static void address_spread(struct cw_simulator *simulator, const struct sim_node *node)
 {
     if (simulator->config.learning) {

@@ -22,7 +22,7 @@ struct cw_verbs_net_config {
     uint64_t retry_ns;    /* work that does not get there is tried again after this */
     uint32_t retry_max;   /* ... so often, before its pair breaks */
     double break_before;  /* share of work requests with which their pair breaks, and which are not carried out */
-    double break_after;   /* ... which are, though their sender does not hear of it */
+    double break_after;   /* ... which are, though their sender gets no notice */
     uint64_t join_max_ns; /* joining a group takes up to so long */
     double datagram_loss; /* share of datagrams to groups that a member does not get */
     uint32_t work_max;    /* as struct cw_verbs_info has them */

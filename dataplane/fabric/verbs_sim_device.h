@@ -15,7 +15,7 @@ enum {
     DATAGRAM_BYTES = 4096, /* as ports of IP packets of 9,000 bytes have it */
     MEMORIES_MAX = 4096,
     PAIRS_MAX = 4096,
-    WAIT_NS = 20000,       /* until a receive queue that was empty is looked at again */
+    WAIT_NS = 20000,       /* until an empty receive queue is polled again */
     DATAGRAMS_MAX = 65536, /* on their way */
 };
 
@@ -63,7 +63,7 @@ struct completions {
 struct sim_group {
     uint8_t address[16];
     bool is_joined;
-    uint64_t joined_ns; /* when the network has answered: from then on it hears, and is heard */
+    uint64_t joined_ns; /* when the network has answered: from then on it receives and sends */
 };
 
 /* Until when a device's line is taken, in each direction. */

@@ -112,12 +112,12 @@ void cw_path_mtu_doubt(struct cw_endpoint *endpoint, struct cw_flow *flow, uint3
     }
 }
 
-/* Nothing has said that packets of the size arrive. */
+/* Nothing has shown that packets of the size arrive. */
 static void give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_path_mtu *mtu = &flow->session.mtu;
     if (mtu->doubted && endpoint->now_ns - flow->timers.shown_ns > 2 * (CW_PROBE_MAX_NS + cw_timers_timeout(flow))) {
-        mtu->tries = 0; /* the peer is not heard of at all: no matter of size */
+        mtu->tries = 0; /* the peer is silent altogether: no matter of size */
         mtu->due_ns = endpoint->now_ns + LONGEST_NS;
         return;
     }

@@ -321,7 +321,7 @@ static bool hello_fits(const struct cw_endpoint *endpoint, const struct cw_setup
            (hello->payload_bytes_max >= CW_PORT_MTU_MIN - 128 || is_refusal(setup));
 }
 
-/* The peer has this session of ours: it hears so at once, with how much of it has come. */
+/* The peer has this session of ours: it is notified at once, with the state of its packets. */
 static void acknowledge(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     cw_session_confirm(endpoint, flow);

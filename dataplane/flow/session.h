@@ -22,7 +22,7 @@ static inline void cw_session_limit(const struct cw_endpoint *endpoint, struct c
         agreed < session->payload_bytes_proved ? (uint16_t)agreed : session->payload_bytes_proved;
 }
 
-/* Starts set-up if the flow is closed; does nothing if it is under way or done. */
+/* Starts set-up if the flow is closed; does nothing if it is in progress or done. */
 void cw_session_start(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A set-up packet has come in (still unverified). */
@@ -44,7 +44,7 @@ static inline void cw_session_confirm(const struct cw_endpoint *endpoint, struct
     }
 }
 
-/* Ends a session since the path passes small packets only, and tells the peer, so that both ends know. */
+/* Ends a session since the path passes small packets only, and notifies the peer, so that both ends know. */
 void cw_session_end_narrow(struct cw_endpoint *endpoint, struct cw_flow *flow);
 /* Ends a session: all operations end with `status`, the state becomes `state`, and the application is notified. */
 void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_peer_state state, int status);
@@ -52,7 +52,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
 /* Ends a session whose seal is used up; true if it was. */
 bool cw_session_spent(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* Tells connected peers that this endpoint goes. */
+/* Notifies connected peers that this endpoint goes. */
 void cw_session_goodbye(struct cw_endpoint *endpoint);
 
 /* Gives peer events that found no room before; returns how many. */

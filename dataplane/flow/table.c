@@ -7,7 +7,7 @@
 #include "dataplane/flow/compress.h"
 #include "dataplane/flow/shaper.h"
 
-enum { RECLAIM_LOOKS = 64 /* flows looked at for one request */ };
+enum { RECLAIM_LOOKS = 64 /* flows checked for one request */ };
 
 static uint32_t bucket_of(const struct cw_endpoint *endpoint, const struct cw_ip *ip, uint16_t udp_port)
 {

@@ -148,7 +148,7 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_congestion_timeout(flow);
     timers->probes++;
     if (timers->probes >= STEER_PROBES && endpoint->port->info.steers) {
-        cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER); /* or the peer would be silent for ever */
+        cw_integrity_doubt(endpoint, CW_OFFLOAD_STEER); /* or the peer would be silent forever */
     }
     uint64_t interval_ns = cw_timers_timeout(flow) << (timers->probes < 20 ? timers->probes : 20);
     uint64_t most_ns = endpoint->config.failure_timeout_ns / PROBE_SHARE;

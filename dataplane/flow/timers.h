@@ -6,7 +6,7 @@
 /* A packet left that the peer must answer. */
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* The peer is to show that it hears us even if nothing is in flight. */
+/* The peer must show that it receives our packets even if nothing is in flight. */
 void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A valid packet of the peer came. Echoed is the timestamp of the latest of ours that it had then. */

@@ -394,7 +394,7 @@ static uint64_t find_lost(const struct cw_sent_records *sent, uint64_t number)
     return sent->next;
 }
 
-/* The lost packet whose turn it is: they go round, since the lowest may be lost for ever to a receiver that has no room
+/* The lost packet whose turn it is: they go round, since the lowest may be lost forever to a receiver that has no room
  * for it before a higher one has come. */
 static uint64_t choose_lost(struct cw_flow *flow)
 {

@@ -44,15 +44,15 @@ struct path_peer {
     bool stopped;        /* failed: since its process is */
     int unreachable;     /* failed: why no memory can be shared with it any more; CW_OK: it can */
     uint64_t stopped_ns; /* SHARED: since when it is seen so; 0: it is not */
-    uint64_t asked_ns;   /* SHARED: when it was looked at last */
-    int process;         /* SHARED, attached: descriptor that tells when it is gone; -1: the kernel has none */
+    uint64_t asked_ns;   /* SHARED: time of the last check */
+    int process;         /* SHARED, attached: descriptor that shows when it is gone; -1: the kernel has none */
     uint32_t wire_peer;
     uint32_t loops;         /* PACKETS: that it and this process have in common */
     uint32_t messages_held; /* PACKETS: in memory of ours until it has acknowledged them */
     bool has_wire_peer;     /* SHARED: `wire_peer` is in use, for groups */
     struct cw_inbox_sender sender;
     struct cw_path_card card;
-    char *description; /* PACKETS: for people; NULL: as within a cluster. Unreachable: why */
+    char *description; /* PACKETS: for users; NULL: as within a cluster. Unreachable: why */
 };
 
 /* Bytes on their way through a ring: an own put, an own get (waits for the other side), or another process's get that
@@ -123,7 +123,7 @@ void path_peer_fail(struct cw_paths *paths, uint32_t rank);
 struct path_wire;
 struct path_division;
 
-/* A message, get, put, or part of a get under way; its address is the context of the endpoint's operation. */
+/* A message, get, put, or part of a get in progress; its address is the context of the endpoint's operation. */
 struct path_wire_operation {
     enum { WIRE_MESSAGE, WIRE_GET, WIRE_PUT, WIRE_PART } kind;
     uint32_t rank;

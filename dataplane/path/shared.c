@@ -209,7 +209,7 @@ static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring,
     return count;
 }
 
-/* Nothing is heard of the sender of a ring. */
+/* The sender of a ring is silent. */
 static uint32_t ring_lose(struct cw_paths *paths, const struct cw_inbox_cursor *at)
 {
     if (paths->peers[at->sender].failed) {

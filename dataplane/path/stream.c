@@ -145,7 +145,7 @@ static bool fetch_take(struct cw_paths *paths, uint32_t rank, const struct cw_ri
     return true;
 }
 
-/* Takes the stream out of the list and tells the handler. */
+/* Takes the stream out of the list and notifies the handler. */
 static void stream_end(struct cw_paths *paths, struct path_stream *stream, int status)
 {
     struct path_stream **link = &paths->streams;

@@ -21,7 +21,7 @@ struct path_division {
     uint64_t bytes;
     uint64_t part_bytes;
     uint64_t posted; /* bytes */
-    uint32_t open;   /* parts under way ... */
+    uint32_t open;   /* parts in progress ... */
     int status;
     uint32_t ways;
     uint8_t open_on[]; /* ... on each way */
@@ -77,7 +77,7 @@ static void parts_post(struct cw_paths *paths, struct path_division *division)
     division->status = status == CW_ERROR_AGAIN ? CW_OK : status;
 }
 
-/* Something of it is left, and nothing is under way that would come back to it. */
+/* Something of it is left, and no part is in flight that would return to it. */
 static void wait_for_room(struct cw_paths *paths, struct path_division *division)
 {
     if (division->status == CW_OK && division->open == 0 && division->posted < division->bytes && !division->waits) {

@@ -293,8 +293,8 @@ static int interface_mtu_raise(const char *device, const char *interface, uint32
     return status;
 }
 
-/* True if some process listens on the socket `path`. The kernel's list is asked: a connection would tell as well, but a
- * memif server (22.11) aborts when one closes before it has been greeted. */
+/* True if some process listens on the socket `path`. The kernel's list is read: a memif server (22.11) aborts when a
+ * connection closes before it has been greeted. */
 static bool socket_lives(const char *path, const struct stat *file)
 {
     FILE *list = fopen("/proc/net/unix", "re");

@@ -41,7 +41,7 @@ static bool interrupt_open(struct ethdev_port *port)
     return result == 0;
 }
 
-/* The driver's socket on the port's interface: it has no call that tells. -1: not found. */
+/* The driver's socket on the port's interface: it has no call that returns it. -1: not found. */
 static int packet_socket_find(const struct ethdev_port *port)
 {
     struct rte_eth_dev_info info;
@@ -115,7 +115,7 @@ bool ethdev_arm(struct cw_port *base)
         rte_eth_dev_rx_intr_enable(port->id, port->queue);
     }
     if (port->packet_descriptor >= 0) {
-        int reason; /* an interface that was down leaves an error, which epoll would report for ever */
+        int reason; /* an interface that was down leaves an error, which epoll would report forever */
         socklen_t bytes = sizeof(reason);
         (void)getsockopt(port->packet_descriptor, SOL_SOCKET, SO_ERROR, &reason, &bytes);
     }

@@ -98,7 +98,7 @@ struct cw_received {
     uint32_t length;
     uint8_t checksum;    /* enum cw_port_checksum */
     void *handle;        /* the port's own buffer */
-    uint64_t arrival_ns; /* by the clock of the owner; only with info.arrivals, and 0 if the port cannot tell */
+    uint64_t arrival_ns; /* by the clock of the owner; only with info.arrivals, and 0 if the port does not report it */
 };
 
 /* Memory registered with the port (cw_port_memory_register); opaque to the core. */

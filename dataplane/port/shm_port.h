@@ -49,7 +49,7 @@ struct cw_shm_port_config {
     uint64_t rate_bps;  /* of the server's NIC; 0: not known */
     uint32_t
         frames;   /* in each direction, a power of two up to CW_SHM_PORT_FRAMES_MAX; 0: the default, fewer long ones */
-    bool reports; /* the server has switches told of groups (struct cw_port_info) */
+    bool reports; /* the server reports groups to switches (struct cw_port_info) */
     uint32_t medium;    /* of the server's NIC (the same); a shared-memory port keeps payloads */
     const char *driver; /* of struct cw_port_info; NULL: "node" */
 };

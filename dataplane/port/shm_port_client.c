@@ -36,7 +36,7 @@ struct shm_port_port {
     uint32_t *sent;   /* place in each slot of `out`, which the client does not read again */
     uint32_t *filled; /* ... of `empty` */
     int memory;
-    int bell; /* once there was a server, for good: another one's takes its number */
+    int bell; /* once there was a server, permanently: another one's takes its number */
     _Atomic uint32_t is_connected;
     _Atomic uint32_t is_woken;
     uint32_t group_joins[CW_SHM_PORT_GROUPS_MAX];

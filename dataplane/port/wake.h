@@ -36,5 +36,5 @@ void cw_wake_end(struct cw_wake *wake);
 
 /* True once for one or several wake-ups since the last time. */
 bool cw_wake_take(struct cw_wake *wake);
-/* Ends the sleep under way, or the next one. */
+/* Ends the sleep in progress, or the next one. */
 void cw_wake_up(struct cw_wake *wake);

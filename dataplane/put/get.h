@@ -12,7 +12,7 @@ void cw_gets_dispose(struct cw_gets *gets);
 /* Opens and queues a get of a flow. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_AGAIN, as cw_get. */
 int cw_get_open(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_get *get);
 
-/* Gives a get the number that its answer will carry. False: all are under way. */
+/* Gives a get the number that its answer will carry. False: all are in progress. */
 bool cw_get_number(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
 /* True if an answer frame fits the get it names: open, of this flow, exactly its destination. */

@@ -149,7 +149,7 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_operation *operation;
     while ((operation = first_to_go(queue)) != NULL) {
         if (flow->session.pool_token == 0 || operation->bytes > flow->session.pool_slot_bytes) {
-            /* posted before set-up told what the peer takes: its number goes out void */
+            /* posted before set-up reported the peer's limits: its number goes out void */
             operation->status = flow->session.pool_token == 0 ? CW_ERROR_UNSUPPORTED : CW_ERROR_ARGUMENT;
             operation->bytes = 0;
         } else if (credit->count > 0) {

@@ -10,7 +10,7 @@
  * receivers' windows grow by the data of a round trip, Fisk and Feng 2001). Slots lent beyond CW_CREDIT_MAX leave half
  * of the pool free, so memory is bounded as before and no other peer waits for it; a RECALL ends it.
  *
- * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message under way, or the
+ * Invariant: a slot is in exactly one place: the owner's free list, one sender's list, one message in flight, or the
  * application's hands. */
 #pragma once
 

@@ -34,8 +34,8 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
     if (!makes_sense(base, bytes, rights)) {
         return CW_ERROR_ARGUMENT;
     }
-    /* Peers see keys of regions and nonces of sessions; neither may tell the next key, so it goes through BLAKE2b under
-     * the job key. */
+    /* Peers see keys of regions and nonces of sessions; neither may reveal the next key, so it goes through BLAKE2b
+     * under the job key. */
     struct cw_rdma *rdma = endpoint->rdma;
     struct cw_region known = {0};
     uint64_t bits;

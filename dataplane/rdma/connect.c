@@ -7,7 +7,7 @@
  *                of notifications that came
  *   BY_PACKETS   no pair any more: the same, once, with NONE instead of OFFER
  *
- * Either side may go on to a higher incarnation, and the other follows. */
+ * Either side may move on to a higher incarnation, and the other follows. */
 #include <assert.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ static void connect_offered(struct rdma *rdma, struct rdma_flow *flow)
     rdma_restless(rdma, flow);
 }
 
-/* Offers the pair of this incarnation, or tells that there is none. */
+/* Offers the pair of this incarnation, or reports that there is none. */
 static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incarnation)
 {
     struct cw_verbs_address address = {0};
@@ -206,7 +206,7 @@ static void take_offer(struct rdma *rdma, struct rdma_flow *flow, const struct c
         return;
     }
     if (offer->incarnation < flow->incarnation || offer->incarnation < flow->offer.incarnation) {
-        /* of before it heard of ours, or overtaken: perhaps it has the count that was waited for */
+        /* from before it knew of ours, or overtaken: perhaps it has the count that was waited for */
         if (flow->state == CW_RDMA_OFFERED || flow->state == CW_RDMA_BY_PACKETS) {
             connect_offered(rdma, flow);
         }
@@ -241,7 +241,7 @@ bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, ui
         return true;
     }
     if (own == NULL) {
-        if (frame.kind == CW_WIRE_RDMA_OFFER) { /* else a lost cause is heard of twice */
+        if (frame.kind == CW_WIRE_RDMA_OFFER) { /* otherwise a failure is reported twice */
             const struct cw_wire_rdma none = {.kind = CW_WIRE_RDMA_NONE, .incarnation = RDMA_INCARNATION_NO};
             (void)tell(rdma, flow, &none);
         }
@@ -364,8 +364,8 @@ static uint64_t patience_ns(const struct rdma *rdma)
     return rdma->endpoint->config.failure_timeout_ns / RDMA_PATIENCE_SHARE;
 }
 
-/* Peers with which nothing gets on are asked, by packets: a device that waits for a receive buffer there, or an
- * operation for credit, does so for ever and tells nothing. */
+/* Peers without progress are probed, by packets: a device that waits for a receive buffer there, or an operation for
+ * credit, does so forever and reports nothing. */
 static void ask_about(struct rdma *rdma)
 {
     struct cw_endpoint *endpoint = rdma->endpoint;

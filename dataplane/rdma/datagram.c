@@ -1,5 +1,5 @@
-/* Datagrams to groups: whole frames, as they would leave by the port, from the Ethernet header on. So what comes is
- * looked at as any packet is, and needs no other form; it costs 42 bytes a packet. */
+/* Datagrams to groups: whole frames, as they would leave by the port, from the Ethernet header on. So an arrival is
+ * processed like any packet, and needs no other form; it costs 42 bytes a packet. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -136,7 +136,7 @@ int rdma_group_leave(struct cw_rdma *base, const struct cw_ip *ip)
     return CW_OK;
 }
 
-/* Leaves for good, once no datagram is on its way whose address would go with it. */
+/* Leaves permanently, once no datagram is in flight that needs the address. */
 static void groups_sweep(struct rdma *rdma)
 {
     struct rdma_datagrams *datagrams = &rdma->datagrams;

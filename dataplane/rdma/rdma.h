@@ -14,7 +14,7 @@
  *     device as long as the event queue has no room.
  *   - Memory does not grow with posted work: receive buffers and staging blocks are a fixed number for all peers.
  *
- * A put's event over RDMA has peer, lane and tag; its region is 0 (not told), and `bytes` those of the last piece. A
+ * A put's event over RDMA has peer, lane and tag; its region is 0 (unknown), and `bytes` those of the last piece. A
  * device looks at no region if there are no bytes: an empty put is notified whatever it names. */
 #pragma once
 

@@ -36,7 +36,7 @@ struct watcher {
     int stop; /* an eventfd */
     uintptr_t page_bytes;
     pthread_t thread;
-    atomic_uint reading; /* the thread reads, and has not told of all that it has read */
+    atomic_uint reading; /* the thread reads, and has not reported all of it */
     atomic_uint written; /* removals, ever */
     atomic_bool is_full; /* one found no place */
     atomic_uint taken;

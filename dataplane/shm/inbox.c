@@ -44,7 +44,7 @@ struct cw_inbox {
     int bell[2];   /* a pipe's ends; -1: none */
     uint32_t rung; /* when it was armed */
     uint32_t senders_max;
-    bool can_barrier;     /* else senders fence for ever */
+    bool can_barrier;     /* otherwise senders fence permanently */
     uint64_t armed_ns;    /* when it was armed last */
     uint64_t interval_ns; /* from sleep to sleep, on average */
     size_t header_bytes;

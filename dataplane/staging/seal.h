@@ -46,7 +46,7 @@ void cw_seal_destroy(struct cw_endpoint *endpoint, struct cw_seal *seal);
 /* True if no packet with this count has come before, and none can come after. */
 bool cw_seal_fresh(struct cw_seal *seal, uint64_t count);
 
-/* Which key of its flow a packet is for, as the receiver has told with its nonce. */
+/* The key of its flow that a packet is for, as the receiver's nonce has chosen. */
 static inline uint32_t cw_seal_phase(uint64_t local)
 {
     return (uint32_t)(local >> 56);

@@ -103,7 +103,7 @@ struct cw_endpoint {
     struct cw_flow *report_first; /* owe an acknowledgement now or soon */
     uint16_t stream_packets;      /* received packets of all streams, a run as one, modulo 2^16 */
     struct cw_flow *event_first;  /* have events that found no room */
-    uint32_t stop_count;          /* flows that were told to stop */
+    uint32_t stop_count;          /* flows with an order to stop */
 
     /* memory lent to flows */
     struct cw_pool sent_chunks;

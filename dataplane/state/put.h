@@ -151,7 +151,7 @@ struct cw_message_pool {
     uint32_t recall_next; /* peer to ask next for slots back */
 };
 
-/* The gets under way by the 16-bit number that their answers carry; 0 is none. */
+/* The gets in progress by the 16-bit number that their answers carry; 0 is none. */
 struct cw_gets {
     struct cw_operation **table;
     uint16_t *next_free;

@@ -320,7 +320,7 @@ static int stream_open(struct cw_tunnel *tunnel, uint32_t index, uint64_t now_ns
     return status == CW_OK ? cw_peer_connect(tunnel->endpoint, stream->peer) : status;
 }
 
-/* Of a tunnel that did not come to be. No peer has been told of them. */
+/* Of a tunnel that did not come to be. No peer knows them. */
 static void regions_end(struct cw_tunnel *tunnel)
 {
     for (uint32_t i = 0; tunnel->streams != NULL && i < tunnel->config.stream_count; i++) {

@@ -61,7 +61,7 @@ static const uint8_t *worthy_front(struct tunnel_stream *stream, uint64_t now_ns
 static uint64_t room_find(struct tunnel_out *out, uint64_t units, uint64_t *end)
 {
     if (out->freed == out->posted) {
-        /* Nothing is under way: begin where the ring does, which both sides have in their caches. */
+        /* Nothing is in progress: begin where the ring does, which both sides have in their caches. */
         out->posted += (out->units - out->posted % out->units) % out->units;
         out->returned = out->freed = out->posted;
     }
@@ -137,7 +137,7 @@ static bool batch_post(struct cw_tunnel *tunnel, struct tunnel_stream *stream)
         .flags = CW_SIGNAL,
     };
     if (cw_put(tunnel->endpoint, &put) != CW_OK) {
-        return false; /* out of operations, or the peer has failed, of which an event tells */
+        return false; /* out of operations, or the peer has failed, which an event reports */
     }
     out->list[out->last++ % TUNNEL_BATCHES] =
         (struct tunnel_posted){.end = out->staged.end, .frames = out->staged.frames};

@@ -88,7 +88,7 @@ struct search {
     int refusal; /* errno of the last one that could not be opened; 0: none */
 };
 
-/* Why there is none, of the devices that were looked at. */
+/* The reason why there is none, of the devices found. */
 static int none_tell(const struct cw_verbs_config *config, const struct search *search, char *error, size_t error_bytes)
 {
     const char *name = config->name != NULL ? config->name : "";

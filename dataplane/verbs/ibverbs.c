@@ -22,7 +22,7 @@ enum {
     MESSAGE_MAX = 1 << 30, /* a work request of a second at 10 Gb/s is long enough */
     TIMEOUT_CODE = 14,     /* 67 ms */
     RETRIES = 6,           /* rdma_rxe takes 7 for no bound */
-    RECEIVER_RETRIES = 7,  /* of an empty receive queue: for ever */
+    RECEIVER_RETRIES = 7,  /* of an empty receive queue: forever */
     RECEIVER_CODE = 7,     /* ... after 0.12 ms */
     READS_MAX = 16,
     HOPS = 64,

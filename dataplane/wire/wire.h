@@ -140,7 +140,7 @@ static_assert(offsetof(struct cw_wire_header, flow) == 4 && offsetof(struct cw_w
 /* Set-up, both directions. */
 struct __attribute__((packed)) cw_wire_hello {
     uint64_t session;      /* of the sender: random for each attempt to connect */
-    uint64_t peer_session; /* of the receiver: proves that the sender has heard of it; 0: a request */
+    uint64_t peer_session; /* of the receiver: proves that the sender knows it; 0: a request */
     uint64_t incarnation;  /* of the sending endpoint: random at its creation */
     uint64_t pool_token;   /* region of the sender's message pool, 0: accepts no messages */
     uint32_t pool_slot_bytes;
@@ -193,7 +193,7 @@ static_assert(sizeof(struct cw_wire_void_reply) == 16, "an answer that is given 
 
 struct __attribute__((packed)) cw_wire_put {
     struct cw_wire_frame frame;
-    uint16_t predecessor; /* the put before it in its lane is this many numbers back; 0: none under way */
+    uint16_t predecessor; /* the put before it in its lane is this many numbers back; 0: none in progress */
     uint16_t reply;       /* answers the get with this number, 0: none */
     uint32_t lane_tag;
     uint64_t token;
@@ -447,7 +447,7 @@ static inline uint32_t cw_wire_probe_bytes(uint32_t word)
     return units < 1024 ? units * 8 : 8192 + (units - 1024) * 64;
 }
 
-/* The largest size of a PROBE up to this one that an ACK can tell. */
+/* The largest size of a PROBE up to this one that an ACK can express. */
 static inline uint32_t cw_wire_probe_round(uint32_t payload_bytes)
 {
     return cw_wire_probe_bytes(cw_wire_probe_word(payload_bytes, 0));

@@ -69,7 +69,7 @@ static int make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride_
 
 static int overflow(void)
 {
-    return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "a displacement in bytes is more than MPI_Count can tell");
+    return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "a displacement in bytes exceeds the range of MPI_Count");
 }
 
 int mpi_type_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype datatype,

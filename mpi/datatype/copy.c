@@ -9,7 +9,7 @@ enum {
     PIECE_BYTES = 8192, /* packed at a time by mpi_type_copy: stays in the first-level cache */
 };
 
-/* One copy under way. Addresses are numbers: displacements may count from MPI_BOTTOM. */
+/* One copy in progress. Addresses are numbers: displacements may count from MPI_BOTTOM. */
 struct copy {
     uint8_t *stream; /* what comes next */
     bool unpacks;

@@ -8,7 +8,7 @@
  *
  * Invariants
  *   - Types do not change after they were made. They are counted: each handle that a program has been given, a derived
- *     type's contents and a request under way hold one reference. A type whose handles are all freed and that others
+ *     type's contents and a request in progress hold one reference. A type whose handles are all freed and that others
  *     still hold has no handle (NULL); MPI_Type_get_contents gives it one again.
  *   - All lengths are MPI_Count and were checked against overflow by the constructor (MPI_ERR_ARG, MPI_ERR_COUNT).
  *   - The packed stream is the bytes of the blocks one after the other, without headers: the common format of both

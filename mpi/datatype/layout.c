@@ -80,7 +80,7 @@ bool mpi_layout_move(struct mpi_layout *layout, MPI_Count displacement, struct m
     }
 }
 
-/* Whether turns of the loop go on where the one before has ended, so that both are one loop. */
+/* Whether turns of the loop continue where the one before has ended, so that both are one loop. */
 static bool is_continued(const struct mpi_layout *loop, MPI_Count stride)
 {
     MPI_Count whole;

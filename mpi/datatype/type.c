@@ -34,7 +34,7 @@ int mpi_type_check(MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, struct
         return mpi_error(comm, MPI_ERR_TYPE, "the datatype has not been committed; call MPI_Type_commit first");
     }
     if (__builtin_mul_overflow(count, found->size, &bytes)) {
-        return mpi_error(comm, MPI_ERR_COUNT, "%lld elements of %lld bytes are more than MPI_Count can tell",
+        return mpi_error(comm, MPI_ERR_COUNT, "%lld elements of %lld bytes exceed the range of MPI_Count",
                          (long long)count, (long long)found->size);
     }
     *type = found;

@@ -72,7 +72,7 @@ static bool is_drained(void *context)
 
 static void drain_describe(void *context, struct mpi_said *said)
 {
-    mpi_say(said, "all that is under way in ");
+    mpi_say(said, "all operations in ");
     mpi_say_comm(said, context);
 }
 

@@ -19,5 +19,5 @@ int mpi_internal_bcast(struct mpi_comm *comm, const struct mpi_group *group, int
  * raised. */
 int mpi_internal_agree(struct mpi_comm *comm, int tag, uint32_t *bits);
 
-/* Waits until nothing that this process has sent or awaits in `comm` is under way. */
+/* Waits until nothing that this process has sent or awaits in `comm` is in progress. */
 void mpi_internal_drain(struct mpi_comm *comm);

@@ -3,7 +3,7 @@
  * A send is eager up to mpi_process.eager_max_bytes, or wire_eager_max_bytes to another host: it is complete when the
  * path has taken it. Without credit (credit.h) it is offered without a registration, and sent when the receiver has
  * matched it. A longer one, and without credit one above eager_max_bytes, registers its memory, offers it, and is
- * complete when the receiver has said so (rendezvous.h).
+ * complete when the receiver has acknowledged it (rendezvous.h).
  *
  * Within the lock of enter.h only. */
 #pragma once

@@ -1,4 +1,4 @@
-/* request: an operation under way (MPI 5.0, 3.7, 3.9, 6.12 for collectives).
+/* request: an operation in progress (MPI 5.0, 3.7, 3.9, 6.12 for collectives).
  *
  * Purpose
  *   One structure serves sends, receives, collectives and generalized requests. Blocking calls use one without a
@@ -8,7 +8,7 @@
  *   - `is_complete` is set last, once; from then on nothing but its owner touches the request. `status` holds what
  *     MPI_Wait returns.
  *   - A persistent request is inactive until MPI_Start; completing makes it inactive again.
- *   - While it is under way it holds its communicator and its type.
+ *   - While it is in progress it holds its communicator and its type.
  *
  * Within the lock of enter.h only. */
 #pragma once
@@ -80,7 +80,7 @@ struct mpi_request {
     int peer; /* rank in comm, or MPI_ANY_SOURCE */
     int tag;
 
-    /* under way */
+    /* in progress */
     MPI_Count bytes;    /* send: of the message; receive: that the buffer takes */
     MPI_Count received; /* receive: that came */
     uint8_t *packed;    /* NULL: the bytes are moved from and to `buffer` itself */
@@ -109,7 +109,7 @@ struct mpi_request *mpi_request_find(MPI_Request handle);
 /* A request, zeroed except its kind, with or without a handle. NULL: no memory. */
 struct mpi_request *mpi_request_make(enum mpi_request_kind kind);
 int mpi_request_handle_make(struct mpi_request *request);
-/* Frees the request and its handle. It is not under way. */
+/* Frees the request and its handle. It is not in progress. */
 void mpi_request_destroy(struct mpi_request *request);
 /* Releases the communicator and the type of a request. */
 void mpi_request_release(struct mpi_request *request);

@@ -42,7 +42,7 @@ int mpi_status_set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count
     }
     MPI_Count bytes = mpi_type_elements_bytes(type, count);
     if (bytes == 0 && count > 0 && type->size > 0) {
-        return mpi_error(MPI_COMM_NULL, MPI_ERR_COUNT, "%lld elements are more than MPI_Count can tell in bytes",
+        return mpi_error(MPI_COMM_NULL, MPI_ERR_COUNT, "%lld elements exceed the range of MPI_Count in bytes",
                          (long long)count);
     }
     mpi_status_set_bytes(status, bytes);

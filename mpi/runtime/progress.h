@@ -56,7 +56,7 @@ struct mpi_progress_memory {
 };
 void mpi_progress_watch_memory(const struct mpi_progress_memory *memory);
 
-/* Registers something that wants a turn in every round while it is under way: a collective. */
+/* Registers something that wants a turn in every round while it is in progress: a collective. */
 struct mpi_progress_user {
     uint32_t (*turn)(struct mpi_progress_user *user);
     struct mpi_progress_user *next;

@@ -1,6 +1,6 @@
 /* MPI_T, the tool information interface (MPI 5.0, 15.3), with no variable, event, source or category in it.
  *
- * The standard allows that, and tools go on. These calls return their codes and raise no errors. Most arguments are
+ * The standard allows that, and tools continue. These calls return their codes and raise no errors. Most arguments are
  * never looked at: every index, name and handle is one of nothing. */
 #include "mpi/runtime/tool.h"
 

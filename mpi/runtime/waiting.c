@@ -31,7 +31,7 @@ _Atomic uint32_t mpi_waiting_asked;
 static struct mpi_waiting *first;
 static struct cw_watch *watch;
 static const struct mpi_waiting_parts *parts;
-static uint64_t patience_ns;       /* 0: for ever */
+static uint64_t patience_ns;       /* 0: forever */
 static _Atomic uint64_t spoken_ns; /* when this process last spoke on standard error */
 
 /* ---- writing ---- */
@@ -182,7 +182,7 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
         }
     }
     if (said.answer.awaited_count == 0 || said.answer.awaited_count == CW_WATCH_AWAITED_MAX) {
-        cw_paths_ask_here(mpi_process.paths); /* it cannot say whom, or not all of them */
+        cw_paths_ask_here(mpi_process.paths); /* it cannot name the ranks, or not all of them */
     }
 }
 
@@ -200,7 +200,7 @@ void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns)
     uint64_t spoken = atomic_load_explicit(&spoken_ns, memory_order_relaxed);
     waiting->speak_ns = UINT64_MAX;
     if (spoken != 0 && now_ns - spoken < patience_ns / 2) {
-        return; /* has been told already, with another wait or another rank's */
+        return; /* has been reported already, with another wait or another rank's */
     }
     patience_ns *= 2;
     if (watch != NULL) {

@@ -13,7 +13,7 @@
  *   - A wait that lasts asks the ranks on other hosts that it needs, every second, whether they are there. One that is
  *     silent for CAUSEWAY_FAILURE_TIMEOUT is declared failed: the wait ends with an error. So it does within that time
  *     and 1.5 s of the silence's beginning, or its own.
- *   - One that lasts 20 ms, and then every second, asks the ranks that collectives under way need whether they are in
+ *   - One that lasts 20 ms, and then every second, asks the ranks that collectives in progress need whether they are in
  *     the same calls: counts that differ may leave all waiting.
  *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so
  *     with it. Each time it has spoken, a process becomes twice as patient.
@@ -39,7 +39,7 @@ struct mpi_said {
 void mpi_say(struct mpi_said *said, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* " on NAME". */
 void mpi_say_comm(struct mpi_said *said, const struct mpi_comm *comm);
-/* It does not go on without this rank of `comm`; MPI_ANY_SOURCE: any of them. */
+/* It is blocked without this rank of `comm`; MPI_ANY_SOURCE: any of them. */
 void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank);
 
 /* A wait, on the stack of the waiting thread. */
@@ -48,7 +48,7 @@ struct mpi_waiting {
     const char *call;
     uint64_t since_ns; /* 0: not in the list */
     uint64_t ask_ns;   /* when ranks that it needs are asked next whether they are there */
-    /* when calls under way are compared next with those of other ranks (collective/exchange/refusal.h) */
+    /* when calls in progress are compared next with those of other ranks (collective/exchange/refusal.h) */
     uint64_t compare_ns;
     uint64_t speak_ns; /* when it will have lasted too long; UINT64_MAX: it has spoken, or never will */
     struct mpi_waiting *next;
@@ -58,7 +58,7 @@ void mpi_waiting_end(struct mpi_waiting *waiting);
 /* Asks the ranks that it needs whether they are there: one that only receives would not notice that another host is cut
  * off. */
 void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns);
-/* Compares calls under way with those of other ranks. */
+/* Compares calls in progress with those of other ranks. */
 void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns);
 /* It has lasted too long. */
 void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns);

@@ -24,7 +24,7 @@ struct mpi_topology; /* communicator/topology.h */
 struct mpi_comm {
     MPI_Comm handle;
     uint32_t references;  /* the handle, requests, and open groups */
-    uint32_t open_groups; /* of the references: MPIX_Scatterv_groups, by which nothing is under way */
+    uint32_t open_groups; /* of the references: MPIX_Scatterv_groups, by which nothing is in progress */
     bool is_freed;        /* the handle is gone */
     uint64_t context;     /* of messages; collectives use the same number with the highest bit set */
     uint32_t lane_tag;    /* mpi_lane_tag(context, 0): its lane (transport/message.h), for a kind to be added */
@@ -50,7 +50,7 @@ enum {
 extern struct mpi_comm *mpi_comm_world;
 extern struct mpi_comm *mpi_comm_self;
 
-/* By context; freed ones stay until nothing is under way in them. */
+/* By context; freed ones stay until nothing is in progress in them. */
 extern struct mpi_comm *mpi_comm_buckets[MPI_CONTEXT_BUCKETS];
 
 /* The object of a handle; NULL: none, or freed. */
@@ -96,7 +96,7 @@ static inline struct mpi_comm *mpi_comm_of_context(uint64_t context)
  * will ever be asked for. */
 bool mpi_context_was_freed(uint64_t context);
 
-/* All communicators that there are, freed ones with requests under way included. NULL: no more. */
+/* All communicators that there are, freed ones with requests in progress included. NULL: no more. */
 struct mpi_comm *mpi_comm_first(void);
 struct mpi_comm *mpi_comm_after(struct mpi_comm *comm);
 

@@ -141,7 +141,7 @@ static int start_switch(struct bench_fabric *fabric, const char *const *options)
         app_error("cannot start causeway switch", strerror(errno), "raise `ulimit -u`");
         return APP_EXIT_MACHINE;
     }
-    /* it prints a line once all its ports are open; the end of the pipe means that it has given up, and said why */
+    /* it prints a line once all its ports are open; the end of the pipe means that it has failed, with a message */
     char line[256];
     ssize_t got = read(output[0], line, sizeof(line));
     if (got <= 0) {

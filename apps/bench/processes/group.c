@@ -93,7 +93,7 @@ static int report_late(const struct bench_group *group)
 /* Checks all processes once. */
 static int watch(struct bench_group *group)
 {
-    bool stopped = group->config.stop != NULL && *group->config.stop != 0; /* before others hear of the signal, too */
+    bool stopped = group->config.stop != NULL && *group->config.stop != 0; /* before others receive the signal, too */
     int code = stopped ? APP_EXIT_FAILURE : reap(group);
     if (code == APP_EXIT_SUCCESS && group->running > 0 && !bench_fabric_lives(group->fabric)) {
         app_error("causeway switch has ended during the measurement", group->fabric->socket, NULL);

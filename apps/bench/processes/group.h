@@ -4,7 +4,7 @@
  *  - Apart from the network, processes communicate through one shared mapping only: steps that count the processes at
  *    each point, and a result each.
  *  - Where members run is the system's choice, as for any process that has no core to itself, unless they are pinned.
- *  - Nothing waits for ever: the group has a time limit, and members and switch end with the process that started them.
+ *  - Nothing waits forever: the group has a time limit, and members and switch end with the process that started them.
  *  - Every failure is one line on stderr: a member reports its own, the first process reports who died or came too
  *    late.
  *
@@ -102,12 +102,12 @@ int bench_group_finish(struct bench_group *group);
 /* The result of a member; complete after bench_group_await(BENCH_STEP_LEAVE). Valid until bench_group_free. */
 const void *bench_group_result(const struct bench_group *group, uint32_t member);
 
-/* Frees the results, and ends whom an error has left running. */
+/* Frees the results, and ends members that an error has left running. */
 void bench_group_free(struct bench_group *group);
 
 /* ---- for members ---- */
 
-/* Tells that this member has come so far; once a step, in their order. */
+/* Reports that this member has reached a step; once a step, in their order. */
 void bench_member_reach(struct bench_member *member, enum bench_step step);
 
 /* True once all members have. */

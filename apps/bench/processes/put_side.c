@@ -12,7 +12,7 @@
 enum {
     EVENTS = 64,
     LANE = 1,
-    WINDOW_BYTES = 2 << 20, /* of large puts under way */
+    WINDOW_BYTES = 2 << 20, /* of large puts in flight */
     WALK_BYTES = 1 << 20,
     SIGNAL_EVERY = 64,
     SAMPLES_MAX = 1 << 20,
@@ -176,7 +176,7 @@ static int latency_responder(struct bench_member *member, uint64_t size)
     }
 }
 
-/* Turns until nothing of ours is under way. */
+/* Turns until nothing of ours is in progress. */
 static int drain(struct bench_member *member)
 {
     struct cw_peer_info info;

@@ -81,7 +81,7 @@ static uint32_t burst_receive(struct raw *raw, uint64_t *sequence)
     return ours;
 }
 
-/* Throws away what is still under way until nothing has come for a while. */
+/* Throws away what is still in flight until nothing has come for a while. */
 static void link_drain(struct raw *raw)
 {
     struct cw_received frames[RAW_BURST];

@@ -42,7 +42,7 @@ extern const struct ethdev_offload ethdev_offload_split;
 
 enum { OFFLOAD_RULES_MAX = 24, OFFLOAD_SPLIT_BYTES = 128 /* in the first buffer: headers of IPv6 and ours */ };
 
-/* The device's clock against the owner's: two readings of both tell the rate. */
+/* The device's clock against the owner's: two readings of both give the rate. */
 struct offload_clock {
     uint64_t device, host_ns; /* when it was read last */
     double tick_ns;           /* 0: not known yet */
@@ -69,7 +69,7 @@ struct ethdev_offloads {
     struct offload_clock clock;
     struct rte_mempool *heads; /* of split packets */
     union rte_eth_rxseg segments[2];
-    uint64_t link_look; /* when the link is looked at next, by the time stamp counter */
+    uint64_t link_look; /* time of the next link check, by the time stamp counter */
     bool link_was_up;
     bool link_interrupts;           /* the driver reports changes */
     _Atomic uint32_t link_reported; /* ... so often, on EAL's thread */

@@ -12,7 +12,7 @@ static const struct {
 } rows[CW_PORT_OFFLOADS] = {
     [CW_OFFLOAD_CHECKSUM_OUT] = {"udp-checksum-out", "the NIC writes UDP checksums", "CRC-32C of the payload"},
     [CW_OFFLOAD_CHECKSUM_IN] = {"udp-checksum-in", "the NIC verifies UDP checksums", "CRC-32C of the payload"},
-    [CW_OFFLOAD_STEER] = {"steer", "packets of others are dropped by rules", "each packet is looked at"},
+    [CW_OFFLOAD_STEER] = {"steer", "packets of others are dropped by rules", "each packet is checked"},
     [CW_OFFLOAD_RSS] = {"rss", "flows are dealt among queues by a hash", "UDP ports chosen by the hash"},
     [CW_OFFLOAD_ARRIVAL] = {"arrival-time", "packets carry the time of their arrival", "the time of the burst"},
     [CW_OFFLOAD_DEPARTURE] = {"departure-time", "packets leave at a given time", "the shaper waits for it"},

@@ -16,7 +16,7 @@ static bool rss_has(struct ethdev_port *port, const struct rte_eth_dev_info *inf
     bool has = hashes && tells && info->hash_key_size >= CW_TOEPLITZ_KEY_BYTES;
     snprintf(why, CW_OFFLOAD_WHY_BYTES, "%s",
              !hashes  ? "the driver does not hash UDP"
-             : !tells ? "the driver hashes UDP, and does not tell the hash"
+             : !tells ? "the driver hashes UDP, and does not report the hash"
              : !has   ? "its key is shorter than Toeplitz needs"
                       : "the hash of each packet is held against software's");
     return has;
@@ -37,7 +37,7 @@ static int rss_begin(struct ethdev_port *port, char *why)
     struct rte_eth_rss_conf conf = {.rss_key = key, .rss_key_len = sizeof(key)};
     int result = rte_eth_dev_rss_hash_conf_get(port->id, &conf);
     if (result != 0) {
-        snprintf(why, CW_OFFLOAD_WHY_BYTES, "the driver does not tell its key: %s", strerror(-result));
+        snprintf(why, CW_OFFLOAD_WHY_BYTES, "the driver does not report its key: %s", strerror(-result));
         return result;
     }
     memcpy(port->offloads.key, key, sizeof(port->offloads.key));

@@ -133,7 +133,7 @@ static bool steer_has(struct ethdev_port *port, const struct rte_eth_dev_info *i
     return true;
 }
 
-/* Without a claim there is nothing to tell apart: the NIC is only asked whether it takes such a rule. */
+/* Without a claim there is nothing to distinguish: the NIC is only tried for whether it takes such a rule. */
 static int steer_begin(struct ethdev_port *port, char *why)
 {
     const struct cw_port_claim *claim = &port->offloads.claim;

@@ -87,7 +87,7 @@ static void memory_free(void *memory)
     }
 }
 
-/* It is not under way. */
+/* It is not in progress. */
 static void collective_destroy(struct mpi_collective *collective)
 {
     if (collective == NULL) {

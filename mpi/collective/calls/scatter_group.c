@@ -47,7 +47,7 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
         mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
     if (code == MPI_SUCCESS && bcast == MPI_SUCCESS && told[0] == 0) {
-        return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, and it has said so there");
+        return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, as reported there");
     }
     return code != MPI_SUCCESS ? code : bcast;
 }

@@ -8,7 +8,7 @@
  * MPI_SUCCESS, or an MPI error with a line in `error`. */
 int mpi_contents_finish(const char **words, const char **text, size_t *text_bytes, char *error, size_t error_bytes);
 
-/* Where the text is from, for people. */
+/* Where the text is from, for users. */
 const char *mpi_contents_place(void);
 
 void mpi_contents_forget(void);

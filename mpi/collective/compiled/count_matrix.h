@@ -47,6 +47,6 @@ int mpi_count_matrix_join(const uint64_t *all, uint32_t ranks, uint64_t *matrix,
 /* The exchange has ended: the problem gets its counts. MPI_SUCCESS, or as above with the collective's `why`. */
 int mpi_count_matrix_finish(struct mpi_collective *collective);
 
-/* Whether the call fits its phases; if not, tells the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
+/* Whether the call fits its phases; if not, notifies the others. MPI_SUCCESS or MPI_ERR_COUNT, not raised, with the
  * collective's `why`. */
 int mpi_count_matrix_check(struct mpi_collective *collective);

@@ -15,7 +15,7 @@
 enum { REASON_BYTES = 500 };
 
 struct mpi_phases {
-    uint32_t references; /* the handle, and calls under way */
+    uint32_t references; /* the handle, and calls in progress */
     uint32_t digest;
     uint64_t context; /* of the communicator */
     MPI_Comm comm;

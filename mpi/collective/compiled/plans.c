@@ -42,7 +42,7 @@ static uint64_t block_bytes(const struct mpi_plan *plan)
                                                                : plan->count * plan->element_bytes;
 }
 
-/* Of the call, for people; a constant. */
+/* Of the call, for users; a constant. */
 static const char *call_name(const struct mpi_plan *plan)
 {
     static const char *const unequal[CW_COLLECTIVE_COUNT] = {

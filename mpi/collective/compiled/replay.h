@@ -7,7 +7,7 @@
  *   where they do not.
  *
  * Invariants
- *   - All ranks have the same bundle: rank 0's counts. Ranks tell each other a digest with their cards; only if these
+ *   - All ranks have the same bundle: rank 0's counts. Ranks exchange a digest with their cards; only if these
  *     differ does rank 0 send the contents (choice.h has the same of its files).
  *   - A call is served by a plan at all ranks, or at none.
  *   - A bundle that is damaged, of another program or of another number of ranks ends the job in MPI_Init, at rank 0,
@@ -41,7 +41,7 @@ bool mpi_replay_is_on(void);
 /* The plan for a call of which all ranks know the problem; NULL: none. */
 struct mpi_replay_entry *mpi_replay_find(const struct mpi_collective *collective);
 struct mpi_plan *mpi_replay_plan(const struct mpi_replay_entry *entry);
-/* Which one it is of the communicator's, for people and for comparison: 24 bits. */
+/* Which one it is of the communicator's, for users and for comparison: 24 bits. */
 uint32_t mpi_replay_number(const struct mpi_replay_entry *entry);
 
 /* Whether all-to-all-v on this communicator is agreed on; the number of 64-bit words for that; the bits that `row`

@@ -6,6 +6,6 @@
 /* After the job is open: rank 0's contents; NULL: no bundle. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an
  * MPI error with a line in `error`. */
 int mpi_replay_contents_finish(const void **bytes, size_t *length, char *error, size_t error_bytes);
-/* The bundle's name, for people. */
+/* The bundle's name, for users. */
 const char *mpi_replay_contents_place(void);
 void mpi_replay_contents_forget(void);

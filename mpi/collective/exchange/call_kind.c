@@ -33,7 +33,7 @@ static void kind_text(uint32_t kind, char *text, size_t text_bytes)
     }
 }
 
-/* Both kinds for people; false: they differ in sizes only, and `text` says so. */
+/* Both kinds for users; false: they differ in sizes only, and `text` says so. */
 static bool kinds_text(uint32_t theirs, uint32_t ours, int rank, int own, char their_text[64], char our_text[64],
                        char *text, size_t text_bytes)
 {

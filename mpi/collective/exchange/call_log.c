@@ -36,7 +36,7 @@ void mpi_call_log_tell(struct mpi_exchange *exchange)
     }
 }
 
-/* All that are under way; if none is, the next one. */
+/* All that are in progress; if none is, the next one. */
 static void all_tell(struct mpi_collectives *collectives)
 {
     struct mpi_call_log *log = &collectives->log;

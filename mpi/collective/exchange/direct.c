@@ -171,7 +171,7 @@ static void put_end(struct mpi_operation *operation, int status)
     free(put);
 }
 
-/* The registration of the place of a put; false: it has not been told, or has no room. */
+/* The registration of the place of a put; false: it has not been announced, or has no room. */
 static bool place_find(const struct mpi_exchange *exchange, const struct cw_transport_put *put,
                        struct cw_registration *registration)
 {

@@ -89,7 +89,7 @@ void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refu
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory no notice is sent */
         mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
-        mpi_groups_open_all(comm); /* as whoever hears of it */
+        mpi_groups_open_all(comm); /* as the receivers of the refusal do */
     }
 }
 

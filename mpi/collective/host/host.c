@@ -241,7 +241,7 @@ static void account(const struct mpi_host_call *call, uint64_t took_ns)
     account->bytes = bytes;
 }
 
-/* For words that tell the others that this rank fails. */
+/* For flags that notify the others that this rank fails. */
 static struct mpi_host_call failing_call(struct mpi_host *host, uint64_t number)
 {
     return (struct mpi_host_call){
@@ -350,7 +350,7 @@ int mpi_host_run(struct mpi_collective *of, uint32_t number, uint32_t kind, cons
 
 /* ---- Host ops of schedules ---- */
 
-/* All that are under way in this process. */
+/* All that are in progress in this process. */
 static struct mpi_host_part *running; /* by next_running */
 
 void mpi_host_part_begin(struct mpi_host_part *part, struct mpi_host *host, const struct mpi_collective *of,
@@ -411,7 +411,7 @@ void mpi_host_part_end(struct mpi_host_part *part, bool has_failed)
     part->host = NULL;
 }
 
-/* How the op that was under way has ended: on with the next one, of this schedule or of another. */
+/* The result of the op in progress: continue with the next one, of this schedule or of another. */
 static int part_close(struct mpi_host_part *part, int code)
 {
     running_leave(part);

@@ -32,7 +32,7 @@ struct mpi_host_call;
 /* Part of a call: returns MPI_SUCCESS at its end, an error, or HOST_GO_ON (state.h). */
 typedef int mpi_host_stage(struct mpi_host_call *call);
 
-/* A call under way. */
+/* A call in progress. */
 struct mpi_host_call {
     struct mpi_host *host;
     struct cw_segment *segment;
@@ -67,7 +67,7 @@ struct mpi_host_call {
     uint32_t looks;
 };
 
-/* The part of a schedule under way in the calls among the ranks of this host. */
+/* The part of a schedule in progress in the calls among the ranks of this host. */
 struct mpi_host_part {
     struct mpi_host *host;              /* NULL: it has none */
     struct mpi_host_part *next;         /* on this segment */
@@ -75,8 +75,8 @@ struct mpi_host_part {
     const struct mpi_collective *of;
     uint32_t left;    /* host ops to be completed */
     bool is_asked;    /* for `op`, which has not begun */
-    bool is_running;  /* `call` is under way */
-    bool is_dozing;   /* ... and this process has said that it sleeps */
+    bool is_running;  /* `call` is in progress */
+    bool is_dozing;   /* ... and this process has announced its sleep */
     int reduce_error; /* of a function of the program */
     uint64_t number;  /* as in struct mpi_host_call */
     struct cw_transport_host op;
@@ -111,12 +111,12 @@ bool mpi_host_fits(const struct mpi_collective *call);
  * `kind`: mpi_describe_kind. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
 int mpi_host_run(struct mpi_collective *call, uint32_t number, uint32_t kind, const void *send, void *receive);
 bool mpi_host_takes_in_place(const struct mpi_collective *call);
-/* Tells the others that this rank cannot take part after all (no memory): their calls end with an error. */
+/* Notifies the others that this rank cannot take part after all (no memory): their calls end with an error. */
 void mpi_host_abandon(struct mpi_collective *call, uint32_t number);
-/* The kind (mpi_describe_kind) of the one that is under way; false: none is. */
+/* The kind (mpi_describe_kind) of the one that is in progress; false: none is. */
 bool mpi_host_kind(const struct mpi_host *host, uint32_t *kind);
 /* Rank `peer` (-1: none of this communicator) has begun by messages what this rank carries out so: calls by both end
- * with an error. False: no call is under way. */
+ * with an error. False: no call is in progress. */
 bool mpi_host_mismatch(struct mpi_comm *comm, int peer);
 const char *mpi_host_why(const struct mpi_collective *call);
 /* Hints of the communicator have changed: looks up again which algorithms they name. */

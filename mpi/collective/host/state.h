@@ -46,9 +46,9 @@ struct mpi_host {
     uint64_t passed;  /* signatures of the calls since then; 0: none */
     struct cw_segment_call passed_last;
     struct host_account (*accounts)[HOST_SIZE_CLASSES]; /* per collective; NULL: nobody asked */
-    struct mpi_host_call *blocking;                     /* under way; NULL: none */
+    struct mpi_host_call *blocking;                     /* in progress; NULL: none */
     uint32_t blocking_kind;                             /* of its call, as other ranks name it */
-    struct mpi_host_part *parts;                        /* of schedules under way, in the order of their calls */
+    struct mpi_host_part *parts;                        /* of schedules in progress, in the order of their calls */
     struct host_prepared prepared[CW_COLLECTIVE_COUNT];
     char why[CW_SEGMENT_WHY_BYTES];
 };
@@ -69,7 +69,7 @@ struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *level
 
 /* ---- host/round.c: rounds on the segment ---- */
 
-/* Tells all ranks what host->why says. Returns `code`. */
+/* Publishes host->why to all ranks. Returns `code`. */
 int host_break(struct mpi_host_call *call, int code);
 /* The error that another rank has reported that way. */
 int host_broken(struct mpi_host_call *call);
@@ -88,7 +88,7 @@ int host_round(struct mpi_host_call *call, bool writes, mpi_host_stage *then);
 /* The own slot may be read. */
 void host_publish(struct mpi_host_call *call);
 /* All is read that this rank reads of the rounds before, and written that it writes. MPI_ERR_NOT_SAME: the others'
- * calls differ; else host_await_all will tell. */
+ * calls differ; else host_await_all reports it. */
 int host_arrive(struct mpi_host_call *call);
 /* The same at the end of a round in which no rank waits for all: most of these need no arrival. */
 int host_pass(struct mpi_host_call *call);

@@ -248,7 +248,7 @@ static int user_call_left(const struct mpi_op *op, MPI_Datatype datatype, const 
 static int user_apply(const struct mpi_op *op, struct mpi_type *type, const void *left, const void *right, void *to,
                       MPI_Count count)
 {
-    /* The program may have freed its handle while a collective is under way; its function is to have one anyway. */
+    /* The program may have freed its handle while a collective is in progress; its function must have one anyway. */
     MPI_Datatype datatype = mpi_type_give(type);
     if (datatype == MPI_DATATYPE_NULL) {
         return MPI_ERR_NO_MEM;

@@ -18,7 +18,7 @@ struct mpi_type;
 
 struct mpi_op {
     MPI_Op handle;
-    uint32_t references; /* the handle, and collectives under way */
+    uint32_t references; /* the handle, and collectives in progress */
     bool predefined;
     bool commutative;
     MPI_User_function *function; /* one of both, unless predefined */

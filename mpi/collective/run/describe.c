@@ -47,7 +47,7 @@ void mpi_describe_collective(const struct mpi_collective *collective, struct mpi
     plan_describe(collective, said);
 }
 
-/* ---- what ranks tell each other ---- */
+/* ---- notices between ranks ---- */
 
 static uint64_t mixed(uint64_t hash, uint64_t value)
 {

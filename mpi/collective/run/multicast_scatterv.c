@@ -25,7 +25,7 @@ enum way {
     WAY_COUNT
 };
 
-/* As --explain tells them. */
+/* As --explain prints them. */
 static const struct {
     const char *name;
     const char *algorithm; /* of the scatter */
@@ -106,7 +106,7 @@ bool mpi_multicast_scatterv_is_told(const struct mpi_multicast_scatterv *scatter
     return scatterv->is_told;
 }
 
-/* ---- what the root tells ---- */
+/* ---- the root's notice ---- */
 
 static bool is_elsewhere(const struct mpi_comm *comm, int rank)
 {

@@ -1,5 +1,5 @@
-/* multicast_scatterv: MPI_Scatterv by multicast: the root tells all how long each block is, then sends all blocks as
- * one message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
+/* multicast_scatterv: MPI_Scatterv by multicast: the root sends all the lengths of the blocks, then all blocks as one
+ * message, of which each rank takes its own (Karwande, Yuan and Lowenthal 2003, section 4.1).
  *
  * Purpose
  *   Two ways, by name (choice.h). static: the message of all blocks goes to the group of the communicator. dynamic: the
@@ -9,7 +9,7 @@
  *   messages go in pairs, and no notice is sent.
  *
  * Invariants
- *   - What the root tells decides, at all ranks: the way, the context of a group, the bytes of each block.
+ *   - The root's notice decides, at all ranks: the algorithm, the context of a group, the bytes of each block.
  *   - A receiver accepts its whole block, and only then finds that it expected fewer bytes: so no rank waits for it.
  *   - The call uses two numbers of its communicator: one for the notice, one for the data; in a group of its own the
  *     data are call 0. A persistent call sends the notice with its first start, since its counts are fixed, and keeps

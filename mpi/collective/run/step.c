@@ -149,7 +149,7 @@ int mpi_step_poll(struct mpi_collective *collective)
         return MPI_ERR_PENDING;
     }
     if (status != CW_OK) {
-        run->exchange.failure = status;        /* also if a put was refused: the log of calls tells it */
+        run->exchange.failure = status;        /* also if a put was refused: the log of calls reports it */
         mpi_exchange_withdraw(&run->exchange); /* useless now; but gets from memory of this call must end */
     }
     if (run->exchange.operations_open > 0) {

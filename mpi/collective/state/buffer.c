@@ -24,9 +24,8 @@ static int buffer_error(MPI_Comm comm, const void *buffer, MPI_Count count)
 
 static int count_error(MPI_Comm comm, MPI_Count count, int block_count)
 {
-    return mpi_error(comm, MPI_ERR_COUNT,
-                     "%lld elements for each of %d ranks are more than MPI_Count can tell in bytes", (long long)count,
-                     block_count);
+    return mpi_error(comm, MPI_ERR_COUNT, "%lld elements for each of %d ranks exceed the range of MPI_Count in bytes",
+                     (long long)count, block_count);
 }
 
 int mpi_buffer_equal(struct mpi_buffer *descriptor, MPI_Comm comm, const void *buffer, int block_count, MPI_Count count,

@@ -33,7 +33,7 @@ enum mpi_step {
     MPI_STEP_DATA = 0,   /* the call itself: the last step, and mostly the only one */
     MPI_STEP_AGREE = 1,  /* on a plan from a file (run/agreement.h) */
     MPI_STEP_COUNTS = 2, /* all ranks' counts are exchanged (compiled/count_matrix.h) */
-    MPI_STEP_TELL = 3,   /* the root tells its counts (run/multicast_scatterv.h) */
+    MPI_STEP_TELL = 3,   /* the root sends its counts (run/multicast_scatterv.h) */
 };
 
 struct mpi_collective {
@@ -41,8 +41,8 @@ struct mpi_collective {
     struct mpi_collective *next_spare;
     struct mpi_request *request;
     struct mpi_comm *comm;
-    const char *name; /* of the call, for people */
-    uint32_t ordinal; /* of the communicator's calls, from 1 on, for people */
+    const char *name; /* of the call, for users */
+    uint32_t ordinal; /* of the communicator's calls, from 1 on, for users */
     uint32_t number;
     uint32_t run_count;
     enum mpi_step step;
@@ -79,7 +79,7 @@ struct mpi_collective {
     /* by a plan whose counts are exchanged first, or known from phases */
     struct mpi_count_matrix *count_matrix; /* NULL: neither */
 
-    /* by a plan whose counts the root tells first */
+    /* by a plan with counts that the root sends first */
     struct mpi_multicast_scatterv *scatterv; /* NULL: not so */
 
     /* by a plan from a file (replay.h) */

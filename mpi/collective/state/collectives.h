@@ -29,14 +29,14 @@ struct mpi_call_log {
         bool has_failed;          /* its caller, or the next one, knows that something was wrong: the rest is no news */
     } calls[MPI_CALL_LOG_LENGTH]; /* the last ones */
     uint32_t count;               /* of all */
-    char why[200]; /* a rank was in another call than this one; "": none, or those under way have been told */
+    char why[200]; /* a rank was in another call than this one; "": none, or those in progress have been notified */
 };
 
 struct mpi_collectives {
     uint32_t next_number;
-    uint32_t call_count;            /* by whatever way; for people */
+    uint32_t call_count;            /* by whatever way; for users */
     bool knows_apart, is_apart;     /* whether no two ranks are on one host (choice/choice.c) */
-    struct mpi_exchange *exchanges; /* under way */
+    struct mpi_exchange *exchanges; /* in progress */
     struct mpi_exchange *throttles; /* exchanges that later ones wait for, in order */
     struct mpi_early_list early;
     struct mpi_call_log log; /* calls that have ended */
