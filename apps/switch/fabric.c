@@ -13,6 +13,7 @@
 #include "apps/switch/stats.h"
 #include "apps/switch/wan.h"
 #include "dataplane/base/clock.h"
+#include "dataplane/base/process.h"
 #include "dataplane/port/ethdev.h"
 #include "dataplane/status.h"
 
@@ -68,28 +69,6 @@ static int port_open(struct switch_fabric *fabric, uint32_t index)
     return APP_EXIT_SUCCESS;
 }
 
-/* True if some process listens on the socket `path`. The kernel's list is read, since a connection kills a memif server
- * (see switch/config.c). */
-static bool socket_lives(const char *path, const struct stat *file)
-{
-    FILE *list = fopen("/proc/net/unix", "re");
-    char line[512];
-    bool lives = false;
-    while (list != NULL && !lives && fgets(line, sizeof(line), list) != NULL) {
-        line[strcspn(line, "\n")] = 0;
-        const char *name = strrchr(line, ' ');
-        struct stat other;
-        /* the same file may have been named in another way */
-        lives = name != NULL &&
-                (strcmp(name + 1, path) == 0 ||
-                 (stat(name + 1, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino));
-    }
-    if (list != NULL) {
-        fclose(list);
-    }
-    return lives;
-}
-
 /* A switch that was killed leaves its socket's file behind, and memif does not start while one is there. */
 static int socket_clean(const char *path)
 {
@@ -101,7 +80,7 @@ static int socket_clean(const char *path)
         app_error("there is a file that is no socket", path, "remove it, or choose another --memif PATH");
         return APP_EXIT_USAGE;
     }
-    if (socket_lives(path, &status)) {
+    if (cw_process_socket_lives(path, &status)) {
         app_error("another process serves this socket", path, "end it first, or choose another --memif PATH");
         return APP_EXIT_MACHINE;
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -127,4 +128,24 @@ uint64_t cw_process_slice_ns(void)
 {
     struct attributes attributes;
     return attributes_get(&attributes) ? attributes.runtime_ns : 0;
+}
+
+bool cw_process_socket_lives(const char *path, const struct stat *file)
+{
+    FILE *list = fopen("/proc/net/unix", "re");
+    char line[512];
+    bool lives = list == NULL;
+    while (list != NULL && !lives && fgets(line, sizeof(line), list) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        const char *name = strrchr(line, ' ');
+        struct stat other;
+        /* the same file may have been named in another way */
+        lives = name != NULL &&
+                (strcmp(name + 1, path) == 0 ||
+                 (stat(name + 1, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino));
+    }
+    if (list != NULL) {
+        fclose(list);
+    }
+    return lives;
 }

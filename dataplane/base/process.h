@@ -54,3 +54,8 @@ enum { CW_PROCESS_SLICE_NS = 100000 /* the least that the kernel gives */ };
 void cw_process_slice_shorten(void);
 /* The calling thread's; 0: not known. */
 uint64_t cw_process_slice_ns(void);
+
+struct stat;
+/* True if a process listens on the socket `path`, whose file is `file`, or if the kernel's list of sockets cannot be
+ * read. A connection would tell the same, but ends a memif server. Thread: any. */
+bool cw_process_socket_lives(const char *path, const struct stat *file);

@@ -17,6 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "dataplane/base/process.h"
+
 enum {
     MEMIF_SLOT_MIN = 2048,
     MEMIF_RING_LOG2_DEFAULT = 10,
@@ -293,28 +295,6 @@ static int interface_mtu_raise(const char *device, const char *interface, uint32
     return status;
 }
 
-/* True if some process listens on the socket `path`. The kernel's list is read: a memif server (22.11) aborts when a
- * connection closes before it has been greeted. */
-static bool socket_lives(const char *path, const struct stat *file)
-{
-    FILE *list = fopen("/proc/net/unix", "re");
-    char line[512];
-    bool lives = list == NULL; /* not known: leave it alone */
-    while (list != NULL && !lives && fgets(line, sizeof(line), list) != NULL) {
-        line[strcspn(line, "\n")] = 0;
-        const char *name = strrchr(line, ' ');
-        struct stat other;
-        /* the same file may have been named in another way */
-        lives = name != NULL &&
-                (strcmp(name + 1, path) == 0 ||
-                 (stat(name + 1, &other) == 0 && other.st_dev == file->st_dev && other.st_ino == file->st_ino));
-    }
-    if (list != NULL) {
-        fclose(list);
-    }
-    return lives;
-}
-
 /* A memif server leaves its socket's file behind when it dies, and does not start while one is there. A refused
  * connection shows that it has no listener. */
 static void memif_socket_clean(const char *arguments)
@@ -332,7 +312,7 @@ static void memif_socket_clean(const char *arguments)
     }
     memcpy(address.sun_path, path, length);
     struct stat file;
-    if (stat(address.sun_path, &file) == 0 && S_ISSOCK(file.st_mode) && !socket_lives(address.sun_path, &file)) {
+    if (stat(address.sun_path, &file) == 0 && S_ISSOCK(file.st_mode) && !cw_process_socket_lives(address.sun_path, &file)) {
         unlink(address.sun_path);
     }
 }

@@ -178,7 +178,9 @@ int mpi_error(MPI_Comm comm, int code, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     mpi_process.has_lost = mpi_process.has_lost || code == MPI_ERR_PROC_ABORTED;
-    return mpi_errhandler_call(comm, code, text);
+    mpi_errhandler_call(comm, code, text);
+    reason_code = MPI_SUCCESS; /* it belongs to this error alone */
+    return code;
 }
 
 int mpi_error_class(int errorcode, int *errorclass)

@@ -24,7 +24,7 @@ ELSEWHERE = "another test runs it: "
 NOT_RUN = [
     (r"dpkg-buildpackage|^apt-get install \.\./", ELSEWHERE + "tests/bare/bare.sh; it writes beside the checkout"),
     (r"^\./(demo|check|setup)|^tests/bare/|documents_usage", ELSEWHERE + "tests/bare/bare.sh, or it is what runs this test"),
-    (r"^perf |^mpiexec\.hydra|^tshark|^apt-get|\b(gdb|valgrind) ", "needs a package that is no part of the build"),
+    (r"^perf |^mpiexec\.hydra|^tshark|^apt-get|\b(gdb|valgrind) |venv/", "needs a package that is no part of the build"),
     (r"^(meson install|cc (put|simulated_protocol)\.c|\./simulated_protocol)", ELSEWHERE + "library_usage"),
     (r"^meson setup|^tests/walks/", "minutes: another build"),
     (r"build/causeway bench (?!\w+ --help)", ELSEWHERE + "tests/bare/bare.sh has those of docs/, minutes others"),

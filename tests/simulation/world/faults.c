@@ -2,8 +2,6 @@
 #include "dataplane/port/port.h"
 #include "tests/simulation/world/world_state.h"
 
-enum { FAULT_KINDS_MAX = 8 };
-
 static void process_excuse(struct world *world, uint32_t node, uint64_t length_ns)
 {
     /* much less than the bound leaves time for an answer; from then on peers may give it up */
@@ -123,7 +121,7 @@ static uint64_t draw_length(struct world *world)
 void world_faults_schedule(struct world *world)
 {
     const struct world_plan *plan = &world->plan;
-    enum world_fault_kind kinds[FAULT_KINDS_MAX];
+    enum world_fault_kind kinds[WORLD_FAULT_KINDS];
     uint32_t kind_count = 0;
     if (plan->partitions) {
         kinds[kind_count++] = WORLD_PARTITION;

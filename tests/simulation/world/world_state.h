@@ -148,6 +148,8 @@ enum world_fault_kind {
     WORLD_DEVICE_FAIL
 };
 
+enum { WORLD_FAULT_KINDS = WORLD_DEVICE_FAIL + 1 };
+
 struct world_fault {
     struct world *world;
     enum world_fault_kind kind;
