@@ -47,7 +47,7 @@ static void figures_report(struct app_report *report, struct app_report *table, 
         app_text("bench", NULL, 0, "codec"),
         app_text("field", "field", width, field->name),
         app_text("codec", "codec", METHOD_WIDTH, codec_method_name(method)),
-        app_number("rate", "rate", 3, 1, figures->rate),
+        app_number("ratio", "ratio", 3, 1, figures->ratio),
         app_number("fill_ns", "in ns/byte", 3, 1, figures->fill_ns),
         app_when(figures->expanded > 0, app_number("expand_ns", "out ns/byte", 3, 1, figures->expand_ns)),
         app_number("fill_gbytes_per_s", "in GB/s", 2, 1, 1 / figures->fill_ns),
@@ -84,13 +84,13 @@ static int sizes_run(struct codec_bench *bench, const struct codec_field *field,
             app_text("bench", NULL, 0, "codec-chunks"),
             app_text("field", "field", width, field->name),
             app_text("codec", "codec", METHOD_WIDTH, codec_method_name(i)),
-            app_number("rate_700", "700", 3, 1, figures[0][i].rate),
-            app_number("rate_1400", "1400", 3, 1, figures[1][i].rate),
-            app_number("rate_2900", "2900", 3, 1, figures[2][i].rate),
-            app_number("rate_8900", "8900", 3, 1, figures[3][i].rate),
-            app_number("rate_32768", "32768", 3, 1, figures[4][i].rate),
-            app_number("rate_65528", "65528", 3, 1, figures[5][i].rate),
-            app_when(has_stream, app_number("rate_stream", "stream", 3, 1, figures[0][CODEC_STREAM].rate)),
+            app_number("ratio_700", "700", 3, 1, figures[0][i].ratio),
+            app_number("ratio_1400", "1400", 3, 1, figures[1][i].ratio),
+            app_number("ratio_2900", "2900", 3, 1, figures[2][i].ratio),
+            app_number("ratio_8900", "8900", 3, 1, figures[3][i].ratio),
+            app_number("ratio_32768", "32768", 3, 1, figures[4][i].ratio),
+            app_number("ratio_65528", "65528", 3, 1, figures[5][i].ratio),
+            app_when(has_stream, app_number("ratio_stream", "stream", 3, 1, figures[0][CODEC_STREAM].ratio)),
         };
         APP_REPORT(report, cells);
     }
@@ -106,9 +106,9 @@ static void means_report(const struct codec_fields *fields, const struct codec_f
     uint64_t count = 0;
     for (uint32_t i = 0; i < fields->count; i++) {
         if (fields->fields[i].is_counted) {
-            lorenzo += log(figures[i][CW_CODEC_LORENZO].rate);
-            dfcm += log(figures[i][CW_CODEC_DFCM].rate);
-            stream += log(figures[i][CODEC_STREAM].rate);
+            lorenzo += log(figures[i][CW_CODEC_LORENZO].ratio);
+            dfcm += log(figures[i][CW_CODEC_DFCM].ratio);
+            stream += log(figures[i][CODEC_STREAM].ratio);
             count++;
         }
     }
@@ -118,7 +118,7 @@ static void means_report(const struct codec_fields *fields, const struct codec_f
     double share = 1 / (double)count;
     const struct app_cell cells[] = {
         app_text("bench", NULL, 0, "codec-means"),
-        app_text(NULL, NULL, 0, "geometric means of rates"), /* the beginning of a line for users */
+        app_text(NULL, NULL, 0, "geometric means of ratios"), /* the beginning of a line for users */
         app_count("fields", "fields", count),
         app_number("lorenzo", "lorenzo", 3, 1, exp(lorenzo * share)),
         app_number("dfcm", "dfcm", 3, 1, exp(dfcm * share)),
@@ -242,7 +242,7 @@ int bench_codec(int argc, char **argv)
         OPTION_BYTES("chunk", "the room of a packet (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
         OPTION_COUNT("rounds", "codecs in turn; medians are printed (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_FLAG("chunks", "also ratios by the size of chunks: the cost of their independence", &given.chunks),
-        OPTION_TEXT("data", "FILE", "also as CSV, which `causeway draw` draws: rates, and links for which codecs pay",
+        OPTION_TEXT("data", "FILE", "also as CSV, which `causeway draw` draws: ratios, and links for which codecs pay",
                     &given.data),
         OPTION_JSON(" a line", &given.json),
         {0},

@@ -47,7 +47,7 @@ void codec_fields_names(char *text, size_t size);
 /* Results of a method for a field. */
 struct codec_figures {
     bool is_there;    /* the method takes such elements */
-    double rate;      /* bytes of the field / bytes sent, those of packets without a chunk included */
+    double ratio;     /* bytes of the field / bytes sent, those of packets without a chunk included */
     double fill_ns;   /* a byte of the field */
     double expand_ns; /* a byte of the field */
     double expanded;  /* the part of the field that was in chunks */

@@ -70,8 +70,8 @@ struct course {
     struct cw_codec_plan plan;
     uint64_t planned_at;
     uint32_t likely;
-    double rate; /* smoothed; 0: not known */
-    double plan_rate;
+    double ratio; /* smoothed; 0: not known */
+    double plan_ratio;
 };
 
 /* Makes a new plan if the plan is old, or the ratio is no longer that of the plan. */
@@ -80,22 +80,22 @@ static void course_plan(struct course *course, struct codec_bench *bench, const 
 {
     bool is_first = course->plan.codec == CW_CODEC_NONE;
     uint64_t bytes = at - course->planned_at;
-    bool is_worn = bytes >= PLAN_BYTES_MIN && course->rate < plan_worn * course->plan_rate;
+    bool is_worn = bytes >= PLAN_BYTES_MIN && course->ratio < plan_worn * course->plan_ratio;
     if (is_first || bytes >= PLAN_BYTES || is_worn) {
         uint64_t left = field->bytes - at;
         course->plan = cw_codec_plan(bench->scratch, codec, field->element, field->data + at,
                                      left < CW_CODEC_SAMPLE ? (uint32_t)left : CW_CODEC_SAMPLE);
         course->planned_at = at;
-        course->plan_rate = course->rate;
+        course->plan_ratio = course->ratio;
     }
 }
 
 static void course_chunk(struct course *course, uint32_t taken, uint32_t bytes, uint32_t chunk_bytes)
 {
-    double rate = (double)taken / bytes;
-    bool is_first = course->rate <= 0;
-    course->rate = is_first ? rate : course->rate + (rate - course->rate) / 8;
-    course->plan_rate = is_first ? rate : course->plan_rate;
+    double ratio = (double)taken / bytes;
+    bool is_first = course->ratio <= 0;
+    course->ratio = is_first ? ratio : course->ratio + (ratio - course->ratio) / 8;
+    course->plan_ratio = is_first ? ratio : course->plan_ratio;
     course->likely = (uint32_t)((uint64_t)taken * 97 * chunk_bytes / 100 / bytes);
 }
 
@@ -230,7 +230,7 @@ bool codec_bench_run(struct codec_bench *bench, const struct codec_field *field,
             bench_series_add(&expand_ns[i], pass.expand_ns / field_bytes);
             figures[i] = (struct codec_figures){
                 .is_there = true,
-                .rate = field_bytes / (double)pass.sent_bytes,
+                .ratio = field_bytes / (double)pass.sent_bytes,
                 .expanded = (double)pass.expanded_bytes / field_bytes,
                 .packets = bench->piece_count,
                 .raw_packets = pass.raw_packets,
@@ -247,7 +247,7 @@ bool codec_bench_run(struct codec_bench *bench, const struct codec_field *field,
 double codec_break_even_bps(const struct codec_figures *figures)
 {
     double byte_ns = figures->fill_ns + figures->expand_ns;
-    return figures->rate > 1 && byte_ns > 0 ? 8e9 * (figures->rate - 1) / figures->rate / byte_ns : 0;
+    return figures->ratio > 1 && byte_ns > 0 ? 8e9 * (figures->ratio - 1) / figures->ratio / byte_ns : 0;
 }
 
 void codec_rate_text(double rate_bps, char *text, size_t size)

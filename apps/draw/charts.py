@@ -3,7 +3,7 @@ from gnuplot import picture_make, text
 from panels import COLOURS
 from table import Refused
 
-CODECS = ("field", "codec", "rate", "break_even_bps")
+CODECS = ("field", "codec", "ratio", "break_even_bps")
 NAME_MAX = 14
 
 
@@ -13,21 +13,21 @@ def some(table, found):
 
 
 def codecs_draw(table, _title, output):
-    """A group of bars for each field: rates above, below the links for which codecs pay."""
+    """A group of bars for each field: ratios above, below the links for which codecs pay."""
     fields, codecs = {}, {}
-    for field, codec, rate, pays in table.rows():
-        rate, gbps = table.positive("rate", rate), table.positive("break_even_bps", pays) / 1e9 if pays else "NaN"
-        codecs.setdefault(codec, []).append((fields.setdefault(field, len(fields)), rate, gbps))
+    for field, codec, ratio, pays in table.rows():
+        ratio, gbps = table.positive("ratio", ratio), table.positive("break_even_bps", pays) / 1e9 if pays else "NaN"
+        codecs.setdefault(codec, []).append((fields.setdefault(field, len(fields)), ratio, gbps))
     some(table, fields)
     lines, width = [], 0.8 / len(codecs)
     for i, bars in enumerate(codecs.values()):
-        places = (f"{field + width * (i - (len(codecs) - 1) / 2):.4f} {rate} {gbps}" for field, rate, gbps in bars)
+        places = (f"{field + width * (i - (len(codecs) - 1) / 2):.4f} {ratio} {gbps}" for field, ratio, gbps in bars)
         lines += [f"$d{i} << EOD", *places, "EOD"]
     names = ", ".join(f"{text(field.rpartition('/')[2][-NAME_MAX:])} {i}" for field, i in fields.items())
     lines += [f"set xtics scale 0 ({names})", f"set xrange [-0.6:{len(fields) - 0.4}]", f"set boxwidth {width * 0.94:.4f}", "set grid ytics"]
     lines += ["set logscale y", "set format y '%g'", "set key outside bottom center horizontal", "set lmargin 9", "set multiplot layout 2,1"]
     for column, title, axis, span in (
-        (2, "rates (bars of zeros go on)", "bytes before / bytes sent", "0.9:100"),
+        (2, "ratios (bars of zeros continue)", "bytes before / bytes sent", "0.9:100"),
         (3, "links for which a codec pays: those slower than", "Gb/s", "0.01:200"),
     ):
         look = "with boxes fillstyle solid linecolor rgb"

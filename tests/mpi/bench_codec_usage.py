@@ -37,15 +37,15 @@ with tempfile.TemporaryDirectory() as folder:
     measured = {(row["field"], row["codec"]): row for row in rows if row["bench"] == "codec"}
     expect(list(dict.fromkeys(field for field, _ in measured)) == FIELDS, f"each field in its place: {list(measured)}")
     for (field, codec), row in measured.items():
-        expect(row["rate"] > 0.9 and row["fill_ns"] > 0 and ("break_even_bps" in row) == (row["rate"] > 1), f"figures: {row}")
+        expect(row["ratio"] > 0.9 and row["fill_ns"] > 0 and ("break_even_bps" in row) == (row["ratio"] > 1), f"figures: {row}")
         expect((codec == "dfcm stream") == ("packets" not in row), f"streams have no packets: {row}")
-        expect(field != "random" or row["rate"] <= 1, f"random data stays as it is: {row}")
-        expect(field != "zeros" or row["rate"] > 5, f"zeros vanish: {row}")
+        expect(field != "random" or row["ratio"] <= 1, f"random data stays as it is: {row}")
+        expect(field != "zeros" or row["ratio"] > 5, f"zeros vanish: {row}")
     expect(("text", "lorenzo") not in measured and ("floats", "dfcm") not in measured, "codecs have only what they take")
-    expect(measured["noisy", "lorenzo"]["rate"] > measured["noisy", "lz4"]["rate"], "neighbours tell more of numbers than repetitions do")
+    expect(measured["noisy", "lorenzo"]["ratio"] > measured["noisy", "lz4"]["ratio"], "neighbours tell more of numbers than repetitions do")
     sizes = [row for row in rows if row["bench"] == "codec-chunks"]
     expect(len(sizes) == len([1 for _, codec in measured if codec != "dfcm stream"]), f"a line of sizes for each codec and field: {len(sizes)}")
-    expect(all(row["rate_65528"] >= 0.9 and ("rate_stream" in row) == (row["codec"] == "dfcm") for row in sizes), f"sizes: {sizes}")
+    expect(all(row["ratio_65528"] >= 0.9 and ("ratio_stream" in row) == (row["codec"] == "dfcm") for row in sizes), f"sizes: {sizes}")
     means = rows[-1]
     expect(means["bench"] == "codec-means" and means["fields"] == 6, f"means over the fields of doubles: {means}")
     expect(abs(means["lorenzo_to_dfcm"] * means["dfcm"] / means["lorenzo"] - 1) < 1e-4, f"means agree: {means}")
@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open(table, encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     expect(result.returncode == 0 and [(row["field"], row["codec"]) for row in rows] == list(measured), f"the same as a table: {result.stderr} {rows}")
-    expect(all((row["break_even_bps"] != "") == (float(row["rate"]) > 1) for row in rows), f"links are there where a codec pays: {rows}")
+    expect(all((row["break_even_bps"] != "") == (float(row["ratio"]) > 1) for row in rows), f"links are there where a codec pays: {rows}")
     if shutil.which("gnuplot"):
         result = subprocess.run([causeway, "draw", table, "-o", picture], stderr=subprocess.PIPE, text=True, timeout=HANG_S)
         text = "".join(xml.etree.ElementTree.parse(picture).getroot().itertext())

@@ -6,7 +6,7 @@ from runner import Cell, Claim, Within
 TITLE = "Compression rates of the programs' messages"
 CLAIM = "1.24 to 1.46, sPPM more than 4, whatever the number of processes"
 SOURCE = f"{ITS_NAME}, Table 5"
-UNIT = "rate"
+UNIT = "ratio"
 DIFFERENCE = (
     "The kernels have the paper's kinds of messages, not its data: what a predictor makes of them depends on the problem. Rates are bytes before by bytes after, over all bytes of doubles that go "
     "in more than one packet; parts that became no shorter count as they were sent. Causeway's packets stand alone, so that its dfcm learns anew in each message. Its own choice leaves flows uncompressed where that does not pay."
