@@ -9,7 +9,7 @@ CLAIM = "sPPM gains most (98 % on 128 processes), then AZTEC and SP; none loses"
 SOURCE = f"{ITS_NAME}, Figure 3 (speedups by the times of Table 3, 100 or 128 processes)"
 UNIT = "times"
 DIFFERENCE = (
-    "At 1 Gb/s a byte takes 8 ns on the link. Equation 4 then leaves less than 3 ns for a rate of 1.5, and a codec takes about as much here (Table 1). So dfcm gains for sPPM there, hardly for BT and SP, and loses for the others. Numbers at 1 Gb/s are of single runs, which vary. "
+    "At 1 Gb/s a byte takes 8 ns on the link. Equation 4 then leaves less than 3 ns for a ratio of 1.5, and a codec takes about as much here (Table 1). So dfcm gains for sPPM there, hardly for BT and SP, and loses for the others. Numbers at 1 Gb/s are of single runs, which vary. "
     "At 100 Mb/s the small problems of the kernels send short messages, which gain less than the paper's."
 )
 SLOW, FAST, CHOSEN = "100 Mb/s, dfcm", "1 Gb/s, dfcm", "1 Gb/s, Causeway's choice"

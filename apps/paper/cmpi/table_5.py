@@ -1,4 +1,4 @@
-"""Table 5: compression rates."""
+"""Table 5: compression ratios."""
 from cmpi.network import FEW, ITS_NAME, KERNELS
 from cmpi.programs import CHOICE, DFCM, ranks_of, rate, run
 from runner import Cell, Claim, Within
