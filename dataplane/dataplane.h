@@ -149,7 +149,7 @@ int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer);
 /* Probes a peer, connected or not: if it does not answer, CW_EVENT_PEER_DOWN follows after failure_timeout_ns and an
  * interval between probes (up to 250 ms). For a caller that waits for data that only the peer can send. If an answer is
  * outstanding already, the call sends nothing. Errors as cw_peer_connect. */
-int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer);
+int cw_peer_check(struct cw_endpoint *endpoint, uint32_t peer);
 
 /* Starts the search for the path MTU now; otherwise the first large packet to the peer starts it (RFC 8899). CW_OK,
  * CW_ERROR_ARGUMENT, CW_ERROR_CLOSED (not set up). */

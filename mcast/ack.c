@@ -130,7 +130,7 @@ static void send(struct stream *stream, const struct counts *all, uint32_t lagga
     struct cw_mcast_ack ack = {
         .laggard = (uint16_t)laggard,
         .unreached = (uint16_t)unreached_find(stream), /* NOBODY: CW_MCAST_ALL_REACHED */
-        .pause = mcast_time_said(pause_find(stream)),
+        .pause = mcast_time_encode(pause_find(stream)),
         .received = all->received,
         .released = all->released,
         .registered = all->registered,
@@ -191,7 +191,7 @@ void mcast_ack_changed(struct stream *stream)
     }
 }
 
-void mcast_ack_asked(struct stream *stream)
+void mcast_ack_requested(struct stream *stream)
 {
     uint32_t laggard;
     struct counts all = gather(stream, &laggard);
@@ -210,7 +210,7 @@ void mcast_ack_renew(struct stream *stream)
     if (is_root(stream)) {
         mcast_ack_changed(stream);
     } else {
-        mcast_ack_asked(stream);
+        mcast_ack_requested(stream);
     }
 }
 

@@ -20,7 +20,7 @@ static bool state_transmit(struct stream *stream, bool by_members)
 {
     const struct sending *sending = stream->sending;
     struct cw_mcast_state state = {
-        .round_trip = mcast_time_said(sending->round_trip_ns),
+        .round_trip = mcast_time_encode(sending->round_trip_ns),
         .flags = by_members ? CW_MCAST_PASS_ON : 0,
         .next = sending->next,
         .joined = sending->joined,

@@ -261,7 +261,7 @@ static bool is_authentic(struct cw_mcast_group *group, uint32_t author, const st
     return true;
 }
 
-static void take_data(struct cw_mcast_group *group, const struct cw_wire_header *header)
+static void data_accept(struct cw_mcast_group *group, const struct cw_wire_header *header)
 {
     const struct cw_mcast_data *data = (const struct cw_mcast_data *)(header + 1);
     uint64_t number = mcast_receive_number(group->streams[data->prefix.sender], header->number);
@@ -286,7 +286,7 @@ static bool nak_fits(const struct cw_wire_header *header)
            header->payload_bytes == sizeof(*nak) + nak->run_count * sizeof(struct cw_wire_run);
 }
 
-static void take_control(struct cw_mcast_group *group, const struct cw_wire_header *header)
+static void control_accept(struct cw_mcast_group *group, const struct cw_wire_header *header)
 {
     const struct cw_mcast_prefix *prefix = (const struct cw_mcast_prefix *)(header + 1);
     struct cw_mcast_counters *counters = &group->mcast->counters;
@@ -350,13 +350,13 @@ static void extension_receive(struct cw_extension *extension, const struct cw_wi
         return;
     }
     if (header->type == CW_MCAST_ACK || header->type == CW_MCAST_NAK) {
-        take_control(group, header);
+        control_accept(group, header);
     } else if (prefix->author != prefix->sender) {
         mcast->counters.drop_malformed++;
     } else if (header->type == CW_MCAST_DATA) {
-        take_data(group, header);
+        data_accept(group, header);
     } else {
-        take_control(group, header);
+        control_accept(group, header);
     }
 }
 

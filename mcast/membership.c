@@ -4,7 +4,7 @@
 #include "mcast/state.h"
 
 /* Reports to the switches, unless the port does; a report that is not sent is repeated later. */
-static void tell(struct cw_mcast *mcast, const struct membership *membership, bool has_left)
+static void membership_send(struct cw_mcast *mcast, const struct membership *membership, bool has_left)
 {
     uint32_t ipv4 = membership->ipv4;
     struct cw_address own = cw_endpoint_address(mcast->endpoint);
@@ -50,7 +50,7 @@ bool cw_mcast_is_joined(const struct cw_mcast_group *group)
 
 void mcast_membership_due(struct cw_mcast *mcast, struct membership *membership)
 {
-    tell(mcast, membership, false);
+    membership_send(mcast, membership, false);
     mcast_timer_by(&membership->timer, mcast->now_ns + membership->interval_ns);
     membership->interval_ns = earlier(2 * membership->interval_ns, CW_MCAST_REPORT_MAX_NS);
 }
@@ -74,7 +74,7 @@ void mcast_membership_end(struct cw_mcast *mcast, struct membership *membership)
     mcast_timer_stop(&membership->timer);
     if (cw_extension_leave(mcast->endpoint, membership->ipv4, membership->carrier) == CW_OK &&
         !is_shared(mcast, membership)) {
-        tell(mcast, membership, true);
+        membership_send(mcast, membership, true);
         cw_extension_flush(mcast->endpoint);
     }
 }

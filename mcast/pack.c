@@ -189,6 +189,6 @@ bool cw_mcast_compression(const struct cw_mcast_group *group, enum cw_element el
         return false;
     }
     const struct cw_compress_path path = path_of(stream, &(struct message){.room = mcast_payload_max(group)});
-    cw_compress_tell(group->mcast->endpoint, &path, element, report);
+    cw_compress_report(group->mcast->endpoint, &path, element, report);
     return true;
 }

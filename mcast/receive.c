@@ -128,7 +128,7 @@ static enum place place_find(const struct stream *stream, const struct cw_mcast_
 }
 
 /* Whether another message in flight goes there: no sender of this version does that. */
-static bool is_taken(const struct stream *stream, const struct incoming *incoming)
+static bool is_occupied(const struct stream *stream, const struct incoming *incoming)
 {
     for (uint32_t i = 0; i < stream->group->mcast->config.queue_max; i++) {
         const struct incoming *other = &stream->receiving->messages[i];
@@ -204,7 +204,7 @@ static struct incoming *incoming_find(struct stream *stream, const struct cw_mca
     if (!incoming->is_open) {
         struct incoming made;
         enum place place = place_find(stream, data, &made);
-        if (place == PLACE_FOUND && is_taken(stream, &made)) {
+        if (place == PLACE_FOUND && is_occupied(stream, &made)) {
             place = PLACE_NEVER;
         }
         if (place != PLACE_FOUND) {
@@ -254,7 +254,7 @@ static void store(struct incoming *incoming, uint64_t position, const struct pie
 /* ---- parts ---- */
 
 /* Forgets the parts of a packet that have arrived: it arrives in another form. False: the packet is malformed. */
-static bool assembly_forget(struct stream *stream, uint64_t number, const struct cw_mcast_data *data)
+static bool assembly_clear(struct stream *stream, uint64_t number, const struct cw_mcast_data *data)
 {
     struct assembly *assembly = &stream->receiving->assemblies[number % CW_MCAST_WINDOW];
     if (assembly->come == 0) {
@@ -276,7 +276,7 @@ static bool part_fits(const struct cw_mcast_data *data, const struct cw_mcast_pa
 }
 
 /* Stores a part of a packet. True: all parts have come now. */
-static bool part_take(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
+static bool part_store(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast_counters *counters = &stream->group->mcast->counters;
@@ -292,7 +292,7 @@ static bool part_take(struct stream *stream, const struct cw_mcast_data *data, u
     }
     struct assembly *assembly = &receiving->assemblies[number % CW_MCAST_WINDOW];
     if ((assembly->count != part->count || assembly->message != data->message) &&
-        !assembly_forget(stream, number, data)) {
+        !assembly_clear(stream, number, data)) {
         return false;
     }
     uint64_t bit = 1ull << (part->index % 64), *word = &assembly->seen[part->index / 64];
@@ -319,7 +319,7 @@ static bool part_take(struct stream *stream, const struct cw_mcast_data *data, u
 }
 
 /* Stores a packet that is whole. False: it is dropped, and counted. */
-static bool whole_take(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
+static bool whole_store(struct stream *stream, const struct cw_mcast_data *data, uint64_t number, uint32_t bytes)
 {
     struct cw_mcast_counters *counters = &stream->group->mcast->counters;
     struct pieces pieces = {.data = {data + 1}, .bytes = {bytes}};
@@ -330,7 +330,7 @@ static bool whole_take(struct stream *stream, const struct cw_mcast_data *data, 
             return false;
         }
     }
-    if (stream->receiving->assemblies != NULL && !assembly_forget(stream, number, data)) {
+    if (stream->receiving->assemblies != NULL && !assembly_clear(stream, number, data)) {
         return false;
     }
     struct incoming *incoming = incoming_find(stream, data, pieces.bytes[0] + pieces.bytes[1]);
@@ -359,7 +359,7 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
         return;
     }
     bool is_part = (data->flags & CW_MCAST_PART) != 0;
-    if (is_part ? !part_take(stream, data, number, bytes) : !whole_take(stream, data, number, bytes)) {
+    if (is_part ? !part_store(stream, data, number, bytes) : !whole_store(stream, data, number, bytes)) {
         return;
     }
     receiving->pause_ns = mcast_pause(mcast);
@@ -407,7 +407,7 @@ void mcast_receive_state(struct stream *stream, const struct cw_wire_header *hea
     receiving->known_next = later(receiving->known_next, state->next);
     mcast_nak_consider(stream, true);
     if ((header->flags & CW_WIRE_ACK_NOW) != 0) {
-        mcast_ack_asked(stream);
+        mcast_ack_requested(stream);
     }
 }
 

@@ -160,7 +160,7 @@ static void load_again(struct stream *stream, const struct message *message, uin
 static struct cw_mcast_data data_of(const struct stream *stream, const struct message *message, uint64_t position)
 {
     return (struct cw_mcast_data){
-        .round_trip = mcast_time_said(stream->sending->round_trip_ns),
+        .round_trip = mcast_time_encode(stream->sending->round_trip_ns),
         .flags = message->is_long ? CW_MCAST_LONG : 0,
         .lane_tag = message->lane_tag,
         .place = (uint32_t)(message->is_long ? message->long_before : message->short_before),
@@ -468,7 +468,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
 
 /* ---- what comes back ---- */
 
-static void packet_forget(struct sending *sending, uint64_t number, uint64_t now_ns, uint64_t pause_ns, bool is_newest)
+static void packet_drop(struct sending *sending, uint64_t number, uint64_t now_ns, uint64_t pause_ns, bool is_newest)
 {
     const struct packet *packet = packet_at(sending, number);
     if (packet->requests > 0) {
@@ -495,8 +495,8 @@ void mcast_send_acknowledged(struct stream *stream, const struct counts *counts,
         if (packet_at(sending, sending->base)->is_packed) {
             mcast_pack_acknowledged(stream, sending->base);
         }
-        packet_forget(sending, sending->base, now_ns, later(pause_ns, mcast_pause(stream->group->mcast)),
-                      sending->base + 1 == received);
+        packet_drop(sending, sending->base, now_ns, later(pause_ns, mcast_pause(stream->group->mcast)),
+                    sending->base + 1 == received);
     }
     while (sending->message_base < sending->message_at &&
            mcast_message(stream, sending->message_base)->end <= sending->base) {

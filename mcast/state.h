@@ -433,7 +433,7 @@ uint32_t mcast_ack_laggard(const struct stream *stream);
 /* The own counts have changed. */
 void mcast_ack_changed(struct stream *stream);
 /* The sender wants to know, changed or not. */
-void mcast_ack_asked(struct stream *stream);
+void mcast_ack_requested(struct stream *stream);
 /* Another membership. */
 void mcast_ack_renew(struct stream *stream);
 void mcast_ack_child(struct stream *stream, uint32_t member, const struct cw_mcast_ack *ack, uint64_t number);
@@ -472,7 +472,7 @@ static inline uint64_t mcast_pause(const struct cw_mcast *mcast)
 }
 
 /* A time as packets carry it. */
-static inline uint32_t mcast_time_said(uint64_t time_ns)
+static inline uint32_t mcast_time_encode(uint64_t time_ns)
 {
     uint64_t said = time_ns >> CW_MCAST_ROUND_TRIP_SHIFT;
     return said < UINT32_MAX ? (uint32_t)said : UINT32_MAX;

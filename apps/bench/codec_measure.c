@@ -203,9 +203,9 @@ const char *codec_method_name(uint32_t method)
     return method == CODEC_STREAM ? "dfcm stream" : cw_codec_name((enum cw_codec)method);
 }
 
-static bool takes(uint32_t method, enum cw_element element)
+static bool accepts(uint32_t method, enum cw_element element)
 {
-    return method == CODEC_STREAM ? element == CW_ELEMENT_DOUBLE : cw_codec_takes((enum cw_codec)method, element);
+    return method == CODEC_STREAM ? element == CW_ELEMENT_DOUBLE : cw_codec_accepts((enum cw_codec)method, element);
 }
 
 bool codec_bench_run(struct codec_bench *bench, const struct codec_field *field, uint32_t chunk_bytes, uint64_t rounds,
@@ -216,7 +216,7 @@ bool codec_bench_run(struct codec_bench *bench, const struct codec_field *field,
     memset(figures, 0, CODEC_METHODS * sizeof(*figures));
     for (uint64_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < CODEC_METHODS; i++) {
-            if (!takes(i, field->element)) {
+            if (!accepts(i, field->element)) {
                 continue;
             }
             struct pass pass = {.sent_bytes = 0};

@@ -105,7 +105,7 @@ static int help_main(int argc, char **argv)
     return command->run(2, (char *[]){argv[1], help_option, NULL});
 }
 
-static void unknown_tell(void *context, const char *line)
+static void unknown_report(void *context, const char *line)
 {
     (void)context;
     fprintf(stderr, "causeway: %s\n", line);
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     if (strcmp(command->name, "doctor") != 0 &&
         strcmp(command->name, "agent") != 0) { /* one reports more, one has no user */
         char error[SETTINGS_ERROR_BYTES];
-        cw_settings_check(unknown_tell, NULL);
+        cw_settings_check(unknown_report, NULL);
         if (!cw_settings_agree(error, sizeof(error))) {
             app_error(error, NULL, NULL);
             return APP_EXIT_USAGE;

@@ -91,10 +91,11 @@ struct app_option {
     const char *argument; /* how help names the argument, "RATE"; NULL for a flag */
     const char *help;     /* one line; says the default */
     enum app_option_kind kind;
-    void *value;                                  /* keeps its content, the default, if the option is not given */
-    uint64_t low;                                 /* APP_OPTION_COUNT, BYTES, RATE, DURATION: smallest and */
-    uint64_t high;                                /* largest value; a high of 0: no bound */
-    int (*take)(void *context, const char *text); /* APP_OPTION_EACH: 0, or reports an error and returns an exit code */
+    void *value;   /* keeps its content, the default, if the option is not given */
+    uint64_t low;  /* APP_OPTION_COUNT, BYTES, RATE, DURATION: smallest and */
+    uint64_t high; /* largest value; a high of 0: no bound */
+    int (*parse)(void *context,
+                 const char *text); /* APP_OPTION_EACH: 0, or reports an error and returns an exit code */
 };
 
 /* Rows by the type of their value; low and high as above. */

@@ -41,7 +41,7 @@ static _Noreturn void launcher_exec(char *const *arguments, int parent, int outp
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         cw_setting_clear(settings[i]);
     }
-    (void)cw_setting_give(CW_SETTING_PLOGP, "none");
+    (void)cw_setting_set(CW_SETTING_PLOGP, "none");
     if (getppid() != parent || dup2(output, STDOUT_FILENO) < 0) {
         _exit(APP_EXIT_INTERNAL);
     }

@@ -68,7 +68,7 @@ static void help_print(const char *usage, const struct app_option *options)
 }
 
 /* Reports what is wrong with an option's argument. */
-static int argument_refuse(const struct app_option *option, const char *text, const char *todo)
+static int argument_reject(const struct app_option *option, const char *text, const char *todo)
 {
     char where[256];
 
@@ -95,11 +95,11 @@ static int range_check(const struct app_option *option, const char *text, uint64
     } else {
         snprintf(todo, sizeof(todo), "between %" PRIu64 " and %" PRIu64 "%s", option->low, option->high, unit);
     }
-    return argument_refuse(option, text, todo);
+    return argument_reject(option, text, todo);
 }
 
 /* Takes all of a list, or nothing. */
-static int list_take(const struct app_option *option, const char *text)
+static int list_parse(const struct app_option *option, const char *text)
 {
     struct app_list *list = option->value;
     struct app_list taken = {.count_max = list->count_max > 0 ? list->count_max : APP_LIST_MAX, .rising = list->rising};
@@ -116,13 +116,13 @@ static int list_take(const struct app_option *option, const char *text)
         }
         snprintf(todo, sizeof(todo), "up to %zu %s%s%s are wanted, with commas between", taken.count_max,
                  taken.rising ? "rising " : "", rates ? "rates like 250Mbps" : "numbers like 8,1K", range);
-        return argument_refuse(option, text, todo);
+        return argument_reject(option, text, todo);
     }
     *list = taken;
     return APP_EXIT_SUCCESS;
 }
 
-static int option_take(const struct app_option *option, const char *text)
+static int option_parse(const struct app_option *option, const char *text)
 {
     uint64_t value = 0;
 
@@ -135,26 +135,26 @@ static int option_take(const struct app_option *option, const char *text)
         return APP_EXIT_SUCCESS;
     case APP_OPTION_COUNT:
         return app_parse_count(text, &value) ? range_check(option, text, value)
-                                             : argument_refuse(option, text, "a number is wanted");
+                                             : argument_reject(option, text, "a number is wanted");
     case APP_OPTION_BYTES:
         return cw_units_bytes(text, &value) ? range_check(option, text, value)
-                                            : argument_refuse(option, text, "a size like 1500, 64K or 10MB is wanted");
+                                            : argument_reject(option, text, "a size like 1500, 64K or 10MB is wanted");
     case APP_OPTION_RATE:
         return cw_units_rate(text, &value) ? range_check(option, text, value)
-                                           : argument_refuse(option, text, "a rate like 10Gbps or 64kbps is wanted");
+                                           : argument_reject(option, text, "a rate like 10Gbps or 64kbps is wanted");
     case APP_OPTION_DURATION:
         return cw_units_duration(text, &value)
                    ? range_check(option, text, value)
-                   : argument_refuse(option, text, "a duration with its unit, like 20us, 1.5ms or 3s, is wanted");
+                   : argument_reject(option, text, "a duration with its unit, like 20us, 1.5ms or 3s, is wanted");
     case APP_OPTION_PERCENT:
         return cw_units_percent(text, option->value)
                    ? APP_EXIT_SUCCESS
-                   : argument_refuse(option, text, "a percentage like 1% or 0.1% is wanted");
+                   : argument_reject(option, text, "a percentage like 1% or 0.1% is wanted");
     case APP_OPTION_SIZES:
     case APP_OPTION_RATES:
-        return list_take(option, text);
+        return list_parse(option, text);
     case APP_OPTION_EACH:
-        return option->take(option->value, text);
+        return option->parse(option->value, text);
     }
     return APP_EXIT_INTERNAL;
 }
@@ -227,7 +227,7 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
             option++;
         }
         const char *alias = alias_of(option->name);
-        *exit_code = option_take(option, optarg);
+        *exit_code = option_parse(option, optarg);
         if (*exit_code == APP_EXIT_SUCCESS && alias != NULL) {
             texts[is_alias] = optarg;
             *exit_code = app_alias_check(option->name, texts[0], alias, texts[1]);

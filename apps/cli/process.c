@@ -39,7 +39,7 @@ struct app_signals *app_signals_hold(sigset_t *before)
     return &signals;
 }
 
-int app_signal_tell(int number)
+int app_signal_report(int number)
 {
     char text[64];
     const char *name = sigabbrev_np(number);

@@ -17,7 +17,7 @@ struct app_signals {
 struct app_signals *app_signals_hold(sigset_t *before);
 
 /* Says that a signal has ended the command before a rank was started; the exit code for that. */
-int app_signal_tell(int number);
+int app_signal_report(int number);
 
 /* Runs on this core from now on, if it is not APP_CORE_ANY. APP_EXIT_SUCCESS, or an exit code after reporting the error
  * for `--core`. */

@@ -30,7 +30,8 @@ static void signal_note(int number)
 }
 
 /* Prints a step of the demo, with --verbose. */
-__attribute__((format(printf, 2, 3))) static void tell(const struct demo_options *options, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void step_print(const struct demo_options *options, const char *format,
+                                                             ...)
 {
     if (options->report.json || !options->verbose) {
         return;
@@ -81,8 +82,8 @@ static int verify(const struct demo_world *world, const struct demo_options *opt
     }
     hash_text(hashes[0], text);
     bool same = memcmp(hashes[0], hashes[1], HASH_BYTES) == 0 && (uint64_t)target.st_size == world->bytes;
-    tell(options, "4. verified:   the BLAKE2b hashes of source and target %s: %.16s...", same ? "are equal" : "DIFFER",
-         text);
+    step_print(options, "4. verified:   the BLAKE2b hashes of source and target %s: %.16s...",
+               same ? "are equal" : "DIFFER", text);
     if (!same) {
         app_error("the file arrived with wrong contents", world->target, "this is a bug: please report it");
     }
@@ -164,14 +165,14 @@ static int run(struct demo_world *world, const struct demo_options *options)
     if (code != APP_EXIT_SUCCESS || demo_interrupted) {
         return code;
     }
-    tell(options, "1. the file:   %s, %" PRIu64 " bytes", options->file != NULL ? options->file : "random",
-         world->bytes);
-    tell(options,
-         "2. the switch: one process; each link has %.3g Gb/s and %.3g us, and loses %.3g %% of the frames; seed "
-         "%" PRIu64,
-         (double)options->rate_bps / 1e9, (double)options->delay_ns / 1e3, options->loss * 100, options->seed);
-    tell(options,
-         "3. the hosts:  host A puts pieces of 1 MiB into the memory of host B; both are processes with a memif");
+    step_print(options, "1. the file:   %s, %" PRIu64 " bytes", options->file != NULL ? options->file : "random",
+               world->bytes);
+    step_print(options,
+               "2. the switch: one process; each link has %.3g Gb/s and %.3g us, and loses %.3g %% of the frames; seed "
+               "%" PRIu64,
+               (double)options->rate_bps / 1e9, (double)options->delay_ns / 1e3, options->loss * 100, options->seed);
+    step_print(options,
+               "3. the hosts:  host A puts pieces of 1 MiB into the memory of host B; both are processes with a memif");
     app_progress_begin("demo", options->report.json);
     code = demo_world_transfer(world, reports);
     app_progress_end();

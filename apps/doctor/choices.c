@@ -15,7 +15,7 @@
 
 static const char todo[] = "`causeway plogp` measures this machine and writes the file";
 
-static void tell_file(struct doctor *doctor, const struct cw_settings_place *place)
+static void report_file(struct doctor *doctor, const struct cw_settings_place *place)
 {
     struct cw_measured *measured;
     char error[400];
@@ -26,17 +26,17 @@ static void tell_file(struct doctor *doctor, const struct cw_settings_place *pla
         bool is_wrong = place->path[0] != '\0' && (place->is_wanted || errno != ENOENT);
         snprintf(text, sizeof(text), "%s%s%s", is_wrong ? place->path : "none: built-in parameters are used",
                  is_wrong ? ": " : "", is_wrong ? strerror(errno) : "");
-        doctor_tell(doctor, "choice", "measured parameters", is_wrong ? DOCTOR_MISSING : DOCTOR_NOTE, text, todo);
+        doctor_report(doctor, "choice", "measured parameters", is_wrong ? DOCTOR_MISSING : DOCTOR_NOTE, text, todo);
         return;
     }
     if (cw_measured_decode(read, length, &measured, error, sizeof(error)) == CW_OK) {
         snprintf(text, sizeof(text), "%s: %" PRIu32 " tables of parameters, %" PRIu32 " tests of algorithms",
                  place->path, measured->network_count, measured->test_count);
-        doctor_tell(doctor, "choice", "measured parameters", DOCTOR_GOOD, text, NULL);
+        doctor_report(doctor, "choice", "measured parameters", DOCTOR_GOOD, text, NULL);
         cw_measured_destroy(measured);
     } else {
         snprintf(text, sizeof(text), "%s: %s", place->path, error);
-        doctor_tell(doctor, "choice", "measured parameters", DOCTOR_MISSING, text, todo);
+        doctor_report(doctor, "choice", "measured parameters", DOCTOR_MISSING, text, todo);
     }
     free(read);
 }
@@ -46,7 +46,7 @@ static void complain(struct doctor *doctor, enum cw_setting setting, const char 
 {
     char text[700];
     snprintf(text, sizeof(text), "'%.60s': %s", cw_setting(setting), what);
-    doctor_tell(doctor, "choice", cw_setting_name(setting), DOCTOR_MISSING, text, "MPI_Init will fail");
+    doctor_report(doctor, "choice", cw_setting_name(setting), DOCTOR_MISSING, text, "MPI_Init will fail");
 }
 
 /* Those settings whose values are checked here. */
@@ -64,7 +64,7 @@ static void values_check(struct doctor *doctor)
         complain(doctor, CW_SETTING_FAILURE_TIMEOUT, "expected: seconds, 1 or more, or 0 for never");
     }
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
-        if (!cw_wan_take(i, cw_setting(cw_wan_variables[i].setting), &choice)) {
+        if (!cw_wan_value_set(i, cw_setting(cw_wan_variables[i].setting), &choice)) {
             snprintf(text, sizeof(text), "expected: %s", cw_wan_variables[i].wanted);
             complain(doctor, cw_wan_variables[i].setting, text);
         }
@@ -75,9 +75,9 @@ static void values_check(struct doctor *doctor)
     }
 }
 
-static void unknown_tell(void *context, const char *line)
+static void unknown_report(void *context, const char *line)
 {
-    doctor_tell(context, "choice", "settings", DOCTOR_MISSING, line, "unset or correct it");
+    doctor_report(context, "choice", "settings", DOCTOR_MISSING, line, "unset or correct it");
 }
 
 void doctor_choices(struct doctor *doctor)
@@ -97,11 +97,11 @@ void doctor_choices(struct doctor *doctor)
                            origin, cw_setting_meaning(setting));
         }
     }
-    tell_file(doctor, &place);
+    report_file(doctor, &place);
     values_check(doctor);
-    cw_settings_check(unknown_tell, doctor);
+    cw_settings_check(unknown_report, doctor);
     char error[CW_SETTINGS_PATH_BYTES + 256];
     if (!cw_settings_agree(error, sizeof(error))) {
-        doctor_tell(doctor, "choice", "settings", DOCTOR_MISSING, error, "MPI_Init will fail");
+        doctor_report(doctor, "choice", "settings", DOCTOR_MISSING, error, "MPI_Init will fail");
     }
 }

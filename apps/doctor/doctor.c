@@ -56,7 +56,7 @@ enum { HOSTS_MAX = 64 };
 #define HELP_INDENT "                               "
 
 /* Devices of this host, then other hosts. Returns an exit code. */
-static int transport_tell(struct doctor *doctor, char *const *names, int count)
+static int transport_report(struct doctor *doctor, char *const *names, int count)
 {
     char *hosts[HOSTS_MAX];
     int host_count = 0, code = APP_EXIT_SUCCESS;
@@ -108,7 +108,7 @@ int doctor_main(int argc, char **argv)
         return APP_EXIT_USAGE;
     }
     if (transport) {
-        return transport_tell(&doctor, argv + first, argc - first);
+        return transport_report(&doctor, argv + first, argc - first);
     }
     if (mpi) {
         doctor_mpi(&doctor);

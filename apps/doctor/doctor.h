@@ -17,8 +17,8 @@ struct doctor {
 };
 
 /* Prints a finding: its name `what`, the value that was found, and the remedy `todo` (NULL: none). */
-void doctor_tell(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
-                 const char *value, const char *todo);
+void doctor_report(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
+                   const char *value, const char *todo);
 
 /* Prints a setting with its value, the origin of the value ("default", "environment", ...) and its meaning. */
 void doctor_setting(struct doctor *doctor, const char *name, const char *value, const char *origin,

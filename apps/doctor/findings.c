@@ -5,8 +5,8 @@
 
 #include "apps/cli/cli.h"
 
-void doctor_tell(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
-                 const char *value, const char *todo)
+void doctor_report(struct doctor *doctor, const char *topic, const char *what, enum doctor_verdict verdict,
+                   const char *value, const char *todo)
 {
     static const char *const names[] = {[DOCTOR_GOOD] = "good", [DOCTOR_NOTE] = "note", [DOCTOR_MISSING] = "missing"};
     static const char *const marks[] = {[DOCTOR_GOOD] = "  ", [DOCTOR_NOTE] = "  ", [DOCTOR_MISSING] = "! "};

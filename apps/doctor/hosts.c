@@ -39,7 +39,7 @@ static char *list_make(char *const *hosts, int count, int *others)
 }
 
 /* Prints the finding of one line of the output of the job (doctor_rank). */
-static void line_tell(struct doctor *doctor, const char *line)
+static void line_report(struct doctor *doctor, const char *line)
 {
     char host[128], ip[64], value[LINE_BYTES];
     double trip_ns;
@@ -48,16 +48,16 @@ static void line_tell(struct doctor *doctor, const char *line)
     if (sscanf(line, "host %127s %63s %lf %u %n", host, ip, &trip_ns, &mtu, &cover) == 4 && cover > 0) {
         snprintf(value, sizeof(value), "%s at %s: round trip %.0f us, packets up to %u bytes, checked by %s", sockets,
                  ip, trip_ns / 1000, mtu, line + cover);
-        doctor_tell(doctor, "host", host, DOCTOR_GOOD, value, NULL);
+        doctor_report(doctor, "host", host, DOCTOR_GOOD, value, NULL);
     } else if (sscanf(line, "here %127s", host) == 1) {
-        doctor_tell(doctor, "host", host, DOCTOR_NOTE, here, NULL);
+        doctor_report(doctor, "host", host, DOCTOR_NOTE, here, NULL);
     } else if (strncmp(line, "transport ", strlen("transport ")) == 0) {
-        doctor_tell(doctor, "transport", sockets, DOCTOR_GOOD, line + strlen("transport "), NULL);
+        doctor_report(doctor, "transport", sockets, DOCTOR_GOOD, line + strlen("transport "), NULL);
     }
 }
 
 /* Prints the first line of the failed job, which is the reason. */
-static void failure_tell(struct doctor *doctor, char *text)
+static void failure_report(struct doctor *doctor, char *text)
 {
     static const char *const prefixes[] = {"causeway run: ", "causeway: "};
     char *line = text + strspn(text, "\n");
@@ -66,9 +66,9 @@ static void failure_tell(struct doctor *doctor, char *text)
         size_t length = strlen(prefixes[i]);
         line += strncmp(line, prefixes[i], length) == 0 ? length : 0;
     }
-    doctor_tell(doctor, "transport", sockets, DOCTOR_MISSING,
-                line[0] != '\0' ? line : "the job ended without a message",
-                "docs/cluster.md, \"What to do if\", lists the remedies");
+    doctor_report(doctor, "transport", sockets, DOCTOR_MISSING,
+                  line[0] != '\0' ? line : "the job ended without a message",
+                  "docs/cluster.md, \"What to do if\", lists the remedies");
 }
 
 /* Runs the job, on the interface, address or subnet of CAUSEWAY_TRANSPORT. Returns the exit code. */
@@ -90,10 +90,10 @@ static int job_try(struct doctor *doctor, char *list, char *self)
         return code;
     }
     if (code != 0) {
-        failure_tell(doctor, text);
+        failure_report(doctor, text);
     }
     for (char *line = strtok(text, "\n"); line != NULL && code == 0; line = strtok(NULL, "\n")) {
-        line_tell(doctor, line);
+        line_report(doctor, line);
     }
     free(text);
     return APP_EXIT_SUCCESS;
@@ -109,7 +109,7 @@ int doctor_hosts(struct doctor *doctor, char *const *hosts, int count)
     self[length < 0 ? 0 : length] = '\0';
     for (int i = 0; i < count && others < count; i++) {
         if (cw_launch_host_is_here(hosts[i])) {
-            doctor_tell(doctor, "host", hosts[i], DOCTOR_NOTE, here, NULL);
+            doctor_report(doctor, "host", hosts[i], DOCTOR_NOTE, here, NULL);
         }
     }
     if (others > 0 && code == APP_EXIT_SUCCESS) {

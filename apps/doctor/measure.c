@@ -66,7 +66,7 @@ static double round_trip(struct cw_job *job, struct probing *probing)
     return count == 0 ? 0 : cw_statistics_median(trips, count);
 }
 
-static void hosts_tell(struct cw_job *job)
+static void hosts_print(struct cw_job *job)
 {
     struct cw_paths *paths = cw_job_paths(job);
     printf("transport %s\n", cw_job_transport(job));
@@ -102,7 +102,7 @@ int doctor_rank(void)
         return APP_EXIT_USAGE;
     }
     if (cw_job_info(job).rank == 0) {
-        hosts_tell(job);
+        hosts_print(job);
     }
     int status = cw_job_fence(job);
     cw_job_close(job);

@@ -5,7 +5,7 @@
 #include "apps/doctor/doctor.h"
 #include "mpi/abi/names.h"
 
-static void tell_json(const struct mpi_name *name)
+static void print_json(const struct mpi_name *name)
 {
     json_t *line = app_json_new();
     app_json_text(line, "topic", "mpi");
@@ -39,7 +39,7 @@ void doctor_mpi(struct doctor *doctor)
         }
         for (unsigned index = first; index < end; index++) {
             if (!mpi_names[index].implemented && doctor->json) {
-                tell_json(&mpi_names[index]);
+                print_json(&mpi_names[index]);
             } else if (!mpi_names[index].implemented) {
                 printf("      %s\n", mpi_names[index].name);
             }

@@ -32,7 +32,7 @@ static void read_attribute(const char *interface, const char *name, char *text, 
     text[strcspn(text, "\n")] = 0;
 }
 
-static void tell_interface(struct doctor *doctor, const char *interface)
+static void report_interface(struct doctor *doctor, const char *interface)
 {
     char state[64];
     char mtu[64];
@@ -54,21 +54,21 @@ static void tell_interface(struct doctor *doctor, const char *interface)
     snprintf(text, sizeof(text), "%s, MTU %s, %s%s, driver %.64s", state, mtu,
              speed[0] == 0 || speed[0] == '-' ? "rate unknown" : speed, speed[0] == 0 || speed[0] == '-' ? "" : " Mb/s",
              driver[0] == 0 ? "virtual" : driver);
-    doctor_tell(doctor, "network", interface, DOCTOR_NOTE, text, NULL);
+    doctor_report(doctor, "network", interface, DOCTOR_NOTE, text, NULL);
 }
 
-static void tell_interfaces(struct doctor *doctor)
+static void report_interfaces(struct doctor *doctor)
 {
     DIR *folder = opendir("/sys/class/net");
     if (folder == NULL) {
-        doctor_tell(doctor, "network", "interfaces", DOCTOR_MISSING, "/sys/class/net cannot be read", "mount sysfs");
+        doctor_report(doctor, "network", "interfaces", DOCTOR_MISSING, "/sys/class/net cannot be read", "mount sysfs");
         return;
     }
     struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, "lo") != 0 &&
             strcmp(entry->d_name, "bonding_masters") != 0) {
-            tell_interface(doctor, entry->d_name);
+            report_interface(doctor, entry->d_name);
         }
     }
     closedir(folder);
@@ -114,7 +114,7 @@ static bool find_drivers(char *folder, size_t bytes)
     return found;
 }
 
-static void tell_drivers(struct doctor *doctor)
+static void report_drivers(struct doctor *doctor)
 {
     static const struct {
         const char *name;
@@ -127,7 +127,7 @@ static void tell_drivers(struct doctor *doctor)
     };
     char folder[PATH_BYTES];
     if (!find_drivers(folder, sizeof(folder))) {
-        doctor_tell(doctor, "network", "DPDK drivers", DOCTOR_NOTE, "built into the program", NULL);
+        doctor_report(doctor, "network", "DPDK drivers", DOCTOR_NOTE, "built into the program", NULL);
         return;
     }
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
@@ -136,12 +136,12 @@ static void tell_drivers(struct doctor *doctor)
         snprintf(path, sizeof(path), "%s/librte_net_%s.so", folder, drivers[i].name);
         snprintf(what, sizeof(what), "driver %s", drivers[i].name);
         bool have = access(path, R_OK) == 0;
-        doctor_tell(doctor, "network", what, have ? DOCTOR_GOOD : DOCTOR_MISSING,
-                    have ? drivers[i].use : "not installed", have ? NULL : "apt-get install libdpdk-dev");
+        doctor_report(doctor, "network", what, have ? DOCTOR_GOOD : DOCTOR_MISSING,
+                      have ? drivers[i].use : "not installed", have ? NULL : "apt-get install libdpdk-dev");
     }
 }
 
-static void tell_verbs(struct doctor *doctor)
+static void report_verbs(struct doctor *doctor)
 {
     enum { PORTS_MAX = 32 };
     struct cw_verbs_port ports[PORTS_MAX];
@@ -149,65 +149,65 @@ static void tell_verbs(struct doctor *doctor)
     uint32_t count = 0;
     int status = cw_verbs_list(ports, PORTS_MAX, &count, error, sizeof(error));
     if (status == CW_ERROR_NOT_FOUND || (status == CW_OK && count == 0)) {
-        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_NOTE, "none", NULL);
+        doctor_report(doctor, "network", "RDMA devices", DOCTOR_NOTE, "none", NULL);
     } else if (status != CW_OK) {
-        doctor_tell(doctor, "network", "RDMA devices", DOCTOR_MISSING, "unknown; packets are used for everything",
-                    error);
+        doctor_report(doctor, "network", "RDMA devices", DOCTOR_MISSING, "unknown; packets are used for everything",
+                      error);
     }
     for (uint32_t i = 0; i < count; i++) {
         bool is_usable = ports[i].is_up && ports[i].kind != CW_VERBS_IWARP;
         cw_verbs_port_write(&ports[i], text);
-        doctor_tell(doctor, "network", "RDMA device", is_usable ? DOCTOR_GOOD : DOCTOR_NOTE, text,
-                    is_usable ? NULL
-                    : ports[i].kind == CW_VERBS_IWARP
-                        ? "iWARP is not supported; packets use the interface of the device"
-                        : "the port is down; check the cable and, on InfiniBand, "
-                          "the subnet manager");
+        doctor_report(doctor, "network", "RDMA device", is_usable ? DOCTOR_GOOD : DOCTOR_NOTE, text,
+                      is_usable ? NULL
+                      : ports[i].kind == CW_VERBS_IWARP
+                          ? "iWARP is not supported; packets use the interface of the device"
+                          : "the port is down; check the cable and, on InfiniBand, "
+                            "the subnet manager");
     }
 }
 
 void doctor_network(struct doctor *doctor)
 {
-    tell_interfaces(doctor);
+    report_interfaces(doctor);
     char error[TEXT_BYTES];
     if (cw_dpdk_load(error, sizeof(error)) != NULL) {
-        doctor_tell(doctor, "network", "DPDK", DOCTOR_GOOD, cw_dpdk_version(), NULL);
-        tell_drivers(doctor);
+        doctor_report(doctor, "network", "DPDK", DOCTOR_GOOD, cw_dpdk_version(), NULL);
+        report_drivers(doctor);
     } else {
-        doctor_tell(doctor, "network", "DPDK", DOCTOR_MISSING,
-                    "shared memory, UDP sockets and the simulator work; NICs and memif do not", error);
+        doctor_report(doctor, "network", "DPDK", DOCTOR_MISSING,
+                      "shared memory, UDP sockets and the simulator work; NICs and memif do not", error);
     }
-    tell_verbs(doctor);
+    report_verbs(doctor);
 }
 
-static void tell_encryption(struct doctor *doctor)
+static void report_encryption(struct doctor *doctor)
 {
     char text[CW_PORT_TEXT_BYTES] = "";
     bool can = cw_aead_load(text, sizeof(text)) == CW_OK;
-    doctor_tell(doctor, "choice", "encryption", can ? DOCTOR_GOOD : DOCTOR_MISSING, can ? cw_aead_version() : text,
-                can ? NULL : "encrypted sessions are refused");
+    doctor_report(doctor, "choice", "encryption", can ? DOCTOR_GOOD : DOCTOR_MISSING, can ? cw_aead_version() : text,
+                  can ? NULL : "encrypted sessions are refused");
 }
 
 void doctor_choice(struct doctor *doctor)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    doctor_tell(doctor, "choice", "between processes", DOCTOR_NOTE,
-                "memif, with a doorbell that wakes a sleeping process",
-                cores > 1 ? NULL : "with one core, every packet costs a thread switch");
-    doctor_tell(doctor, "choice", "between hosts", DOCTOR_NOTE,
-                "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them", NULL);
-    doctor_tell(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
-                "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
-    doctor_tell(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
-                geteuid() == 0 ? "af_packet, for `causeway node` and `causeway gateway`"
-                               : "none, since they need CAP_NET_RAW",
-                geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
-    doctor_tell(doctor, "choice", "memory", DOCTOR_NOTE,
-                "4 KiB pages (--no-huge), which need no privilege and leave no files",
-                "huge pages are used on request");
-    doctor_tell(doctor, "choice", "waiting", DOCTOR_NOTE,
-                cores > 2 ? "yields the core for 50 us, then sleeps; polls all the time on a dedicated core"
-                          : "yields the core for 50 us, then sleeps",
-                NULL);
-    tell_encryption(doctor);
+    doctor_report(doctor, "choice", "between processes", DOCTOR_NOTE,
+                  "memif, with a doorbell that wakes a sleeping process",
+                  cores > 1 ? NULL : "with one core, every packet costs a thread switch");
+    doctor_report(doctor, "choice", "between hosts", DOCTOR_NOTE,
+                  "UDP sockets of the kernel; `causeway doctor --transport HOST...` tries them", NULL);
+    doctor_report(doctor, "choice", "many on one NIC", DOCTOR_NOTE,
+                  "`causeway node`, which owns the NIC; each rank exchanges frames with it in shared memory", NULL);
+    doctor_report(doctor, "choice", "kernel interfaces", DOCTOR_NOTE,
+                  geteuid() == 0 ? "af_packet, for `causeway node` and `causeway gateway`"
+                                 : "none, since they need CAP_NET_RAW",
+                  geteuid() == 0 ? NULL : "run as root; memif and UDP sockets need no privilege");
+    doctor_report(doctor, "choice", "memory", DOCTOR_NOTE,
+                  "4 KiB pages (--no-huge), which need no privilege and leave no files",
+                  "huge pages are used on request");
+    doctor_report(doctor, "choice", "waiting", DOCTOR_NOTE,
+                  cores > 2 ? "yields the core for 50 us, then sleeps; polls all the time on a dedicated core"
+                            : "yields the core for 50 us, then sleeps",
+                  NULL);
+    report_encryption(doctor);
 }

@@ -46,7 +46,7 @@ static void message_write(unsigned number, unsigned char message[BYTES])
 }
 
 /* The group's context counts messages: complete ones at member 0, received ones at all others. */
-static void message_come(void *context, uint32_t member, uint32_t lane_tag, const void *data, uint64_t bytes)
+static void message_receive(void *context, uint32_t member, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     unsigned char expected[BYTES];
     (void)member, (void)lane_tag;
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     struct cw_mcast_config multicast;
     struct cw_mcast *mcast;
     cw_mcast_config_init(&multicast);
-    multicast.handler.message = message_come;
+    multicast.handler.message = message_receive;
     multicast.handler.complete = message_complete;
     check(cw_loop_mcast_create(loop, &multicast, &mcast, error, sizeof(error)) == CW_OK, error);
     struct cw_mcast_group_config about;

@@ -42,7 +42,7 @@ static int milliseconds(uint64_t timeout_ns)
 }
 
 /* Takes all events; returns how many puts have ended, ours at the other process and theirs here. */
-static unsigned events_take(struct cw_loop *loop)
+static unsigned events_receive(struct cw_loop *loop)
 {
     struct cw_event events[EVENTS];
     unsigned ended = 0;
@@ -66,7 +66,7 @@ static void serve(struct cw_loop *loop, struct cw_put *put, int timer, int contr
     uint64_t tick = 0, ticks;
     bool others_done = false;
     for (unsigned ended = 0; ended < 2 * TICKS || !others_done;) {
-        unsigned now = events_take(loop);
+        unsigned now = events_receive(loop);
         ended += now;
         if (now > 0 && ended == 2 * TICKS) {
             check(write(control, &done, 1) == 1, "the other process has gone");

@@ -22,7 +22,7 @@ enum {
     PATH_BYTES_MAX = 107, /* of a Unix socket's address */
 };
 
-static int refuse(const char *option, const char *text, const char *todo)
+static int reject(const char *option, const char *text, const char *todo)
 {
     char where[GATEWAY_TEXT_BYTES + 32];
     snprintf(where, sizeof(where), "%s %s", option, text);
@@ -90,21 +90,21 @@ const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number
     return NULL;
 }
 
-static int port_take(struct gateway_port_config *port, uint32_t number)
+static int port_parse(struct gateway_port_config *port, uint32_t number)
 {
     if (port->text == NULL) {
         app_error("a port is missing", port->option, port_todo);
         return APP_EXIT_USAGE;
     }
     const char *todo = gateway_port_parse(port, number);
-    return todo == NULL ? APP_EXIT_SUCCESS : refuse(port->option, port->text, todo);
+    return todo == NULL ? APP_EXIT_SUCCESS : reject(port->option, port->text, todo);
 }
 
 /* ---- addresses ---- */
 
 /* "10.9.0.1" or "10.9.0.1,02:00:00:00:00:01". Without a MAC it is made of the end of the IP address, so that two
  * gateways need no configuration of it. */
-static int address_take(const char *option, const char *text, struct cw_address *address)
+static int address_parse(const char *option, const char *text, struct cw_address *address)
 {
     char copy[64];
     const char *todo = "an IP address is wanted, and behind a comma its MAC, or that of the router on the way";
@@ -114,17 +114,17 @@ static int address_take(const char *option, const char *text, struct cw_address 
     }
     size_t length = strcspn(text, ",");
     if (length >= sizeof(copy)) {
-        return refuse(option, text, todo);
+        return reject(option, text, todo);
     }
     memcpy(copy, text, length);
     copy[length] = 0;
     if (!cw_ip_read(copy, &address->ip) || cw_ip_is_none(&address->ip)) {
-        return refuse(option, text, todo);
+        return reject(option, text, todo);
     }
     uint8_t mac[6] = {0x02, 0};
     memcpy(mac + 2, address->ip.bytes + 12, 4);
     if (text[length] == ',' && (!app_parse_mac(text + length + 1, mac) || (mac[0] & 1) != 0)) {
-        return refuse(option, text, todo);
+        return reject(option, text, todo);
     }
     memcpy(address->mac, mac, sizeof(mac));
     return APP_EXIT_SUCCESS;
@@ -132,18 +132,18 @@ static int address_take(const char *option, const char *text, struct cw_address 
 
 /* ---- words ---- */
 
-static int word_take(const char *option, const char *text, const char *yes, const char *no, bool *value)
+static int word_parse(const char *option, const char *text, const char *yes, const char *no, bool *value)
 {
     char todo[64];
     snprintf(todo, sizeof(todo), "%s or %s is wanted", yes, no);
     if (strcmp(text, yes) != 0 && strcmp(text, no) != 0) {
-        return refuse(option, text, todo);
+        return reject(option, text, todo);
     }
     *value = strcmp(text, yes) == 0;
     return APP_EXIT_SUCCESS;
 }
 
-static int rate_take(struct gateway_config *config, const char *text)
+static int rate_parse(struct gateway_config *config, const char *text)
 {
     if (text == NULL) {
         app_error("the rate is missing", "--rate", "that of the long link, as 250Mbps; or `found`, if it is unknown");
@@ -155,10 +155,10 @@ static int rate_take(struct gateway_config *config, const char *text)
     }
     bool is_rate =
         cw_units_rate(text, &config->rate_bps) && config->rate_bps >= 10000 && config->rate_bps <= CW_RATE_MAX_BPS;
-    return is_rate ? APP_EXIT_SUCCESS : refuse("--rate", text, "a rate like 250Mbps is wanted, or `found`");
+    return is_rate ? APP_EXIT_SUCCESS : reject("--rate", text, "a rate like 250Mbps is wanted, or `found`");
 }
 
-static int key_take(struct gateway_config *config, const char *path)
+static int key_load(struct gateway_config *config, const char *path)
 {
     if (path == NULL) {
         app_error("the key is missing", "--key FILE",
@@ -181,29 +181,29 @@ struct texts {
     uint64_t udp_port;
 };
 
-static int texts_take(struct gateway_config *config, const struct texts *texts)
+static int texts_parse(struct gateway_config *config, const struct texts *texts)
 {
-    int code = port_take(&config->inner, 0);
+    int code = port_parse(&config->inner, 0);
     if (code == APP_EXIT_SUCCESS) {
-        code = port_take(&config->outer, 1);
+        code = port_parse(&config->outer, 1);
     }
     if (code == APP_EXIT_SUCCESS) {
-        code = address_take("--address", texts->address, &config->address);
+        code = address_parse("--address", texts->address, &config->address);
     }
     if (code == APP_EXIT_SUCCESS) {
-        code = address_take("--peer", texts->peer, &config->peer);
+        code = address_parse("--peer", texts->peer, &config->peer);
     }
     if (code == APP_EXIT_SUCCESS && cw_ip_is_equal(&config->address.ip, &config->peer.ip)) {
-        code = refuse("--peer", texts->peer, "it is this gateway's own: give that of the other one");
+        code = reject("--peer", texts->peer, "it is this gateway's own: give that of the other one");
     }
     if (code == APP_EXIT_SUCCESS) {
-        code = rate_take(config, texts->rate);
+        code = rate_parse(config, texts->rate);
     }
     if (code == APP_EXIT_SUCCESS) {
-        code = word_take("--encrypt", texts->encrypt, "yes", "no", &config->encrypts);
+        code = word_parse("--encrypt", texts->encrypt, "yes", "no", &config->encrypts);
     }
     if (code == APP_EXIT_SUCCESS) {
-        code = word_take("--multicast", texts->multicast, "drop", "flood", &config->drops_multicast);
+        code = word_parse("--multicast", texts->multicast, "drop", "flood", &config->drops_multicast);
     }
     char error[CW_PORT_TEXT_BYTES];
     if (code == APP_EXIT_SUCCESS &&
@@ -212,7 +212,7 @@ static int texts_take(struct gateway_config *config, const struct texts *texts)
         app_error(error, NULL, NULL);
     }
     config->address.udp_port = config->peer.udp_port = (uint16_t)texts->udp_port;
-    return code == APP_EXIT_SUCCESS ? key_take(config, texts->key) : code;
+    return code == APP_EXIT_SUCCESS ? key_load(config, texts->key) : code;
 }
 
 static const char usage[] =
@@ -279,7 +279,7 @@ bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, 
     if (config->stats_path != NULL && config->stats_interval_ns == 0) {
         config->stats_interval_ns = STATS_INTERVAL_NS;
     }
-    *exit_code = texts_take(config, &texts);
+    *exit_code = texts_parse(config, &texts);
     cw_ip_write(&config->peer.ip, config->peer_text);
     return *exit_code == APP_EXIT_SUCCESS;
 }

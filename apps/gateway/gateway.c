@@ -8,7 +8,7 @@
 #include "apps/cli/process.h"
 #include "apps/gateway/site.h"
 
-static void ready_tell(const struct gateway_config *config)
+static void ready_print(const struct gateway_config *config)
 {
     printf("ready: %s to %s by %s, %u streams, %s\n", config->inner.text, config->peer_text, config->outer.text,
            (unsigned)config->stream_count, config->encrypts ? "sealed" : "not sealed");
@@ -25,7 +25,7 @@ static int forward(struct gateway_site *site, const struct gateway_config *confi
     }
     if (code == APP_EXIT_SUCCESS) {
         prctl(PR_SET_TIMERSLACK, 1000ul); /* sleeps end in time for packets that are due */
-        ready_tell(config);
+        ready_print(config);
         sigprocmask(SIG_SETMASK, &before, NULL);
         code = gateway_site_run(site, signals);
         int written = gateway_site_close(site);

@@ -47,7 +47,7 @@ int gateway_key_make(const char *path)
     return APP_EXIT_SUCCESS;
 }
 
-static int refuse(const char *what, const char *path, const char *todo)
+static int reject(const char *what, const char *path, const char *todo)
 {
     app_error(what, path, todo);
     return APP_EXIT_USAGE;
@@ -58,10 +58,10 @@ static int file_check(int file, const char *path)
 {
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return refuse("the key is no file", path, "`causeway gateway --make-key FILE` makes one");
+        return reject("the key is no file", path, "`causeway gateway --make-key FILE` makes one");
     }
     if ((status.st_mode & 077) != 0) {
-        return refuse("others than its owner may read or change the key", path, "chmod 600 it, or make a new one");
+        return reject("others than its owner may read or change the key", path, "chmod 600 it, or make a new one");
     }
     return APP_EXIT_SUCCESS;
 }
@@ -71,7 +71,7 @@ int gateway_key_load(const char *path, uint8_t key[GATEWAY_KEY_BYTES])
     char text[FILE_BYTES_MAX + 1];
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
-        return refuse("the key cannot be read", path, strerror(errno));
+        return reject("the key cannot be read", path, strerror(errno));
     }
     int code = file_check(file, path);
     ssize_t bytes = code == APP_EXIT_SUCCESS ? read(file, text, sizeof(text)) : 0;
@@ -85,6 +85,6 @@ int gateway_key_load(const char *path, uint8_t key[GATEWAY_KEY_BYTES])
                   key_bytes == GATEWAY_KEY_BYTES;
     sodium_memzero(text, sizeof(text));
     return is_key ? APP_EXIT_SUCCESS
-                  : refuse("the file holds no key", path,
+                  : reject("the file holds no key", path,
                            "32 hexadecimal digits are wanted; `causeway gateway --make-key FILE` makes one");
 }

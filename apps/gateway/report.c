@@ -136,7 +136,7 @@ static void row_write(struct gateway_site *site, uint32_t stream, uint64_t now_n
     *before = now;
 }
 
-void gateway_stats_take(struct gateway_site *site, uint64_t now_ns)
+void gateway_stats_write(struct gateway_site *site, uint64_t now_ns)
 {
     for (uint32_t i = 0; site->stats.csv != NULL && i < site->config->stream_count; i++) {
         row_write(site, i, now_ns);

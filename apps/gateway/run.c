@@ -54,7 +54,7 @@ static void idle(struct gateway_site *site, const struct timers *timers, uint64_
     site->nap_ns = earlier(2 * site->nap_ns, NAP_MAX_NS);
 }
 
-static uint64_t refused(const struct gateway_site *site)
+static uint64_t rejected_count(const struct gateway_site *site)
 {
     return cw_endpoint_counter(site->endpoint, CW_COUNTER_DROP_TAG) +
            cw_endpoint_counter(site->endpoint, CW_COUNTER_DROP_SEAL) +
@@ -64,7 +64,7 @@ static uint64_t refused(const struct gateway_site *site)
 /* A peer that is not there while packets come which do not fit the key: most likely it has another one. */
 static void key_look(struct gateway_site *site)
 {
-    uint64_t now = refused(site);
+    uint64_t now = rejected_count(site);
     if (site->up_count == 0 && !site->said_key && now - site->refused_before >= REFUSED_MIN) {
         app_error("packets come that do not fit the key", site->config->peer_text,
                   "give both gateways the same --key FILE, and the same --encrypt");
@@ -93,7 +93,7 @@ static bool duties_do(struct gateway_site *site, struct timers *timers, struct a
     if (now_ns >= timers->stats_ns) {
         uint64_t interval_ns = site->config->stats_interval_ns;
         if (site->stats.csv != NULL) {
-            gateway_stats_take(site, now_ns);
+            gateway_stats_write(site, now_ns);
         } else {
             gateway_report(site, now_ns);
         }
@@ -138,7 +138,7 @@ int gateway_site_run(struct gateway_site *site, struct app_signals *signals)
             idle(site, &timers, now_ns);
         }
     }
-    gateway_stats_take(site, cw_clock_ns());
+    gateway_stats_write(site, cw_clock_ns());
     gateway_report(site, cw_clock_ns());
     return code;
 }

@@ -112,7 +112,7 @@ static const char *reason_of(int status)
     }
 }
 
-static void up_say(struct gateway_site *site)
+static void up_report(struct gateway_site *site)
 {
     struct cw_peer_info info = {0};
     cw_peer_query(site->endpoint, site->peers[0], &info);
@@ -134,7 +134,7 @@ static void news(void *context, uint32_t stream, bool up, int status)
         site->up_count += cw_tunnel_is_up(tunnel, i);
     }
     if (up && site->up_count == site->config->stream_count) {
-        up_say(site);
+        up_report(site);
     } else if (!up && !site->said_down && (site->said_up || !site->said_key)) {
         printf("down: %s: %s; its frames are dropped until it is there\n", site->config->peer_text, reason_of(status));
         fflush(stdout);

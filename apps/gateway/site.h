@@ -59,7 +59,7 @@ int gateway_stats_open(struct gateway_site *site);
 
 /* A line for each stream, as the switch's (switch/stats.h): time since the start, queued bytes, round trip, and the
  * counters since the line before, so that sums over time are the counters. */
-void gateway_stats_take(struct gateway_site *site, uint64_t now_ns);
+void gateway_stats_write(struct gateway_site *site, uint64_t now_ns);
 
 /* APP_EXIT_SUCCESS, or an exit code after an error: something could not be written. */
 int gateway_stats_close(struct gateway_site *site);

@@ -245,7 +245,7 @@ static void pages_exchange(struct dsm *dsm, struct side *side)
     words_exchange(dsm, side, counts, offsets, expected, places);
     for (int from = 0; from < dsm->kernel.ranks; from++) {
         bool right = from == dsm->kernel.rank ||
-                     dsm_pages_take(&side->memory, from, dsm->incoming + places[from], expected[from]);
+                     dsm_pages_receive(&side->memory, from, dsm->incoming + places[from], expected[from]);
         kernel_require(&dsm->kernel, right, "data from rank %d are no pages of that home", from);
     }
     dsm_pages_finish(&side->memory);

@@ -187,7 +187,7 @@ int dsm_pages_pack(const struct dsm_pages *memory, uint32_t *words)
     return count;
 }
 
-bool dsm_pages_take(struct dsm_pages *memory, int home, const uint32_t *words, int count)
+bool dsm_pages_receive(struct dsm_pages *memory, int home, const uint32_t *words, int count)
 {
     if (count % DSM_PAGE_MESSAGE_WORDS != 0)
         return false;

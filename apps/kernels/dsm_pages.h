@@ -14,7 +14,7 @@
  *
  * Order of calls, of all ranks in each iteration
  *    dsm_pages_write for each write; dsm_diffs_pack for each home; dsm_diffs_apply for what came; dsm_pages_pack;
- *    dsm_pages_take for what came; dsm_pages_finish */
+ *    dsm_pages_receive for what came; dsm_pages_finish */
 #pragma once
 
 #include <stdbool.h>
@@ -70,7 +70,7 @@ bool dsm_diffs_apply(struct dsm_pages *memory, const uint32_t *words, int count)
 int dsm_pages_pack(const struct dsm_pages *memory, uint32_t *words);
 
 /* False: the data from `home` is no sequence of pages that have their home there. */
-bool dsm_pages_take(struct dsm_pages *memory, int home, const uint32_t *words, int count);
+bool dsm_pages_receive(struct dsm_pages *memory, int home, const uint32_t *words, int count);
 
 /* The copies are the same everywhere: forgets twins and changes. */
 void dsm_pages_finish(struct dsm_pages *memory);

@@ -4,7 +4,7 @@ static const char columns[] =
     "time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,"
     "down_frames,pool_frames,oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes\n";
 
-struct links_row links_row_take(struct cw_link *link, uint64_t now_ns)
+struct links_row links_row_read(struct cw_link *link, uint64_t now_ns)
 {
     const struct cw_link_counters *counters = &link->counters;
     return (struct links_row){{

@@ -43,7 +43,7 @@ struct links_row {
 };
 
 /* The fields of a link at `now_ns`; the others are 0. The longest queue begins afresh. */
-struct links_row links_row_take(struct cw_link *link, uint64_t now_ns);
+struct links_row links_row_read(struct cw_link *link, uint64_t now_ns);
 
 /* Writes the names of the columns. Errors are found by ferror. */
 void links_rows_begin(FILE *file);

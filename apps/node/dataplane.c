@@ -32,7 +32,7 @@ enum {
 
 /* ---- calls ---- */
 
-static void call_take(struct node_dataplane *dataplane)
+static void call_run(struct node_dataplane *dataplane)
 {
     if (atomic_load_explicit(&dataplane->is_called, memory_order_acquire) == 0) {
         return;
@@ -106,7 +106,7 @@ static void *dataplane_run(void *context)
     }
     while (atomic_load_explicit(&dataplane->stop, memory_order_acquire) == 0) {
         uint64_t now_ns = cw_clock_ns();
-        call_take(dataplane);
+        call_run(dataplane);
         if (now_ns >= groups_ns) {
             node_groups_renew(dataplane, now_ns);
             groups_ns = now_ns + GROUPS_NS;
@@ -149,7 +149,7 @@ static void share_enter(struct node_dataplane *dataplane, struct node_share *sha
     }
 }
 
-static void turn_take_out(struct node_round *round, const struct node_turn *turn)
+static void turn_remove(struct node_round *round, const struct node_turn *turn)
 {
     for (uint32_t i = 0; i < round->count; i++) {
         if (round->turns[i] == turn) {
@@ -203,9 +203,9 @@ static void lease_remove(struct node_dataplane *dataplane, void *context)
     for (uint32_t i = 0; i < moved->ports && moved != lease; i++) {
         dataplane->lease_of[moved->first + i] = (uint16_t)(at + 1);
     }
-    turn_take_out(&share->round, &lease->turn);
+    turn_remove(&share->round, &lease->turn);
     if (share->round.count == 0) {
-        turn_take_out(&dataplane->shares, &share->turn);
+        turn_remove(&dataplane->shares, &share->turn);
     }
 }
 
@@ -274,15 +274,15 @@ bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uin
     return call.is_known;
 }
 
-static void hop_forget(struct node_dataplane *dataplane, void *context)
+static void hop_remove(struct node_dataplane *dataplane, void *context)
 {
-    cw_neighbour_forget(dataplane->config.neighbours, context);
+    cw_neighbour_remove(dataplane->config.neighbours, context);
 }
 
-void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip)
+void node_hop_remove(struct node_dataplane *dataplane, const struct cw_ip *ip)
 {
     struct cw_ip copy = *ip;
-    dataplane_call(dataplane, hop_forget, &copy);
+    dataplane_call(dataplane, hop_remove, &copy);
 }
 
 static void foreign_count(struct node_dataplane *dataplane, void *context)

@@ -122,7 +122,7 @@ struct node_lease *node_lease_broken(struct node_dataplane *dataplane);
 
 /* With `neighbours`: has a next hop looked for, until it is forgotten. True: it is known. */
 bool node_hop_want(struct node_dataplane *dataplane, const struct cw_ip *ip, uint8_t mac[6]);
-void node_hop_forget(struct node_dataplane *dataplane, const struct cw_ip *ip);
+void node_hop_remove(struct node_dataplane *dataplane, const struct cw_ip *ip);
 
 /* Frames without a receiver on this host. */
 uint64_t node_dataplane_foreign(struct node_dataplane *dataplane);

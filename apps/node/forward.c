@@ -21,7 +21,7 @@ static void port_flush(struct node_dataplane *dataplane)
 
 /* ---- to ranks ---- */
 
-static void lease_give(struct node_lease *lease, const uint8_t *frame, uint32_t length)
+static void lease_deliver(struct node_lease *lease, const uint8_t *frame, uint32_t length)
 {
     if (!cw_shm_port_send(lease->shm_port, &(struct cw_received){.data = frame, .length = length})) {
         lease->counters.dropped++;
@@ -42,14 +42,14 @@ static bool is_member(const struct node_lease *lease, const uint8_t mac[6])
 }
 
 /* Copies to each member on this host except the sender. Returns the number of copies. */
-static uint32_t members_give(struct node_dataplane *dataplane, const struct node_lease *sender, const uint8_t *frame,
-                             uint32_t length)
+static uint32_t members_deliver(struct node_dataplane *dataplane, const struct node_lease *sender, const uint8_t *frame,
+                                uint32_t length)
 {
     uint32_t copies = 0;
     for (uint32_t i = 0; i < dataplane->lease_count; i++) {
         struct node_lease *lease = dataplane->leases[i];
         if (lease != sender && is_member(lease, frame)) {
-            lease_give(lease, frame, length);
+            lease_deliver(lease, frame, length);
             copies++;
         }
     }
@@ -89,14 +89,14 @@ static struct node_lease *lease_at(const struct node_dataplane *dataplane, uint1
 /* ---- from the NIC ---- */
 
 /* A frame for no rank may be for the address itself: ARP, neighbour discovery, echo. */
-static void foreign_take(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length, uint64_t now_ns)
+static void foreign_receive(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length, uint64_t now_ns)
 {
     const uint8_t *answer;
     uint32_t bytes = 0;
     enum cw_neighbour_verdict verdict =
         dataplane->config.neighbours == NULL
             ? CW_NEIGHBOUR_FOREIGN
-            : cw_neighbour_take(dataplane->config.neighbours, frame, length, now_ns, &answer, &bytes);
+            : cw_neighbour_receive(dataplane->config.neighbours, frame, length, now_ns, &answer, &bytes);
     dataplane->foreign += verdict != CW_NEIGHBOUR_TAKEN && verdict != CW_NEIGHBOUR_ANSWERED;
     if (verdict == CW_NEIGHBOUR_ANSWERED && dataplane->pending_count < CW_PORT_BURST_MAX &&
         cw_port_reserve(dataplane->config.nic, &dataplane->pending[dataplane->pending_count], 1) == 1) {
@@ -106,11 +106,11 @@ static void foreign_take(struct node_dataplane *dataplane, const uint8_t *frame,
     }
 }
 
-static void frame_take(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length, uint64_t now_ns)
+static void frame_receive(struct node_dataplane *dataplane, const uint8_t *frame, uint32_t length, uint64_t now_ns)
 {
     const struct node_packet packet = node_packet_read(frame, length);
     if (packet.kind == NODE_PACKET_UDP && packet.is_group && packet.to_port == CW_UDP_PORT) {
-        uint32_t copies = group_cross(dataplane, frame, length) + members_give(dataplane, NULL, frame, length);
+        uint32_t copies = group_cross(dataplane, frame, length) + members_deliver(dataplane, NULL, frame, length);
         dataplane->foreign += copies == 0;
         return;
     }
@@ -118,13 +118,13 @@ static void frame_take(struct node_dataplane *dataplane, const uint8_t *frame, u
                       node_packet_ip_is(&packet, packet.to, &dataplane->config.ip);
     struct node_lease *lease = is_to_host ? lease_at(dataplane, packet.to_port) : NULL;
     if (lease != NULL) {
-        lease_give(lease, frame, length);
+        lease_deliver(lease, frame, length);
     } else if (!is_to_host || !frame_cross(dataplane, packet.to_port, frame, length)) {
-        foreign_take(dataplane, frame, length, now_ns);
+        foreign_receive(dataplane, frame, length, now_ns);
     }
 }
 
-static uint32_t port_take(struct node_dataplane *dataplane, uint64_t now_ns)
+static uint32_t port_receive(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     struct cw_received packets[CW_PORT_BURST_MAX];
     uint32_t count = cw_port_receive(dataplane->config.nic, packets, CW_PORT_BURST_MAX);
@@ -132,7 +132,7 @@ static uint32_t port_take(struct node_dataplane *dataplane, uint64_t now_ns)
         if (i + 2 < count) {
             __builtin_prefetch(packets[i + 2].data);
         }
-        frame_take(dataplane, packets[i].data, packets[i].length, now_ns);
+        frame_receive(dataplane, packets[i].data, packets[i].length, now_ns);
     }
     cw_port_release(dataplane->config.nic, packets, count);
     return count;
@@ -197,7 +197,7 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
         return FRAME_REFUSED;
     }
     if (packet.is_group) {
-        *copies = members_give(dataplane, lease, data, length) + group_cross(dataplane, data, length);
+        *copies = members_deliver(dataplane, lease, data, length) + group_cross(dataplane, data, length);
         return FRAME_LEAVES;
     }
     if (!node_packet_ip_is(&packet, packet.to, &config->ip)) {
@@ -205,7 +205,7 @@ static enum frame_fate frame_sort(struct node_dataplane *dataplane, struct node_
     }
     struct node_lease *to = lease_at(dataplane, packet.to_port);
     if (to != NULL) {
-        lease_give(to, data, length);
+        lease_deliver(to, data, length);
     } else {
         (void)frame_cross(dataplane, packet.to_port, data, length); /* dropped if no rank has the port */
     }
@@ -289,7 +289,7 @@ static void lease_step(struct node_lease *lease, uint64_t now_ns)
     cw_shm_port_consume(lease->shm_port, 1);
 }
 
-static uint32_t leases_take(struct node_dataplane *dataplane, uint64_t now_ns)
+static uint32_t leases_receive(struct node_dataplane *dataplane, uint64_t now_ns)
 {
     struct cw_transmit packets[CW_PORT_BURST_MAX];
     struct cw_port *nic = dataplane->config.nic;
@@ -346,7 +346,7 @@ static void leave_for(struct node_dataplane *dataplane, uint32_t from, const uin
     (void)cw_port_leave(dataplane->config.nic, mac);
 }
 
-static void handed_take(struct node_dataplane *dataplane, uint32_t from, const struct node_handed *handed)
+static void handed_receive(struct node_dataplane *dataplane, uint32_t from, const struct node_handed *handed)
 {
     const struct node_packet packet = node_packet_read(handed->bytes, handed->length);
     struct node_lease *lease;
@@ -354,9 +354,9 @@ static void handed_take(struct node_dataplane *dataplane, uint32_t from, const s
     case NODE_HANDOFF_FRAME:
         lease = packet.is_group ? NULL : lease_at(dataplane, packet.to_port);
         if (packet.is_group) {
-            (void)members_give(dataplane, NULL, handed->bytes, handed->length);
+            (void)members_deliver(dataplane, NULL, handed->bytes, handed->length);
         } else if (lease != NULL) {
-            lease_give(lease, handed->bytes, handed->length);
+            lease_deliver(lease, handed->bytes, handed->length);
         }
         break;
     case NODE_HANDOFF_JOIN:
@@ -368,7 +368,7 @@ static void handed_take(struct node_dataplane *dataplane, uint32_t from, const s
     }
 }
 
-static uint32_t handoffs_take(struct node_dataplane *dataplane)
+static uint32_t handoffs_receive(struct node_dataplane *dataplane)
 {
     const struct node_dataplane_config *config = &dataplane->config;
     uint32_t moved = 0;
@@ -377,7 +377,7 @@ static uint32_t handoffs_take(struct node_dataplane *dataplane)
         for (uint32_t i = 0; from != config->number && i < CW_PORT_BURST_MAX &&
                              (handed = node_handoff_first(config->handoff, from, config->number)) != NULL;
              i++, moved++) {
-            handed_take(dataplane, from, handed);
+            handed_receive(dataplane, from, handed);
             node_handoff_next(config->handoff, from, config->number);
         }
     }
@@ -405,9 +405,9 @@ static void questions_send(struct node_dataplane *dataplane, uint64_t now_ns)
 
 uint32_t node_forward(struct node_dataplane *dataplane, uint64_t now_ns)
 {
-    uint32_t moved = port_take(dataplane, now_ns);
-    moved += handoffs_take(dataplane);
-    moved += leases_take(dataplane, now_ns);
+    uint32_t moved = port_receive(dataplane, now_ns);
+    moved += handoffs_receive(dataplane);
+    moved += leases_receive(dataplane, now_ns);
     questions_send(dataplane, now_ns);
     if (dataplane->pending_count > 0) {
         port_flush(dataplane);

@@ -154,14 +154,14 @@ static uint32_t ports_all(const struct node_grants *grants)
 }
 
 /* Of the core that suits best, or else of any. 0: there are none. */
-static uint16_t ports_take(struct node_grants *grants, struct node_client *client,
-                           const struct cw_lease_request *request)
+static uint16_t ports_acquire(struct node_grants *grants, struct node_client *client,
+                              const struct cw_lease_request *request)
 {
     uint32_t best = core_choose(grants, client->owner);
     uint16_t first = 0;
     for (uint32_t i = 0; i < grants->config->core_count && first == 0; i++) {
-        first = node_ports_take(&grants->ports, client->whose.uid, request->first, request->ports,
-                                (best + i) % grants->config->core_count, &client->reservation);
+        first = node_ports_acquire(&grants->ports, client->whose.uid, request->first, request->ports,
+                                   (best + i) % grants->config->core_count, &client->reservation);
     }
     return first;
 }
@@ -185,7 +185,7 @@ static int lease_serve(struct node_grants *grants, struct node_client *client, c
 {
     struct node_owner *owner = client->owner;
     const char *why = quota_check(grants, owner, request->ports);
-    lease->first = why == NULL ? ports_take(grants, client, request) : 0;
+    lease->first = why == NULL ? ports_acquire(grants, client, request) : 0;
     lease->ports = (uint16_t)request->ports;
     if (lease->first == 0) {
         snprintf(error, error_bytes, "%s",
@@ -202,7 +202,7 @@ static int lease_serve(struct node_grants *grants, struct node_client *client, c
     }
     if (status != CW_OK) {
         snprintf(error, error_bytes, "%s", cw_status_text(status));
-        node_ports_give(&grants->ports, lease->first, lease->ports, &client->reservation);
+        node_ports_release(&grants->ports, lease->first, lease->ports, &client->reservation);
         return status;
     }
     owner->leases++;
@@ -256,7 +256,7 @@ void node_lease_end(struct node_grants *grants, struct node_client *client)
     owner->leases--;
     owner->leases_of[node_ports_core(&grants->ports, lease->first)]--;
     owner->ports -= lease->ports;
-    node_ports_give(&grants->ports, lease->first, lease->ports, &client->reservation);
+    node_ports_release(&grants->ports, lease->first, lease->ports, &client->reservation);
     cw_shm_port_close(lease->shm_port);
     close(lease->bell);
     free(lease);

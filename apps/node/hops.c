@@ -91,7 +91,7 @@ static struct hop *hop_find(struct node_hops *hops, const struct cw_ip *ip)
 static void hop_free(struct node_hops *hops, struct hop *hop)
 {
     if (!hops->nic->is_kernels) {
-        node_hop_forget(hops->dataplane, &hop->ip);
+        node_hop_remove(hops->dataplane, &hop->ip);
     }
     hop->state = HOP_FREE;
 }
@@ -268,7 +268,7 @@ void node_hops_turn(struct node_hops *hops, uint64_t now_ns)
         struct hop *hop = &hops->hops[i];
         uint64_t unwanted_ns = now_ns > hop->wanted_ns ? now_ns - hop->wanted_ns : 0;
         if (!hops->nic->is_kernels && hop->state == HOP_ASKING && now_ns - hop->state_ns > NODE_HOPS_ABSENT_NS) {
-            node_hop_forget(hops->dataplane, &hop->ip); /* no more questions */
+            node_hop_remove(hops->dataplane, &hop->ip); /* no more questions */
             hop_become(hop, HOP_ABSENT, now_ns);
         }
         if (hops->nic->is_kernels && hop->state == HOP_NEW) { /* all threads were busy when it was asked for */

@@ -36,7 +36,7 @@ static int kernel_open(const char *text, uint16_t port_first, uint16_t port_last
             "--transport %.60s: the node wants a NIC: an interface (eth0, af_packet:eth0), or a device: %s", text,
             CW_DEVICE_WORDS);
     }
-    (void)cw_setting_give(CW_SETTING_TRANSPORT, text);
+    (void)cw_setting_set(CW_SETTING_TRANSPORT, text);
     int status = cw_net_offer_make(&offer, error, error_bytes);
     if (status == CW_OK && offer.count == 0) {
         status = cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,

@@ -54,7 +54,7 @@ static bool user_read(const char *text, size_t length, uid_t *user)
 }
 
 /* USER:weight=N,rate=RATE */
-static int share_take(void *context, const char *text)
+static int share_parse(void *context, const char *text)
 {
     struct node_serve_config *serve = context;
     struct node_user user = {.weight = 1};
@@ -102,7 +102,7 @@ static int ports_read(struct options *options)
     char error[ERROR_BYTES];
     uint16_t first = 0, last = 0;
     if (options->ports != NULL) {
-        (void)cw_setting_give(CW_SETTING_PORTS, options->ports);
+        (void)cw_setting_set(CW_SETTING_PORTS, options->ports);
     }
     int status = cw_net_ports(&first, &last, error, sizeof(error));
     if (status != CW_OK) {
@@ -224,7 +224,7 @@ int node_main(int argc, char **argv)
         OPTION_RATE("rate", "of all that leaves by the NIC; default: what it takes", &options.rate_bps, 1000000),
         OPTION_EACH("share", "USER:weight=N,rate=RATE",
                     "of the NIC, when users want more than it takes; others have the weight 1; repeatable",
-                    &options.serve, share_take),
+                    &options.serve, share_parse),
         OPTION_FLAG("only-named", "serves only root and the users of --share", &options.serve.only_named),
         OPTION_COUNT("user-leases", "that one user may have at a time; default 512", &options.user_leases, 1,
                      NODE_LEASES_MAX),

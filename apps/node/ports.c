@@ -94,8 +94,8 @@ static bool are_free(const struct node_ports *ports, uint32_t first, uint32_t co
     return true;
 }
 
-static bool take(struct node_ports *ports, uid_t user, uint32_t first, uint32_t count, bool is_back,
-                 struct cw_reservation *reservation)
+static bool claim(struct node_ports *ports, uid_t user, uint32_t first, uint32_t count, bool is_back,
+                  struct cw_reservation *reservation)
 {
     char error[CW_LEASE_LINE_BYTES];
     if (!are_free(ports, first, count, user, is_back) ||
@@ -110,18 +110,18 @@ static bool take(struct node_ports *ports, uid_t user, uint32_t first, uint32_t 
     return true;
 }
 
-uint16_t node_ports_take(struct node_ports *ports, uid_t user, uint16_t wanted, uint32_t count, uint32_t core,
-                         struct cw_reservation *reservation)
+uint16_t node_ports_acquire(struct node_ports *ports, uid_t user, uint16_t wanted, uint32_t count, uint32_t core,
+                            struct cw_reservation *reservation)
 {
     if (wanted != 0) {
-        return take(ports, user, wanted, count, true, reservation) ? wanted : 0;
+        return claim(ports, user, wanted, count, true, reservation) ? wanted : 0;
     }
     uint32_t begin = ports->first + core * ports->each;
     uint32_t span = begin > ports->last ? 0 : ports->last - begin + 1u;
     span = span < ports->each ? span : ports->each;
     for (uint32_t i = 0; i < span; i++) {
         uint32_t first = begin + (ports->next[core] + i) % span;
-        if (take(ports, user, first, count, false, reservation)) {
+        if (claim(ports, user, first, count, false, reservation)) {
             ports->next[core] = (uint16_t)((first + count - begin) % span);
             return (uint16_t)first;
         }
@@ -129,7 +129,7 @@ uint16_t node_ports_take(struct node_ports *ports, uid_t user, uint16_t wanted, 
     return 0;
 }
 
-void node_ports_give(struct node_ports *ports, uint16_t first, uint32_t count, struct cw_reservation *reservation)
+void node_ports_release(struct node_ports *ports, uint16_t first, uint32_t count, struct cw_reservation *reservation)
 {
     memset(ports->states + first, PORT_FREE, count);
     cw_reservation_close(reservation);

@@ -4,7 +4,7 @@
  *  - A port has one lease. Ports that were leased when the node ended are kept for their users for NODE_HOLD_NS: the
  *    users request them again (a file next to the socket lists them).
  *
- * Order of calls: node_ports_begin { node_ports_take, node_ports_give, node_ports_record }*. Thread: one. */
+ * Order of calls: node_ports_begin { node_ports_acquire, node_ports_release, node_ports_record }*. Thread: one. */
 #pragma once
 
 #include <stdint.h>
@@ -48,9 +48,9 @@ static inline uint32_t node_ports_core(const struct node_ports *ports, uint32_t 
 
 /* `count` ports of one core in sequence, from `wanted` on, which the user had before; 0: any of `core`. If the address
  * is also the kernel's, its sockets avoid them. Returns the first one; 0: there are none. */
-uint16_t node_ports_take(struct node_ports *ports, uid_t user, uint16_t wanted, uint32_t count, uint32_t core,
-                         struct cw_reservation *reservation);
-void node_ports_give(struct node_ports *ports, uint16_t first, uint32_t count, struct cw_reservation *reservation);
+uint16_t node_ports_acquire(struct node_ports *ports, uid_t user, uint16_t wanted, uint32_t count, uint32_t core,
+                            struct cw_reservation *reservation);
+void node_ports_release(struct node_ports *ports, uint16_t first, uint32_t count, struct cw_reservation *reservation);
 
 /* Writes down which are leased, for a node that is started again. */
 void node_ports_record(struct node_ports *ports);

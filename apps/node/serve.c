@@ -44,7 +44,7 @@ struct serve {
 
 /* ---- a bound for closing ---- */
 
-static void guard_hear(int number)
+static void guard_handle(int number)
 {
     (void)number;
 }
@@ -52,7 +52,7 @@ static void guard_hear(int number)
 /* Signals that come to this thread, and end what it waits for, while it may close what a client has sent. */
 static bool guard_open(struct serve *serve)
 {
-    const struct sigaction action = {.sa_handler = guard_hear}; /* without SA_RESTART */
+    const struct sigaction action = {.sa_handler = guard_handle}; /* without SA_RESTART */
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     sigset_t own;
@@ -72,16 +72,16 @@ static void guard_set(struct serve *serve, bool is_on)
 /* ---- answers ---- */
 
 /* False: the client does not take them. */
-static bool say(const struct node_client *client, const char *line, int descriptor)
+static bool reply(const struct node_client *client, const char *line, int descriptor)
 {
-    return cw_lease_say(client->socket, line, descriptor) >= 0;
+    return cw_lease_send(client->socket, line, descriptor) >= 0;
 }
 
-static bool refuse(const struct node_client *client, int status, const char *why)
+static bool reject(const struct node_client *client, int status, const char *why)
 {
     char line[NODE_ERROR_BYTES + 64];
     snprintf(line, sizeof(line), "refused %d %s", status, why);
-    return say(client, line, -1);
+    return reply(client, line, -1);
 }
 
 static bool hello(const struct serve *serve, const struct node_client *client)
@@ -96,7 +96,7 @@ static bool hello(const struct serve *serve, const struct node_client *client)
     char line[CW_LEASE_LINE_BYTES];
     memcpy(own.mac, nic->mac, sizeof(own.mac));
     cw_lease_nic_write(&own, line);
-    return say(client, line, -1);
+    return reply(client, line, -1);
 }
 
 static bool lease(struct serve *serve, struct node_client *client, const struct cw_lease_request *request)
@@ -104,10 +104,10 @@ static bool lease(struct serve *serve, struct node_client *client, const struct 
     char error[NODE_ERROR_BYTES], line[CW_LEASE_LINE_BYTES];
     int status = node_lease_begin(&serve->grants, client, request, error, sizeof(error));
     if (status != CW_OK) {
-        return refuse(client, status, error);
+        return reject(client, status, error);
     }
     snprintf(line, sizeof(line), "leased first=%u", client->lease->first);
-    return say(client, line, client->lease->bell);
+    return reply(client, line, client->lease->bell);
 }
 
 static bool hops(const struct serve *serve, const struct node_client *client, const struct cw_lease_request *request)
@@ -119,7 +119,7 @@ static bool hops(const struct serve *serve, const struct node_client *client, co
         bool is_known = node_hops_want(serve->hops, client->whose.uid, &request->hops[i], now_ns, mac);
         cw_lease_hop_write(is_known ? mac : NULL, line);
     }
-    return say(client, line, -1);
+    return reply(client, line, -1);
 }
 
 /* ---- status: lines that leave as the client takes them ---- */
@@ -187,7 +187,7 @@ static bool rest_send(struct node_client *client, uint64_t now_ns)
         char *line = client->rest + client->rest_at, *end = strchr(line, '\n');
         *end = 0;
         bool is_last = line[0] == 0;
-        if (!say(client, is_last ? "\n" : line, -1)) {
+        if (!reply(client, is_last ? "\n" : line, -1)) {
             *end = '\n';
             return (errno == EAGAIN || errno == EINTR) && now_ns < client->rest_ns + REST_NS;
         }
@@ -205,7 +205,7 @@ static bool status(const struct serve *serve, struct node_client *asks)
 {
     FILE *out = open_memstream(&asks->rest, &asks->rest_bytes);
     if (out == NULL) {
-        return refuse(asks, CW_ERROR_MEMORY, "no memory for an answer");
+        return reject(asks, CW_ERROR_MEMORY, "no memory for an answer");
     }
     for (uint32_t core = 0; core < serve->config->core_count; core++) {
         node_leases_count(serve->config->dataplanes[core]);
@@ -222,7 +222,7 @@ static bool status(const struct serve *serve, struct node_client *asks)
     bool is_whole = ferror(out) == 0;
     if (fclose(out) != 0 || !is_whole) {
         rest_free(asks);
-        return refuse(asks, CW_ERROR_MEMORY, "no memory for an answer");
+        return reject(asks, CW_ERROR_MEMORY, "no memory for an answer");
     }
     asks->rest_at = 0;
     asks->rest_ns = cw_clock_ns();
@@ -259,7 +259,7 @@ static void client_end(struct serve *serve, uint32_t at)
 }
 
 /* The next line. Its length; 0: there is none; -1: the client has gone, or has sent what is no line. */
-static long line_take(struct serve *serve, const struct node_client *client, char line[CW_LEASE_LINE_BYTES])
+static long line_receive(struct serve *serve, const struct node_client *client, char line[CW_LEASE_LINE_BYTES])
 {
     struct iovec piece = {.iov_base = line, .iov_len = CW_LEASE_LINE_BYTES - 1};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1}; /* without room for descriptors: they are dropped */
@@ -278,21 +278,21 @@ static long line_take(struct serve *serve, const struct node_client *client, cha
 }
 
 /* A line of a client's. False: it has gone, or is to go. */
-static bool client_hear(struct serve *serve, struct node_client *client)
+static bool client_receive(struct serve *serve, struct node_client *client)
 {
     char line[CW_LEASE_LINE_BYTES], error[NODE_ERROR_BYTES];
     struct cw_lease_request request;
-    long got = line_take(serve, client, line);
+    long got = line_receive(serve, client, line);
     if (got <= 0) {
         return got == 0;
     }
     int read = cw_lease_read(line, &request, error, sizeof(error));
     if (read != CW_OK) {
-        return refuse(client, read, error);
+        return reject(client, read, error);
     }
     if (serve->config->only_named && client->whose.uid != 0 &&
         node_user_named(serve->config, client->whose.uid) == NULL) {
-        return refuse(client, CW_ERROR_PERMISSION, "this user may not use it (--only-named)");
+        return reject(client, CW_ERROR_PERMISSION, "this user may not use it (--only-named)");
     }
     switch (request.ask) {
     case CW_LEASE_HELLO:
@@ -315,7 +315,7 @@ static bool has_room(const struct serve *serve, uid_t user)
 }
 
 /* False: no client waits any more. */
-static bool client_take(struct serve *serve)
+static bool client_accept(struct serve *serve)
 {
     int socket = accept4(serve->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0) {
@@ -394,7 +394,7 @@ static void round_serve(struct serve *serve, const struct pollfd *set, uint32_t 
         }
         uint64_t start_ns = cw_clock_ns();
         bool goes_on = client->rest != NULL ? rest_send(client, start_ns) && (set[i].revents & (POLLERR | POLLHUP)) == 0
-                                            : client_hear(serve, client);
+                                            : client_receive(serve, client);
         owner->turn = i + 1;
         if (!goes_on) {
             client_end(serve, i);
@@ -453,7 +453,7 @@ static void clients_serve(struct serve *serve, const struct app_signals *signals
             bool has_new = set[count].revents != 0;
             round_serve(serve, set, count);
             for (uint32_t i = 0; has_new && i < ACCEPTS; i++) {
-                has_new = client_take(serve);
+                has_new = client_accept(serve);
             }
         }
         now_ns = cw_clock_ns();

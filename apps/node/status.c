@@ -109,13 +109,13 @@ static void expose(const json_t *nic, const json_t *leases)
 /* ---- all of it ---- */
 
 /* False: the node has not answered completely; its other answer is in `line`. */
-static bool ask(int socket, char line[CW_LEASE_LINE_BYTES], json_t **nic, json_t *leases)
+static bool query(int socket, char line[CW_LEASE_LINE_BYTES], json_t **nic, json_t *leases)
 {
     const struct cw_lease_request request = {.ask = CW_LEASE_STATUS};
     int descriptor;
     cw_lease_request_write(&request, line);
-    long got = cw_lease_say(socket, line, -1);
-    while (got > 0 && (got = cw_lease_hear(socket, line, &descriptor)) > 0 && line[0] == '{') {
+    long got = cw_lease_send(socket, line, -1);
+    while (got > 0 && (got = cw_lease_receive(socket, line, &descriptor)) > 0 && line[0] == '{') {
         json_t *object = json_loads(line, 0, NULL);
         if (json_object_get(object, "nic") != NULL) {
             json_decref(*nic);
@@ -127,7 +127,7 @@ static bool ask(int socket, char line[CW_LEASE_LINE_BYTES], json_t **nic, json_t
     return got > 0 && line[0] == '\n' && *nic != NULL;
 }
 
-static void tell(const json_t *nic, const json_t *leases, const struct node_status_options *options)
+static void status_print(const json_t *nic, const json_t *leases, const struct node_status_options *options)
 {
     struct app_report report = {.json = options->json, .form = APP_REPORT_TABLE};
     size_t index;
@@ -153,12 +153,12 @@ int node_status(const char *path, const struct node_status_options *options)
         return app_error_status(status, error, NULL);
     }
     json_t *nic = NULL, *leases = json_array();
-    bool is_whole = ask(socket, line, &nic, leases);
+    bool is_whole = query(socket, line, &nic, leases);
     close(socket);
     if (is_whole && options->prometheus) {
         expose(nic, leases);
     } else if (is_whole) {
-        tell(nic, leases, options);
+        status_print(nic, leases, options);
     }
     json_decref(nic);
     json_decref(leases);

@@ -148,7 +148,7 @@ int plan_draw_main(int argc, char **argv)
         app_error("a matrix does not depend on the network", "--matrix --network", "leave one of them out");
         return APP_EXIT_USAGE;
     }
-    if (!plan_network_take(name != NULL ? name : "gigabit", &network)) {
+    if (!plan_network_parse(name != NULL ? name : "gigabit", &network)) {
         return APP_EXIT_USAGE;
     }
     struct cw_plan *plan = plan_operand_read(first, argc, argv, true, &code);

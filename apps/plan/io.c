@@ -81,8 +81,8 @@ char *plan_read_text(const char *path)
 }
 
 /* Plan `number` of a bundle. */
-static int bundle_take(const char *bytes, size_t length, uint64_t number, struct cw_plan **plan, char *error,
-                       size_t error_bytes)
+static int bundle_extract(const char *bytes, size_t length, uint64_t number, struct cw_plan **plan, char *error,
+                          size_t error_bytes)
 {
     struct cw_bundle *bundle;
     int status = cw_bundle_decode(bytes, length, &bundle, error, error_bytes);
@@ -117,7 +117,7 @@ static struct cw_plan *plan_read(const char *path, int *exit_code)
     if (bytes == NULL) {
         return NULL;
     }
-    int status = cw_bundle_is(bytes, length) ? bundle_take(bytes, length, number, &plan, error, sizeof(error))
+    int status = cw_bundle_is(bytes, length) ? bundle_extract(bytes, length, number, &plan, error, sizeof(error))
                                              : cw_plan_decode(bytes, length, &plan, error, sizeof(error));
     free(bytes);
     if (status != CW_OK) {
@@ -138,7 +138,7 @@ struct cw_plan *plan_operand_read(int first, int argc, char **argv, bool checked
         return NULL;
     }
     struct cw_plan *plan = plan_read(argv[first], exit_code);
-    int status = plan != NULL && checked ? cw_check_refuse(plan, error, sizeof(error)) : CW_OK;
+    int status = plan != NULL && checked ? cw_check_validate(plan, error, sizeof(error)) : CW_OK;
     if (status == CW_OK) {
         return plan;
     }

@@ -33,7 +33,7 @@ static void blanks_skip(struct list_reader *reader)
 }
 
 /* Reports the wrong entry; its text has `length` bytes. */
-static void entry_refuse(const struct list_reader *reader, const char *what, size_t length, const char *todo)
+static void entry_reject(const struct list_reader *reader, const char *what, size_t length, const char *todo)
 {
     char where[160];
     bool cut = length > WORD_BYTES_MAX;
@@ -56,24 +56,24 @@ static bool size_parse(const char *text, size_t length, uint64_t *bytes)
 }
 
 /* The entry at hand, in elements; moves on to the next. False: reported. */
-static bool entry_take(struct list_reader *reader, uint64_t wanted, uint64_t element_bytes, uint64_t *count)
+static bool entry_parse(struct list_reader *reader, uint64_t wanted, uint64_t element_bytes, uint64_t *count)
 {
     size_t length = strcspn(reader->at, ", \t\r\n");
     uint64_t bytes;
     if (length == 0) {
-        entry_refuse(reader, "a count is missing", 0, "write one size, 0 perhaps, before and after each comma");
+        entry_reject(reader, "a count is missing", 0, "write one size, 0 perhaps, before and after each comma");
         return false;
     }
     if (reader->found == wanted) {
-        entry_refuse(reader, "more counts than are wanted", length, reader->each);
+        entry_reject(reader, "more counts than are wanted", length, reader->each);
         return false;
     }
     if (!size_parse(reader->at, length, &bytes)) {
-        entry_refuse(reader, "a count is no size", length, "write it like 1500, 64K or 10MB");
+        entry_reject(reader, "a count is no size", length, "write it like 1500, 64K or 10MB");
         return false;
     }
     if (bytes % element_bytes != 0) {
-        entry_refuse(reader, "a count is no multiple of --element", length, "counts are bytes of whole elements");
+        entry_reject(reader, "a count is no multiple of --element", length, "counts are bytes of whole elements");
         return false;
     }
     *count = bytes / element_bytes;
@@ -114,7 +114,7 @@ uint64_t *plan_counts_parse(const char *text, uint64_t wanted, bool pairs, uint6
     blanks_skip(&reader);
     while (counts != NULL && (*reader.at != '\0' || reader.after_comma)) {
         counts = counts_grow(counts, reader.found, &capacity, wanted);
-        if (counts != NULL && !entry_take(&reader, wanted, element_bytes, &counts[reader.found])) {
+        if (counts != NULL && !entry_parse(&reader, wanted, element_bytes, &counts[reader.found])) {
             free(counts);
             return NULL;
         }
@@ -134,7 +134,7 @@ uint64_t *plan_counts_parse(const char *text, uint64_t wanted, bool pairs, uint6
 
 /* Digits alone, then one character of `after`, behind which *at moves; where that may be a comma the list may end
  * instead, but not behind a comma. False: something else is there. */
-static bool number_take(const char **at, uint64_t limit, const char *after, uint64_t *number)
+static bool number_parse(const char **at, uint64_t limit, const char *after, uint64_t *number)
 {
     size_t length = strspn(*at, "0123456789");
     uint64_t value = 0;
@@ -162,7 +162,7 @@ uint32_t plan_clusters_parse(const char *text, uint64_t ranks, uint32_t *cluster
     const char *at = text;
     while (*at != '\0') {
         uint64_t size;
-        if (!number_take(&at, ranks - rank, ",", &size) || size == 0 || clusters == CW_CLUSTERS_MAX) {
+        if (!number_parse(&at, ranks - rank, ",", &size) || size == 0 || clusters == CW_CLUSTERS_MAX) {
             app_error("bad --clusters", text, "numbers of ranks that add up to --ranks, like 8,8");
             return 0;
         }
@@ -190,7 +190,7 @@ bool plan_via_parse(const char *text, uint32_t clusters, uint32_t *via)
         const char *start = at;
         bool good = true;
         for (uint32_t i = 0; i < 3 && good; i++) {
-            good = number_take(&at, clusters - 1, after[i], &numbers[i]);
+            good = number_parse(&at, clusters - 1, after[i], &numbers[i]);
         }
         if (!good || numbers[0] == numbers[1]) {
             app_error("bad way between clusters in --via", start,

@@ -34,7 +34,7 @@ static bool keys_known(json_t *object, const char *place, const char *const *kno
 }
 
 /* A number under `key`, or the present value if the key is missing. False: reported. */
-static bool number_take(const json_t *object, const char *key, double *value)
+static bool number_parse(const json_t *object, const char *key, double *value)
 {
     const json_t *found = json_object_get(object, key);
     if (found == NULL) {
@@ -48,7 +48,7 @@ static bool number_take(const json_t *object, const char *key, double *value)
     return true;
 }
 
-static bool point_take(const json_t *row, struct cw_plogp_point *point)
+static bool point_parse(const json_t *row, struct cw_plogp_point *point)
 {
     if (!json_is_array(row) || json_array_size(row) != 4) {
         return false;
@@ -72,7 +72,7 @@ static bool point_take(const json_t *row, struct cw_plogp_point *point)
 }
 
 /* {"latency_ns": L, "points": [[bytes, g, os, or], ...]} */
-static bool path_take(const json_t *object, const char *key, struct cw_plogp *path)
+static bool path_parse(const json_t *object, const char *key, struct cw_plogp *path)
 {
     static const char *const known[] = {"latency_ns", "points", NULL};
     json_t *found = json_object_get(object, key);
@@ -87,17 +87,17 @@ static bool path_take(const json_t *object, const char *key, struct cw_plogp *pa
     }
     path->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        if (!point_take(json_array_get(points, i), &path->points[i])) {
+        if (!point_parse(json_array_get(points, i), &path->points[i])) {
             char where[64];
             snprintf(where, sizeof(where), "%s, point %zu", key, i);
             app_error("a point of the network's path is not [bytes, gap, send, receive]", where, shape);
             return false;
         }
     }
-    return number_take(found, "latency_ns", &path->latency_ns);
+    return number_parse(found, "latency_ns", &path->latency_ns);
 }
 
-static bool network_take(json_t *object, struct cw_network *network)
+static bool network_parse(json_t *object, struct cw_network *network)
 {
     static const char *const known[] = {"name",
                                         "lan",
@@ -112,19 +112,19 @@ static bool network_take(json_t *object, struct cw_network *network)
     double ports = 1;
     double messages = 0;
     *network = (struct cw_network){.contention = 0.4};
-    if (!keys_known(object, "", known) || !path_take(object, "lan", &network->paths[CW_PATH_LAN])) {
+    if (!keys_known(object, "", known) || !path_parse(object, "lan", &network->paths[CW_PATH_LAN])) {
         return false;
     }
     network->paths[CW_PATH_WAN] = network->paths[CW_PATH_LAN];
-    if (json_object_get(object, "wan") != NULL && !path_take(object, "wan", &network->paths[CW_PATH_WAN])) {
+    if (json_object_get(object, "wan") != NULL && !path_parse(object, "wan", &network->paths[CW_PATH_WAN])) {
         return false;
     }
-    bool taken = number_take(object, "ports", &ports) &&
-                 number_take(object, "wan_bytes_per_ns", &network->wan_bytes_per_ns) &&
-                 number_take(object, "wan_messages", &messages) &&
-                 number_take(object, "copy_ns_per_byte", &network->copy_ns_per_byte) &&
-                 number_take(object, "reduce_ns_per_byte", &network->reduce_ns_per_byte) &&
-                 number_take(object, "contention", &network->contention);
+    bool taken = number_parse(object, "ports", &ports) &&
+                 number_parse(object, "wan_bytes_per_ns", &network->wan_bytes_per_ns) &&
+                 number_parse(object, "wan_messages", &messages) &&
+                 number_parse(object, "copy_ns_per_byte", &network->copy_ns_per_byte) &&
+                 number_parse(object, "reduce_ns_per_byte", &network->reduce_ns_per_byte) &&
+                 number_parse(object, "contention", &network->contention);
     if (taken && !(messages >= 0 && messages <= UINT32_MAX)) {
         app_error("the network's number of messages in flight is out of range", "wan_messages", "0 for no limit");
         return false;
@@ -149,7 +149,7 @@ static bool network_read(const char *path, struct cw_network *network)
         app_error("the network file is no JSON", path, error);
         return false;
     }
-    bool taken = network_take(object, network);
+    bool taken = network_parse(object, network);
     json_decref(object);
     if (taken && cw_network_validate(network, error, sizeof(error)) != CW_OK) {
         app_error(error, path, shape);
@@ -158,7 +158,7 @@ static bool network_read(const char *path, struct cw_network *network)
     return taken;
 }
 
-bool plan_network_take(const char *text, struct cw_network *network)
+bool plan_network_parse(const char *text, struct cw_network *network)
 {
     char names[400] = "@FILE, or one of";
     if (text[0] == '@') {

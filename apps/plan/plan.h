@@ -87,7 +87,7 @@ char *plan_read_text(const char *path);
 /* ---- Networks (plan/network.c) ---- */
 
 /* A network by name, or @FILE. False: reported. */
-bool plan_network_take(const char *text, struct cw_network *network);
+bool plan_network_parse(const char *text, struct cw_network *network);
 
 /* ---- Subcommands, argv[0] their name ---- */
 

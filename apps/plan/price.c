@@ -76,7 +76,7 @@ int plan_price_main(int argc, char **argv)
     if (first < 0) {
         return code;
     }
-    if (!plan_network_take(name, &network)) {
+    if (!plan_network_parse(name, &network)) {
         return APP_EXIT_USAGE;
     }
     struct cw_plan *plan = plan_operand_read(first, argc, argv, true, &code);
@@ -204,7 +204,7 @@ int plan_choose_main(int argc, char **argv)
         return APP_EXIT_USAGE;
     }
     struct cw_network network;
-    struct cw_problem *problem = plan_network_take(name, &network) ? plan_request_problem(&request) : NULL;
+    struct cw_problem *problem = plan_network_parse(name, &network) ? plan_request_problem(&request) : NULL;
     if (problem == NULL) {
         return APP_EXIT_USAGE;
     }

@@ -9,7 +9,7 @@
 #include "dataplane/status.h"
 
 /* --size sets size_bytes; its presence distinguishes 0 from nothing. */
-static int size_take(void *context, const char *text)
+static int size_parse(void *context, const char *text)
 {
     struct plan_request *request = context;
     if (!cw_units_bytes(text, &request->size_bytes)) {
@@ -32,7 +32,7 @@ size_t plan_request_options(struct plan_request *request, bool how, struct app_o
         {"ranks", "P", "how many take part", APP_OPTION_COUNT, &request->ranks, 1, CW_RANKS_MAX, NULL},
         {"root", "R", "of bcast, scatter, gather, reduce (0)", APP_OPTION_COUNT, &request->root, 0, CW_RANKS_MAX, NULL},
         {"size", "BYTES", "of the vector; scatter, gather, allgather, alltoall, reduce-scatter: of each block",
-         APP_OPTION_EACH, request, 0, 0, size_take},
+         APP_OPTION_EACH, request, 0, 0, size_parse},
         {"counts", "LIST", "instead: a size per rank, alltoall: per pair, row by row: 3,0,1K or @FILE", APP_OPTION_TEXT,
          &request->counts, 0, 0, NULL},
         {"element", "BYTES", "of one element; sizes are multiples of it (1)", APP_OPTION_BYTES, &request->element_bytes,
@@ -67,7 +67,7 @@ size_t plan_request_options(struct plan_request *request, bool how, struct app_o
 
 /* ---- The problem ---- */
 
-static uint64_t *counts_take(const struct plan_request *request, enum cw_collective collective)
+static uint64_t *counts_parse(const struct plan_request *request, enum cw_collective collective)
 {
     bool pairs = collective == CW_ALLTOALL;
     uint64_t wanted = pairs ? request->ranks * request->ranks : request->ranks;
@@ -86,10 +86,10 @@ struct lists {
     uint32_t *via;
 };
 
-static bool lists_take(const struct plan_request *request, struct cw_problem_request *asked, struct lists *lists)
+static bool lists_parse(const struct plan_request *request, struct cw_problem_request *asked, struct lists *lists)
 {
     if (request->counts != NULL) {
-        lists->counts = counts_take(request, asked->collective);
+        lists->counts = counts_parse(request, asked->collective);
         if (lists->counts == NULL) {
             return false;
         }
@@ -168,7 +168,7 @@ struct cw_problem *plan_request_problem(const struct plan_request *request)
         .ordered = request->ordered,
         .count = request->size_bytes / request->element_bytes,
     };
-    if (lists_take(request, &asked, &lists) && cw_problem_create(&asked, &problem, error, sizeof(error)) != CW_OK) {
+    if (lists_parse(request, &asked, &lists) && cw_problem_create(&asked, &problem, error, sizeof(error)) != CW_OK) {
         app_error(error, request->collective, NULL);
     }
     free(lists.counts);
@@ -201,8 +201,8 @@ const struct cw_algorithm *plan_request_algorithm(const struct plan_request *req
 }
 
 /* Takes what was given for a parameter that the algorithm looks at. False: it does not; reported. */
-static bool parameter_take(const struct cw_algorithm *algorithm, uint32_t bit, const char *option, uint64_t given,
-                           uint64_t *parameter)
+static bool parameter_set(const struct cw_algorithm *algorithm, uint32_t bit, const char *option, uint64_t given,
+                          uint64_t *parameter)
 {
     if (given == PLAN_NOT_GIVEN) {
         return true;
@@ -224,12 +224,12 @@ bool plan_request_parameters(const struct plan_request *request, const struct cw
     uint64_t degree = parameters->degree;
     uint64_t concurrency = parameters->concurrency;
     uint64_t senders = parameters->senders;
-    if (!parameter_take(algorithm, CW_TAKES_SEGMENT, "--segment", request->segment_bytes, &parameters->segment_bytes) ||
-        !parameter_take(algorithm, CW_TAKES_THRESHOLD, "--threshold", request->threshold_bytes,
-                        &parameters->threshold_bytes) ||
-        !parameter_take(algorithm, CW_TAKES_DEGREE, "--degree", request->degree, &degree) ||
-        !parameter_take(algorithm, CW_TAKES_CONCURRENCY, "--concurrency", request->concurrency, &concurrency) ||
-        !parameter_take(algorithm, CW_TAKES_SENDERS, "--senders", request->senders, &senders)) {
+    if (!parameter_set(algorithm, CW_TAKES_SEGMENT, "--segment", request->segment_bytes, &parameters->segment_bytes) ||
+        !parameter_set(algorithm, CW_TAKES_THRESHOLD, "--threshold", request->threshold_bytes,
+                       &parameters->threshold_bytes) ||
+        !parameter_set(algorithm, CW_TAKES_DEGREE, "--degree", request->degree, &degree) ||
+        !parameter_set(algorithm, CW_TAKES_CONCURRENCY, "--concurrency", request->concurrency, &concurrency) ||
+        !parameter_set(algorithm, CW_TAKES_SENDERS, "--senders", request->senders, &senders)) {
         return false;
     }
     parameters->degree = (uint32_t)degree;

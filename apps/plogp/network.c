@@ -57,7 +57,7 @@ static double stream_once(const struct pair *pair)
 }
 
 /* Both of the pair must do the same work: one side sends the count. */
-static int tell(const struct pair *pair, int count)
+static int count_exchange(const struct pair *pair, int count)
 {
     if (pair->asks) {
         MPI_Send(&count, 1, MPI_INT, pair->peer, TAG_GO, MPI_COMM_WORLD);
@@ -71,7 +71,7 @@ static int tell(const struct pair *pair, int count)
 static bool is_noise(struct pair *pair, double *times_ns, size_t count, int round)
 {
     double noise = pair->asks ? plogp_noise(times_ns, count) : 1;
-    bool again = tell(pair, noise > PLOGP_NOISE_MAX && round + 1 < NOISY_ROUNDS_MAX) != 0;
+    bool again = count_exchange(pair, noise > PLOGP_NOISE_MAX && round + 1 < NOISY_ROUNDS_MAX) != 0;
     if (!again) {
         pair->noise = fmax(pair->noise, noise);
     }
@@ -84,7 +84,7 @@ static double stream_gap(struct pair *pair, uint64_t share_ns)
     int count = 0;
     for (int round = 0; round == 0 || is_noise(pair, gaps, (size_t)count, round - 1); round++) {
         double first_ns = stream_once(pair) * STREAM_MESSAGES;
-        count = tell(pair, (int)fmin(fmax((double)share_ns / (first_ns + 1), TRIPS_MIN), STREAMS));
+        count = count_exchange(pair, (int)fmin(fmax((double)share_ns / (first_ns + 1), TRIPS_MIN), STREAMS));
         for (int i = 0; i < count; i++) {
             gaps[i] = stream_once(pair);
         }
@@ -128,7 +128,7 @@ static double receive_once(const struct pair *pair, uint64_t bytes, double trip_
 }
 
 /* Each trip next to an empty one: a slowdown of the machine is in both, and not in their difference. */
-static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
+static void sample_measure(struct pair *pair, uint64_t share_ns, double empty_ns, struct plogp_sample *sample)
 {
     static double trips[TRIPS_MAX], wholes[TRIPS_MAX], sends[TRIPS_MAX], receives[DELAYED_MAX];
     double unused_ns;
@@ -136,7 +136,7 @@ static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, s
     for (int round = 0; round == 0 || is_noise(pair, wholes, (size_t)count, round - 1); round++) {
         double first_ns = trip_once(pair, sample->bytes, &unused_ns);
         first_ns = fmin(first_ns, trip_once(pair, sample->bytes, &unused_ns));
-        count = tell(pair, (int)fmin(fmax((double)share_ns / 3 / (first_ns + 1), TRIPS_MIN), TRIPS_MAX));
+        count = count_exchange(pair, (int)fmin(fmax((double)share_ns / 3 / (first_ns + 1), TRIPS_MIN), TRIPS_MAX));
         for (int i = 0; i < count; i++) {
             double beside_ns = sample->bytes > 0 ? trip_once(pair, 0, &unused_ns) : 0;
             wholes[i] = trip_once(pair, sample->bytes, &sends[i]);
@@ -145,7 +145,7 @@ static void sample_take(struct pair *pair, uint64_t share_ns, double empty_ns, s
     }
     sample->trip_ns = fmax(cw_statistics_median(trips, (size_t)count) + empty_ns, 1);
     sample->send_ns = cw_statistics_median(sends, (size_t)count);
-    count = tell(pair, (int)fmin(fmax((double)share_ns / 6 / (sample->trip_ns + 1), TRIPS_MIN), DELAYED_MAX));
+    count = count_exchange(pair, (int)fmin(fmax((double)share_ns / 6 / (sample->trip_ns + 1), TRIPS_MIN), DELAYED_MAX));
     for (int i = 0; i < count; i++) {
         receives[i] = receive_once(pair, sample->bytes, sample->trip_ns);
     }
@@ -173,16 +173,16 @@ static void path_measure(struct pair *pair, uint64_t budget_ns, struct cw_plogp 
     double gap_ns = stream_gap(pair, share_ns);
     for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++) {
         struct plogp_sample sample = {.bytes = grid[i]};
-        sample_take(pair, share_ns, count > 0 ? samples[0].trip_ns : 0, &sample);
+        sample_measure(pair, share_ns, count > 0 ? samples[0].trip_ns : 0, &sample);
         count = sample_insert(samples, count, &sample);
     }
     for (;;) {
         uint64_t next = count < POINTS_MAX && plogp_now_ns() < until_ns ? plogp_next_size(samples, count) : 0;
-        struct plogp_sample sample = {.bytes = (uint64_t)tell(pair, (int)next)};
+        struct plogp_sample sample = {.bytes = (uint64_t)count_exchange(pair, (int)next)};
         if (sample.bytes == 0) {
             break;
         }
-        sample_take(pair, share_ns, count > 0 ? samples[0].trip_ns : 0, &sample);
+        sample_measure(pair, share_ns, count > 0 ? samples[0].trip_ns : 0, &sample);
         count = sample_insert(samples, count, &sample);
     }
     if (pair->asks) {

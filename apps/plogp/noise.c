@@ -52,7 +52,7 @@ bool plogp_is_quiet(double noise, double others)
     return noise <= PLOGP_NOISE_MAX && others <= OTHERS_MAX;
 }
 
-void plogp_noise_tell(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now)
+void plogp_noise_report(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now)
 {
     char what[200];
     if (others > OTHERS_MAX) {

@@ -22,4 +22,4 @@ double plogp_machine_others(const struct plogp_machine *before, const struct plo
 bool plogp_is_quiet(double noise, double others);
 
 /* Reports the problem, and its consequence. */
-void plogp_noise_tell(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now);
+void plogp_noise_report(enum cw_measured_path path, uint32_t ranks, double noise, double others, const char *what_now);

@@ -36,7 +36,7 @@ static const struct app_list tested_sizes = {.values = {8, 64, 512, 4096, 16384,
 enum { NOISY_ROUNDS = 3 };
 
 /* Whether a path is among the requested ones. */
-static bool path_is_asked(const struct plogp_options *options, enum cw_measured_path path)
+static bool path_is_requested(const struct plogp_options *options, enum cw_measured_path path)
 {
     if (options->hosts != NULL) {
         return path == (strcmp(options->path, "rdma") == 0 ? CW_MEASURED_RDMA : CW_MEASURED_WIRE);
@@ -46,7 +46,7 @@ static bool path_is_asked(const struct plogp_options *options, enum cw_measured_
 }
 
 /* Says on a terminal that the job of ranks[index] on a path begins. */
-static void progress_tell(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
+static void progress_report(const struct plogp_options *options, enum cw_measured_path path, uint32_t index)
 {
     uint64_t done_ns = 0, all_ns = 0;
     char step[48];
@@ -55,7 +55,7 @@ static void progress_tell(const struct plogp_options *options, enum cw_measured_
         if (i == path * options->rank_count + index) {
             done_ns = all_ns;
         }
-        if (path_is_asked(options, other)) {
+        if (path_is_requested(options, other)) {
             all_ns += plogp_time_share(options, other, options->ranks[i % options->rank_count]);
         }
     }
@@ -215,12 +215,12 @@ static struct cw_measured *kept_make(const struct plogp_options *options)
         return kept; /* an unreadable file was reported, and is replaced */
     }
     for (uint32_t i = 0; i < old->network_count; i++) {
-        if (!path_is_asked(options, old->networks[i].path)) {
+        if (!path_is_requested(options, old->networks[i].path)) {
             (void)cw_measured_add_network(kept, &old->networks[i]);
         }
     }
     for (uint32_t i = 0; i < old->test_count; i++) {
-        if (!path_is_asked(options, old->tests[i].path)) {
+        if (!path_is_requested(options, old->tests[i].path)) {
             (void)cw_measured_add_test(kept, &old->tests[i]);
         }
     }
@@ -265,7 +265,7 @@ static int quiet_measure(const struct plogp_options *options, enum cw_measured_p
                                : round < NOISY_ROUNDS
                                    ? "measuring again"
                                    : "nothing is written: measure while the machine is idle, or --noisy";
-        plogp_noise_tell(path, ranks, noise, others, what_now);
+        plogp_noise_report(path, ranks, noise, others, what_now);
         if (options->noisy) {
             return APP_EXIT_SUCCESS;
         }
@@ -281,7 +281,7 @@ static int path_measure(struct plogp_options *options, enum cw_measured_path pat
     int code = APP_EXIT_SUCCESS;
     for (uint32_t i = 0; i < options->rank_count && code == APP_EXIT_SUCCESS; i++) {
         struct cw_measured *one;
-        progress_tell(options, path, i);
+        progress_report(options, path, i);
         code = quiet_measure(options, path, options->ranks[i], &one);
         if (code != APP_EXIT_SUCCESS) {
             break;
@@ -300,7 +300,7 @@ static int measure_all(struct plogp_options *options)
     struct cw_measured *all = kept_make(options);
     int code = all == NULL ? app_error_status(CW_ERROR_MEMORY, "cannot measure", NULL) : APP_EXIT_SUCCESS;
     for (uint32_t path = 0; path < CW_MEASURED_PATHS && code == APP_EXIT_SUCCESS; path++) {
-        if (path_is_asked(options, path)) {
+        if (path_is_requested(options, path)) {
             code = path_measure(options, path, all);
         }
     }

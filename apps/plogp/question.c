@@ -275,7 +275,7 @@ static struct cw_parameters parameters_of(const struct cw_candidate *candidate)
 }
 
 /* The model's segments, and two that have shown to be good: just short enough for no handshake, and a few of them. */
-static void candidate_take(struct plogp_question *question, const struct cw_candidate *candidate)
+static void candidate_add(struct plogp_question *question, const struct cw_candidate *candidate)
 {
     static const uint64_t segments[] = {SEGMENT_SMALL, SEGMENT_LARGE};
     struct cw_parameters parameters = parameters_of(candidate);
@@ -309,7 +309,7 @@ static void contenders_find(const struct plogp_measure *measure, const struct cw
         plogp_fail("no algorithm fits, or there is no memory");
     }
     for (uint32_t i = 0; i < choice.count; i++) {
-        candidate_take(question, &choice.candidates[i]);
+        candidate_add(question, &choice.candidates[i]);
     }
     if (measure->path == CW_MEASURED_SHARED) {
         const struct cw_algorithm *host = cw_algorithm_find(problem->collective, "host");

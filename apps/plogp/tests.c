@@ -19,7 +19,7 @@ static bool has_blocks(enum cw_collective collective)
 }
 
 /* A barrier has one size, blocks of all ranks together a bound. */
-static bool is_asked(const struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes)
+static bool is_requested(const struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes)
 {
     if (collective == CW_BARRIER) {
         return bytes == measure->sizes[0];
@@ -32,7 +32,7 @@ static uint32_t questions_count(const struct plogp_measure *measure)
     uint32_t count = 0;
     for (uint32_t size = 0; size < measure->size_count; size++) {
         for (uint32_t i = 0; i < COLLECTIVES; i++) {
-            count += is_asked(measure, collectives[i], measure->sizes[size]);
+            count += is_requested(measure, collectives[i], measure->sizes[size]);
         }
     }
     return count;
@@ -64,7 +64,7 @@ static void question_keep(struct plogp_measure *measure, const struct plogp_ques
 }
 
 /* Whether there was time for it; rank 0's clock decides. */
-static bool question_ask(struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes, uint32_t left)
+static bool question_run(struct plogp_measure *measure, enum cw_collective collective, uint64_t bytes, uint32_t left)
 {
     static struct plogp_question question;
     uint64_t now_ns = plogp_now_ns();
@@ -116,7 +116,7 @@ void plogp_measure_tests(struct plogp_measure *measure)
     for (uint32_t size = 0; size < count; size++) {
         for (uint32_t i = 0; i < COLLECTIVES; i++) {
             uint64_t bytes = measure->sizes[order[size]];
-            if (is_asked(measure, collectives[i], bytes) && !question_ask(measure, collectives[i], bytes, left--)) {
+            if (is_requested(measure, collectives[i], bytes) && !question_run(measure, collectives[i], bytes, left--)) {
                 return;
             }
         }

@@ -52,7 +52,7 @@ static const char *const multicast_names[] = {
 /* ---- its words ---- */
 
 /* "multicast=snoop" and the like. */
-static bool multicast_word_take(const char *word, struct wish *wish)
+static bool multicast_word_parse(const char *word, struct wish *wish)
 {
     for (int i = CW_WIRE_SNOOP; i <= CW_WIRE_DROP; i++) {
         if (strncmp(word, "multicast=", 10) == 0 && strcmp(word + 10, multicast_names[i]) == 0) {
@@ -64,7 +64,7 @@ static bool multicast_word_take(const char *word, struct wish *wish)
 }
 
 /* "rate=1Gbps" and the like, behind "HOSTS,memif". */
-static bool shape_word_take(const char *word, struct wish *wish)
+static bool shape_word_parse(const char *word, struct wish *wish)
 {
     uint64_t number;
     double share;
@@ -85,7 +85,7 @@ static bool shape_word_take(const char *word, struct wish *wish)
 }
 
 /* "stats=FILE", "stats-interval=10ms". */
-static bool stats_word_take(const char *word, struct wish *wish)
+static bool stats_word_parse(const char *word, struct wish *wish)
 {
     static const char file[] = "stats=", interval[] = "stats-interval=";
     uint64_t interval_ns;
@@ -102,7 +102,7 @@ static bool stats_word_take(const char *word, struct wish *wish)
 }
 
 /* One word behind "HOSTS,veth". */
-static bool veth_word_take(const char *word, struct wish *wish)
+static bool veth_word_parse(const char *word, struct wish *wish)
 {
     uint64_t mtu_bytes;
     bool good = strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) &&
@@ -113,7 +113,7 @@ static bool veth_word_take(const char *word, struct wish *wish)
 
 /* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the
  * name is too long. */
-static bool topology_word_take(const char *word, struct wish *wish)
+static bool topology_word_parse(const char *word, struct wish *wish)
 {
     char folder[CW_SETTINGS_PATH_BYTES] = "";
     const char *path = word + strlen(TOPOLOGY_WORD);
@@ -122,11 +122,11 @@ static bool topology_word_take(const char *word, struct wish *wish)
     return is_whole && path[0] != '\0' && length < (int)sizeof(wish->topology);
 }
 
-static bool hosts_word_take(const char *word, uint32_t ranks, struct wish *wish)
+static bool hosts_word_parse(const char *word, uint32_t ranks, struct wish *wish)
 {
     uint64_t hosts;
     if (strncmp(word, TOPOLOGY_WORD, strlen(TOPOLOGY_WORD)) == 0) {
-        return topology_word_take(word, wish);
+        return topology_word_parse(word, wish);
     }
     if (word[0] < '0' || word[0] > '9' || !app_parse_count(word, &hosts) || hosts < 1 || hosts > ranks) {
         return false;
@@ -147,7 +147,7 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     strcpy(copy, text);
     const char *count = strtok_r(copy, ",", &rest);
     const char *kind = strtok_r(NULL, ",", &rest);
-    if (kind == NULL || !hosts_word_take(count, ranks, wish)) {
+    if (kind == NULL || !hosts_word_parse(count, ranks, wish)) {
         return false;
     }
     bool is_wan = wish->topology[0] != '\0';
@@ -155,9 +155,9 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     bool good = is_veth || strcmp(kind, "memif") == 0;
     wish->is_veth = is_veth;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = multicast_word_take(word, wish) ||
-               (is_veth ? veth_word_take(word, wish)
-                        : stats_word_take(word, wish) || (!is_wan && shape_word_take(word, wish)));
+        good = multicast_word_parse(word, wish) ||
+               (is_veth ? veth_word_parse(word, wish)
+                        : stats_word_parse(word, wish) || (!is_wan && shape_word_parse(word, wish)));
     }
     return good && (wish->stats_interval[0] == '\0' || wish->stats[0] != '\0');
 }
@@ -252,7 +252,7 @@ static int environment_set(const char *emulate)
         app_error(error, NULL, NULL);
         return APP_EXIT_MACHINE;
     }
-    (void)cw_setting_give(CW_SETTING_EMULATE, emulate);
+    (void)cw_setting_set(CW_SETTING_EMULATE, emulate);
     return 0;
 }
 
@@ -286,14 +286,14 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     }
     snprintf(emulate, sizeof(emulate), "%u,memif,%s/s", wish->hosts, emulation->net.folder);
     if (wish->topology[0] != '\0') {
-        (void)cw_setting_give(CW_SETTING_TOPOLOGY, wish->topology);
+        (void)cw_setting_set(CW_SETTING_TOPOLOGY, wish->topology);
     }
     return environment_set(emulate);
 }
 
 /* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a
  * given host. */
-static void networks_tell(const struct run_veth *veth)
+static void networks_publish(const struct run_veth *veth)
 {
     char text[RUN_VETH_HOSTS_MAX * 32] = "";
     size_t used = 0;
@@ -302,7 +302,7 @@ static void networks_tell(const struct run_veth *veth)
                              cw_process_number(), veth->networks[i]);
         used += (size_t)added;
     }
-    (void)cw_setting_give(CW_SETTING_NETWORKS, text);
+    (void)cw_setting_set(CW_SETTING_NETWORKS, text);
 }
 
 static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks, const sigset_t *handled)
@@ -319,7 +319,7 @@ static int veth_start(struct run_emulation *emulation, const struct wish *wish, 
     for (uint32_t rank = 0; rank < ranks; rank++) {
         emulation->networks[rank] = emulation->veth.networks[host_of[rank]];
     }
-    networks_tell(&emulation->veth);
+    networks_publish(&emulation->veth);
     snprintf(emulate, sizeof(emulate), "%u,veth,%u", wish->hosts, wish->mtu_bytes);
     return environment_set(emulate);
 }

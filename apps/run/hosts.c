@@ -6,13 +6,13 @@
 #include "dataplane/status.h"
 
 /* Tells; an exit code. */
-static int refuse(int status, const char *error)
+static int reject(int status, const char *error)
 {
     app_error(error, NULL, NULL);
     return status == CW_ERROR_MEMORY ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
 }
 
-static int allocation_take(struct run_options *options)
+static int allocation_read(struct run_options *options)
 {
     char error[512] = "";
     const char *source = NULL;
@@ -30,18 +30,18 @@ static int allocation_take(struct run_options *options)
             options->launch.launcher = "srun"; /* ssh may be forbidden there, and Slurm counts what it starts itself */
         }
     }
-    return status == CW_OK ? 0 : refuse(status, error);
+    return status == CW_OK ? 0 : reject(status, error);
 }
 
-int run_hosts_take(struct run_options *options)
+int run_hosts_apply(struct run_options *options)
 {
     struct cw_launch_allocation *allocation = &options->allocation;
     bool is_named = options->hosts != NULL || options->hostfile != NULL;
     if (options->emulate != NULL) {
-        return is_named ? refuse(CW_ERROR_ARGUMENT, "--emulate brings its own hosts: leave --hosts and --hostfile out")
+        return is_named ? reject(CW_ERROR_ARGUMENT, "--emulate brings its own hosts: leave --hosts and --hostfile out")
                         : 0;
     }
-    int code = allocation_take(options);
+    int code = allocation_read(options);
     if (code != 0 || allocation->count == 0) {
         return code;
     }

@@ -25,7 +25,7 @@ struct given {
     int value_count;
 };
 
-static bool refuse(int *exit_code, const char *option, const char *text, const char *todo)
+static bool reject(int *exit_code, const char *option, const char *text, const char *todo)
 {
     char where[256];
     snprintf(where, sizeof(where), "%s %s", option, text);
@@ -34,41 +34,41 @@ static bool refuse(int *exit_code, const char *option, const char *text, const c
     return false;
 }
 
-static bool count_take(struct cw_launch_program *program, const char *text, int *exit_code)
+static bool count_parse(struct cw_launch_program *program, const char *text, int *exit_code)
 {
     uint64_t count = 0;
     if (!app_parse_count(text, &count) || count == 0 || count > CW_LAUNCH_RANKS_MAX) {
         char todo[64];
         snprintf(todo, sizeof(todo), "a number of ranks between 1 and %d is wanted", CW_LAUNCH_RANKS_MAX);
-        return refuse(exit_code, "-n", text, todo);
+        return reject(exit_code, "-n", text, todo);
     }
     program->count = (uint32_t)count;
     return true;
 }
 
-static bool dedicated_take(const char *text, int *exit_code)
+static bool dedicated_parse(const char *text, int *exit_code)
 {
     struct cw_dedicate_wish wish;
     char todo[256];
     if (cw_dedicate_read(text, &wish, todo, sizeof(todo)) != CW_OK) {
-        return refuse(exit_code, "--dedicated", text, todo);
+        return reject(exit_code, "--dedicated", text, todo);
     }
-    (void)cw_setting_give(CW_SETTING_DEDICATED, text);
+    (void)cw_setting_set(CW_SETTING_DEDICATED, text);
     return true;
 }
 
-static bool rdma_take(const char *text, int *exit_code)
+static bool rdma_parse(const char *text, int *exit_code)
 {
     struct cw_net_rdma rdma;
     char todo[256];
     if (cw_net_rdma_read(text, &rdma, todo, sizeof(todo)) != CW_OK) {
-        return refuse(exit_code, "--rdma", text, todo);
+        return reject(exit_code, "--rdma", text, todo);
     }
-    (void)cw_setting_give(CW_SETTING_RDMA, text);
+    (void)cw_setting_set(CW_SETTING_RDMA, text);
     return true;
 }
 
-static bool timeout_take(struct run_options *options, const char *text, int *exit_code)
+static bool timeout_parse(struct run_options *options, const char *text, int *exit_code)
 {
     uint64_t seconds = 0;
     uint64_t duration_ns = 0;
@@ -78,7 +78,7 @@ static bool timeout_take(struct run_options *options, const char *text, int *exi
         duration_ns = 0;
     }
     if (duration_ns == 0) {
-        return refuse(exit_code, "--timeout", text,
+        return reject(exit_code, "--timeout", text,
                       "a number of seconds above 0, or a duration like 90s or 2min, is wanted");
     }
     options->launch.timeout_ns = duration_ns;
@@ -86,16 +86,16 @@ static bool timeout_take(struct run_options *options, const char *text, int *exi
 }
 
 /* They are the ranks' to use, and a range that is none is known here already. */
-static bool ports_take(const char *text, int *exit_code)
+static bool ports_parse(const char *text, int *exit_code)
 {
     uint16_t first, last;
     char error[128];
-    (void)cw_setting_give(CW_SETTING_PORTS, text);
+    (void)cw_setting_set(CW_SETTING_PORTS, text);
     return (text[0] != '\0' && cw_net_ports(&first, &last, error, sizeof(error)) == CW_OK) ||
-           refuse(exit_code, "--ports", text, "FIRST-LAST is wanted, UDP ports of 1 to 65535");
+           reject(exit_code, "--ports", text, "FIRST-LAST is wanted, UDP ports of 1 to 65535");
 }
 
-static bool stdin_take(struct run_options *options, const char *text, int *exit_code)
+static bool stdin_parse(struct run_options *options, const char *text, int *exit_code)
 {
     uint64_t rank = 0;
     if (strcmp(text, "all") == 0) {
@@ -105,7 +105,7 @@ static bool stdin_take(struct run_options *options, const char *text, int *exit_
     } else if (app_parse_count(text, &rank) && rank < CW_LAUNCH_RANKS_MAX) {
         options->launch.stdin_rank = (int64_t)rank;
     } else {
-        return refuse(exit_code, "--stdin", text, "a rank, 'all' or 'none' is wanted");
+        return reject(exit_code, "--stdin", text, "a rank, 'all' or 'none' is wanted");
     }
     return true;
 }
@@ -130,14 +130,14 @@ static bool variable_add(struct cw_launch_program *program, char *text, int *exi
 }
 
 /* --env NAME=VALUE, or as MPICH has it: -env NAME VALUE. */
-static bool env_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
-                     int *exit_code)
+static bool env_parse(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                      int *exit_code)
 {
     char *text = NULL;
     (void)options;
     if (given->values[0][0] == '=' || given->values[0][0] == '\0' ||
         (given->value_count == 1 && strchr(given->values[0], '=') == NULL)) {
-        return refuse(exit_code, given->name, given->values[0], "NAME=VALUE is wanted");
+        return reject(exit_code, given->name, given->values[0], "NAME=VALUE is wanted");
     }
     if (given->value_count == 1) {
         text = strdup(given->values[0]);
@@ -168,19 +168,19 @@ static bool export_add(struct run_options *options, const char *name, int *exit_
 }
 
 /* For all programs: they inherit this process's variables, and --env of one of them goes before. */
-static bool genv_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
-                      int *exit_code)
+static bool genv_parse(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                       int *exit_code)
 {
     (void)program;
-    if (!cw_environment_give(given->values[0], given->values[1])) {
-        return refuse(exit_code, given->name, given->values[0], "the name of a variable is wanted, and its value");
+    if (!cw_environment_set(given->values[0], given->values[1])) {
+        return reject(exit_code, given->name, given->values[0], "the name of a variable is wanted, and its value");
     }
     return export_add(options, given->values[0], exit_code);
 }
 
 /* -x NAME=VALUE is for all programs; so is -x NAME, which ranks of this host have anyway. */
-static bool export_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
-                        int *exit_code)
+static bool export_parse(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                         int *exit_code)
 {
     char *value = strchr(given->values[0], '=');
     if (value == NULL) {
@@ -192,20 +192,20 @@ static bool export_take(struct run_options *options, struct cw_launch_program *p
     }
     *value = '\0';
     given->values[1] = value + 1;
-    return genv_take(options, program, given, exit_code);
+    return genv_parse(options, program, given, exit_code);
 }
 
-static bool per_host_take(struct run_options *options, const char *text, int *exit_code)
+static bool per_host_parse(struct run_options *options, const char *text, int *exit_code)
 {
     uint64_t count = 0;
     if (!app_parse_count(text, &count) || count == 0 || count > CW_LAUNCH_RANKS_MAX) {
-        return refuse(exit_code, "-ppn", text, "a number of ranks on each host is wanted");
+        return reject(exit_code, "-ppn", text, "a number of ranks on each host is wanted");
     }
     options->per_host = (uint32_t)count;
     return true;
 }
 
-static bool mapping_take(struct run_options *options, const char *text, int *exit_code)
+static bool mapping_parse(struct run_options *options, const char *text, int *exit_code)
 {
     static const struct {
         const char *word;
@@ -222,59 +222,59 @@ static bool mapping_take(struct run_options *options, const char *text, int *exi
             return true;
         }
     }
-    return refuse(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
+    return reject(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
 }
 
 /* --transport, or its alias. */
-static bool transport_take(struct run_options *options, struct cw_launch_program *program, struct given *given,
-                           int *exit_code)
+static bool transport_parse(struct run_options *options, struct cw_launch_program *program, struct given *given,
+                            int *exit_code)
 {
     const char *name = given->name + strspn(given->name, "-");
     bool is_alias = strncmp(name, APP_TRANSPORT_ALIAS, strlen(APP_TRANSPORT_ALIAS)) == 0;
     (void)program;
     options->transports[is_alias] = given->values[0];
     *exit_code = app_alias_check("transport", options->transports[0], APP_TRANSPORT_ALIAS, options->transports[1]);
-    (void)cw_setting_give(CW_SETTING_TRANSPORT, given->values[0]);
+    (void)cw_setting_set(CW_SETTING_TRANSPORT, given->values[0]);
     return *exit_code == APP_EXIT_SUCCESS;
 }
 
 /* Options that are settings of the ranks. */
-static bool setting_take(int option, char *value, int *exit_code)
+static bool setting_parse(int option, char *value, int *exit_code)
 {
     switch (option) {
     case 'x':
         if (cw_setting(CW_SETTING_EXPLAIN) == NULL) {
-            (void)cw_setting_give(CW_SETTING_EXPLAIN, "1");
+            (void)cw_setting_set(CW_SETTING_EXPLAIN, "1");
         }
         return true;
     case 'o':
-        (void)cw_setting_give(CW_SETTING_NODE, value);
+        (void)cw_setting_set(CW_SETTING_NODE, value);
         return value[0] != '\0' ||
-               refuse(exit_code, "--node", value, "a NIC is wanted, as --transport of `causeway node`");
+               reject(exit_code, "--node", value, "a NIC is wanted, as --transport of `causeway node`");
     case 'D':
-        return dedicated_take(value, exit_code);
+        return dedicated_parse(value, exit_code);
     case 'R':
-        return rdma_take(value, exit_code);
+        return rdma_parse(value, exit_code);
     case 'O':
-        return ports_take(value, exit_code);
+        return ports_parse(value, exit_code);
     case 'E':
-        (void)cw_setting_give(CW_SETTING_EAL, value);
+        (void)cw_setting_set(CW_SETTING_EAL, value);
         return true;
     case 'T':
-        (void)cw_setting_give(CW_SETTING_TELEMETRY, "on");
+        (void)cw_setting_set(CW_SETTING_TELEMETRY, "on");
         return true;
     default:
         return true; /* confirms the default */
     }
 }
 
-static bool simple_take(struct run_options *options, struct cw_launch_program *program, int option, char *value,
-                        int *exit_code)
+static bool simple_parse(struct run_options *options, struct cw_launch_program *program, int option, char *value,
+                         int *exit_code)
 {
     switch (option) {
     case 'n':
         options->counts_given = true;
-        return count_take(program, value, exit_code);
+        return count_parse(program, value, exit_code);
     case 'l':
         options->launch.label = true;
         return true;
@@ -286,7 +286,7 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         return true;
     case 'd':
         return (app_parse_count(value, &options->seeds) && options->seeds > 0) ||
-               refuse(exit_code, "--seeds", value, "a number of seeds is wanted");
+               reject(exit_code, "--seeds", value, "a number of seeds is wanted");
     case 'r':
         return run_plan_record(value, exit_code);
     case 'p':
@@ -296,13 +296,13 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         program->directory = value;
         return true;
     case 's':
-        return stdin_take(options, value, exit_code);
+        return stdin_parse(options, value, exit_code);
     case 't':
-        return timeout_take(options, value, exit_code);
+        return timeout_parse(options, value, exit_code);
     case 'b':
         options->launch.binding = value;
         return launch_binding_knows(value) ||
-               refuse(exit_code, "--bind-to", value, "'core', 'numa', 'hwthread' or 'none' is wanted");
+               reject(exit_code, "--bind-to", value, "'core', 'numa', 'hwthread' or 'none' is wanted");
     case 'H':
         options->hosts = value;
         return true;
@@ -311,11 +311,11 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         return true;
     case 'L':
         options->launch.launcher = value;
-        return value[0] != '\0' || refuse(exit_code, "--launcher", value, "'ssh', 'srun' or a command is wanted");
+        return value[0] != '\0' || reject(exit_code, "--launcher", value, "'ssh', 'srun' or a command is wanted");
     case 'M':
-        return mapping_take(options, value, exit_code);
+        return mapping_parse(options, value, exit_code);
     case 'P':
-        return per_host_take(options, value, exit_code);
+        return per_host_parse(options, value, exit_code);
     case 'V':
         puts("causeway " CW_VERSION);
         *exit_code = APP_EXIT_SUCCESS;
@@ -325,23 +325,23 @@ static bool simple_take(struct run_options *options, struct cw_launch_program *p
         *exit_code = APP_EXIT_SUCCESS;
         return false;
     default:
-        return setting_take(option, value, exit_code);
+        return setting_parse(option, value, exit_code);
     }
 }
 
 struct row {
     const char *name;
     int value_count; /* how many words follow */
-    int option;      /* of simple_take */
-    bool (*take)(struct run_options *options, struct cw_launch_program *program, struct given *given, int *exit_code);
+    int option;      /* of simple_parse */
+    bool (*parse)(struct run_options *options, struct cw_launch_program *program, struct given *given, int *exit_code);
 };
 
 static const struct row rows[] = {
     {"n", 1, 'n', NULL},           {"np", 1, 'n', NULL},
     {"c", 1, 'n', NULL},           {"l", 0, 'l', NULL},
     {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
-    {"tag-output", 0, 'l', NULL},  {"env", 2, 0, env_take},
-    {"genv", 2, 0, genv_take},     {"x", 1, 0, export_take},
+    {"tag-output", 0, 'l', NULL},  {"env", 2, 0, env_parse},
+    {"genv", 2, 0, genv_parse},    {"x", 1, 0, export_parse},
     {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
     {"simulate", 1, 'S', NULL},    {"seeds", 1, 'd', NULL},
     {"record", 1, 'r', NULL},      {"plan", 1, 'p', NULL},
@@ -352,7 +352,7 @@ static const struct row rows[] = {
     {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
     {"f", 1, 'F', NULL},           {"launcher", 1, 'L', NULL},
     {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
-    {"node", 1, 'o', NULL},        {"transport", 1, 0, transport_take},
+    {"node", 1, 'o', NULL},        {"transport", 1, 0, transport_parse},
     {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
     {"ppn", 1, 'P', NULL},         {"eal", 1, 'E', NULL},
     {"telemetry", 0, 'T', NULL},   {"perhost", 1, 'P', NULL},
@@ -396,7 +396,7 @@ static bool option_read(struct run_options *options, struct cw_launch_program *p
     if (row == NULL && given.name[1] == 'n' && given.name[2] >= '0' && given.name[2] <= '9') { /* -n4 */
         *at += 1;
         options->counts_given = true;
-        return count_take(program, argv[*at - 1] + 2, exit_code);
+        return count_parse(program, argv[*at - 1] + 2, exit_code);
     }
     if (row == NULL || length >= sizeof(name) || (row->value_count == 0 && begin[length] == '=')) {
         return option_unknown(given.name, name, exit_code);
@@ -406,8 +406,8 @@ static bool option_read(struct run_options *options, struct cw_launch_program *p
         given.values[given.value_count++] = argv[*at - 1] + (begin - given.name) + length + 1;
     }
     /* --env NAME=VALUE is one word, -env NAME VALUE two */
-    int wanted = row->take == env_take && (given.name[1] == '-' || given.value_count > 0 ||
-                                           (*at < argc && strchr(argv[*at], '=') != NULL))
+    int wanted = row->parse == env_parse && (given.name[1] == '-' || given.value_count > 0 ||
+                                             (*at < argc && strchr(argv[*at], '=') != NULL))
                      ? 1
                      : row->value_count;
     while (given.value_count < wanted && *at < argc) {
@@ -418,8 +418,8 @@ static bool option_read(struct run_options *options, struct cw_launch_program *p
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    return row->take != NULL ? row->take(options, program, &given, exit_code)
-                             : simple_take(options, program, row->option, given.values[0], exit_code);
+    return row->parse != NULL ? row->parse(options, program, &given, exit_code)
+                              : simple_parse(options, program, row->option, given.values[0], exit_code);
 }
 
 /* One program with its options: argv[0] is no part of it, and argv[argc] is NULL. */

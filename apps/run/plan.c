@@ -17,12 +17,12 @@
 enum { BUNDLE_FILE_MAX = 1 << 30 };
 
 /* Sets the name for the ranks, which may run in another folder. False: the name is too long. */
-static bool name_tell(enum cw_setting setting, const char *path)
+static bool name_publish(enum cw_setting setting, const char *path)
 {
     char folder[PATH_MAX] = "", whole[CW_SETTINGS_PATH_BYTES];
     bool is_whole = path[0] == '/' || getcwd(folder, sizeof(folder)) != NULL;
     int length = snprintf(whole, sizeof(whole), "%s%s%s", folder, folder[0] != '\0' ? "/" : "", path);
-    return is_whole && length < (int)sizeof(whole) && cw_setting_give(setting, whole);
+    return is_whole && length < (int)sizeof(whole) && cw_setting_set(setting, whole);
 }
 
 /* Of the file that is to become the trace, before the job. */
@@ -49,7 +49,7 @@ bool run_plan_record(const char *path, int *exit_code)
         *exit_code = APP_EXIT_USAGE;
         return false;
     }
-    if (!name_tell(CW_SETTING_RECORD, path)) {
+    if (!name_publish(CW_SETTING_RECORD, path)) {
         app_error("the name of the trace is too long", path, "a shorter one is wanted");
         *exit_code = APP_EXIT_USAGE;
         return false;
@@ -71,7 +71,7 @@ int run_plan_recorded(void)
     return APP_EXIT_SUCCESS;
 }
 
-int run_plan_take(const char *path, uint32_t ranks)
+int run_plan_apply(const char *path, uint32_t ranks)
 {
     size_t length;
     struct cw_bundle *bundle;
@@ -94,7 +94,7 @@ int run_plan_take(const char *path, uint32_t ranks)
         app_error(error, path, "record and compile it with as many");
         return APP_EXIT_USAGE;
     }
-    if (!name_tell(CW_SETTING_PLAN, path)) {
+    if (!name_publish(CW_SETTING_PLAN, path)) {
         app_error("the name of the plan is too long", path, "a shorter one is wanted");
         return APP_EXIT_USAGE;
     }

@@ -13,4 +13,4 @@ int run_plan_recorded(void);
 
 /* The ranks use this bundle of plans, if it is one for that number. 0, or the exit code of the command, with the reason
  * reported. */
-int run_plan_take(const char *path, uint32_t ranks);
+int run_plan_apply(const char *path, uint32_t ranks);

@@ -89,11 +89,11 @@ int run_main(int argc, char **argv)
     }
     if (run_options_parse(&options, argc, argv, &code)) {
         uint32_t ranks = 0;
-        code = run_hosts_take(&options);
+        code = run_hosts_apply(&options);
         for (size_t i = 0; i < options.launch.program_count; i++) {
             ranks += options.programs[i].count;
         }
-        code = code != 0 || options.plan == NULL ? code : run_plan_take(options.plan, ranks);
+        code = code != 0 || options.plan == NULL ? code : run_plan_apply(options.plan, ranks);
         code = code == 0 ? run_wan_check(options.emulate) : code;
         if (code == 0) {
             code = job_run(&options, ranks, argc, words);

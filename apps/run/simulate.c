@@ -61,7 +61,7 @@ static bool preload_set(void)
             0) {
         return false;
     }
-    (void)cw_environment_give("LD_PRELOAD", all);
+    (void)cw_environment_set("LD_PRELOAD", all);
     free(all);
     return true;
 }
@@ -80,14 +80,14 @@ static int environment_set(const struct run_simulation *simulation, const struct
     }
     snprintf(emulate, sizeof(emulate), "%u,simulated,%u,%" PRIu64 ",%s/s", config->hosts, config->mtu_bytes,
              config->link.rate_bps, simulation->folder);
-    (void)cw_setting_give(CW_SETTING_EMULATE, emulate);
+    (void)cw_setting_set(CW_SETTING_EMULATE, emulate);
     snprintf(seed, sizeof(seed), "%" PRIu64, config->seed);
-    (void)cw_setting_give(CW_SETTING_SEED, seed); /* for programs that draw their own numbers */
+    (void)cw_setting_set(CW_SETTING_SEED, seed); /* for programs that draw their own numbers */
     if (!preload_set()) {
         return APP_EXIT_MACHINE;
     }
     if (config->topology[0] != '\0') {
-        (void)cw_setting_give(CW_SETTING_TOPOLOGY, config->topology);
+        (void)cw_setting_set(CW_SETTING_TOPOLOGY, config->topology);
     }
     return 0;
 }
@@ -241,7 +241,7 @@ int run_simulation_seeds(uint64_t seeds, const char *text, uint32_t ranks, int a
     memcpy(arguments + 2, words + 1, (size_t)(argc - 1) * sizeof(*words));
     for (uint64_t i = 0; i < seeds && code == 0; i++, seed += code == 0) {
         snprintf(number, sizeof(number), "%" PRIu64, seed);
-        (void)cw_setting_give(CW_SETTING_SIMULATION_SEED, number);
+        (void)cw_setting_set(CW_SETTING_SIMULATION_SEED, number);
         code = seed_run(arguments);
     }
     cw_setting_clear(CW_SETTING_SIMULATION_SEED);

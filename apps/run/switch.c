@@ -123,11 +123,11 @@ static const char *signal_of(const struct run_switch *made)
 }
 
 /* Says why there is no switch; the exit code. */
-static int failure_tell(const struct run_switch *made, enum outcome outcome, int number)
+static int failure_report(const struct run_switch *made, enum outcome outcome, int number)
 {
     char text[160];
     if (outcome == OUTCOME_SIGNAL) {
-        return app_signal_tell(number);
+        return app_signal_report(number);
     }
     if (outcome == OUTCOME_LATE) {
         char state = cw_process_state(made->process);
@@ -173,7 +173,7 @@ int run_switch_start(struct run_switch *made, const char *const *arguments, cons
         made->handle < 0 ? OUTCOME_ENDED : line_await(made->process, ends[0], signals, line, &number);
     close(ends[0]); /* its counters are nobody's here */
     close(signals);
-    return outcome == OUTCOME_READY ? 0 : failure_tell(made, outcome, number);
+    return outcome == OUTCOME_READY ? 0 : failure_report(made, outcome, number);
 }
 
 int run_switch_stop(struct run_switch *made)

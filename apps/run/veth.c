@@ -173,7 +173,7 @@ static int ip_run(int network, const char *lines, const sigset_t *handled)
         return 0;
     }
     if (number != 0) {
-        return app_signal_tell(number);
+        return app_signal_report(number);
     }
     bool missing = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PROGRAM;
     app_error("cannot make the veth interfaces of the emulated hosts", missing ? "there is no program ip" : text,

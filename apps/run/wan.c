@@ -65,7 +65,7 @@ int run_wan_check(const char *emulate)
     bool brings_own = emulate != NULL && strncmp(emulate, "topology=", strlen("topology=")) == 0;
     for (uint32_t i = 0; i < CW_WAN_VARIABLES; i++) {
         const char *word = cw_setting(cw_wan_variables[i].setting);
-        if (!cw_wan_take(i, word, &choice)) {
+        if (!cw_wan_value_set(i, word, &choice)) {
             char wanted[120];
             snprintf(wanted, sizeof(wanted), "%s is %s", cw_setting_name(cw_wan_variables[i].setting),
                      cw_wan_variables[i].wanted);

@@ -317,7 +317,7 @@ static bool word_parse(const char *name, char *value, struct simulate_config *co
                                             : false;
 }
 
-static void wrong_tell(const char *name, const char *shown, char *error, size_t error_bytes)
+static void value_reject(const char *name, const char *shown, char *error, size_t error_bytes)
 {
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         if (strcmp(name, forms[i].name) == 0) {
@@ -364,7 +364,7 @@ bool simulate_config_parse(const char *text, uint32_t ranks, struct simulate_con
             *value++ = '\0';
         }
         if (value == NULL || !word_parse(word, value, config)) {
-            wrong_tell(word, shown, error, error_bytes);
+            value_reject(word, shown, error, error_bytes);
             return false;
         }
         for (size_t i = 0; i < sizeof(of_network) / sizeof(of_network[0]); i++) {

@@ -214,7 +214,7 @@ static int pair_call(struct simulate_device *own, enum cw_verbs_call call)
     }
 }
 
-static int buffers_give(struct simulate_device *own, enum cw_verbs_call call)
+static int buffers_post(struct simulate_device *own, enum cw_verbs_call call)
 {
     struct cw_verbs_virtual *shared = own->shared;
     struct cw_verbs_buffer buffers[CW_VERBS_BURST];
@@ -249,7 +249,7 @@ static int group_call(struct simulate_device *own, enum cw_verbs_call call)
     } else if (call == CW_VERBS_CALL_IS_JOINED) {
         shared->count = cw_verbs_group_is_joined(own->device, shared->number);
     } else {
-        return buffers_give(own, call);
+        return buffers_post(own, call);
     }
     return CW_OK;
 }
@@ -277,7 +277,7 @@ static int call_run(struct simulate_rank *rank, enum cw_verbs_call call)
         return pair_call(own, call);
     case CW_VERBS_CALL_RECEIVE:
     case CW_VERBS_CALL_DATAGRAM_RECEIVE:
-        return buffers_give(own, call);
+        return buffers_post(own, call);
     case CW_VERBS_CALL_JOIN:
     case CW_VERBS_CALL_IS_JOINED:
     case CW_VERBS_CALL_LEAVE:

@@ -307,7 +307,7 @@ static void groups_change(struct simulate_rank *rank)
 }
 
 /* The endpoint's settings for its NIC, before frames are sent or received. */
-static void nic_tell(struct simulate_rank *rank)
+static void nic_configure(struct simulate_rank *rank)
 {
     struct cw_port_claim claim;
     uint32_t doubts;
@@ -404,7 +404,7 @@ static uint64_t rank_turn(void *context, uint64_t now_ns)
         if (rank->has_run && page->now_ns > now_ns) {
             return page->now_ns; /* nothing happens before */
         }
-        nic_tell(rank);
+        nic_configure(rank);
         frames_send(rank);
         if (rank->has_run) {
             wishes_grant(rank, now_ns);

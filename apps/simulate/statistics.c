@@ -54,12 +54,12 @@ static void sample_write(struct simulate_statistics *statistics, uint64_t time_n
 }
 
 /* A time without traffic on any link has one sample at its beginning and one at its end. */
-static void sample_take(struct simulate_statistics *statistics, uint64_t time_ns, bool is_last)
+static void sample_record(struct simulate_statistics *statistics, uint64_t time_ns, bool is_last)
 {
     bool is_quiet = true;
     for (uint32_t i = 0; i < statistics->network->link_count; i++) {
         struct links_row *row = &statistics->now[i];
-        *row = links_row_take(statistics->network->links[i].link, time_ns);
+        *row = links_row_read(statistics->network->links[i].link, time_ns);
         is_quiet = is_quiet && row->fields[LINKS_QUEUE_MAX_BYTES] == 0 &&
                    memcmp(row->fields, statistics->before[i].fields, LINKS_COUNTS * sizeof(row->fields[0])) == 0;
     }
@@ -76,7 +76,7 @@ static void sample_take(struct simulate_statistics *statistics, uint64_t time_ns
 void simulate_statistics_until(struct simulate_statistics *statistics, uint64_t time_ns)
 {
     while (statistics->due_ns <= time_ns) {
-        sample_take(statistics, statistics->due_ns, false);
+        sample_record(statistics, statistics->due_ns, false);
         /* nothing happens before `time_ns`: after a sample without traffic, only the last one of them is of use */
         uint64_t more = statistics->is_quiet ? (time_ns - statistics->due_ns) / statistics->interval_ns : 0;
         statistics->due_ns += (more > 1 ? more : 1) * statistics->interval_ns;
@@ -90,7 +90,7 @@ bool simulate_statistics_close(struct simulate_statistics *statistics, uint64_t 
     }
     bool has_failed = false;
     if (statistics->file != NULL) {
-        sample_take(statistics, end_ns, true);
+        sample_record(statistics, end_ns, true);
         has_failed = ferror(statistics->file) != 0;
         has_failed = fclose(statistics->file) != 0 || has_failed;
     }

@@ -113,7 +113,7 @@ static void fault_run(void *context)
     struct simulate_world *world = event->world;
     const struct simulate_fault *fault = event->fault;
     for (uint32_t i = 0; i < world->network.switch_count && fault->kind == SIMULATE_FORGET; i++) {
-        cw_simulator_groups_forget(world->simulator, i);
+        cw_simulator_groups_flush(world->simulator, i);
     }
     for (uint32_t i = 0; i < world->network.link_count && fault->link[0] != '\0'; i++) {
         struct simulate_link *link = &world->network.links[i];
@@ -256,7 +256,7 @@ static void report(const struct simulate_world *world, uint64_t real_ns)
 }
 
 /* Shows users at a terminal the progress of virtual time. */
-static void progress_tell(struct simulate_world *world, uint64_t real_ns)
+static void progress_report(struct simulate_world *world, uint64_t real_ns)
 {
     const struct cw_simulator_counters *counters = cw_simulator_counters(world->simulator);
     uint32_t waiting = 0;
@@ -316,7 +316,7 @@ int simulate_serve(const struct simulate_config *config, int listener)
                     break;
                 }
                 simulate_ranks_watch(&world);
-                progress_tell(&world, cw_clock_ns() - start_ns);
+                progress_report(&world, cw_clock_ns() - start_ns);
             }
         }
         app_progress_end();

@@ -85,7 +85,7 @@ static int link_change(struct switch_line *const lines[2], char *what, char *err
     }
     for (char *pair = strtok_r(what, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
         for (int i = 0; i < 2 && lines[i] != NULL; i++) {
-            const char *todo = switch_link_setting_take(&config[i], pair);
+            const char *todo = switch_link_setting_parse(&config[i], pair);
             if (todo == NULL && !cw_link_config_valid(&config[i], &reason)) {
                 todo = reason;
             }
@@ -149,7 +149,7 @@ void switch_command_poll(struct switch_command *command, struct switch_fabric *f
 /* ---- the other side ---- */
 
 /* Sends and waits; the answer, or NULL with errno. */
-static const char *ask(const struct sockaddr_un *address, const char *text, char answer[TEXT_BYTES])
+static const char *query(const struct sockaddr_un *address, const char *text, char answer[TEXT_BYTES])
 {
     const struct sockaddr_un own = {.sun_family = AF_UNIX}; /* a name of the kernel's choice */
     const struct timeval wait = {.tv_sec = ANSWER_WAIT_S};
@@ -170,7 +170,7 @@ static const char *ask(const struct sockaddr_un *address, const char *text, char
     return got >= 0 ? answer : NULL;
 }
 
-int switch_command_tell(const char *memif_path, const char *text)
+int switch_command_send(const char *memif_path, const char *text)
 {
     struct sockaddr_un address;
     char answer[TEXT_BYTES];
@@ -181,7 +181,7 @@ int switch_command_tell(const char *memif_path, const char *text)
     if (!address_make(memif_path, &address)) {
         return APP_EXIT_USAGE;
     }
-    if (ask(&address, text, answer) == NULL) {
+    if (query(&address, text, answer) == NULL) {
         app_error("no switch with a topology answers there", address.sun_path, strerror(errno));
         return APP_EXIT_MACHINE;
     }

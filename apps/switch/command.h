@@ -25,4 +25,4 @@ void switch_command_close(struct switch_command *command);
 int switch_command_do(struct switch_fabric *fabric, const char *text, char *error, size_t error_bytes);
 
 /* The other side: sends a command to the switch at `memif_path`, prints errors. One of enum app_exit. */
-int switch_command_tell(const char *memif_path, const char *text);
+int switch_command_send(const char *memif_path, const char *text);

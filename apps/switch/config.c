@@ -34,7 +34,7 @@ static int text_keep(void *context, const char *text)
     return APP_EXIT_SUCCESS;
 }
 
-static int refuse(const char *option, const char *text, const char *todo)
+static int reject(const char *option, const char *text, const char *todo)
 {
     char where[256];
     snprintf(where, sizeof(where), "--%s %s", option, text);
@@ -55,7 +55,7 @@ static int port_add(struct switch_config *config, const char *device, size_t dev
     }
     struct switch_port_config *port = &config->ports[config->port_count];
     if (device_length == 0 || device_length >= sizeof(port->device) || strlen(arguments) >= sizeof(port->arguments)) {
-        return refuse("ethdev", device, "DEVICE or DEVICE,KEY=VALUE,... is wanted, as net_af_packet0,iface=eth0");
+        return reject("ethdev", device, "DEVICE or DEVICE,KEY=VALUE,... is wanted, as net_af_packet0,iface=eth0");
     }
     memcpy(port->device, device, device_length);
     port->device[device_length] = 0;
@@ -72,7 +72,7 @@ static int memif_ports_add(struct switch_config *config, const struct cw_link_co
         return APP_EXIT_SUCCESS;
     }
     if (strlen(config->path) >= SWITCH_PATH_BYTES || strpbrk(config->path, ",") != NULL || config->path[0] == 0) {
-        return refuse("memif", config->path, "the path of a socket has 1 to 107 bytes and no comma");
+        return reject("memif", config->path, "the path of a socket has 1 to 107 bytes and no comma");
     }
     snprintf(config->bell_path, sizeof(config->bell_path), "%s.bell", config->path);
     for (uint32_t i = 0; i < config->memif_count; i++) {
@@ -115,7 +115,7 @@ static const char *link_value_set(struct cw_link_config *link, const char *key, 
     return "known keys are rate, delay, queue and loss";
 }
 
-const char *switch_link_setting_take(struct cw_link_config *link, char *pair)
+const char *switch_link_setting_parse(struct cw_link_config *link, char *pair)
 {
     char *equals = strchr(pair, '=');
     if (equals == NULL) {
@@ -133,20 +133,20 @@ static int port_override(struct switch_config *config, const char *text)
     size_t colon = strcspn(text, ":");
     uint64_t index;
     if (strlen(text) >= sizeof(copy) || text[colon] != ':') {
-        return refuse("port", text, "INDEX:KEY=VALUE,... is wanted, as 0:rate=1Gbps,loss=1%");
+        return reject("port", text, "INDEX:KEY=VALUE,... is wanted, as 0:rate=1Gbps,loss=1%");
     }
     memcpy(copy, text, strlen(text) + 1);
     copy[colon] = 0;
     if (!app_parse_count(copy, &index) || index >= config->port_count) {
         char todo[96];
         snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count, config->port_count - 1);
-        return refuse("port", text, todo);
+        return reject("port", text, todo);
     }
     char *rest = NULL;
     for (char *pair = strtok_r(copy + colon + 1, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
-        const char *todo = switch_link_setting_take(&config->ports[index].link, pair);
+        const char *todo = switch_link_setting_parse(&config->ports[index].link, pair);
         if (todo != NULL) {
-            return refuse("port", text, todo);
+            return reject("port", text, todo);
         }
     }
     return APP_EXIT_SUCCESS;
@@ -158,12 +158,12 @@ static int group_add(struct switch_config *config, const char *text)
     struct switch_group *group = &config->groups[config->group_count];
     char copy[VALUE_BYTES * 4];
     if (equals == NULL || strlen(text) >= sizeof(copy)) {
-        return refuse("static-group", text, "MAC=PORT,PORT,... is wanted, as 01:00:5e:01:02:03=0,1");
+        return reject("static-group", text, "MAC=PORT,PORT,... is wanted, as 01:00:5e:01:02:03=0,1");
     }
     memcpy(copy, text, strlen(text) + 1);
     copy[equals - text] = 0;
     if (!app_parse_mac(copy, group->mac) || (group->mac[0] & 1) == 0) {
-        return refuse("static-group", text, "a multicast address is wanted, as 01:00:5e:01:02:03");
+        return reject("static-group", text, "a multicast address is wanted, as 01:00:5e:01:02:03");
     }
     char *rest = NULL;
     group->ports = 0;
@@ -173,12 +173,12 @@ static int group_add(struct switch_config *config, const char *text)
             char todo[96];
             snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count,
                      config->port_count - 1);
-            return refuse("static-group", text, todo);
+            return reject("static-group", text, todo);
         }
         group->ports |= 1ull << index;
     }
     if (group->ports == 0) {
-        return refuse("static-group", text, "name at least one port behind the =");
+        return reject("static-group", text, "name at least one port behind the =");
     }
     config->group_count++;
     return APP_EXIT_SUCCESS;
@@ -186,24 +186,24 @@ static int group_add(struct switch_config *config, const char *text)
 
 /* ---- the topology ---- */
 
-static int topology_refuse(const char *what, const char *todo)
+static int topology_reject(const char *what, const char *todo)
 {
     app_error(what, "--topology", todo);
     return APP_EXIT_USAGE;
 }
 
 /* The file's values apply to hosts and links; no other option may set them. Of the ports, `devices` are no memif. */
-static int topology_take(struct switch_config *config, const char *path, const struct cw_link_config *link,
+static int topology_load(struct switch_config *config, const char *path, const struct cw_link_config *link,
                          uint32_t devices, bool others)
 {
     char error[CW_TOPOLOGY_ERROR_BYTES];
     char text[128];
     if (config->path == NULL && devices == 0) {
-        return topology_refuse("there is no way to the hosts",
+        return topology_reject("there is no way to the hosts",
                                "--memif PATH names their socket, --ethdev DEVICE,... other ports");
     }
     if (others || link->rate_bps != 0 || link->delay_ns != 0 || link->queue_limit_bytes != 0 || link->loss > 0) {
-        return topology_refuse("the links are given twice",
+        return topology_reject("the links are given twice",
                                "the file has them: leave out --rate, --delay, --queue, --loss and --port");
     }
     int status = cw_topology_load(path, &config->topology, error, sizeof(error));
@@ -214,12 +214,12 @@ static int topology_take(struct switch_config *config, const char *path, const s
     const char *unknown = cw_topology_rate_unknown(config->topology);
     if (unknown != NULL) {
         snprintf(text, sizeof(text), "the rate of the link '%s' is unknown", unknown);
-        return topology_refuse(text, "an emulated link has one: write it in the place of \"found\"");
+        return topology_reject(text, "an emulated link has one: write it in the place of \"found\"");
     }
     uint32_t hosts = cw_topology_host_count(config->topology);
     if (hosts > SWITCH_PORTS_MAX) {
         snprintf(text, sizeof(text), "it has %u hosts, a switch has at most %d ports", hosts, SWITCH_PORTS_MAX);
-        return topology_refuse(text, "leave hosts out");
+        return topology_reject(text, "leave hosts out");
     }
     if (config->memif_count == 0 && config->path != NULL) {
         config->memif_count = hosts > devices ? hosts - devices : 0;
@@ -227,7 +227,7 @@ static int topology_take(struct switch_config *config, const char *path, const s
     uint32_t ports = devices + (config->path == NULL ? 0 : (uint32_t)config->memif_count);
     if (ports < hosts || ports < 2) {
         snprintf(text, sizeof(text), "it has %u host%s, there are %u ports", hosts, hosts == 1 ? "" : "s", ports);
-        return topology_refuse(text, "--ports N and --ethdev: at least two, and one for each host");
+        return topology_reject(text, "--ports N and --ethdev: at least two, and one for each host");
     }
     return APP_EXIT_SUCCESS;
 }
@@ -283,12 +283,12 @@ static int config_complete(struct switch_config *config, const struct cw_link_co
 }
 
 /* Of IGMP and of multicast. */
-static int multicast_take(struct switch_config *config, const char *text)
+static int multicast_parse(struct switch_config *config, const char *text)
 {
     bool floods = strcmp(text, "flood") == 0;
     bool drops = strcmp(text, "drop") == 0;
     if (!floods && !drops && strcmp(text, "snoop") != 0) {
-        return refuse("multicast", text, "snoop, flood or drop is wanted");
+        return reject("multicast", text, "snoop, flood or drop is wanted");
     }
     config->snoops = !floods && !drops;
     config->drops_unregistered = drops;
@@ -354,18 +354,18 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     }
     if (config->tell != NULL) {
         *exit_code =
-            config->path != NULL ? APP_EXIT_SUCCESS : refuse("tell", config->tell, "--memif PATH names the switch");
+            config->path != NULL ? APP_EXIT_SUCCESS : reject("tell", config->tell, "--memif PATH names the switch");
         return config->path != NULL;
     }
     if (config->stats_path != NULL && config->stats_interval_ns == 0) {
         config->stats_interval_ns = STATS_INTERVAL_NS;
     }
-    *exit_code = multicast_take(config, multicast);
+    *exit_code = multicast_parse(config, multicast);
     if (*exit_code == APP_EXIT_SUCCESS) {
         *exit_code = extras_check(config);
     }
     if (*exit_code == APP_EXIT_SUCCESS && topology != NULL) {
-        *exit_code = topology_take(config, topology, &link, ethdevs.count, overrides.count > 0);
+        *exit_code = topology_load(config, topology, &link, ethdevs.count, overrides.count > 0);
     }
     config->memif_count = config->memif_count == 0 ? 2 : config->memif_count;
     if (*exit_code == APP_EXIT_SUCCESS) {

@@ -67,4 +67,4 @@ void switch_config_dispose(struct switch_config *config);
 
 /* Takes "rate=1Gbps", "delay=50us", "queue=256KB" or "loss=1%"; `pair` is as before afterwards. NULL, or the accepted
  * form. */
-const char *switch_link_setting_take(struct cw_link_config *link, char *pair);
+const char *switch_link_setting_parse(struct cw_link_config *link, char *pair);

@@ -55,7 +55,7 @@ void switch_line_hold(struct switch_line *line, struct switch_frame *frame, stru
 
 struct switch_frame *switch_line_next(struct cw_heap *heap, struct switch_line **line_out)
 {
-    struct switch_line *line = cw_heap_take(heap, 0, true).object;
+    struct switch_line *line = cw_heap_remove(heap, 0, true).object;
     struct switch_frame *frame = line->first;
     line->first = frame->next;
     line->held--;

@@ -69,7 +69,7 @@ void switch_pool_close(struct switch_pool *pool)
     *pool = (struct switch_pool){.line_bytes = 0};
 }
 
-struct switch_frame *switch_pool_take(struct switch_pool *pool, uint32_t length)
+struct switch_frame *switch_pool_acquire(struct switch_pool *pool, uint32_t length)
 {
     uint8_t size = 0;
     while (length > pool->slots[size].data_bytes) {
@@ -89,7 +89,7 @@ struct switch_frame *switch_pool_take(struct switch_pool *pool, uint32_t length)
     return frame;
 }
 
-void switch_pool_give(struct switch_pool *pool, struct switch_frame *frame)
+void switch_pool_release(struct switch_pool *pool, struct switch_frame *frame)
 {
     struct switch_pool_slots *slots = &pool->slots[frame->size];
     frame->next = slots->free;

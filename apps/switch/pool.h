@@ -7,7 +7,7 @@
  *  - Slots are address space until they are used, and are reused before new ones are touched: the resident size is the
  *    maximum that was ever in flight at once.
  *
- * Order of calls: switch_pool_open, { switch_pool_take | switch_pool_give }*, switch_pool_close. One thread. */
+ * Order of calls: switch_pool_open, { switch_pool_acquire | switch_pool_release }*, switch_pool_close. One thread. */
 #pragma once
 
 #include <stdint.h>
@@ -55,5 +55,5 @@ int switch_pool_open(struct switch_pool *pool, uint64_t line_bytes, uint32_t fra
 void switch_pool_close(struct switch_pool *pool);
 
 /* A slot for a frame of `length` bytes, which is set; NULL: there is none left. */
-struct switch_frame *switch_pool_take(struct switch_pool *pool, uint32_t length);
-void switch_pool_give(struct switch_pool *pool, struct switch_frame *frame);
+struct switch_frame *switch_pool_acquire(struct switch_pool *pool, uint32_t length);
+void switch_pool_release(struct switch_pool *pool, struct switch_frame *frame);

@@ -111,7 +111,7 @@ static uint64_t time_after(uint64_t due_ns, uint64_t interval_ns, uint64_t now_n
 static void sample(struct switch_fabric *fabric, const struct timers *timers, uint64_t now_ns)
 {
     if (fabric->stats != NULL) {
-        switch_stats_take(fabric->stats, fabric->lines, now_ns - timers->start_ns, now_ns);
+        switch_stats_sample(fabric->stats, fabric->lines, now_ns - timers->start_ns, now_ns);
     }
 }
 

@@ -62,7 +62,7 @@ static struct stream_row *stream_rows(const struct switch_stats *stats, struct s
 
 /* ---- the forwarding thread ---- */
 
-static void streams_take(const struct switch_stats *stats, struct stream_row *rows)
+static void streams_sample(const struct switch_stats *stats, struct stream_row *rows)
 {
     for (uint32_t i = 0; i < stats->streams->count; i++) {
         const struct switch_stream *stream = &stats->streams->list[i];
@@ -77,7 +77,7 @@ static void streams_take(const struct switch_stats *stats, struct stream_row *ro
     }
 }
 
-void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns)
+void switch_stats_sample(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns)
 {
     uint64_t taken = atomic_load_explicit(&stats->taken, memory_order_relaxed);
     /* acquire: pairs with the release in stats_write: the slot has been read */
@@ -89,13 +89,13 @@ void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, ui
     for (uint32_t i = 0; i < stats->line_count; i++) {
         struct switch_line *line = &lines[i];
         struct links_row *row = &sample->rows[i];
-        *row = links_row_take(&line->link, now_ns);
+        *row = links_row_read(&line->link, now_ns);
         row->fields[LINKS_OFFERED] += line->dropped_oversize;
         row->fields[LINKS_POOL] = line->dropped_pool;
         row->fields[LINKS_OVERSIZE] = line->dropped_oversize;
         row->fields[LINKS_PORT] = line->dropped_port;
     }
-    streams_take(stats, stream_rows(stats, sample));
+    streams_sample(stats, stream_rows(stats, sample));
     atomic_store_explicit(&stats->taken, taken + 1, memory_order_release); /* pairs with the acquire in stats_write */
 }
 
@@ -125,7 +125,7 @@ static void stream_write(const struct switch_stats *stats, uint32_t index, uint6
 static void stats_write(struct switch_stats *stats)
 {
     uint64_t written = atomic_load_explicit(&stats->written, memory_order_relaxed);
-    /* acquire: pairs with the release in switch_stats_take */
+    /* acquire: pairs with the release in switch_stats_sample */
     while (written < atomic_load_explicit(&stats->taken, memory_order_acquire)) {
         struct sample *sample = sample_at(stats, written);
         for (uint32_t i = 0; i < stats->line_count; i++) {
@@ -137,7 +137,7 @@ static void stats_write(struct switch_stats *stats)
         }
         written++;
         atomic_store_explicit(&stats->written, written,
-                              memory_order_release); /* pairs with switch_stats_take's acquire */
+                              memory_order_release); /* pairs with switch_stats_sample's acquire */
     }
 }
 

@@ -9,7 +9,7 @@
  *  - A sample that comes late has its true time. If the writer has fallen behind by the whole ring, samples are left
  *    out, and the next one covers their time: nothing is missing from the sums.
  *
- * Order of calls: switch_stats_open, { switch_stats_take }*, switch_stats_close. One thread calls. */
+ * Order of calls: switch_stats_open, { switch_stats_sample }*, switch_stats_close. One thread calls. */
 #pragma once
 
 #include "apps/switch/line.h"
@@ -24,7 +24,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
 
 /* Takes a sample, and begins queue_max_bytes afresh. `elapsed_ns` since the switch was ready; `now_ns` by
  * cw_clock_ns. */
-void switch_stats_take(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns);
+void switch_stats_sample(struct switch_stats *stats, struct switch_line *lines, uint64_t elapsed_ns, uint64_t now_ns);
 
 /* Waits until all is written. APP_EXIT_SUCCESS, or an exit code after an error: something could not be. NULL is
  * allowed. */

@@ -12,7 +12,7 @@
 #include "apps/switch/config.h"
 #include "apps/switch/fabric.h"
 
-static void ready_tell(const struct switch_fabric *fabric)
+static void ready_print(const struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
     printf("ready: %u ports, socket %s", config->port_count, config->path != NULL ? config->path : "none");
@@ -38,7 +38,7 @@ static void owner_look(int number)
 }
 
 /* From here on it ends with its owner; `folder`: of the socket. */
-static int owner_take(const struct switch_config *config, char folder[SWITCH_PATH_BYTES])
+static int owner_watch(const struct switch_config *config, char folder[SWITCH_PATH_BYTES])
 {
     struct sigaction action = {.sa_handler = owner_look};
     owner = (pid_t)config->owner;
@@ -55,7 +55,7 @@ static int forward(struct switch_fabric *fabric, const struct switch_config *con
     char folder[SWITCH_PATH_BYTES];
     sigset_t before;
     signals = app_signals_hold(&before);
-    int code = config->owner != 0 ? owner_take(config, folder) : APP_EXIT_SUCCESS;
+    int code = config->owner != 0 ? owner_watch(config, folder) : APP_EXIT_SUCCESS;
     bool made = config->owner != 0 && code == APP_EXIT_SUCCESS;
     code = code == APP_EXIT_SUCCESS ? app_pin(config->core) : code;
     if (code == APP_EXIT_SUCCESS) {
@@ -63,7 +63,7 @@ static int forward(struct switch_fabric *fabric, const struct switch_config *con
     }
     if (code == APP_EXIT_SUCCESS) {
         prctl(PR_SET_TIMERSLACK, 1000ul); /* sleeps end in time for frames that are due */
-        ready_tell(fabric);
+        ready_print(fabric);
         if (made && freopen("/dev/null", "we", stdout) == NULL) {
             return APP_EXIT_INTERNAL; /* its owner reads no further, and must not be waited for */
         }
@@ -85,7 +85,7 @@ int switch_main(int argc, char **argv)
     if (config == NULL || fabric == NULL) {
         app_error("out of memory", NULL, NULL);
     } else if (switch_config_parse(config, argc, argv, &code)) {
-        code = config->tell != NULL ? switch_command_tell(config->path, config->tell) : forward(fabric, config);
+        code = config->tell != NULL ? switch_command_send(config->path, config->tell) : forward(fabric, config);
     }
     if (config != NULL) {
         switch_config_dispose(config);

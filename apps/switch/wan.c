@@ -21,7 +21,7 @@ static void arrive(struct switch_fabric *fabric, struct switch_line *line, const
 static void passing_end(struct switch_fabric *fabric, const struct passing *passing)
 {
     if (passing->frame != NULL) {
-        switch_pool_give(&fabric->pool, passing->frame);
+        switch_pool_release(&fabric->pool, passing->frame);
     }
 }
 
@@ -32,7 +32,7 @@ static void hold(struct switch_fabric *fabric, struct switch_line *line, const s
 {
     struct switch_frame *frame = passing->frame;
     if (frame == NULL) {
-        frame = switch_pool_take(&fabric->pool, passing->length);
+        frame = switch_pool_acquire(&fabric->pool, passing->length);
         if (frame == NULL) {
             line->dropped_pool++;
             fabric->ports[passing->port].counters.dropped_pool += line->kind == SWITCH_LINE_DOWN;

@@ -30,7 +30,7 @@ struct sample {
     uint64_t time_ns;
 };
 
-static int sample_take(struct sample *sample)
+static int sample_read(struct sample *sample)
 {
     *sample = (struct sample){.time_ns = cw_clock_ns()};
     int status = cw_statistics_pages_read(&sample->views, &sample->count);
@@ -171,10 +171,10 @@ static int samples_show(const struct options *options)
 {
     bool is_screen = isatty(STDOUT_FILENO) && !options->once && !options->json;
     struct sample before, now;
-    int code = sample_take(&before);
+    int code = sample_read(&before);
     while (code == APP_EXIT_SUCCESS) {
         nap(options->interval_ns);
-        code = sample_take(&now);
+        code = sample_read(&now);
         if (code == APP_EXIT_SUCCESS) {
             fputs(is_screen ? "\033[H\033[J" : "", stdout); /* home, and clear what is below */
             sample_report(options, &now, &before);
@@ -212,7 +212,7 @@ int top_main(int argc, char **argv)
         return samples_show(&options);
     }
     struct sample now;
-    code = sample_take(&now);
+    code = sample_read(&now);
     if (code == APP_EXIT_SUCCESS) {
         sample_expose(&now);
         free(now.views);

@@ -69,7 +69,7 @@ static struct cw_place slot(const struct clusters *clusters, uint32_t at, uint32
 }
 
 /* Scratch lies at the same offsets at all ranks: slots as large as the largest part of any cluster. */
-static void scratch_take(struct clusters *clusters)
+static void scratch_allocate(struct clusters *clusters)
 {
     struct cw_emit *emit = clusters->emit;
     uint32_t count = emit->problem->cluster_count;
@@ -251,7 +251,7 @@ static void build_clusters(struct cw_emit *emit, const struct cw_recipe *recipe)
     clusters.holders = holders_of(&clusters, clusters.own);
     emit->schedule.promise.wan_bytes = clusters.bytes;
     emit->schedule.promise.wan_senders = clusters.variant == TWO_TIER ? 1 : emit->parameters.senders;
-    scratch_take(&clusters);
+    scratch_allocate(&clusters);
     cw_emit_in_turn(emit, true); /* no stage takes anything from the one before, on which others wait */
     inside_first(&clusters);
     cw_emit_fence_sent(emit);

@@ -51,7 +51,7 @@ static uint32_t head_rank(const struct part *part, uint32_t cluster)
 }
 
 /* Whether the sum of cluster `from` comes to cluster `at`. */
-static bool comes_in(const struct part *part, uint32_t at, uint32_t from)
+static bool arrives_from(const struct part *part, uint32_t at, uint32_t from)
 {
     bool is_direct = part->hub == CW_NO_OP;
     return from != at &&
@@ -64,7 +64,7 @@ static struct heads heads_of(const struct part *part)
     bool has_above = part->hub != CW_NO_OP && part->own != part->hub;
     struct heads heads = {.above = has_above ? cw_cluster_parent(problem, part->hub, part->own) : CW_NO_OP};
     for (uint32_t cluster = 0; cluster < problem->cluster_count; cluster++) {
-        if (comes_in(part, part->own, cluster)) {
+        if (arrives_from(part, part->own, cluster)) {
             heads.clusters[heads.count++] = cluster;
         }
     }
@@ -75,7 +75,7 @@ static struct heads heads_of(const struct part *part)
 static bool is_first_in(const struct part *part, uint32_t at, uint32_t from)
 {
     uint32_t first = 0;
-    while (!comes_in(part, at, first)) {
+    while (!arrives_from(part, at, first)) {
         first++;
     }
     return first == from && (part->hub == CW_NO_OP || at == part->hub);

@@ -51,7 +51,7 @@ const struct cw_algorithm *cw_algorithm_find(enum cw_collective collective, cons
     return NULL;
 }
 
-static int refuse(char *error, size_t error_bytes, const struct cw_algorithm *algorithm, const char *reason)
+static int reject(char *error, size_t error_bytes, const struct cw_algorithm *algorithm, const char *reason)
 {
     snprintf(error, error_bytes, "%s %s: %s", cw_collective_name(algorithm->collective), algorithm->name, reason);
     return CW_ERROR_UNSUPPORTED;
@@ -71,26 +71,26 @@ int cw_algorithm_fits(const struct cw_algorithm *algorithm, const struct cw_prob
                       size_t error_bytes)
 {
     if (algorithm->collective != problem->collective) {
-        return refuse(error, error_bytes, algorithm, "is an algorithm for another collective");
+        return reject(error, error_bytes, algorithm, "is an algorithm for another collective");
     }
     if ((algorithm->needs & CW_NEEDS_COMMUTATIVE) != 0 && problem->ordered) {
-        return refuse(error, error_bytes, algorithm, "needs a commutative operation");
+        return reject(error, error_bytes, algorithm, "needs a commutative operation");
     }
     if ((algorithm->needs & CW_NEEDS_EQUAL) != 0 && problem->has_counts) {
-        return refuse(error, error_bytes, algorithm, "needs the same count at all ranks");
+        return reject(error, error_bytes, algorithm, "needs the same count at all ranks");
     }
     if ((algorithm->needs & CW_NEEDS_CLUSTERS) != 0 && problem->cluster_count < 2) {
-        return refuse(error, error_bytes, algorithm, "needs at least two clusters");
+        return reject(error, error_bytes, algorithm, "needs at least two clusters");
     }
     if ((algorithm->needs & CW_NEEDS_ONE_HOST) != 0 && problem->hosts.count != 1) {
-        return refuse(error, error_bytes, algorithm, "needs all ranks on one host");
+        return reject(error, error_bytes, algorithm, "needs all ranks on one host");
     }
     if ((algorithm->needs & CW_NEEDS_HOSTS) != 0 &&
         (problem->hosts.count < 2 || problem->hosts.count == problem->ranks)) {
-        return refuse(error, error_bytes, algorithm, "needs several hosts, of which one has several ranks");
+        return reject(error, error_bytes, algorithm, "needs several hosts, of which one has several ranks");
     }
     if ((algorithm->needs & CW_NEEDS_HOSTS) != 0 && problem->collective == CW_ALLTOALL && !hosts_are_even(problem)) {
-        return refuse(error, error_bytes, algorithm, "needs as many ranks on each host");
+        return reject(error, error_bytes, algorithm, "needs as many ranks on each host");
     }
     return CW_OK;
 }

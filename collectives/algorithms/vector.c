@@ -12,7 +12,7 @@ static uint32_t rank_of(const struct cw_vector_part *part, uint32_t v)
     return cw_team_rank(&part->team, (uint32_t)(((uint64_t)v + part->root) % part->team.size));
 }
 
-static bool takes_nothing(const struct cw_vector_part *part, uint32_t v)
+static bool receives_nothing(const struct cw_vector_part *part, uint32_t v)
 {
     return part->complete < part->team.size && v == relative(part, part->complete);
 }
@@ -21,19 +21,19 @@ static bool takes_nothing(const struct cw_vector_part *part, uint32_t v)
 static void blocks_send(struct cw_emit *emit, const struct cw_vector_part *part, uint32_t v, uint32_t first,
                         uint32_t past)
 {
-    if (first >= past || takes_nothing(part, v)) {
+    if (first >= past || receives_nothing(part, v)) {
         return;
     }
     uint64_t begin = cw_blocks_offset(&part->blocks, first);
     uint64_t bytes = cw_blocks_offset(&part->blocks, past) - begin;
-    struct cw_place here = takes_nothing(part, relative(part, part->team.me)) ? part->source : part->base;
+    struct cw_place here = receives_nothing(part, relative(part, part->team.me)) ? part->source : part->base;
     cw_emit_send(emit, rank_of(part, v), cw_place_add(here, begin), cw_place_add(part->base, begin), bytes);
 }
 
 static void blocks_receive(struct cw_emit *emit, const struct cw_vector_part *part, uint32_t v, uint32_t first,
                            uint32_t past)
 {
-    if (first >= past || takes_nothing(part, relative(part, part->team.me))) {
+    if (first >= past || receives_nothing(part, relative(part, part->team.me))) {
         return;
     }
     uint64_t begin = cw_blocks_offset(&part->blocks, first);

@@ -58,7 +58,7 @@ int cw_check(const struct cw_plan *plan, struct cw_check_report *report)
     return CW_OK;
 }
 
-int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes)
+int cw_check_validate(const struct cw_plan *plan, char *error, size_t error_bytes)
 {
     struct cw_check_report report;
     int status = cw_check(plan, &report);

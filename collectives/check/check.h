@@ -53,7 +53,7 @@ int cw_check(const struct cw_plan *plan, struct cw_check_report *report);
 /* Rejects a plan of another origin that does not pass: code that prices, draws or executes a plan relies on the proofs
  * of the checker. CW_OK: it passes. CW_ERROR_ARGUMENT with the report's line in `error`; CW_ERROR_MEMORY. Any
  * thread. */
-int cw_check_refuse(const struct cw_plan *plan, char *error, size_t error_bytes);
+int cw_check_validate(const struct cw_plan *plan, char *error, size_t error_bytes);
 
 /* "race", "wrong result", ... */
 const char *cw_check_fault_name(uint32_t fault);

@@ -57,7 +57,7 @@ static uint32_t walk_from(const struct check *check, const uint32_t *successors,
 }
 
 /* Reports the cycle from its lowest op on; a barrier's own instance, which is no op, comes last of all. */
-static int tell(struct check *check, const uint32_t *cycle, uint32_t length)
+static int cycle_report(struct check *check, const uint32_t *cycle, uint32_t length)
 {
     uint32_t lowest = 0;
     for (uint32_t i = 1; i < length; i++) {
@@ -107,7 +107,7 @@ int check_deadlock(struct check *check, const uint32_t *successors)
         }
         uint32_t length = walk_from(check, successors, &walk, event, &begin);
         if (length > 0) {
-            return tell(check, walk.path + begin, length);
+            return cycle_report(check, walk.path + begin, length);
         }
     }
     assert(false && "events without an order have a cycle");

@@ -75,14 +75,15 @@ struct check_expected check_expected_part(const struct cw_problem *problem, uint
     return expected;
 }
 
-static int judge_missing(struct check *check, uint32_t rank, uint64_t byte)
+static int validate_missing(struct check *check, uint32_t rank, uint64_t byte)
 {
     return check_fail_rank(check, CW_CHECK_WRONG_RESULT, rank, byte, "byte %llu of the receive buffer is never written",
                            (unsigned long long)byte);
 }
 
-static int judge_operands(struct check *check, const struct check_nodes *nodes, const struct check_expected *expected,
-                          const struct check_piece *piece, uint32_t rank, uint64_t byte)
+static int validate_operands(struct check *check, const struct check_nodes *nodes,
+                             const struct check_expected *expected, const struct check_piece *piece, uint32_t rank,
+                             uint64_t byte)
 {
     const struct check_node *node = &nodes->nodes[piece->a];
     /* As many operands as there are ranks from the first to the last: each of them once. */
@@ -96,15 +97,15 @@ static int judge_operands(struct check *check, const struct check_nodes *nodes, 
         (unsigned long long)byte, node->operands, node->first, node->last - 1, expected->first, expected->last - 1);
 }
 
-static int judge_piece(struct check *check, const struct check_nodes *nodes, const struct check_expected *expected,
-                       const struct check_piece *piece, uint32_t rank)
+static int validate_piece(struct check *check, const struct check_nodes *nodes, const struct check_expected *expected,
+                          const struct check_piece *piece, uint32_t rank)
 {
     uint64_t byte = piece->begin > expected->begin ? piece->begin : expected->begin;
     if (piece->a == CHECK_NONE) {
-        return judge_missing(check, rank, byte);
+        return validate_missing(check, rank, byte);
     }
     if (check->reduces) {
-        int status = judge_operands(check, nodes, expected, piece, rank, byte);
+        int status = validate_operands(check, nodes, expected, piece, rank, byte);
         if (status != CW_OK) {
             return status;
         }
@@ -124,8 +125,8 @@ static int judge_piece(struct check *check, const struct check_nodes *nodes, con
     return CW_OK;
 }
 
-static int judge_rank(struct check *check, const struct check_map *receive, const struct check_nodes *nodes,
-                      uint32_t rank)
+static int validate_rank(struct check *check, const struct check_map *receive, const struct check_nodes *nodes,
+                         uint32_t rank)
 {
     uint32_t parts = check_expected_count(check->problem, rank);
     uint64_t covered = 0;
@@ -139,7 +140,7 @@ static int judge_rank(struct check *check, const struct check_map *receive, cons
         assert(covered <= receive->bytes);
         for (uint32_t i = check_map_find(receive, expected.begin);
              i < receive->count && receive->pieces[i].begin < covered; i++) {
-            int status = judge_piece(check, nodes, &expected, &receive->pieces[i], rank);
+            int status = validate_piece(check, nodes, &expected, &receive->pieces[i], rank);
             if (status != CW_OK) {
                 return status;
             }
@@ -151,7 +152,7 @@ static int judge_rank(struct check *check, const struct check_map *receive, cons
 
 /* Allreduce: the same computation gives the same rounding. Right results begin at 0 and are contiguous, so pieces are
  * equal where nodes are. */
-static int judge_equal(struct check *check, const struct check_map *receive, uint32_t rank)
+static int validate_equal(struct check *check, const struct check_map *receive, uint32_t rank)
 {
     const struct check_map *first = &receive[0];
     const struct check_map *other = &receive[rank];
@@ -179,11 +180,11 @@ int check_result(struct check *check, const struct check_map *receive, const str
 {
     int status = CW_OK;
     for (uint32_t rank = 0; rank < check->ranks && status == CW_OK; rank++) {
-        status = judge_rank(check, &receive[rank], nodes, rank);
+        status = validate_rank(check, &receive[rank], nodes, rank);
     }
     for (uint32_t rank = 1; rank < check->ranks && status == CW_OK && check->problem->collective == CW_ALLREDUCE;
          rank++) {
-        status = judge_equal(check, receive, rank);
+        status = validate_equal(check, receive, rank);
     }
     return status;
 }

@@ -27,7 +27,7 @@ uint64_t check_host_bytes(const struct check_host *host, uint32_t first, uint32_
     if (host->counts == NULL) {
         return count * host->op->bytes;
     }
-    if (!cw_collective_takes_counts(host->counts->collective)) {
+    if (!cw_collective_accepts_counts(host->counts->collective)) {
         return count * host->counts->count * host->counts->element_bytes;
     }
     uint64_t bytes = 0;
@@ -68,7 +68,7 @@ static bool is_same(const struct check_host *one, const struct check_host *other
 }
 
 /* Compares it with that of its first rank. */
-static int host_judge(struct check *check, uint32_t instance)
+static int host_validate(struct check *check, uint32_t instance)
 {
     struct check_host host = check_host_of(check, instance);
     for (uint32_t i = 0; i < host.members; i++) {
@@ -118,7 +118,7 @@ int check_hosts(struct check *check)
     }
     int status = CW_OK;
     for (size_t i = 0; i < places && status == CW_OK; i++) {
-        status = check->host_instances[i] != CHECK_NONE ? host_judge(check, check->host_instances[i]) : CW_OK;
+        status = check->host_instances[i] != CHECK_NONE ? host_validate(check, check->host_instances[i]) : CW_OK;
     }
     return status;
 }

@@ -88,8 +88,8 @@ int check_map_replace(struct check *check, struct check_map *map, uint64_t begin
     }
     uint32_t first = check_map_find(map, begin);
     uint32_t last = end == map->bytes ? map->count : check_map_find(map, end); /* the first one that stays */
-    bool join_before = first > 0 && check_goes_on(&map->pieces[first - 1], &pieces[0]);
-    bool join_after = last < map->count && check_goes_on(&pieces[count - 1], &map->pieces[last]);
+    bool join_before = first > 0 && check_continues(&map->pieces[first - 1], &pieces[0]);
+    bool join_after = last < map->count && check_continues(&pieces[count - 1], &map->pieces[last]);
     if (join_before) { /* then the first new piece is no piece of its own */
         pieces++;
         count--;

@@ -40,7 +40,7 @@ static int count_messages(struct check *check, uint32_t *count)
     return CW_OK;
 }
 
-static int judge_place(struct check *check, uint32_t instance, uint32_t target)
+static int validate_place(struct check *check, uint32_t instance, uint32_t target)
 {
     const struct cw_op *op = check_op(check, check->instance_op[instance]);
     uint32_t iteration = check_iteration(check, instance);
@@ -82,7 +82,7 @@ static int add_put(struct matching *matching, uint32_t instance)
             (struct check_message){.key = key, .put = instance, .wait = CHECK_NONE, .source = rank, .target = target};
         if ((op->flags & CW_OP_EAGER) == 0) {
             check->has_direct = true;
-            int status = judge_place(check, instance, target);
+            int status = validate_place(check, instance, target);
             if (status != CW_OK) {
                 return status;
             }
@@ -91,7 +91,7 @@ static int add_put(struct matching *matching, uint32_t instance)
     return CW_OK;
 }
 
-static int judge_pair(struct check *check, const struct check_message *message)
+static int validate_pair(struct check *check, const struct check_message *message)
 {
     const struct cw_op *put = check_op(check, check->instance_op[message->put]);
     const struct cw_op *wait = check_op(check, check->instance_op[message->wait]);
@@ -140,7 +140,7 @@ static int add_wait(struct matching *matching, uint32_t instance)
     }
     message->wait = instance;
     check->instance_message[instance] = found;
-    return judge_pair(check, message);
+    return validate_pair(check, message);
 }
 
 static int add_all(struct matching *matching, bool puts)

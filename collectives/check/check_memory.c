@@ -13,7 +13,7 @@ struct check_chunk {
 
 enum { CHUNK_BYTES = 60 << 10, ALIGNMENT = 16 };
 
-static void *take(struct check_arena *arena, size_t count, size_t size, bool zero)
+static void *arena_allocate(struct check_arena *arena, size_t count, size_t size, bool zero)
 {
     size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2) {
@@ -42,12 +42,12 @@ static void *take(struct check_arena *arena, size_t count, size_t size, bool zer
 
 void *check_allocate(struct check_arena *arena, size_t count, size_t size)
 {
-    return take(arena, count, size, false);
+    return arena_allocate(arena, count, size, false);
 }
 
 void *check_allocate_zero(struct check_arena *arena, size_t count, size_t size)
 {
-    return take(arena, count, size, true);
+    return arena_allocate(arena, count, size, true);
 }
 
 struct check_mark check_arena_mark(const struct check_arena *arena)

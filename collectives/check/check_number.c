@@ -68,7 +68,7 @@ static int find_barriers(struct check *check)
 }
 
 /* All ranks enter a barrier, or none does. */
-static int judge_barriers(struct check *check)
+static int validate_barriers(struct check *check)
 {
     for (uint32_t barrier = 0; barrier < check->barrier_count; barrier++) {
         const uint32_t *instances = &check->barrier_instances[(size_t)barrier * check->ranks];
@@ -155,6 +155,6 @@ int check_number(struct check *check)
     }
     int status = fill_instances(check, (uint32_t)instances);
     status = status == CW_OK ? find_barriers(check) : status;
-    status = status == CW_OK ? judge_barriers(check) : status;
+    status = status == CW_OK ? validate_barriers(check) : status;
     return status == CW_OK ? append_barriers(check) : status;
 }

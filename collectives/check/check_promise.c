@@ -17,7 +17,7 @@ static bool has_data(const struct cw_op *op)
     return op->last_bytes > 0 || (op->iterations > 1 && op->bytes > 0);
 }
 
-static int judge_same(struct check *check)
+static int validate_same(struct check *check)
 {
     const struct cw_promise *first = &check->plan->schedules[0].promise;
     for (uint32_t rank = 1; rank < check->ranks; rank++) {
@@ -36,7 +36,7 @@ static int judge_same(struct check *check)
     return CW_OK;
 }
 
-static int judge_fan_out(struct promises *promises)
+static int validate_fan_out(struct promises *promises)
 {
     struct check *check = promises->check;
     for (uint32_t rank = 0; rank < check->ranks; rank++) {
@@ -105,7 +105,7 @@ static int sort_by_target(struct promises *promises)
     return CW_OK;
 }
 
-static int judge_fan_in(struct promises *promises)
+static int validate_fan_in(struct promises *promises)
 {
     struct check *check = promises->check;
     for (uint32_t rank = 0; rank < check->ranks; rank++) {
@@ -132,7 +132,7 @@ static int judge_fan_in(struct promises *promises)
 }
 
 /* Messages [first, last) of the list belong to one phase, [before, until) to the phase that must have ended. */
-static int judge_phase(struct promises *promises, uint32_t before, uint32_t until, uint32_t first, uint32_t last)
+static int validate_phase(struct promises *promises, uint32_t before, uint32_t until, uint32_t first, uint32_t last)
 {
     struct check *check = promises->check;
     for (uint32_t i = first; i < last; i++) {
@@ -152,7 +152,7 @@ static int judge_phase(struct promises *promises, uint32_t before, uint32_t unti
 
 /* With `apart` phases between, it is enough to check the last `apart` phases that must have ended: earlier ones had
  * ended when these began. */
-static int judge_phases(struct promises *promises)
+static int validate_phases(struct promises *promises)
 {
     uint32_t apart = promises->promise->phases_apart;
     for (uint32_t rank = 0; rank < promises->check->ranks; rank++) {
@@ -168,7 +168,7 @@ static int judge_phases(struct promises *promises)
             }
             memmove(starts + 1, starts, sizeof(starts) - sizeof(starts[0]));
             starts[0] = first;
-            int status = judge_phase(promises, starts[2 * apart - 1], starts[apart - 1], first, last);
+            int status = validate_phase(promises, starts[2 * apart - 1], starts[apart - 1], first, last);
             if (status != CW_OK) {
                 return status;
             }
@@ -205,7 +205,7 @@ static int add_wan_bytes(struct promises *promises, uint32_t number, uint64_t *b
     return CW_OK;
 }
 
-static int judge_wan_bytes(struct promises *promises)
+static int validate_wan_bytes(struct promises *promises)
 {
     struct check *check = promises->check;
     const struct cw_problem *problem = check->problem;
@@ -229,7 +229,7 @@ static int judge_wan_bytes(struct promises *promises)
     return CW_OK;
 }
 
-static int judge_fans(struct promises *promises)
+static int validate_fans(struct promises *promises)
 {
     struct check *check = promises->check;
     const struct cw_promise *promise = promises->promise;
@@ -242,11 +242,11 @@ static int judge_fans(struct promises *promises)
     if (promises->counts == NULL) {
         return CW_ERROR_MEMORY;
     }
-    int status = promise->fan_out > 0 ? judge_fan_out(promises) : CW_OK;
+    int status = promise->fan_out > 0 ? validate_fan_out(promises) : CW_OK;
     if (status == CW_OK && (promise->fan_in > 0 || promise->phases_apart != 0)) {
         status = sort_by_target(promises);
-        status = status == CW_OK && promise->fan_in > 0 ? judge_fan_in(promises) : status;
-        status = status == CW_OK && promise->phases_apart != 0 ? judge_phases(promises) : status;
+        status = status == CW_OK && promise->fan_in > 0 ? validate_fan_in(promises) : status;
+        status = status == CW_OK && promise->phases_apart != 0 ? validate_phases(promises) : status;
     }
     return status;
 }
@@ -254,10 +254,10 @@ static int judge_fans(struct promises *promises)
 int check_promises(struct check *check)
 {
     struct promises promises = {.check = check, .promise = &check->plan->schedules[0].promise};
-    int status = judge_same(check);
-    status = status == CW_OK ? judge_fans(&promises) : status;
+    int status = validate_same(check);
+    status = status == CW_OK ? validate_fans(&promises) : status;
     if (check->problem->cluster_count > 1) {
-        status = status == CW_OK && promises.promise->wan_bytes != UINT64_MAX ? judge_wan_bytes(&promises) : status;
+        status = status == CW_OK && promises.promise->wan_bytes != UINT64_MAX ? validate_wan_bytes(&promises) : status;
         for (uint32_t i = 0; i < check->problem->cluster_count && status == CW_OK && promises.promise->wan_senders > 0;
              i++) {
             status = check_senders(check, i);

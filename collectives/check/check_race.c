@@ -80,7 +80,7 @@ static int race(struct races *races, const struct access *access, uint32_t other
         check_name(check, second).text, access->write && other_writes ? "writes" : "reads");
 }
 
-static int judge_piece(struct races *races, const struct access *access, const struct check_map *map, uint32_t piece)
+static int validate_piece(struct races *races, const struct access *access, const struct check_map *map, uint32_t piece)
 {
     struct check *check = races->check;
     const struct check_piece *found = &map->pieces[piece];
@@ -120,7 +120,7 @@ static int add_access(struct races *races, const struct access *access)
     }
     check_reach_from(check, access->start);
     for (uint32_t i = check_map_find(map, access->begin); i < map->count && map->pieces[i].begin < end; i++) {
-        int status = judge_piece(races, access, map, i);
+        int status = validate_piece(races, access, map, i);
         if (status == CW_OK && !access->write) {
             status = add_reader(races, access->end, map->pieces[i].b, &map->pieces[i].b);
         }

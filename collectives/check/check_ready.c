@@ -7,7 +7,7 @@
 
 enum { BLOCK = 64 };
 
-static int judge_put(struct check *check, uint32_t instance, uint32_t block, uint64_t known)
+static int validate_put(struct check *check, uint32_t instance, uint32_t block, uint64_t known)
 {
     const struct cw_op *op = check_op(check, check->instance_op[instance]);
     if (!check_is_put(op) || (op->flags & CW_OP_EAGER) != 0) {
@@ -42,7 +42,7 @@ static int spread(struct check *check, uint64_t *known, uint32_t block)
             uint32_t rank = check_rank(check, instance);
             set |= rank / BLOCK == block ? 1ull << rank % BLOCK : 0;
             if (!check_is_end(event) && check_is_own(check, instance)) {
-                int status = judge_put(check, instance, block, set);
+                int status = validate_put(check, instance, block, set);
                 if (status != CW_OK) {
                     return status;
                 }
@@ -54,7 +54,7 @@ static int spread(struct check *check, uint64_t *known, uint32_t block)
 }
 
 /* The barrier: the entries that a rank knows of when all its ops are complete. */
-static int judge_ends(struct check *check, const uint64_t *known, uint32_t block)
+static int validate_ends(struct check *check, const uint64_t *known, uint32_t block)
 {
     uint32_t first = block * BLOCK;
     uint32_t count = check->ranks - first < BLOCK ? check->ranks - first : BLOCK;
@@ -90,7 +90,7 @@ int check_ready(struct check *check)
     for (uint32_t block = 0; block * BLOCK < check->ranks && status == CW_OK; block++) {
         status = spread(check, known, block);
         if (barrier && status == CW_OK) {
-            status = judge_ends(check, known, block);
+            status = validate_ends(check, known, block);
         }
     }
     check_arena_rewind(&check->arena, mark);

@@ -318,7 +318,7 @@ static void find_messages(const struct senders *senders, const uint32_t pair[2],
     *other = senders->puts[senders->group_first[pair[1]]];
 }
 
-static int judge(struct senders *senders)
+static int validate(struct senders *senders)
 {
     struct check *check = senders->check;
     uint32_t promised = check->plan->schedules[0].promise.wan_senders;
@@ -354,7 +354,7 @@ int check_senders(struct check *check, uint32_t cluster)
     if (senders.puts != NULL) {
         collect(&senders, senders.puts);
         qsort_r(senders.puts, senders.count, sizeof(uint32_t), compare_positions, check);
-        status = judge(&senders);
+        status = validate(&senders);
     }
     check_arena_rewind(&check->arena, mark);
     return status;

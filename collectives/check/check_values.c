@@ -188,7 +188,7 @@ static int combine_all(struct values *values, uint32_t instance, uint64_t begin,
         status = combine(values, instance, left == 1 ? &one : &zero, left == 1 ? &zero : &one, first - begin, first,
                          stop - first, &result.a);
         uint32_t count = values->read_count[1];
-        if (status == CW_OK && (count == one_count || !check_goes_on(&values->read[1][count - 1], &result))) {
+        if (status == CW_OK && (count == one_count || !check_continues(&values->read[1][count - 1], &result))) {
             status = add_piece(values, 1, result);
         }
         i += one_end == stop ? 1 : 0;

@@ -281,7 +281,7 @@ static inline uint64_t check_map_end(const struct check_map *map, uint32_t piece
     return piece + 1 < map->count ? map->pieces[piece + 1].begin : map->bytes;
 }
 
-static inline bool check_goes_on(const struct check_piece *piece, const struct check_piece *next)
+static inline bool check_continues(const struct check_piece *piece, const struct check_piece *next)
 {
     return piece->a == next->a && piece->b == next->b && piece->offset + (next->begin - piece->begin) == next->offset;
 }

@@ -146,7 +146,7 @@ static struct question question_of(const struct cw_problem *problem)
     return question;
 }
 
-int cw_chooser_ask(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best)
+int cw_chooser_query(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best)
 {
     struct question question = question_of(problem);
     struct entry *entry = &chooser->entries[XXH3_64bits(&question, sizeof(question)) % CW_CHOOSER_ENTRIES];

@@ -12,7 +12,7 @@
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
  *   - A chooser remembers answers; asked again it looks them up.
  *
- * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_ask }*, cw_chooser_destroy. Thread: a chooser
+ * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_query }*, cw_chooser_destroy. Thread: a chooser
  * one at a time. */
 #pragma once
 
@@ -64,4 +64,4 @@ int cw_chooser_create(const struct cw_network *network, uint64_t eager_max_bytes
 void cw_chooser_destroy(struct cw_chooser *chooser);
 
 /* The best candidate. Errors as cw_choose. */
-int cw_chooser_ask(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best);
+int cw_chooser_query(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best);

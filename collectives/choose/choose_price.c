@@ -152,7 +152,7 @@ static int price_phases(const struct cw_choose_request *request, struct cw_candi
 }
 
 /* A lower bound that ignores real costs of a plan is no basis for a search. */
-static bool formula_tells(const struct cw_choose_request *request, struct cw_candidate *candidate)
+static bool formula_applies(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
     const struct cw_formula *formula = cw_formula_find(request->problem->collective, candidate->algorithm->name);
     struct cw_formula_value value;
@@ -173,7 +173,7 @@ int choose_refine(const struct cw_choose_request *request, struct cw_candidate *
 
 int choose_price(const struct cw_choose_request *request, struct cw_candidate *candidate)
 {
-    if (formula_tells(request, candidate)) {
+    if (formula_applies(request, candidate)) {
         return CW_OK;
     }
     int status = price_interpret(request, candidate);

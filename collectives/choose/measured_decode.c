@@ -27,7 +27,7 @@ struct reader {
     char place[64]; /* "tests, row 3" */
 };
 
-__attribute__((format(printf, 2, 3))) static bool refuse(const struct reader *reader, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool reject(const struct reader *reader, const char *format, ...)
 {
     char what[200];
     va_list list;
@@ -45,7 +45,7 @@ static bool keys_check(const struct reader *reader, json_t *object, const char *
     const char *key;
     json_t *value;
     if (!json_is_object(object)) {
-        return refuse(reader, "an object is wanted");
+        return reject(reader, "an object is wanted");
     }
     json_object_foreach(object, key, value)
     {
@@ -54,72 +54,72 @@ static bool keys_check(const struct reader *reader, json_t *object, const char *
             at++;
         }
         if (known[at] == NULL) {
-            return refuse(reader, "unknown key \"%.40s\"", key);
+            return reject(reader, "unknown key \"%.40s\"", key);
         }
     }
     for (size_t at = 0; known[at] != NULL; at++) {
         if (known[at][0] != '?' && json_object_get(object, known[at]) == NULL) {
-            return refuse(reader, "\"%s\" is missing", known[at]);
+            return reject(reader, "\"%s\" is missing", known[at]);
         }
     }
     return true;
 }
 
-static bool count_take(const struct reader *reader, const json_t *value, const char *name, uint64_t least,
-                       uint64_t most, uint64_t *count)
+static bool count_parse(const struct reader *reader, const json_t *value, const char *name, uint64_t least,
+                        uint64_t most, uint64_t *count)
 {
     if (!json_is_integer(value) || json_integer_value(value) < (json_int_t)least ||
         (uint64_t)json_integer_value(value) > most) {
-        return refuse(reader, "\"%s\" is no whole number from %llu to %llu", name, (unsigned long long)least,
+        return reject(reader, "\"%s\" is no whole number from %llu to %llu", name, (unsigned long long)least,
                       (unsigned long long)most);
     }
     *count = (uint64_t)json_integer_value(value);
     return true;
 }
 
-static bool number_take(const struct reader *reader, const json_t *value, const char *name, double *number)
+static bool number_parse(const struct reader *reader, const json_t *value, const char *name, double *number)
 {
     double given = json_number_value(value);
     if (!json_is_number(value) || !(given >= 0 && given <= TIME_NS_MAX)) {
-        return refuse(reader, "\"%s\" is no number from 0 to 1e15", name);
+        return reject(reader, "\"%s\" is no number from 0 to 1e15", name);
     }
     *number = given;
     return true;
 }
 
-static bool path_take(const struct reader *reader, const json_t *object, enum cw_measured_path *path)
+static bool path_parse(const struct reader *reader, const json_t *object, enum cw_measured_path *path)
 {
     const char *name = json_string_value(json_object_get(object, "path"));
     *path = name == NULL ? CW_MEASURED_PATHS : cw_measured_path_find(name);
-    return *path != CW_MEASURED_PATHS || refuse(reader, "\"path\" is none of \"shared\", \"wire\" and \"rdma\"");
+    return *path != CW_MEASURED_PATHS || reject(reader, "\"path\" is none of \"shared\", \"wire\" and \"rdma\"");
 }
 
-static bool ranks_take(const struct reader *reader, const json_t *object, uint32_t *ranks)
+static bool ranks_parse(const struct reader *reader, const json_t *object, uint32_t *ranks)
 {
     uint64_t count = 0;
-    bool taken = count_take(reader, json_object_get(object, "ranks"), "ranks", 1, CW_RANKS_MAX, &count);
+    bool taken = count_parse(reader, json_object_get(object, "ranks"), "ranks", 1, CW_RANKS_MAX, &count);
     *ranks = (uint32_t)count;
     return taken;
 }
 
 /* ---- networks ---- */
 
-static bool points_take(const struct reader *reader, const json_t *rows, struct cw_plogp *plogp)
+static bool points_parse(const struct reader *reader, const json_t *rows, struct cw_plogp *plogp)
 {
     size_t count = json_array_size(rows);
     if (!json_is_array(rows) || count == 0 || count > CW_PLOGP_POINTS_MAX) {
-        return refuse(reader, "\"points\" is no list of 1 to %d points", CW_PLOGP_POINTS_MAX);
+        return reject(reader, "\"points\" is no list of 1 to %d points", CW_PLOGP_POINTS_MAX);
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         struct cw_plogp_point *point = &plogp->points[i];
         if (json_array_size(row) != 4) {
-            return refuse(reader, "point %zu is not [bytes, g, os, or]", i + 1);
+            return reject(reader, "point %zu is not [bytes, g, os, or]", i + 1);
         }
-        if (!count_take(reader, json_array_get(row, 0), "bytes", 0, COUNT_MAX, &point->bytes) ||
-            !number_take(reader, json_array_get(row, 1), "g", &point->gap_ns) ||
-            !number_take(reader, json_array_get(row, 2), "os", &point->send_ns) ||
-            !number_take(reader, json_array_get(row, 3), "or", &point->receive_ns)) {
+        if (!count_parse(reader, json_array_get(row, 0), "bytes", 0, COUNT_MAX, &point->bytes) ||
+            !number_parse(reader, json_array_get(row, 1), "g", &point->gap_ns) ||
+            !number_parse(reader, json_array_get(row, 2), "os", &point->send_ns) ||
+            !number_parse(reader, json_array_get(row, 3), "or", &point->receive_ns)) {
             return false;
         }
     }
@@ -127,24 +127,24 @@ static bool points_take(const struct reader *reader, const json_t *rows, struct 
     return true;
 }
 
-static bool concurrent_take(const struct reader *reader, const json_t *rows, struct cw_measured_network *network)
+static bool concurrent_parse(const struct reader *reader, const json_t *rows, struct cw_measured_network *network)
 {
     size_t count = json_array_size(rows);
     if (rows != NULL && (!json_is_array(rows) || count > CW_MEASURED_CONCURRENT_MAX)) {
-        return refuse(reader, "\"concurrent\" is no list of at most %d rows", CW_MEASURED_CONCURRENT_MAX);
+        return reject(reader, "\"concurrent\" is no list of at most %d rows", CW_MEASURED_CONCURRENT_MAX);
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         struct cw_measured_concurrent *test = &network->concurrent[i];
         uint64_t puts = 0;
         if (json_array_size(row) != 5) {
-            return refuse(reader, "concurrent %zu is not [bytes, puts, one_ns, all_ns, first_ns]", i + 1);
+            return reject(reader, "concurrent %zu is not [bytes, puts, one_ns, all_ns, first_ns]", i + 1);
         }
-        if (!count_take(reader, json_array_get(row, 0), "bytes", 0, COUNT_MAX, &test->bytes) ||
-            !count_take(reader, json_array_get(row, 1), "puts", 1, CW_RANKS_MAX, &puts) ||
-            !number_take(reader, json_array_get(row, 2), "one_ns", &test->one_ns) ||
-            !number_take(reader, json_array_get(row, 3), "all_ns", &test->all_ns) ||
-            !number_take(reader, json_array_get(row, 4), "first_ns", &test->first_ns)) {
+        if (!count_parse(reader, json_array_get(row, 0), "bytes", 0, COUNT_MAX, &test->bytes) ||
+            !count_parse(reader, json_array_get(row, 1), "puts", 1, CW_RANKS_MAX, &puts) ||
+            !number_parse(reader, json_array_get(row, 2), "one_ns", &test->one_ns) ||
+            !number_parse(reader, json_array_get(row, 3), "all_ns", &test->all_ns) ||
+            !number_parse(reader, json_array_get(row, 4), "first_ns", &test->first_ns)) {
             return false;
         }
         test->puts = (uint32_t)puts;
@@ -153,7 +153,7 @@ static bool concurrent_take(const struct reader *reader, const json_t *rows, str
     return true;
 }
 
-static bool network_take(const struct reader *reader, json_t *object, struct cw_measured_network *row)
+static bool network_parse(const struct reader *reader, json_t *object, struct cw_measured_network *row)
 {
     static const char *const known[] = {
         "path",       "ranks",       "latency_ns", "points", "ports", "copy_ns_per_byte", "reduce_ns_per_byte",
@@ -163,22 +163,22 @@ static bool network_take(const struct reader *reader, json_t *object, struct cw_
     uint64_t ports = 0;
     char reason[200];
     memset(row, 0, sizeof(*row));
-    if (!keys_check(reader, object, known) || !path_take(reader, object, &row->path) ||
-        !ranks_take(reader, object, &row->ranks) ||
-        !number_take(reader, json_object_get(object, "latency_ns"), "latency_ns", &plogp->latency_ns) ||
-        !points_take(reader, json_object_get(object, "points"), plogp) ||
-        !count_take(reader, json_object_get(object, "ports"), "ports", 1, CW_NETWORK_PORTS_MAX, &ports) ||
-        !number_take(reader, json_object_get(object, "copy_ns_per_byte"), "copy_ns_per_byte",
-                     &network->copy_ns_per_byte) ||
-        !number_take(reader, json_object_get(object, "reduce_ns_per_byte"), "reduce_ns_per_byte",
-                     &network->reduce_ns_per_byte) ||
-        !number_take(reader, json_object_get(object, "contention"), "contention", &network->contention) ||
-        !concurrent_take(reader, json_object_get(object, "concurrent"), row)) {
+    if (!keys_check(reader, object, known) || !path_parse(reader, object, &row->path) ||
+        !ranks_parse(reader, object, &row->ranks) ||
+        !number_parse(reader, json_object_get(object, "latency_ns"), "latency_ns", &plogp->latency_ns) ||
+        !points_parse(reader, json_object_get(object, "points"), plogp) ||
+        !count_parse(reader, json_object_get(object, "ports"), "ports", 1, CW_NETWORK_PORTS_MAX, &ports) ||
+        !number_parse(reader, json_object_get(object, "copy_ns_per_byte"), "copy_ns_per_byte",
+                      &network->copy_ns_per_byte) ||
+        !number_parse(reader, json_object_get(object, "reduce_ns_per_byte"), "reduce_ns_per_byte",
+                      &network->reduce_ns_per_byte) ||
+        !number_parse(reader, json_object_get(object, "contention"), "contention", &network->contention) ||
+        !concurrent_parse(reader, json_object_get(object, "concurrent"), row)) {
         return false;
     }
     network->ports = (uint32_t)ports;
     network->paths[CW_PATH_WAN] = *plogp;
-    return cw_network_validate(network, reason, sizeof(reason)) == CW_OK || refuse(reader, "%s", reason);
+    return cw_network_validate(network, reason, sizeof(reason)) == CW_OK || reject(reader, "%s", reason);
 }
 
 /* ---- tests ---- */
@@ -191,13 +191,14 @@ static const struct {
 
 enum { PARAMETERS = sizeof(parameter_keys) / sizeof(parameter_keys[0]) };
 
-static bool parameters_take(const struct reader *reader, const json_t *object, const char *algorithm,
-                            struct cw_parameters *parameters)
+static bool parameters_parse(const struct reader *reader, const json_t *object, const char *algorithm,
+                             struct cw_parameters *parameters)
 {
     uint64_t values[PARAMETERS] = {0};
     for (size_t i = 0; i < PARAMETERS; i++) {
         const json_t *value = json_object_get(json_object_get(object, parameter_keys[i].key), algorithm);
-        if (value != NULL && !count_take(reader, value, parameter_keys[i].key, 1, parameter_keys[i].most, &values[i])) {
+        if (value != NULL &&
+            !count_parse(reader, value, parameter_keys[i].key, 1, parameter_keys[i].most, &values[i])) {
             return false;
         }
     }
@@ -215,12 +216,12 @@ static bool parameters_check(const struct reader *reader, const json_t *object)
         const char *algorithm;
         json_t *value;
         if (list != NULL && !json_is_object(list)) {
-            return refuse(reader, "\"%s\" is no object", parameter_keys[i].key);
+            return reject(reader, "\"%s\" is no object", parameter_keys[i].key);
         }
         json_object_foreach(list, algorithm, value)
         {
             if (json_object_get(json_object_get(object, "ns"), algorithm) == NULL) {
-                return refuse(reader, "\"%s\" names \"%.40s\", which has no time", parameter_keys[i].key, algorithm);
+                return reject(reader, "\"%s\" names \"%.40s\", which has no time", parameter_keys[i].key, algorithm);
             }
         }
     }
@@ -234,23 +235,23 @@ static bool name_is_good(const char *name)
     return length > 0 && length < CW_ALGORITHM_NAME_MAX && name[length] == '\0';
 }
 
-static bool tests_take(const struct reader *reader, json_t *object, struct cw_measured *measured, int *status)
+static bool tests_parse(const struct reader *reader, json_t *object, struct cw_measured *measured, int *status)
 {
     static const char *const known[] = {"path",           "collective", "ranks",        "bytes", "ns",
                                         "?segment_bytes", "?degree",    "?concurrency", NULL};
     struct cw_measured_test test = {0};
     const char *algorithm;
     json_t *value;
-    if (!keys_check(reader, object, known) || !path_take(reader, object, &test.path) ||
-        !ranks_take(reader, object, &test.ranks) ||
-        !count_take(reader, json_object_get(object, "bytes"), "bytes", 0, COUNT_MAX, &test.bytes)) {
+    if (!keys_check(reader, object, known) || !path_parse(reader, object, &test.path) ||
+        !ranks_parse(reader, object, &test.ranks) ||
+        !count_parse(reader, json_object_get(object, "bytes"), "bytes", 0, COUNT_MAX, &test.bytes)) {
         return false;
     }
     const char *collective = json_string_value(json_object_get(object, "collective"));
     test.collective = collective == NULL ? CW_COLLECTIVE_COUNT : cw_collective_find(collective);
     json_t *times = json_object_get(object, "ns");
     if (test.collective == CW_COLLECTIVE_COUNT || !json_is_object(times)) {
-        return refuse(reader, test.collective == CW_COLLECTIVE_COUNT ? "\"collective\" is none that there is"
+        return reject(reader, test.collective == CW_COLLECTIVE_COUNT ? "\"collective\" is none that there is"
                                                                      : "\"ns\" is no object");
     }
     if (!parameters_check(reader, object)) {
@@ -259,20 +260,20 @@ static bool tests_take(const struct reader *reader, json_t *object, struct cw_me
     json_object_foreach(times, algorithm, value)
     {
         if (!name_is_good(algorithm)) {
-            return refuse(reader, "\"%.60s\" is no name of an algorithm", algorithm);
+            return reject(reader, "\"%.60s\" is no name of an algorithm", algorithm);
         }
         memset(test.algorithm, 0, sizeof(test.algorithm));
         memcpy(test.algorithm, algorithm, strlen(algorithm));
-        if (!number_take(reader, value, algorithm, &test.time_ns) ||
-            !parameters_take(reader, object, algorithm, &test.parameters)) {
+        if (!number_parse(reader, value, algorithm, &test.time_ns) ||
+            !parameters_parse(reader, object, algorithm, &test.parameters)) {
             return false;
         }
         if (test.time_ns < 1) {
-            return refuse(reader, "\"%.40s\" took less than a nanosecond", algorithm);
+            return reject(reader, "\"%.40s\" took less than a nanosecond", algorithm);
         }
         *status = cw_measured_add_test(measured, &test);
         if (*status != CW_OK) {
-            return refuse(reader, *status == CW_ERROR_LIMIT ? "too many tests" : "no memory");
+            return reject(reader, *status == CW_ERROR_LIMIT ? "too many tests" : "no memory");
         }
     }
     return true;
@@ -280,34 +281,34 @@ static bool tests_take(const struct reader *reader, json_t *object, struct cw_me
 
 /* ---- the whole ---- */
 
-static bool file_take(struct reader *reader, json_t *file, struct cw_measured *measured, int *status)
+static bool file_parse(struct reader *reader, json_t *file, struct cw_measured *measured, int *status)
 {
     static const char *const known[] = {"causeway-plogp", "?made_by", "networks", "tests", NULL};
     uint64_t version = 0;
     if (!keys_check(reader, file, known) ||
-        !count_take(reader, json_object_get(file, "causeway-plogp"), "causeway-plogp", CW_MEASURED_VERSION,
-                    CW_MEASURED_VERSION, &version)) {
+        !count_parse(reader, json_object_get(file, "causeway-plogp"), "causeway-plogp", CW_MEASURED_VERSION,
+                     CW_MEASURED_VERSION, &version)) {
         return false;
     }
     json_t *networks = json_object_get(file, "networks");
     json_t *tests = json_object_get(file, "tests");
     if (!json_is_array(networks) || !json_is_array(tests)) {
-        return refuse(reader, "\"networks\" and \"tests\" are lists");
+        return reject(reader, "\"networks\" and \"tests\" are lists");
     }
     for (size_t i = 0; i < json_array_size(networks); i++) {
         struct cw_measured_network network;
         snprintf(reader->place, sizeof(reader->place), "networks, row %zu", i + 1);
-        if (!network_take(reader, json_array_get(networks, i), &network)) {
+        if (!network_parse(reader, json_array_get(networks, i), &network)) {
             return false;
         }
         *status = cw_measured_add_network(measured, &network);
         if (*status != CW_OK) {
-            return refuse(reader, *status == CW_ERROR_LIMIT ? "too many networks" : "no memory");
+            return reject(reader, *status == CW_ERROR_LIMIT ? "too many networks" : "no memory");
         }
     }
     for (size_t i = 0; i < json_array_size(tests); i++) {
         snprintf(reader->place, sizeof(reader->place), "tests, row %zu", i + 1);
-        if (!tests_take(reader, json_array_get(tests, i), measured, status)) {
+        if (!tests_parse(reader, json_array_get(tests, i), measured, status)) {
             return false;
         }
     }
@@ -319,18 +320,18 @@ int cw_measured_decode(const char *text, size_t length, struct cw_measured **mea
     struct reader reader = {.error = error, .error_bytes = error_bytes, .place = "the file"};
     json_error_t where;
     if (length > CW_MEASURED_TEXT_MAX) {
-        refuse(&reader, "longer than 16 MiB");
+        reject(&reader, "longer than 16 MiB");
         return CW_ERROR_ARGUMENT;
     }
     json_t *file = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (file == NULL) {
         snprintf(reader.place, sizeof(reader.place), "line %d, column %d", where.line, where.column);
-        refuse(&reader, "%s", where.text);
+        reject(&reader, "%s", where.text);
         return CW_ERROR_ARGUMENT;
     }
     struct cw_measured *made = cw_measured_create();
     int status = made == NULL ? CW_ERROR_MEMORY : CW_OK;
-    if (made != NULL && !file_take(&reader, file, made, &status)) {
+    if (made != NULL && !file_parse(&reader, file, made, &status)) {
         status = status == CW_ERROR_MEMORY ? status : CW_ERROR_ARGUMENT;
     }
     json_decref(file);

@@ -11,7 +11,7 @@
 
 enum { WORD_MAX = 160 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t error_bytes, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int reject(char *error, size_t error_bytes, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -66,7 +66,7 @@ static uint32_t call_find(const char *name)
 
 /* Whether a call can be served by an algorithm of the registry. An alltoallv has different counts, and phases that know
  * no clusters; those of a scatterv are the root's. */
-static bool call_takes(uint32_t call, const struct cw_algorithm *algorithm)
+static bool call_accepts(uint32_t call, const struct cw_algorithm *algorithm)
 {
     return call == CW_OVERRIDE_ALLTOALLV
                ? algorithm->collective == CW_ALLTOALL &&
@@ -79,22 +79,22 @@ static bool algorithm_is_known(uint32_t call, const char *name)
     if (call >= CW_COLLECTIVE_COUNT) {
         const struct cw_algorithm *algorithm =
             call == CW_OVERRIDE_ALLTOALLV ? cw_algorithm_find(CW_ALLTOALL, name) : NULL;
-        return way_is_known(call, name) || (algorithm != NULL && call_takes(call, algorithm));
+        return way_is_known(call, name) || (algorithm != NULL && call_accepts(call, algorithm));
     }
     return cw_algorithm_find((enum cw_collective)call, name) != NULL;
 }
 
-static int refuse_collective(const char *name, char *error, size_t error_bytes)
+static int reject_collective(const char *name, char *error, size_t error_bytes)
 {
     char names[300] = "";
     for (uint32_t i = 0; i < CW_OVERRIDE_COUNT; i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof(names) - used, " %s", cw_override_call_name(i));
     }
-    return refuse(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
+    return reject(error, error_bytes, "'%.40s' is no collective; there are%s", name, names);
 }
 
-static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t error_bytes)
+static int reject_algorithm(uint32_t call, const char *name, char *error, size_t error_bytes)
 {
     char names[500] = "";
     const struct cw_override_way *way;
@@ -106,12 +106,12 @@ static int refuse_algorithm(uint32_t call, const char *name, char *error, size_t
     }
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
-        if (call_takes(call, algorithm)) {
+        if (call_accepts(call, algorithm)) {
             size_t used = strlen(names);
             snprintf(names + used, sizeof(names) - used, " %s", algorithm->name);
         }
     }
-    return refuse(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_override_call_name(call), name,
+    return reject(error, error_bytes, "%s has no algorithm '%.40s'; there are%s", cw_override_call_name(call), name,
                   names);
 }
 
@@ -122,7 +122,7 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
     errno = 0;
     unsigned long long number = value == NULL || value[1] < '0' || value[1] > '9' ? 0 : strtoull(value + 1, &end, 10);
     if (number == 0 || errno != 0 || *end != '\0' || number > 1ull << 46) {
-        return refuse(error, error_bytes, "'%.60s' is no parameter with a number above 0, such as segment=8192", word);
+        return reject(error, error_bytes, "'%.60s' is no parameter with a number above 0, such as segment=8192", word);
     }
     *value = '\0';
     if (strcmp(word, "segment") == 0) {
@@ -136,7 +136,7 @@ static int parameter_parse(char *word, struct cw_parameters *parameters, char *e
     } else if (strcmp(word, "senders") == 0 && number <= CW_RANKS_MAX) {
         parameters->senders = (uint32_t)number;
     } else {
-        return refuse(
+        return reject(
             error, error_bytes,
             "no parameter '%.60s' of that size; there are segment, degree, concurrency, threshold and senders", word);
     }
@@ -148,19 +148,19 @@ static int word_parse(char *word, struct cw_override *override, char *error, siz
     char *rest = NULL;
     char *name = strchr(word, '=');
     if (name == NULL) {
-        return refuse(error, error_bytes, "'%.60s' is not COLLECTIVE=ALGORITHM, such as bcast=binomial", word);
+        return reject(error, error_bytes, "'%.60s' is not COLLECTIVE=ALGORITHM, such as bcast=binomial", word);
     }
     *name++ = '\0';
     uint32_t call = call_find(word);
     if (call == CW_OVERRIDE_COUNT) {
-        return refuse_collective(word, error, error_bytes);
+        return reject_collective(word, error, error_bytes);
     }
     char *parameter = strchr(name, ':');
     if (parameter != NULL) {
         *parameter++ = '\0';
     }
     if (name[0] == '\0' || strlen(name) >= CW_ALGORITHM_NAME_MAX || !algorithm_is_known(call, name)) {
-        return refuse_algorithm(call, name, error, error_bytes);
+        return reject_algorithm(call, name, error, error_bytes);
     }
     struct cw_parameters parameters = cw_parameters_default();
     int status = CW_OK;
@@ -183,7 +183,7 @@ int cw_override_parse(const char *text, struct cw_override *override, char *erro
         char word[WORD_MAX];
         size_t length = strcspn(text, ",");
         if (length >= sizeof(word)) {
-            return refuse(error, error_bytes, "'%.60s...' is longer than any name", text);
+            return reject(error, error_bytes, "'%.60s...' is longer than any name", text);
         }
         memcpy(word, text, length);
         word[length] = '\0';

@@ -180,7 +180,7 @@ static int row_compare(const void *a, const void *b)
     return difference > 0 ? -1 : difference < 0;
 }
 
-static int rows_take(const struct joints *joints, struct cw_compiled *compiled)
+static int rows_copy(const struct joints *joints, struct cw_compiled *compiled)
 {
     compiled->rows = calloc(joints->count + 1ull, sizeof(*compiled->rows));
     if (compiled->rows == NULL) {
@@ -217,7 +217,7 @@ int cw_compile(const struct cw_compile_request *request, struct cw_compiled *com
         status = joint_compile(&joints, &joints.all[i], request);
     }
     status = status == CW_OK ? groups_plan(&joints, &made, request->filter_budget) : status;
-    status = status == CW_OK ? rows_take(&joints, &made) : status;
+    status = status == CW_OK ? rows_copy(&joints, &made) : status;
     joints_dispose(&joints);
     if (status != CW_OK) {
         cw_compile_dispose(&made);

@@ -20,7 +20,7 @@ struct question {
     struct cw_choice choice; /* by the model */
 };
 
-static int ask(struct question *question, const struct cw_problem *problem)
+static int query(struct question *question, const struct cw_problem *problem)
 {
     question->request.problem = problem;
     (void)cw_measured_network(question->measured, question->path, problem->ranks, &question->network);
@@ -29,7 +29,7 @@ static int ask(struct question *question, const struct cw_problem *problem)
 }
 
 /* The model's time of an algorithm; 0: none. */
-static double model_says(const struct question *question, const char *name)
+static double model_time(const struct question *question, const char *name)
 {
     for (uint32_t i = 0; i < question->choice.count; i++) {
         if (strcmp(question->choice.candidates[i].algorithm->name, name) == 0) {
@@ -39,7 +39,7 @@ static double model_says(const struct question *question, const char *name)
     return 0;
 }
 
-static double test_says(const struct question *question, const char *name)
+static double test_time(const struct question *question, const char *name)
 {
     double time_ns = 0;
     (void)cw_measured_standing(question->measured, question->path, question->request.problem, name, &time_ns);
@@ -60,7 +60,7 @@ static double gather_price(const struct question *like, uint32_t ranks, uint64_t
         return 0;
     }
     *question = *like;
-    if (ask(question, problem) == CW_OK) {
+    if (query(question, problem) == CW_OK) {
         time_ns = question->choice.candidates[0].time_ns;
     }
     cw_problem_destroy(problem);
@@ -75,10 +75,10 @@ static double expect(const struct joint *joint, const struct question *question,
 {
     uint32_t ranks = joint->problem->ranks;
     const char *way = strcmp(joint->algorithm, CW_RECORDING_BY_PAIRS) == 0 ? LIKE_PAIRS : joint->algorithm;
-    double now = test_says(question, way), then = test_says(question, name);
+    double now = test_time(question, way), then = test_time(question, name);
     if (now <= 0 || then <= 0) {
-        now = model_says(question, way);
-        then = model_says(question, name);
+        now = model_time(question, way);
+        then = model_time(question, name);
     }
     if (now <= 0 || then <= 0) {
         return 0;
@@ -149,7 +149,7 @@ int joint_serve(struct joint *joint, const struct cw_compile_request *request, c
                 .multicast_eager_max_bytes = recording->multicast_eager_max_bytes,
             },
     };
-    int status = ask(question, joint->problem);
+    int status = query(question, joint->problem);
     status = status == CW_OK ? choose(question, &best) : status;
     if (status != CW_OK) {
         row->verdict = CW_COMPILE_FAILED;

@@ -213,7 +213,7 @@ bool execution_event(void *context, const struct cw_transport_event *event)
 static void ready_start(struct cw_execution *execution, uint32_t *budget)
 {
     while (execution->ready_count > 0 && *budget > 0 && execution->status == CW_ERROR_AGAIN) {
-        uint32_t index = execution_ready_take(execution);
+        uint32_t index = execution_ready_pop(execution);
         if (index == EXECUTION_NO_OP) {
             return;
         }

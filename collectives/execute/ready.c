@@ -124,7 +124,7 @@ static uint32_t ready_next(const struct cw_execution *execution, const struct re
     return EXECUTION_NO_OP;
 }
 
-uint32_t execution_ready_take(struct cw_execution *execution)
+uint32_t execution_ready_pop(struct cw_execution *execution)
 {
     assert(execution->ready_count > 0);
     if (execution->ready_list != NULL) {

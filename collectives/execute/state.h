@@ -132,7 +132,7 @@ void execution_ready_clear(struct cw_execution *execution);
 void execution_ready_add(struct cw_execution *execution, uint32_t index);
 
 /* Takes the op that is to start next out of the set, which is not empty. EXECUTION_NO_OP: `pick` wants none for now. */
-uint32_t execution_ready_take(struct cw_execution *execution);
+uint32_t execution_ready_pop(struct cw_execution *execution);
 
 /* ---- execute/arrival.c ---- */
 

@@ -91,7 +91,7 @@ static uint64_t get_count(struct reader *reader, uint64_t limit, size_t least, c
 }
 
 /* Subtracts memory from the limit of the file. */
-static bool memory_take(struct reader *reader, uint64_t bytes)
+static bool memory_claim(struct reader *reader, uint64_t bytes)
 {
     if (bytes > reader->memory_left) {
         fail(reader, CW_ERROR_ARGUMENT, "the plan would take more memory than a file of this length may ask for");
@@ -103,7 +103,7 @@ static bool memory_take(struct reader *reader, uint64_t bytes)
 
 static void *list_make(struct reader *reader, uint64_t count, size_t entry_bytes)
 {
-    if (!memory_take(reader, count * entry_bytes)) {
+    if (!memory_claim(reader, count * entry_bytes)) {
         return NULL;
     }
     void *list = calloc(count + 1, entry_bytes);
@@ -130,7 +130,7 @@ static void get_counts(struct reader *reader, struct cw_problem_request *request
         return;
     }
     /* the problem has them again, and where blocks lie in both buffers */
-    if (!memory_take(reader, 3 * entries * sizeof(uint64_t))) {
+    if (!memory_claim(reader, 3 * entries * sizeof(uint64_t))) {
         return;
     }
     lists->counts = list_make(reader, entries, sizeof(uint64_t));
@@ -156,7 +156,7 @@ static void get_clusters(struct reader *reader, struct cw_problem_request *reque
         fail(reader, CW_ERROR_ARGUMENT, "the plan ends within the links between clusters");
         return;
     }
-    if (!memory_take(reader, clusters * clusters * sizeof(uint32_t))) { /* the problem has them again */
+    if (!memory_claim(reader, clusters * clusters * sizeof(uint32_t))) { /* the problem has them again */
         return;
     }
     lists->cluster_via = list_make(reader, clusters * clusters, sizeof(uint32_t));
@@ -169,7 +169,7 @@ static void get_clusters(struct reader *reader, struct cw_problem_request *reque
 
 static void get_hosts(struct reader *reader, struct cw_problem_request *request, struct problem_lists *lists)
 {
-    if (!memory_take(reader, 3ull * request->ranks * sizeof(uint32_t))) { /* the problem has them again, by host */
+    if (!memory_claim(reader, 3ull * request->ranks * sizeof(uint32_t))) { /* the problem has them again, by host */
         return;
     }
     lists->host_of = list_make(reader, request->ranks, sizeof(uint32_t));

@@ -85,7 +85,7 @@ static void load_change(struct switches *switches, const struct cw_count_matrix_
 }
 
 /* Takes the message into the phase, counted from 1, if it meets nothing. */
-static bool phase_take(struct switches *switches, const struct cw_count_matrix_message *message, uint32_t phase)
+static bool phase_add(struct switches *switches, const struct cw_count_matrix_message *message, uint32_t phase)
 {
     uint32_t links[2];
     uint32_t count = links_of(switches, message, links);
@@ -119,7 +119,7 @@ static void phase_run(struct switches *switches, uint32_t phase)
     for (uint32_t i = 0; i < switches->left_count; i++) {
         uint32_t index = switches->left[i].message;
         const struct cw_count_matrix_message *message = &switches->count_matrix->messages[index];
-        if (phase_take(switches, message, phase + 1)) {
+        if (phase_add(switches, message, phase + 1)) {
             switches->phase_of[index] = phase;
             load_change(switches, message, false);
         } else {

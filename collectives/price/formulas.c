@@ -60,7 +60,7 @@ static uint64_t longest_message(const struct terms *terms, uint32_t flags)
     return (flags & FORMULA_SEGMENTED) != 0 ? terms->segment_bytes : terms->bytes;
 }
 
-static bool says_something(const struct formula_row *row, const struct cw_problem *problem)
+static bool row_applies(const struct formula_row *row, const struct cw_problem *problem)
 {
     return !problem->has_counts && (problem->cluster_count > 1) == ((row->flags & FORMULA_CLUSTERS) != 0);
 }
@@ -70,7 +70,7 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
                         struct cw_formula_value *value)
 {
     const struct formula_row *row = (const struct formula_row *)formula;
-    if (formula->collective != problem->collective || !says_something(row, problem)) {
+    if (formula->collective != problem->collective || !row_applies(row, problem)) {
         return CW_ERROR_NOT_FOUND;
     }
     struct terms terms = {

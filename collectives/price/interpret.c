@@ -32,7 +32,7 @@ static int run(struct interpreter *interpreter)
     interpreter_begin(interpreter);
     interpreter_start_ready(interpreter);
     interpreter_ports_serve(interpreter);
-    while (interpreter->status == CW_OK && interpreter_event_take(interpreter, &event)) {
+    while (interpreter->status == CW_OK && interpreter_event_pop(interpreter, &event)) {
         event_apply(interpreter, &event);
         if (interpreter->event_count == 0 || interpreter->events[0].time > interpreter->now) {
             interpreter_start_ready(interpreter);

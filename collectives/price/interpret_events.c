@@ -47,7 +47,7 @@ void interpreter_event_add(struct interpreter *interpreter, double time, enum ev
     events[hole] = added;
 }
 
-bool interpreter_event_take(struct interpreter *interpreter, struct event *event)
+bool interpreter_event_pop(struct interpreter *interpreter, struct event *event)
 {
     struct event *events = interpreter->events;
     if (interpreter->event_count == 0) {
@@ -90,7 +90,7 @@ void interpreter_ready_add(struct interpreter *interpreter, uint32_t op, uint32_
     ready[hole] = added;
 }
 
-bool interpreter_ready_take(struct interpreter *interpreter, uint32_t *op)
+bool interpreter_ready_pop(struct interpreter *interpreter, uint32_t *op)
 {
     uint64_t *ready = interpreter->ready;
     if (interpreter->ready_count == 0) {

@@ -7,7 +7,7 @@
 
 /* ---- Memory ---- */
 
-uint32_t interpreter_message_take(struct interpreter *interpreter)
+uint32_t interpreter_message_acquire(struct interpreter *interpreter)
 {
     uint32_t message = interpreter->message_free;
     if (message != INTERPRET_NONE) {
@@ -25,7 +25,7 @@ uint32_t interpreter_message_take(struct interpreter *interpreter)
     return interpreter->message_count++;
 }
 
-void interpreter_message_give(struct interpreter *interpreter, uint32_t message)
+void interpreter_message_release(struct interpreter *interpreter, uint32_t message)
 {
     interpreter->messages[message].next = interpreter->message_free;
     interpreter->message_free = message;
@@ -35,7 +35,7 @@ static void reference_drop(struct interpreter *interpreter, uint32_t message)
 {
     assert(interpreter->messages[message].references > 0);
     if (--interpreter->messages[message].references == 0) {
-        interpreter_message_give(interpreter, message);
+        interpreter_message_release(interpreter, message);
     }
 }
 
@@ -137,7 +137,7 @@ static void receive(struct interpreter *interpreter, uint32_t index)
 }
 
 /* The last part of an arrival; a processor that is busy makes it late. */
-static void processor_take(struct interpreter *interpreter, uint32_t index)
+static void processor_receive(struct interpreter *interpreter, uint32_t index)
 {
     struct message *message = &interpreter->messages[index];
     double duration = cw_plogp_receive(&interpreter->network->paths[message->path], message->bytes);
@@ -149,7 +149,7 @@ static void processor_take(struct interpreter *interpreter, uint32_t index)
 }
 
 /* Receivers of a multicast in one cluster come as one message, and part only here. */
-static void come(struct interpreter *interpreter, uint32_t index)
+static void arrive(struct interpreter *interpreter, uint32_t index)
 {
     double head = interpreter->messages[index].head;
     for (uint32_t next; index != INTERPRET_NONE; index = next) {
@@ -180,7 +180,7 @@ static void travelled(struct interpreter *interpreter, uint32_t index)
     } else if (delay > 0) { /* ports are taken in the order of coming */
         interpreter_event_add(interpreter, message->head, EVENT_COME, index, 0);
     } else {
-        come(interpreter, index);
+        arrive(interpreter, index);
     }
 }
 
@@ -202,7 +202,7 @@ static void sent(struct interpreter *interpreter, uint32_t index)
         interpreter_sent(interpreter, op, message->iteration);
     }
     reference_drop(interpreter, index);
-    interpreter_port_given_back(interpreter, rank);
+    interpreter_port_released(interpreter, rank);
 }
 
 /* The acknowledgement of a direct put, or of the last message of a direct multicast, completes it. */
@@ -239,7 +239,7 @@ static void arrived(struct interpreter *interpreter, uint32_t index)
     if (parent != INTERPRET_NONE) {
         interpreter->messages[parent].pending--;
     }
-    if (!is_eager(interpreter, message) || interpreter_takes_credit(interpreter, message->op)) {
+    if (!is_eager(interpreter, message) || interpreter_uses_credit(interpreter, message->op)) {
         acknowledge(interpreter, index);
     }
     if (parent != INTERPRET_NONE && interpreter->messages[parent].pending == 0) {
@@ -260,17 +260,17 @@ void interpreter_message_event(struct interpreter *interpreter, enum event_kind 
         travelled(interpreter, index);
         break;
     case EVENT_COME:
-        come(interpreter, index);
+        arrive(interpreter, index);
         break;
     case EVENT_RECEIVED:
-        processor_take(interpreter, index);
+        processor_receive(interpreter, index);
         break;
     case EVENT_ARRIVED:
         arrived(interpreter, index);
         break;
     default:
         if (is_eager(interpreter, message)) {
-            interpreter_credit_given_back(interpreter, interpreter->ops[message->op].rank);
+            interpreter_credit_returned(interpreter, interpreter->ops[message->op].rank);
             reference_drop(interpreter, index);
             return;
         }

@@ -119,7 +119,7 @@ static double barrier_duration(const struct interpreter *interpreter)
 /* Keeps an op until all that belong to it have started. False: no memory, which sticks. */
 static bool op_gather(struct interpreter *interpreter, struct barrier_state *barrier, uint32_t op)
 {
-    uint32_t note = interpreter_message_take(interpreter);
+    uint32_t note = interpreter_message_acquire(interpreter);
     if (note == INTERPRET_NONE) {
         return false;
     }
@@ -144,7 +144,7 @@ void interpreter_barrier_over(struct interpreter *interpreter, uint32_t number)
     for (uint32_t note = interpreter->barriers[number].ops; note != INTERPRET_NONE;) {
         uint32_t next = interpreter->messages[note].next;
         interpreter_complete(interpreter, interpreter->messages[note].op, 0);
-        interpreter_message_give(interpreter, note);
+        interpreter_message_release(interpreter, note);
         note = next;
     }
 }
@@ -186,7 +186,7 @@ static void host_start(struct interpreter *interpreter, uint32_t op)
     for (uint32_t note = call->ops; note != INTERPRET_NONE;) {
         uint32_t next = interpreter->messages[note].next;
         interpreter_event_add(interpreter, end, EVENT_LOCAL, interpreter->messages[note].op, 0);
-        interpreter_message_give(interpreter, note);
+        interpreter_message_release(interpreter, note);
         note = next;
     }
 }
@@ -245,7 +245,7 @@ void interpreter_begin(struct interpreter *interpreter)
 void interpreter_start_ready(struct interpreter *interpreter)
 {
     uint32_t op;
-    while (interpreter->status == CW_OK && interpreter_ready_take(interpreter, &op)) {
+    while (interpreter->status == CW_OK && interpreter_ready_pop(interpreter, &op)) {
         start(interpreter, op);
     }
 }

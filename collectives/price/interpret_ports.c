@@ -6,7 +6,7 @@
 
 static uint32_t child_make(struct interpreter *interpreter, uint32_t parent, uint32_t target, uint8_t path)
 {
-    uint32_t child = interpreter_message_take(interpreter);
+    uint32_t child = interpreter_message_acquire(interpreter);
     if (child == INTERPRET_NONE) {
         return child;
     }
@@ -169,7 +169,7 @@ void interpreter_ports_serve(struct interpreter *interpreter)
     interpreter->to_serve_count = 0;
 }
 
-bool interpreter_takes_credit(const struct interpreter *interpreter, uint32_t op)
+bool interpreter_uses_credit(const struct interpreter *interpreter, uint32_t op)
 {
     const struct cw_op *put = interpreter->op_list[op];
     return interpreter->network->wan_messages > 0 && put->kind == CW_OP_PUT && (put->flags & CW_OP_EAGER) != 0 &&
@@ -193,7 +193,7 @@ static void hold(struct interpreter *interpreter, uint32_t rank, uint32_t messag
     state->held_last = message;
 }
 
-void interpreter_credit_given_back(struct interpreter *interpreter, uint32_t rank)
+void interpreter_credit_returned(struct interpreter *interpreter, uint32_t rank)
 {
     struct rank_state *state = &interpreter->ranks[rank];
     uint32_t message = state->held_first;
@@ -209,7 +209,7 @@ void interpreter_credit_given_back(struct interpreter *interpreter, uint32_t ran
 void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iteration)
 {
     uint32_t rank = interpreter->ops[op].rank;
-    uint32_t index = interpreter_message_take(interpreter);
+    uint32_t index = interpreter_message_acquire(interpreter);
     if (index == INTERPRET_NONE) {
         return;
     }
@@ -223,7 +223,7 @@ void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iter
         .bytes = cw_op_bytes(interpreter->op_list[op], iteration),
     };
     interpreter->price.messages += message->bytes > 0 ? 1 : 0;
-    if (!interpreter_takes_credit(interpreter, op)) {
+    if (!interpreter_uses_credit(interpreter, op)) {
         line_up(interpreter, rank, index);
     } else if (interpreter->ranks[rank].far < interpreter->network->wan_messages) {
         interpreter->ranks[rank].far++;
@@ -233,7 +233,7 @@ void interpreter_put(struct interpreter *interpreter, uint32_t op, uint32_t iter
     }
 }
 
-void interpreter_port_given_back(struct interpreter *interpreter, uint32_t rank)
+void interpreter_port_released(struct interpreter *interpreter, uint32_t rank)
 {
     interpreter->ranks[rank].sending--;
     to_serve_add(interpreter, rank);

@@ -156,10 +156,10 @@ void interpreter_event_add(struct interpreter *interpreter, double time, enum ev
                            uint32_t iteration);
 
 /* Takes the next one out; false: there is none. */
-bool interpreter_event_take(struct interpreter *interpreter, struct event *event);
+bool interpreter_event_pop(struct interpreter *interpreter, struct event *event);
 
 void interpreter_ready_add(struct interpreter *interpreter, uint32_t op, uint32_t iteration);
-bool interpreter_ready_take(struct interpreter *interpreter, uint32_t *op);
+bool interpreter_ready_pop(struct interpreter *interpreter, uint32_t *op);
 
 /* ---- interpret_ops.c ---- */
 
@@ -214,19 +214,19 @@ void interpreter_line_serve(struct interpreter *interpreter, uint32_t rank);
 void interpreter_ports_serve(struct interpreter *interpreter);
 
 /* Whether a put counts against its rank's messages in flight to other clusters. */
-bool interpreter_takes_credit(const struct interpreter *interpreter, uint32_t op);
+bool interpreter_uses_credit(const struct interpreter *interpreter, uint32_t op);
 
 /* One of them is acknowledged. */
-void interpreter_credit_given_back(struct interpreter *interpreter, uint32_t rank);
+void interpreter_credit_returned(struct interpreter *interpreter, uint32_t rank);
 
 /* A message has left. */
-void interpreter_port_given_back(struct interpreter *interpreter, uint32_t rank);
+void interpreter_port_released(struct interpreter *interpreter, uint32_t rank);
 
 /* ---- interpret_messages.c ---- */
 
 /* A message that no event names; INTERPRET_NONE: no memory, which sticks. */
-uint32_t interpreter_message_take(struct interpreter *interpreter);
-void interpreter_message_give(struct interpreter *interpreter, uint32_t message);
+uint32_t interpreter_message_acquire(struct interpreter *interpreter);
+void interpreter_message_release(struct interpreter *interpreter, uint32_t message);
 
 /* Its first byte leaves its sender at its `start`. */
 void interpreter_travel(struct interpreter *interpreter, uint32_t message);

@@ -83,13 +83,13 @@ struct cw_plogp cw_plogp_linear(double latency_ns, double overhead_ns, double by
 /* Eleven days: sums of such times stay far below infinity. */
 #define TIME_MAX_NS 1e15
 
-static int refuse(char *error, size_t error_bytes, const char *what, double value, const char *allowed)
+static int reject(char *error, size_t error_bytes, const char *what, double value, const char *allowed)
 {
     snprintf(error, error_bytes, "%s is %g; %s", what, value, allowed);
     return CW_ERROR_ARGUMENT;
 }
 
-static int refuse_point(char *error, size_t error_bytes, const char *path, uint32_t point, const char *reason)
+static int reject_point(char *error, size_t error_bytes, const char *path, uint32_t point, const char *reason)
 {
     snprintf(error, error_bytes, "%s, point %u: %s", path, point, reason);
     return CW_ERROR_ARGUMENT;
@@ -104,20 +104,20 @@ static int point_validate(const struct cw_plogp *plogp, uint32_t i, const char *
 {
     const struct cw_plogp_point *point = &plogp->points[i];
     if (!is_time(point->gap_ns) || !is_time(point->send_ns) || !is_time(point->receive_ns)) {
-        return refuse_point(error, error_bytes, path, i, "gap and overheads must be finite and not negative");
+        return reject_point(error, error_bytes, path, i, "gap and overheads must be finite and not negative");
     }
     if (point->send_ns > point->gap_ns || point->receive_ns > point->gap_ns) {
-        return refuse_point(error, error_bytes, path, i, "os and or cannot be longer than the gap");
+        return reject_point(error, error_bytes, path, i, "os and or cannot be longer than the gap");
     }
     if (i == 0) {
         return CW_OK;
     }
     if (point->bytes <= point[-1].bytes) {
-        return refuse_point(error, error_bytes, path, i, "sizes must rise from point to point");
+        return reject_point(error, error_bytes, path, i, "sizes must rise from point to point");
     }
     if (point->gap_ns < point[-1].gap_ns || point->send_ns < point[-1].send_ns ||
         point->receive_ns < point[-1].receive_ns) {
-        return refuse_point(error, error_bytes, path, i, "gap and overheads cannot fall with the size");
+        return reject_point(error, error_bytes, path, i, "gap and overheads cannot fall with the size");
     }
     return CW_OK;
 }
@@ -127,11 +127,11 @@ static int plogp_validate(const struct cw_plogp *plogp, const char *path, char *
     char what[48];
     if (!is_time(plogp->latency_ns)) {
         snprintf(what, sizeof(what), "%s: the latency", path);
-        return refuse(error, error_bytes, what, plogp->latency_ns, "it must be finite and not negative");
+        return reject(error, error_bytes, what, plogp->latency_ns, "it must be finite and not negative");
     }
     if (plogp->count == 0 || plogp->count > CW_PLOGP_POINTS_MAX) {
         snprintf(what, sizeof(what), "%s: the number of points", path);
-        return refuse(error, error_bytes, what, plogp->count, "1 to 64 are possible");
+        return reject(error, error_bytes, what, plogp->count, "1 to 64 are possible");
     }
     int status = CW_OK;
     for (uint32_t i = 0; i < plogp->count && status == CW_OK; i++) {
@@ -159,14 +159,14 @@ int cw_network_validate(const struct cw_network *network, char *error, size_t er
     };
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         if (!is_time(rates[i].value)) {
-            return refuse(error, error_bytes, rates[i].name, rates[i].value, "it must be finite and not negative");
+            return reject(error, error_bytes, rates[i].name, rates[i].value, "it must be finite and not negative");
         }
     }
     if (network->ports == 0 || network->ports > CW_NETWORK_PORTS_MAX) {
-        return refuse(error, error_bytes, "the number of ports", network->ports, "1 to 64 are possible");
+        return reject(error, error_bytes, "the number of ports", network->ports, "1 to 64 are possible");
     }
     if (!(network->contention >= 0 && network->contention <= 1)) {
-        return refuse(error, error_bytes, "the contention factor", network->contention, "it lies between 0 and 1");
+        return reject(error, error_bytes, "the contention factor", network->contention, "it lies between 0 and 1");
     }
     return CW_OK;
 }

@@ -68,8 +68,8 @@ struct cw_price {
     uint64_t wan_bytes; /* over links between clusters; a message over two legs counts twice */
 };
 
-/* Runs a plan that the checker passes (cw_check_refuse) in model time. `trace` may be NULL; else the caller releases it
- * with cw_trace_dispose. CW_OK; CW_ERROR_MEMORY; CW_ERROR_ARGUMENT if the network is not valid, or the plan does not
+/* Runs a plan that the checker passes (cw_check_validate) in model time. `trace` may be NULL; else the caller releases
+ * it with cw_trace_dispose. CW_OK; CW_ERROR_MEMORY; CW_ERROR_ARGUMENT if the network is not valid, or the plan does not
  * come to an end (cw_check tells why). Any thread. */
 int cw_price_interpret(const struct cw_plan *plan, const struct cw_network *network, struct cw_price *price,
                        struct cw_trace *trace);

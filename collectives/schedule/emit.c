@@ -192,7 +192,7 @@ void emit_access_op(struct cw_emit *emit, struct cw_place place, bool write)
     emit_access_bytes(emit, place, place.step * (op->iterations - 1) + op->last_bytes, write, true);
 }
 
-static uint32_t tag_take(struct cw_emit *emit, uint32_t *counter, enum cw_tag_kind kind, uint32_t count)
+static uint32_t tag_allocate(struct cw_emit *emit, uint32_t *counter, enum cw_tag_kind kind, uint32_t count)
 {
     uint32_t number = *counter;
     uint32_t limit = kind == CW_TAG_SIGNAL ? EMIT_SIGNALS_MAX : EMIT_NUMBERS_MAX;
@@ -263,13 +263,13 @@ static struct cw_emit_peer *peer_find(struct cw_emit *emit, uint32_t rank)
 uint32_t emit_tag_out(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind)
 {
     struct cw_emit_peer *peer = peer_find(emit, rank);
-    return peer != NULL ? tag_take(emit, &peer->out[kind], kind, iterations_now(emit)) : 0;
+    return peer != NULL ? tag_allocate(emit, &peer->out[kind], kind, iterations_now(emit)) : 0;
 }
 
 uint32_t emit_tag_in(struct cw_emit *emit, uint32_t rank, enum cw_tag_kind kind)
 {
     struct cw_emit_peer *peer = peer_find(emit, rank);
-    return peer != NULL ? tag_take(emit, &peer->in[kind], kind, iterations_now(emit)) : 0;
+    return peer != NULL ? tag_allocate(emit, &peer->in[kind], kind, iterations_now(emit)) : 0;
 }
 
 struct cw_place cw_emit_scratch(struct cw_emit *emit, uint64_t bytes)

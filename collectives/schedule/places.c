@@ -5,7 +5,7 @@
 #include "collectives/schedule/validate.h"
 #include "dataplane/status.h"
 
-int validation_refuse(const struct validation *validation, const char *format, ...)
+int validation_reject(const struct validation *validation, const char *format, ...)
 {
     const struct cw_schedule *schedule = validation->schedule;
     va_list arguments;
@@ -42,17 +42,17 @@ int validation_place(const struct validation *validation, const char *name, cons
 {
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     if (place->buffer != CW_BUFFER_SEND && place->buffer != CW_BUFFER_RECEIVE && place->buffer != CW_BUFFER_SCRATCH) {
-        return validation_refuse(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
+        return validation_reject(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
     }
     bool in_body = validation->repeat != VALIDATION_NO_OP;
     if ((!in_body && place->step != 0) || place->step > CW_BUFFER_BYTES_MAX) {
-        return validation_refuse(validation, "`%s` has a step of %llu bytes%s", name, (unsigned long long)place->step,
+        return validation_reject(validation, "`%s` has a step of %llu bytes%s", name, (unsigned long long)place->step,
                                  in_body ? "" : " outside a body");
     }
     uint64_t end = 0;
     if (!row_end(place->offset, in_body ? place->step : stride, in_body ? op->iterations : op->blocks, op->bytes,
                  op->last_bytes, &end)) {
-        return validation_refuse(validation, "`%s` ends beyond any buffer", name);
+        return validation_reject(validation, "`%s` ends beyond any buffer", name);
     }
     uint64_t size = CW_BUFFER_BYTES_MAX;
     if (here && validation->buffer_bytes != NULL) {
@@ -62,7 +62,7 @@ int validation_place(const struct validation *validation, const char *name, cons
         size = validation->schedule->scratch_bytes;
     }
     if (end > size) {
-        return validation_refuse(validation, "`%s` ends at byte %llu of the %s buffer, which has %llu", name,
+        return validation_reject(validation, "`%s` ends at byte %llu of the %s buffer, which has %llu", name,
                                  (unsigned long long)end, cw_buffer_name(place->buffer), (unsigned long long)size);
     }
     return CW_OK;
@@ -72,7 +72,7 @@ int validation_written(const struct validation *validation, const struct cw_plac
 {
     int status = validation_place(validation, "to", place, stride, here);
     if (status == CW_OK && place->buffer == CW_BUFFER_SEND) {
-        return validation_refuse(validation, "`to` is in the send buffer, which is never written");
+        return validation_reject(validation, "`to` is in the send buffer, which is never written");
     }
     return status;
 }
@@ -80,7 +80,7 @@ int validation_written(const struct validation *validation, const struct cw_plac
 int validation_unused(const struct validation *validation, const char *name, const struct cw_place *place)
 {
     if (place->buffer != CW_BUFFER_NONE || place->offset != 0 || place->step != 0) {
-        return validation_refuse(validation, "has no use for `%s`", name);
+        return validation_reject(validation, "has no use for `%s`", name);
     }
     return CW_OK;
 }
@@ -97,21 +97,21 @@ int validation_host_place(const struct validation *validation, const char *name,
         enum cw_buffer buffer = is_written ? CW_BUFFER_RECEIVE : CW_BUFFER_SEND;
         return place->buffer == buffer && place->offset == 0 && place->step == 0
                    ? CW_OK
-                   : validation_refuse(validation, "`%s` is not the beginning of the %s buffer", name,
+                   : validation_reject(validation, "`%s` is not the beginning of the %s buffer", name,
                                        cw_buffer_name(buffer));
     }
     if (is_written && place->buffer == CW_BUFFER_SEND) {
-        return validation_refuse(validation, "`to` is in the send buffer, which is never written");
+        return validation_reject(validation, "`to` is in the send buffer, which is never written");
     }
     if (place->buffer != CW_BUFFER_SEND && place->buffer != CW_BUFFER_RECEIVE && place->buffer != CW_BUFFER_SCRATCH) {
-        return validation_refuse(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
+        return validation_reject(validation, "`%s` is in no buffer (%u)", name, (unsigned)place->buffer);
     }
     uint64_t size = place->buffer == CW_BUFFER_SCRATCH ? validation->schedule->scratch_bytes
                     : validation->buffer_bytes != NULL ? validation->buffer_bytes[place->buffer]
                                                        : CW_BUFFER_BYTES_MAX;
     if (op->bytes > CW_BUFFER_BYTES_MAX / blocks || place->step != 0 || place->offset > size ||
         blocks * op->bytes > size - place->offset) {
-        return validation_refuse(validation, "`%s` ends beyond the %s buffer, which has %llu bytes", name,
+        return validation_reject(validation, "`%s` ends beyond the %s buffer, which has %llu bytes", name,
                                  cw_buffer_name(place->buffer), (unsigned long long)size);
     }
     return CW_OK;
@@ -173,10 +173,10 @@ int validation_local(const struct validation *validation)
         return status;
     }
     if (op->blocks > 1 && op->to_stride < op->bytes) {
-        return validation_refuse(validation, "its blocks overlap where they are written");
+        return validation_reject(validation, "its blocks overlap where they are written");
     }
     if (op->from.buffer == op->to.buffer && (op->blocks > 1 ? overlaps_strided(op) : overlaps_in_body(op))) {
-        return validation_refuse(validation, "`from` and `to` overlap");
+        return validation_reject(validation, "`from` and `to` overlap");
     }
     return CW_OK;
 }

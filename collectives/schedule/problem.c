@@ -44,7 +44,7 @@ bool cw_collective_rooted(enum cw_collective collective)
     return traits[collective].rooted;
 }
 
-bool cw_collective_takes_counts(enum cw_collective collective)
+bool cw_collective_accepts_counts(enum cw_collective collective)
 {
     return traits[collective].takes_counts;
 }
@@ -54,7 +54,7 @@ bool cw_collective_reduces(enum cw_collective collective)
     return traits[collective].reduces;
 }
 
-static int refuse(char *error, size_t error_bytes, const char *what, uint64_t value, const char *hint)
+static int reject(char *error, size_t error_bytes, const char *what, uint64_t value, const char *hint)
 {
     snprintf(error, error_bytes, "%s: %llu; %s", what, (unsigned long long)value, hint);
     return CW_ERROR_ARGUMENT;
@@ -63,21 +63,21 @@ static int refuse(char *error, size_t error_bytes, const char *what, uint64_t va
 static int request_check(const struct cw_problem_request *request, char *error, size_t error_bytes)
 {
     if ((uint32_t)request->collective >= CW_COLLECTIVE_COUNT) {
-        return refuse(error, error_bytes, "unknown collective", request->collective, "they are numbered from 0 to 10");
+        return reject(error, error_bytes, "unknown collective", request->collective, "they are numbered from 0 to 10");
     }
     const struct collective_traits *collective = &traits[request->collective];
     if (request->ranks < 1 || request->ranks > CW_RANKS_MAX) {
-        return refuse(error, error_bytes, "number of ranks out of range", request->ranks,
+        return reject(error, error_bytes, "number of ranks out of range", request->ranks,
                       "at least 1, at most 1048576");
     }
     if (request->root >= request->ranks) {
-        return refuse(error, error_bytes, "root is no rank", request->root, "ranks are numbered from 0");
+        return reject(error, error_bytes, "root is no rank", request->root, "ranks are numbered from 0");
     }
     if (request->root != 0 && !collective->rooted) {
-        return refuse(error, error_bytes, "this collective has no root", request->root, "leave it out");
+        return reject(error, error_bytes, "this collective has no root", request->root, "leave it out");
     }
     if (request->element_bytes < 1 || request->element_bytes > CW_ELEMENT_BYTES_MAX) {
-        return refuse(error, error_bytes, "bytes of an element out of range", request->element_bytes,
+        return reject(error, error_bytes, "bytes of an element out of range", request->element_bytes,
                       "at least 1, at most 65536");
     }
     if (request->counts != NULL && !collective->takes_counts) {
@@ -91,15 +91,15 @@ static int request_check(const struct cw_problem_request *request, char *error, 
         return CW_ERROR_ARGUMENT;
     }
     if (request->cluster_count > request->ranks || request->cluster_count > CW_CLUSTERS_MAX) {
-        return refuse(error, error_bytes, "more clusters than ranks, or than 4096", request->cluster_count,
+        return reject(error, error_bytes, "more clusters than ranks, or than 4096", request->cluster_count,
                       "each cluster has at least one rank");
     }
     if (request->cluster_count > 1 && request->cluster_of == NULL) {
-        return refuse(error, error_bytes, "clusters without members", request->cluster_count,
+        return reject(error, error_bytes, "clusters without members", request->cluster_count,
                       "say for each rank which one it is in");
     }
     if (request->host_count > request->ranks || (request->host_count > 1 && request->host_of == NULL)) {
-        return refuse(error, error_bytes, "more hosts than ranks, or hosts without ranks", request->host_count,
+        return reject(error, error_bytes, "more hosts than ranks, or hosts without ranks", request->host_count,
                       "say for each rank which host it is on");
     }
     return CW_OK;
@@ -121,7 +121,7 @@ static bool sum_counts(const uint64_t *counts, uint64_t stride, uint32_t n, uint
     return true;
 }
 
-static int counts_take(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
+static int counts_copy(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
                        size_t error_bytes)
 {
     static const char too_much[] = "a buffer would exceed 64 TiB";
@@ -130,7 +130,7 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
     if (request->counts == NULL) {
         uint64_t blocks = traits[request->collective].takes_counts ? ranks : 1;
         if (request->count > CW_BUFFER_BYTES_MAX / element_bytes / blocks) {
-            return refuse(error, error_bytes, too_much, request->count, "so many elements are too many");
+            return reject(error, error_bytes, too_much, request->count, "so many elements are too many");
         }
         return CW_OK;
     }
@@ -150,7 +150,7 @@ static int counts_take(struct cw_problem *problem, const struct cw_problem_reque
                         &problem->offsets[i * (ranks + 1)]) ||
             (pairs && !sum_counts(&problem->counts[i], ranks, request->ranks, element_bytes,
                                   &problem->receive_offsets[i * (ranks + 1)]))) {
-            return refuse(error, error_bytes, too_much, i,
+            return reject(error, error_bytes, too_much, i,
                           pairs ? "lower the counts of this rank" : "lower the counts: their sum is too large");
         }
     }
@@ -182,7 +182,7 @@ static int groups_make(struct cw_rank_groups *groups, uint32_t ranks, uint32_t c
     for (uint32_t rank = 0; rank < ranks; rank++) {
         uint32_t group = of != NULL ? of[rank] : 0;
         if (group >= count) {
-            return refuse(error, error_bytes, texts->not_there, group, texts->hint);
+            return reject(error, error_bytes, texts->not_there, group, texts->hint);
         }
         if (of != NULL) {
             groups->of[rank] = group;
@@ -191,7 +191,7 @@ static int groups_make(struct cw_rank_groups *groups, uint32_t ranks, uint32_t c
     }
     for (uint32_t group = 0; group < count; group++) {
         if (first[group + 1] == 0) {
-            return refuse(error, error_bytes, texts->empty, group, texts->empty_hint);
+            return reject(error, error_bytes, texts->empty, group, texts->empty_hint);
         }
         first[group + 1] += first[group];
     }
@@ -244,15 +244,15 @@ static int via_check(const struct cw_problem *problem, uint32_t a, uint32_t b, c
         return CW_OK;
     }
     if (via >= problem->cluster_count || via == a || via == b) {
-        return refuse(error, error_bytes, "traffic between two clusters passes through one that cannot be", via,
+        return reject(error, error_bytes, "traffic between two clusters passes through one that cannot be", via,
                       "name a third one, or none where the way is direct");
     }
     if (cw_problem_via(problem, b, a) != via) {
-        return refuse(error, error_bytes, "traffic between two clusters takes another way back", via,
+        return reject(error, error_bytes, "traffic between two clusters takes another way back", via,
                       "give the same cluster for both directions");
     }
     if (cw_problem_via(problem, a, via) != CW_DIRECT || cw_problem_via(problem, via, b) != CW_DIRECT) {
-        return refuse(error, error_bytes, "the way between two clusters has more than one cluster in it", via,
+        return reject(error, error_bytes, "the way between two clusters has more than one cluster in it", via,
                       "both legs must be direct");
     }
     return CW_OK;
@@ -269,7 +269,7 @@ static bool all_direct(const struct cw_problem_request *request)
     return true;
 }
 
-static int via_take(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
+static int via_copy(struct cw_problem *problem, const struct cw_problem_request *request, char *error,
                     size_t error_bytes)
 {
     size_t entries = (size_t)problem->cluster_count * problem->cluster_count;
@@ -309,7 +309,7 @@ int cw_problem_create(const struct cw_problem_request *request, struct cw_proble
     made->element_bytes = request->element_bytes;
     made->ordered = request->ordered;
     made->count = request->collective == CW_BARRIER || request->counts != NULL ? 0 : request->count;
-    status = counts_take(made, request, error, error_bytes);
+    status = counts_copy(made, request, error, error_bytes);
     if (status == CW_OK) {
         status = clusters_make(made, request, error, error_bytes);
     }
@@ -317,7 +317,7 @@ int cw_problem_create(const struct cw_problem_request *request, struct cw_proble
         status = hosts_make(made, request, error, error_bytes);
     }
     if (status == CW_OK) {
-        status = via_take(made, request, error, error_bytes);
+        status = via_copy(made, request, error, error_bytes);
     }
     if (status != CW_OK) {
         cw_problem_destroy(made);

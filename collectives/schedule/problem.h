@@ -97,7 +97,7 @@ enum cw_collective cw_collective_find(const char *name);
 
 /* Whether the collective has a root; counts per rank; a count per pair; combines operands. */
 bool cw_collective_rooted(enum cw_collective collective);
-bool cw_collective_takes_counts(enum cw_collective collective);
+bool cw_collective_accepts_counts(enum cw_collective collective);
 bool cw_collective_reduces(enum cw_collective collective);
 
 /* Bytes of the caller's buffers at `rank` (cw_buffer: send or receive). */

@@ -18,13 +18,13 @@ static int validate_counts(const struct validation *validation)
 {
     const struct cw_schedule *schedule = validation->schedule;
     if (validation->ranks == 0 || validation->ranks > CW_RANKS_MAX || schedule->rank >= validation->ranks) {
-        return validation_refuse(validation, "there are %u ranks", validation->ranks);
+        return validation_reject(validation, "there are %u ranks", validation->ranks);
     }
     if (schedule->op_count > CW_OPS_MAX || schedule->dependency_count > CW_DEPENDENCIES_MAX ||
         schedule->group_count > CW_OPS_MAX || schedule->member_count > CW_DEPENDENCIES_MAX ||
         schedule->barrier_count > CW_BARRIERS_MAX || schedule->host_count > CW_HOST_OPS_MAX ||
         schedule->scratch_bytes > CW_BUFFER_BYTES_MAX) {
-        return validation_refuse(
+        return validation_reject(
             validation,
             "more than a schedule may have: %u ops, %u dependencies, %u groups, %u members, %u barriers, %u host ops, "
             "%llu scratch bytes",
@@ -35,10 +35,10 @@ static int validate_counts(const struct validation *validation)
         (schedule->dependency_count > 0 && schedule->dependencies == NULL) ||
         (schedule->group_count > 0 && schedule->groups == NULL) ||
         (schedule->member_count > 0 && schedule->members == NULL)) {
-        return validation_refuse(validation, "a list is missing");
+        return validation_reject(validation, "a list is missing");
     }
     if (schedule->promise.phases_apart > CW_PHASES_APART_MAX) {
-        return validation_refuse(validation, "phases_apart is %u, which is more than 2",
+        return validation_reject(validation, "phases_apart is %u, which is more than 2",
                                  schedule->promise.phases_apart);
     }
     return CW_OK;
@@ -52,16 +52,16 @@ static int validate_groups_marking(const struct validation *validation, uint32_t
     for (uint32_t i = 0; i < schedule->group_count; i++) {
         const struct cw_group_range *group = &schedule->groups[i];
         if (group->first > schedule->member_count || group->count > schedule->member_count - group->first) {
-            return validation_refuse(validation, "group %u lies outside the list of members", i);
+            return validation_reject(validation, "group %u lies outside the list of members", i);
         }
         total += group->count;
         if (total > schedule->member_count) { /* else the work would not be linear in the sizes of the schedule */
-            return validation_refuse(validation, "group %u shares members with others", i);
+            return validation_reject(validation, "group %u shares members with others", i);
         }
         for (uint32_t j = 0; j < group->count; j++) {
             uint32_t member = schedule->members[group->first + j];
             if (member >= validation->ranks || member == schedule->rank || seen[member] == i + 1) {
-                return validation_refuse(validation, "group %u: member %u is %s", i, member,
+                return validation_reject(validation, "group %u: member %u is %s", i, member,
                                          member >= validation->ranks ? "no rank"
                                          : member == schedule->rank  ? "this rank itself"
                                                                      : "there twice");
@@ -79,7 +79,7 @@ static int validate_groups(const struct validation *validation)
     }
     uint32_t *seen = calloc(validation->ranks, sizeof(*seen));
     if (seen == NULL) {
-        validation_refuse(validation, "no memory to check its groups");
+        validation_reject(validation, "no memory to check its groups");
         return CW_ERROR_MEMORY;
     }
     int status = validate_groups_marking(validation, seen);
@@ -94,11 +94,11 @@ static int validate_tag(const struct validation *validation)
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     uint64_t last = (uint64_t)op->tag + (uint64_t)CW_TAG_STEP * (op->iterations - 1);
     if (last >= 1u << CW_SCHEDULE_TAG_BITS) {
-        return validation_refuse(validation, "tag %llu has more than %d bits", (unsigned long long)last,
+        return validation_reject(validation, "tag %llu has more than %d bits", (unsigned long long)last,
                                  CW_SCHEDULE_TAG_BITS);
     }
     if (op->tag % CW_TAG_STEP == CW_TAG_SIGNAL && last / CW_TAG_STEP >= SIGNAL_NUMBERS_MAX) {
-        return validation_refuse(validation, "signal %llu has a number that barriers use",
+        return validation_reject(validation, "signal %llu has a number that barriers use",
                                  (unsigned long long)(last / CW_TAG_STEP));
     }
     return CW_OK;
@@ -110,10 +110,10 @@ static int validate_message(const struct validation *validation)
     const struct cw_op *op = &schedule->ops[validation->index];
     if (op->kind == CW_OP_MULTICAST) {
         if (op->peer >= schedule->group_count || schedule->groups[op->peer].count == 0) {
-            return validation_refuse(validation, "group %u does not exist or is empty", op->peer);
+            return validation_reject(validation, "group %u does not exist or is empty", op->peer);
         }
     } else if (op->peer >= validation->ranks || op->peer == schedule->rank) {
-        return validation_refuse(validation, "peer %u is %s", op->peer,
+        return validation_reject(validation, "peer %u is %s", op->peer,
                                  op->peer == schedule->rank ? "itself" : "no rank");
     }
     int status = validate_tag(validation);
@@ -122,7 +122,7 @@ static int validate_message(const struct validation *validation)
     }
     bool eager = (op->flags & CW_OP_EAGER) != 0;
     if (op->bytes == 0 && !eager) {
-        return validation_refuse(validation, "a direct put has no bytes");
+        return validation_reject(validation, "a direct put has no bytes");
     }
     if (op->kind == CW_OP_WAIT) {
         status = validation_unused(validation, "from", &op->from);
@@ -151,18 +151,18 @@ static int validate_order_op(struct validation *validation)
         return status;
     }
     if (op->bytes != 0) {
-        return validation_refuse(validation, "moves no bytes, but names %llu", (unsigned long long)op->bytes);
+        return validation_reject(validation, "moves no bytes, but names %llu", (unsigned long long)op->bytes);
     }
     if (op->kind != CW_OP_BARRIER) {
         return CW_OK;
     }
     if (op->tag >= validation->schedule->barrier_count) {
-        return validation_refuse(validation, "number %u, but there are %u barriers", op->tag,
+        return validation_reject(validation, "number %u, but there are %u barriers", op->tag,
                                  validation->schedule->barrier_count);
     }
     uint64_t bit = 1ull << (op->tag % 64);
     if ((validation->barriers_seen[op->tag / 64] & bit) != 0) {
-        return validation_refuse(validation, "number %u is there twice", op->tag);
+        return validation_reject(validation, "number %u is there twice", op->tag);
     }
     validation->barriers_seen[op->tag / 64] |= bit;
     return CW_OK;
@@ -185,35 +185,35 @@ static int validate_shape(const struct validation *validation)
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     bool in_body = validation->repeat != VALIDATION_NO_OP && validation->repeat != validation->index;
     if (op->kind < CW_OP_PUT || op->kind > CW_OP_HOST) {
-        return validation_refuse(validation, "kind %u", op->kind);
+        return validation_reject(validation, "kind %u", op->kind);
     }
     if ((op->flags & ~flags_allowed[op->kind]) != 0) {
-        return validation_refuse(validation, "flags %u are not for it", op->flags);
+        return validation_reject(validation, "flags %u are not for it", op->flags);
     }
     if (in_body &&
         (op->kind == CW_OP_REPEAT || op->kind == CW_OP_BARRIER || op->kind == CW_OP_HOST || op->blocks != 1)) {
-        return validation_refuse(validation, "a body holds no repeat, no barrier, no host op and no strided copy");
+        return validation_reject(validation, "a body holds no repeat, no barrier, no host op and no strided copy");
     }
     if (op->kind != CW_OP_HOST && (op->collective != 0 || op->root != 0)) {
-        return validation_refuse(validation, "has no use for a collective, or for a root");
+        return validation_reject(validation, "has no use for a collective, or for a root");
     }
     if (op->blocks < 1 || (op->blocks > 1 && op->kind != CW_OP_COPY)) {
-        return validation_refuse(validation, "%u blocks", op->blocks);
+        return validation_reject(validation, "%u blocks", op->blocks);
     }
     uint32_t iterations = in_body ? validation->schedule->ops[validation->repeat].iterations : 1;
     if (op->kind != CW_OP_REPEAT && (op->iterations != iterations || op->body_count != 0)) {
-        return validation_refuse(validation, "%u iterations of %u ops where %u of none are due", op->iterations,
+        return validation_reject(validation, "%u iterations of %u ops where %u of none are due", op->iterations,
                                  op->body_count, iterations);
     }
     bool may_differ = in_body || op->kind == CW_OP_COPY;
     if (op->bytes > CW_BUFFER_BYTES_MAX || op->last_bytes > op->bytes || (op->last_bytes != op->bytes && !may_differ) ||
         (op->last_bytes == 0 && op->bytes != 0)) {
-        return validation_refuse(validation, "the last of its pieces of %llu bytes has %llu",
+        return validation_reject(validation, "the last of its pieces of %llu bytes has %llu",
                                  (unsigned long long)op->bytes, (unsigned long long)op->last_bytes);
     }
     if (op->from_stride > CW_BUFFER_BYTES_MAX || op->to_stride > CW_BUFFER_BYTES_MAX ||
         (op->blocks == 1 && (op->from_stride != 0 || op->to_stride != 0))) {
-        return validation_refuse(validation, "strides of %llu and %llu bytes", (unsigned long long)op->from_stride,
+        return validation_reject(validation, "strides of %llu and %llu bytes", (unsigned long long)op->from_stride,
                                  (unsigned long long)op->to_stride);
     }
     return CW_OK;
@@ -225,29 +225,29 @@ static int validate_host(struct validation *validation)
     const struct cw_schedule *schedule = validation->schedule;
     const struct cw_op *op = &schedule->ops[validation->index];
     if (op->peer >= schedule->group_count || schedule->groups[op->peer].count == 0) {
-        return validation_refuse(validation, "group %u does not exist or is empty", op->peer);
+        return validation_reject(validation, "group %u does not exist or is empty", op->peer);
     }
     uint32_t members = cw_host_members(schedule, op);
     for (uint32_t i = 1; i + 1 < members; i++) {
         const uint32_t *others = &schedule->members[schedule->groups[op->peer].first];
         if (others[i] <= others[i - 1]) {
-            return validation_refuse(validation, "the ranks of group %u do not rise", op->peer);
+            return validation_reject(validation, "the ranks of group %u do not rise", op->peer);
         }
     }
     if (op->collective >= CW_COLLECTIVE_COUNT) {
-        return validation_refuse(validation, "collective %u", op->collective);
+        return validation_reject(validation, "collective %u", op->collective);
     }
     bool is_rooted = cw_collective_rooted((enum cw_collective)op->collective);
     uint32_t index = cw_host_index(schedule, op, schedule->rank), root = cw_host_index(schedule, op, op->root);
     if (is_rooted ? root == members || cw_host_rank(schedule, op, root) != op->root : op->root != 0) {
-        return validation_refuse(validation, "root %u is none of its ranks", op->root);
+        return validation_reject(validation, "root %u is none of its ranks", op->root);
     }
     if ((op->flags & CW_OP_WHOLE) != 0 && (members != validation->ranks || op->bytes != 0)) {
-        return validation_refuse(validation, "the whole problem, but of %u of %u ranks or with bytes", members,
+        return validation_reject(validation, "the whole problem, but of %u of %u ranks or with bytes", members,
                                  validation->ranks);
     }
     if (op->tag != validation->hosts_seen || op->tag >= schedule->host_count) {
-        return validation_refuse(validation, "number %u where %u of %u is due", op->tag, validation->hosts_seen,
+        return validation_reject(validation, "number %u where %u of %u is due", op->tag, validation->hosts_seen,
                                  schedule->host_count);
     }
     bool is_next = validation->hosts_seen == 0;
@@ -256,7 +256,7 @@ static int validate_host(struct validation *validation)
                   schedule->dependencies[op->dependency_first + i].op == validation->host_last;
     }
     if (!is_next) {
-        return validation_refuse(validation, "does not depend on host op %u before it", op->tag - 1);
+        return validation_reject(validation, "does not depend on host op %u before it", op->tag - 1);
     }
     validation->hosts_seen++;
     validation->host_last = validation->index;
@@ -271,10 +271,10 @@ static int validate_repeat(struct validation *validation)
 {
     const struct cw_op *op = &validation->schedule->ops[validation->index];
     if (op->iterations < 1 || op->iterations > CW_REPEAT_COUNT_MAX) {
-        return validation_refuse(validation, "%u iterations", op->iterations);
+        return validation_reject(validation, "%u iterations", op->iterations);
     }
     if (op->body_count < 1 || op->body_count >= validation->schedule->op_count - validation->index) {
-        return validation_refuse(validation, "a body of %u ops", op->body_count);
+        return validation_reject(validation, "a body of %u ops", op->body_count);
     }
     validation->body_end = validation->index + op->body_count + 1;
     return CW_OK;
@@ -295,7 +295,7 @@ static int validate_op(struct validation *validation)
     case CW_OP_COPY:
     case CW_OP_REDUCE:
         if (op->bytes == 0) {
-            return validation_refuse(validation, "moves no bytes");
+            return validation_reject(validation, "moves no bytes");
         }
         return validation_local(validation);
     case CW_OP_HOST:
@@ -316,20 +316,20 @@ static int validate_dependency(const struct validation *validation, const struct
     bool same_body = in_body && dependency->op > validation->repeat && dependency->op < validation->body_end;
     if (dependency->op >= validation->schedule->op_count ||
         (dependency->op >= validation->index && !(same_body && dependency->back > 0))) {
-        return validation_refuse(validation, "depends on op %u, which is not before it", dependency->op);
+        return validation_reject(validation, "depends on op %u, which is not before it", dependency->op);
     }
     if (dependency->back > CW_BACK_MAX || (dependency->back > 0 && !same_body)) {
-        return validation_refuse(validation, "depends on op %u, %u iterations back", dependency->op, dependency->back);
+        return validation_reject(validation, "depends on op %u, %u iterations back", dependency->op, dependency->back);
     }
     if (in_body && dependency->op == validation->repeat) {
-        return validation_refuse(validation, "depends on its own repeat");
+        return validation_reject(validation, "depends on its own repeat");
     }
     if ((dependency->flags & ~CW_DEPENDENCY_SENT) != 0) {
-        return validation_refuse(validation, "a dependency has flags %u", dependency->flags);
+        return validation_reject(validation, "a dependency has flags %u", dependency->flags);
     }
     uint8_t kind = validation->schedule->ops[dependency->op].kind;
     if ((dependency->flags & CW_DEPENDENCY_SENT) != 0 && kind != CW_OP_PUT && kind != CW_OP_MULTICAST) {
-        return validation_refuse(validation, "op %u (%s) is never sent", dependency->op, cw_op_kind_name(kind));
+        return validation_reject(validation, "op %u (%s) is never sent", dependency->op, cw_op_kind_name(kind));
     }
     return CW_OK;
 }
@@ -340,11 +340,11 @@ static int validate_dependencies(const struct validation *validation, uint64_t *
     const struct cw_op *op = &schedule->ops[validation->index];
     if (op->dependency_count > schedule->dependency_count ||
         op->dependency_first > schedule->dependency_count - op->dependency_count) {
-        return validation_refuse(validation, "its dependencies lie outside the list");
+        return validation_reject(validation, "its dependencies lie outside the list");
     }
     *total += op->dependency_count;
     if (*total > schedule->dependency_count) { /* else the work would not be linear in the sizes of the schedule */
-        return validation_refuse(validation, "shares dependencies with other ops");
+        return validation_reject(validation, "shares dependencies with other ops");
     }
     for (uint32_t i = 0; i < op->dependency_count; i++) {
         int status = validate_dependency(validation, &schedule->dependencies[op->dependency_first + i]);
@@ -386,13 +386,13 @@ int cw_schedule_validate(const struct cw_schedule *schedule, uint32_t ranks, con
     for (uint32_t i = 0; i < schedule->barrier_count && status == CW_OK; i++) {
         validation.index = VALIDATION_NO_OP;
         if ((validation.barriers_seen[i / 64] >> (i % 64) & 1) == 0) {
-            status = validation_refuse(&validation, "barrier %u is missing", i);
+            status = validation_reject(&validation, "barrier %u is missing", i);
         }
     }
     if (status == CW_OK && validation.hosts_seen != schedule->host_count) {
         validation.index = VALIDATION_NO_OP;
         status =
-            validation_refuse(&validation, "%u of %u host ops are there", validation.hosts_seen, schedule->host_count);
+            validation_reject(&validation, "%u of %u host ops are there", validation.hosts_seen, schedule->host_count);
     }
     return status;
 }

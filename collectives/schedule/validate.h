@@ -21,7 +21,7 @@ struct validation {
 };
 
 /* Writes the reason; returns CW_ERROR_ARGUMENT. */
-__attribute__((format(printf, 2, 3))) int validation_refuse(const struct validation *validation, const char *format,
+__attribute__((format(printf, 2, 3))) int validation_reject(const struct validation *validation, const char *format,
                                                             ...);
 
 /* ---- schedule/places.c: CW_OK or CW_ERROR_ARGUMENT. The op is the one at `index`. ---- */

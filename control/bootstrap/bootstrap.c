@@ -144,7 +144,7 @@ int cw_bootstrap_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const 
     for (uint32_t i = 0; i < count && status == CW_OK; i++) {
         reader->key(reader->context, i, key);
         status = cw_bootstrap_get(bootstrap, key, value, sizeof(value));
-        status = status == CW_OK ? reader->take(reader->context, i, value) : status;
+        status = status == CW_OK ? reader->receive(reader->context, i, value) : status;
     }
     return status;
 }

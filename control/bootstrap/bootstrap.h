@@ -63,14 +63,14 @@ uint32_t cw_bootstrap_size_advertised(void);
 int cw_bootstrap_put(struct cw_bootstrap *bootstrap, const char *key, const char *value);
 /* CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED; CW_ERROR_SYSTEM; CW_ERROR_LIMIT: the value does not fit. */
 int cw_bootstrap_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes);
-/* Many values, which each `key` names and each `take` gets, in their order. A launcher of ours is asked for several at
- * a time, since a switch to its process and back costs more than a value. `take` makes no call of this bootstrap; a
- * result of `take` other than CW_OK ends the values and is returned. CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED;
+/* Many values, which each `key` names and each `receive` gets, in their order. A launcher of ours is asked for several
+ * at a time, since a switch to its process and back costs more than a value. `receive` makes no call of this bootstrap;
+ * a result of `receive` other than CW_OK ends the values and is returned. CW_OK; CW_ERROR_NOT_FOUND; CW_ERROR_CLOSED;
  * CW_ERROR_SYSTEM. */
 struct cw_bootstrap_reader {
     void *context;
     void (*key)(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX + 1]);
-    int (*take)(void *context, uint32_t index, const char *value);
+    int (*receive)(void *context, uint32_t index, const char *value);
 };
 int cw_bootstrap_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const struct cw_bootstrap_reader *reader);
 /* Waits for all ranks. CW_OK; CW_ERROR_CLOSED. */

@@ -65,7 +65,7 @@ static int line_await(struct cw_bootstrap *bootstrap, size_t *length)
 }
 
 /* Takes the next line apart; it must be the command `expected`. */
-static int answer_take(struct cw_bootstrap *bootstrap, const char *expected)
+static int answer_parse(struct cw_bootstrap *bootstrap, const char *expected)
 {
     struct pmi1 *pmi = bootstrap->state;
     size_t length = 0;
@@ -88,18 +88,18 @@ static int answer_take(struct cw_bootstrap *bootstrap, const char *expected)
 }
 
 /* Sends the request and takes its answer. */
-static int ask(struct cw_bootstrap *bootstrap, const char *expected)
+static int query(struct cw_bootstrap *bootstrap, const char *expected)
 {
     int status = request_send(bootstrap);
-    return status == CW_OK ? answer_take(bootstrap, expected) : status;
+    return status == CW_OK ? answer_parse(bootstrap, expected) : status;
 }
 
 /* The same for requests without arguments. */
-static int ask_plain(struct cw_bootstrap *bootstrap, const char *command, const char *expected)
+static int query_plain(struct cw_bootstrap *bootstrap, const char *command, const char *expected)
 {
     struct pmi1 *pmi = bootstrap->state;
     cw_pmi1_begin(&pmi->request, command);
-    return ask(bootstrap, expected);
+    return query(bootstrap, expected);
 }
 
 /* Whether the launcher's answer says that it has done it. */
@@ -158,9 +158,9 @@ static int port_introduce(struct cw_bootstrap *bootstrap, long id)
     long numbers[3] = {0};
     cw_pmi1_begin(&pmi->request, "initack");
     cw_pmi1_add_number(&pmi->request, "pmiid", id);
-    int status = ask(bootstrap, "initack");
+    int status = query(bootstrap, "initack");
     for (size_t i = 0; i < 3 && status == CW_OK; i++) {
-        status = answer_take(bootstrap, "set");
+        status = answer_parse(bootstrap, "set");
         if (status == CW_OK && !cw_pmi1_number(&pmi->answer, names[i], 0, BOOTSTRAP_RANKS_MAX, &numbers[i])) {
             status =
                 FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send the %s where it is due", names[i]);
@@ -195,7 +195,7 @@ static int versions_agree(struct cw_bootstrap *bootstrap)
     cw_pmi1_begin(&pmi->request, "init");
     cw_pmi1_add_number(&pmi->request, "pmi_version", 1);
     cw_pmi1_add_number(&pmi->request, "pmi_subversion", 1);
-    int status = ask(bootstrap, "response_to_init");
+    int status = query(bootstrap, "response_to_init");
     if (status != CW_OK) {
         return status;
     }
@@ -211,7 +211,7 @@ static int limits_learn(struct cw_bootstrap *bootstrap)
 {
     struct pmi1 *pmi = bootstrap->state;
     long value_max = 0;
-    int status = ask_plain(bootstrap, "get_maxes", "maxes");
+    int status = query_plain(bootstrap, "get_maxes", "maxes");
     if (status != CW_OK) {
         return status;
     }
@@ -233,7 +233,7 @@ static int job_learn(struct cw_bootstrap *bootstrap)
 {
     struct pmi1 *pmi = bootstrap->state;
     long number = 0;
-    int status = ask_plain(bootstrap, "get_my_kvsname", "my_kvsname");
+    int status = query_plain(bootstrap, "get_my_kvsname", "my_kvsname");
     if (status != CW_OK) {
         return status;
     }
@@ -244,12 +244,12 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     snprintf(pmi->kvsname, sizeof(pmi->kvsname), "%s", name);
     snprintf(bootstrap->info.job, sizeof(bootstrap->info.job), "%.*s", CW_BOOTSTRAP_JOB_MAX, name);
     bootstrap->info.app_number = -1;
-    status = ask_plain(bootstrap, "get_appnum", "appnum");
+    status = query_plain(bootstrap, "get_appnum", "appnum");
     if (status == CW_OK && cw_pmi1_number(&pmi->answer, "appnum", 0, BOOTSTRAP_RANKS_MAX, &number)) {
         bootstrap->info.app_number = (int)number;
     }
     if (status == CW_OK) {
-        status = ask_plain(bootstrap, "get_universe_size", "universe_size");
+        status = query_plain(bootstrap, "get_universe_size", "universe_size");
     }
     if (status == CW_OK && cw_pmi1_number(&pmi->answer, "size", 1, BOOTSTRAP_RANKS_MAX, &number)) {
         bootstrap->info.universe_size = (uint32_t)number;
@@ -270,7 +270,7 @@ static int pmi1_put(struct cw_bootstrap *bootstrap, const char *key, const char 
     cw_pmi1_add(&pmi->request, "kvsname", pmi->kvsname);
     cw_pmi1_add(&pmi->request, "key", key);
     cw_pmi1_add(&pmi->request, "value", value);
-    int status = ask(bootstrap, "put_result");
+    int status = query(bootstrap, "put_result");
     if (status == CW_OK && !answer_is_good(pmi)) {
         status = FAIL(bootstrap, CW_ERROR_SYSTEM, "the launcher does not take %s: %.100s", key, answer_message(pmi));
     }
@@ -288,7 +288,7 @@ static void get_begin(struct pmi1 *pmi, const char *key)
 static int get_end(struct cw_bootstrap *bootstrap, const char *key, const char **value)
 {
     struct pmi1 *pmi = bootstrap->state;
-    int status = answer_take(bootstrap, "get_result");
+    int status = answer_parse(bootstrap, "get_result");
     if (status != CW_OK) {
         return status;
     }
@@ -341,8 +341,8 @@ static int batch_send(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t c
 }
 
 /* Takes all answers of a batch also after one that is not good: the next request's comes behind them. */
-static int batch_take(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t count,
-                      const struct cw_bootstrap_reader *reader)
+static int batch_receive(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t count,
+                         const struct cw_bootstrap_reader *reader)
 {
     char key[CW_BOOTSTRAP_KEY_MAX + 1];
     int first_status = CW_OK;
@@ -354,7 +354,7 @@ static int batch_take(struct cw_bootstrap *bootstrap, uint32_t first, uint32_t c
             return status;
         }
         if (status == CW_OK && first_status == CW_OK) {
-            status = reader->take(reader->context, first + i, value);
+            status = reader->receive(reader->context, first + i, value);
         }
         first_status = first_status == CW_OK ? status : first_status;
     }
@@ -368,7 +368,7 @@ static int pmi1_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const s
     for (uint32_t first = 0; first < count && status == CW_OK; first += (uint32_t)pmi->batch) {
         uint32_t part = count - first < (uint32_t)pmi->batch ? count - first : (uint32_t)pmi->batch;
         status = batch_send(bootstrap, first, part, reader);
-        status = status == CW_OK ? batch_take(bootstrap, first, part, reader) : status;
+        status = status == CW_OK ? batch_receive(bootstrap, first, part, reader) : status;
     }
     return status;
 }
@@ -376,7 +376,7 @@ static int pmi1_get_each(struct cw_bootstrap *bootstrap, uint32_t count, const s
 static int pmi1_fence(struct cw_bootstrap *bootstrap)
 {
     struct pmi1 *pmi = bootstrap->state;
-    int status = ask_plain(bootstrap, "barrier_in", "barrier_out");
+    int status = query_plain(bootstrap, "barrier_in", "barrier_out");
     if (status == CW_OK && !answer_is_good(pmi)) {
         status = FAIL(bootstrap, CW_ERROR_CLOSED, "the launcher's barrier has failed: %.100s", answer_message(pmi));
     }
@@ -399,7 +399,7 @@ static bool pmi1_is_cut(const struct cw_bootstrap *bootstrap)
 
 static void pmi1_finish(struct cw_bootstrap *bootstrap)
 {
-    ask_plain(bootstrap, "finalize", "finalize_ack"); /* no recipient is left for a failure */
+    query_plain(bootstrap, "finalize", "finalize_ack"); /* no recipient is left for a failure */
 }
 
 static void pmi1_release(struct cw_bootstrap *bootstrap)

@@ -19,7 +19,7 @@ static bool is_blank(char character)
 }
 
 /* Takes one word that starts at `text`, where no blank is. Returns what follows it. */
-static char *word_take(char *text, struct cw_pmi1_word *word)
+static char *word_parse(char *text, struct cw_pmi1_word *word)
 {
     char *rest = text;
     while (*rest != 0 && !is_blank(*rest)) {
@@ -60,7 +60,7 @@ int cw_pmi1_parse(char *text, size_t length, struct cw_pmi1_line *line)
         if (found.count == CW_PMI1_WORDS_MAX) {
             return CW_ERROR_LIMIT;
         }
-        text = word_take(text, &found.words[found.count]);
+        text = word_parse(text, &found.words[found.count]);
         if (found.words[found.count++].name[0] == 0) {
             return CW_ERROR_ARGUMENT;
         }

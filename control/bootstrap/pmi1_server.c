@@ -140,7 +140,7 @@ static int result_send(struct cw_pmi1_server *server, uint32_t client, const cha
 
 /* ---- commands ---- */
 
-static int take_init(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_init(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     long version = 0;
     bool known = cw_pmi1_number(line, "pmi_version", 1, 1, &version);
@@ -154,7 +154,7 @@ static int take_init(struct cw_pmi1_server *server, uint32_t client, const struc
     return answer_send(server, client);
 }
 
-static int take_get_maxes(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_get_maxes(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     cw_pmi1_begin(&server->answer, "maxes");
@@ -165,7 +165,7 @@ static int take_get_maxes(struct cw_pmi1_server *server, uint32_t client, const 
     return answer_send(server, client);
 }
 
-static int take_get_appnum(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_get_appnum(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     cw_pmi1_begin(&server->answer, "appnum");
@@ -173,7 +173,7 @@ static int take_get_appnum(struct cw_pmi1_server *server, uint32_t client, const
     return answer_send(server, client);
 }
 
-static int take_get_my_kvsname(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_get_my_kvsname(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     cw_pmi1_begin(&server->answer, "my_kvsname");
@@ -181,7 +181,7 @@ static int take_get_my_kvsname(struct cw_pmi1_server *server, uint32_t client, c
     return answer_send(server, client);
 }
 
-static int take_get_universe_size(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_get_universe_size(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     cw_pmi1_begin(&server->answer, "universe_size");
@@ -190,7 +190,7 @@ static int take_get_universe_size(struct cw_pmi1_server *server, uint32_t client
 }
 
 /* The error in the table's name or the key of a put or get; NULL: none. */
-static const char *place_refuse(const struct cw_pmi1_server *server, const struct cw_pmi1_line *line)
+static const char *place_check(const struct cw_pmi1_server *server, const struct cw_pmi1_line *line)
 {
     const char *name = cw_pmi1_value(line, "kvsname");
     const char *key = cw_pmi1_value(line, "key");
@@ -200,10 +200,10 @@ static const char *place_refuse(const struct cw_pmi1_server *server, const struc
     return key == NULL || key[0] == 0 || strlen(key) >= CW_PMI1_SERVER_KEY_BYTES ? "bad_key" : NULL;
 }
 
-static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_put(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     const char *value = cw_pmi1_value(line, "value");
-    const char *refused = place_refuse(server, line);
+    const char *refused = place_check(server, line);
     if (refused == NULL && (value == NULL || strlen(value) >= CW_PMI1_SERVER_VALUE_BYTES)) {
         refused = "bad_value";
     }
@@ -214,9 +214,9 @@ static int take_put(struct cw_pmi1_server *server, uint32_t client, const struct
     return result_send(server, client, "put_result", refused == NULL ? 0 : -1, refused == NULL ? "success" : refused);
 }
 
-static int take_get(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_get(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
-    const char *refused = place_refuse(server, line);
+    const char *refused = place_check(server, line);
     const char *value = refused == NULL ? pmi1_table_value(&server->table, cw_pmi1_value(line, "key")) : NULL;
     if (refused == NULL && value == NULL) {
         refused = "key_not_found";
@@ -242,7 +242,7 @@ static void barrier_out(struct cw_pmi1_server *server)
     }
 }
 
-static int take_barrier_in(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_barrier_in(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     server->clients[client].in_barrier = true;
@@ -256,7 +256,7 @@ static int take_barrier_in(struct cw_pmi1_server *server, uint32_t client, const
     return server->clients[client].state == CW_PMI1_CLIENT_FAILED ? CW_ERROR_MEMORY : CW_OK;
 }
 
-static int take_abort(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_abort(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     long code = 1;
     cw_pmi1_number(line, "exitcode", -0x80000000l, 0x7fffffff, &code);
@@ -267,7 +267,7 @@ static int take_abort(struct cw_pmi1_server *server, uint32_t client, const stru
     return CW_OK;
 }
 
-static int take_finalize(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
+static int handle_finalize(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line)
 {
     (void)line;
     state_set(server, client, CW_PMI1_CLIENT_FINISHED);
@@ -277,7 +277,7 @@ static int take_finalize(struct cw_pmi1_server *server, uint32_t client, const s
 }
 
 /* Commands that are known but rejected, each with the name of its answer. */
-static int take_refused(struct cw_pmi1_server *server, uint32_t client, const char *command)
+static int handle_unsupported(struct cw_pmi1_server *server, uint32_t client, const char *command)
 {
     static const struct {
         const char *command;
@@ -296,29 +296,29 @@ static int take_refused(struct cw_pmi1_server *server, uint32_t client, const ch
     return FAIL(server, client, CW_ERROR_ARGUMENT, "asks for '%.40s', which PMI-1 does not have", command);
 }
 
-static int command_take(struct cw_pmi1_server *server, uint32_t client, const char *command,
-                        const struct cw_pmi1_line *line)
+static int command_dispatch(struct cw_pmi1_server *server, uint32_t client, const char *command,
+                            const struct cw_pmi1_line *line)
 {
     static const struct {
         const char *command;
-        int (*take)(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line);
+        int (*receive)(struct cw_pmi1_server *server, uint32_t client, const struct cw_pmi1_line *line);
     } table[] = {
-        {"get", take_get},
-        {"put", take_put},
-        {"barrier_in", take_barrier_in},
-        {"get_maxes", take_get_maxes},
-        {"get_appnum", take_get_appnum},
-        {"get_my_kvsname", take_get_my_kvsname},
-        {"get_universe_size", take_get_universe_size},
-        {"finalize", take_finalize},
-        {"abort", take_abort},
+        {"get", handle_get},
+        {"put", handle_put},
+        {"barrier_in", handle_barrier_in},
+        {"get_maxes", handle_get_maxes},
+        {"get_appnum", handle_get_appnum},
+        {"get_my_kvsname", handle_get_my_kvsname},
+        {"get_universe_size", handle_get_universe_size},
+        {"finalize", handle_finalize},
+        {"abort", handle_abort},
     };
     struct client *at = &server->clients[client];
     if (at->in_barrier) {
         return FAIL(server, client, CW_ERROR_ARGUMENT, "asks for '%.40s' while it waits in a barrier", command);
     }
     if (strcmp(command, "init") == 0) {
-        return take_init(server, client, line);
+        return handle_init(server, client, line);
     }
     if (at->state != CW_PMI1_CLIENT_ACTIVE) {
         return FAIL(server, client, CW_ERROR_ARGUMENT, "asks for '%.40s' %s", command,
@@ -326,14 +326,14 @@ static int command_take(struct cw_pmi1_server *server, uint32_t client, const ch
     }
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (strcmp(command, table[i].command) == 0) {
-            return table[i].take(server, client, line);
+            return table[i].receive(server, client, line);
         }
     }
-    return take_refused(server, client, command);
+    return handle_unsupported(server, client, command);
 }
 
 /* One whole line, without its end. */
-static int line_take(struct cw_pmi1_server *server, uint32_t client, char *text, size_t length)
+static int line_dispatch(struct cw_pmi1_server *server, uint32_t client, char *text, size_t length)
 {
     struct client *at = &server->clients[client];
     struct cw_pmi1_line line;
@@ -346,7 +346,7 @@ static int line_take(struct cw_pmi1_server *server, uint32_t client, char *text,
             return CW_OK;
         }
         at->in_spawn = false;
-        return take_refused(server, client, "spawn");
+        return handle_unsupported(server, client, "spawn");
     }
     if (at->state == CW_PMI1_CLIENT_ACTIVE && cw_pmi1_value(&line, "mcmd") != NULL) {
         at->in_spawn = true;
@@ -356,12 +356,12 @@ static int line_take(struct cw_pmi1_server *server, uint32_t client, char *text,
     if (command == NULL) {
         return FAIL(server, client, CW_ERROR_ARGUMENT, "sends a line without a command");
     }
-    return command_take(server, client, command, &line);
+    return command_dispatch(server, client, command, &line);
 }
 
 /* ---- the calls ---- */
 
-int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count)
+int cw_pmi1_server_receive(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count)
 {
     assert(client < server->client_count);
     struct client *at = &server->clients[client];
@@ -387,7 +387,7 @@ int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const ch
             at->line_used = 0;
             bytes++;
             count--;
-            status = line_take(server, client, at->line, used);
+            status = line_dispatch(server, client, at->line, used);
         }
     }
     return status;
@@ -443,9 +443,9 @@ bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server)
 }
 
 void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
-                          void (*take)(void *context, const char *key, const char *value), void *context)
+                          void (*receive)(void *context, const char *key, const char *value), void *context)
 {
-    pmi1_table_fresh(&server->table, take, context);
+    pmi1_table_fresh(&server->table, receive, context);
 }
 
 int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value)

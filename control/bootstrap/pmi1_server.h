@@ -7,7 +7,7 @@
  *   - No input of a client corrupts the server: after a command that cannot be answered, this one client has failed
  *     permanently.
  *   - Memory is bounded: CW_PMI1_SERVER_KEYS keys for each client, one incomplete line, and the answers to one call of
- *     cw_pmi1_server_take. So pass more input of a client only after its answers are sent.
+ *     cw_pmi1_server_receive. So pass more input of a client only after its answers are sent.
  *   - What one client has put can be got by all after the next barrier (and is, before).
  *   - A server of some of a job's clients (`job_size`) holds a barrier until the caller that joins the servers releases
  *     it: cw_pmi1_server_is_held, cw_pmi1_server_fresh, then cw_pmi1_server_add with the entries of the others, and
@@ -15,7 +15,7 @@
  *
  * Order of calls
  *   cw_pmi1_server_create
- *   { cw_pmi1_server_take; { cw_pmi1_server_next; cw_pmi1_server_pending, cw_pmi1_server_sent }* }*
+ *   { cw_pmi1_server_receive; { cw_pmi1_server_next; cw_pmi1_server_pending, cw_pmi1_server_sent }* }*
  *   cw_pmi1_server_destroy
  *
  * Thread: one at a time.
@@ -59,7 +59,7 @@ void cw_pmi1_server_destroy(struct cw_pmi1_server *server);
 
 /* Parses input of a client, in pieces of any size. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY: this
  * client has failed, cw_pmi1_server_failure says why. */
-int cw_pmi1_server_take(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count);
+int cw_pmi1_server_receive(struct cw_pmi1_server *server, uint32_t client, const char *bytes, size_t count);
 /* Error of the last client that failed, in one line. */
 const char *cw_pmi1_server_failure(const struct cw_pmi1_server *server);
 
@@ -79,7 +79,7 @@ uint32_t cw_pmi1_server_count(const struct cw_pmi1_server *server, enum cw_pmi1_
 bool cw_pmi1_server_is_held(const struct cw_pmi1_server *server);
 /* Hands out what clients have put since the last time. */
 void cw_pmi1_server_fresh(struct cw_pmi1_server *server,
-                          void (*take)(void *context, const char *key, const char *value), void *context);
+                          void (*receive)(void *context, const char *key, const char *value), void *context);
 /* Another server's client has put it. CW_OK; CW_ERROR_ARGUMENT, CW_ERROR_LIMIT, CW_ERROR_MEMORY. */
 int cw_pmi1_server_add(struct cw_pmi1_server *server, const char *key, const char *value);
 /* All clients of the job wait: releases ours. */

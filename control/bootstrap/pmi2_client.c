@@ -49,7 +49,7 @@ static const char *answer_value(const struct pmi2 *pmi, const char *name)
 }
 
 /* Sends the request and takes its answer apart, which must be "EXPECTED-response". */
-static int ask(struct cw_bootstrap *bootstrap, const char *expected)
+static int query(struct cw_bootstrap *bootstrap, const char *expected)
 {
     struct pmi2 *pmi = bootstrap->state;
     char header[CW_PMI2_HEADER];
@@ -83,10 +83,10 @@ static bool answer_is_good(const struct pmi2 *pmi)
 }
 
 /* The same; an answer that says no fails with `status`. */
-static int ask_good(struct cw_bootstrap *bootstrap, const char *command, int status)
+static int query_checked(struct cw_bootstrap *bootstrap, const char *command, int status)
 {
     struct pmi2 *pmi = bootstrap->state;
-    int asked = ask(bootstrap, command);
+    int asked = query(bootstrap, command);
     if (asked == CW_OK && !answer_is_good(pmi)) {
         const char *reason = answer_value(pmi, "errmsg");
         return FAIL(bootstrap, status, "the launcher refuses %s: %.*s", command, REASON_BYTES,
@@ -145,7 +145,7 @@ static int introduce(struct cw_bootstrap *bootstrap)
     cw_pmi2_add(&pmi->request, "pmijobid", job != NULL ? job : "");
     cw_pmi2_add(&pmi->request, "pmirank", rank_text);
     cw_pmi2_add(&pmi->request, "threaded", "FALSE");
-    int status = ask_good(bootstrap, "fullinit", CW_ERROR_UNSUPPORTED);
+    int status = query_checked(bootstrap, "fullinit", CW_ERROR_UNSUPPORTED);
     if (status != CW_OK) {
         return status;
     }
@@ -168,7 +168,7 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     struct cw_bootstrap_info *info = &bootstrap->info;
     long number = 0;
     cw_pmi2_begin(&pmi->request, "job-getid");
-    int status = ask_good(bootstrap, "job-getid", CW_ERROR_UNSUPPORTED);
+    int status = query_checked(bootstrap, "job-getid", CW_ERROR_UNSUPPORTED);
     const char *job = status == CW_OK ? answer_value(pmi, "jobid") : NULL;
     if (status == CW_OK && (job == NULL || job[0] == 0)) {
         status = FAIL(bootstrap, CW_ERROR_UNSUPPORTED, "the launcher does not send the name of the job");
@@ -179,7 +179,7 @@ static int job_learn(struct cw_bootstrap *bootstrap)
     snprintf(info->job, sizeof(info->job), "%.*s", CW_BOOTSTRAP_JOB_MAX, job);
     cw_pmi2_begin(&pmi->request, "info-getjobattr");
     cw_pmi2_add(&pmi->request, "key", "universeSize");
-    status = ask(bootstrap, "info-getjobattr");
+    status = query(bootstrap, "info-getjobattr");
     if (status == CW_OK && cw_pmi1_number(&pmi->answer, "value", 1, BOOTSTRAP_RANKS_MAX, &number)) {
         info->universe_size = (uint32_t)number;
     }
@@ -194,7 +194,7 @@ static int pmi2_put(struct cw_bootstrap *bootstrap, const char *key, const char 
     cw_pmi2_begin(&pmi->request, "kvs-put");
     cw_pmi2_add(&pmi->request, "key", key);
     cw_pmi2_add(&pmi->request, "value", value);
-    return ask_good(bootstrap, "kvs-put", CW_ERROR_SYSTEM);
+    return query_checked(bootstrap, "kvs-put", CW_ERROR_SYSTEM);
 }
 
 static int pmi2_get(struct cw_bootstrap *bootstrap, const char *key, char *value, size_t value_bytes)
@@ -204,7 +204,7 @@ static int pmi2_get(struct cw_bootstrap *bootstrap, const char *key, char *value
     cw_pmi2_add(&pmi->request, "jobid", bootstrap->info.job);
     cw_pmi2_add(&pmi->request, "srcid", "-1"); /* the source may be any rank */
     cw_pmi2_add(&pmi->request, "key", key);
-    int status = ask(bootstrap, "kvs-get");
+    int status = query(bootstrap, "kvs-get");
     if (status != CW_OK) {
         return status;
     }
@@ -224,7 +224,7 @@ static int pmi2_fence(struct cw_bootstrap *bootstrap)
 {
     struct pmi2 *pmi = bootstrap->state;
     cw_pmi2_begin(&pmi->request, "kvs-fence");
-    return ask_good(bootstrap, "kvs-fence", CW_ERROR_CLOSED);
+    return query_checked(bootstrap, "kvs-fence", CW_ERROR_CLOSED);
 }
 
 /* PMI-2 carries no exit code: the launcher has this process's own. */
@@ -249,7 +249,7 @@ static void pmi2_finish(struct cw_bootstrap *bootstrap)
 {
     struct pmi2 *pmi = bootstrap->state;
     cw_pmi2_begin(&pmi->request, "finalize");
-    ask(bootstrap, "finalize"); /* no recipient is left for a failure */
+    query(bootstrap, "finalize"); /* no recipient is left for a failure */
 }
 
 static void pmi2_release(struct cw_bootstrap *bootstrap)

@@ -38,7 +38,7 @@ bool cw_pmi2_header_read(const char *header, size_t *length)
 
 /* Takes one word that starts at `text`, its value moved together where ';' was written twice. Returns what follows it;
  * NULL: it is none. */
-static char *word_take(char *text, struct cw_pmi1_word *word)
+static char *word_parse(char *text, struct cw_pmi1_word *word)
 {
     size_t name_length = strcspn(text, "=;");
     if (name_length == 0 || text[name_length] != '=') {
@@ -77,7 +77,7 @@ int cw_pmi2_parse(char *text, size_t length, struct cw_pmi1_line *line)
         if (found.count == CW_PMI1_WORDS_MAX) {
             return CW_ERROR_LIMIT;
         }
-        text = word_take(text, &found.words[found.count++]);
+        text = word_parse(text, &found.words[found.count++]);
         if (text == NULL) {
             return CW_ERROR_ARGUMENT;
         }

@@ -75,9 +75,9 @@ struct pmix {
 /* The library's thread notifies a handler, which gets no argument of ours, that the server is gone. */
 static atomic_bool server_is_gone;
 
-static void server_gone(size_t registration, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
-                        size_t info_count, pmix_info_t *results, size_t result_count,
-                        pmix_event_notification_cbfunc_fn_t done, void *argument)
+static void server_closed(size_t registration, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                          size_t info_count, pmix_info_t *results, size_t result_count,
+                          pmix_event_notification_cbfunc_fn_t done, void *argument)
 {
     (void)registration, (void)status, (void)source, (void)info, (void)info_count, (void)results, (void)result_count;
     atomic_store_explicit(&server_is_gone, true, memory_order_relaxed);
@@ -355,7 +355,7 @@ static int server_join(struct cw_bootstrap *bootstrap)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pmix_status_t status = pmix->calls.initialize(&pmix->self, NULL, 0);
     if (status == PMIX_SUCCESS) {
-        pmix->calls.handler_register(&code, 1, NULL, 0, server_gone, NULL, NULL);
+        pmix->calls.handler_register(&code, 1, NULL, 0, server_closed, NULL, NULL);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != PMIX_SUCCESS) {

@@ -6,9 +6,9 @@
 #include "control/groups/private.h"
 #include "dataplane/status.h"
 
-static void leader_tell(struct cw_group *group, const struct message *message)
+static void leader_send(struct cw_group *group, const struct message *message)
 {
-    groups_tell(group, group->ranks[groups_leader(group)], message);
+    groups_send(group, group->ranks[groups_leader(group)], message);
 }
 
 void groups_agree_begin(struct cw_group *group)
@@ -19,7 +19,7 @@ void groups_agree_begin(struct cw_group *group)
     group->groups->filters.has_device = has_device && !group->groups->device_refuses;
     message.digest = group->digest;
     message.offer = groups_filters_offer(&group->groups->filters, &group->is_reserved);
-    leader_tell(group, &message);
+    leader_send(group, &message);
 }
 
 /* The epoch of a membership follows from the set of dead members: the same set has the same epoch at all members, a
@@ -52,13 +52,13 @@ static int group_change(void *argument)
 
 /* All members must end with the same set of dead members: so the leader, which is notified of each death, sends the
  * whole set to all. A leader that has become one just now may know of more than the others. */
-static void dead_tell(struct cw_group *group)
+static void dead_send(struct cw_group *group)
 {
     for (uint32_t member = 0; member < group->count; member++) {
         if (!group->live[member]) {
             struct message message = groups_message(group, MESSAGE_DEAD);
             message.rank = group->ranks[member];
-            groups_tell_all(group, &message);
+            groups_send_all(group, &message);
         }
     }
 }
@@ -84,17 +84,17 @@ void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
     message.rank = rank;
     uint32_t leader = groups_leader(group);
     if (leader == group->self) {
-        dead_tell(group);
+        dead_send(group);
     } else if (is_first_hand) {
-        groups_tell_all(group, &message);
+        groups_send_all(group, &message);
     } else {
-        groups_tell(group, group->ranks[leader], &message);
+        groups_send(group, group->ranks[leader], &message);
     }
     groups_queue(group->groups, rank, &message); /* it may live: then it has to know, and not to wait for us */
     groups_agree_renew(group);
 }
 
-static int can_go_on(void *argument)
+static int can_continue(void *argument)
 {
     const struct cw_group *group = argument;
     bool can =
@@ -107,13 +107,13 @@ uint32_t groups_agree_poll(struct cw_groups *groups)
     const struct cw_groups_links *links = &groups->config.links;
     uint32_t before = groups->polled_count;
     for (struct cw_group *group = groups->first; group != NULL && groups->polled_count > 0; group = group->next) {
-        if (group->is_polled && links->run(links->context, can_go_on, group) == CW_OK) {
+        if (group->is_polled && links->run(links->context, can_continue, group) == CW_OK) {
             bool is_ready = group->stage == STAGE_READY;
             struct message message = groups_message(group, is_ready ? MESSAGE_READY : MESSAGE_BYE);
             group->stage = is_ready ? STAGE_READY : STAGE_LEAVING;
             group->is_polled = false;
             groups->polled_count--;
-            leader_tell(group, &message);
+            leader_send(group, &message);
         }
     }
     return before - groups->polled_count;
@@ -145,7 +145,7 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
     struct message message = groups_message(group, MESSAGE_FAIL);
     message.reason = (uint8_t)reason;
     message.rank = rank;
-    groups_tell_all(group, &message);
+    groups_send_all(group, &message);
     groups_filters_finish(&group->groups->filters, group->is_reserved);
     group->is_reserved = false;
     groups_shut(group);
@@ -157,7 +157,7 @@ void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 /* ---- the leader ---- */
 
 /* Whether all live members have sent at least this. */
-static bool all_said(const struct cw_group *group, enum message_kind kind)
+static bool all_reported(const struct cw_group *group, enum message_kind kind)
 {
     for (uint32_t member = 0; member < group->count; member++) {
         if (group->live[member] && group->said[member] < kind) {
@@ -174,10 +174,10 @@ static uint64_t draw(struct cw_groups *groups)
     return mixed ^ mixed >> 33;
 }
 
-static void everybody_tell(struct cw_group *group, const struct message *message)
+static void everybody_send(struct cw_group *group, const struct message *message)
 {
-    groups_tell_all(group, message);
-    groups_tell(group, group->ranks[group->self], message);
+    groups_send_all(group, message);
+    groups_send(group, group->ranks[group->self], message);
 }
 
 static void all_have_joined(struct cw_group *group)
@@ -189,10 +189,10 @@ static void all_have_joined(struct cw_group *group)
     message.address = (uint8_t)groups_filters_choose(group->offers.may, group->offers.has, draw(groups));
     message.delivery = groups->unreached == NO_RANK ? CW_MCAST_BY_NETWORK : CW_MCAST_BY_MEMBERS;
     message.rank = groups->unreached;
-    everybody_tell(group, &message);
+    everybody_send(group, &message);
 }
 
-static void take_join(struct cw_group *group, uint32_t member, const struct message *message)
+static void handle_join(struct cw_group *group, uint32_t member, const struct message *message)
 {
     if (group->stage == STAGE_FAILED) {
         return; /* the member was notified of the failure, and finds it when it opens the group */
@@ -204,18 +204,18 @@ static void take_join(struct cw_group *group, uint32_t member, const struct mess
     group->said[member] = MESSAGE_JOIN;
     group->offers.may &= message->offer.may;
     group->offers.has |= message->offer.has;
-    if (all_said(group, MESSAGE_JOIN)) {
+    if (all_reported(group, MESSAGE_JOIN)) {
         all_have_joined(group);
     }
 }
 
-static void take_said(struct cw_group *group, uint32_t member, enum message_kind kind)
+static void handle_progress(struct cw_group *group, uint32_t member, enum message_kind kind)
 {
     enum message_kind answer = kind == MESSAGE_READY ? MESSAGE_GO : MESSAGE_GONE;
     group->said[member] = (uint8_t)kind;
-    if (all_said(group, kind)) {
+    if (all_reported(group, kind)) {
         struct message message = groups_message(group, answer);
-        everybody_tell(group, &message);
+        everybody_send(group, &message);
     }
 }
 
@@ -279,7 +279,7 @@ static int mcast_open(struct cw_group *group, const struct message *message)
     return status;
 }
 
-static void take_open(struct cw_group *group, const struct message *message)
+static void handle_open(struct cw_group *group, const struct message *message)
 {
     struct cw_groups *groups = group->groups;
     if (group->stage != STAGE_JOINING || message->address >= CW_GROUPS_ADDRESSES - 1 || message->id == 0) {
@@ -302,7 +302,7 @@ static void take_open(struct cw_group *group, const struct message *message)
     group->id = message->id;
     group->unreached = message->rank;
     group->delivery = (enum cw_mcast_delivery)message->delivery;
-    groups_filters_take(&groups->filters, group->address);
+    groups_filters_acquire(&groups->filters, group->address);
     group->stage = STAGE_READY;
     if (group->is_closed) {
         cw_mcast_mute(group->mcast);
@@ -310,7 +310,7 @@ static void take_open(struct cw_group *group, const struct message *message)
     poll_begin(group);
 }
 
-static void take_go(struct cw_group *group)
+static void handle_go(struct cw_group *group)
 {
     if (group->stage != STAGE_READY) {
         return;
@@ -323,15 +323,15 @@ static void take_go(struct cw_group *group)
     }
 }
 
-static void take_gone(struct cw_group *group, uint32_t from)
+static void handle_gone(struct cw_group *group, uint32_t from)
 {
     if (group->stage == STAGE_LEAVING && groups_leader(group) == group->self && from != group->self) {
-        take_said(group, from, MESSAGE_BYE); /* another leader has already released it */
+        handle_progress(group, from, MESSAGE_BYE); /* another leader has already released it */
     } else if (group->stage == STAGE_LEAVING) {
         struct message gone = groups_message(group, MESSAGE_GONE);
         for (uint32_t member = 0; member < group->count; member++) {
             if (member != group->self && group->said[member] == MESSAGE_BYE) { /* that took this one for the leader */
-                groups_tell(group, group->ranks[member], &gone);
+                groups_send(group, group->ranks[member], &gone);
             }
         }
         groups_shut(group);
@@ -343,12 +343,12 @@ void groups_agree_renew(struct cw_group *group)
 {
     if (group->stage == STAGE_LEAVING) { /* the leader may have changed; a second message is ignored */
         struct message message = groups_message(group, MESSAGE_BYE);
-        leader_tell(group, &message);
+        leader_send(group, &message);
     }
 }
 
 /* For a group that is not known here. */
-static bool unknown_take(struct cw_groups *groups, uint32_t rank, const struct message *message)
+static bool unknown_answer(struct cw_groups *groups, uint32_t rank, const struct message *message)
 {
     if (message->kind != MESSAGE_BYE && message->kind != MESSAGE_DEAD) {
         return false;
@@ -359,11 +359,11 @@ static bool unknown_take(struct cw_groups *groups, uint32_t rank, const struct m
     return true;
 }
 
-bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message)
+bool groups_agree_receive(struct cw_groups *groups, uint32_t rank, const struct message *message)
 {
     struct cw_group *group = groups_find(groups, message->scope, message->number);
     if (group == NULL) {
-        return unknown_take(groups, rank, message);
+        return unknown_answer(groups, rank, message);
     }
     uint32_t member = groups_member(group, rank);
     if (member == NO_RANK && message->kind == MESSAGE_JOIN) {
@@ -375,7 +375,7 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
         return true;
     }
     if (member != NO_RANK && !group->live[member] && message->kind == MESSAGE_BYE) {
-        return unknown_take(groups, rank, message); /* it lives, and is none of this group's any more */
+        return unknown_answer(groups, rank, message); /* it lives, and is none of this group's any more */
     }
     if (member == NO_RANK || !group->live[member]) {
         groups->malformed++;
@@ -384,20 +384,20 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
     uint32_t about = groups_member(group, message->rank);
     switch (message->kind) {
     case MESSAGE_JOIN:
-        take_join(group, member, message);
+        handle_join(group, member, message);
         break;
     case MESSAGE_OPEN:
-        take_open(group, message);
+        handle_open(group, message);
         break;
     case MESSAGE_READY:
     case MESSAGE_BYE:
-        take_said(group, member, (enum message_kind)message->kind);
+        handle_progress(group, member, (enum message_kind)message->kind);
         break;
     case MESSAGE_GO:
-        take_go(group);
+        handle_go(group);
         break;
     case MESSAGE_GONE:
-        take_gone(group, member);
+        handle_gone(group, member);
         break;
     case MESSAGE_FAIL:
         groups_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
@@ -418,14 +418,14 @@ bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct mes
 }
 
 /* Members have died: others may have been released by another leader. They report it on request. */
-static void leaving_ask(struct cw_group *group)
+static void leaving_query(struct cw_group *group)
 {
     const struct message bye = groups_message(group, MESSAGE_BYE);
     bool is_leader = groups_leader(group) == group->self;
     for (uint32_t member = 0; member < group->count; member++) {
         bool is_awaited = is_leader ? group->said[member] != MESSAGE_BYE : member == groups_leader(group);
         if (is_awaited && member != group->self && group->live[member]) {
-            groups_tell(group, group->ranks[member], &bye);
+            groups_send(group, group->ranks[member], &bye);
         }
     }
 }
@@ -439,19 +439,19 @@ static bool has_dead(const struct cw_group *group)
     return live < group->count;
 }
 
-void cw_groups_ask(struct cw_groups *groups)
+void cw_groups_probe(struct cw_groups *groups)
 {
     const struct cw_groups_links *links = &groups->config.links;
     for (struct cw_group *group = groups->first; group != NULL; group = group->next) {
         uint32_t leader = groups_leader(group);
         if (group->stage == STAGE_LEAVING && has_dead(group)) {
-            leaving_ask(group);
+            leaving_query(group);
         }
         enum message_kind awaited = group->stage == STAGE_JOINING ? MESSAGE_JOIN : MESSAGE_READY;
         for (uint32_t member = 0; member < group->count && group->stage < STAGE_OPEN; member++) {
             bool is_late = leader == group->self ? group->said[member] != awaited : member == leader;
             if (is_late && member != group->self && group->live[member]) {
-                links->ask(links->context, group->ranks[member]);
+                links->probe(links->context, group->ranks[member]);
             }
         }
     }

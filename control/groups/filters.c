@@ -52,12 +52,12 @@ uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw)
     return others != 0 ? bit_from(others, (uint32_t)(draw % CW_GROUPS_ADDRESSES)) : 0;
 }
 
-void groups_filters_take(struct groups_filters *filters, uint32_t address)
+void groups_filters_acquire(struct groups_filters *filters, uint32_t address)
 {
     filters->uses[address]++;
 }
 
-void groups_filters_give(struct groups_filters *filters, uint32_t address)
+void groups_filters_release(struct groups_filters *filters, uint32_t address)
 {
     assert(filters->uses[address] > 0);
     filters->uses[address]--;

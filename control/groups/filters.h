@@ -33,7 +33,7 @@ void groups_filters_finish(struct groups_filters *filters, bool is_reserved);
  * */
 uint32_t groups_filters_choose(uint64_t may, uint64_t has, uint64_t draw);
 
-void groups_filters_take(struct groups_filters *filters, uint32_t address);
-void groups_filters_give(struct groups_filters *filters, uint32_t address);
+void groups_filters_acquire(struct groups_filters *filters, uint32_t address);
+void groups_filters_release(struct groups_filters *filters, uint32_t address);
 /* Addresses let in, the flood address's included. */
 uint32_t groups_filters_count(const struct groups_filters *filters);

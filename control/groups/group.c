@@ -47,7 +47,7 @@ void groups_shut(struct cw_group *group)
     group->is_polled = false;
     (void)links->run(links->context, group_shut, group->mcast);
     group->mcast = NULL;
-    groups_filters_give(&groups->filters, group->address);
+    groups_filters_release(&groups->filters, group->address);
 }
 
 void groups_memory_free(struct cw_group *group)
@@ -103,16 +103,16 @@ void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message 
     groups_due(groups);
 }
 
-void groups_tell(struct cw_group *group, uint32_t rank, const struct message *message)
+void groups_send(struct cw_group *group, uint32_t rank, const struct message *message)
 {
     groups_queue(group->groups, rank, message);
 }
 
-void groups_tell_all(struct cw_group *group, const struct message *message)
+void groups_send_all(struct cw_group *group, const struct message *message)
 {
     for (uint32_t member = 0; member < group->count; member++) {
         if (member != group->self && group->live[member]) {
-            groups_tell(group, group->ranks[member], message);
+            groups_send(group, group->ranks[member], message);
         }
     }
 }

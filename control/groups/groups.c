@@ -111,7 +111,7 @@ static struct cw_group *group_make(struct cw_groups *groups, const struct cw_gro
 }
 
 /* Messages for the group that arrived before it was known here. */
-static void unknown_take(struct cw_groups *groups, const struct cw_group *group)
+static void unknown_deliver(struct cw_groups *groups, const struct cw_group *group)
 {
     struct waiting **link = &groups->unknown;
     struct waiting *mine = NULL, **last = &mine;
@@ -128,7 +128,7 @@ static void unknown_take(struct cw_groups *groups, const struct cw_group *group)
         groups->unknown_count--;
     }
     for (struct waiting *at = mine; at != NULL; at = at->next) {
-        (void)groups_agree_take(groups, at->rank, &at->message);
+        (void)groups_agree_receive(groups, at->rank, &at->message);
     }
     waiting_free(mine);
 }
@@ -149,7 +149,7 @@ int cw_group_open(struct cw_groups *groups, const struct cw_group_request *reque
     }
     groups_show(made, NULL);
     groups_agree_begin(made);
-    unknown_take(groups, made);
+    unknown_deliver(groups, made);
     *group = made;
     return CW_OK;
 }
@@ -224,7 +224,7 @@ static uint32_t queue_send(struct cw_groups *groups)
         *link = waiting->next;
         groups->out_last = waiting->next == NULL ? before : groups->out_last;
         if (waiting->rank == groups->config.rank) {
-            cw_groups_take(groups, waiting->rank, &waiting->message, sizeof(waiting->message));
+            cw_groups_receive(groups, waiting->rank, &waiting->message, sizeof(waiting->message));
         }
         free(waiting);
         count++;
@@ -248,7 +248,7 @@ static void unknown_keep(struct cw_groups *groups, uint32_t rank, const struct m
     groups->unknown_count++;
 }
 
-void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes)
+void cw_groups_receive(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes)
 {
     struct message message;
     if (bytes != sizeof(message)) {
@@ -256,7 +256,8 @@ void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, u
         return;
     }
     memcpy(&message, data, sizeof(message));
-    if (!groups_agree_take(groups, rank, &message) && (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
+    if (!groups_agree_receive(groups, rank, &message) &&
+        (message.kind == MESSAGE_JOIN || message.kind == MESSAGE_FAIL)) {
         unknown_keep(groups, rank, &message);
     }
 }

@@ -15,7 +15,7 @@
  *   - No port lets in more addresses than its budget. When it is used up, groups share addresses; their ids distinguish
  *     them.
  *   - A member that dies is removed at all others; operations that waited for it continue. Failure detection is not
- *     done here. A member that delays an own message for lag_ns (mcast.h) is probed (links.ask), repeatedly while it
+ *     done here. A member that delays an own message for lag_ns (mcast.h) is probed (links.probe), repeatedly while it
  *     does: so a silent member is removed at most lag_ns plus the failure bound after the wait for it began. Epochs
  *     follow from the set of dead members, so the others need not agree on an order.
  *   - A group is freed at a member only when all have closed it and have all its messages: no member waits for one that
@@ -24,7 +24,7 @@
  *     groups that are being opened and closed.
  *
  * Order of calls: cw_groups_create; { cw_group_open, { cw_mcast_send }*, cw_group_close | cw_groups_poll |
- * cw_groups_take | cw_groups_down }*; cw_groups_destroy
+ * cw_groups_receive | cw_groups_down }*; cw_groups_destroy
  *
  * Thread: one at a time, which also takes the endpoint's events. */
 #pragma once
@@ -54,9 +54,9 @@ struct cw_groups_links {
     int (*send)(void *context, uint32_t rank, const void *data, uint32_t bytes);
     /* The rank's number at the endpoint (cw_peer_add). CW_OK or an error. */
     int (*peer)(void *context, uint32_t rank, uint32_t *peer);
-    /* Asks whether the rank is there: if it is silent for the failure bound of the endpoint (cw_peer_ask),
+    /* Asks whether the rank is there: if it is silent for the failure bound of the endpoint (cw_peer_check),
      * cw_groups_down is called. */
-    void (*ask)(void *context, uint32_t rank);
+    void (*probe)(void *context, uint32_t rank);
     /* Runs `function` as the owner of the endpoint, and returns what it returns. */
     int (*run)(void *context, int (*function)(void *argument), void *argument);
     bool *is_due; /* set if cw_groups_poll has something to do; NULL: it is called in any case */
@@ -120,7 +120,7 @@ void cw_group_close(struct cw_group *group);
 /* ---- from outside ---- */
 
 /* A control message that `rank` has sent by links.send. An invalid message is counted and dropped. */
-void cw_groups_take(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
+void cw_groups_receive(struct cw_groups *groups, uint32_t rank, const void *data, uint32_t bytes);
 /* The process of `rank` has ended. */
 void cw_groups_down(struct cw_groups *groups, uint32_t rank);
 /* For the multicast's handler (struct cw_mcast_handler); `group` is a struct cw_group. */
@@ -129,9 +129,9 @@ void cw_group_unreached(void *group, uint32_t rank);
 /* Advances the protocol: control messages, network duties. Call it as long as cw_groups_is_busy (see links.is_due).
  * Returns how much it did. */
 uint32_t cw_groups_poll(struct cw_groups *groups);
-/* Probes (links.ask) the members for whose messages groups wait that are being opened here: a member that is stopped or
- * gone before it opens them would block all others. The waiting thread calls it from time to time. */
-void cw_groups_ask(struct cw_groups *groups);
+/* Probes (links.probe) the members for whose messages groups wait that are being opened here: a member that is stopped
+ * or gone before it opens them would block all others. The waiting thread calls it from time to time. */
+void cw_groups_probe(struct cw_groups *groups);
 /* Whether something is in progress that only cw_groups_poll brings on. */
 bool cw_groups_is_busy(const struct cw_groups *groups);
 /* Whether groups that this member has closed are still there, since others have not. */

@@ -102,9 +102,9 @@ struct cw_groups {
 struct cw_group *groups_find(struct cw_groups *groups, uint64_t scope, uint64_t number);
 /* The member that has this rank; NO_RANK: none. */
 uint32_t groups_member(const struct cw_group *group, uint32_t rank);
-/* Queues it; to all live members but this one with groups_tell_all. */
-void groups_tell(struct cw_group *group, uint32_t rank, const struct message *message);
-void groups_tell_all(struct cw_group *group, const struct message *message);
+/* Queues it; to all live members but this one with groups_send_all. */
+void groups_send(struct cw_group *group, uint32_t rank, const struct message *message);
+void groups_send_all(struct cw_group *group, const struct message *message);
 void groups_queue(struct cw_groups *groups, uint32_t rank, const struct message *message);
 struct message groups_message(const struct cw_group *group, enum message_kind kind);
 /* There is something for cw_groups_poll. */
@@ -122,7 +122,7 @@ uint32_t groups_leader(const struct cw_group *group);
 /* ---- groups/agree.c ---- */
 
 /* False: it is for a group that is not known here. */
-bool groups_agree_take(struct cw_groups *groups, uint32_t rank, const struct message *message);
+bool groups_agree_receive(struct cw_groups *groups, uint32_t rank, const struct message *message);
 void groups_agree_begin(struct cw_group *group);
 /* Says READY for groups that the network has let in meanwhile, and BYE for those whose last message has come to all;
  * how many. */

@@ -8,7 +8,7 @@ void cw_group_laggard(void *group, uint32_t rank)
     const struct cw_groups_links *links = &late->groups->config.links;
     late->groups->laggard = rank;
     if (late->live[groups_member(late, rank)]) { /* slow, or gone */
-        links->ask(links->context, rank);
+        links->probe(links->context, rank);
     }
 }
 
@@ -53,6 +53,6 @@ void groups_deliver_by_members(struct cw_group *group, uint32_t rank, bool is_fi
     if (is_first_hand) { /* so that the others need not find out one by one */
         struct message message = groups_message(group, MESSAGE_SPREAD);
         message.rank = rank;
-        groups_tell_all(group, &message);
+        groups_send_all(group, &message);
     }
 }

@@ -80,7 +80,7 @@ struct compression_call {
     struct cw_compression_report *report;
 };
 
-static int compression_tell(void *argument)
+static int compression_query(void *argument)
 {
     const struct compression_call *call = argument;
     return cw_mcast_compression(call->group, call->element, call->report) ? CW_OK : CW_ERROR_NOT_FOUND;
@@ -90,7 +90,7 @@ bool cw_group_compression(const struct cw_group *group, enum cw_element element,
 {
     const struct cw_groups_links *links = &group->groups->config.links;
     struct compression_call call = {group->mcast, element, report};
-    return group->mcast != NULL && links->run(links->context, compression_tell, &call) == CW_OK;
+    return group->mcast != NULL && links->run(links->context, compression_query, &call) == CW_OK;
 }
 
 struct counters_call {

@@ -167,7 +167,7 @@ static size_t card_characters(const char *text)
                : 0;
 }
 
-static int card_take(void *context, uint32_t index, const char *value)
+static int card_append(void *context, uint32_t index, const char *value)
 {
     struct card_reader *reader = context;
     uint32_t rank = reader->ranks[index];
@@ -191,7 +191,7 @@ int job_cards_get(struct cw_job *job, struct job_card *cards, const struct job_r
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         reader.ranks[rank] = rank;
     }
-    const struct cw_bootstrap_reader each = {.context = &reader, .key = card_key, .take = card_take};
+    const struct cw_bootstrap_reader each = {.context = &reader, .key = card_key, .receive = card_append};
     for (; status == CW_OK && reader.count > 0; reader.piece++, reader.count = reader.left) {
         reader.left = 0;
         report->text[0] = 0;
@@ -239,7 +239,7 @@ static void place_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_M
     snprintf(key, KEY_BYTES, "place-%" PRIu32, index);
 }
 
-static int place_take(void *context, uint32_t index, const char *value)
+static int place_parse(void *context, uint32_t index, const char *value)
 {
     struct job_card *card = (struct job_card *)context + index;
     struct place place;
@@ -257,7 +257,7 @@ static int place_take(void *context, uint32_t index, const char *value)
 
 int job_places_get(struct cw_job *job, struct job_card *cards, const struct job_report *report)
 {
-    const struct cw_bootstrap_reader each = {.context = cards, .key = place_key, .take = place_take};
+    const struct cw_bootstrap_reader each = {.context = cards, .key = place_key, .receive = place_parse};
     int status = cw_bootstrap_get_each(job->bootstrap, job->info.size, &each);
     return status == CW_OK
                ? CW_OK
@@ -293,7 +293,7 @@ static void mtu_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MAX
     snprintf(key, KEY_BYTES, "mtu-%" PRIu32, reader->ranks[index]);
 }
 
-static int mtu_take(void *context, uint32_t index, const char *value)
+static int mtu_parse(void *context, uint32_t index, const char *value)
 {
     struct mtu_reader *reader = context;
     uint32_t mtu_bytes = (uint32_t)strtoul(value, NULL, 10);
@@ -305,7 +305,7 @@ static int mtu_take(void *context, uint32_t index, const char *value)
 int job_mtu_agree(struct cw_job *job, const struct job_card *cards, const struct job_report *report)
 {
     struct mtu_reader reader = {.ranks = calloc(job->info.size, sizeof(*reader.ranks))};
-    const struct cw_bootstrap_reader each = {.context = &reader, .key = mtu_key, .take = mtu_take};
+    const struct cw_bootstrap_reader each = {.context = &reader, .key = mtu_key, .receive = mtu_parse};
     uint32_t count = 0;
     for (uint32_t rank = 0; reader.ranks != NULL && rank < job->info.size; rank++) {
         if (job_is_first(cards, rank)) {

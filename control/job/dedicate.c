@@ -89,8 +89,8 @@ int cw_dedicate_read(const char *text, struct cw_dedicate_wish *wish, char *erro
 
 /* Takes the last cores out of a set, `threads` for each of `count` ranks; those of the rank with that number, from the
  * end, are its own. */
-static void cores_take(cpu_set_t *set, uint32_t count, uint32_t number, uint32_t threads,
-                       struct cw_dedicated *dedicated)
+static void cores_claim(cpu_set_t *set, uint32_t count, uint32_t number, uint32_t threads,
+                        struct cw_dedicated *dedicated)
 {
     uint32_t taken = 0;
     for (int core = CPU_SETSIZE - 1; core >= 0 && taken < count * threads; core--) {
@@ -141,9 +141,9 @@ void cw_dedicate_choose(const struct cw_dedicate_wish *wish, const struct cw_ded
     }
     bool is_bound = place->count == 1 || (uint64_t)place->count * own <= place->cores.all; /* to cores of its own */
     if (is_bound && own > threads) {
-        cores_take(rest, 1, 0, threads, dedicated);
+        cores_claim(rest, 1, 0, threads, dedicated);
     } else if (!is_bound && own >= (threads + 1) * place->count) {
-        cores_take(rest, place->count, place->number, threads, dedicated);
+        cores_claim(rest, place->count, place->number, threads, dedicated);
     } else if (is_bound) {
         snprintf(dedicated->why, sizeof(dedicated->why),
                  "this rank may run on %" PRIu32 " core%s, of which the program computes on one: bind it to %" PRIu32
@@ -157,7 +157,7 @@ void cw_dedicate_choose(const struct cw_dedicate_wish *wish, const struct cw_ded
     }
 }
 
-int cw_dedicate_told(const char *text, struct cw_dedicated *dedicated)
+int cw_dedicate_parse(const char *text, struct cw_dedicated *dedicated)
 {
     static const char none[] = "none: ";
     *dedicated = (struct cw_dedicated){.count = 0};

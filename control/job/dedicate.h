@@ -56,4 +56,4 @@ void cw_dedicate_choose(const struct cw_dedicate_wish *wish, const struct cw_ded
 
 /* The same for the result of `causeway run`, which excludes the program's cores. CW_OK, CW_ERROR_ARGUMENT: it is
  * neither cores nor "none: REASON". */
-int cw_dedicate_told(const char *text, struct cw_dedicated *dedicated);
+int cw_dedicate_parse(const char *text, struct cw_dedicated *dedicated);

@@ -135,7 +135,7 @@ int job_dedicate(struct cw_job *job, bool are_all_here, const struct job_report 
     struct cw_dedicate_wish wish;
     char wrong[2 * CW_DEDICATE_TEXT_BYTES];
     if (told != NULL && told[0] != 0) {
-        return cw_dedicate_told(told, &job->dedicated) == CW_OK
+        return cw_dedicate_parse(told, &job->dedicated) == CW_OK
                    ? CW_OK
                    : FAIL(report, CW_ERROR_ARGUMENT,
                           "CAUSEWAY_DEDICATED_CORE is '%.60s': `causeway run` sets it; set CAUSEWAY_DEDICATED instead",

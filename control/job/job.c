@@ -19,16 +19,16 @@
 
 /* ---- what comes ---- */
 
-static void take_control(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void control_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     const struct cw_job *job = context;
     (void)lane_tag;
     if (job->groups != NULL) {
-        cw_groups_take(job->groups, rank, data, bytes);
+        cw_groups_receive(job->groups, rank, data, bytes);
     }
 }
 
-static void take_down(void *context, uint32_t rank)
+static void down_receive(void *context, uint32_t rank)
 {
     const struct cw_job *job = context;
     if (job->groups != NULL && rank != job->info.rank) { /* groups need no inbox to reach their own rank */
@@ -58,10 +58,10 @@ static int control_peer(void *context, uint32_t rank, uint32_t *peer)
     return cw_paths_wire_peer(job->paths, rank, peer);
 }
 
-static void control_ask(void *context, uint32_t rank)
+static void control_probe(void *context, uint32_t rank)
 {
     struct cw_job *job = context;
-    cw_paths_ask(job->paths, rank);
+    cw_paths_probe(job->paths, rank);
 }
 
 struct owner_call {
@@ -83,7 +83,7 @@ static int control_run(void *context, int (*function)(void *argument), void *arg
     return cw_loop_call(job->wire.loop, owner_run, &call);
 }
 
-static bool device_takes_groups(void *context)
+static bool device_has_groups(void *context)
 {
     const struct cw_job *job = context;
     return cw_rdma_has_groups(job->wire.endpoint);
@@ -105,8 +105,8 @@ static int groups_open(struct cw_job *job, const struct job_report *report)
                 .context = job,
                 .send = control_send,
                 .peer = control_peer,
-                .ask = control_ask,
-                .has_device = device_takes_groups,
+                .probe = control_probe,
+                .has_device = device_has_groups,
                 .run = control_run,
                 .is_due = &job->watcher.is_due,
             },
@@ -186,8 +186,8 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
         .handler = job->handler.path,
         .watcher = &job->watcher,
     };
-    job->watcher = (struct cw_path_watcher){.context = job, .down = take_down, .poll = groups_poll};
-    config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = take_control};
+    job->watcher = (struct cw_path_watcher){.context = job, .down = down_receive, .poll = groups_poll};
+    config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = control_receive};
     if (!cw_settings_agree(report->text, report->bytes)) {
         return CW_ERROR_ARGUMENT;
     }
@@ -218,7 +218,7 @@ static int paths_open(struct cw_job *job, struct cw_paths_config *config, struct
         status = job_host_identify(&job->info, config->host, &job->machines[job->info.rank], &emulated, report);
     }
     if (status == CW_OK) { /* needed or not: no child is to have it */
-        status = cw_job_key_take(job->key, &has_key, report->text, report->bytes);
+        status = cw_job_key_read(job->key, &has_key, report->text, report->bytes);
         job->has_key = has_key != 0;
     }
     bool is_simulated = cw_wire_is_simulated();

@@ -36,7 +36,7 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
         close(made);
     }
     snprintf(number, sizeof(number), "%d", kept);
-    if (done && cw_setting_give(CW_SETTING_JOB_KEY_FD, number)) {
+    if (done && cw_setting_set(CW_SETTING_JOB_KEY_FD, number)) {
         cw_setting_clear(CW_SETTING_JOB_KEY);
         return CW_OK;
     }
@@ -47,7 +47,7 @@ int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t err
                          strerror(reason), cw_errno_remedy(reason));
 }
 
-void cw_job_key_forget(void)
+void cw_job_key_drop(void)
 {
     const char *text = cw_setting(CW_SETTING_JOB_KEY_FD);
     if (text != NULL) {
@@ -66,7 +66,7 @@ static void variable_remove(enum cw_setting setting)
     }
 }
 
-int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes)
+int cw_job_key_read(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes)
 {
     const char *text = cw_setting(CW_SETTING_JOB_KEY);
     bool by_hand = text != NULL && text[0] != '\0';

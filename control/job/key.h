@@ -19,7 +19,7 @@ int cw_job_key_make(uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_byt
 int cw_job_key_keep(const uint8_t key[CW_JOB_KEY_BYTES], char *error, size_t error_bytes);
 
 /* In a child of the launcher that is no rank: it has no key. */
-void cw_job_key_forget(void);
+void cw_job_key_drop(void);
 
 /* In a rank, once: *found 0 if there is none. CW_OK, or CW_ERROR_ARGUMENT with a line in `error`: it is invalid. */
-int cw_job_key_take(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);
+int cw_job_key_read(uint8_t key[CW_JOB_KEY_BYTES], int *found, char *error, size_t error_bytes);

@@ -149,7 +149,7 @@ static int hops_look(struct cw_endpoint *endpoint, void *context)
 }
 
 /* Requests all of them, for a second; those found stay known. */
-static int hops_ask(struct cw_job *job, char *error, size_t error_bytes)
+static int hops_request(struct cw_job *job, char *error, size_t error_bytes)
 {
     struct asking asking = {.neighbours = job->wire.neighbours, .hops = job->hops, .count = job->hop_count};
     uint64_t until_ns = cw_clock_ns() + ASK_NS;
@@ -206,7 +206,7 @@ int job_nic_hops(struct cw_job *job, struct job_card *cards, char *error, size_t
             job->hops[job->hop_count++].ip = its->ip;
         }
     }
-    int status = job->hop_count > 0 ? hops_ask(job, error, error_bytes) : CW_OK;
+    int status = job->hop_count > 0 ? hops_request(job, error, error_bytes) : CW_OK;
     for (uint32_t rank = 0; rank < job->info.size && status == CW_OK; rank++) {
         for (uint32_t i = 0; i < job->hop_count; i++) {
             if (cw_ip_is_equal(&job->hops[i].ip, &cards[rank].path.address.ip)) {

@@ -73,7 +73,7 @@ static int look(struct cw_endpoint *endpoint, void *context)
     return CW_OK;
 }
 
-static int ask(struct cw_endpoint *endpoint, void *context)
+static int peers_connect(struct cw_endpoint *endpoint, void *context)
 {
     const struct reach *reach = context;
     int status = CW_OK;
@@ -141,7 +141,7 @@ static bool is_past_kernel(const struct cw_job *job)
 }
 
 /* Reports hosts that do not answer, with the network's answer for the first of them. */
-static int unreached_tell(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
+static int unreached_report(const struct reach *reach, const struct cw_job *job, char *error, size_t error_bytes)
 {
     char line[LINE_BYTES], reason[LINE_BYTES / 2];
     for (uint32_t i = 0; i < reach->count; i++) {
@@ -166,8 +166,8 @@ static int unreached_tell(const struct reach *reach, const struct cw_job *job, c
 }
 
 /* Reports hosts to which no frame can be written, because their next hop is unknown. CW_OK: there are none. */
-static int hopless_tell(const struct reach *reach, const struct cw_job *job, const struct job_card *cards,
-                        uint32_t order, char *error, size_t error_bytes)
+static int hopless_report(const struct reach *reach, const struct cw_job *job, const struct job_card *cards,
+                          uint32_t order, char *error, size_t error_bytes)
 {
     char line[LINE_BYTES], interface[CW_JOB_INTERFACE_BYTES];
     for (uint32_t i = 0; i < reach->count; i++) {
@@ -250,8 +250,8 @@ int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_n
     for (uint32_t rank = 0; rank < job->info.size; rank++) {
         reach.seals = reach.seals || cards[rank].may_seal;
     }
-    int status = hopless_tell(&reach, job, cards, order < STAGGERED ? order : STAGGERED, error, error_bytes);
-    status = status == CW_OK ? cw_loop_call(job->wire.loop, ask, &reach) : status;
+    int status = hopless_report(&reach, job, cards, order < STAGGERED ? order : STAGGERED, error, error_bytes);
+    status = status == CW_OK ? cw_loop_call(job->wire.loop, peers_connect, &reach) : status;
     uint64_t begin_ns = cw_clock_ns();
     uint64_t most_ns =
         (bound_ns < BOUND_NS ? bound_ns : BOUND_NS) + (order < STAGGERED ? order : STAGGERED) * STAGGER_NS;
@@ -265,7 +265,7 @@ int job_reach(struct cw_job *job, const struct job_card *cards, uint64_t bound_n
         up_ns = reach.up < reach.count ? 0 : up_ns != 0 ? up_ns : cw_clock_ns();
     }
     if (status == CW_OK && reach.up < reach.count) {
-        status = unreached_tell(&reach, job, error, error_bytes);
+        status = unreached_report(&reach, job, error, error_bytes);
     } else if (status == CW_OK) {
         narrow_note(&reach, job, job->wire.port->info.mtu_bytes);
         job->path_mtu_bytes = least_mtu(&reach, job->wire.port->info.mtu_bytes);

@@ -25,7 +25,7 @@ static int word_find(const char *const *list, const char *word)
     return index;
 }
 
-bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice)
+bool cw_wan_value_set(uint32_t variable, const char *word, struct cw_wan_choice *choice)
 {
     const char *const *list = variable == PACING ? pacings : encryptions;
     int index = word == NULL || word[0] == '\0' ? 0 : word_find(list, word); /* the first is the default */
@@ -64,7 +64,7 @@ bool cw_wan_parse(const char *words, struct cw_wan_choice *choice, char *error, 
         char word[CW_WAN_WORD_BYTES];
         size_t length = strcspn(words, ";");
         snprintf(word, sizeof(word), "%.*s", (int)length, words);
-        if (!cw_wan_take(i, word, choice)) {
+        if (!cw_wan_value_set(i, word, choice)) {
             snprintf(error, error_bytes, "%s is '%.40s': %s is wanted", cw_setting_name(cw_wan_variables[i].setting),
                      word, cw_wan_variables[i].wanted);
             return false;

@@ -37,7 +37,7 @@ extern const struct cw_wan_variable cw_wan_variables[CW_WAN_VARIABLES];
 
 /* Parses the value of a variable into the choice; "" and NULL are the default. False: the value is invalid, and the
  * choice is unchanged. */
-bool cw_wan_take(uint32_t variable, const char *word, struct cw_wan_choice *choice);
+bool cw_wan_value_set(uint32_t variable, const char *word, struct cw_wan_choice *choice);
 /* Writes all values of the environment as one line, for cw_wan_parse at another rank. "": none is set. */
 void cw_wan_words(char words[CW_WAN_WORDS_BYTES]);
 /* False: a line in `error` names the invalid value. */

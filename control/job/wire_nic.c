@@ -74,7 +74,7 @@ int cw_wire_nic_config(const struct cw_device *device, uint32_t device_ranks, st
 }
 
 /* A loop for each queue pair. */
-static void further_take(struct cw_wire *wire)
+static void further_open(struct cw_wire *wire)
 {
     uint32_t taken = 0;
     while (taken < wire->further_count &&
@@ -104,7 +104,7 @@ int cw_wire_nic_open(const struct cw_wire_request *request, struct cw_wire *wire
     wire->address.udp_port = first != 0 ? first : CW_UDP_PORT;
     status = wire_ethdev_open(&config, &wire->port, config.device, error, error_bytes);
     if (wire->port != NULL) {
-        further_take(wire); /* with it they are closed, also when it has failed */
+        further_open(wire); /* with it they are closed, also when it has failed */
     }
     if (status == CW_OK) {
         wire->address.ip = cw_ip_is_none(&device->ip) ? cw_device_link_local(wire->port->info.mac) : device->ip;
@@ -137,7 +137,7 @@ struct cw_neighbour_cache *cw_wire_nic_neighbours(const struct cw_wire_request *
     return cw_neighbour_create(&config);
 }
 
-static int multicast_tell(int status, const struct cw_wire_request *request, char *error, size_t error_bytes)
+static int multicast_reject(int status, const struct cw_wire_request *request, char *error, size_t error_bytes)
 {
     return cw_error_text(
         error, error_bytes, status,
@@ -150,7 +150,7 @@ int cw_wire_nic_listen(const struct cw_wire_request *request, struct cw_wire *wi
 {
     uint8_t group[6];
     int status = cw_neighbour_group(&wire->address.ip, group) ? cw_port_join(wire->port, group) : CW_OK;
-    return status == CW_OK ? CW_OK : multicast_tell(status, request, error, error_bytes);
+    return status == CW_OK ? CW_OK : multicast_reject(status, request, error, error_bytes);
 }
 
 int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, char *error, size_t error_bytes)
@@ -161,5 +161,5 @@ int wire_nic_own(const struct cw_wire_request *request, struct cw_wire *wire, ch
                              request->interface);
     }
     int status = cw_endpoint_own(wire->endpoint, wire->neighbours);
-    return status == CW_OK ? CW_OK : multicast_tell(status, request, error, error_bytes);
+    return status == CW_OK ? CW_OK : multicast_reject(status, request, error, error_bytes);
 }

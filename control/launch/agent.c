@@ -166,13 +166,13 @@ static bool relieve(void *context)
 
 /* ---- the start ---- */
 
-static bool environment_take(struct agent *agent)
+static bool environment_apply(struct agent *agent)
 {
     for (char **at = agent->work.variables; *at != NULL; at++) {
         char *value = strchr(*at, '=');
         if (value != NULL) {
             *value = 0;
-            bool done = cw_environment_give(*at, value + 1);
+            bool done = cw_environment_set(*at, value + 1);
             *value = '=';
             if (!done) {
                 return false;
@@ -203,7 +203,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
         agent->hosts = agent->hosts != NULL ? agent->hosts : calloc(1, sizeof(*agent->hosts));
         return;
     }
-    if (!environment_take(agent) ||
+    if (!environment_apply(agent) ||
         (agent->work.has_key && cw_job_key_keep(agent->work.key, error, sizeof(error)) != CW_OK)) {
         fail(agent, CW_LAUNCH_EXIT_MACHINE, "out of memory or descriptors");
         return;
@@ -229,7 +229,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
                 .relieve = relieve,
                 .context = agent,
             },
-        .up = {.context = agent, .take = report},
+        .up = {.context = agent, .receive = report},
     };
     agent->is_open = true;
     if (launch_tree_open(&agent->tree, &config, &all) != CW_OK) {
@@ -240,7 +240,7 @@ static void start(struct agent *agent, const struct launch_frame *frame)
 
 /* ---- down ---- */
 
-static void order_take(struct agent *agent, const struct launch_frame *frame)
+static void order_apply(struct agent *agent, const struct launch_frame *frame)
 {
     struct launch_frame order = *frame;
     agent->is_paused = frame->type == LAUNCH_PING && frame->value != 0;
@@ -258,7 +258,7 @@ static void order_take(struct agent *agent, const struct launch_frame *frame)
     }
 }
 
-static void in_take(struct agent *agent)
+static void in_receive(struct agent *agent)
 {
     struct launch_frame frame;
     size_t used;
@@ -271,14 +271,14 @@ static void in_take(struct agent *agent)
             status = CW_ERROR_ARGUMENT;
             break;
         }
-        order_take(agent, &frame);
+        order_apply(agent, &frame);
         launch_bytes_drop(&agent->received, used);
     }
     agent->is_over = agent->is_over || status < 0;
 }
 
 /* A signal that is to end us ends the job; without the supervisor no process would end us. */
-static void signal_take(struct agent *agent, bool from_supervisor)
+static void signal_receive(struct agent *agent, bool from_supervisor)
 {
     struct launch_notice notice = {.number = 0};
     struct signalfd_siginfo info = {.ssi_signo = 0};
@@ -293,19 +293,19 @@ static void signal_take(struct agent *agent, bool from_supervisor)
                                          .value = from_supervisor ? notice.number : (int32_t)info.ssi_signo});
 }
 
-static void event_take(struct agent *agent, const struct epoll_event *event)
+static void event_dispatch(struct agent *agent, const struct epoll_event *event)
 {
     enum launch_source source = (enum launch_source)(event->data.u64 >> 32);
     switch (source) {
     case LAUNCH_STDIN:
-        in_take(agent);
+        in_receive(agent);
         break;
     case LAUNCH_STDOUT:
         out_flush(agent);
         break;
     case LAUNCH_SUPERVISOR:
     case LAUNCH_SIGNALS:
-        signal_take(agent, source == LAUNCH_SUPERVISOR);
+        signal_receive(agent, source == LAUNCH_SUPERVISOR);
         break;
     default:
         launch_tree_event(&agent->tree, source, (uint32_t)event->data.u64);
@@ -335,7 +335,7 @@ static void turn(struct agent *agent)
     }
     int count = epoll_wait(agent->set, events, EVENTS, timeout_ms(due_ns, now_ns));
     for (int i = 0; i < count && !agent->is_over; i++) {
-        event_take(agent, &events[i]);
+        event_dispatch(agent, &events[i]);
     }
     hold_turn(agent);
 }

@@ -31,7 +31,7 @@ struct reader {
     size_t error_bytes;
 };
 
-#define REFUSE(reader, status, format, ...) \
+#define REJECT(reader, status, format, ...) \
     cw_error_text((reader)->error, (reader)->error_bytes, (status), "%s: " format, (reader)->where, __VA_ARGS__)
 
 static void reader_begin(struct reader *reader, const struct cw_launch_allocation *allocation, const char *where,
@@ -48,7 +48,7 @@ static int reader_copy(struct reader *reader, const struct cw_launch_allocation 
     if (allocation->count > 0) {
         reader->made.hosts = malloc(allocation->count * sizeof(*allocation->hosts));
         if (reader->made.hosts == NULL) {
-            return REFUSE(reader, CW_ERROR_MEMORY, "no memory for %u hosts", allocation->count);
+            return REJECT(reader, CW_ERROR_MEMORY, "no memory for %u hosts", allocation->count);
         }
         memcpy(reader->made.hosts, allocation->hosts, allocation->count * sizeof(*allocation->hosts));
         reader->made.count = reader->room = allocation->count;
@@ -110,13 +110,13 @@ static int host_append(struct reader *reader, const char *name, struct cw_launch
 {
     struct cw_launch_allocation *made = &reader->made;
     if (made->count == CW_LAUNCH_HOSTS_MAX) {
-        return REFUSE(reader, CW_ERROR_LIMIT, "more than %d hosts (name fewer)", CW_LAUNCH_HOSTS_MAX);
+        return REJECT(reader, CW_ERROR_LIMIT, "more than %d hosts (name fewer)", CW_LAUNCH_HOSTS_MAX);
     }
     if (made->count == reader->room) {
         uint32_t room = reader->room == 0 ? 16 : 2 * reader->room;
         struct cw_launch_host *hosts = realloc(made->hosts, room * sizeof(*hosts));
         if (hosts == NULL) {
-            return REFUSE(reader, CW_ERROR_MEMORY, "no memory for %u hosts", room);
+            return REJECT(reader, CW_ERROR_MEMORY, "no memory for %u hosts", room);
         }
         made->hosts = hosts;
         reader->room = room;
@@ -142,7 +142,7 @@ static int tasks_next(struct reader *reader, uint32_t *slots)
             rest += is_good ? length + 3 : 0;
         }
         if (!is_good || (*rest != 0 && (*rest != ',' || rest[1] == 0))) {
-            return REFUSE(reader, CW_ERROR_ARGUMENT,
+            return REJECT(reader, CW_ERROR_ARGUMENT,
                           "SLURM_TASKS_PER_NODE has '%.40s' where the tasks of node %u are due, such as 2(x3),1 (use "
                           "--hosts)",
                           reader->tasks, reader->made.count + 1);
@@ -155,12 +155,12 @@ static int tasks_next(struct reader *reader, uint32_t *slots)
 }
 
 /* `slots` of a host that has a plain name now; 0: not said. */
-static int host_take(struct reader *reader, const char *name, uint32_t slots)
+static int host_add(struct reader *reader, const char *name, uint32_t slots)
 {
     struct cw_launch_host *host;
     int status = CW_OK;
     if (!name_is_valid(name)) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT,
+        return REJECT(reader, CW_ERROR_ARGUMENT,
                       "'%.80s' cannot be the name of a host (letters, digits, '.', '-', '_'; an address of IPv6 in "
                       "brackets)",
                       name);
@@ -170,7 +170,7 @@ static int host_take(struct reader *reader, const char *name, uint32_t slots)
     }
     slots = slots == 0 ? 1 : slots;
     if (status == CW_OK && slots > CW_LAUNCH_SLOTS_MAX - reader->made.slots) {
-        status = REFUSE(reader, CW_ERROR_LIMIT, "more than %d slots on all hosts together, with those of %.80s",
+        status = REJECT(reader, CW_ERROR_LIMIT, "more than %d slots on all hosts together, with those of %.80s",
                         CW_LAUNCH_SLOTS_MAX, name);
     }
     host = status == CW_OK ? host_find(&reader->made, name) : NULL;
@@ -195,9 +195,9 @@ struct expansion {
     char name[CW_LAUNCH_HOST_NAME_BYTES];
 };
 
-static int range_refuse(const struct expansion *expansion)
+static int range_reject(const struct expansion *expansion)
 {
-    return REFUSE(expansion->reader, CW_ERROR_ARGUMENT,
+    return REJECT(expansion->reader, CW_ERROR_ARGUMENT,
                   "'%.80s' is no range of hosts (write it as node[01-16,20], with up to %d ranges)", expansion->whole,
                   RANGES_MAX);
 }
@@ -205,7 +205,7 @@ static int range_refuse(const struct expansion *expansion)
 static int name_extend(struct expansion *expansion, const char *text, size_t length)
 {
     if (length >= sizeof(expansion->name) - expansion->length) {
-        return REFUSE(expansion->reader, CW_ERROR_ARGUMENT, "'%.80s...' is longer than the name of a host can be (%d)",
+        return REJECT(expansion->reader, CW_ERROR_ARGUMENT, "'%.80s...' is longer than the name of a host can be (%d)",
                       expansion->whole, CW_LAUNCH_HOST_NAME_BYTES - 1);
     }
     memcpy(expansion->name + expansion->length, text, length);
@@ -240,18 +240,18 @@ static int name_expand(struct expansion *expansion, const char *text, uint32_t r
     const char *bracket = strchr(text, '[');
     int status = name_extend(expansion, text, bracket != NULL ? (size_t)(bracket - text) : strlen(text));
     if (status != CW_OK || bracket == NULL) {
-        return status == CW_OK ? host_take(expansion->reader, expansion->name, expansion->slots) : status;
+        return status == CW_OK ? host_add(expansion->reader, expansion->name, expansion->slots) : status;
     }
     const char *end = strchr(bracket, ']');
     if (end == NULL || ranges == 0) {
-        return range_refuse(expansion);
+        return range_reject(expansion);
     }
     size_t length = expansion->length;
     for (const char *rest = bracket; status == CW_OK && rest != end;) {
         uint32_t low, high;
         int width;
         if (!range_read(rest + 1, &low, &high, &width, &rest) || (*rest != ',' && rest != end)) {
-            return range_refuse(expansion);
+            return range_reject(expansion);
         }
         for (uint64_t number = low; number <= high && status == CW_OK; number++) {
             char text_of_number[DIGITS_MAX + 2];
@@ -276,11 +276,11 @@ static int slots_cut(struct reader *reader, char *entry, char **name, uint32_t *
     *slots = 0;
     if (colon != NULL && *colon != 0) {
         if (end == NULL && strchr(colon + 1, ':') != NULL) {
-            return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.80s': write an address of IPv6 in brackets: [fd77::1]:4",
+            return REJECT(reader, CW_ERROR_ARGUMENT, "'%.80s': write an address of IPv6 in brackets: [fd77::1]:4",
                           entry);
         }
         if (*colon != ':' || !number_read(colon + 1, slots, &length) || colon[1 + length] != 0 || *slots == 0) {
-            return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.80s': a host and how many ranks it takes are due, such as a:4",
+            return REJECT(reader, CW_ERROR_ARGUMENT, "'%.80s': a host and how many ranks it takes are due, such as a:4",
                           entry);
         }
         *colon = 0;
@@ -288,26 +288,26 @@ static int slots_cut(struct reader *reader, char *entry, char **name, uint32_t *
     if (end != NULL) {
         *end = 0;
         if (strchr(*name, ':') == NULL) {
-            return REFUSE(reader, CW_ERROR_ARGUMENT, "'[%.80s]' is no address of IPv6, and a name is missing", *name);
+            return REJECT(reader, CW_ERROR_ARGUMENT, "'[%.80s]' is no address of IPv6, and a name is missing", *name);
         }
     }
     return CW_OK;
 }
 
-static int entry_take(struct reader *reader, const char *name, uint32_t slots)
+static int entry_parse(struct reader *reader, const char *name, uint32_t slots)
 {
     struct expansion expansion = {.reader = reader, .whole = name, .slots = slots};
     if (slots > 0 && reader->tasks != NULL) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.80s' has a number of ranks, which Slurm does not write", name);
+        return REJECT(reader, CW_ERROR_ARGUMENT, "'%.80s' has a number of ranks, which Slurm does not write", name);
     }
     return name_expand(&expansion, name, RANGES_MAX);
 }
 
 /* Entries between commas that are in no brackets. */
-static int list_take(struct reader *reader, const char *text)
+static int list_parse(struct reader *reader, const char *text)
 {
     char *entry = malloc(ENTRY_BYTES);
-    int status = entry != NULL ? CW_OK : REFUSE(reader, CW_ERROR_MEMORY, "no memory for %d bytes", ENTRY_BYTES);
+    int status = entry != NULL ? CW_OK : REJECT(reader, CW_ERROR_MEMORY, "no memory for %d bytes", ENTRY_BYTES);
     for (bool is_last = false; status == CW_OK && !is_last;) {
         size_t length = 0;
         for (bool inside = false; text[length] != 0 && (inside || text[length] != ','); length++) {
@@ -315,8 +315,8 @@ static int list_take(struct reader *reader, const char *text)
         }
         if (length == 0 || length >= ENTRY_BYTES) {
             status = length == 0
-                         ? REFUSE(reader, CW_ERROR_ARGUMENT, "a host is missing at '%.40s' (write a:4,b:4)", text)
-                         : REFUSE(reader, CW_ERROR_LIMIT, "'%.40s...' is too long", text);
+                         ? REJECT(reader, CW_ERROR_ARGUMENT, "a host is missing at '%.40s' (write a:4,b:4)", text)
+                         : REJECT(reader, CW_ERROR_LIMIT, "'%.40s...' is too long", text);
             break;
         }
         memcpy(entry, text, length);
@@ -326,7 +326,7 @@ static int list_take(struct reader *reader, const char *text)
         char *name;
         uint32_t slots;
         status = slots_cut(reader, entry, &name, &slots);
-        status = status == CW_OK ? entry_take(reader, name, slots) : status;
+        status = status == CW_OK ? entry_parse(reader, name, slots) : status;
     }
     free(entry);
     return status;
@@ -335,25 +335,25 @@ static int list_take(struct reader *reader, const char *text)
 /* ---- files ---- */
 
 /* Open MPI's "slots=4" and "max_slots=8". */
-static int word_take(struct reader *reader, const char *word, uint32_t *slots, uint32_t *slots_max)
+static int word_parse(struct reader *reader, const char *word, uint32_t *slots, uint32_t *slots_max)
 {
     const char *equal = strchr(word, '=');
     size_t length = equal != NULL ? (size_t)(equal - word) : 0;
     bool is_max = length == 9 && (strncmp(word, "max_slots", 9) == 0 || strncmp(word, "max-slots", 9) == 0);
     uint32_t *number = is_max ? slots_max : slots;
     if (!is_max && (length != 5 || strncmp(word, "slots", 5) != 0)) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.60s': behind a host, slots=N and max_slots=N are known", word);
+        return REJECT(reader, CW_ERROR_ARGUMENT, "'%.60s': behind a host, slots=N and max_slots=N are known", word);
     }
     if (*number != 0) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.60s': the line says it already", word);
+        return REJECT(reader, CW_ERROR_ARGUMENT, "'%.60s': the line says it already", word);
     }
     if (!number_read(equal + 1, number, &length) || equal[1 + length] != 0 || *number == 0) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.60s': a number from 1 on is due", word);
+        return REJECT(reader, CW_ERROR_ARGUMENT, "'%.60s': a number from 1 on is due", word);
     }
     return CW_OK;
 }
 
-static int line_take(struct reader *reader, char *line)
+static int line_parse(struct reader *reader, char *line)
 {
     char *rest = NULL;
     char *name;
@@ -365,16 +365,16 @@ static int line_take(struct reader *reader, char *line)
         return CW_OK;
     }
     if (strchr(entry, ',') != NULL && strchr(entry, '[') == NULL) {
-        return REFUSE(reader, CW_ERROR_ARGUMENT, "'%.80s': a line has one host (lists are for --hosts)", entry);
+        return REJECT(reader, CW_ERROR_ARGUMENT, "'%.80s': a line has one host (lists are for --hosts)", entry);
     }
     int status = slots_cut(reader, entry, &name, &slots);
     for (const char *word; status == CW_OK && (word = strtok_r(NULL, blanks, &rest)) != NULL;) {
-        status = word_take(reader, word, &slots, &slots_max);
+        status = word_parse(reader, word, &slots, &slots_max);
     }
     if (status == CW_OK && slots_max != 0 && slots_max < slots) {
-        status = REFUSE(reader, CW_ERROR_ARGUMENT, "max_slots=%u is less than its slots=%u", slots_max, slots);
+        status = REJECT(reader, CW_ERROR_ARGUMENT, "max_slots=%u is less than its slots=%u", slots_max, slots);
     }
-    return status == CW_OK ? entry_take(reader, name, slots) : status;
+    return status == CW_OK ? entry_parse(reader, name, slots) : status;
 }
 
 /* ---- the calls ---- */
@@ -385,7 +385,7 @@ int cw_launch_hosts_list(struct cw_launch_allocation *allocation, const char *wh
     struct reader reader;
     reader_begin(&reader, allocation, where, error, error_bytes);
     int status = reader_copy(&reader, allocation);
-    status = status == CW_OK ? list_take(&reader, text) : status;
+    status = status == CW_OK ? list_parse(&reader, text) : status;
     return reader_end(&reader, allocation, status);
 }
 
@@ -402,19 +402,19 @@ int cw_launch_hosts_lines(struct cw_launch_allocation *allocation, const char *w
         snprintf(reader.where, sizeof(reader.where), "%.250s:%u", where, number);
         if (taken >= sizeof(line) || memchr(text, 0, taken) != NULL) {
             status =
-                REFUSE(&reader, CW_ERROR_ARGUMENT, "%s", "this is no line of a file of hosts (a host a line: a:4)");
+                REJECT(&reader, CW_ERROR_ARGUMENT, "%s", "this is no line of a file of hosts (a host a line: a:4)");
             break;
         }
         memcpy(line, text, taken);
         line[taken] = 0;
-        status = line_take(&reader, line);
+        status = line_parse(&reader, line);
         taken += end != NULL;
         text += taken;
         length -= taken;
     }
     if (status == CW_OK && reader.made.count == 0) {
         snprintf(reader.where, sizeof(reader.where), "%.*s", (int)sizeof(reader.where) - 1, where);
-        status = REFUSE(&reader, CW_ERROR_ARGUMENT, "%s", "there is no host in it (write one a line: a:4)");
+        status = REJECT(&reader, CW_ERROR_ARGUMENT, "%s", "there is no host in it (write one a line: a:4)");
     }
     return reader_end(&reader, allocation, status);
 }
@@ -426,10 +426,10 @@ int cw_launch_hosts_slurm(struct cw_launch_allocation *allocation, const char *n
     reader_begin(&reader, allocation, "SLURM_JOB_NODELIST", error, error_bytes);
     reader.tasks = tasks;
     int status = reader_copy(&reader, allocation);
-    status = status == CW_OK ? list_take(&reader, nodes) : status;
+    status = status == CW_OK ? list_parse(&reader, nodes) : status;
     if (status == CW_OK && tasks != NULL && (reader.tasks_repeat > 0 || reader.tasks[0] != 0)) {
         status =
-            REFUSE(&reader, CW_ERROR_ARGUMENT,
+            REJECT(&reader, CW_ERROR_ARGUMENT,
                    "'%.80s' has fewer nodes than SLURM_TASKS_PER_NODE '%.80s' has numbers (use --hosts)", nodes, tasks);
     }
     return reader_end(&reader, allocation, status);

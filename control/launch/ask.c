@@ -10,7 +10,7 @@ enum { LINE_BYTES = 2048 };
  * lost host is so late. */
 #define LATE_ANSWERS_NS UINT64_C(1000000000)
 
-static void question_ask(struct launch_job *job, uint64_t now_ns)
+static void question_send(struct launch_job *job, uint64_t now_ns)
 {
     job->asked_ns = now_ns;
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
@@ -19,7 +19,7 @@ static void question_ask(struct launch_job *job, uint64_t now_ns)
     launch_order_all(job, LAUNCH_ASK, 0);
 }
 
-bool launch_ask(struct launch_job *job, uint64_t now_ns)
+bool launch_query(struct launch_job *job, uint64_t now_ns)
 {
     if (job->states[CW_PMI1_CLIENT_NEW] == job->rank_count) {
         return false;
@@ -28,11 +28,11 @@ bool launch_ask(struct launch_job *job, uint64_t now_ns)
     if (job->answers == NULL) {
         return false;
     }
-    question_ask(job, now_ns);
+    question_send(job, now_ns);
     return true;
 }
 
-void launch_ask_take(struct launch_job *job, const struct launch_frame *frame)
+void launch_query_receive(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_answer *answer = job->answers == NULL ? NULL : &job->answers[frame->rank];
     size_t wanted = frame->value == 0 ? sizeof(answer->silence) : sizeof(answer->said);
@@ -78,12 +78,12 @@ static bool answers_keep(struct launch_job *job)
     return any;
 }
 
-bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns)
+bool launch_query_is_over(struct launch_job *job, uint64_t now_ns)
 {
     if (job->ask_again_ns != 0) {
         if (now_ns >= job->ask_again_ns) {
             job->ask_again_ns = 0;
-            question_ask(job, now_ns);
+            question_send(job, now_ns);
         }
         return false;
     }
@@ -138,7 +138,7 @@ static void silence_explain(const struct launch_job *job, uint32_t rank, struct 
     }
 }
 
-void launch_ask_tell(struct launch_job *job)
+void launch_query_report(struct launch_job *job)
 {
     char line[LINE_BYTES], verdict[LINE_BYTES / 2];
     struct launch_sink *sink = &job->output.sinks[job->output.joined ? 0 : 1];

@@ -21,7 +21,7 @@ bool launch_binding_knows(const char *word)
     return false;
 }
 
-static bool refuse(char *error, size_t error_bytes, const char *text)
+static bool reject(char *error, size_t error_bytes, const char *text)
 {
     snprintf(error, error_bytes, "%s", text);
     return false;
@@ -135,7 +135,7 @@ static uint32_t cores_list(hwloc_topology_t topology, const cpu_set_t *from, int
 }
 
 /* Takes the core of a processor out of a set, with all its hardware threads. */
-static void core_take(hwloc_topology_t topology, int processor, cpu_set_t *from)
+static void core_claim(hwloc_topology_t topology, int processor, cpu_set_t *from)
 {
     cpu_set_t all;
     hwloc_obj_t object = hwloc_get_pu_obj_by_os_index(topology, (unsigned)processor);
@@ -203,8 +203,8 @@ static void near_find(hwloc_topology_t topology, const char *transport, cpu_set_
 }
 
 /* Takes the last cores of `allowed` for the ranks, those near the network first, while as many are left to them. */
-static bool last_take(hwloc_topology_t topology, const struct launch_binding_wish *wish, cpu_set_t *allowed,
-                      struct launch_binding *binding)
+static bool last_claim(hwloc_topology_t topology, const struct launch_binding_wish *wish, cpu_set_t *allowed,
+                       struct launch_binding *binding)
 {
     int processors[CPU_SETSIZE];
     cpu_set_t near;
@@ -224,15 +224,15 @@ static bool last_take(hwloc_topology_t topology, const struct launch_binding_wis
             int processor = processors[i - 1];
             if (CPU_ISSET((size_t)processor, &near) == (wants_near != 0)) {
                 binding->dedicated[done++] = processor;
-                core_take(topology, processor, allowed);
+                core_claim(topology, processor, allowed);
             }
         }
     }
     return true;
 }
 
-static bool list_take(hwloc_topology_t topology, const struct launch_binding_wish *wish,
-                      const struct cw_dedicate_wish *dedicated, cpu_set_t *allowed, struct launch_binding *binding)
+static bool list_claim(hwloc_topology_t topology, const struct launch_binding_wish *wish,
+                       const struct cw_dedicate_wish *dedicated, cpu_set_t *allowed, struct launch_binding *binding)
 {
     uint32_t wanted = wish->count * binding->threads;
     if (dedicated->count < wanted) {
@@ -244,7 +244,7 @@ static bool list_take(hwloc_topology_t topology, const struct launch_binding_wis
     cpu_set_t rest = *allowed;
     for (uint32_t i = 0; i < wanted; i++) {
         binding->dedicated[i] = dedicated->cores[i];
-        core_take(topology, dedicated->cores[i], &rest);
+        core_claim(topology, dedicated->cores[i], &rest);
     }
     if (CPU_COUNT(&rest) > 0) { /* else whoever names all cores wants them to be shared */
         *allowed = rest;
@@ -259,15 +259,15 @@ static bool dedicate(hwloc_topology_t topology, const struct launch_binding_wish
     cpu_set_t isolated;
     uint32_t wanted = wish->count * binding->threads;
     if (dedicated->has_list) {
-        return list_take(topology, wish, dedicated, allowed, binding);
+        return list_claim(topology, wish, dedicated, allowed, binding);
     }
     isolated_find(wish->isolated, &isolated);
     if (objects_count(topology, HWLOC_OBJ_CORE, &isolated) < wanted) {
-        return last_take(topology, wish, allowed, binding);
+        return last_claim(topology, wish, allowed, binding);
     }
     (void)cores_list(topology, &isolated, binding->dedicated, wanted);
     for (uint32_t i = 0; i < wanted; i++) {
-        core_take(topology, binding->dedicated[i], allowed); /* mostly it was none of them */
+        core_claim(topology, binding->dedicated[i], allowed); /* mostly it was none of them */
     }
     return true;
 }
@@ -282,13 +282,13 @@ static bool binding_fill(hwloc_topology_t topology, const struct launch_binding_
     bool is_known = wish->allowed != NULL || sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
     allowed = wish->allowed != NULL ? *wish->allowed : allowed;
     if (!is_known || hwloc_topology_load(topology) != 0) {
-        return refuse(error, error_bytes, "the processors of this process are not known: leave --bind-to out");
+        return reject(error, error_bytes, "the processors of this process are not known: leave --bind-to out");
     }
     binding->cores = calloc((size_t)wish->count + 1, sizeof(*binding->cores));
     binding->threads = dedicated->threads;
     binding->dedicated = calloc((size_t)wish->count * dedicated->threads + 1, sizeof(*binding->dedicated));
     if (binding->cores == NULL || binding->dedicated == NULL) {
-        return refuse(error, error_bytes, "no memory for the ranks' processors");
+        return reject(error, error_bytes, "no memory for the ranks' processors");
     }
     if (dedicated->threads == 0 || !dedicate(topology, wish, dedicated, &allowed, binding)) {
         free(binding->dedicated);
@@ -310,10 +310,10 @@ bool launch_binding_make(const struct launch_binding_wish *wish, struct launch_b
         return true;
     }
     if (!launch_binding_knows(wish->word)) {
-        return refuse(error, error_bytes, "--bind-to knows 'core', 'hwthread', 'numa' and 'none'");
+        return reject(error, error_bytes, "--bind-to knows 'core', 'hwthread', 'numa' and 'none'");
     }
     if (hwloc_topology_init(&topology) != 0) {
-        return refuse(error, error_bytes, "the processors of this machine are not known: leave --bind-to out");
+        return reject(error, error_bytes, "the processors of this machine are not known: leave --bind-to out");
     }
     bool is_made = binding_fill(topology, wish, &dedicated, binding, error, error_bytes);
     hwloc_topology_destroy(topology);

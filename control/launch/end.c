@@ -7,7 +7,7 @@
 
 #include "dataplane/base/clock.h"
 
-void launch_output_say(struct launch_job *job, const char *format, ...)
+void launch_output_print(struct launch_job *job, const char *format, ...)
 {
     char text[LAUNCH_TEXT_BYTES];
     int used = snprintf(text, sizeof(text), "%s: ", job->config->name);
@@ -37,7 +37,7 @@ void launch_fail(struct launch_job *job, int code, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
-        launch_output_say(job, "%s", text);
+        launch_output_print(job, "%s", text);
     }
     launch_order_all(job, LAUNCH_SIGNAL, SIGTERM);
     launch_order_all(job, LAUNCH_SIGNAL, SIGCONT); /* stopped ranks receive it, too */

@@ -64,9 +64,9 @@ struct launch_frame {
 };
 
 /* Who takes frames. */
-struct launch_taker {
+struct launch_receiver {
     void *context;
-    void (*take)(void *context, const struct launch_frame *frame);
+    void (*receive)(void *context, const struct launch_frame *frame);
 };
 
 /* Appends header and payload. CW_OK; CW_ERROR_MEMORY. */

@@ -15,7 +15,7 @@ bool launch_input_is_shared(const struct launch_job *job, uint32_t self)
 }
 
 /* Gives all ranks that read the next piece; none: the end. */
-static void piece_give(struct launch_job *job, size_t count)
+static void piece_send(struct launch_job *job, size_t count)
 {
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
         struct launch_rank *at = &job->ranks[rank];
@@ -86,7 +86,7 @@ static void owes_no_more(struct launch_job *job, struct launch_rank *rank)
     rank->owes_input = false;
 }
 
-void launch_input_taken(struct launch_job *job, const struct launch_frame *frame)
+void launch_input_acknowledge(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_rank *at = &job->ranks[frame->rank];
     if (job->input.active) {
@@ -95,12 +95,12 @@ void launch_input_taken(struct launch_job *job, const struct launch_frame *frame
     }
 }
 
-void launch_input_forget(struct launch_job *job, uint32_t rank)
+void launch_input_drop(struct launch_job *job, uint32_t rank)
 {
-    launch_input_taken(job, &(struct launch_frame){.rank = rank, .value = 1});
+    launch_input_acknowledge(job, &(struct launch_frame){.rank = rank, .value = 1});
 }
 
-void launch_input_take(struct launch_job *job)
+void launch_input_read(struct launch_job *job)
 {
     struct launch_input *input = &job->input;
     if (!input->active || input->owed > 0) {
@@ -110,7 +110,7 @@ void launch_input_take(struct launch_job *job)
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
-    piece_give(job, got > 0 ? (size_t)got : 0);
+    piece_send(job, got > 0 ? (size_t)got : 0);
     if (got <= 0) { /* EIO, too: a terminal that another job has */
         input_stop(job);
     } else {

@@ -47,7 +47,7 @@ static void helper_fail(struct launch_job *job, const struct launch_notice *noti
 /* The supervisor passes signals on: the second one means that there is no time. Without a supervisor no process waits
  * for the result.
  */
-static void supervisor_take(struct launch_job *job)
+static void supervisor_receive(struct launch_job *job)
 {
     struct launch_notice notice;
     ssize_t got = read(job->supervisor, &notice, sizeof(notice));
@@ -67,7 +67,7 @@ static void supervisor_take(struct launch_job *job)
 
 /* Ctrl-Z: agents are notified first. The kernel then handles it as for any process: it stops it, unless it has been
  * continued meanwhile, or no process could continue it (an orphaned process group). */
-static void pause_take(struct launch_job *job)
+static void pause_apply(struct launch_job *job)
 {
     sigset_t pending, stop;
     sigemptyset(&stop);
@@ -81,10 +81,10 @@ static void pause_take(struct launch_job *job)
 }
 
 /* The terminal sends them to us, too; the supervisor has passed on the same. */
-static void signal_take(struct launch_job *job)
+static void signal_receive(struct launch_job *job)
 {
     struct signalfd_siginfo info;
-    pause_take(job);
+    pause_apply(job);
     if (read(job->signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGTSTP) {
         signal_end(job, (int)info.ssi_signo, NULL);
     }
@@ -92,7 +92,7 @@ static void signal_take(struct launch_job *job)
 
 /* ---- what is reported ---- */
 
-static void started_take(struct launch_job *job, const struct launch_frame *frame)
+static void started_apply(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_rank *at = &job->ranks[frame->rank];
     if (at->process == 0) {
@@ -104,7 +104,7 @@ static void started_take(struct launch_job *job, const struct launch_frame *fram
     }
 }
 
-static void client_take(struct launch_job *job, const struct launch_frame *frame)
+static void client_apply(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_rank *at = &job->ranks[frame->rank];
     bool waits = (frame->value & LAUNCH_CLIENT_WAITS) != 0;
@@ -117,7 +117,7 @@ static void client_take(struct launch_job *job, const struct launch_frame *frame
 }
 
 /* A machine that has two names would run twice as much as it was to. */
-static void here_take(struct launch_job *job, const struct launch_frame *frame)
+static void identity_apply(struct launch_job *job, const struct launch_frame *frame)
 {
     char *own = job->identities[frame->rank];
     snprintf(own, LAUNCH_IDENTITY_BYTES, "%.*s", (int)frame->count, frame->bytes);
@@ -132,7 +132,7 @@ static void here_take(struct launch_job *job, const struct launch_frame *frame)
     }
 }
 
-static void text_take(struct launch_job *job, const struct launch_frame *frame, bool is_end)
+static void text_apply(struct launch_job *job, const struct launch_frame *frame, bool is_end)
 {
     const char *host = job->work.host_names[frame->rank];
     bool names_it = !launch_work_is_spread(&job->work) || (frame->count >= 5 && memcmp(frame->bytes, "host ", 5) == 0);
@@ -142,22 +142,22 @@ static void text_take(struct launch_job *job, const struct launch_frame *frame, 
     if (is_end) {
         launch_fail(job, frame->value, "%s", text);
     } else {
-        launch_output_say(job, "%s", text);
+        launch_output_print(job, "%s", text);
     }
 }
 
-static void rank_take(struct launch_job *job, const struct launch_frame *frame)
+static void rank_dispatch(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_rank *at = &job->ranks[frame->rank];
     switch ((enum launch_frame_type)frame->type) {
     case LAUNCH_STARTED:
-        started_take(job, frame);
+        started_apply(job, frame);
         break;
     case LAUNCH_OUTPUT:
-        launch_output_take(job, frame);
+        launch_output_receive(job, frame);
         break;
     case LAUNCH_CLIENT:
-        client_take(job, frame);
+        client_apply(job, frame);
         break;
     case LAUNCH_ENDED:
         if (at->is_alive) {
@@ -174,20 +174,20 @@ static void rank_take(struct launch_job *job, const struct launch_frame *frame)
         job->abort_rank = job->abort_rank < 0 ? (int64_t)frame->rank : job->abort_rank;
         break;
     case LAUNCH_STOPPED:
-        launch_stopped_take(job, frame);
+        launch_stopped_apply(job, frame);
         break;
     case LAUNCH_ANSWER:
-        launch_ask_take(job, frame);
+        launch_query_receive(job, frame);
         break;
     case LAUNCH_TAKEN:
-        launch_input_taken(job, frame);
+        launch_input_acknowledge(job, frame);
         break;
     default:
         break;
     }
 }
 
-static void report_take(void *context, const struct launch_frame *frame)
+static void report_dispatch(void *context, const struct launch_frame *frame)
 {
     struct launch_job *job = context;
     bool is_host = frame->rank < job->work.host_count;
@@ -196,7 +196,7 @@ static void report_take(void *context, const struct launch_frame *frame)
         launch_tree_order(&job->tree, frame); /* all have what all have put */
         break;
     case LAUNCH_LOOKED:
-        launch_stopped_take(job, frame);
+        launch_stopped_apply(job, frame);
         break;
     case LAUNCH_SIGNAL:
         if (is_host) {
@@ -206,39 +206,39 @@ static void report_take(void *context, const struct launch_frame *frame)
     case LAUNCH_FAIL:
     case LAUNCH_SAY:
         if (is_host) {
-            text_take(job, frame, frame->type == LAUNCH_FAIL);
+            text_apply(job, frame, frame->type == LAUNCH_FAIL);
         }
         break;
     case LAUNCH_HERE:
         if (is_host) {
-            here_take(job, frame);
+            identity_apply(job, frame);
         }
         break;
     default:
         if (frame->rank < job->rank_count) {
-            rank_take(job, frame);
+            rank_dispatch(job, frame);
         }
     }
 }
 
 /* ---- the loop ---- */
 
-static void event_take(struct launch_job *job, const struct epoll_event *event)
+static void event_dispatch(struct launch_job *job, const struct epoll_event *event)
 {
     enum launch_source source = (enum launch_source)(event->data.u64 >> 32);
     switch (source) {
     case LAUNCH_SIGNALS:
-        signal_take(job);
+        signal_receive(job);
         break;
     case LAUNCH_SUPERVISOR:
-        supervisor_take(job);
+        supervisor_receive(job);
         break;
     case LAUNCH_STDOUT:
     case LAUNCH_STDERR:
         launch_output_flush(job);
         break;
     case LAUNCH_STDIN:
-        launch_input_take(job);
+        launch_input_read(job);
         break;
     default:
         launch_tree_event(&job->tree, source, (uint32_t)event->data.u64);
@@ -266,18 +266,18 @@ static void job_turn(struct launch_job *job, uint64_t end_ns)
     uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), judge_ns = launch_watch_deadline(job);
     uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns, prompt_ns = launch_output_turn(job, now_ns);
     due_ns = prompt_ns < due_ns ? prompt_ns : due_ns;
-    launch_output_flush(job); /* launch_output_say only queues its message */
+    launch_output_flush(job); /* launch_output_print only queues its message */
     int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, due_ns < end_ns ? due_ns : end_ns, now_ns));
     for (int i = 0; i < count; i++) {
-        event_take(job, &events[i]);
+        event_dispatch(job, &events[i]);
     }
     launch_output_flush(job);
     launch_input_turn(job);
     if (job->input.always_ready) {
-        launch_input_take(job);
+        launch_input_read(job);
     }
     if (!job->is_over) {
-        launch_watch_judge(job, cw_clock_ns());
+        launch_watch_check(job, cw_clock_ns());
     }
 }
 
@@ -397,7 +397,7 @@ static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mas
                 .relieve = launch_output_relieve,
                 .context = job,
             },
-        .up = {.context = job, .take = report_take},
+        .up = {.context = job, .receive = report_dispatch},
     };
     int status = launch_tree_open(&job->tree, &config, &all);
     free(hosts);

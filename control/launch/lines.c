@@ -107,7 +107,7 @@ static int hold(struct launch_stream *stream, const char *bytes, size_t count)
     return CW_OK;
 }
 
-int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t count)
+int launch_stream_append(struct launch_stream *stream, const char *bytes, size_t count)
 {
     const char *end = memrchr(bytes, '\n', count);
     stream->taken_bytes += count;

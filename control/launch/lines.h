@@ -34,7 +34,7 @@ struct launch_stream {
 };
 
 /* CW_OK; CW_ERROR_MEMORY: some of it is lost. */
-int launch_stream_take(struct launch_stream *stream, const char *bytes, size_t count);
+int launch_stream_append(struct launch_stream *stream, const char *bytes, size_t count);
 /* The beginning of a line that is held goes out. It stays held while another stream's line has not ended, and where a
  * full buffer of stdio has cut the line, not the program. CW_OK; CW_ERROR_MEMORY: some of it is lost. */
 int launch_stream_show(struct launch_stream *stream);

@@ -48,7 +48,7 @@ static void report(struct launch_link *link, enum launch_frame_type type, int32_
 {
     const struct launch_frame frame = {
         .type = type, .rank = link->hosts[0], .value = value, .bytes = text, .count = (uint32_t)strlen(text)};
-    link->config.up.take(link->config.up.context, &frame);
+    link->config.up.receive(link->config.up.context, &frame);
 }
 
 static void files_close(struct launch_link *link)
@@ -91,14 +91,14 @@ static bool has_more(int file)
 }
 
 /* Its end is kept. */
-static void said_cut(struct launch_link *link)
+static void errors_trim(struct launch_link *link)
 {
     if (launch_bytes_count(&link->said) > SAID_MAX) {
         launch_bytes_drop(&link->said, launch_bytes_count(&link->said) - SAID_MAX);
     }
 }
 
-static void said_take(struct launch_link *link)
+static void errors_read(struct launch_link *link)
 {
     char bytes[SAID_MAX];
     ssize_t got = read(link->errors, bytes, sizeof(bytes));
@@ -110,7 +110,7 @@ static void said_take(struct launch_link *link)
     if (got < 0 || launch_bytes_add(&link->said, bytes, (size_t)got) != CW_OK) {
         return;
     }
-    said_cut(link);
+    errors_trim(link);
     const char *begin, *end;
     while (link->state == LAUNCH_LINK_OPEN && launch_bytes_count(&link->said) > 0 &&
            (end = memchr(begin = launch_bytes_front(&link->said), '\n', launch_bytes_count(&link->said))) != NULL) {
@@ -168,13 +168,13 @@ static bool lacks_library(const struct launch_link *link)
     return said != NULL && memmem(said, launch_bytes_count(&link->said), words, strlen(words)) != NULL;
 }
 
-static void end_tell(struct launch_link *link)
+static void end_report(struct launch_link *link)
 {
     char line[256], how[64] = "has closed its output";
     const char *launcher = link->config.work->launcher, *host = host_name(link);
     int code = command_ended(link);
     for (int i = 0; i < LAST_READS && link->errors >= 0 && has_more(link->errors); i++) {
-        said_take(link);
+        errors_read(link);
     }
     last_line(link, line, sizeof(line));
     if (code >= LAUNCH_ENDED_SIGNAL) {
@@ -241,7 +241,7 @@ void launch_link_send(struct launch_link *link, const struct launch_frame *order
     out_flush(link);
 }
 
-static void frames_take(struct launch_link *link)
+static void frames_parse(struct launch_link *link)
 {
     struct launch_frame frame;
     size_t used;
@@ -253,7 +253,7 @@ static void frames_take(struct launch_link *link)
             status = CW_ERROR_ARGUMENT; /* or the job's end was not reported */
             break;
         } else {
-            link->config.up.take(link->config.up.context, &frame);
+            link->config.up.receive(link->config.up.context, &frame);
         }
         if (link->state == LAUNCH_LINK_OPEN) {
             launch_bytes_drop(&link->received, used);
@@ -268,14 +268,14 @@ static void frames_take(struct launch_link *link)
 static void noise_drop(struct launch_link *link, size_t count)
 {
     (void)launch_bytes_add(&link->said, launch_bytes_front(&link->received), count);
-    said_cut(link);
+    errors_trim(link);
     launch_bytes_drop(&link->received, count);
     link->noise += count;
 }
 
 /* Looks for the agent's line: it may begin behind words that a shell has written without a newline. True: it is
  * there. */
-static bool line_take(struct launch_link *link)
+static bool line_find(struct launch_link *link)
 {
     const char *begin, *end;
     while (launch_bytes_count(&link->received) > 0 && (end = memchr(begin = launch_bytes_front(&link->received), '\n',
@@ -313,7 +313,7 @@ static bool line_take(struct launch_link *link)
     return false;
 }
 
-static void in_take(struct launch_link *link)
+static void in_receive(struct launch_link *link)
 {
     char *room = launch_bytes_room(&link->received, READ_BYTES);
     ssize_t got = room == NULL ? -1 : read(link->in, room, READ_BYTES);
@@ -324,28 +324,28 @@ static void in_take(struct launch_link *link)
     if (got > 0) {
         launch_bytes_added(&link->received, (size_t)got);
         link->heard_ns = cw_clock_ns();
-        if (link->state == LAUNCH_LINK_OPEN || (link->state == LAUNCH_LINK_ASKED && line_take(link))) {
-            frames_take(link);
+        if (link->state == LAUNCH_LINK_OPEN || (link->state == LAUNCH_LINK_ASKED && line_find(link))) {
+            frames_parse(link);
         }
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        end_tell(link);
+        end_report(link);
     }
 }
 
 void launch_link_event(struct launch_link *link, enum launch_source source)
 {
     if (source == LAUNCH_LINK_IN && link->in >= 0) {
-        in_take(link);
+        in_receive(link);
     } else if (source == LAUNCH_LINK_OUT && link->out >= 0) {
         out_flush(link);
     } else if (source == LAUNCH_LINK_ERRORS && link->errors >= 0) {
-        said_take(link);
+        errors_read(link);
     } else if (source == LAUNCH_LINK_COMMAND && link->handle >= 0) {
         for (int i = 0; i < LAST_READS && link->state < LAUNCH_LINK_DONE && link->in >= 0 && has_more(link->in); i++) {
-            in_take(link); /* its last words */
+            in_receive(link); /* its last words */
         }
         if (link->state < LAUNCH_LINK_DONE) {
-            end_tell(link); /* another process still has its output */
+            end_report(link); /* another process still has its output */
         }
     }
     if (link->state == LAUNCH_LINK_DONE) {
@@ -436,7 +436,7 @@ void launch_link_open(struct launch_link *link, const struct launch_link_config 
                                            .value = CW_LAUNCH_EXIT_MACHINE,
                                            .bytes = "out of memory",
                                            .count = 13};
-        config->up.take(config->up.context, &frame);
+        config->up.receive(config->up.context, &frame);
         return;
     }
     memcpy(link->hosts, config->hosts, config->host_count * sizeof(*link->hosts));

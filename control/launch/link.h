@@ -25,7 +25,7 @@ struct launch_link_config {
     const struct launch_work *work;
     const uint32_t *hosts; /* the agent's own first, then those whose agents it starts; copied */
     uint32_t host_count;
-    struct launch_taker up;
+    struct launch_receiver up;
     int set; /* the epoll set that its descriptors join */
     uint32_t index;
 };

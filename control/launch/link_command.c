@@ -29,7 +29,7 @@ static char *remote_command(const struct launch_work *work)
 
 /* Removes variables with defaults for the steps of a Slurm job: their processors and standard files do not apply to an
  * agent. */
-static void step_forget(void)
+static void step_clear(void)
 {
     static const char *const names[] = {"SLURM_EXACT",      "SRUN_CPUS_PER_TASK", "SLURM_LABELIO",
                                         "SLURM_STDINMODE",  "SLURM_STDOUTMODE",   "SLURM_STDERRMODE",
@@ -51,9 +51,9 @@ static void command_run(const char *const *words, const int files[3], pid_t pare
     for (int i = 0; i < 3; i++) {
         dup2(files[i], i);
     }
-    cw_job_key_forget(); /* the key is sent in frames */
+    cw_job_key_drop(); /* the key is sent in frames */
     if (strcmp(words[0], "srun") == 0) {
-        step_forget();
+        step_clear();
     }
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -29,7 +29,7 @@ enum {
 
 /* ---- ends ---- */
 
-static void process_take(struct launch_local *local, struct launch_member *member)
+static void process_reap(struct launch_local *local, struct launch_member *member)
 {
     siginfo_t info = {.si_pid = 0};
     if (member->handle < 0 || waitid(P_PID, (id_t)member->process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -37,7 +37,7 @@ static void process_take(struct launch_local *local, struct launch_member *membe
         return;
     }
     if (member->pmi >= 0) {
-        launch_local_pmi_take(local, member); /* its last words come before its end */
+        launch_local_pmi_receive(local, member); /* its last words come before its end */
     }
     launch_unwatch(local->config.set, member->handle);
     close(member->handle);
@@ -95,10 +95,10 @@ static void look(struct launch_local *local)
 
 /* ---- what they wait for ---- */
 
-static void ask(struct launch_local *local)
+static void query(struct launch_local *local)
 {
     if (local->watch != NULL) {
-        cw_watch_ask(local->watch);
+        cw_watch_query(local->watch);
     }
     for (uint32_t i = 0; i < local->count; i++) {
         local->members[i].answered = false;
@@ -191,7 +191,7 @@ void launch_local_order(struct launch_local *local, const struct launch_frame *o
         launch_local_output_hold(local, order->value != 0);
         break;
     case LAUNCH_ASK:
-        ask(local);
+        query(local);
         break;
     case LAUNCH_LOOK:
         look(local);
@@ -205,13 +205,13 @@ void launch_local_event(struct launch_local *local, enum launch_source source, u
 {
     switch (source) {
     case LAUNCH_OUTPUTS:
-        launch_local_output_take(local);
+        launch_local_output_read(local);
         break;
     case LAUNCH_PMI:
-        launch_local_pmi_take(local, &local->members[index]);
+        launch_local_pmi_receive(local, &local->members[index]);
         break;
     case LAUNCH_PROCESS:
-        process_take(local, &local->members[index]);
+        process_reap(local, &local->members[index]);
         break;
     case LAUNCH_MEMBER_INPUT:
         launch_local_input_turn(local, &local->members[index]);

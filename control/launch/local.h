@@ -25,7 +25,7 @@
 struct launch_local_config {
     const struct launch_work *work;
     uint32_t host; /* of these ranks */
-    struct launch_taker up;
+    struct launch_receiver up;
     int set;                        /* the epoll set that the local ranks' descriptors join */
     int interrupt;                  /* input there ends the start */
     uint64_t deadline_ns;           /* so does this time; UINT64_MAX: none */
@@ -129,7 +129,7 @@ void launch_local_node_end(struct launch_local *local);
 /* CW_OK; CW_ERROR_ARGUMENT; CW_ERROR_MEMORY. */
 int launch_local_pmi_start(struct launch_local *local);
 /* The member's socket is ready. */
-void launch_local_pmi_take(struct launch_local *local, struct launch_member *member);
+void launch_local_pmi_receive(struct launch_local *local, struct launch_member *member);
 /* LAUNCH_FENCE. */
 void launch_local_fence_release(struct launch_local *local, const struct launch_frame *order);
 
@@ -143,7 +143,7 @@ void launch_local_input(struct launch_local *local, struct launch_member *member
 /* It may take more. */
 void launch_local_input_turn(struct launch_local *local, struct launch_member *member);
 void launch_local_output_add(struct launch_local *local, uint32_t index);
-void launch_local_output_take(struct launch_local *local);
+void launch_local_output_read(struct launch_local *local);
 void launch_local_output_hold(struct launch_local *local, bool held);
 /* All that is left of it. */
 void launch_local_output_end(struct launch_local *local);

@@ -112,7 +112,7 @@ static bool output_read(struct launch_local *local, struct launch_member *member
     return false;
 }
 
-void launch_local_output_take(struct launch_local *local)
+void launch_local_output_read(struct launch_local *local)
 {
     struct epoll_event events[EVENTS];
     int count = epoll_wait(local->outputs, events, EVENTS, 0);

@@ -177,7 +177,7 @@ bool launch_local_node_start(struct launch_local *local)
     }
     launch_watch(local->config.set, node->handle, EPOLLIN, LAUNCH_NODE, 0);
     snprintf(variable, sizeof(variable), "node:%s/node", node->folder);
-    (void)cw_setting_give(CW_SETTING_TRANSPORT, variable);
+    (void)cw_setting_set(CW_SETTING_TRANSPORT, variable);
     return true;
 }
 

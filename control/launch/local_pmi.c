@@ -150,7 +150,7 @@ void launch_local_fence_release(struct launch_local *local, const struct launch_
     answers_send(local);
 }
 
-static void pmi_judge(struct launch_local *local)
+static void pmi_check(struct launch_local *local)
 {
     uint32_t index;
     int code;
@@ -160,7 +160,7 @@ static void pmi_judge(struct launch_local *local)
     }
 }
 
-void launch_local_pmi_take(struct launch_local *local, struct launch_member *member)
+void launch_local_pmi_receive(struct launch_local *local, struct launch_member *member)
 {
     char bytes[PMI_READ_BYTES];
     uint32_t index = launch_local_index(local, member);
@@ -174,14 +174,14 @@ void launch_local_pmi_take(struct launch_local *local, struct launch_member *mem
     ssize_t got = recv(member->pmi, bytes, sizeof(bytes), 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         pmi_close(local, member);
-    } else if (got > 0 && cw_pmi1_server_take(local->server, index, bytes, (size_t)got) != CW_OK) {
+    } else if (got > 0 && cw_pmi1_server_receive(local->server, index, bytes, (size_t)got) != CW_OK) {
         launch_local_fail(local, CW_LAUNCH_EXIT_FAILED, "rank %" PRIu32 " (process %d) %s", member->rank,
                           member->process, cw_pmi1_server_failure(local->server));
         pmi_close(local, member);
     }
     client_report(local, member);
     answers_send(local);
-    pmi_judge(local);
+    pmi_check(local);
     if (!was_held && cw_pmi1_server_is_held(local->server)) {
         fence_report(local);
     }

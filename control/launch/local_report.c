@@ -25,7 +25,7 @@ void launch_local_report(struct launch_local *local, enum launch_frame_type type
 {
     const struct launch_frame frame = {
         .type = type, .rank = rank, .value = value, .bytes = bytes, .count = (uint32_t)count};
-    local->config.up.take(local->config.up.context, &frame);
+    local->config.up.receive(local->config.up.context, &frame);
 }
 
 void launch_local_fail(struct launch_local *local, int code, const char *format, ...)

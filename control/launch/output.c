@@ -52,7 +52,7 @@ static bool is_full(const struct launch_job *job)
            launch_sink_pending(&job->output.sinks[1]) > LAUNCH_SINK_MAX;
 }
 
-void launch_output_take(struct launch_job *job, const struct launch_frame *frame)
+void launch_output_receive(struct launch_job *job, const struct launch_frame *frame)
 {
     struct launch_stream *stream = &job->ranks[frame->rank].streams[frame->value == 0 ? 0 : 1];
     uint64_t now_ns = cw_clock_ns();
@@ -65,7 +65,7 @@ void launch_output_take(struct launch_job *job, const struct launch_frame *frame
     }
     if (frame->count == 0) {
         launch_stream_end(stream);
-    } else if (launch_stream_take(stream, frame->bytes, frame->count) != CW_OK) {
+    } else if (launch_stream_append(stream, frame->bytes, frame->count) != CW_OK) {
         launch_fail(job, CW_LAUNCH_EXIT_MACHINE, "out of memory: some output is lost");
     }
     if (is_full(job)) {

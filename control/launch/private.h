@@ -161,14 +161,14 @@ void launch_order_all(struct launch_job *job, enum launch_frame_type type, int32
 /* "rank 3 (process 123)", with " on HOST" if there are several. Valid until the next call. */
 const char *launch_who(const struct launch_job *job, uint32_t rank);
 /* Queues a message for stderr; the loop writes it before it waits. */
-__attribute__((format(printf, 2, 3))) void launch_output_say(struct launch_job *job, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void launch_output_print(struct launch_job *job, const char *format, ...);
 
 /* ---- launch/output.c ---- */
 
 void launch_output_open(struct launch_job *job);
 void launch_output_add(struct launch_job *job, uint32_t rank);
 /* LAUNCH_OUTPUT. */
-void launch_output_take(struct launch_job *job, const struct launch_frame *frame);
+void launch_output_receive(struct launch_job *job, const struct launch_frame *frame);
 /* Writes what can be written without waiting. */
 void launch_output_flush(struct launch_job *job);
 /* Shows prompts: beginnings of lines that nothing has followed for 50 ms, of ranks that read our stdin. Those of other
@@ -185,21 +185,21 @@ void launch_output_finish(struct launch_job *job);
 bool launch_input_is_shared(const struct launch_job *job, uint32_t self);
 void launch_input_start(struct launch_job *job, uint32_t self);
 /* LAUNCH_TAKEN. */
-void launch_input_taken(struct launch_job *job, const struct launch_frame *frame);
+void launch_input_acknowledge(struct launch_job *job, const struct launch_frame *frame);
 /* A rank has ended: it reads no more. */
-void launch_input_forget(struct launch_job *job, uint32_t rank);
+void launch_input_drop(struct launch_job *job, uint32_t rank);
 /* Ranks may have taken what was read. */
 void launch_input_turn(struct launch_job *job);
 /* There may be more to be read. */
-void launch_input_take(struct launch_job *job);
+void launch_input_read(struct launch_job *job);
 
 /* ---- launch/watch.c ---- */
 
 /* A rank's process has ended: LAUNCH_ENDED. */
 void launch_watch_end(struct launch_job *job, uint32_t rank, int32_t value);
 /* After everything that may have changed something. */
-void launch_watch_judge(struct launch_job *job, uint64_t now_ns);
-/* When launch_watch_judge is due at the latest; UINT64_MAX: when something happens. */
+void launch_watch_check(struct launch_job *job, uint64_t now_ns);
+/* When launch_watch_check is due at the latest; UINT64_MAX: when something happens. */
 uint64_t launch_watch_deadline(const struct launch_job *job);
 /* "0-3, 7" of the ranks that run; cut to fit. */
 void launch_watch_running(const struct launch_job *job, char *text, size_t text_bytes);
@@ -208,9 +208,9 @@ void launch_watch_running(const struct launch_job *job, char *text, size_t text_
 
 /* Ends the job if a rank is stopped for too long while others wait for it in the launcher's barrier. A program that
  * calls MPI_Init late is waited for. */
-void launch_stopped_judge(struct launch_job *job, uint64_t now_ns);
+void launch_stopped_check(struct launch_job *job, uint64_t now_ns);
 /* LAUNCH_STOPPED, LAUNCH_LOOKED. */
-void launch_stopped_take(struct launch_job *job, const struct launch_frame *frame);
+void launch_stopped_apply(struct launch_job *job, const struct launch_frame *frame);
 
 /* ---- launch/ask.c ---- */
 
@@ -223,10 +223,10 @@ struct launch_answer {
 };
 
 /* Asks all ranks what they wait for. False: none of them can say, since they are no MPI programs. */
-bool launch_ask(struct launch_job *job, uint64_t now_ns);
+bool launch_query(struct launch_job *job, uint64_t now_ns);
 /* LAUNCH_ANSWER. */
-void launch_ask_take(struct launch_job *job, const struct launch_frame *frame);
+void launch_query_receive(struct launch_job *job, const struct launch_frame *frame);
 /* Whether all ranks that can have answered twice, or the time for it has passed; sends the second query. */
-bool launch_ask_is_over(struct launch_job *job, uint64_t now_ns);
+bool launch_query_is_over(struct launch_job *job, uint64_t now_ns);
 /* Reports their answers, and the missing ranks. */
-void launch_ask_tell(struct launch_job *job);
+void launch_query_report(struct launch_job *job);

@@ -21,22 +21,22 @@ static void stopped_fail(struct launch_job *job, uint64_t now_ns)
         const struct launch_rank *at = &job->ranks[rank];
         stopped += at->stopped != 0;
         if (at->stopped != 0 && said < SAID_MAX) {
-            launch_output_say(job,
-                              "rank %" PRIu32 " (process %d%s%s) is stopped by a signal (state T) for %" PRIu64
-                              " s, while others wait for it in MPI_Init or MPI_Finalize, or are done: ending them",
-                              rank, at->stopped, spread ? " on " : "",
-                              spread ? job->work.host_names[job->work.host_of[rank]] : "",
-                              (now_ns - at->stopped_ns) / 1000000000);
+            launch_output_print(job,
+                                "rank %" PRIu32 " (process %d%s%s) is stopped by a signal (state T) for %" PRIu64
+                                " s, while others wait for it in MPI_Init or MPI_Finalize, or are done: ending them",
+                                rank, at->stopped, spread ? " on " : "",
+                                spread ? job->work.host_names[job->work.host_of[rank]] : "",
+                                (now_ns - at->stopped_ns) / 1000000000);
             said++;
         }
     }
     if (stopped > said) {
-        launch_output_say(job, "so are %" PRIu32 " more", stopped - said);
+        launch_output_print(job, "so are %" PRIu32 " more", stopped - said);
     }
     launch_fail(job, CW_LAUNCH_EXIT_FAILED, NULL);
 }
 
-void launch_stopped_take(struct launch_job *job, const struct launch_frame *frame)
+void launch_stopped_apply(struct launch_job *job, const struct launch_frame *frame)
 {
     uint64_t now_ns = cw_clock_ns();
     bool overdue = false;
@@ -58,7 +58,7 @@ void launch_stopped_take(struct launch_job *job, const struct launch_frame *fram
     }
 }
 
-void launch_stopped_judge(struct launch_job *job, uint64_t now_ns)
+void launch_stopped_check(struct launch_job *job, uint64_t now_ns)
 {
     /* a finished rank has been in MPI_Finalize, like all others: only ends remain */
     bool waits = job->states[CW_PMI1_CLIENT_FINISHED] > 0 || job->waiting > 0;

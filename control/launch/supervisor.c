@@ -34,7 +34,7 @@ struct supervisor {
     bool helper_told;             /* its result */
 };
 
-static void tell(const struct supervisor *supervisor, enum launch_notice_kind kind, int number)
+static void notify(const struct supervisor *supervisor, enum launch_notice_kind kind, int number)
 {
     struct launch_notice notice = {.kind = (uint8_t)kind, .number = (uint8_t)number};
     ssize_t done = write(supervisor->control, &notice, sizeof(notice)); /* a pipe that is full has enough of them */
@@ -43,7 +43,7 @@ static void tell(const struct supervisor *supervisor, enum launch_notice_kind ki
 
 static void signal_pass(struct supervisor *supervisor, int number)
 {
-    tell(supervisor, LAUNCH_NOTICE_SIGNAL, number);
+    notify(supervisor, LAUNCH_NOTICE_SIGNAL, number);
     kill(supervisor->launcher, SIGCONT); /* a stopped one receives it, too */
     if (++supervisor->signals == 2) {
         supervisor->kill_ns = cw_clock_ns() + HURRY_NS;
@@ -60,7 +60,7 @@ static void helper_look(struct supervisor *supervisor, uint64_t now_ns)
     }
     if (waitid(P_PID, (id_t)helper->process, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         supervisor->helper_told = true;
-        tell(supervisor, LAUNCH_NOTICE_HELPER_ENDED, info.si_code == CLD_EXITED ? 0 : info.si_status);
+        notify(supervisor, LAUNCH_NOTICE_HELPER_ENDED, info.si_code == CLD_EXITED ? 0 : info.si_status);
         return;
     }
     if (!cw_process_is_stopped(helper->process)) {
@@ -70,7 +70,7 @@ static void helper_look(struct supervisor *supervisor, uint64_t now_ns)
     supervisor->helper_stopped_ns = supervisor->helper_stopped_ns == 0 ? now_ns : supervisor->helper_stopped_ns;
     if (supervisor->helper_bound_ns != 0 && now_ns - supervisor->helper_stopped_ns >= supervisor->helper_bound_ns) {
         supervisor->helper_told = true;
-        tell(supervisor, LAUNCH_NOTICE_HELPER_STOPPED, 0);
+        notify(supervisor, LAUNCH_NOTICE_HELPER_STOPPED, 0);
     }
 }
 

@@ -13,7 +13,7 @@ static uint32_t parts(const struct launch_tree *tree)
 }
 
 /* One part's ranks all wait: when all parts' do, all their entries are reported upwards. Much of it goes up before. */
-static void fence_take(struct launch_tree *tree, const struct launch_frame *frame)
+static void fence_add(struct launch_tree *tree, const struct launch_frame *frame)
 {
     (void)launch_bytes_add(&tree->entries, frame->bytes,
                            frame->count); /* a missing entry is reported when it is requested */
@@ -31,28 +31,28 @@ static void fence_take(struct launch_tree *tree, const struct launch_frame *fram
     };
     tree->fenced = goes_on ? tree->fenced : 0;
     tree->entries = (struct launch_bytes){.start = NULL};
-    tree->config.up.take(tree->config.up.context, &joined);
+    tree->config.up.receive(tree->config.up.context, &joined);
     launch_bytes_dispose(&entries);
 }
 
-static void report_take(void *context, const struct launch_frame *frame)
+static void report_dispatch(void *context, const struct launch_frame *frame)
 {
     struct launch_tree *tree = context;
     switch ((enum launch_frame_type)frame->type) {
     case LAUNCH_FENCE:
-        fence_take(tree, frame);
+        fence_add(tree, frame);
         break;
     case LAUNCH_LOOKED:
         if (++tree->looked == parts(tree)) {
             tree->looked = 0;
-            tree->config.up.take(tree->config.up.context, frame);
+            tree->config.up.receive(tree->config.up.context, frame);
         }
         break;
     case LAUNCH_PING:
     case LAUNCH_DONE:
         break; /* the link's own */
     default:
-        tree->config.up.take(tree->config.up.context, frame);
+        tree->config.up.receive(tree->config.up.context, frame);
     }
 }
 
@@ -128,7 +128,7 @@ static int links_open(struct launch_tree *tree, const uint32_t *hosts, uint32_t 
                                               .work = tree->config.work,
                                               .hosts = part,
                                               .host_count = part_count,
-                                              .up = {.context = tree, .take = report_take},
+                                              .up = {.context = tree, .receive = report_dispatch},
                                               .set = tree->config.local.set,
                                               .index = i,
                                           });
@@ -153,7 +153,7 @@ int launch_tree_open(struct launch_tree *tree, const struct launch_tree_config *
         struct launch_local_config local = config->local;
         local.work = config->work;
         local.host = config->hosts[0];
-        local.up = (struct launch_taker){.context = tree, .take = report_take};
+        local.up = (struct launch_receiver){.context = tree, .receive = report_dispatch};
         status = launch_local_open(&tree->local, &local);
         tree->has_local = true;
     }

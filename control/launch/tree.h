@@ -17,7 +17,7 @@ struct launch_tree_config {
     uint32_t host_count;
     bool has_own;                     /* the first of them is this one */
     struct launch_local_config local; /* `work`, `host` and `up` are filled in */
-    struct launch_taker up;
+    struct launch_receiver up;
 };
 
 struct launch_tree {

@@ -29,7 +29,7 @@ void launch_watch_running(const struct launch_job *job, char *text, size_t text_
     }
 }
 
-static void signal_tell(struct launch_job *job, uint32_t rank, int32_t value)
+static void signal_report(struct launch_job *job, uint32_t rank, int32_t value)
 {
     int number = value & (LAUNCH_ENDED_SIGNAL - 1);
     const char *name = sigabbrev_np(number);
@@ -43,9 +43,9 @@ void launch_watch_end(struct launch_job *job, uint32_t rank, int32_t value)
     at->is_alive = false;
     at->given_up_ns = 0;
     job->alive--;
-    launch_input_forget(job, rank);
+    launch_input_drop(job, rank);
     if ((value & LAUNCH_ENDED_SIGNAL) != 0) {
-        signal_tell(job, rank, value);
+        signal_report(job, rank, value);
     } else if (value != 0) {
         if (job->alive > 0) {
             launch_fail(job, value, "%s ended with exit code %d: ending the others", launch_who(job, rank), value);
@@ -70,7 +70,7 @@ static uint32_t active_count(const struct launch_job *job)
     return count;
 }
 
-static void left_judge(struct launch_job *job)
+static void left_check(struct launch_job *job)
 {
     if (job->left_count == 0 || job->ending || active_count(job) == 0) {
         return;
@@ -80,7 +80,7 @@ static void left_judge(struct launch_job *job)
                 launch_who(job, job->left_first), begun ? "without MPI_Finalize" : "without MPI_Init");
 }
 
-static void given_up_judge(struct launch_job *job, uint64_t now_ns)
+static void given_up_check(struct launch_job *job, uint64_t now_ns)
 {
     for (uint32_t rank = 0; job->given_up && rank < job->rank_count && !job->ending; rank++) {
         uint64_t since_ns = job->ranks[rank].given_up_ns;
@@ -92,17 +92,17 @@ static void given_up_judge(struct launch_job *job, uint64_t now_ns)
 }
 
 /* The time of the job has passed: first all ranks report their waits. */
-static void time_judge(struct launch_job *job, uint64_t now_ns)
+static void time_check(struct launch_job *job, uint64_t now_ns)
 {
     char running[LAUNCH_TEXT_BYTES / 2];
-    if (job->asked_ns == 0 && launch_ask(job, now_ns)) {
+    if (job->asked_ns == 0 && launch_query(job, now_ns)) {
         return;
     }
-    if (job->asked_ns != 0 && !launch_ask_is_over(job, now_ns)) {
+    if (job->asked_ns != 0 && !launch_query_is_over(job, now_ns)) {
         return;
     }
     if (job->asked_ns != 0) {
-        launch_ask_tell(job);
+        launch_query_report(job);
     }
     launch_watch_running(job, running, sizeof(running));
     bool is_empty = running[0] == '\0';
@@ -110,17 +110,17 @@ static void time_judge(struct launch_job *job, uint64_t now_ns)
                 is_empty ? "no rank has been started yet" : "still running: rank ", running);
 }
 
-void launch_watch_judge(struct launch_job *job, uint64_t now_ns)
+void launch_watch_check(struct launch_job *job, uint64_t now_ns)
 {
     if (!job->ending && job->abort_rank >= 0) {
         launch_fail(job, job->abort_code, "%s called for the end of the job with code %d",
                     launch_who(job, (uint32_t)job->abort_rank), job->abort_code);
     }
-    left_judge(job);
-    given_up_judge(job, now_ns);
-    launch_stopped_judge(job, now_ns);
+    left_check(job);
+    given_up_check(job, now_ns);
+    launch_stopped_check(job, now_ns);
     if (!job->ending && now_ns >= job->deadline_ns) {
-        time_judge(job, now_ns);
+        time_check(job, now_ns);
     }
     if (job->ending && now_ns >= job->kill_ns) {
         job->kill_ns = UINT64_MAX;

@@ -38,7 +38,7 @@ struct cw_lease {
 
 /* ---- lines ---- */
 
-long cw_lease_say(int socket, const char *line, int descriptor)
+long cw_lease_send(int socket, const char *line, int descriptor)
 {
     struct iovec piece = {.iov_base = (void *)(uintptr_t)line, .iov_len = strlen(line)};
     union {
@@ -57,7 +57,7 @@ long cw_lease_say(int socket, const char *line, int descriptor)
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-long cw_lease_hear(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor)
+long cw_lease_receive(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor)
 {
     struct iovec piece = {.iov_base = line, .iov_len = CW_LEASE_LINE_BYTES - 1};
     union {
@@ -119,7 +119,7 @@ int cw_lease_connect(const char *path, int *socket_out, char *error, size_t erro
 }
 
 /* An error of the node, in its own words; any other text is invalid. */
-static int answer_refused(const char *line, char *error, size_t error_bytes)
+static int answer_reject(const char *line, char *error, size_t error_bytes)
 {
     int status = 0, length = 0;
     if (sscanf(line, "refused %d %n", &status, &length) == 1 && length > 0 && status < 0) {
@@ -129,11 +129,11 @@ static int answer_refused(const char *line, char *error, size_t error_bytes)
 }
 
 /* A line there, a line back. */
-static int ask(int socket, const struct cw_lease_request *request, char line[CW_LEASE_LINE_BYTES], int *descriptor,
-               char *error, size_t error_bytes)
+static int query(int socket, const struct cw_lease_request *request, char line[CW_LEASE_LINE_BYTES], int *descriptor,
+                 char *error, size_t error_bytes)
 {
     cw_lease_request_write(request, line);
-    long got = cw_lease_say(socket, line, -1) < 0 ? -1 : cw_lease_hear(socket, line, descriptor);
+    long got = cw_lease_send(socket, line, -1) < 0 ? -1 : cw_lease_receive(socket, line, descriptor);
     if (got > 0) {
         return CW_OK;
     }
@@ -163,9 +163,9 @@ static int hello(const char *path, struct cw_lease_nic *nic, char *error, size_t
     if (status != CW_OK) {
         return status;
     }
-    status = ask(socket, &request, line, &descriptor, error, error_bytes);
+    status = query(socket, &request, line, &descriptor, error, error_bytes);
     if (status == CW_OK && !cw_lease_nic_read(line, nic)) {
-        status = answer_refused(line, error, error_bytes);
+        status = answer_reject(line, error, error_bytes);
     }
     if (descriptor >= 0) {
         close(descriptor);
@@ -186,7 +186,7 @@ int cw_lease_hello(const char *path, struct cw_lease_nic *nic, char *error, size
 /* ---- a lease ---- */
 
 /* Connects, and has the node serve the port's memory. */
-static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
+static int lease_acquire(struct cw_lease *lease, char *error, size_t error_bytes)
 {
     char line[CW_LEASE_LINE_BYTES];
     int bell = -1, socket;
@@ -196,9 +196,9 @@ static int lease_take(struct cw_lease *lease, char *error, size_t error_bytes)
         return status;
     }
     lease->request.memory = (uint32_t)cw_shm_port_memory(lease->port);
-    status = ask(socket, &lease->request, line, &bell, error, error_bytes);
+    status = query(socket, &lease->request, line, &bell, error, error_bytes);
     if (status == CW_OK && (sscanf(line, "leased first=%u", &first) != 1 || bell < 0 || first == 0)) {
-        status = answer_refused(line, error, error_bytes);
+        status = answer_reject(line, error, error_bytes);
     }
     if (status != CW_OK) {
         close(socket);
@@ -243,7 +243,7 @@ static void *lease_watch(void *context)
             lease_lose(lease);
             wait_ms = RETRY_FIRST_MS;
         } else if (is_away) {
-            bool is_back = lease_take(lease, error, sizeof(error)) == CW_OK;
+            bool is_back = lease_acquire(lease, error, sizeof(error)) == CW_OK;
             wait_ms = is_back ? RETRY_FIRST_MS : 2 * wait_ms > RETRY_MOST_MS ? RETRY_MOST_MS : 2 * wait_ms;
         }
     }
@@ -279,7 +279,7 @@ int cw_lease_open(const struct cw_lease_config *config, struct cw_lease **lease,
     if (status == CW_OK) {
         int waited_ms = 0;
         do {
-            status = lease_take(made, error, error_bytes);
+            status = lease_acquire(made, error, error_bytes);
         } while (is_worth_a_wait(status, &waited_ms));
     }
     if (status == CW_OK) {
@@ -329,25 +329,25 @@ uint16_t cw_lease_first(const struct cw_lease *lease)
 }
 
 /* With the lock. */
-static int hops_ask(struct cw_lease *lease, const struct cw_ip *ips, uint32_t count, uint8_t (*macs)[6], bool *is_known,
-                    char *error, size_t error_bytes)
+static int hops_request(struct cw_lease *lease, const struct cw_ip *ips, uint32_t count, uint8_t (*macs)[6],
+                        bool *is_known, char *error, size_t error_bytes)
 {
     struct cw_lease_request request = {.ask = CW_LEASE_HOPS, .hop_count = count};
     char line[CW_LEASE_LINE_BYTES];
     int descriptor = -1;
     memcpy(request.hops, ips, count * sizeof(*ips));
     int status = lease->socket < 0 ? cw_error_text(error, error_bytes, CW_ERROR_CLOSED, "the node has gone away")
-                                   : ask(lease->socket, &request, line, &descriptor, error, error_bytes);
+                                   : query(lease->socket, &request, line, &descriptor, error, error_bytes);
     if (descriptor >= 0) {
         close(descriptor);
     }
     const char *at = line + 5;
     if (status == CW_OK && strncmp(line, "hops ", 5) != 0) {
-        status = answer_refused(line, error, error_bytes);
+        status = answer_reject(line, error, error_bytes);
     }
     for (uint32_t i = 0; i < count && status == CW_OK; i++) {
         if (!cw_lease_hop_read(&at, macs[i], &is_known[i])) {
-            status = answer_refused(line, error, error_bytes);
+            status = answer_reject(line, error, error_bytes);
         }
     }
     return status;
@@ -360,7 +360,7 @@ int cw_lease_hops(struct cw_lease *lease, const struct cw_ip *ips, uint32_t coun
     pthread_mutex_lock(&lease->lock);
     for (uint32_t done = 0; done < count && status == CW_OK; done += CW_LEASE_HOPS_MAX) {
         uint32_t some = count - done < CW_LEASE_HOPS_MAX ? count - done : (uint32_t)CW_LEASE_HOPS_MAX;
-        status = hops_ask(lease, ips + done, some, macs + done, is_known + done, error, error_bytes);
+        status = hops_request(lease, ips + done, some, macs + done, is_known + done, error, error_bytes);
     }
     pthread_mutex_unlock(&lease->lock);
     return status;

@@ -39,7 +39,7 @@ int cw_lease_hops(struct cw_lease *lease, const struct cw_ip *ips, uint32_t coun
 /* Sends a line, and gets one, with or without a descriptor (-1: none); of the same socket, for others that ask a node.
  * A node gives one descriptor at most: the kernel drops any further one. Returns the length, 0: it is closed; -1:
  * errno. */
-long cw_lease_say(int socket, const char *line, int descriptor);
-long cw_lease_hear(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor);
+long cw_lease_send(int socket, const char *line, int descriptor);
+long cw_lease_receive(int socket, char line[CW_LEASE_LINE_BYTES], int *descriptor);
 /* A connection. CW_OK, or errors as cw_lease_hello. */
 int cw_lease_connect(const char *path, int *socket, char *error, size_t error_bytes);

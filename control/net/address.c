@@ -23,7 +23,7 @@ static enum cw_address_state state_of(uint32_t flags)
     return (flags & IFA_F_DEPRECATED) != 0 ? CW_ADDRESS_DEPRECATED : CW_ADDRESS_PREFERRED;
 }
 
-static int address_take(void *context, const struct nlmsghdr *header)
+static int address_parse(void *context, const struct nlmsghdr *header)
 {
     struct list *list = context;
     if (header->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifaddrmsg))) {
@@ -63,7 +63,7 @@ int cw_addresses_parse(const void *piece, size_t bytes, struct cw_address *addre
                        uint32_t *count)
 {
     struct list list = {.addresses = addresses, .count_max = count_max, .count = count};
-    return cw_netlink_piece(piece, bytes, RTM_NEWADDR, address_take, &list);
+    return cw_netlink_piece(piece, bytes, RTM_NEWADDR, address_parse, &list);
 }
 
 uint32_t cw_addresses_read(struct cw_address *addresses, uint32_t count_max)
@@ -77,7 +77,7 @@ uint32_t cw_addresses_read(struct cw_address *addresses, uint32_t count_max)
     };
     uint32_t count = 0;
     struct list list = {.addresses = addresses, .count_max = count_max, .count = &count};
-    cw_netlink_dump(&request, sizeof(request), RTM_NEWADDR, address_take, &list);
+    cw_netlink_dump(&request, sizeof(request), RTM_NEWADDR, address_parse, &list);
     return count;
 }
 

@@ -120,7 +120,7 @@ struct cw_ip cw_device_link_local(const uint8_t mac[6])
 
 /* ---- options ---- */
 
-static bool ip_take(struct cw_device *device, const char *value)
+static bool ip_parse(struct cw_device *device, const char *value)
 {
     char address[CW_IP_TEXT_BYTES];
     const char *slash = strchr(value, '/');
@@ -139,7 +139,7 @@ static bool ip_take(struct cw_device *device, const char *value)
     return bits <= 128;
 }
 
-static bool mtu_take(struct cw_device *device, const char *value)
+static bool mtu_parse(struct cw_device *device, const char *value)
 {
     char *end;
     unsigned long bytes = strtoul(value, &end, 10);
@@ -149,9 +149,9 @@ static bool mtu_take(struct cw_device *device, const char *value)
 }
 
 /* One word behind the name: ours, or the driver's. */
-static int word_take(struct cw_device *device, const char *word, char *error, size_t error_bytes)
+static int word_parse(struct cw_device *device, const char *word, char *error, size_t error_bytes)
 {
-    if (strncmp(word, "ip=", 3) == 0 && !ip_take(device, word + 3)) {
+    if (strncmp(word, "ip=", 3) == 0 && !ip_parse(device, word + 3)) {
         return cw_error_text(
             error, error_bytes, CW_ERROR_ARGUMENT,
             "--transport (CAUSEWAY_TRANSPORT): %.80s: an address and the bits of its subnet are wanted, like "
@@ -164,7 +164,7 @@ static int word_take(struct cw_device *device, const char *word, char *error, si
             error, error_bytes, CW_ERROR_ARGUMENT,
             "--transport (CAUSEWAY_TRANSPORT): %.80s: the address of a router is wanted, like gateway=10.9.0.1", word);
     }
-    if (strncmp(word, "mtu=", 4) == 0 && !mtu_take(device, word + 4)) {
+    if (strncmp(word, "mtu=", 4) == 0 && !mtu_parse(device, word + 4)) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
                              "--transport (CAUSEWAY_TRANSPORT): %.80s: %d to %d bytes are possible", word,
                              CW_PORT_MTU_MIN, CW_PORT_MTU_ETHERNET_MAX);
@@ -219,7 +219,7 @@ int cw_device_read(const char *text, uint32_t rank, int32_t local, struct cw_dev
     int status = CW_OK;
     for (const char *word = strtok_r(NULL, ",", &place); word != NULL && status == CW_OK;
          word = strtok_r(NULL, ",", &place)) {
-        status = word_take(&read, word, error, error_bytes);
+        status = word_parse(&read, word, error, error_bytes);
     }
     status = status == CW_OK ? gateway_check(&read, error, error_bytes) : status;
     if (status == CW_OK) {

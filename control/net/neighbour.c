@@ -39,7 +39,7 @@ struct table {
 };
 
 /* Adds one, if there is room. */
-static int neighbour_take(void *context, const struct nlmsghdr *header)
+static int neighbour_parse(void *context, const struct nlmsghdr *header)
 {
     const uint16_t sure = NUD_REACHABLE | NUD_PERMANENT | NUD_DELAY | NUD_PROBE, once = NUD_STALE;
     struct table *table = context;
@@ -79,7 +79,7 @@ int cw_neighbours_parse(const void *answer, size_t bytes, uint32_t interface, st
                         uint32_t count_max, uint32_t *count)
 {
     struct table table = {.interface = interface, .neighbours = neighbours, .count_max = count_max, .count = count};
-    return cw_netlink_piece(answer, bytes, RTM_NEWNEIGH, neighbour_take, &table);
+    return cw_netlink_piece(answer, bytes, RTM_NEWNEIGH, neighbour_parse, &table);
 }
 
 /* Those of an interface, of both kinds; returns how many. A neighbour that cannot be read is requested. */
@@ -95,7 +95,7 @@ static uint32_t neighbours_read(uint32_t interface, struct cw_neighbour *neighbo
     uint32_t count = 0;
     struct table table = {
         .interface = interface, .neighbours = neighbours, .count_max = NEIGHBOURS_MAX, .count = &count};
-    cw_netlink_dump(&request, sizeof(request), RTM_NEWNEIGH, neighbour_take, &table);
+    cw_netlink_dump(&request, sizeof(request), RTM_NEWNEIGH, neighbour_parse, &table);
     return count;
 }
 
@@ -109,7 +109,7 @@ struct search {
     bool *asks;     /* [count] */
 };
 
-static void asked_send(const struct search *search, int file, const struct cw_ip *own, const uint8_t own_mac[6])
+static void requests_send(const struct search *search, int file, const struct cw_ip *own, const uint8_t own_mac[6])
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
     for (uint32_t i = 0; i < search->count; i++) {
@@ -120,7 +120,7 @@ static void asked_send(const struct search *search, int file, const struct cw_ip
     }
 }
 
-static void answers_take(struct search *search, int file)
+static void answers_receive(struct search *search, int file)
 {
     uint8_t frame[256], mac[6];
     struct cw_ip ip;
@@ -139,7 +139,7 @@ static void answers_take(struct search *search, int file)
     }
 }
 
-static int ask_all(struct search *search, uint32_t interface, const struct cw_ip *own, const uint8_t own_mac[6])
+static int request_all(struct search *search, uint32_t interface, const struct cw_ip *own, const uint8_t own_mac[6])
 {
     int file = search->asked == 0 ? -1 : cw_solicit_open(interface, !cw_ip_is_v4(own));
     if (search->asked > 0 && file < 0) {
@@ -147,11 +147,11 @@ static int ask_all(struct search *search, uint32_t interface, const struct cw_ip
     }
     for (uint32_t round = 0; round < ROUNDS && search->asked > 0; round++) {
         uint64_t until_ns = cw_clock_ns() + ROUND_MS * 1000000ull, now_ns;
-        asked_send(search, file, own, own_mac);
+        requests_send(search, file, own, own_mac);
         while (search->asked > 0 && (now_ns = cw_clock_ns()) < until_ns) {
             struct pollfd waits = {.fd = file, .events = POLLIN};
             (void)poll(&waits, 1, (int)((until_ns - now_ns) / 1000000) + 1);
-            answers_take(search, file);
+            answers_receive(search, file);
         }
     }
     if (file >= 0) {
@@ -185,7 +185,7 @@ static bool next_find(struct cw_hop *hop, uint32_t interface, const char *name, 
     if (cw_ip_is_equal(&hop->ip, own)) {
         return true;
     }
-    int status = cw_route_ask_by(&hop->ip, interface, &route);
+    int status = cw_route_query_by(&hop->ip, interface, &route);
     if (status != CW_OK) {
         snprintf(hop->reason, sizeof(hop->reason), "this host has no route there by %s (ip route)", name);
         return false;
@@ -221,7 +221,8 @@ static void table_look(struct search *search, uint32_t index, const struct cw_ne
 }
 
 /* Next hops of the other kind, for which the kernel asks itself. `neighbours` is room. */
-static void others_ask(struct search *search, uint32_t index, const char *interface, struct cw_neighbour *neighbours)
+static void others_request(struct search *search, uint32_t index, const char *interface,
+                           struct cw_neighbour *neighbours)
 {
     for (uint32_t look = 0; look < OTHERS_LOOKS; look++) {
         bool waits = false;
@@ -273,8 +274,8 @@ int cw_hops_find(const char *interface, const struct cw_ip *own, const uint8_t o
             table_look(&search, i, neighbours, known);
         }
     }
-    int failed = ask_all(&search, index, own, own_mac);
-    others_ask(&search, index, interface, neighbours);
+    int failed = request_all(&search, index, own, own_mac);
+    others_request(&search, index, interface, neighbours);
     for (uint32_t i = 0; i < count; i++) {
         if (!hops[i].is_known && hops[i].reason[0] == 0) {
             snprintf(hops[i].reason, sizeof(hops[i].reason), "no host answers for that address (%s)",

@@ -21,7 +21,7 @@ const struct rtattr *cw_netlink_attribute(const uint8_t **at, const uint8_t *end
     return attribute;
 }
 
-int cw_netlink_piece(const void *piece, size_t bytes, uint16_t type, cw_netlink_take take, void *context)
+int cw_netlink_piece(const void *piece, size_t bytes, uint16_t type, cw_netlink_handler handle, void *context)
 {
     const uint8_t *at = piece;
     size_t left = bytes;
@@ -37,7 +37,7 @@ int cw_netlink_piece(const void *piece, size_t bytes, uint16_t type, cw_netlink_
         if (message->nlmsg_type != type) {
             return CW_ERROR_SYSTEM;
         }
-        status = take(context, message);
+        status = handle(context, message);
         size_t length = NLMSG_ALIGN((size_t)message->nlmsg_len);
         length = length < left ? length : left;
         left -= length;
@@ -46,14 +46,14 @@ int cw_netlink_piece(const void *piece, size_t bytes, uint16_t type, cw_netlink_
     return status != CW_OK || left == 0 ? status : CW_ERROR_SYSTEM;
 }
 
-void cw_netlink_dump(const void *request, size_t request_bytes, uint16_t type, cw_netlink_take take, void *context)
+void cw_netlink_dump(const void *request, size_t request_bytes, uint16_t type, cw_netlink_handler handle, void *context)
 {
     uint8_t *piece = malloc(PIECE_BYTES);
     int file = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     bool goes_on = piece != NULL && file >= 0 && send(file, request, request_bytes, 0) == (ssize_t)request_bytes;
     while (goes_on) {
         ssize_t got = recv(file, piece, PIECE_BYTES, 0);
-        goes_on = got > 0 && cw_netlink_piece(piece, (size_t)got, type, take, context) == CW_OK;
+        goes_on = got > 0 && cw_netlink_piece(piece, (size_t)got, type, handle, context) == CW_OK;
     }
     if (file >= 0) {
         close(file);

@@ -126,12 +126,12 @@ static uint32_t interface_mtu(const char *name)
     return got ? (uint32_t)request.ifr_mtu : 0;
 }
 
-int cw_route_ask(const struct cw_ip *ip, struct cw_route *route)
+int cw_route_query(const struct cw_ip *ip, struct cw_route *route)
 {
-    return cw_route_ask_by(ip, 0, route);
+    return cw_route_query_by(ip, 0, route);
 }
 
-int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route)
+int cw_route_query_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route)
 {
     uint8_t bytes = cw_ip_is_v4(ip) ? 4 : sizeof(ip->bytes);
     struct {
@@ -243,7 +243,7 @@ void cw_route_diagnose(const struct cw_ip *ip, uint16_t udp_port, char *text, si
 {
     char source[CW_IP_TEXT_BYTES], gateway[CW_IP_TEXT_BYTES], way[160] = "";
     struct cw_route route;
-    int status = cw_route_ask(ip, &route);
+    int status = cw_route_query(ip, &route);
     bool has_gateway = !cw_ip_is_none(&route.gateway);
     bool unanswered = status == CW_OK && is_unanswered(has_gateway ? &route.gateway : ip);
     int failed = unanswered ? EHOSTUNREACH : datagrams_try(ip, udp_port);

@@ -17,9 +17,9 @@ struct cw_route {
 };
 
 /* CW_OK; CW_ERROR_NOT_FOUND: there is none; CW_ERROR_SYSTEM: the kernel does not answer (netlink). */
-int cw_route_ask(const struct cw_ip *ip, struct cw_route *route);
+int cw_route_query(const struct cw_ip *ip, struct cw_route *route);
 /* The same by the interface with that index; 0: the kernel's choice. */
-int cw_route_ask_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route);
+int cw_route_query_by(const struct cw_ip *ip, uint32_t interface, struct cw_route *route);
 
 /* The answer of the kernel to RTM_GETROUTE, as far as it is one. CW_OK, CW_ERROR_NOT_FOUND, CW_ERROR_SYSTEM. */
 int cw_route_parse(const void *answer, size_t bytes, struct cw_route *route);

@@ -162,7 +162,7 @@ static bool leaves_tags(const uint8_t *attributes, size_t bytes)
 }
 
 /* Passes on the kernel's attributes of an interface; false if there are none. */
-static bool link_ask(const char *interface, bool (*says)(const uint8_t *attributes, size_t bytes))
+static bool link_query(const char *interface, bool (*says)(const uint8_t *attributes, size_t bytes))
 {
     const struct {
         struct nlmsghdr header;
@@ -191,12 +191,12 @@ static bool link_ask(const char *interface, bool (*says)(const uint8_t *attribut
 int cw_net_transport_check(const char *interface, char *error, size_t error_bytes)
 {
 #if !defined(CW_HAVE_DPDK)
-    (void)interface, (void)privilege_check, (void)leaves_tags, (void)link_ask;
+    (void)interface, (void)privilege_check, (void)leaves_tags, (void)link_query;
     return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                          "--transport af_packet: this Causeway was built without DPDK, which it needs");
 #else
     int status = privilege_check(error, error_bytes);
-    if (status == CW_OK && link_ask(interface, leaves_tags)) {
+    if (status == CW_OK && link_query(interface, leaves_tags)) {
         return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
                              "--transport af_packet: %s leaves VLAN tags in the frames that it receives: ip link set "
                              "%s type vlan reorder_hdr on",

@@ -120,7 +120,7 @@ static char *file_read(bool *is_missing)
     return text;
 }
 
-static void file_take(void)
+static void file_parse(void)
 {
     bool is_missing;
     own.text = file_read(&is_missing);
@@ -140,7 +140,7 @@ static void file_take(void)
 
 static const char *file_value(enum cw_setting setting, int which)
 {
-    (void)pthread_once(&own.once, file_take);
+    (void)pthread_once(&own.once, file_parse);
     const char *value = own.of_file[which][setting];
     return value != NULL && value[0] != '\0' && !own.is_given[setting] ? value : NULL;
 }
@@ -184,7 +184,7 @@ enum cw_setting_kind cw_setting_kind(enum cw_setting setting)
     return rows[setting].kind;
 }
 
-bool cw_setting_give(enum cw_setting setting, const char *value)
+bool cw_setting_set(enum cw_setting setting, const char *value)
 {
     bool done = setenv(rows[setting].name, value, 1) == 0; /* first: the value may be that of the alias */
     own.is_given[setting] = true;
@@ -303,9 +303,9 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
 
 /* ---- others' variables ---- */
 
-bool cw_environment_give(const char *name, const char *value)
+bool cw_environment_set(const char *name, const char *value)
 {
     int which;
     enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name), &which) : CW_SETTINGS;
-    return setting < CW_SETTINGS ? cw_setting_give(setting, value) : setenv(name, value, 1) == 0;
+    return setting < CW_SETTINGS ? cw_setting_set(setting, value) : setenv(name, value, 1) == 0;
 }

@@ -2,7 +2,7 @@
  * changes the environment.
  *
  * A setting has the value of, in this order:
- *   command line   an option of `causeway run` and other commands (cw_setting_give)
+ *   command line   an option of `causeway run` and other commands (cw_setting_set)
  *   environment    CAUSEWAY_NAME=VALUE
  *   file           a line NAME=VALUE of $CAUSEWAY_SETTINGS, else $XDG_CONFIG_HOME/causeway/settings, else
  *                  $HOME/.config/causeway/settings (CAUSEWAY_SETTINGS=none: no file); # begins a comment line
@@ -89,9 +89,9 @@ enum cw_setting_kind cw_setting_kind(enum cw_setting setting);
 
 /* Sets the value, by an option, for this process and its children, in place of any value under the name or its alias in
  * the environment. False: there is no memory. */
-bool cw_setting_give(enum cw_setting setting, const char *value);
+bool cw_setting_set(enum cw_setting setting, const char *value);
 /* The same of "CAUSEWAY_NAME=VALUE", or of another variable. */
-bool cw_environment_give(const char *name, const char *value);
+bool cw_environment_set(const char *name, const char *value);
 /* No value, here and in children; a value of the file does not count either. */
 void cw_setting_clear(enum cw_setting setting);
 /* The children have the values of the file, and read no file of their own: processes of one job agree. */

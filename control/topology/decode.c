@@ -23,7 +23,7 @@ static int keys_check(const struct topology_reader *reader, const char *where, c
     const char *key;
     json_t *value;
     if (!json_is_object(object)) {
-        return topology_refuse(reader, "%s: an object is wanted, {\"%s\": ...}", where, known[0]);
+        return topology_reject(reader, "%s: an object is wanted, {\"%s\": ...}", where, known[0]);
     }
     for (const char *const *name = known; *name != NULL; name++) {
         size_t used = strlen(list);
@@ -36,18 +36,18 @@ static int keys_check(const struct topology_reader *reader, const char *where, c
             name++;
         }
         if (*name == NULL) {
-            return topology_refuse(reader, "%s: unknown key '%.60s' (known are %s)", where, key, list);
+            return topology_reject(reader, "%s: unknown key '%.60s' (known are %s)", where, key, list);
         }
     }
     return CW_OK;
 }
 
-static int name_take(const struct topology_reader *reader, const char *where, const json_t *value,
-                     char name[CW_TOPOLOGY_NAME_BYTES])
+static int name_parse(const struct topology_reader *reader, const char *where, const json_t *value,
+                      char name[CW_TOPOLOGY_NAME_BYTES])
 {
     const char *text = json_string_value(value);
     if (text == NULL || !topology_name_valid(text)) {
-        return topology_refuse(reader, "%s: a name is wanted (1 to %d letters, digits, '-', '_' or '.')", where,
+        return topology_reject(reader, "%s: a name is wanted (1 to %d letters, digits, '-', '_' or '.')", where,
                                CW_TOPOLOGY_NAME_BYTES - 1);
     }
     snprintf(name, CW_TOPOLOGY_NAME_BYTES, "%s", text);
@@ -55,40 +55,40 @@ static int name_take(const struct topology_reader *reader, const char *where, co
 }
 
 /* The range of "rate" and the like in one object; `where` is that object. */
-static int rate_take(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *rate_bps)
+static int rate_parse(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *rate_bps)
 {
     const char *text = json_string_value(value);
     uint64_t rate;
     if (text == NULL || !cw_units_rate(text, &rate)) {
-        return topology_refuse(reader, "%s.rate: a rate is wanted, as \"1Gbps\"", where);
+        return topology_reject(reader, "%s.rate: a rate is wanted, as \"1Gbps\"", where);
     }
     if (rate == 0 || rate > CW_RATE_MAX_BPS) {
-        return topology_refuse(reader, "%s.rate: no link has %.40s (more than 0, at most 10Tbps)", where, text);
+        return topology_reject(reader, "%s.rate: no link has %.40s (more than 0, at most 10Tbps)", where, text);
     }
     *rate_bps = rate;
     return CW_OK;
 }
 
-static int delay_take(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *delay_ns)
+static int delay_parse(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *delay_ns)
 {
     const char *text = json_string_value(value);
     uint64_t delay;
     if (text == NULL || !cw_units_duration(text, &delay)) {
-        return topology_refuse(reader, "%s.delay: a delay is wanted, as \"20ms\"", where);
+        return topology_reject(reader, "%s.delay: a delay is wanted, as \"20ms\"", where);
     }
     if (delay > CW_TOPOLOGY_DELAY_MAX_NS) {
-        return topology_refuse(reader, "%s.delay: %.40s is too long (10 s are possible)", where, text);
+        return topology_reject(reader, "%s.delay: %.40s is too long (10 s are possible)", where, text);
     }
     *delay_ns = delay;
     return CW_OK;
 }
 
-static int queue_take(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *bytes)
+static int queue_parse(const struct topology_reader *reader, const char *where, const json_t *value, uint64_t *bytes)
 {
     const char *text = json_string_value(value);
     uint64_t queue;
     if (text == NULL || !cw_units_bytes(text, &queue) || queue == 0 || queue > UINT32_MAX) {
-        return topology_refuse(reader,
+        return topology_reject(reader,
                                "%s.queue: a queue is wanted, as \"256KB\" (at most 4 GiB; leave it out for one "
                                "without limit)",
                                where);
@@ -97,11 +97,11 @@ static int queue_take(const struct topology_reader *reader, const char *where, c
     return CW_OK;
 }
 
-static int loss_take(const struct topology_reader *reader, const char *where, const json_t *value, double *loss)
+static int loss_parse(const struct topology_reader *reader, const char *where, const json_t *value, double *loss)
 {
     const char *text = json_string_value(value);
     if (text == NULL || !cw_units_percent(text, loss)) {
-        return topology_refuse(reader, "%s.loss: a share is wanted, as \"0.1%%\"", where);
+        return topology_reject(reader, "%s.loss: a share is wanted, as \"0.1%%\"", where);
     }
     return CW_OK;
 }
@@ -114,8 +114,8 @@ static bool rate_is_found(const json_t *rate)
 }
 
 /* rate, delay, queue and loss of a link, as far as they are there. */
-static int link_config_take(const struct topology_reader *reader, const char *where, const json_t *object,
-                            bool may_be_found, struct cw_link_config *link)
+static int link_config_parse(const struct topology_reader *reader, const char *where, const json_t *object,
+                             bool may_be_found, struct cw_link_config *link)
 {
     const json_t *rate = json_object_get(object, "rate");
     const json_t *delay = json_object_get(object, "delay");
@@ -123,18 +123,18 @@ static int link_config_take(const struct topology_reader *reader, const char *wh
     const json_t *loss = json_object_get(object, "loss");
     *link = (struct cw_link_config){.overhead_bytes = CW_ETHERNET_OVERHEAD_BYTES};
     rate = may_be_found && rate_is_found(rate) ? NULL : rate;
-    int status = rate == NULL ? CW_OK : rate_take(reader, where, rate, &link->rate_bps);
+    int status = rate == NULL ? CW_OK : rate_parse(reader, where, rate, &link->rate_bps);
     if (status == CW_OK && delay != NULL) {
-        status = delay_take(reader, where, delay, &link->delay_ns);
+        status = delay_parse(reader, where, delay, &link->delay_ns);
     }
     if (status == CW_OK && queue != NULL) {
-        status = queue_take(reader, where, queue, &link->queue_limit_bytes);
+        status = queue_parse(reader, where, queue, &link->queue_limit_bytes);
     }
     if (status == CW_OK && loss != NULL) {
-        status = loss_take(reader, where, loss, &link->loss);
+        status = loss_parse(reader, where, loss, &link->loss);
     }
     if (status == CW_OK && queue != NULL && rate == NULL) {
-        return topology_refuse(
+        return topology_reject(
             reader, "%s.queue: without a rate nothing waits (give it a \"rate\", or leave the queue out)", where);
     }
     return status;
@@ -153,7 +153,7 @@ static uint32_t site_find(const struct cw_topology *topology, const char *name)
     return UINT32_MAX;
 }
 
-static int cluster_take(const struct topology_reader *reader, const json_t *object)
+static int cluster_parse(const struct topology_reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"name", "hosts", "rate", "delay", "queue", "loss", NULL};
     struct cw_topology *topology = reader->topology;
@@ -165,31 +165,31 @@ static int cluster_take(const struct topology_reader *reader, const json_t *obje
     snprintf(key, sizeof(key), "%s.name", where);
     int status = keys_check(reader, where, object, keys);
     if (status == CW_OK) {
-        status = name_take(reader, key, json_object_get(object, "name"), cluster->name);
+        status = name_parse(reader, key, json_object_get(object, "name"), cluster->name);
     }
     if (status == CW_OK && site_find(topology, cluster->name) != UINT32_MAX) {
-        return topology_refuse(reader, "%s: another site is called '%s' (each has a name of its own)", key,
+        return topology_reject(reader, "%s: another site is called '%s' (each has a name of its own)", key,
                                cluster->name);
     }
     if (status == CW_OK) {
-        status = link_config_take(reader, where, object, false, &cluster->host_link);
+        status = link_config_parse(reader, where, object, false, &cluster->host_link);
     }
     if (status == CW_OK) {
         topology->cluster_count++;
-        status = topology_hosts_take(reader, index, json_object_get(object, "hosts"));
+        status = topology_hosts_parse(reader, index, json_object_get(object, "hosts"));
     }
     return status;
 }
 
-static int place_take(const struct topology_reader *reader, const json_t *value)
+static int place_parse(const struct topology_reader *reader, const json_t *value)
 {
     struct cw_topology *topology = reader->topology;
     char *name = topology->places[topology->place_count];
     char where[40];
     snprintf(where, sizeof(where), "places[%u]", topology->place_count);
-    int status = name_take(reader, where, value, name);
+    int status = name_parse(reader, where, value, name);
     if (status == CW_OK && site_find(topology, name) != UINT32_MAX) {
-        return topology_refuse(reader, "%s: another site is called '%s' (each has a name of its own)", where, name);
+        return topology_reject(reader, "%s: another site is called '%s' (each has a name of its own)", where, name);
     }
     topology->place_count += status == CW_OK;
     return status;
@@ -197,37 +197,37 @@ static int place_take(const struct topology_reader *reader, const json_t *value)
 
 /* ---- links ---- */
 
-static int sites_take(const struct topology_reader *reader, const char *where, const json_t *between,
-                      struct cw_topology_link *link)
+static int sites_parse(const struct topology_reader *reader, const char *where, const json_t *between,
+                       struct cw_topology_link *link)
 {
     if (json_array_size(between) != 2 || !json_is_string(json_array_get(between, 0)) ||
         !json_is_string(json_array_get(between, 1))) {
-        return topology_refuse(reader, "%s.between: two sites are wanted, as [\"east\", \"west\"]", where);
+        return topology_reject(reader, "%s.between: two sites are wanted, as [\"east\", \"west\"]", where);
     }
     for (size_t i = 0; i < 2; i++) {
         const char *name = json_string_value(json_array_get(between, i));
         link->sites[i] = site_find(reader->topology, name);
         if (link->sites[i] == UINT32_MAX) {
-            return topology_refuse(
+            return topology_reject(
                 reader, "%s.between: no site is called '%.64s' (add it to \"clusters\" or \"places\")", where, name);
         }
     }
     if (link->sites[0] == link->sites[1]) {
-        return topology_refuse(reader, "%s.between: '%s' is joined with itself (name two different sites)", where,
+        return topology_reject(reader, "%s.between: '%s' is joined with itself (name two different sites)", where,
                                cw_topology_site_name(reader->topology, link->sites[0]));
     }
     return CW_OK;
 }
 
-static int link_name_take(const struct topology_reader *reader, const char *where, const json_t *name,
-                          struct cw_topology_link *link)
+static int link_name_parse(const struct topology_reader *reader, const char *where, const json_t *name,
+                           struct cw_topology_link *link)
 {
     const struct cw_topology *topology = reader->topology;
     char key[64];
     char own[2 * CW_TOPOLOGY_NAME_BYTES];
     snprintf(key, sizeof(key), "%s.name", where);
     if (name != NULL) {
-        int status = name_take(reader, key, name, link->name);
+        int status = name_parse(reader, key, name, link->name);
         if (status != CW_OK) {
             return status;
         }
@@ -235,32 +235,32 @@ static int link_name_take(const struct topology_reader *reader, const char *wher
         int length = snprintf(own, sizeof(own), "%s-%s", cw_topology_site_name(topology, link->sites[0]),
                               cw_topology_site_name(topology, link->sites[1]));
         if (length >= CW_TOPOLOGY_NAME_BYTES) {
-            return topology_refuse(reader, "%s: '%s' is too long for the name of a link (give it a shorter \"name\")",
+            return topology_reject(reader, "%s: '%s' is too long for the name of a link (give it a shorter \"name\")",
                                    where, own);
         }
         memcpy(link->name, own, (size_t)length + 1);
     }
     for (uint32_t i = 0; i < topology->link_count; i++) {
         if (strcmp(topology->links[i].name, link->name) == 0) {
-            return topology_refuse(reader, "%s: links[%u] is called '%s', too (give each a \"name\" of its own)", where,
+            return topology_reject(reader, "%s: links[%u] is called '%s', too (give each a \"name\" of its own)", where,
                                    i, link->name);
         }
     }
     for (uint32_t i = 0; i < topology->host_count; i++) {
         if (strcmp(topology->hosts[i].name, link->name) == 0) {
-            return topology_refuse(reader, "%s: a host is called '%s', too (give the link another \"name\")", where,
+            return topology_reject(reader, "%s: a host is called '%s', too (give the link another \"name\")", where,
                                    link->name);
         }
     }
     return CW_OK;
 }
 
-static int streams_take(const struct topology_reader *reader, const char *where, const json_t *value,
-                        struct cw_topology_link *link)
+static int streams_parse(const struct topology_reader *reader, const char *where, const json_t *value,
+                         struct cw_topology_link *link)
 {
     json_int_t count = json_integer_value(value);
     if (!json_is_integer(value) || count < 1 || count > CW_TOPOLOGY_HOSTS_MAX) {
-        return topology_refuse(reader,
+        return topology_reject(reader,
                                "%s.streams: a number of nodes is wanted (1 to %d; leave it out if all may send)", where,
                                CW_TOPOLOGY_HOSTS_MAX);
     }
@@ -269,28 +269,28 @@ static int streams_take(const struct topology_reader *reader, const char *where,
 }
 
 /* Keys other than sites, name and those common to all links. */
-static int link_rest_take(const struct topology_reader *reader, const char *where, const json_t *object,
-                          struct cw_topology_link *link)
+static int link_rest_parse(const struct topology_reader *reader, const char *where, const json_t *object,
+                           struct cw_topology_link *link)
 {
     const json_t *streams = json_object_get(object, "streams");
     const json_t *encrypt = json_object_get(object, "encrypt");
     if (json_object_get(object, "rate") == NULL || json_object_get(object, "delay") == NULL) {
-        return topology_refuse(
+        return topology_reject(
             reader, "%s: a link has a \"rate\" and a \"delay\" (add the missing key; an unknown rate is \"found\")",
             where);
     }
-    int status = link_config_take(reader, where, object, true, &link->link);
+    int status = link_config_parse(reader, where, object, true, &link->link);
     if (status == CW_OK && streams != NULL) {
-        status = streams_take(reader, where, streams, link);
+        status = streams_parse(reader, where, streams, link);
     }
     if (status == CW_OK && encrypt != NULL && !json_is_boolean(encrypt)) {
-        return topology_refuse(reader, "%s.encrypt: true or false is wanted", where);
+        return topology_reject(reader, "%s.encrypt: true or false is wanted", where);
     }
     link->encrypt = encrypt == NULL || json_is_true(encrypt);
     return status;
 }
 
-static int link_take(const struct topology_reader *reader, const json_t *object)
+static int link_parse(const struct topology_reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"name", "between", "rate", "delay", "queue", "loss", "streams", "encrypt", NULL};
     struct cw_topology *topology = reader->topology;
@@ -299,13 +299,13 @@ static int link_take(const struct topology_reader *reader, const json_t *object)
     snprintf(where, sizeof(where), "links[%u]", topology->link_count);
     int status = keys_check(reader, where, object, keys);
     if (status == CW_OK) {
-        status = sites_take(reader, where, json_object_get(object, "between"), link);
+        status = sites_parse(reader, where, json_object_get(object, "between"), link);
     }
     if (status == CW_OK) {
-        status = link_name_take(reader, where, json_object_get(object, "name"), link);
+        status = link_name_parse(reader, where, json_object_get(object, "name"), link);
     }
     if (status == CW_OK) {
-        status = link_rest_take(reader, where, object, link);
+        status = link_rest_parse(reader, where, object, link);
     }
     topology->link_count += status == CW_OK;
     return status;
@@ -313,42 +313,42 @@ static int link_take(const struct topology_reader *reader, const json_t *object)
 
 /* ---- the whole ---- */
 
-/* A list in the file; `take` parses one entry at a time. */
+/* A list in the file; `parse` parses one entry at a time. */
 struct list {
     const char *key;
     size_t count_max;
     bool is_wanted;
-    int (*take)(const struct topology_reader *reader, const json_t *entry);
+    int (*parse)(const struct topology_reader *reader, const json_t *entry);
 };
 
-static int list_take(const struct topology_reader *reader, const struct list *list, const json_t *value)
+static int list_parse(const struct topology_reader *reader, const struct list *list, const json_t *value)
 {
     int status = CW_OK;
     if (value == NULL && !list->is_wanted) {
         return CW_OK;
     }
     if (!json_is_array(value) || (list->is_wanted && json_array_size(value) == 0)) {
-        return topology_refuse(reader, "%s: a list is wanted%s", list->key, list->is_wanted ? ", of at least one" : "");
+        return topology_reject(reader, "%s: a list is wanted%s", list->key, list->is_wanted ? ", of at least one" : "");
     }
     if (json_array_size(value) > list->count_max) {
-        return topology_refuse(reader, "%s: there are %zu, at most %zu are possible (leave some out)", list->key,
+        return topology_reject(reader, "%s: there are %zu, at most %zu are possible (leave some out)", list->key,
                                json_array_size(value), list->count_max);
     }
     for (size_t i = 0; i < json_array_size(value) && status == CW_OK; i++) {
-        status = list->take(reader, json_array_get(value, i));
+        status = list->parse(reader, json_array_get(value, i));
     }
     return status;
 }
 
-static int file_take(const struct topology_reader *reader, const json_t *file)
+static int file_parse(const struct topology_reader *reader, const json_t *file)
 {
     static const char *const keys[] = {"clusters", "places", "links", NULL};
-    static const struct list lists[] = {{"clusters", CW_TOPOLOGY_CLUSTERS_MAX, true, cluster_take},
-                                        {"places", CW_TOPOLOGY_PLACES_MAX, false, place_take},
-                                        {"links", CW_TOPOLOGY_LINKS_MAX, false, link_take}};
+    static const struct list lists[] = {{"clusters", CW_TOPOLOGY_CLUSTERS_MAX, true, cluster_parse},
+                                        {"places", CW_TOPOLOGY_PLACES_MAX, false, place_parse},
+                                        {"links", CW_TOPOLOGY_LINKS_MAX, false, link_parse}};
     int status = keys_check(reader, "the file", file, keys);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && status == CW_OK; i++) {
-        status = list_take(reader, &lists[i], json_object_get(file, lists[i].key));
+        status = list_parse(reader, &lists[i], json_object_get(file, lists[i].key));
     }
     return status == CW_OK ? topology_routes_find(reader) : status;
 }
@@ -367,7 +367,8 @@ int cw_topology_decode(const char *text, size_t length, struct cw_topology **top
     if (reader.topology != NULL) {
         reader.topology->hosts = calloc(CW_TOPOLOGY_HOSTS_MAX, sizeof(*reader.topology->hosts));
     }
-    int status = reader.topology == NULL || reader.topology->hosts == NULL ? CW_ERROR_MEMORY : file_take(&reader, file);
+    int status =
+        reader.topology == NULL || reader.topology->hosts == NULL ? CW_ERROR_MEMORY : file_parse(&reader, file);
     json_decref(file);
     if (status == CW_ERROR_MEMORY) {
         (void)cw_error_text(error, error_bytes, status, "no memory for the topology");

@@ -15,7 +15,7 @@ static int host_add(const struct topology_reader *reader, uint32_t cluster, cons
     struct cw_topology *topology = reader->topology;
     const char *own = topology->clusters[cluster].name;
     if (!topology_name_valid(name)) {
-        return topology_refuse(reader,
+        return topology_reject(reader,
                                "clusters[%u].hosts: '%.80s' cannot be the name of a host (1 to %d letters, digits, "
                                "'-', '_' or '.')",
                                cluster, name, CW_TOPOLOGY_NAME_BYTES - 1);
@@ -23,7 +23,7 @@ static int host_add(const struct topology_reader *reader, uint32_t cluster, cons
     for (uint32_t i = 0; i < topology->host_count; i++) {
         if (strcmp(topology->hosts[i].name, name) == 0) {
             const char *other = topology->clusters[topology->hosts[i].cluster].name;
-            return topology_refuse(
+            return topology_reject(
                 reader,
                 "clusters[%u].hosts: host '%s' of cluster '%s' is in cluster '%s' already (a host is in "
                 "one cluster, once)",
@@ -31,7 +31,7 @@ static int host_add(const struct topology_reader *reader, uint32_t cluster, cons
         }
     }
     if (topology->host_count == CW_TOPOLOGY_HOSTS_MAX) {
-        return topology_refuse(reader, "clusters[%u].hosts: there are more than %d hosts (leave some out)", cluster,
+        return topology_reject(reader, "clusters[%u].hosts: there are more than %d hosts (leave some out)", cluster,
                                CW_TOPOLOGY_HOSTS_MAX);
     }
     struct topology_host *host = &topology->hosts[topology->host_count++];
@@ -81,7 +81,7 @@ static bool range_read(const char *text, const char *bracket, struct range *rang
     return true;
 }
 
-static int text_take(const struct topology_reader *reader, uint32_t cluster, const char *text)
+static int text_parse(const struct topology_reader *reader, uint32_t cluster, const char *text)
 {
     char name[2 * CW_TOPOLOGY_NAME_BYTES];
     struct range range;
@@ -90,7 +90,7 @@ static int text_take(const struct topology_reader *reader, uint32_t cluster, con
         return host_add(reader, cluster, text);
     }
     if (!range_read(text, bracket, &range)) {
-        return topology_refuse(reader, "clusters[%u].hosts: '%.80s' is no range of hosts (write it as \"east[0-15]\")",
+        return topology_reject(reader, "clusters[%u].hosts: '%.80s' is no range of hosts (write it as \"east[0-15]\")",
                                cluster, text);
     }
     for (uint64_t i = range.low; i <= range.high; i++) {
@@ -103,11 +103,11 @@ static int text_take(const struct topology_reader *reader, uint32_t cluster, con
     return CW_OK;
 }
 
-static int count_take(const struct topology_reader *reader, uint32_t cluster, json_int_t count)
+static int count_apply(const struct topology_reader *reader, uint32_t cluster, json_int_t count)
 {
     int status = CW_OK;
     if (count < 0 || count > CW_TOPOLOGY_HOSTS_MAX) {
-        return topology_refuse(reader, "clusters[%u].hosts: %" JSON_INTEGER_FORMAT " hosts are not possible (1 to %d)",
+        return topology_reject(reader, "clusters[%u].hosts: %" JSON_INTEGER_FORMAT " hosts are not possible (1 to %d)",
                                cluster, count, CW_TOPOLOGY_HOSTS_MAX);
     }
     for (uint32_t i = 0; i < (uint32_t)count && status == CW_OK; i++) {
@@ -118,7 +118,7 @@ static int count_take(const struct topology_reader *reader, uint32_t cluster, js
     return status;
 }
 
-int topology_hosts_take(const struct topology_reader *reader, uint32_t cluster, const json_t *hosts)
+int topology_hosts_parse(const struct topology_reader *reader, uint32_t cluster, const json_t *hosts)
 {
     struct cw_topology_cluster *own = &reader->topology->clusters[cluster];
     int status = CW_OK;
@@ -126,9 +126,9 @@ int topology_hosts_take(const struct topology_reader *reader, uint32_t cluster, 
     const json_t *host;
     own->host_first = reader->topology->host_count;
     if (json_is_integer(hosts)) {
-        status = count_take(reader, cluster, json_integer_value(hosts));
+        status = count_apply(reader, cluster, json_integer_value(hosts));
     } else if (!json_is_array(hosts)) {
-        return topology_refuse(reader,
+        return topology_reject(reader,
                                "clusters[%u].hosts: a list of names, or a number of hosts, is wanted (as "
                                "[\"east[0-15]\"], or 16)",
                                cluster);
@@ -137,14 +137,14 @@ int topology_hosts_take(const struct topology_reader *reader, uint32_t cluster, 
     {
         if (status == CW_OK) {
             status = json_is_string(host)
-                         ? text_take(reader, cluster, json_string_value(host))
-                         : topology_refuse(reader,
+                         ? text_parse(reader, cluster, json_string_value(host))
+                         : topology_reject(reader,
                                            "clusters[%u].hosts[%zu]: the name of a host is wanted (as \"east[0-15]\")",
                                            cluster, index);
         }
     }
     if (status == CW_OK && own->host_count == 0) {
-        return topology_refuse(reader,
+        return topology_reject(reader,
                                "clusters[%u]: cluster '%s' has no hosts (name some, or make it one of \"places\")",
                                cluster, own->name);
     }

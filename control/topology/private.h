@@ -44,14 +44,14 @@ struct topology_reader {
 };
 
 /* "WHERE: WHAT (TODO)"; returns CW_ERROR_ARGUMENT. */
-__attribute__((format(printf, 2, 3))) int topology_refuse(const struct topology_reader *reader, const char *format,
+__attribute__((format(printf, 2, 3))) int topology_reject(const struct topology_reader *reader, const char *format,
                                                           ...);
 
 /* Whether a name is one: not empty, short, of the letters that are allowed. */
 bool topology_name_valid(const char *name);
 
 /* Takes the `hosts` of cluster `cluster`, which is named and the last one so far. */
-int topology_hosts_take(const struct topology_reader *reader, uint32_t cluster, const json_t *hosts);
+int topology_hosts_parse(const struct topology_reader *reader, uint32_t cluster, const json_t *hosts);
 
 /* Finds all routes. CW_OK, CW_ERROR_ARGUMENT (some clusters are not joined), CW_ERROR_MEMORY. */
 int topology_routes_find(const struct topology_reader *reader);

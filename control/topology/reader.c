@@ -7,7 +7,7 @@
 
 #include "dataplane/status.h"
 
-int topology_refuse(const struct topology_reader *reader, const char *format, ...)
+int topology_reject(const struct topology_reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

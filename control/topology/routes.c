@@ -144,7 +144,7 @@ static int routes_to(const struct topology_reader *reader, uint32_t to, uint32_t
     distances_find(topology, to, distances);
     for (uint32_t from = 0; from < to; from++) {
         if (distances[from].links == UINT32_MAX) {
-            return topology_refuse(reader,
+            return topology_reject(reader,
                                    "there is no wide-area link between the clusters '%s' and '%s', direct or through "
                                    "others (add one to \"links\")",
                                    topology->clusters[from].name, topology->clusters[to].name);

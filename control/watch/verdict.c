@@ -58,8 +58,8 @@ static uint32_t common_place(const struct cw_watch_answer *answers, uint32_t ran
 }
 
 /* Ranks in the same call of a communicator that think of different collectives. */
-static bool disagreement_tell(const struct cw_watch_answer *answers, uint32_t rank_count, uint32_t first,
-                              struct line *line)
+static bool disagreement_report(const struct cw_watch_answer *answers, uint32_t rank_count, uint32_t first,
+                                struct line *line)
 {
     for (uint32_t rank = first + 1; rank < rank_count; rank++) {
         if (answers[rank].place == answers[first].place && strcmp(answers[rank].where, answers[first].where) != 0) {
@@ -100,7 +100,7 @@ static bool is_end(const struct cw_watch_answer *answers, uint32_t rank_count, u
     return false;
 }
 
-static void awaited_tell(const struct cw_watch_answer *answer, struct line *line)
+static void awaited_report(const struct cw_watch_answer *answer, struct line *line)
 {
     for (uint32_t i = 0; i < answer->awaited_count && i < NAMED_MAX; i++) {
         add(line, i == 0 ? ", which waits for rank %" PRIu32 : ", %" PRIu32, answer->awaited[i]);
@@ -108,15 +108,15 @@ static void awaited_tell(const struct cw_watch_answer *answer, struct line *line
     add(line, "%s", answer->awaited_count > NAMED_MAX ? ", ..." : "");
 }
 
-typedef bool (*judgement)(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, uint32_t rank);
+typedef bool (*predicate)(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, uint32_t rank);
 
 /* Names the ranks that are judged so. False: there is none. */
-static bool ranks_tell(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, judgement judge,
-                       const char *where, struct line *line)
+static bool ranks_report(const struct cw_watch_answer *answers, uint32_t rank_count, uint64_t place, predicate matches,
+                         const char *where, struct line *line)
 {
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
-        if (!judge(answers, rank_count, place, rank)) {
+        if (!matches(answers, rank_count, place, rank)) {
             continue;
         }
         if (count == 0) {
@@ -124,7 +124,7 @@ static bool ranks_tell(const struct cw_watch_answer *answers, uint32_t rank_coun
         }
         if (count < NAMED_MAX) {
             add(line, "%srank %" PRIu32 ", %s", count > 0 ? "; " : "", rank, answers[rank].brief);
-            awaited_tell(&answers[rank], line);
+            awaited_report(&answers[rank], line);
         }
         count++;
     }
@@ -152,7 +152,7 @@ static uint32_t circle_find(const struct cw_watch_answer *answers, uint32_t rank
     return is_stuck(&answers[at]) ? at : rank_count;
 }
 
-static bool circle_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
+static bool circle_report(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
     uint32_t at = rank_count, named = 0;
     for (uint32_t begin = 0; begin < rank_count && at == rank_count; begin++) {
@@ -174,7 +174,7 @@ static bool circle_tell(const struct cw_watch_answer *answers, uint32_t rank_cou
 }
 
 /* No rank has waited for long: the current waits mean nothing. */
-static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
+static bool haste_report(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
     uint64_t longest_ns = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
@@ -188,7 +188,7 @@ static bool haste_tell(const struct cw_watch_answer *answers, uint32_t rank_coun
 }
 
 /* Some ranks make progress: so the others may do so later. */
-static void movement_tell(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
+static void movement_report(const struct cw_watch_answer *answers, uint32_t rank_count, struct line *line)
 {
     uint32_t moved = 0;
     for (uint32_t rank = 0; rank < rank_count; rank++) {
@@ -204,16 +204,16 @@ void cw_watch_verdict(const struct cw_watch_answer *answers, uint32_t rank_count
 {
     struct line line = {.text = text, .bytes = text_bytes};
     text[0] = '\0';
-    if (haste_tell(answers, rank_count, &line)) {
+    if (haste_report(answers, rank_count, &line)) {
         return;
     }
     uint32_t common = common_place(answers, rank_count);
     if (common < rank_count &&
-        (disagreement_tell(answers, rank_count, common, &line) ||
-         ranks_tell(answers, rank_count, answers[common].place, is_missing, answers[common].where, &line))) {
+        (disagreement_report(answers, rank_count, common, &line) ||
+         ranks_report(answers, rank_count, answers[common].place, is_missing, answers[common].where, &line))) {
         return;
     }
-    if (!ranks_tell(answers, rank_count, 0, is_end, "", &line) && !circle_tell(answers, rank_count, &line)) {
-        movement_tell(answers, rank_count, &line);
+    if (!ranks_report(answers, rank_count, 0, is_end, "", &line) && !circle_report(answers, rank_count, &line)) {
+        movement_report(answers, rank_count, &line);
     }
 }

@@ -82,7 +82,7 @@ int cw_watch_descriptor(const struct cw_watch *watch)
     return watch->descriptor;
 }
 
-void cw_watch_ask(struct cw_watch *watch)
+void cw_watch_query(struct cw_watch *watch)
 {
     atomic_fetch_add(&watch->shared->asked, 1);
 }
@@ -95,8 +95,8 @@ bool cw_watch_is_open(const struct cw_watch *watch, uint32_t rank, int *process)
 
 bool cw_watch_has_answered(const struct cw_watch *watch, uint32_t rank)
 {
-    uint32_t asked = cw_watch_asked(watch);
-    /* pairs with the release in cw_watch_tell */
+    uint32_t asked = cw_watch_query_number(watch);
+    /* pairs with the release in cw_watch_reply */
     return asked > 0 && atomic_load_explicit(&watch->shared->slots[rank].answered, memory_order_acquire) == asked;
 }
 
@@ -153,12 +153,12 @@ struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count)
     return watch;
 }
 
-uint32_t cw_watch_asked(const struct cw_watch *watch)
+uint32_t cw_watch_query_number(const struct cw_watch *watch)
 {
     return atomic_load_explicit(&watch->shared->asked, memory_order_relaxed);
 }
 
-void cw_watch_tell(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer)
+void cw_watch_reply(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer)
 {
     struct watch_slot *slot = &watch->shared->slots[watch->rank];
     slot->answer = *answer;

@@ -9,11 +9,11 @@
  *   - Data written by a rank is copied and checked before use.
  *
  * Order of calls
- *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_ask, { cw_watch_has_answered }*, cw_watch_read }*;
+ *   launcher: cw_watch_create; descriptor to the ranks; { cw_watch_query, { cw_watch_has_answered }*, cw_watch_read }*;
  *   cw_watch_close
- *   rank:     cw_watch_open; { cw_watch_asked, cw_watch_tell }*; cw_watch_close
+ *   rank:     cw_watch_open; { cw_watch_query_number, cw_watch_reply }*; cw_watch_close
  *
- * Thread: launcher: one. Rank: cw_watch_tell by one at a time, the rest by any. */
+ * Thread: launcher: one. Rank: cw_watch_reply by one at a time, the rest by any. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct cw_watch;
 struct cw_watch *cw_watch_create(uint32_t rank_count);
 int cw_watch_descriptor(const struct cw_watch *watch);
 
-void cw_watch_ask(struct cw_watch *watch);
+void cw_watch_query(struct cw_watch *watch);
 /* Whether a rank has opened the watch and not closed it; its process, if so. */
 bool cw_watch_is_open(const struct cw_watch *watch, uint32_t rank, int *process);
 /* Whether it has answered the last question. */
@@ -60,9 +60,9 @@ void cw_watch_clean(struct cw_watch_answer *answer, uint32_t rank_count);
 /* In a rank. NULL: the launcher has none for us. The descriptor is closed. */
 struct cw_watch *cw_watch_open(uint32_t rank, uint32_t rank_count);
 /* The number of the last question; 0: none yet. */
-uint32_t cw_watch_asked(const struct cw_watch *watch);
+uint32_t cw_watch_query_number(const struct cw_watch *watch);
 /* Answers the question of this number. */
-void cw_watch_tell(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer);
+void cw_watch_reply(struct cw_watch *watch, uint32_t asked, const struct cw_watch_answer *answer);
 
 /* Ranks among themselves: one has waited for too long, and all shall say on standard error what they do. The number of
  * times that this was asked for. */

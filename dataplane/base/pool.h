@@ -36,7 +36,7 @@ static inline uint32_t cw_pool_available(const struct cw_pool *pool)
 }
 
 /* An object with undefined content, or NULL if all are out. */
-static inline void *cw_pool_take(struct cw_pool *pool)
+static inline void *cw_pool_acquire(struct cw_pool *pool)
 {
     void *object = pool->free;
     if (object != NULL) {
@@ -50,7 +50,7 @@ static inline void *cw_pool_take(struct cw_pool *pool)
     return object;
 }
 
-static inline void cw_pool_give(struct cw_pool *pool, void *object)
+static inline void cw_pool_release(struct cw_pool *pool, void *object)
 {
     assert(pool->used > 0);
     memcpy(object, &pool->free, sizeof(void *));

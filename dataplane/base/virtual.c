@@ -104,7 +104,7 @@ static void turn_await(void)
     }
 }
 
-static void turn_give(enum cw_virtual_state state, uint64_t deadline_ns)
+static void turn_release(enum cw_virtual_state state, uint64_t deadline_ns)
 {
     struct cw_virtual_page *page = cw_virtual_page;
     page->state = state;
@@ -231,7 +231,7 @@ void cw_virtual_leave(void)
 {
     if (cw_virtual_page != NULL) {
         clock_set(NULL);
-        turn_give(CW_VIRTUAL_LEFT, CW_VIRTUAL_NEVER);
+        turn_release(CW_VIRTUAL_LEFT, CW_VIRTUAL_NEVER);
         cw_virtual_page = NULL; /* the page stays mapped: it is the clock */
     }
 }
@@ -259,7 +259,7 @@ static void spend(uint64_t duration_ns)
         cpu_mark();
         return;
     }
-    turn_give(CW_VIRTUAL_COMPUTES, until_ns);
+    turn_release(CW_VIRTUAL_COMPUTES, until_ns);
     turn_await();
 }
 
@@ -283,7 +283,7 @@ void cw_virtual_wait(uint64_t timeout_ns)
         spend(computed_ns);
         timeout_ns = timeout_ns > computed_ns ? timeout_ns - computed_ns : 0;
     }
-    turn_give(CW_VIRTUAL_WAITS, after(timeout_ns));
+    turn_release(CW_VIRTUAL_WAITS, after(timeout_ns));
     turn_await();
 }
 
@@ -294,7 +294,7 @@ void cw_virtual_wait_until(uint64_t until_ns)
         cpu_mark();
         return;
     }
-    turn_give(CW_VIRTUAL_WAITS, until_ns);
+    turn_release(CW_VIRTUAL_WAITS, until_ns);
     turn_await();
 }
 
@@ -310,7 +310,7 @@ void cw_virtual_send(void)
 void cw_virtual_call(void)
 {
     cw_virtual_send();
-    turn_give(CW_VIRTUAL_COMPUTES, cw_virtual_page->now_ns);
+    turn_release(CW_VIRTUAL_COMPUTES, cw_virtual_page->now_ns);
     turn_await();
 }
 
@@ -333,7 +333,7 @@ void cw_virtual_gather(void (*gathered)(void *context), void *context)
 
 void cw_virtual_outside_begin(void)
 {
-    turn_give(CW_VIRTUAL_OUTSIDE, CW_VIRTUAL_NEVER);
+    turn_release(CW_VIRTUAL_OUTSIDE, CW_VIRTUAL_NEVER);
 }
 
 void cw_virtual_outside_end(void)

@@ -124,7 +124,7 @@ static void cascade(struct cw_wheel *wheel)
 }
 
 /* An entry of the slot at `now_ns` that is due by then. */
-static struct cw_wheel_entry *take_due(struct cw_wheel *wheel, uint64_t now_ns)
+static struct cw_wheel_entry *due_pop(struct cw_wheel *wheel, uint64_t now_ns)
 {
     uint32_t slot = (uint32_t)(wheel->now_ns >> level_shift(0)) % CW_WHEEL_SLOTS;
     for (struct cw_wheel_entry *entry = wheel->slots[0][slot]; entry != NULL; entry = entry->next) {
@@ -141,7 +141,7 @@ static struct cw_wheel_entry *take_due(struct cw_wheel *wheel, uint64_t now_ns)
 static struct cw_wheel_entry *expire(struct cw_wheel *wheel, uint64_t now_ns)
 {
     for (;;) {
-        struct cw_wheel_entry *entry = take_due(wheel, now_ns);
+        struct cw_wheel_entry *entry = due_pop(wheel, now_ns);
         if (entry != NULL) {
             return entry;
         }

@@ -82,7 +82,7 @@ enum cw_codec cw_codec_named(const char *name)
     return codec;
 }
 
-bool cw_codec_takes(enum cw_codec codec, enum cw_element element)
+bool cw_codec_accepts(enum cw_codec codec, enum cw_element element)
 {
     return (codecs[codec]->elements >> element & 1) != 0;
 }

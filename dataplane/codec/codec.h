@@ -52,7 +52,7 @@ const char *cw_codec_name(enum cw_codec codec);
 enum cw_codec cw_codec_named(const char *name);
 
 /* True if the codec accepts such elements: LORENZO and DFCM need numbers. */
-bool cw_codec_takes(enum cw_codec codec, enum cw_element element);
+bool cw_codec_accepts(enum cw_codec codec, enum cw_element element);
 
 /* Finds the parameter with the shortest chunks of a sample (it reads at most CW_CODEC_SAMPLE bytes). The codec must
  * accept the element. */

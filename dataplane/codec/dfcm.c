@@ -287,7 +287,7 @@ bool cw_dfcm_expand(struct cw_dfcm *predictor, const uint8_t *from, size_t bytes
 
 /* ---- chunks ---- */
 
-static void forget(struct cw_codec_scratch *scratch, size_t count)
+static void lines_clear(struct cw_codec_scratch *scratch, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         scratch->lines[scratch->touched[i]] = (struct cw_dfcm_line){0, 0};
@@ -306,7 +306,7 @@ static uint32_t fill(struct cw_codec_scratch *scratch, uint8_t parameter, const 
     size_t count =
         stream_out(&context, scratch->lines, source, available / 8, scratch->packed, room, scratch->touched, &bytes);
     arithmetic_end(&arithmetic);
-    forget(scratch, count);
+    lines_clear(scratch, count);
     if (bytes > capacity) {
         return 0;
     }
@@ -327,7 +327,7 @@ static bool expand(struct cw_codec_scratch *scratch, uint8_t parameter, const ui
     arithmetic_begin(&arithmetic);
     bool good = stream_in_all(&context, scratch->lines, chunk, bytes, to, raw_bytes / 8, scratch->touched, &done);
     arithmetic_end(&arithmetic);
-    forget(scratch, done);
+    lines_clear(scratch, done);
     return good;
 }
 

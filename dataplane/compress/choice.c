@@ -64,7 +64,7 @@ static double link_ns(const struct cw_compress_path *path, const struct cw_compr
 
 /* ---- states ---- */
 
-static void refuse(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
+static void packing_stop(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     kind->state = CW_COMPRESS_RAW;
     kind->skip = 0;
@@ -76,7 +76,7 @@ static void refuse(const struct cw_endpoint *endpoint, struct cw_compress_kind *
     kind->failures = (uint8_t)(kind->failures + (kind->failures < WAIT_DOUBLINGS));
 }
 
-static void take(struct cw_compress_kind *kind)
+static void packing_start(struct cw_compress_kind *kind)
 {
     kind->state = CW_COMPRESS_PACKED;
     kind->packs = true;
@@ -108,14 +108,14 @@ static void trial_begin(const struct cw_compress_path *path, struct cw_compress_
 /* Evaluates the acknowledgements so far. Packets of one arm come back in order, so that its bytes show the half of the
  * trial; an arm has won if it has in both halves. Where they disagree, since other influences than the link were at
  * work, another trial decides. */
-static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
+static void trial_evaluate(const struct cw_endpoint *endpoint, struct cw_compress_kind *kind)
 {
     const struct cw_compress_way(*halves)[2] = kind->trial;
     uint64_t enough = kind->epoch_bytes / 4 * 3;
     bool has_begun = halves[0][1].bytes >= enough;
     if (has_begun && halves[0][0].bytes == 0 && way_ns(&halves[0][1]) > trial_broken * way_ns(&kind->ways[0]) &&
         is_measured(kind)) {
-        refuse(endpoint, kind);
+        packing_stop(endpoint, kind);
         return;
     }
     if (kind->epochs < EPOCHS || halves[1][0].bytes < enough || halves[1][1].bytes < enough) {
@@ -126,12 +126,12 @@ static void trial_judge(const struct cw_endpoint *endpoint, struct cw_compress_k
         won += way_ns(&halves[half][1]) < trial_least * way_ns(&halves[half][0]);
     }
     if (won == 2) {
-        take(kind);
+        packing_start(kind);
     } else if (won == 1 && kind->mixed < TRIALS_MIXED) {
         kind->mixed++;
         trial_start(kind);
     } else {
-        refuse(endpoint, kind);
+        packing_stop(endpoint, kind);
     }
 }
 
@@ -152,11 +152,11 @@ static void consider(struct cw_endpoint *endpoint, const struct cw_compress_path
     double byte_ns = link_ns(path, kind);
     const struct cw_sample_question question = {path, kind, element, data, byte_ns};
     if (always(endpoint)) {
-        if (cw_sample_take(endpoint, &question)) {
+        if (cw_sample_measure(endpoint, &question)) {
             kind->epoch_bytes = EPOCH_MAX;
-            take(kind);
+            packing_start(kind);
         } else {
-            refuse(endpoint, kind);
+            packing_stop(endpoint, kind);
         }
         return;
     }
@@ -170,11 +170,11 @@ static void consider(struct cw_endpoint *endpoint, const struct cw_compress_path
         double ns = (double)speed->fill_ns + (double)speed->expand_ns;
         least_ns = ns < least_ns ? ns : least_ns;
     }
-    if (least_ns > CW_SAMPLE_GAIN * byte_ns || !cw_sample_take(endpoint, &question)) {
-        refuse(endpoint, kind);
+    if (least_ns > CW_SAMPLE_GAIN * byte_ns || !cw_sample_measure(endpoint, &question)) {
+        packing_stop(endpoint, kind);
     } else if (path->rate_bps > 0) {
         kind->epoch_bytes = EPOCH_MAX;
-        take(kind);
+        packing_start(kind);
     } else {
         trial_begin(path, kind);
     }
@@ -204,7 +204,7 @@ static void plan_renew(struct cw_endpoint *endpoint, struct cw_compress_kind *ki
     const void *at;
     uint32_t wanted = data->left < CW_CODEC_SAMPLE ? (uint32_t)data->left : CW_CODEC_SAMPLE;
     uint32_t bytes = cw_chunk_source(endpoint, data, wanted, wanted, &at);
-    if (bytes == CW_CODEC_SAMPLE && cw_codec_takes(kind->plan.codec, element)) {
+    if (bytes == CW_CODEC_SAMPLE && cw_codec_accepts(kind->plan.codec, element)) {
         kind->plan = cw_codec_plan(cw_chunk_scratch(endpoint), kind->plan.codec, element, at, bytes);
     }
     kind->plan_bytes = 0;
@@ -227,10 +227,10 @@ struct cw_codec_plan cw_compress_plan(struct cw_endpoint *endpoint, const struct
         const struct cw_sample_question question = {path, kind, element, data, byte_ns};
         if (always(endpoint) || path->rate_bps > 0) {
             consider(endpoint, path, kind, element, data);
-        } else if (byte_ns > 0 && cw_sample_take(endpoint, &question)) {
+        } else if (byte_ns > 0 && cw_sample_measure(endpoint, &question)) {
             trial_begin(path, kind);
         } else {
-            refuse(endpoint, kind);
+            packing_stop(endpoint, kind);
         }
     }
     if (!kind->packs) {
@@ -285,7 +285,7 @@ void cw_compress_sent(struct cw_endpoint *endpoint, const struct cw_compress_pat
         kind->skip = (uint16_t)((1u << (kind->unfit < UNFIT_SKIPS ? kind->unfit : UNFIT_SKIPS)) - 1);
         kind->taken = 0;
         if (kind->unfit >= UNFIT_MAX) {
-            refuse(endpoint, kind);
+            packing_stop(endpoint, kind);
         }
     }
     if (kind->state == CW_COMPRESS_TRIAL) {
@@ -337,7 +337,7 @@ void cw_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_compress_f
     if (kind->state == CW_COMPRESS_TRIAL) {
         uint32_t half = kind->trial[0][packed].bytes >= kind->epoch_bytes;
         way_add(&kind->trial[half][packed], packet->raw_bytes, ns);
-        trial_judge(endpoint, kind);
+        trial_evaluate(endpoint, kind);
     }
 }
 
@@ -354,8 +354,8 @@ void cw_compress_reset(struct cw_compress_flow *state)
     }
 }
 
-void cw_compress_tell(const struct cw_endpoint *endpoint, const struct cw_compress_path *path, enum cw_element element,
-                      struct cw_compression_report *report)
+void cw_compress_report(const struct cw_endpoint *endpoint, const struct cw_compress_path *path,
+                        enum cw_element element, struct cw_compression_report *report)
 {
     const struct cw_compress_kind *kind = &path->state->kinds[element];
     double own_ns = 0;

@@ -57,8 +57,8 @@ void cw_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_compress_f
 void cw_compress_reset(struct cw_compress_flow *state);
 
 /* The numbers of inequality (3), for a kind of elements. */
-void cw_compress_tell(const struct cw_endpoint *endpoint, const struct cw_compress_path *path, enum cw_element element,
-                      struct cw_compression_report *report);
+void cw_compress_report(const struct cw_endpoint *endpoint, const struct cw_compress_path *path,
+                        enum cw_element element, struct cw_compression_report *report);
 
 /* Frees the memory of cw_endpoint_compress. */
 void cw_compress_dispose(struct cw_endpoint *endpoint);

@@ -17,7 +17,7 @@ static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_elem
     enum cw_codec only = endpoint->compress->config.codec;
     uint32_t count = 0;
     if (only != CW_CODEC_NONE) {
-        if (cw_codec_takes(only, element)) {
+        if (cw_codec_accepts(only, element)) {
             list[count++] = (struct candidate){only, element};
         }
         return count;
@@ -28,7 +28,7 @@ static uint32_t candidates_list(const struct cw_endpoint *endpoint, enum cw_elem
         list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_FLOAT};
         list[count++] = (struct candidate){CW_CODEC_LORENZO, CW_ELEMENT_INTEGER_4};
     } else {
-        if (cw_codec_takes(CW_CODEC_LORENZO, element)) {
+        if (cw_codec_accepts(CW_CODEC_LORENZO, element)) {
             list[count++] = (struct candidate){CW_CODEC_LORENZO, element};
         }
         list[count++] = (struct candidate){CW_CODEC_SHUFFLE, element};
@@ -48,7 +48,7 @@ double cw_sample_packed_ns(const struct cw_endpoint *endpoint, enum cw_codec cod
     return byte_ns / rate + *own_ns;
 }
 
-bool cw_sample_take(struct cw_endpoint *endpoint, const struct cw_sample_question *question)
+bool cw_sample_measure(struct cw_endpoint *endpoint, const struct cw_sample_question *question)
 {
     struct cw_compress_kind *kind = question->kind;
     struct cw_codec_scratch *scratch = cw_chunk_scratch(endpoint);

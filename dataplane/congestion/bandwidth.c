@@ -137,7 +137,7 @@ static void probe_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow
     model->phase_since_ns = endpoint->now_ns;
 }
 
-static void phase_go_on(const struct cw_endpoint *endpoint, struct cw_flow *flow)
+static void phase_advance(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_bandwidth *model = flow->bandwidth;
     uint64_t since_ns = endpoint->now_ns - model->phase_since_ns;
@@ -223,12 +223,12 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 {
     if (traffic->control == CW_TRAFFIC_DELAY) {
         if (flow->bandwidth != NULL) {
-            cw_bandwidth_give_up(endpoint, flow);
+            cw_bandwidth_stop(endpoint, flow);
         }
         return CW_OK;
     }
     if (flow->bandwidth == NULL) {
-        flow->bandwidth = cw_pool_take(&endpoint->bandwidths);
+        flow->bandwidth = cw_pool_acquire(&endpoint->bandwidths);
         if (flow->bandwidth == NULL) {
             return CW_ERROR_LIMIT;
         }
@@ -239,7 +239,7 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
     return CW_OK;
 }
 
-void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow)
+void cw_bandwidth_start(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     uint64_t window_bytes = flow->congestion.window_bytes;
     const struct cw_traffic traffic = {.control = CW_TRAFFIC_BANDWIDTH, .shaper = flow->shaping.shaper};
@@ -253,9 +253,9 @@ void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow)
     steer(endpoint, flow);
 }
 
-void cw_bandwidth_give_up(struct cw_endpoint *endpoint, struct cw_flow *flow)
+void cw_bandwidth_stop(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
+    cw_pool_release(&endpoint->bandwidths, flow->bandwidth);
     flow->bandwidth = NULL;
     flow->timers.rate_bps = 0;
     cw_congestion_init(endpoint, flow);
@@ -274,7 +274,7 @@ struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow)
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     if (flow->bandwidth->by_itself) {
-        cw_bandwidth_give_up(endpoint, flow); /* the next session looks at its path for itself */
+        cw_bandwidth_stop(endpoint, flow); /* the next session looks at its path for itself */
         return;
     }
     uint64_t known_bps = flow->bandwidth->known_bps;
@@ -320,7 +320,7 @@ void cw_bandwidth_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
         if (over) {
             round_end(endpoint, flow);
         }
-        phase_go_on(endpoint, flow);
+        phase_advance(endpoint, flow);
         steer(endpoint, flow);
     }
     if (over || !model->round_open) {

@@ -64,10 +64,10 @@ int cw_bandwidth_set(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 struct cw_traffic cw_bandwidth_traffic(const struct cw_flow *flow);
 
 /* The flow's path is long: starts CW_TRAFFIC_BANDWIDTH at the rate of the current window. */
-void cw_bandwidth_take_over(struct cw_endpoint *endpoint, struct cw_flow *flow);
+void cw_bandwidth_start(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* The opposite, for a flow that has started it on its own. */
-void cw_bandwidth_give_up(struct cw_endpoint *endpoint, struct cw_flow *flow);
+void cw_bandwidth_stop(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A session begins: removes measurements of an earlier one. */
 void cw_bandwidth_init(struct cw_endpoint *endpoint, struct cw_flow *flow);

@@ -25,7 +25,7 @@ void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_congestion *congestion = &flow->congestion;
     if (flow->bandwidth != NULL && flow->bandwidth->by_itself && flow->round_trip.min_ns < ROUND_TRIP_LONG_NS / 2) {
-        cw_bandwidth_give_up(endpoint, flow);
+        cw_bandwidth_stop(endpoint, flow);
     }
     if (flow->bandwidth != NULL) {
         cw_bandwidth_progress(endpoint, flow);
@@ -35,7 +35,7 @@ void cw_congestion_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
         return;
     }
     if (!congestion->by_loss && path_is_long(flow)) {
-        cw_bandwidth_take_over(endpoint, flow);
+        cw_bandwidth_start(endpoint, flow);
         return;
     }
     cw_congestion_round_end(endpoint, flow);

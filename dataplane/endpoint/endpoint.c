@@ -265,7 +265,7 @@ struct cw_address cw_endpoint_address(const struct cw_endpoint *endpoint)
 uint32_t cw_endpoint_events(struct cw_endpoint *endpoint, struct cw_event *events, uint32_t count_max)
 {
     struct cw_extension *extension = endpoint->extension;
-    return cw_events_take(&endpoint->events, events, count_max, extension != NULL ? extension->event : NULL, extension);
+    return cw_events_pop(&endpoint->events, events, count_max, extension != NULL ? extension->event : NULL, extension);
 }
 
 /* ---- counters and memory ---- */

@@ -41,14 +41,14 @@ int cw_peer_connect(struct cw_endpoint *endpoint, uint32_t peer)
     return CW_OK;
 }
 
-int cw_peer_ask(struct cw_endpoint *endpoint, uint32_t peer)
+int cw_peer_check(struct cw_endpoint *endpoint, uint32_t peer)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
     if (flow == NULL || flow->state != CW_PEER_ESTABLISHED) {
         return cw_peer_connect(endpoint, peer);
     }
     if (flow->timers.probe_ns == UINT64_MAX) {
-        cw_timers_ask(endpoint, flow);
+        cw_timers_probe(endpoint, flow);
     }
     return CW_OK;
 }

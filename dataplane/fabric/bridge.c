@@ -443,11 +443,11 @@ void cw_bridge_mesh_port_set(struct cw_bridge *bridge, uint32_t port, bool is_me
     }
 }
 
-void cw_bridge_port_forget(struct cw_bridge *bridge, uint32_t port)
+void cw_bridge_port_flush(struct cw_bridge *bridge, uint32_t port)
 {
     if (port < bridge->config.port_count) {
-        cw_bridge_addresses_forget(&bridge->addresses, (uint16_t)port);
-        cw_bridge_groups_forget(&bridge->groups, (uint16_t)port);
+        cw_bridge_addresses_flush(&bridge->addresses, (uint16_t)port);
+        cw_bridge_groups_flush(&bridge->groups, (uint16_t)port);
         bridge->ports[port].query_ns = NEVER;
     }
 }

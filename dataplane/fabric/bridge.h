@@ -102,7 +102,7 @@ void cw_bridge_flood_unregistered_set(struct cw_bridge *bridge, bool floods);
 void cw_bridge_mesh_port_set(struct cw_bridge *bridge, uint32_t port, bool is_mesh);
 
 /* The port is down: removes its learnt addresses and groups. Static ones stay. */
-void cw_bridge_port_forget(struct cw_bridge *bridge, uint32_t port);
+void cw_bridge_port_flush(struct cw_bridge *bridge, uint32_t port);
 
 /* Current addresses and groups, including old ones that are not removed yet. */
 uint32_t cw_bridge_address_count(const struct cw_bridge *bridge);

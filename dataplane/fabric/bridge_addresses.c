@@ -102,7 +102,7 @@ static void row_free(struct cw_bridge_addresses *table, uint32_t row)
     table->count--;
 }
 
-static uint32_t row_take(struct cw_bridge_addresses *table, uint64_t key)
+static uint32_t row_acquire(struct cw_bridge_addresses *table, uint64_t key)
 {
     uint32_t row = table->free;
     uint32_t *bucket = bucket_of(table, key);
@@ -137,7 +137,7 @@ enum cw_bridge_learn cw_bridge_addresses_learn(struct cw_bridge_addresses *table
         if (!table->free) {
             return CW_BRIDGE_LEARN_FULL;
         }
-        row = row_take(table, key);
+        row = row_acquire(table, key);
         table->rows[row].port = port;
         table->rows[row].seen_ns = now_ns;
         list_append(table, row);
@@ -168,14 +168,14 @@ bool cw_bridge_addresses_set(struct cw_bridge_addresses *table, uint64_t key, ui
         if (!table->free) {
             return false;
         }
-        row = row_take(table, key);
+        row = row_acquire(table, key);
     }
     table->rows[row].fixed = true;
     table->rows[row].port = port;
     return true;
 }
 
-void cw_bridge_addresses_forget(struct cw_bridge_addresses *table, uint16_t port)
+void cw_bridge_addresses_flush(struct cw_bridge_addresses *table, uint16_t port)
 {
     uint32_t row = table->rows[ANCHOR].newer;
 

@@ -53,4 +53,4 @@ enum cw_bridge_learn cw_bridge_addresses_learn(struct cw_bridge_addresses *table
 bool cw_bridge_addresses_set(struct cw_bridge_addresses *table, uint64_t key, uint16_t port);
 
 /* Forgets what was learnt behind `port`. */
-void cw_bridge_addresses_forget(struct cw_bridge_addresses *table, uint16_t port);
+void cw_bridge_addresses_flush(struct cw_bridge_addresses *table, uint16_t port);

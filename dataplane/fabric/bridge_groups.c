@@ -79,7 +79,7 @@ static void group_free(struct cw_bridge_groups *table, uint32_t group)
     table->count--;
 }
 
-static uint32_t group_take(struct cw_bridge_groups *table, uint64_t key)
+static uint32_t group_acquire(struct cw_bridge_groups *table, uint64_t key)
 {
     uint32_t group = table->free;
     uint32_t *bucket = bucket_of(table, key);
@@ -124,7 +124,7 @@ bool cw_bridge_groups_join(struct cw_bridge_groups *table, uint64_t key, uint16_
     size_t row;
 
     if (!group) {
-        group = group_take(table, key);
+        group = group_acquire(table, key);
     }
     if (!group) {
         return false;
@@ -184,7 +184,7 @@ void cw_bridge_groups_sweep(struct cw_bridge_groups *table, uint64_t now_ns, uin
     }
 }
 
-void cw_bridge_groups_forget(struct cw_bridge_groups *table, uint16_t port)
+void cw_bridge_groups_flush(struct cw_bridge_groups *table, uint16_t port)
 {
     for (uint32_t group = 1; group <= table->group_count_max; group++) {
         members_filter(table, group, 0, port);

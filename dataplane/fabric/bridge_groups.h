@@ -55,4 +55,4 @@ void cw_bridge_groups_expire(struct cw_bridge_groups *table, uint32_t group, uin
 void cw_bridge_groups_sweep(struct cw_bridge_groups *table, uint64_t now_ns, uint64_t since_ns);
 
 /* Removes the members that reported at this port. */
-void cw_bridge_groups_forget(struct cw_bridge_groups *table, uint16_t port);
+void cw_bridge_groups_flush(struct cw_bridge_groups *table, uint16_t port);

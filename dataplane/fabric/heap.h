@@ -113,7 +113,7 @@ static inline bool cw_heap_push(struct cw_heap *heap, const struct cw_heap_entry
 }
 
 /* Takes out the entry at `index`, 0: the next one. The heap is not empty. */
-static inline struct cw_heap_entry cw_heap_take(struct cw_heap *heap, uint32_t index, bool tracked)
+static inline struct cw_heap_entry cw_heap_remove(struct cw_heap *heap, uint32_t index, bool tracked)
 {
     struct cw_heap_entry taken = heap->entries[index];
     struct cw_heap_entry last = heap->entries[--heap->count];

@@ -205,7 +205,7 @@ uint64_t cw_link_queue_bytes_recent(struct cw_link *link, uint64_t now_ns)
     return bytes;
 }
 
-void cw_link_refuse(struct cw_link *link, uint32_t frame_bytes)
+void cw_link_reject(struct cw_link *link, uint32_t frame_bytes)
 {
     link->counters.offered++;
     link->counters.offered_bytes += frame_bytes;

@@ -98,4 +98,4 @@ uint64_t cw_link_queue_bytes_max(const struct cw_link *link);
 uint64_t cw_link_queue_bytes_recent(struct cw_link *link, uint64_t now_ns);
 
 /* Counts a frame that is dropped before the link, since a buffer that it shares with others is full. */
-void cw_link_refuse(struct cw_link *link, uint32_t frame_bytes);
+void cw_link_reject(struct cw_link *link, uint32_t frame_bytes);

@@ -29,7 +29,7 @@ static bool lies(const struct sim_node *node, enum cw_port_offload offload)
     return state_of(node, offload) == CW_SIMULATOR_OFFLOAD_LYING;
 }
 
-static void info_tell(struct sim_node *node)
+static void info_fill(struct sim_node *node)
 {
     struct cw_port_info *info = &node->port.info;
     info->medium = node->nic.config.medium;
@@ -55,7 +55,7 @@ void sim_nic_set(struct sim_node *node, const struct cw_simulator_nic *config)
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
         node->nic.is_plain = node->nic.is_plain && node->nic.states[i] == CW_SIMULATOR_OFFLOAD_ABSENT;
     }
-    info_tell(node);
+    info_fill(node);
 }
 
 void sim_nic_flap(struct sim_node *node)
@@ -73,7 +73,7 @@ void sim_nic_doubt(struct cw_port *port, enum cw_port_offload offload)
     struct sim_node *node = (struct sim_node *)port;
     node->counters.doubts += is_on(node, offload);
     node->nic.states[offload] = CW_SIMULATOR_OFFLOAD_ABSENT;
-    info_tell(node);
+    info_fill(node);
 }
 
 void sim_nic_claim(struct cw_port *port, const struct cw_port_claim *claim)
@@ -136,7 +136,7 @@ static bool is_claimed(const struct sim_node *node, const struct sim_packet *pac
     return is_group || port - claim->udp_port < claim->udp_port_count;
 }
 
-bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet)
+bool sim_nic_accepts(struct sim_node *node, const struct sim_packet *packet)
 {
     if (node->nic.is_plain) {
         return true;
@@ -170,7 +170,7 @@ static bool checksum_fits(const struct sim_packet *packet, uint32_t offset)
     return offset == 0 || be16(packet->frame + offset + 6) == 0 || udp_sum(packet->frame, offset) == 0xffff;
 }
 
-static enum cw_port_checksum checksum_judge(const struct sim_node *node, const struct sim_packet *packet)
+static enum cw_port_checksum checksum_check(const struct sim_node *node, const struct sim_packet *packet)
 {
     uint32_t offset = udp_offset(packet->frame, packet->length);
     if (offset == 0 || state_of(node, CW_OFFLOAD_CHECKSUM_IN) == CW_SIMULATOR_OFFLOAD_MUTE) {
@@ -201,7 +201,7 @@ bool sim_nic_receive(struct sim_node *node, struct sim_packet *packet, struct cw
         return false;
     }
     if (is_on(node, CW_OFFLOAD_CHECKSUM_IN)) {
-        received->checksum = (uint8_t)checksum_judge(node, packet);
+        received->checksum = (uint8_t)checksum_check(node, packet);
     }
     if (is_on(node, CW_OFFLOAD_ARRIVAL)) {
         uint64_t now_ns = node->simulator->now_ns;

@@ -14,7 +14,7 @@ void sim_nic_set(struct sim_node *node, const struct cw_simulator_nic *nic);
 void sim_nic_flap(struct sim_node *node);
 
 /* Whether a frame that has arrived is for the process: the frame's own check, and the rules. */
-bool sim_nic_takes(struct sim_node *node, const struct sim_packet *packet);
+bool sim_nic_accepts(struct sim_node *node, const struct sim_packet *packet);
 
 /* In addition to the node's processing delay. */
 uint64_t sim_nic_delay_ns(const struct sim_node *node);

@@ -58,7 +58,7 @@ static struct sim_packet *own_packet(struct cw_simulator *simulator, struct sim_
     struct sim_packet *own = packet;
 
     if (packet->references > 1) {
-        own = sim_packet_take(simulator);
+        own = sim_packet_acquire(simulator);
         if (own) {
             own->length = packet->length;
             memcpy(own->frame, packet->frame, packet->length);
@@ -111,7 +111,7 @@ static uint32_t port_reserve(struct cw_port *port, struct cw_transmit *packets, 
 
     assert(node_of(port)->open && count <= CW_PORT_BURST_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        struct sim_packet *packet = sim_packet_take(simulator);
+        struct sim_packet *packet = sim_packet_acquire(simulator);
 
         if (!packet) {
             simulator->counters.refused_reserve += count - i;

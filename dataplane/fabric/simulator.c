@@ -177,7 +177,7 @@ void sim_node_wake(struct sim_node *node, uint64_t time_ns)
 void sim_node_rest(struct sim_node *node)
 {
     if (node->timer_position != CW_HEAP_OUT) {
-        cw_heap_take(&node->simulator->timers, node->timer_position, true);
+        cw_heap_remove(&node->simulator->timers, node->timer_position, true);
     }
 }
 
@@ -251,9 +251,9 @@ static void event_run(struct cw_simulator *simulator, struct cw_heap *heap)
     if (heap == &simulator->deliveries) {
         sim_delivery_run(simulator);
     } else if (heap == &simulator->timers) {
-        node_turn(simulator, cw_heap_take(heap, 0, true).object);
+        node_turn(simulator, cw_heap_remove(heap, 0, true).object);
     } else {
-        script_run(simulator, cw_heap_take(heap, 0, false).object);
+        script_run(simulator, cw_heap_remove(heap, 0, false).object);
     }
 }
 

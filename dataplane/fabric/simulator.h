@@ -251,7 +251,7 @@ int cw_simulator_stop_at(struct cw_simulator *simulator, uint32_t node, uint64_t
 void cw_simulator_heal(struct cw_simulator *simulator);
 
 /* A bridge forgets the groups that it has learnt from reports, as switches do that restart. */
-void cw_simulator_groups_forget(struct cw_simulator *simulator, uint32_t bridge);
+void cw_simulator_groups_flush(struct cw_simulator *simulator, uint32_t bridge);
 
 /* A stopped node is not turned, as after SIGSTOP. Packets fill its ring. */
 void cw_simulator_stop(struct cw_simulator *simulator, uint32_t node);

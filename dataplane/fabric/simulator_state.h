@@ -167,7 +167,7 @@ void sim_host_end(struct sim_node *node);
 /* simulator_traffic.c */
 
 /* A packet with one reference, NULL: all are out. */
-struct sim_packet *sim_packet_take(struct cw_simulator *simulator);
+struct sim_packet *sim_packet_acquire(struct cw_simulator *simulator);
 void sim_packet_drop(struct cw_simulator *simulator, struct sim_packet *packet);
 /* Hashes the frame, once, however many get it; best when it has just been written and lies in the cache. */
 void sim_packet_digest(struct sim_packet *packet);

@@ -268,10 +268,10 @@ void cw_simulator_bridge_buffer(struct cw_simulator *simulator, uint32_t bridge,
     simulator->bridges[bridge].buffer_bytes = bytes;
 }
 
-void cw_simulator_groups_forget(struct cw_simulator *simulator, uint32_t bridge)
+void cw_simulator_groups_flush(struct cw_simulator *simulator, uint32_t bridge)
 {
     for (uint32_t port = 0; port < simulator->bridges[bridge].port_count; port++) {
-        cw_bridge_port_forget(simulator->bridges[bridge].bridge, port);
+        cw_bridge_port_flush(simulator->bridges[bridge].bridge, port);
     }
 }
 

@@ -6,7 +6,7 @@
 
 /* ---- packets ---- */
 
-struct sim_packet *sim_packet_take(struct cw_simulator *simulator)
+struct sim_packet *sim_packet_acquire(struct cw_simulator *simulator)
 {
     struct sim_packet *packet = simulator->packet_free;
 
@@ -42,7 +42,7 @@ void sim_packet_drop(struct cw_simulator *simulator, struct sim_packet *packet)
 static struct sim_packet *packet_corrupt(struct cw_simulator *simulator, struct cw_link *link,
                                          const struct sim_packet *packet)
 {
-    struct sim_packet *copy = sim_packet_take(simulator);
+    struct sim_packet *copy = sim_packet_acquire(simulator);
 
     if (copy) {
         copy->length = packet->length;
@@ -57,7 +57,7 @@ static struct sim_packet *packet_corrupt(struct cw_simulator *simulator, struct 
 
 /* ---- links ---- */
 
-static struct sim_delivery *delivery_take(struct cw_simulator *simulator)
+static struct sim_delivery *delivery_acquire(struct cw_simulator *simulator)
 {
     struct sim_delivery *delivery = simulator->delivery_free;
 
@@ -78,7 +78,7 @@ static struct cw_heap_entry delivery_entry(struct sim_delivery *delivery)
 static void delivery_plan(struct cw_simulator *simulator, struct sim_wire *wire, uint64_t arrival_ns,
                           struct sim_packet *packet)
 {
-    struct sim_delivery *delivery = delivery_take(simulator);
+    struct sim_delivery *delivery = delivery_acquire(simulator);
     struct cw_heap_entry entry;
 
     if (!delivery) {
@@ -155,7 +155,7 @@ static void bridge_arrive(struct cw_simulator *simulator, const struct sim_wire 
             continue; /* a port that nothing is connected to swallows what is flooded */
         }
         if (bridge->buffer_bytes > 0 && !out->link.down && used + packet->length > bridge->buffer_bytes) {
-            cw_link_refuse(&out->link, packet->length);
+            cw_link_reject(&out->link, packet->length);
             continue;
         }
         used -= cw_link_queue_bytes(&out->link, simulator->now_ns);
@@ -198,7 +198,7 @@ static bool node_arrive(struct cw_simulator *simulator, struct sim_node *node, s
         node->counters.dropped_filter++;
         return false;
     }
-    if (!sim_nic_takes(node, packet)) {
+    if (!sim_nic_accepts(node, packet)) {
         return false;
     }
     if (waiting == node->config.receive_ring_packets) {
@@ -262,7 +262,7 @@ void sim_delivery_run(struct cw_simulator *simulator)
 
         cw_heap_down(heap, 0, &entry, false); /* in its predecessor's place */
     } else {
-        cw_heap_take(heap, 0, false);
+        cw_heap_remove(heap, 0, false);
     }
     delivery->next = simulator->delivery_free;
     simulator->delivery_free = delivery;
@@ -284,7 +284,7 @@ int cw_simulator_inject(struct cw_simulator *simulator, uint32_t node, const uin
     if (node >= simulator->node_count || length == 0 || length > 14 + simulator->config.mtu_bytes) {
         return CW_ERROR_ARGUMENT;
     }
-    packet = sim_packet_take(simulator);
+    packet = sim_packet_acquire(simulator);
     if (!packet) {
         return CW_ERROR_LIMIT;
     }

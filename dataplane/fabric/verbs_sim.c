@@ -42,7 +42,7 @@ static void net_run(void *context)
         sim_pair_run(net->heap.entries[0].object, now_ns);
     }
     while (sim_due_of(&net->datagrams) <= now_ns) {
-        sim_datagram_run(cw_heap_take(&net->datagrams, 0, false).object);
+        sim_datagram_run(cw_heap_remove(&net->datagrams, 0, false).object);
     }
     sim_schedule(net);
 }
@@ -94,7 +94,7 @@ static void device_close(struct cw_verbs_device *base)
     if (device->net->devices[device->node] == device) {
         device->net->devices[device->node] = NULL;
     }
-    sim_datagrams_forget(device);
+    sim_datagrams_drop(device);
     for (int queue = 0; queue < CW_VERBS_QUEUES; queue++) {
         free(device->queues[queue].list);
     }
@@ -212,7 +212,7 @@ void cw_verbs_net_destroy(struct cw_verbs_net *net)
         return;
     }
     while (net->datagrams.count > 0) {
-        free(cw_heap_take(&net->datagrams, 0, false).object);
+        free(cw_heap_remove(&net->datagrams, 0, false).object);
     }
     cw_heap_dispose(&net->datagrams);
     cw_heap_dispose(&net->heap);

@@ -48,7 +48,7 @@ static uint64_t line_ns(const struct sim_device *device, uint64_t bytes)
     return (bytes + 64) * 8 * 1000000000ull / device->net->config.rate_bps;
 }
 
-uint64_t sim_line_take(struct sim_device *device, uint64_t bytes)
+uint64_t sim_line_reserve(struct sim_device *device, uint64_t bytes)
 {
     struct sim_line *line = device->line;
     uint64_t now_ns = sim_now(device->net);
@@ -56,7 +56,7 @@ uint64_t sim_line_take(struct sim_device *device, uint64_t bytes)
     return line->out_free_ns;
 }
 
-uint64_t sim_line_take_in(struct sim_device *device, uint64_t bytes)
+uint64_t sim_line_reserve_in(struct sim_device *device, uint64_t bytes)
 {
     struct sim_line *line = device->line;
     uint64_t now_ns = sim_now(device->net), next_ns = line->in_free_ns + line_ns(device, bytes);

@@ -134,9 +134,9 @@ void sim_schedule(struct cw_verbs_net *net);
 uint64_t sim_due_of(const struct cw_heap *heap);
 struct sim_memory *sim_memory_find(struct sim_device *device, uint32_t key);
 /* The time at which `bytes` that a device sends now have left, which occupies its line for them and their headers. */
-uint64_t sim_line_take(struct sim_device *device, uint64_t bytes);
+uint64_t sim_line_reserve(struct sim_device *device, uint64_t bytes);
 /* The same at the receiver, where their last bit could come now. */
-uint64_t sim_line_take_in(struct sim_device *device, uint64_t bytes);
+uint64_t sim_line_reserve_in(struct sim_device *device, uint64_t bytes);
 /* Copies from, or to, the memory of the device's user. */
 void sim_copy_from(const struct sim_device *device, void *to, const void *there, uint64_t bytes);
 void sim_copy_to(const struct sim_device *device, void *there, const void *from, uint64_t bytes);
@@ -155,7 +155,7 @@ uint32_t sim_pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *l
 
 void sim_datagram_run(struct sim_datagram *datagram);
 /* Datagrams in flight to a device that closes are dropped. */
-void sim_datagrams_forget(struct sim_device *device);
+void sim_datagrams_drop(struct sim_device *device);
 int sim_group_join(struct cw_verbs_device *base, const uint8_t address[16], uint32_t *group);
 bool sim_group_is_joined(struct cw_verbs_device *base, uint32_t group);
 void sim_group_leave(struct cw_verbs_device *base, uint32_t group);

@@ -72,7 +72,7 @@ bool sim_datagram_post(struct cw_verbs_device *base, uint32_t group, const struc
     }
     net->counters.wrong += memory == NULL || data < memory->base || data + sent->bytes > memory->base + memory->bytes;
     device->posted++;
-    uint64_t left_ns = sim_line_take(device, sent->bytes);
+    uint64_t left_ns = sim_line_reserve(device, sent->bytes);
     struct sim_datagram *completion = datagram_make(0);
     completion->id = sent->id;
     datagram_go(device, left_ns, completion);
@@ -139,7 +139,7 @@ void sim_datagram_run(struct sim_datagram *datagram)
     free(datagram);
 }
 
-void sim_datagrams_forget(struct sim_device *device)
+void sim_datagrams_drop(struct sim_device *device)
 {
     struct cw_heap *heap = &device->net->datagrams;
     for (uint32_t i = 0; i < heap->count; i++) {

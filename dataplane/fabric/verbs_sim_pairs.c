@@ -16,7 +16,7 @@ static void pair_schedule(struct sim_pair *pair)
 {
     struct cw_verbs_net *net = pair->device->net;
     if (pair->heap_position != CW_HEAP_OUT) {
-        (void)cw_heap_take(&net->heap, pair->heap_position, true);
+        (void)cw_heap_remove(&net->heap, pair->heap_position, true);
         pair->heap_position = CW_HEAP_OUT;
     }
     uint64_t next_ns = UINT64_MAX;
@@ -33,7 +33,7 @@ static void pair_schedule(struct sim_pair *pair)
     }
 }
 
-static void work_forget(struct sim_work *work)
+static void work_clear(struct sim_work *work)
 {
     free(work->data);
     work->data = NULL;
@@ -45,7 +45,7 @@ static void work_complete(struct sim_pair *pair, struct sim_work *work, enum cw_
         const struct cw_verbs_completion completion = {.id = work->work.id, .pair = pair->own.number, .status = status};
         sim_complete(pair->device, CW_VERBS_SENT, &completion);
     }
-    work_forget(work);
+    work_clear(work);
 }
 
 static void pair_fail(struct sim_pair *pair)
@@ -206,7 +206,7 @@ static void arrive(struct sim_pair *pair)
     uint64_t in_bytes = work->work.opcode == CW_VERBS_OP_READ ? 0 : work->bytes;
     if (peer != NULL && !work->is_in) {
         work->is_in = true;
-        work->arrival_ns = sim_line_take_in(peer->device, in_bytes);
+        work->arrival_ns = sim_line_reserve_in(peer->device, in_bytes);
         if (work->arrival_ns > now_ns) {
             return;
         }
@@ -231,7 +231,7 @@ static void arrive(struct sim_pair *pair)
         pair_fail(peer);
     }
     bool is_read = work->work.opcode == CW_VERBS_OP_READ && work->status == CW_VERBS_OK;
-    work->answer_ns = (is_read ? sim_line_take(peer->device, work->bytes) : now_ns) + net->config.delay_ns;
+    work->answer_ns = (is_read ? sim_line_reserve(peer->device, work->bytes) : now_ns) + net->config.delay_ns;
     pair->applied++;
     if (work->status != CW_VERBS_OK) {
         pair->is_failing = true;
@@ -248,7 +248,7 @@ static void answer(struct sim_pair *pair)
     bool is_read = status == CW_VERBS_OK && work->work.opcode == CW_VERBS_OP_READ;
     if (is_read && !work->is_back) {
         work->is_back = true;
-        work->answer_ns = sim_line_take_in(pair->device, work->bytes);
+        work->answer_ns = sim_line_reserve_in(pair->device, work->bytes);
         if (work->answer_ns > sim_now(pair->device->net)) {
             return;
         }
@@ -314,7 +314,7 @@ uint32_t sim_pair_post(struct cw_verbs_pair *base, const struct cw_verbs_work *l
             work->data = inline_copy(work);
         }
         uint64_t out_bytes = list[taken].opcode == CW_VERBS_OP_READ ? 0 : work->bytes;
-        uint64_t arrival_ns = sim_line_take(pair->device, out_bytes) + net->config.delay_ns +
+        uint64_t arrival_ns = sim_line_reserve(pair->device, out_bytes) + net->config.delay_ns +
                               cw_random_below(&net->random, net->config.jitter_ns + 1);
         work->arrival_ns = arrival_ns > pair->last_arrival_ns ? arrival_ns : pair->last_arrival_ns;
         pair->last_arrival_ns = work->arrival_ns;
@@ -373,7 +373,7 @@ void sim_pair_destroy(struct cw_verbs_pair *base)
     struct sim_pair *pair = (struct sim_pair *)base;
     pair->is_broken = true;
     for (uint32_t i = pair->answered; i != pair->posted; i++) {
-        work_forget(work_at(pair, i));
+        work_clear(work_at(pair, i));
     }
     pair->answered = pair->applied = pair->posted;
     pair_schedule(pair);

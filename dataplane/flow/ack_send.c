@@ -204,8 +204,9 @@ bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     struct cw_wire_ack report = {.from = (uint32_t)receiver->packets.base,
                                  .busy_ns = endpoint->busy_ns,
-                                 .flags = (uint16_t)(flow->session.mtu.in << CW_WIRE_ACK_PROBE_SHIFT |
-                                                     (stop ? CW_WIRE_ACK_STOP : 0) | cw_integrity_says(endpoint, flow)),
+                                 .flags =
+                                     (uint16_t)(flow->session.mtu.in << CW_WIRE_ACK_PROBE_SHIFT |
+                                                (stop ? CW_WIRE_ACK_STOP : 0) | cw_integrity_ack_flags(endpoint, flow)),
                                  .duplicates = receiver->duplicates};
     uint64_t end = receiver->packets.end;
     if (receiver->packets.base != end) {

@@ -37,7 +37,7 @@ static uint64_t back_queue_ns(const struct cw_endpoint *endpoint, struct cw_roun
 }
 
 /* A packet with a departure time at the port was acknowledged. */
-static void departure_judge(struct cw_endpoint *endpoint, uint32_t echo)
+static void departure_check(struct cw_endpoint *endpoint, uint32_t echo)
 {
     if (endpoint->port->info.departure_ahead_ns > 0 && (int32_t)(echo - cw_wire_timestamp(endpoint->now_ns)) > 0) {
         cw_count(endpoint, CW_COUNTER_DEPARTURE_LIES, 1);
@@ -53,7 +53,7 @@ void cw_acknowledge_echo(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     }
     uint64_t held_ns = (uint64_t)header->echo_delay << CW_WIRE_DELAY_SHIFT;
     if (endpoint->offloads_out) {
-        departure_judge(endpoint, header->echo);
+        departure_check(endpoint, header->echo);
     }
     uint64_t elapsed_ns = arrival_ns - cw_timestamp_time(endpoint, header->echo);
     if (elapsed_ns >= 1ull << 35 || elapsed_ns <= held_ns) {
@@ -166,7 +166,7 @@ void cw_acknowledge_below(struct cw_endpoint *endpoint, struct cw_flow *flow, ui
 
 /* ---- what is lost ---- */
 
-static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
+static inline bool is_resolved(const struct cw_sent_chunk *chunk, uint64_t bit)
 {
     return chunk == NULL || ((chunk->acknowledged | chunk->lost) & bit) != 0;
 }
@@ -174,7 +174,7 @@ static inline bool judged(const struct cw_sent_chunk *chunk, uint64_t bit)
 /* Stays the flow's. Without memory a probe has to do. */
 static void late_make(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
-    flow->late = cw_pool_take(&endpoint->lates);
+    flow->late = cw_pool_acquire(&endpoint->lates);
     if (flow->late != NULL) {
         *flow->late = (struct cw_late){0};
     }
@@ -212,7 +212,7 @@ static void range_missing(struct cw_flow *flow, uint64_t from, uint64_t to, uint
     for (uint64_t number = from; number < to; number++) {
         struct cw_sent_chunk *chunk = cw_sent_chunk_of(&sender->sent, number);
         uint64_t bit = 1ull << (number % CW_SENT_CHUNK);
-        if (judged(chunk, bit)) {
+        if (is_resolved(chunk, bit)) {
             continue;
         }
         struct cw_sent *record = &chunk->records[number % CW_SENT_CHUNK];
@@ -238,7 +238,7 @@ static uint64_t tail_older(const struct cw_sent_records *sent, uint64_t from, ui
     while (number < sent->next) {
         const struct cw_sent_chunk *chunk = cw_sent_chunk_of(sent, number);
         uint32_t index = (uint32_t)(number % CW_SENT_CHUNK);
-        if (!judged(chunk, 1ull << index) && chunk->records[index].time_ns > before_ns) {
+        if (!is_resolved(chunk, 1ull << index) && chunk->records[index].time_ns > before_ns) {
             break;
         }
         number++;
@@ -331,7 +331,7 @@ bool cw_acknowledge_runs(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     if (flow->late != NULL) {
         late_wait(endpoint, flow);
     }
-    cw_integrity_told(endpoint, flow, report->flags);
+    cw_integrity_ack_receive(endpoint, flow, report->flags);
     cw_path_mtu_answered(endpoint, flow, report->flags >> CW_WIRE_ACK_PROBE_SHIFT);
     bool stop = (report->flags & CW_WIRE_ACK_STOP) != 0;
     bool may_go_on = flow->sender.stopped && !stop;
@@ -370,7 +370,7 @@ bool cw_acknowledge_reject(struct cw_endpoint *endpoint, struct cw_flow *flow, c
         }
         if (operation->status == 0) {
             cw_count(endpoint, CW_COUNTER_REJECTS_IN, 1);
-            cw_operation_refuse(endpoint, operation, CW_ERROR_REMOTE_ACCESS);
+            cw_operation_reject(endpoint, operation, CW_ERROR_REMOTE_ACCESS);
             range_missing(flow, number, number + 1, UINT64_MAX, 0); /* to be sent again, void */
             cw_flow_wake(endpoint, flow);
         }

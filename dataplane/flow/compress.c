@@ -4,7 +4,7 @@
 #include "dataplane/flow/transmit.h"
 
 /* The rate that is known of the path, without a measurement of its own packets; 0: none is. */
-static uint64_t rate_given(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
+static uint64_t rate_known(const struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     if (flow->bandwidth != NULL && flow->bandwidth->known_bps > 0) {
         return flow->bandwidth->known_bps;
@@ -16,7 +16,7 @@ static struct cw_compress_path path_of(const struct cw_endpoint *endpoint, const
 {
     return (struct cw_compress_path){
         .state = cw_compress_of(endpoint, flow),
-        .rate_bps = rate_given(endpoint, flow),
+        .rate_bps = rate_known(endpoint, flow),
         .window_bytes = flow->congestion.window_bytes,
         .part_bytes = cw_transmit_part_bytes(flow),
         .chunk_bytes = flow->session.payload_bytes_max - (uint32_t)sizeof(struct cw_wire_chunk),
@@ -85,7 +85,7 @@ void cw_flow_compress_reset(struct cw_endpoint *endpoint, const struct cw_flow *
     }
 }
 
-void cw_flow_compress_forget(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+void cw_flow_compress_clear(struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     if (endpoint->compress != NULL && cw_compress_of(endpoint, flow)->is_used) {
         *cw_compress_of(endpoint, flow) = (struct cw_compress_flow){.is_used = false};
@@ -101,6 +101,6 @@ bool cw_peer_compression(const struct cw_endpoint *endpoint, uint32_t peer, enum
         return false;
     }
     const struct cw_compress_path path = path_of(endpoint, flow);
-    cw_compress_tell(endpoint, &path, element, report);
+    cw_compress_report(endpoint, &path, element, report);
     return true;
 }

@@ -19,7 +19,7 @@ void cw_flow_compress_acknowledged(struct cw_endpoint *endpoint, struct cw_flow 
 
 /* A session ends: trials in progress are void; the peer is gone. */
 void cw_flow_compress_reset(struct cw_endpoint *endpoint, const struct cw_flow *flow);
-void cw_flow_compress_forget(struct cw_endpoint *endpoint, const struct cw_flow *flow);
+void cw_flow_compress_clear(struct cw_endpoint *endpoint, const struct cw_flow *flow);
 
 /* True if a record is a packet of a long operation. */
 static inline bool cw_flow_compress_counts(const struct cw_sent *record)

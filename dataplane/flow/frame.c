@@ -206,7 +206,7 @@ void cw_frames_write(struct cw_endpoint *endpoint, struct cw_sent *record, struc
             return;
         }
         if (record->transmissions > 0) { /* its owner has changed what he was not to change */
-            cw_operation_refuse(endpoint, operation, CW_ERROR_ARGUMENT);
+            cw_operation_reject(endpoint, operation, CW_ERROR_ARGUMENT);
             written->in_buffer = write_void(operation, at);
             return;
         }

@@ -113,7 +113,7 @@ void cw_integrity_trial(struct cw_endpoint *endpoint, const struct cw_wire_heade
     integrity->asked = 0;
 }
 
-uint16_t cw_integrity_says(struct cw_endpoint *endpoint, const struct cw_flow *flow)
+uint16_t cw_integrity_ack_flags(struct cw_endpoint *endpoint, const struct cw_flow *flow)
 {
     struct cw_integrity *integrity = &endpoint->integrity;
     if (!integrity->listens || flow->session.seal != NULL) {
@@ -185,7 +185,7 @@ static void trial_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
     cw_count(endpoint, CW_COUNTER_TRIALS_OUT, 1);
 }
 
-void cw_integrity_told(struct cw_endpoint *endpoint, struct cw_flow *flow, uint16_t flags)
+void cw_integrity_ack_receive(struct cw_endpoint *endpoint, struct cw_flow *flow, uint16_t flags)
 {
     if (!endpoint->integrity.speaks || flow->session.seal != NULL) {
         return;

@@ -22,7 +22,7 @@
  *
  * Order: cw_integrity_init; cw_integrity_look before each burst; cw_integrity_summed for each payload without CRC,
  * cw_integrity_seen for each with one, cw_integrity_trial for each TRIAL; cw_integrity_form for each DATA that leaves,
- * cw_integrity_says for each ACK that leaves, cw_integrity_told for each that arrives. */
+ * cw_integrity_ack_flags for each ACK that leaves, cw_integrity_ack_receive for each that arrives. */
 #pragma once
 
 #include "dataplane/port/port.h"
@@ -70,7 +70,7 @@ bool cw_integrity_summed(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 void cw_integrity_trial(struct cw_endpoint *endpoint, const struct cw_wire_header *header, enum cw_port_checksum said);
 
 /* The flags of an ACK to the peer: some of CW_WIRE_ACK_SUMS and CW_WIRE_ACK_TRY. */
-uint16_t cw_integrity_says(struct cw_endpoint *endpoint, const struct cw_flow *flow);
+uint16_t cw_integrity_ack_flags(struct cw_endpoint *endpoint, const struct cw_flow *flow);
 
 /* The newest ACK of the peer has these flags. */
-void cw_integrity_told(struct cw_endpoint *endpoint, struct cw_flow *flow, uint16_t flags);
+void cw_integrity_ack_receive(struct cw_endpoint *endpoint, struct cw_flow *flow, uint16_t flags);

@@ -34,11 +34,11 @@ static void hops_apply(struct cw_endpoint *endpoint)
     }
 }
 
-bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length)
+bool cw_owned_receive(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length)
 {
     const uint8_t *answer;
     uint32_t bytes;
-    switch (cw_neighbour_take(endpoint->neighbours, frame, length, endpoint->now_ns, &answer, &bytes)) {
+    switch (cw_neighbour_receive(endpoint->neighbours, frame, length, endpoint->now_ns, &answer, &bytes)) {
     case CW_NEIGHBOUR_FOREIGN:
         return false;
     case CW_NEIGHBOUR_TAKEN:

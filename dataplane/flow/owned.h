@@ -2,7 +2,7 @@
  * handed to the resolver, whose answers and requests leave with the endpoint's packets; a new MAC address of a next hop
  * applies to the flows at once.
  *
- * Order of calls: cw_endpoint_own, before peers are added; cw_owned_take and cw_owned_turn by the endpoint.
+ * Order of calls: cw_endpoint_own, before peers are added; cw_owned_receive and cw_owned_turn by the endpoint.
  *
  * Owner: the thread that turns the endpoint. */
 #pragma once
@@ -17,6 +17,6 @@
 int cw_endpoint_own(struct cw_endpoint *endpoint, struct cw_neighbour_cache *neighbours);
 
 /* Takes a received frame that is none of a session's. True: it is counted. */
-bool cw_owned_take(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length);
+bool cw_owned_receive(struct cw_endpoint *endpoint, const uint8_t *frame, uint32_t length);
 /* Sends questions that are due. Returns how many. */
 uint32_t cw_owned_turn(struct cw_endpoint *endpoint);

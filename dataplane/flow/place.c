@@ -129,7 +129,7 @@ static enum cw_verdict validate_put(struct cw_endpoint *endpoint, struct cw_flow
 }
 
 /* An endpoint without a device has nothing to say to an offer: packets carry all, as before. */
-static bool take_rdma(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_frame *frame, bool check)
+static bool rdma_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_frame *frame, bool check)
 {
     struct cw_rdma *rdma = endpoint->rdma;
     return rdma == NULL ? frame->wire->length == sizeof(struct cw_wire_rdma)
@@ -184,7 +184,7 @@ static enum cw_verdict validate(struct cw_endpoint *endpoint, struct cw_flow *fl
     case CW_FRAME_GET:
         return cw_get_allowed(endpoint, (const struct cw_wire_get *)frame->wire) ? CW_VALID : CW_REFUSE;
     case CW_FRAME_RDMA:
-        return take_rdma(endpoint, flow, frame, true) ? CW_VALID : CW_MALFORMED;
+        return rdma_accept(endpoint, flow, frame, true) ? CW_VALID : CW_MALFORMED;
     default:
         return cw_messages_frame(endpoint, flow, frame->wire, true) ? CW_VALID : CW_MALFORMED;
     }
@@ -215,7 +215,7 @@ static void apply(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_
         cw_get_answer(endpoint, flow, (const struct cw_wire_get *)frame->wire);
         break;
     case CW_FRAME_RDMA:
-        (void)take_rdma(endpoint, flow, frame, false);
+        (void)rdma_accept(endpoint, flow, frame, false);
         break;
     default:
         (void)cw_messages_frame(endpoint, flow, frame->wire, false);
@@ -269,7 +269,7 @@ static bool is_earlier(const struct cw_frames *frames, uint32_t index, uint64_t 
 
 /* True if each put of the packet is whole and has its turn, given those before it: then each is reported, or forgotten,
  * before the next. */
-static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *frames)
+static bool reported_at_once(const struct cw_flow *flow, const struct cw_frames *frames)
 {
     for (uint32_t i = 0; i < frames->count; i++) {
         const struct cw_frame *frame = &frames->list[i];
@@ -288,9 +288,9 @@ static bool told_at_once(const struct cw_flow *flow, const struct cw_frames *fra
 static bool has_room(const struct cw_endpoint *endpoint, const struct cw_flow *flow, const struct cw_frames *frames,
                      const struct needs *needs)
 {
-    bool reassemblies =
-        cw_reassemblies_plenty(endpoint, needs->records) ||
-        cw_reassemblies_room(endpoint, flow, frames->list[0].put.number, needs->records, told_at_once(flow, frames));
+    bool reassemblies = cw_reassemblies_plenty(endpoint, needs->records) ||
+                        cw_reassemblies_room(endpoint, flow, frames->list[0].put.number, needs->records,
+                                             reported_at_once(flow, frames));
     return reassemblies && cw_reassembly_passable(endpoint, flow, needs->pass_first, needs->passes) &&
            cw_gets_room(endpoint, flow, needs->gets, needs->passes - needs->gets);
 }
@@ -301,7 +301,7 @@ static bool has_chunk(const struct cw_frames *frames)
 }
 
 /* Last of all that is validated: memory of the endpoint has one. */
-static enum cw_verdict take_chunk(struct cw_endpoint *endpoint, struct cw_frames *frames)
+static enum cw_verdict chunk_accept(struct cw_endpoint *endpoint, struct cw_frames *frames)
 {
     struct cw_frame *frame = &frames->list[0];
     const struct cw_wire_chunk *chunk = (const struct cw_wire_chunk *)frame->wire;
@@ -358,7 +358,7 @@ enum cw_verdict cw_frames_validate(struct cw_endpoint *endpoint, struct cw_flow 
         return CW_MALFORMED;
     }
     worst = worst == CW_VALID && has_room(endpoint, flow, frames, &needs) ? CW_VALID : CW_LATER;
-    return worst == CW_VALID && has_chunk(frames) ? take_chunk(endpoint, frames) : worst;
+    return worst == CW_VALID && has_chunk(frames) ? chunk_accept(endpoint, frames) : worst;
 }
 
 void cw_frames_place(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_frames *frames)

@@ -22,8 +22,8 @@
 enum { PREFETCH = 4 /* packets ahead */ };
 
 /* True if the packet was accepted: not a duplicate, not refused, not dropped for lack of room. */
-static bool take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                      uint64_t number)
+static bool data_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                        uint64_t number)
 {
     struct cw_receiver *receiver = &flow->receiver;
     struct cw_window *packets = &receiver->packets;
@@ -78,8 +78,8 @@ static bool take_data(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
 }
 
 /* False: it is malformed. */
-static bool take_bye(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                     bool newest)
+static bool bye_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                       bool newest)
 {
     bool is_narrow = header->payload_bytes == 1 && *(const uint8_t *)(header + 1) == CW_WIRE_BYE_NARROW;
     if (header->payload_bytes != 0 && !is_narrow) {
@@ -94,8 +94,8 @@ static bool take_bye(struct cw_endpoint *endpoint, struct cw_flow *flow, const s
 }
 
 /* Everything that is not a data packet. */
-static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
-                         uint64_t number, enum cw_port_checksum said)
+static void control_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_header *header,
+                           uint64_t number, enum cw_port_checksum said)
 {
     struct cw_receiver *receiver = &flow->receiver;
     bool newest = number >= receiver->control_end;
@@ -124,7 +124,7 @@ static void take_control(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         good = cw_acknowledge_reject(endpoint, flow, header);
         break;
     case CW_WIRE_BYE:
-        good = take_bye(endpoint, flow, header, newest);
+        good = bye_accept(endpoint, flow, header, newest);
         break;
     case CW_WIRE_TRIAL:
         if (newest) { /* an older one may be from before the link went down */
@@ -192,7 +192,7 @@ static inline void look(struct cw_endpoint *endpoint, const struct cw_received *
         cw_wire_parse(packet->data, packet->length, &endpoint->config.address.ip, endpoint->config.address.udp_port,
                       endpoint->config.stream_count, endpoint->config.group_port, &incoming->header);
     incoming->owned = (incoming->verdict == CW_WIRE_FOREIGN || incoming->verdict == CW_WIRE_SHORT) &&
-                      endpoint->neighbours != NULL && cw_owned_take(endpoint, packet->data, packet->length);
+                      endpoint->neighbours != NULL && cw_owned_receive(endpoint, packet->data, packet->length);
 }
 
 /* Has the tag computed that the packet should have. */
@@ -378,7 +378,7 @@ static struct cw_flow *admit(struct cw_endpoint *endpoint, const struct burst *b
 }
 
 /* True if it was a data packet and was accepted. */
-static bool take_packet(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+static bool packet_accept(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     const struct cw_wire_header *header = incoming->header;
     uint64_t number;
@@ -397,7 +397,7 @@ static bool take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         receiver->echo_arrival_ns = arrival_ns;
     }
     flow->session.peer_waiting = header->flags & CW_WIRE_WAITING_MASK;
-    cw_timers_heard(endpoint, flow, header->echo);
+    cw_timers_received(endpoint, flow, header->echo);
     uint64_t acknowledged = cw_wire_number_expand(flow->sender.sent.base, header->acknowledged);
     bool advances = acknowledged > flow->sender.sent.base && acknowledged <= flow->sender.sent.next;
     if (advances || header->type == CW_WIRE_ACK) {
@@ -407,14 +407,14 @@ static bool take_packet(struct cw_endpoint *endpoint, const struct burst *burst,
         cw_acknowledge_below(endpoint, flow, acknowledged);
     }
     if (header->type == CW_WIRE_DATA) {
-        return take_data(endpoint, flow, header, number);
+        return data_accept(endpoint, flow, header, number);
     }
-    take_control(endpoint, flow, header, number, incoming->said);
+    control_accept(endpoint, flow, header, number, incoming->said);
     return false;
 }
 
-/* As take_packet. */
-static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
+/* As packet_accept. */
+static bool frame_accept(struct cw_endpoint *endpoint, const struct burst *burst, const struct incoming *incoming)
 {
     static const enum cw_counter counters[] = {
         [CW_WIRE_SHORT] = CW_COUNTER_DROP_SHORT,
@@ -445,7 +445,7 @@ static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
     case CW_WIRE_REJECT:
     case CW_WIRE_BYE:
     case CW_WIRE_TRIAL:
-        return take_packet(endpoint, burst, incoming);
+        return packet_accept(endpoint, burst, incoming);
     default:
         cw_count(endpoint, CW_COUNTER_DROP_MALFORMED, 1);
         break;
@@ -454,8 +454,8 @@ static bool take_frame(struct cw_endpoint *endpoint, const struct burst *burst, 
 }
 
 /* Accepts the packets behind a leader that belong to its run. Returns their number. */
-static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *endpoint, const struct burst *burst,
-                                                         uint32_t at, uint32_t count)
+static __attribute__((noinline)) uint32_t followers_accept(struct cw_endpoint *endpoint, const struct burst *burst,
+                                                           uint32_t at, uint32_t count)
 {
     const struct incoming *leader = &burst->packets[at];
     struct cw_run run;
@@ -482,7 +482,7 @@ static __attribute__((noinline)) uint32_t take_followers(struct cw_endpoint *end
 
 /* Takes packets up to the first set-up packet, and that one: those behind it may be of the session that it begins.
  * Returns how many. */
-static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
+static uint32_t burst_accept(struct cw_endpoint *endpoint, const struct cw_received *packets, uint32_t count)
 {
     struct burst burst;
     burst.tags.count = 0;
@@ -509,9 +509,9 @@ static uint32_t take_burst(struct cw_endpoint *endpoint, const struct cw_receive
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        bool has_data = take_frame(endpoint, &burst, &burst.packets[i]);
+        bool has_data = frame_accept(endpoint, &burst, &burst.packets[i]);
         if (has_data && packets[i].length >= CW_WIRE_KEPT_MIN && i + 1 < count) { /* others lead no run */
-            i += take_followers(endpoint, &burst, i, count);
+            i += followers_accept(endpoint, &burst, i, count);
         }
     }
     return count;
@@ -521,6 +521,6 @@ void cw_receive_frames(struct cw_endpoint *endpoint, const struct cw_received *p
 {
     assert(count <= CW_BURST);
     for (uint32_t taken = 0; taken < count;) {
-        taken += take_burst(endpoint, packets + taken, count - taken);
+        taken += burst_accept(endpoint, packets + taken, count - taken);
     }
 }

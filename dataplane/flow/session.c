@@ -50,7 +50,7 @@ static bool deliver_event(struct cw_endpoint *endpoint, const struct cw_flow *fl
     return true;
 }
 
-static void tell(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_event_kind kind, int status)
+static void notify(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_event_kind kind, int status)
 {
     struct cw_peer_event event = {.kind = (uint8_t)kind, .status = (int8_t)status};
     bool is_first = endpoint->rdma_order == UINT64_MAX; /* nothing of the session before waits for room */
@@ -241,7 +241,7 @@ static bool establish(struct cw_endpoint *endpoint, struct cw_flow *flow, const 
     flow->timers.heard_ns = endpoint->now_ns;
     flow->timers.shown_ns = endpoint->now_ns;
     flow->timers.unshown_ns = endpoint->now_ns;
-    tell(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
+    notify(endpoint, flow, CW_EVENT_PEER_UP, is_other ? CW_ERROR_PEER_RESTARTED : up_status);
     if (endpoint->rdma != NULL && (setup->header.flags & CW_WIRE_RDMA) != 0) {
         endpoint->rdma->ops->session_begin(endpoint->rdma, flow);
     }
@@ -272,7 +272,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     }
     cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
     cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
-    cw_shaper_forget(endpoint, flow);
+    cw_shaper_remove(endpoint, flow);
     cw_flow_compress_reset(endpoint, flow);
     flow->sender.in_flight_bytes = 0;
     flow->sender.lost_count = 0;
@@ -297,7 +297,7 @@ void cw_session_end(struct cw_endpoint *endpoint, struct cw_flow *flow, enum cw_
     flow->round_trip = (struct cw_round_trip){0};
     flow->state = (uint8_t)state;
     if (was_up || had_work || state == CW_PEER_FAILED) { /* a failed attempt is reported, too: there was a request */
-        tell(endpoint, flow, CW_EVENT_PEER_DOWN, status);
+        notify(endpoint, flow, CW_EVENT_PEER_DOWN, status);
     }
 }
 
@@ -363,7 +363,7 @@ static void hello_proved(struct cw_endpoint *endpoint, struct cw_flow *flow, con
 }
 
 /* A request. An answer costs the state of nothing, so each one has it. */
-static void hello_asked(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
+static void hello_requested(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_setup *setup)
 {
     struct cw_session *session = &flow->session;
     const struct cw_wire_hello *hello = &setup->hello;
@@ -404,7 +404,7 @@ static void hello_answered(struct cw_endpoint *endpoint, struct cw_flow *flow, c
     }
     cw_acknowledge_echo(endpoint, flow, &setup->header, endpoint->now_ns);
     cw_session_prove(endpoint, flow);
-    cw_timers_ask(endpoint, flow); /* until it has the proof the peer has no session */
+    cw_timers_probe(endpoint, flow); /* until it has the proof the peer has no session */
 }
 
 /* One side insists on a sealed session and the other cannot have one: no use in asking again. */
@@ -460,7 +460,7 @@ void cw_session_hello(struct cw_endpoint *endpoint, const struct cw_wire_header 
         return;
     }
     if (header->type == CW_WIRE_HELLO) {
-        hello_asked(endpoint, flow, &setup);
+        hello_requested(endpoint, flow, &setup);
     } else {
         hello_answered(endpoint, flow, &setup);
     }

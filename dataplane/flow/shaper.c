@@ -77,7 +77,7 @@ static struct cw_shaping *dequeue(struct cw_shaper *shaper)
 }
 
 /* Gives the turn to the first waiting flow with packets to send; before its time, later. */
-static void turn_give(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
+static void turn_pass(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
     while (shaper->turn == NULL && shaper->first != NULL && is_open(endpoint, shaper)) {
         struct cw_flow *flow = flow_of(dequeue(shaper));
@@ -132,16 +132,16 @@ void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow)
     struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper != NULL) {
         shaper->turn = shaper->turn == flow ? NULL : shaper->turn;
-        turn_give(endpoint, shaper);
+        turn_pass(endpoint, shaper);
     }
 }
 
 void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper)
 {
-    turn_give(endpoint, shaper);
+    turn_pass(endpoint, shaper);
 }
 
-void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow)
+void cw_shaper_remove(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_shaper *shaper = shaper_of(endpoint, &flow->shaping);
     if (shaper == NULL) {
@@ -183,7 +183,7 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
     set->next_remainder = 0;
     set->next_ns = set->next_ns < endpoint->now_ns ? set->next_ns : endpoint->now_ns; /* the new rate counts at once */
     cw_wheel_remove(&endpoint->wheel, &set->timer);
-    turn_give(endpoint, set);
+    turn_pass(endpoint, set);
     return CW_OK;
 }
 
@@ -201,7 +201,7 @@ int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw
         return CW_ERROR_ARGUMENT;
     }
     if (flow->shaping.shaper != traffic->shaper) { /* also where the line's stays */
-        cw_shaper_forget(endpoint, flow);
+        cw_shaper_remove(endpoint, flow);
         flow->shaping.shaper =
             traffic->shaper == CW_SHAPER_NONE ? cw_shaper_default(endpoint) : (uint8_t)traffic->shaper;
     }

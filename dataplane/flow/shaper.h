@@ -45,4 +45,4 @@ bool cw_traffic_is_valid(const struct cw_traffic *traffic);
 void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper);
 
 /* Removes the flow from the queue: its session has ended. */
-void cw_shaper_forget(struct cw_endpoint *endpoint, struct cw_flow *flow);
+void cw_shaper_remove(struct cw_endpoint *endpoint, struct cw_flow *flow);

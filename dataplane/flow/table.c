@@ -60,11 +60,11 @@ static struct cw_flow *reclaim(struct cw_endpoint *endpoint)
         cw_wheel_remove(&endpoint->wheel, &flow->timers.timer);
         cw_wheel_remove(&endpoint->wheel, &flow->timers.pace);
         if (flow->bandwidth != NULL) {
-            cw_pool_give(&endpoint->bandwidths, flow->bandwidth);
+            cw_pool_release(&endpoint->bandwidths, flow->bandwidth);
         }
-        cw_flow_compress_forget(endpoint, flow);
+        cw_flow_compress_clear(endpoint, flow);
         if (flow->late != NULL) {
-            cw_pool_give(&endpoint->lates, flow->late);
+            cw_pool_release(&endpoint->lates, flow->late);
         }
         return flow;
     }
@@ -89,7 +89,7 @@ void cw_flow_begin(const struct cw_endpoint *endpoint, struct cw_flow *flow, uin
 
 int cw_flow_add(struct cw_endpoint *endpoint, const struct cw_address *address, uint32_t stream, uint32_t *index)
 {
-    struct cw_flow *flow = cw_pool_take(&endpoint->flows);
+    struct cw_flow *flow = cw_pool_acquire(&endpoint->flows);
     if (flow == NULL) {
         flow = reclaim(endpoint);
         if (flow == NULL) {

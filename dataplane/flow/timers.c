@@ -65,7 +65,7 @@ void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow)
 
 /* Each packet of the peer reports when the latest of our packets that it has was sent. Its other contents prove
  * nothing: it requests missing packets even if none of ours arrives any more. */
-void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo)
+void cw_timers_received(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo)
 {
     struct cw_timers *timers = &flow->timers;
     timers->heard_ns = endpoint->now_ns;
@@ -95,7 +95,7 @@ void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow)
     wait_on(endpoint, flow);
 }
 
-void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow)
+void cw_timers_probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     flow->timers.answered = false;
     wait_on(endpoint, flow);
@@ -114,7 +114,7 @@ static void probe(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_timers *timers = &flow->timers;
     if (nothing_in_flight(flow) && flow->sender.open_count == 0 && timers->answered) {
-        timers->probe_ns = UINT64_MAX; /* cw_timers_ask has its answer */
+        timers->probe_ns = UINT64_MAX; /* cw_timers_probe has its answer */
         return;
     }
     if (nothing_in_flight(flow) && endpoint->now_ns - timers->shown_ns < cw_timers_timeout(flow)) {
@@ -191,7 +191,7 @@ static void watch(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     uint64_t due_ns = timers->heard_ns + endpoint->config.failure_timeout_ns / CW_SILENCE_SHARE;
     if (endpoint->now_ns >= due_ns) {
-        cw_timers_ask(endpoint, flow);
+        cw_timers_probe(endpoint, flow);
     } else {
         cw_flow_wake_at(endpoint, flow, due_ns);
     }

@@ -7,10 +7,10 @@
 void cw_timers_sent(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* The peer must show that it receives our packets even if nothing is in flight. */
-void cw_timers_ask(struct cw_endpoint *endpoint, struct cw_flow *flow);
+void cw_timers_probe(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* A valid packet of the peer came. Echoed is the timestamp of the latest of ours that it had then. */
-void cw_timers_heard(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo);
+void cw_timers_received(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t echo);
 
 /* Something was acknowledged: the time-out starts again, or ends if nothing is in flight. */
 void cw_timers_progress(struct cw_endpoint *endpoint, struct cw_flow *flow);

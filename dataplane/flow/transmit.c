@@ -264,7 +264,7 @@ static bool bundle_add(struct bundle *bundle, struct cw_operation *operation, ui
 }
 
 /* Fills a packet with short operations; with the oldest one at most if only that may go. */
-static void take_short(struct cw_flow *flow, uint32_t payload_bytes_max, bool oldest_only, struct cw_sent *record)
+static void short_fill(struct cw_flow *flow, uint32_t payload_bytes_max, bool oldest_only, struct cw_sent *record)
 {
     struct cw_sender *sender = &flow->sender;
     struct cw_operation_queue *queue = &sender->queue_short;
@@ -292,7 +292,7 @@ uint32_t cw_transmit_part_bytes(const struct cw_flow *flow)
 }
 
 /* Takes the next part of the first bulk operation. */
-static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record)
+static void part_fill(struct cw_endpoint *endpoint, struct cw_flow *flow, struct cw_sent *record)
 {
     struct cw_operation *operation = flow->sender.queue_bulk.first;
     uint32_t room = cw_transmit_part_bytes(flow);
@@ -315,7 +315,7 @@ static void take_part(struct cw_endpoint *endpoint, struct cw_flow *flow, struct
 }
 
 /* It is written, and has taken what it has taken. */
-static void part_taken(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record)
+static void part_commit(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_sent *record)
 {
     struct cw_operation *operation = record->operation;
     operation->position += record->bytes;
@@ -367,14 +367,14 @@ static enum outcome send_new(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     sender->short_run = bulk ? 0 : sender->short_run + 1;
     if (bulk) {
-        take_part(endpoint, flow, record);
+        part_fill(endpoint, flow, record);
     } else {
-        take_short(flow, payload_bytes_max, oldest_only, record);
+        short_fill(flow, payload_bytes_max, oldest_only, record);
     }
     sender->sent.next++;
     send_record(endpoint, flow, packet, number, record);
     if (bulk) {
-        part_taken(endpoint, flow, record);
+        part_commit(endpoint, flow, record);
     }
     cw_count(endpoint, CW_COUNTER_DATA_OUT, 1);
     return SENT;

@@ -81,7 +81,7 @@ static void chain_append(struct cw_backlog *backlog, struct cw_backlog_chain *ch
 
 bool cw_backlog_keep(struct cw_backlog *backlog, struct cw_backlog_chain *chain, const struct cw_command *command)
 {
-    struct cw_backlog_entry *entry = cw_pool_take(&backlog->entries);
+    struct cw_backlog_entry *entry = cw_pool_acquire(&backlog->entries);
     if (entry == NULL) {
         return false;
     }
@@ -103,7 +103,7 @@ void cw_backlog_drop(struct cw_backlog *backlog, struct cw_backlog_chain *chain)
     struct cw_backlog_entry *entry = chain->first;
     assert(entry != NULL);
     chain->first = entry->next;
-    cw_pool_give(&backlog->entries, entry);
+    cw_pool_release(&backlog->entries, entry);
 }
 
 struct cw_backlog_chain *cw_backlog_turn(struct cw_backlog *backlog)

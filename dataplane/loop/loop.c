@@ -84,16 +84,16 @@ uint32_t cw_loop_turn(struct cw_loop *loop)
     return work;
 }
 
-void cw_loop_give(struct cw_loop *loop)
+void cw_loop_release(struct cw_loop *loop)
 {
     bool is_stuck = false; /* commands wait for room among the events: the next turn tries again */
     for (;;) {
         if (loop->watch.until_ns != 0) {
             cw_loop_watch_look(loop);
         }
-        cw_token_give(&loop->token);
+        cw_token_release(&loop->token);
         bool has_commands = !is_stuck && !cw_commands_empty(&loop->commands);
-        if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_take(&loop->token)) {
+        if ((!has_commands && !cw_loop_has_calls(loop)) || !cw_token_acquire(&loop->token)) {
             return;
         }
         /* checked before anything runs: later commands are announced later */
@@ -120,12 +120,12 @@ uint32_t cw_loop_poll(struct cw_loop *loop, struct cw_event *events, uint32_t co
     atomic_store_explicit(&loop->polls, atomic_load_explicit(&loop->polls, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     if (loop->config.mode == CW_LOOP_INLINE) {
-        if (cw_token_take(&loop->token)) {
+        if (cw_token_acquire(&loop->token)) {
             if (loop->watch.is_armed) {
                 cw_loop_watch_disarm(loop);
             }
             (void)cw_loop_turn(loop);
-            cw_loop_give(loop);
+            cw_loop_release(loop);
         } else if (loop->config.fallback != CW_FALLBACK_NONE &&
                    atomic_exchange_explicit(&loop->wanted, 1, memory_order_relaxed) == 0) {
             cw_loop_wake_owner(loop); /* the fallback thread sleeps with it: it lets go */
@@ -185,7 +185,7 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const stru
     }
     uint64_t sleep_ns = until_ns - now_ns < LOOP_SLEEP_MAX_NS ? until_ns - now_ns : LOOP_SLEEP_MAX_NS;
     atomic_store_explicit(&loop->consumer, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_tell_consumer */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in cw_loop_notify_consumer */
     /* a token taken only for a call means that no thread turns the loop for us: then turn it ourselves */
     bool turning = atomic_load_explicit(&loop->turning, memory_order_relaxed) != 0;
     if (!cw_loop_has_events(loop) && turning) {
@@ -198,7 +198,7 @@ static void sleep_for_events(struct cw_loop *loop, uint64_t until_ns, const stru
     atomic_store_explicit(&loop->consumer, 0, memory_order_relaxed);
 }
 
-void cw_loop_tell_consumer(struct cw_loop *loop)
+void cw_loop_notify_consumer(struct cw_loop *loop)
 {
     struct cw_loop *first = loop->first;
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the fence in sleep_for_events */
@@ -223,14 +223,14 @@ bool cw_loop_has_events(const struct cw_loop *loop)
  * else. */
 static uint32_t spin(struct cw_loop *loop, struct cw_event *events, uint32_t count_max)
 {
-    if (loop->config.mode != CW_LOOP_INLINE || !cw_token_take(&loop->token)) {
+    if (loop->config.mode != CW_LOOP_INLINE || !cw_token_acquire(&loop->token)) {
         cw_loop_pause();
         return cw_loop_poll(loop, events, count_max);
     }
     for (uint32_t i = 0; i < SPINS_A_CLOCK && cw_events_count(&loop->endpoint->events) == 0; i++) {
         (void)cw_loop_turn(loop);
     }
-    cw_loop_give(loop);
+    cw_loop_release(loop);
     return cw_endpoint_events(loop->endpoint, events, count_max);
 }
 
@@ -276,13 +276,13 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
         if (waited_ns < loop->config.yield_ns && cw_yield_policy_yield(&loop->yield_policy, now_ns)) {
             continue;
         }
-        if (turns_itself(loop) && cw_token_take(&loop->token)) {
+        if (turns_itself(loop) && cw_token_acquire(&loop->token)) {
             /* packets that arrived while another thread had the token are checked before the sleep */
             if (cw_loop_turn(loop) == 0 && cw_events_count(&loop->endpoint->events) == 0) {
                 cw_loop_sleep_on_port(loop, until_ns, false, alarm);
                 (void)cw_loop_turn(loop);
             }
-            cw_loop_give(loop);
+            cw_loop_release(loop);
         } else {
             sleep_for_events(loop, until_ns, alarm);
         }
@@ -292,12 +292,12 @@ uint32_t cw_loop_wait_alarm(struct cw_loop *loop, struct cw_event *events, uint3
 void cw_loop_rest(struct cw_loop *loop, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     uint64_t now_ns = cw_clock_ns();
-    if (cw_token_take(&loop->token)) {
+    if (cw_token_acquire(&loop->token)) {
         if (cw_loop_turn(loop) == 0) {
             cw_loop_sleep_on_port(loop, now_ns + timeout_ns, false, alarm);
             (void)cw_loop_turn(loop);
         }
-        cw_loop_give(loop);
+        cw_loop_release(loop);
     }
 }
 

@@ -135,7 +135,7 @@ static bool run_oldest(struct cw_loop *loop, struct cw_command *command)
 }
 
 /* Calls in the order of the requests: the last one pushed comes first in the list. */
-static struct cw_command_call *calls_take(struct cw_loop *loop)
+static struct cw_command_call *calls_detach(struct cw_loop *loop)
 {
     if (!cw_loop_has_calls(loop)) {
         return NULL; /* as almost always: a load costs less than an exchange */
@@ -185,7 +185,7 @@ static uint32_t run_queue(struct cw_loop *loop, uint32_t count_max)
 static uint32_t run_all(struct cw_loop *loop)
 {
     cw_endpoint_clock(loop->endpoint, cw_clock_ns());
-    struct cw_command_call *calls = calls_take(loop);
+    struct cw_command_call *calls = calls_detach(loop);
     uint32_t count = run_queue(loop, loop->config.command_count);
     return count + calls_run(loop, calls);
 }
@@ -212,18 +212,18 @@ enum entry { ENTRY_OWNER, ENTRY_QUEUE, ENTRY_FULL };
  * older ones of the same kind wait for room at that peer (ENTRY_FULL). */
 static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, uint32_t peer, uint32_t flags)
 {
-    if (!cw_token_take(&loop->token)) {
+    if (!cw_token_acquire(&loop->token)) {
         return ENTRY_QUEUE;
     }
     if (!cw_commands_idle(&loop->commands)) {
         (void)cw_loop_run_commands(loop);
         if (!cw_commands_idle(&loop->commands)) {
-            cw_loop_give(loop);
+            cw_loop_release(loop);
             return ENTRY_QUEUE;
         }
     }
     if (cw_backlog_holds(&loop->backlog, kind, peer)) {
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return ENTRY_FULL;
     }
     if (!waits_for_turn(loop, peer, flags)) {
@@ -236,9 +236,9 @@ static inline enum entry enter(struct cw_loop *loop, enum cw_command_kind kind, 
 static void announce(struct cw_loop *loop)
 {
     cw_token_announce(&loop->token);
-    if (cw_token_take(&loop->token)) {
+    if (cw_token_acquire(&loop->token)) {
         (void)cw_loop_run_commands(loop);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
     } else {
         cw_loop_wake_owner(loop);
     }
@@ -268,7 +268,7 @@ int cw_loop_put(struct cw_loop *loop, const struct cw_put *put)
     }
     if (entry == ENTRY_OWNER) {
         int status = cw_put(loop->endpoint, put);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return status;
     }
     struct cw_command command;
@@ -286,7 +286,7 @@ int cw_loop_get(struct cw_loop *loop, const struct cw_get *get)
     }
     if (entry == ENTRY_OWNER) {
         int status = cw_get(loop->endpoint, get);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return status;
     }
     struct cw_command command;
@@ -303,7 +303,7 @@ int cw_loop_message_send(struct cw_loop *loop, const struct cw_message *message)
     }
     if (entry == ENTRY_OWNER) {
         int status = cw_message_send(loop->endpoint, message);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return status;
     }
     struct cw_command command;
@@ -320,7 +320,7 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
     }
     if (enter(loop, CW_COMMAND_RELEASE, 0, 0) == ENTRY_OWNER) {
         int status = cw_message_release(loop->endpoint, slot);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return status;
     }
     struct cw_command command;
@@ -331,20 +331,20 @@ int cw_loop_message_release(struct cw_loop *loop, uint32_t slot)
 
 int cw_loop_call(struct cw_loop *loop, int (*function)(struct cw_endpoint *endpoint, void *context), void *context)
 {
-    if (cw_token_take(&loop->token)) {
+    if (cw_token_acquire(&loop->token)) {
         if (cw_commands_idle(&loop->commands) && !cw_loop_has_calls(loop)) {
             cw_endpoint_clock(loop->endpoint, cw_clock_ns());
         } else {
             (void)run_all(loop);
         }
         int status = function(loop->endpoint, context);
-        cw_loop_give(loop);
+        cw_loop_release(loop);
         return status;
     }
     struct cw_command_call call = {.function = function, .context = context};
     atomic_init(&call.done, 0);
     call.next = atomic_load_explicit(&loop->calls, memory_order_relaxed);
-    /* pairs with the acquire in calls_take */
+    /* pairs with the acquire in calls_detach */
     while (!atomic_compare_exchange_weak_explicit(&loop->calls, &call.next, &call, memory_order_release,
                                                   memory_order_relaxed)) {
     }

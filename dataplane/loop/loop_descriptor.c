@@ -1,6 +1,6 @@
 /* Waiting by the application: it polls a descriptor of the loop in its own event loop, and no thread holds the token
- * meanwhile. So calls of all threads run at once. Each of them ends with cw_loop_give, which rings the bell if the call
- * has brought an event or an earlier deadline. */
+ * meanwhile. So calls of all threads run at once. Each of them ends with cw_loop_release, which rings the bell if the
+ * call has brought an event or an earlier deadline. */
 #include "dataplane/loop/loop_private.h"
 
 #include <assert.h>
@@ -112,7 +112,7 @@ uint64_t cw_loop_arm(struct cw_loop *loop)
 {
     struct loop_watch *watch = &loop->watch;
     assert(watch->is_open);
-    if (!cw_token_take(&loop->token)) {
+    if (!cw_token_acquire(&loop->token)) {
         sched_yield(); /* a call of another thread, which is short */
         return 0;
     }
@@ -131,6 +131,6 @@ uint64_t cw_loop_arm(struct cw_loop *loop)
         timeout_ns = watch->has_port || timeout_ns < CW_LOOP_LOOK_NS ? timeout_ns : CW_LOOP_LOOK_NS;
         loop->counters.sleeps++;
     }
-    cw_loop_give(loop); /* it runs what other threads have queued meanwhile, and looks */
+    cw_loop_release(loop); /* it runs what other threads have queued meanwhile, and looks */
     return timeout_ns;
 }

@@ -57,7 +57,7 @@ struct cw_loop {
 uint32_t cw_loop_turn(struct cw_loop *loop);
 
 /* Releases the token, and then runs commands of threads that could not get it. */
-void cw_loop_give(struct cw_loop *loop);
+void cw_loop_release(struct cw_loop *loop);
 
 /* Wakes the owner if it sleeps on the port. */
 void cw_loop_wake_owner(struct cw_loop *loop);
@@ -74,7 +74,7 @@ void cw_loop_sleep_on_port(struct cw_loop *loop, uint64_t until_ns, bool standin
 bool cw_loop_has_events(const struct cw_loop *loop);
 
 /* Wakes the consumer if it sleeps and has work: events, or no other thread that turns. */
-void cw_loop_tell_consumer(struct cw_loop *loop);
+void cw_loop_notify_consumer(struct cw_loop *loop);
 
 /* Wakes the fallback thread, which sleeps until the owner is awake. */
 void cw_loop_unpark(struct cw_loop *loop);

@@ -34,7 +34,7 @@ static void idle(struct cw_loop *loop, uint32_t looks)
 static void *dedicated_thread(void *argument)
 {
     struct cw_loop *loop = argument;
-    while (!cw_token_take(&loop->token)) {
+    while (!cw_token_acquire(&loop->token)) {
         sched_yield();
     }
     atomic_store_explicit(&loop->turning, 1, memory_order_relaxed);
@@ -43,7 +43,7 @@ static void *dedicated_thread(void *argument)
     while (atomic_load_explicit(&loop->stop, memory_order_relaxed) == 0) {
         uint32_t work = cw_loop_turn(loop);
         if (work > 0) {
-            cw_loop_tell_consumer(loop);
+            cw_loop_notify_consumer(loop);
             busy_ns = loop->endpoint->now_ns;
         } else if (loop->config.spin) {
             idle(loop, ++looks);
@@ -53,7 +53,7 @@ static void *dedicated_thread(void *argument)
             cw_loop_sleep_on_port(loop, UINT64_MAX, false, NULL);
         }
     }
-    cw_token_give(&loop->token);
+    cw_token_release(&loop->token);
     return NULL;
 }
 
@@ -71,7 +71,7 @@ static bool turn_for_others(struct cw_loop *loop, uint64_t until_ns)
             return true;
         }
         if (work > 0) {
-            cw_loop_tell_consumer(loop);
+            cw_loop_notify_consumer(loop);
         }
         if (loop->endpoint->now_ns >= until_ns) {
             return false;
@@ -93,8 +93,8 @@ static bool step_in(struct cw_loop *loop, uint64_t until_ns)
     bool has_events = turn_for_others(loop, until_ns);
     atomic_store_explicit(&loop->turning, 0, memory_order_relaxed);
     atomic_store_explicit(&loop->wanted, 0, memory_order_relaxed);
-    cw_loop_give(loop);
-    cw_loop_tell_consumer(loop);
+    cw_loop_release(loop);
+    cw_loop_notify_consumer(loop);
     return has_events;
 }
 
@@ -124,7 +124,7 @@ static bool stand_by(struct cw_loop *loop, uint64_t until_ns)
         if (polls != loop->polls_seen && !is_asleep) {
             loop->polls_seen = polls;
             still_ns = now_ns;
-        } else if ((is_asleep || now_ns - still_ns >= CW_LOOP_STEP_IN_NS) && cw_token_take(&loop->token)) {
+        } else if ((is_asleep || now_ns - still_ns >= CW_LOOP_STEP_IN_NS) && cw_token_acquire(&loop->token)) {
             has_events = step_in(loop, until_ns);
             still_ns = cw_clock_ns();
         }
@@ -150,7 +150,7 @@ bool cw_loop_stand_in(struct cw_loop *loop, uint64_t until_ns)
         loop->looks_asleep = sleeps ? loop->looks_asleep + 1 : 0;
         if (loop->looks_asleep > PARK_AFTER) {
             park(loop, left_ns);
-        } else if (is_still && cw_token_take(&loop->token)) {
+        } else if (is_still && cw_token_acquire(&loop->token)) {
             (void)step_in(loop, until_ns);
         }
         loop->polls_seen = polls;

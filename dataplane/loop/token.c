@@ -23,5 +23,5 @@ void cw_token_announce(struct cw_token *token)
          * its look at what was pushed; cannot fail once registered */
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the exchange in cw_token_give */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the exchange in cw_token_release */
 }

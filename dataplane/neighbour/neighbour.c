@@ -86,7 +86,7 @@ int cw_neighbour_want(struct cw_neighbour_cache *cache, const struct cw_ip *ip, 
     return CW_OK;
 }
 
-void cw_neighbour_forget(struct cw_neighbour_cache *cache, const struct cw_ip *next)
+void cw_neighbour_remove(struct cw_neighbour_cache *cache, const struct cw_ip *next)
 {
     struct hop *hop = hop_find(cache, next);
     if (hop != NULL) {
@@ -176,8 +176,8 @@ static bool asker_learn(struct cw_neighbour_cache *cache, const uint8_t *frame, 
     return frame[20] == 0 && frame[21] == 1 && hop_learn(cache, &ip, frame + 22, true, now_ns);
 }
 
-enum cw_neighbour_verdict cw_neighbour_take(struct cw_neighbour_cache *cache, const uint8_t *frame, uint32_t bytes,
-                                            uint64_t now_ns, const uint8_t **answer, uint32_t *answer_bytes)
+enum cw_neighbour_verdict cw_neighbour_receive(struct cw_neighbour_cache *cache, const uint8_t *frame, uint32_t bytes,
+                                               uint64_t now_ns, const uint8_t **answer, uint32_t *answer_bytes)
 {
     const struct cw_neighbour_config *config = &cache->config;
     struct cw_ip ip;

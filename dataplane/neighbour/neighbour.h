@@ -12,8 +12,8 @@
  *
  * Order of calls
  *   cw_neighbour_create
- *   { cw_neighbour_take for each frame that no other part accepts; cw_neighbour_want, cw_neighbour_find, cw_neighbour_forget;
- *     cw_neighbour_question until it returns 0, at the time of cw_neighbour_deadline }*
+ *   { cw_neighbour_receive for each frame that no other part accepts; cw_neighbour_want, cw_neighbour_find,
+ *     cw_neighbour_remove; cw_neighbour_question until it returns 0, at the time of cw_neighbour_deadline }*
  *   cw_neighbour_destroy
  *
  * Owner: the thread that turns the endpoint. */
@@ -48,14 +48,14 @@ struct cw_neighbour_cache *cw_neighbour_create(const struct cw_neighbour_config 
 void cw_neighbour_destroy(struct cw_neighbour_cache *cache); /* NULL is allowed */
 
 /* A received frame. *answer: the resolver's own, until the next call. */
-enum cw_neighbour_verdict cw_neighbour_take(struct cw_neighbour_cache *cache, const uint8_t *frame, uint32_t bytes,
-                                            uint64_t now_ns, const uint8_t **answer, uint32_t *answer_bytes);
+enum cw_neighbour_verdict cw_neighbour_receive(struct cw_neighbour_cache *cache, const uint8_t *frame, uint32_t bytes,
+                                               uint64_t now_ns, const uint8_t **answer, uint32_t *answer_bytes);
 
 /* Requests the next hop to a host, and keeps it. CW_OK; CW_ERROR_LIMIT: the table is full; CW_ERROR_NOT_FOUND: it is
  * in another subnet, and there is no gateway. */
 int cw_neighbour_want(struct cw_neighbour_cache *cache, const struct cw_ip *ip, uint64_t now_ns);
 /* Removes a next hop that is no longer needed (cw_neighbour_next). */
-void cw_neighbour_forget(struct cw_neighbour_cache *cache, const struct cw_ip *next);
+void cw_neighbour_remove(struct cw_neighbour_cache *cache, const struct cw_ip *next);
 /* The MAC address of the next hop to a host that was wanted. False: not known yet. */
 bool cw_neighbour_find(const struct cw_neighbour_cache *cache, const struct cw_ip *ip, uint8_t mac[6]);
 /* Grows with each new or changed MAC address. */

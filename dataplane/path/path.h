@@ -210,12 +210,12 @@ int cw_paths_copy_from(struct cw_paths *paths, uint32_t rank, void *to, uint64_t
 int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, const void *from, uint64_t bytes);
 
 /* Probes a rank; call it every second or so during a wait for the rank. If the rank uses packets and is silent, `down`
- * follows within the endpoint's failure timeout (cw_peer_ask). If it is on this host and stopped by a signal, `down`
+ * follows within the endpoint's failure timeout (cw_peer_check). If it is on this host and stopped by a signal, `down`
  * follows after `stopped_timeout_ns`; if a debugger holds it, the wait has no limit. cw_paths_watch finds ranks that
  * have ended. */
-void cw_paths_ask(struct cw_paths *paths, uint32_t rank);
+void cw_paths_probe(struct cw_paths *paths, uint32_t rank);
 /* The same for all ranks of this host. */
-void cw_paths_ask_here(struct cw_paths *paths);
+void cw_paths_probe_here(struct cw_paths *paths);
 /* The number in /proc of a rank's process, from its card; 0: it has none yet. */
 int cw_paths_process(const struct cw_paths *paths, uint32_t rank);
 /* True: `down` has been called for the rank. */

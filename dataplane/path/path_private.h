@@ -114,7 +114,7 @@ int path_shared_put(struct cw_paths *paths, uint32_t rank, const struct cw_regis
                     const void *from, uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 uint32_t path_shared_poll(struct cw_paths *paths);
 /* Fails a rank of this host that is stopped for too long. */
-void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns);
+void path_shared_probe(struct cw_paths *paths, uint32_t rank, uint64_t now_ns);
 /* Attaches to the rank's inbox, if it has not been done. */
 int path_shared_attach(struct cw_paths *paths, uint32_t rank);
 void path_peer_fail(struct cw_paths *paths, uint32_t rank);
@@ -148,7 +148,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
 uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
-void path_wire_ask(struct cw_paths *paths, uint32_t peer);
+void path_wire_probe(struct cw_paths *paths, uint32_t peer);
 /* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
 int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
 /* An operation on memory that is registered for its time; NULL: *status says why not. */
@@ -176,7 +176,7 @@ int path_stream_get(struct cw_paths *paths, uint32_t rank, const struct path_pla
 int path_stream_put(struct cw_paths *paths, uint32_t rank, const struct path_place *place, const void *from,
                     uint64_t bytes, uint32_t lane_tag, uint64_t operation);
 /* A PATH_PUT, PATH_FETCH or PATH_FETCHED record from `rank`. False: it is invalid. */
-bool path_stream_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record);
+bool path_stream_accept(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record);
 /* Advances all streams; returns the number of records written. */
 uint32_t path_stream_poll(struct cw_paths *paths);
 /* Ends those from and to a rank with a failure. */

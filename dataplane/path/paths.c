@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The endpoint of the configuration, if there is one. */
-static int endpoint_take(struct cw_paths *paths, char *error, size_t error_bytes)
+static int endpoint_attach(struct cw_paths *paths, char *error, size_t error_bytes)
 {
     const struct cw_loop *loop = cw_paths_loop(paths);
     int status =
@@ -26,7 +26,7 @@ int cw_paths_connect(struct cw_paths *paths, const struct cw_paths_config *confi
     paths->config.message_bytes_max = config->message_bytes_max;
     paths->config.messages_registered = config->messages_registered;
     paths->config.multicasts = config->multicasts;
-    return endpoint_take(paths, error, error_bytes);
+    return endpoint_attach(paths, error, error_bytes);
 }
 
 int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **paths, char *error, size_t error_bytes)
@@ -46,7 +46,7 @@ int cw_paths_create(const struct cw_paths_config *config, struct cw_paths **path
     cw_copy_allow(config->ancestor);
     uint32_t senders = config->rank_count < CW_INBOX_SLOTS_MAX ? config->rank_count : CW_INBOX_SLOTS_MAX;
     int status = cw_inbox_create(senders, config->nonce, &made->inbox, error, error_bytes);
-    status = status == CW_OK ? endpoint_take(made, error, error_bytes) : status;
+    status = status == CW_OK ? endpoint_attach(made, error, error_bytes) : status;
     if (status != CW_OK) {
         cw_paths_destroy(made);
         return status;
@@ -314,23 +314,23 @@ bool cw_paths_is_unreachable(const struct cw_paths *paths, uint32_t rank)
     return paths->peers[rank].unreachable != CW_OK;
 }
 
-void cw_paths_ask_here(struct cw_paths *paths)
+void cw_paths_probe_here(struct cw_paths *paths)
 {
     for (uint32_t rank = 0; rank < paths->config.rank_count; rank++) {
         if (!paths->peers[rank].failed && paths->peers[rank].transport == CW_PATH_TRANSPORT_SHARED) {
-            path_shared_ask(paths, rank, cw_clock_ns());
+            path_shared_probe(paths, rank, cw_clock_ns());
         }
     }
 }
 
-void cw_paths_ask(struct cw_paths *paths, uint32_t rank)
+void cw_paths_probe(struct cw_paths *paths, uint32_t rank)
 {
     const struct path_peer *peer = &paths->peers[rank];
     if (!peer->failed && (peer->transport == CW_PATH_TRANSPORT_PACKETS || peer->has_wire_peer)) {
-        path_wire_ask(paths, peer->wire_peer);
+        path_wire_probe(paths, peer->wire_peer);
     }
     if (!peer->failed && peer->transport == CW_PATH_TRANSPORT_SHARED) {
-        path_shared_ask(paths, rank, cw_clock_ns());
+        path_shared_probe(paths, rank, cw_clock_ns());
     }
 }
 

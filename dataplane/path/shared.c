@@ -173,7 +173,7 @@ int cw_paths_copy_to(struct cw_paths *paths, uint32_t rank, uint64_t address, co
 }
 
 /* Hands one record on. False: no process with this library writes such a record. */
-static bool record_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+static bool record_dispatch(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {
     const struct cw_path_handler *handler = &paths->config.handler;
     switch (record->kind) {
@@ -184,7 +184,7 @@ static bool record_take(struct cw_paths *paths, uint32_t rank, const struct cw_r
         handler->arrived(handler->context, rank, record->user);
         return true;
     default:
-        return path_stream_take(paths, rank, record);
+        return path_stream_accept(paths, rank, record);
     }
 }
 
@@ -197,7 +197,7 @@ static uint32_t ring_poll(struct cw_paths *paths, struct cw_ring_consumer *ring,
         if (found == 0) {
             break;
         }
-        if (found < 0 || !record_take(paths, rank, &record)) {
+        if (found < 0 || !record_dispatch(paths, rank, &record)) {
             cw_error_text(paths->failure, sizeof(paths->failure), CW_ERROR_SYSTEM,
                           "invalid record in shared memory (kind %u, %u bytes)", record.kind, record.bytes);
             unreachable(paths, rank, CW_ERROR_PEER_FAILED);
@@ -234,7 +234,7 @@ uint32_t path_shared_poll(struct cw_paths *paths)
 /* Between two checks of a process: after a longer pause neither its state meanwhile nor our own stop is known. */
 #define ASK_GAP_NS UINT64_C(5000000000)
 
-void path_shared_ask(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)
+void path_shared_probe(struct cw_paths *paths, uint32_t rank, uint64_t now_ns)
 {
     struct path_peer *peer = &paths->peers[rank];
     uint64_t bound_ns = paths->config.stopped_timeout_ns;

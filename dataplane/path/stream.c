@@ -112,7 +112,7 @@ int path_stream_put(struct cw_paths *paths, uint32_t rank, const struct path_pla
     return CW_OK;
 }
 
-static bool put_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+static bool put_accept(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {
     struct path_place place;
     if (record->bytes < sizeof(place)) {
@@ -128,7 +128,7 @@ static bool put_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring
     return true;
 }
 
-static bool fetch_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+static bool fetch_accept(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {
     struct path_fetch fetch;
     if (record->bytes != sizeof(fetch)) {
@@ -159,7 +159,7 @@ static void stream_end(struct cw_paths *paths, struct path_stream *stream, int s
     free(stream);
 }
 
-static bool fetched_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+static bool fetched_accept(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {
     struct path_fetched fetched;
     if (record->bytes < sizeof(fetched)) {
@@ -187,15 +187,15 @@ static bool fetched_take(struct cw_paths *paths, uint32_t rank, const struct cw_
     return true;
 }
 
-bool path_stream_take(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
+bool path_stream_accept(struct cw_paths *paths, uint32_t rank, const struct cw_ring_record *record)
 {
     switch (record->kind) {
     case PATH_PUT:
-        return put_take(paths, rank, record);
+        return put_accept(paths, rank, record);
     case PATH_FETCH:
-        return fetch_take(paths, rank, record);
+        return fetch_accept(paths, rank, record);
     case PATH_FETCHED:
-        return fetched_take(paths, rank, record);
+        return fetched_accept(paths, rank, record);
     default:
         return false;
     }

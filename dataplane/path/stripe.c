@@ -88,7 +88,7 @@ static void wait_for_room(struct cw_paths *paths, struct path_division *division
 }
 
 /* Advances, or ends. */
-static void go_on(struct cw_paths *paths, struct path_division *division)
+static void advance(struct cw_paths *paths, struct path_division *division)
 {
     parts_post(paths, division);
     wait_for_room(paths, division);
@@ -151,7 +151,7 @@ void path_stripe_ended(struct cw_paths *paths, struct path_wire_operation *part,
     division->open_on[part->operation]--;
     division->status = division->status == CW_OK ? status : division->status;
     free(part);
-    go_on(paths, division);
+    advance(paths, division);
 }
 
 void path_stripe_poll(struct cw_paths *paths)
@@ -161,7 +161,7 @@ void path_stripe_poll(struct cw_paths *paths)
     while (division != NULL) {
         struct path_division *next = division->next;
         division->waits = false;
-        go_on(paths, division);
+        advance(paths, division);
         division = next;
     }
 }

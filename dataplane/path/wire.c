@@ -99,15 +99,15 @@ int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
     return CW_OK;
 }
 
-static int peer_ask(struct cw_endpoint *endpoint, void *context)
+static int peer_check(struct cw_endpoint *endpoint, void *context)
 {
     const uint32_t *peer = context;
-    return cw_peer_ask(endpoint, *peer);
+    return cw_peer_check(endpoint, *peer);
 }
 
-void path_wire_ask(struct cw_paths *paths, uint32_t peer)
+void path_wire_probe(struct cw_paths *paths, uint32_t peer)
 {
-    (void)cw_loop_call(cw_paths_loop(paths), peer_ask, &peer); /* an event reports a failed one */
+    (void)cw_loop_call(cw_paths_loop(paths), peer_check, &peer); /* an event reports a failed one */
 }
 
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
@@ -121,7 +121,7 @@ int path_wire_deregister(struct cw_paths *paths, uint64_t token)
 }
 
 /* Releases a region of our own, now or when the packets have. */
-static void region_forget(struct cw_paths *paths, uint64_t region)
+static void region_release(struct cw_paths *paths, uint64_t region)
 {
     if (path_wire_deregister(paths, region) != CW_ERROR_AGAIN) {
         return;
@@ -133,7 +133,7 @@ static void region_forget(struct cw_paths *paths, uint64_t region)
     }
 }
 
-static void regions_forget(struct cw_paths *paths)
+static void regions_release(struct cw_paths *paths)
 {
     struct path_deregistered **link = &paths->wire->deregistered;
     while (*link != NULL) {
@@ -149,11 +149,11 @@ static void regions_forget(struct cw_paths *paths)
 
 /* Memory for a message; NULL: none is left, or the rank has as much as is left for all others (dynamic thresholds, as
  * in put/operation.c), so that a rank that stops leaves room for the others. */
-static struct path_wire_operation *message_take(struct cw_paths *paths, uint32_t rank)
+static struct path_wire_operation *message_acquire(struct cw_paths *paths, uint32_t rank)
 {
     struct cw_pool *pool = &paths->wire->messages;
     struct path_peer *peer = &paths->peers[rank];
-    struct path_wire_operation *message = peer->messages_held < cw_pool_available(pool) ? cw_pool_take(pool) : NULL;
+    struct path_wire_operation *message = peer->messages_held < cw_pool_available(pool) ? cw_pool_acquire(pool) : NULL;
     if (message != NULL) {
         *message = (struct path_wire_operation){.kind = WIRE_MESSAGE, .rank = rank};
         peer->messages_held++;
@@ -161,10 +161,10 @@ static struct path_wire_operation *message_take(struct cw_paths *paths, uint32_t
     return message;
 }
 
-static void message_give(struct cw_paths *paths, struct path_wire_operation *message)
+static void message_release(struct cw_paths *paths, struct path_wire_operation *message)
 {
     paths->peers[message->rank].messages_held--;
-    cw_pool_give(&paths->wire->messages, message);
+    cw_pool_release(&paths->wire->messages, message);
 }
 
 /* The endpoint copies a short message as it is posted; a longer one waits in memory of ours until the rank has
@@ -175,7 +175,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
     uint8_t inlined[CW_INLINE_MAX];
     assert(head_bytes + bytes <= paths->config.message_bytes_max);
     bool is_inline = head_bytes + bytes <= CW_INLINE_MAX;
-    struct path_wire_operation *kept = is_inline ? NULL : message_take(paths, rank);
+    struct path_wire_operation *kept = is_inline ? NULL : message_acquire(paths, rank);
     if (!is_inline && kept == NULL) {
         paths->counters.refusals++;
         return CW_ERROR_AGAIN;
@@ -200,7 +200,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
         if (!is_inline) {
-            message_give(paths, kept);
+            message_release(paths, kept);
         }
     }
     return status;
@@ -227,7 +227,7 @@ struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t ran
 
 void path_wire_drop(struct cw_paths *paths, struct path_wire_operation *operation)
 {
-    region_forget(paths, operation->region);
+    region_release(paths, operation->region);
     free(operation);
 }
 
@@ -294,7 +294,7 @@ struct cover_question {
     struct cw_peer_info info;
 };
 
-static int cover_ask(struct cw_endpoint *endpoint, void *context)
+static int cover_query(struct cw_endpoint *endpoint, void *context)
 {
     struct cover_question *question = context;
     int status = cw_peer_query(endpoint, question->peer, &question->info);
@@ -309,7 +309,7 @@ bool cw_paths_cover(struct cw_paths *paths, uint32_t rank, enum cw_cover *cover)
         return false;
     }
     for (uint32_t i = 0; i < paths->config.set.count && !is_known; i++) {
-        is_known = cw_loop_call(paths->config.set.loops[i], cover_ask, &question) == CW_OK;
+        is_known = cw_loop_call(paths->config.set.loops[i], cover_query, &question) == CW_OK;
     }
     *cover = question.info.cover;
     return is_known;
@@ -322,7 +322,7 @@ struct compression_question {
     struct cw_compression_report *report;
 };
 
-static int compression_ask(struct cw_endpoint *endpoint, void *context)
+static int compression_query(struct cw_endpoint *endpoint, void *context)
 {
     const struct compression_question *question = context;
     return cw_peer_compression(endpoint, question->peer, question->element, question->report) ? CW_OK
@@ -340,7 +340,7 @@ bool cw_paths_compression(struct cw_paths *paths, uint32_t rank, enum cw_element
     *report = (struct cw_compression_report){.is_on = false};
     bool is_known = false;
     for (uint32_t i = 0; i < paths->config.set.count; i++) { /* the sums, and the rest of the loop that sent most */
-        if (cw_loop_call(paths->config.set.loops[i], compression_ask, &question) != CW_OK) {
+        if (cw_loop_call(paths->config.set.loops[i], compression_query, &question) != CW_OK) {
             continue;
         }
         struct cw_compression_report sum = one.raw_bytes > report->raw_bytes || !is_known ? one : *report;
@@ -364,14 +364,14 @@ void path_wire_end(struct cw_paths *paths, struct path_wire_operation *operation
     paths->config.handler.complete(paths->config.handler.context, callers, status);
 }
 
-static void complete_take(struct cw_paths *paths, const struct cw_event *event)
+static void completion_apply(struct cw_paths *paths, const struct cw_event *event)
 {
     struct path_wire_operation *operation = (struct path_wire_operation *)(uintptr_t)event->context;
     if (operation == NULL) {
         return; /* a message that was copied, and failed: the end of its peer is reported separately */
     }
     if (operation->kind == WIRE_MESSAGE) {
-        message_give(paths, operation);
+        message_release(paths, operation);
         return;
     }
     if (operation->kind == WIRE_PART) {
@@ -425,7 +425,7 @@ static void session_end(struct cw_paths *paths, uint32_t rank, int status)
     }
 }
 
-static void event_take(struct cw_paths *paths, const struct cw_event *event)
+static void event_dispatch(struct cw_paths *paths, const struct cw_event *event)
 {
     const struct cw_path_handler *handler = &paths->config.handler;
     uint32_t rank = event->peer < paths->wire_peer_count ? paths->rank_of_wire_peer[event->peer] : UINT32_MAX;
@@ -446,7 +446,7 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
         break;
     case CW_EVENT_COMPLETE:
     case CW_EVENT_GET:
-        complete_take(paths, event);
+        completion_apply(paths, event);
         break;
     case CW_EVENT_PEER_DOWN:
         session_end(paths, rank, event->status);
@@ -461,10 +461,10 @@ static void event_take(struct cw_paths *paths, const struct cw_event *event)
     }
 }
 
-static uint32_t events_take(struct cw_paths *paths, const struct cw_event *events, uint32_t count)
+static uint32_t events_dispatch(struct cw_paths *paths, const struct cw_event *events, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        event_take(paths, &events[i]);
+        event_dispatch(paths, &events[i]);
     }
     return count;
 }
@@ -473,7 +473,7 @@ uint32_t path_wire_poll(struct cw_paths *paths)
 {
     struct cw_event events[WIRE_BURST];
     if (paths->wire->deregistered != NULL) {
-        regions_forget(paths);
+        regions_release(paths);
     }
     if (paths->wire->slot_count > 0) {
         slots_release(paths);
@@ -481,11 +481,11 @@ uint32_t path_wire_poll(struct cw_paths *paths)
     if (paths->divisions != NULL) {
         path_stripe_poll(paths);
     }
-    return events_take(paths, events, cw_loop_set_poll(&paths->config.set, events, WIRE_BURST));
+    return events_dispatch(paths, events, cw_loop_set_poll(&paths->config.set, events, WIRE_BURST));
 }
 
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm)
 {
     struct cw_event events[WIRE_BURST];
-    return events_take(paths, events, cw_loop_set_wait(&paths->config.set, events, WIRE_BURST, timeout_ns, alarm));
+    return events_dispatch(paths, events, cw_loop_set_wait(&paths->config.set, events, WIRE_BURST, timeout_ns, alarm));
 }

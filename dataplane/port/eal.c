@@ -302,7 +302,7 @@ static int eal_init(const struct cw_eal_config *config, char *error, size_t erro
     return result < 0 ? start_failed(code, config, printed, error, error_bytes) : CW_OK;
 }
 
-static void arguments_forget(void)
+static void arguments_clear(void)
 {
     for (size_t i = 0; i < eal_state.argument_count; i++) {
         free(eal_state.arguments[i]);
@@ -315,7 +315,7 @@ static int arguments_keep(const struct cw_eal_config *config)
     for (size_t i = 0; i < config->argument_count; i++) {
         eal_state.arguments[i] = strdup(config->arguments[i]);
         if (eal_state.arguments[i] == NULL) {
-            arguments_forget();
+            arguments_clear();
             return CW_ERROR_MEMORY;
         }
         eal_state.argument_count++;
@@ -363,7 +363,7 @@ static int start_locked(const struct cw_eal_config *config, char *error, size_t 
     }
     int status = eal_init(config, error, error_bytes);
     if (status != CW_OK) {
-        arguments_forget();
+        arguments_clear();
         return status;
     }
     eal_state.started = true;

@@ -68,7 +68,7 @@ uint32_t ethdev_receive(struct cw_port *base, struct cw_received *packets, uint3
         return 0;
     }
     /* packets that others have handed over come first: the own queue may have a burst each time */
-    uint32_t handed = unlikely(port->queue_count > 1) ? ethdev_queues_take(port, buffers, (count_max + 1) / 2) : 0;
+    uint32_t handed = unlikely(port->queue_count > 1) ? ethdev_queues_pop(port, buffers, (count_max + 1) / 2) : 0;
     uint32_t count = rte_eth_rx_burst(port->id, port->queue, buffers + handed, (uint16_t)(count_max - handed));
     ethdev_gate_leave(port);
     if (unlikely(port->queue_count > 1)) {
@@ -94,7 +94,7 @@ enum ethdev_peek ethdev_peek(struct ethdev_port *port)
         if (port->queue_count > 1) {
             port->stash_count = ethdev_queues_sort(port, port->stash, port->stash_count);
             port->stash_count +=
-                ethdev_queues_take(port, port->stash + port->stash_count, CW_PORT_BURST_MAX - port->stash_count);
+                ethdev_queues_pop(port, port->stash + port->stash_count, CW_PORT_BURST_MAX - port->stash_count);
         }
     }
     return port->stash_count != 0 ? ETHDEV_PEEK_PACKETS : ETHDEV_PEEK_NOTHING;

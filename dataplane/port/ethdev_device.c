@@ -351,7 +351,7 @@ static int gather_choose(const struct opening *opening)
     return CW_OK;
 }
 
-static void mac_take(struct ethdev_port *port)
+static void mac_read(struct ethdev_port *port)
 {
     struct rte_ether_addr address = {{0}};
     if (rte_eth_macaddr_get(port->id, &address) != 0 || rte_is_zero_ether_addr(&address)) {
@@ -384,7 +384,7 @@ int ethdev_device_open(struct ethdev_port *port, const struct cw_port_ethdev_con
         status = device_start(&opening);
     }
     if (status == CW_OK) {
-        mac_take(port);
+        mac_read(port);
         ethdev_offloads_begin(port);
     }
     return status;

@@ -114,7 +114,7 @@ static bool argument_add(char *arguments, size_t arguments_bytes, const char *ke
 }
 
 /* The value of the driver's argument for the size of a slot; 0: there is none. */
-static uint32_t slot_bytes_given(const struct ethdev_driver *driver, const char *arguments)
+static uint32_t slot_bytes_argument(const struct ethdev_driver *driver, const char *arguments)
 {
     size_t length;
     const char *value = driver->slot_argument == NULL ? NULL : argument_find(arguments, driver->slot_argument, &length);
@@ -173,7 +173,7 @@ bool ethdev_driver_interface(const char *arguments, char interface[IF_NAMESIZE])
 
 uint32_t ethdev_driver_room(const struct ethdev_driver *driver, const char *arguments)
 {
-    return driver->room_is_slot ? slot_bytes_given(driver, arguments) : 0;
+    return driver->room_is_slot ? slot_bytes_argument(driver, arguments) : 0;
 }
 
 /* A slot that the user made too small: af_packet drops what does not fit, memif chains slots, which corrupts its
@@ -185,7 +185,7 @@ static int slot_check(const struct ethdev_driver *driver, const struct cw_port_e
     uint32_t needed = config->mtu_bytes + RTE_ETHER_HDR_LEN + driver->slot_overhead_bytes;
     if (driver->slot_argument == NULL ||
         argument_find(config->device_arguments, driver->slot_argument, &length) == NULL ||
-        slot_bytes_given(driver, config->device_arguments) >= needed) {
+        slot_bytes_argument(driver, config->device_arguments) >= needed) {
         return CW_OK;
     }
     return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
@@ -312,7 +312,8 @@ static void memif_socket_clean(const char *arguments)
     }
     memcpy(address.sun_path, path, length);
     struct stat file;
-    if (stat(address.sun_path, &file) == 0 && S_ISSOCK(file.st_mode) && !cw_process_socket_lives(address.sun_path, &file)) {
+    if (stat(address.sun_path, &file) == 0 && S_ISSOCK(file.st_mode) &&
+        !cw_process_socket_lives(address.sun_path, &file)) {
         unlink(address.sun_path);
     }
 }

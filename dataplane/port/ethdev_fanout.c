@@ -30,7 +30,7 @@ struct plugging {
 
 /* Whether a group has the number that the driver would take in this process: the kernel refuses to join one whose
  * flags differ, and the driver sets some. */
-static bool is_taken(uint32_t interface)
+static bool is_used(uint32_t interface)
 {
     const struct sockaddr_ll address = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)interface};
@@ -47,9 +47,8 @@ static bool is_taken(uint32_t interface)
 static int plug(void *context)
 {
     struct plugging *plugging = context;
-    plugging->result = is_taken(plugging->interface)
-                           ? -EADDRINUSE
-                           : rte_eal_hotplug_add("vdev", plugging->device, plugging->arguments);
+    plugging->result =
+        is_used(plugging->interface) ? -EADDRINUSE : rte_eal_hotplug_add("vdev", plugging->device, plugging->arguments);
     return 0;
 }
 

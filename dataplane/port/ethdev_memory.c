@@ -46,7 +46,7 @@ static void extmem_unmap(void *context, uintptr_t first, uintptr_t end, struct c
 
 static struct cw_mappings extmem = {.map = extmem_map, .unmap = extmem_unmap};
 
-static void extmem_give(struct cw_pages *pages)
+static void extmem_release(struct cw_pages *pages)
 {
     pthread_mutex_lock(&extmem_lock);
     cw_mappings_remove(&extmem, pages);
@@ -68,7 +68,7 @@ static int device_map(void *context, uintptr_t first, uintptr_t end, struct cw_p
     }
     /* A device that knows no mapping of its own reads through DPDK's tables. */
     if (rte_dev_dma_map(device, (void *)first, first, end - first) != 0 && rte_errno != ENOTSUP) {
-        extmem_give(below);
+        extmem_release(below);
         return CW_ERROR_SYSTEM;
     }
     return CW_OK;
@@ -80,7 +80,7 @@ static void device_unmap(void *context, uintptr_t first, uintptr_t end, struct c
     if (device != NULL) {
         rte_dev_dma_unmap(device, (void *)first, first, end - first);
     }
-    extmem_give(below);
+    extmem_release(below);
 }
 
 /* With the first registration: most devices need none. */
@@ -168,7 +168,7 @@ int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory
     return CW_OK;
 }
 
-void ethdev_memory_forget(struct ethdev_port *port)
+void ethdev_memory_clear(struct ethdev_port *port)
 {
     while (port->memories != NULL) {
         struct cw_port_memory *memory = port->memories;

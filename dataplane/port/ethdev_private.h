@@ -205,7 +205,7 @@ void ethdev_queues_dispose(struct ethdev_port *first);
 
 /* ethdev_sort.c */
 uint32_t ethdev_queues_sort(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count);
-uint32_t ethdev_queues_take(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max);
+uint32_t ethdev_queues_pop(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max);
 void ethdev_wake(struct cw_port *port);
 
 /* ethdev_burst.c */
@@ -221,7 +221,7 @@ ethdev_peek(struct ethdev_port *port); /* into the stash; barred: it could not b
 /* ethdev_memory.c */
 int ethdev_memory_register(struct cw_port *base, void *address, size_t bytes, struct cw_port_memory **memory);
 int ethdev_memory_unregister(struct cw_port *base, struct cw_port_memory *memory);
-void ethdev_memory_forget(struct ethdev_port *port); /* all of them, at close */
+void ethdev_memory_clear(struct ethdev_port *port); /* all of them, at close */
 
 /* Bytes 4 * index to 4 * index + 3 of an address as a number, as programs of the kernel compare it. */
 static inline uint32_t ethdev_ip_word(const struct cw_ip *ip, uint32_t index)

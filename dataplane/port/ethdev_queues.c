@@ -104,7 +104,7 @@ void ethdev_queues_dispose(struct ethdev_port *first)
     for (uint32_t i = CW_PORT_ETHDEV_QUEUES_MAX; i-- > 0;) {
         struct ethdev_port *port = first->queues[i];
         if (port != NULL) {
-            ethdev_memory_forget(port);
+            ethdev_memory_clear(port);
             cw_doorbell_close(port->bell);
             rte_ring_free(port->handed);
             if (port != first) {

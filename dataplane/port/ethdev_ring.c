@@ -63,7 +63,7 @@ static bool slot_waits(const struct ethdev_ring *ring, uint32_t index)
 }
 
 /* The first frame that waits has waited too long: drops it if the kernel says again that the device refuses it. */
-static void slot_judge(struct ethdev_port *port, uint32_t head)
+static void slot_check(struct ethdev_port *port, uint32_t head)
 {
     bool is_refused = send(port->packet_descriptor, NULL, 0, MSG_DONTWAIT) < 0 && errno == ENOBUFS;
     if (is_refused && slot_waits(&port->ring, head)) {
@@ -90,7 +90,7 @@ void ethdev_ring_turn(struct ethdev_port *port, uint32_t sent)
         ring->head = head;
         ring->waits_since_ns = now_ns;
     } else if (now_ns - ring->waits_since_ns > REFUSED_NS) {
-        slot_judge(port, head);
+        slot_check(port, head);
         ring->waits_since_ns = now_ns;
     }
 }

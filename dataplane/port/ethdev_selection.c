@@ -48,12 +48,12 @@ static void need(struct filter *filter, uint16_t test, uint32_t value, uint8_t m
     add(filter, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), value, 0, mark));
 }
 
-static void refuse(struct filter *filter, uint16_t test, uint32_t value)
+static void drop_if(struct filter *filter, uint16_t test, uint32_t value)
 {
     add(filter, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), value, TO_DROP, 0));
 }
 
-static void give(struct filter *filter, uint32_t bytes)
+static void return_bytes(struct filter *filter, uint32_t bytes)
 {
     add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, bytes));
 }
@@ -87,16 +87,16 @@ static void end_write(struct filter *filter, const struct cw_port_selection *onl
 {
     load(filter, BPF_H, at_port);
     need(filter, BPF_JGE, only->udp_port, TO_DROP);
-    refuse(filter, BPF_JGT, (uint32_t)only->udp_port + only->udp_port_count - 1);
-    give(filter, UINT32_MAX);
+    drop_if(filter, BPF_JGT, (uint32_t)only->udp_port + only->udp_port_count - 1);
+    return_bytes(filter, UINT32_MAX);
     mark_set(filter, TO_GROUPS);
     add(filter, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, shift));
     need(filter, BPF_JEQ, group, TO_DROP);
     load(filter, BPF_H, at_port);
     need(filter, BPF_JEQ, only->group_port, TO_DROP);
-    give(filter, UINT32_MAX);
+    return_bytes(filter, UINT32_MAX);
     mark_set(filter, TO_DROP);
-    give(filter, 0);
+    return_bytes(filter, 0);
 }
 
 static void filter_v4_write(struct filter *filter, const struct cw_port_selection *only)
@@ -106,7 +106,7 @@ static void filter_v4_write(struct filter *filter, const struct cw_port_selectio
     load(filter, BPF_B, AT_PROTOCOL);
     need(filter, BPF_JEQ, IPPROTO_UDP, TO_DROP);
     load(filter, BPF_H, AT_FRAGMENT);
-    refuse(filter, BPF_JSET, 0x3fff);
+    drop_if(filter, BPF_JSET, 0x3fff);
     load(filter, BPF_W, AT_DESTINATION);
     need(filter, BPF_JEQ, cw_ip_to_v4(&only->ip), TO_GROUPS);
     end_write(filter, only, AT_PORT, 28, 0xe);

@@ -77,7 +77,7 @@ uint32_t ethdev_queues_sort(struct ethdev_port *port, struct rte_mbuf **buffers,
     return kept;
 }
 
-uint32_t ethdev_queues_take(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max)
+uint32_t ethdev_queues_pop(struct ethdev_port *port, struct rte_mbuf **buffers, uint32_t count_max)
 {
     return rte_ring_sc_dequeue_burst(port->handed, (void **)buffers, count_max, NULL);
 }

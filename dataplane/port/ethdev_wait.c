@@ -156,7 +156,7 @@ static void sleep_timed(struct ethdev_port *port, uint64_t timeout_ns)
     while (ethdev_peek(port) != ETHDEV_PEEK_PACKETS && now_ns < end_ns) {
         (void)cw_wake_wait(&port->wake, -1, port->port.alarm, RTE_MIN(port->nap_ns, end_ns - now_ns));
         port->nap_ns = RTE_MIN(2 * port->nap_ns, (uint64_t)ETHDEV_NAP_MAX_NS);
-        if (!cw_wake_goes_on(&port->wake, port->port.alarm)) {
+        if (!cw_wake_continues(&port->wake, port->port.alarm)) {
             return;
         }
         now_ns = clock_ns();
@@ -168,7 +168,7 @@ static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
     cw_doorbell_arm(port->bell);
     /* Pairs with cw_doorbell_ring in ethdev_wake, as the packets in ethdev_peek do with the one in the sender's
      * transmit. */
-    if (cw_wake_goes_on(&port->wake, NULL)) {
+    if (cw_wake_continues(&port->wake, NULL)) {
         enum ethdev_peek found = ethdev_peek(port);
         if (found != ETHDEV_PEEK_PACKETS) {
             /* Packets that could not be looked for may have been announced already: the gate closes in a moment. */
@@ -185,12 +185,12 @@ static void sleep_doorbell(struct ethdev_port *port, uint64_t timeout_ns)
 void ethdev_sleep(struct cw_port *base, uint64_t timeout_ns)
 {
     struct ethdev_port *port = ethdev_of(base);
-    if (port->stash_count != 0 || cw_wake_take(&port->wake)) {
+    if (port->stash_count != 0 || cw_wake_consume(&port->wake)) {
         return;
     }
     if (port->bell != NULL) {
         sleep_doorbell(port, timeout_ns);
-        cw_wake_take(&port->wake);
+        cw_wake_consume(&port->wake);
         return;
     }
     if (cw_wake_begin(&port->wake)) {

@@ -214,7 +214,7 @@ static void shm_port_claim(struct cw_port *base, const struct cw_port_claim *cla
     shm_port_of(base)->shared->claim = *claim;
 }
 
-static void info_tell(struct cw_port_info *info, uint32_t offloads)
+static void info_fill(struct cw_port_info *info, uint32_t offloads)
 {
     info->checksum_out = (offloads >> CW_OFFLOAD_CHECKSUM_OUT & 1) != 0;
     info->checksum_in = (offloads >> CW_OFFLOAD_CHECKSUM_IN & 1) != 0;
@@ -228,13 +228,13 @@ static void shm_port_doubt(struct cw_port *base, enum cw_port_offload offload)
     struct shm_port_port *port = shm_port_of(base);
     port->shared->doubts |= 1u << offload;
     port->offloads &= ~(1u << offload);
-    info_tell(&base->info, port->offloads);
+    info_fill(&base->info, port->offloads);
 }
 
 void cw_shm_port_offloads(struct cw_port *port, uint32_t offloads)
 {
     shm_port_of(port)->offloads = offloads;
-    info_tell(&port->info, offloads);
+    info_fill(&port->info, offloads);
 }
 
 /* ---- the rest ---- */

@@ -223,7 +223,7 @@ static bool udp_link_up(struct cw_port *port)
 static void udp_sleep(struct cw_port *base, uint64_t timeout_ns)
 {
     struct udp_port *port = udp_of(base);
-    if (port->message_at < port->message_count || cw_wake_take(&port->wake)) {
+    if (port->message_at < port->message_count || cw_wake_consume(&port->wake)) {
         return;
     }
     if (cw_wake_begin(&port->wake)) {

@@ -119,12 +119,12 @@ static inline uint8_t *udp_in(const struct udp_port *port, uint8_t *frame)
 }
 
 /* A free frame; there must be one. */
-static inline uint8_t *udp_frame_take(struct udp_port *port)
+static inline uint8_t *udp_frame_acquire(struct udp_port *port)
 {
     return port->free[--port->free_count];
 }
 
-static inline void udp_frame_give(struct udp_port *port, uint8_t *frame)
+static inline void udp_frame_release(struct udp_port *port, uint8_t *frame)
 {
     port->free[port->free_count++] = frame;
 }

@@ -16,7 +16,7 @@ static bool message_prepare(struct udp_port *port, uint32_t index)
             if (port->free_count == 0) {
                 return false;
             }
-            message->frames[i] = udp_frame_take(port);
+            message->frames[i] = udp_frame_acquire(port);
             message->parts[i] =
                 (struct iovec){.iov_base = message->frames[i] + port->network_bytes, .iov_len = port->datagram_bytes};
         }
@@ -140,7 +140,7 @@ static void network_write(const struct udp_port *port, uint8_t *frame, union udp
 }
 
 /* The frame of the next packet of a message; NULL: there is none free. */
-static uint8_t *segment_take(struct udp_port *port, struct udp_message *message, uint32_t bytes)
+static uint8_t *segment_pop(struct udp_port *port, struct udp_message *message, uint32_t bytes)
 {
     uint8_t *frame;
     if (port->whole == NULL) {
@@ -148,7 +148,7 @@ static uint8_t *segment_take(struct udp_port *port, struct udp_message *message,
         frame = message->frames[index];
         message->frames[index] = NULL;
     } else if (port->free_count > 0) {
-        frame = udp_frame_take(port);
+        frame = udp_frame_acquire(port);
         memcpy(frame + port->network_bytes, port->whole + port->segment_at, bytes);
     } else {
         return NULL;
@@ -167,7 +167,7 @@ static bool is_own(const struct udp_port *port, union udp_name *from)
 
 /* Gives out packets of the message that is next; returns how many. It stays the next one if the
  * caller has no room for all of them, or no frame is free. */
-static uint32_t message_give(struct udp_port *port, struct cw_received *packets, uint32_t count_max)
+static uint32_t message_return(struct udp_port *port, struct cw_received *packets, uint32_t count_max)
 {
     struct udp_message *message = &port->messages[port->message_at];
     struct mmsghdr *arrived = &port->arrived[port->message_at];
@@ -183,7 +183,7 @@ static uint32_t message_give(struct udp_port *port, struct cw_received *packets,
     while (fits && given < count_max && port->segment_at < bytes) {
         uint32_t left = bytes - port->segment_at;
         uint32_t part = left < port->segment_bytes ? left : port->segment_bytes;
-        uint8_t *frame = segment_take(port, message, part);
+        uint8_t *frame = segment_pop(port, message, part);
         if (frame == NULL) {
             return given;
         }
@@ -206,7 +206,7 @@ uint32_t udp_receive(struct cw_port *base, struct cw_received *packets, uint32_t
     }
     while (filled < count_max && port->message_at < port->message_count) {
         uint32_t at = port->message_at;
-        filled += message_give(port, packets + filled, count_max - filled);
+        filled += message_return(port, packets + filled, count_max - filled);
         if (port->message_at == at) {
             break; /* no frame is free, or the caller has no room */
         }
@@ -218,6 +218,6 @@ void udp_release(struct cw_port *base, struct cw_received *packets, uint32_t cou
 {
     struct udp_port *port = udp_of(base);
     for (uint32_t i = 0; i < count; i++) {
-        udp_frame_give(port, packets[i].handle);
+        udp_frame_release(port, packets[i].handle);
     }
 }

@@ -33,7 +33,7 @@ uint32_t udp_reserve(struct cw_port *base, struct cw_transmit *packets, uint32_t
     struct udp_port *port = udp_of(base);
     count = count < port->free_count ? count : port->free_count;
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t *frame = udp_frame_take(port);
+        uint8_t *frame = udp_frame_acquire(port);
         packets[i].data = packets[i].handle = frame;
         packets[i].length = 0;
         packets[i].piece_count = 0;
@@ -48,7 +48,7 @@ void udp_cancel(struct cw_port *base, struct cw_transmit *packets, uint32_t coun
 {
     struct udp_port *port = udp_of(base);
     for (uint32_t i = 0; i < count; i++) {
-        udp_frame_give(port, packets[i].handle);
+        udp_frame_release(port, packets[i].handle);
     }
 }
 
@@ -164,7 +164,7 @@ static uint32_t burst_make(const struct udp_port *port, struct burst *burst, con
 
 /* A virtual switch may compare the length of a whole batch with its MTU and drop the batch. So packets are sent one by
  * one for a while after more than half of the packets of batches had to be sent again. */
-static void batches_judge(struct udp_port *port, const struct outgoing *gone)
+static void batches_evaluate(struct udp_port *port, const struct outgoing *gone)
 {
     port->singles -= port->singles > 0 ? 1 : 0;
     port->batched += gone->count > 1 ? gone->count : 0;
@@ -185,7 +185,7 @@ static uint32_t burst_send(struct udp_port *port, struct burst *burst)
     uint32_t gone = 0;
     for (int i = 0; i < sent; i++) {
         gone += burst->messages[i].count;
-        batches_judge(port, &burst->messages[i]);
+        batches_evaluate(port, &burst->messages[i]);
     }
     if (sent > 0 || errno == EAGAIN || errno == ENOBUFS || errno == EINTR) {
         return gone;

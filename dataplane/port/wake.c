@@ -51,9 +51,9 @@ short cw_wake_wait(struct cw_wake *wake, int descriptor, const struct cw_port_al
     return set[0].revents;
 }
 
-bool cw_wake_goes_on(const struct cw_wake *wake, const struct cw_port_alarm *alarm)
+bool cw_wake_continues(const struct cw_wake *wake, const struct cw_port_alarm *alarm)
 {
-    /* Relaxed: whether it was woken is decided by cw_wake_take. */
+    /* Relaxed: whether it was woken is decided by cw_wake_consume. */
     return atomic_load_explicit(&wake->woken, memory_order_relaxed) == 0 &&
            (alarm == NULL || alarm->word.at == NULL || !cw_word_has_changed(&alarm->word));
 }
@@ -61,10 +61,10 @@ bool cw_wake_goes_on(const struct cw_wake *wake, const struct cw_port_alarm *ala
 void cw_wake_end(struct cw_wake *wake)
 {
     atomic_store_explicit(&wake->sleeping, 0, memory_order_relaxed);
-    cw_wake_take(wake);
+    cw_wake_consume(wake);
 }
 
-bool cw_wake_take(struct cw_wake *wake)
+bool cw_wake_consume(struct cw_wake *wake)
 {
     /* Acquire pairs with the release half of the exchange in cw_wake_up. */
     return atomic_exchange_explicit(&wake->woken, 0, memory_order_acq_rel) != 0;

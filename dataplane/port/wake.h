@@ -31,10 +31,10 @@ bool cw_wake_begin(struct cw_wake *wake);
  * what poll says of `descriptor`. */
 short cw_wake_wait(struct cw_wake *wake, int descriptor, const struct cw_port_alarm *alarm, uint64_t timeout_ns);
 /* Whether a wait must be followed by another one: no wake-up came, no alarm has expired. */
-bool cw_wake_goes_on(const struct cw_wake *wake, const struct cw_port_alarm *alarm);
+bool cw_wake_continues(const struct cw_wake *wake, const struct cw_port_alarm *alarm);
 void cw_wake_end(struct cw_wake *wake);
 
 /* True once for one or several wake-ups since the last time. */
-bool cw_wake_take(struct cw_wake *wake);
+bool cw_wake_consume(struct cw_wake *wake);
 /* Ends the sleep in progress, or the next one. */
 void cw_wake_up(struct cw_wake *wake);

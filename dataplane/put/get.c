@@ -114,7 +114,7 @@ void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply)
     }
 }
 
-void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation)
+void cw_get_release(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_gets *gets = &endpoint->gets;
     if (gets->table[operation->reply] == operation) {

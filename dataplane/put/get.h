@@ -29,7 +29,7 @@ void cw_get_fail(struct cw_endpoint *endpoint, uint16_t reply, int status);
 void cw_get_finish(struct cw_endpoint *endpoint, uint16_t reply);
 
 /* Forgets the number of a get whose operation ends. */
-void cw_get_forget(struct cw_endpoint *endpoint, struct cw_operation *operation);
+void cw_get_release(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
 /* False: a request for no such region, without the right, or out of bounds. */
 bool cw_get_allowed(const struct cw_endpoint *endpoint, const struct cw_wire_get *frame);

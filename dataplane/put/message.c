@@ -34,7 +34,7 @@ static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
         flow->round_trip.min_ns < CW_CREDIT_FAR_NS) {
         return;
     }
-    struct cw_credit_store *store = cw_pool_take(&endpoint->credit_stores);
+    struct cw_credit_store *store = cw_pool_acquire(&endpoint->credit_stores);
     if (store != NULL) {
         memcpy(store->slots, credit->slots, credit->count * sizeof(credit->slots[0]));
         credit->store = store;
@@ -43,7 +43,7 @@ static void look_far(struct cw_endpoint *endpoint, struct cw_flow *flow)
 }
 
 /* For how many more slots to ask; 0: none. */
-static uint32_t slots_to_ask(const struct cw_flow *flow)
+static uint32_t slots_to_request(const struct cw_flow *flow)
 {
     const struct cw_credit *credit = &flow->credit;
     uint32_t waiting = flow->sender.queue_credit_count;
@@ -59,7 +59,7 @@ static uint32_t slots_to_ask(const struct cw_flow *flow)
     return more;
 }
 
-static void ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t more)
+static void credit_request(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t more)
 {
     struct cw_operation *operation = message_credit_open(endpoint, flow, CW_OPERATION_ASK);
     if (operation != NULL) {
@@ -71,7 +71,7 @@ static void ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t mor
     }
 }
 
-static void give_back(struct cw_endpoint *endpoint, struct cw_flow *flow)
+static void credit_return(struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     struct cw_credit *credit = &flow->credit;
     while (credit->count > 0) {
@@ -167,16 +167,16 @@ void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow)
     }
     look_far(endpoint, flow);
     bool has_use = first_to_go(queue) != NULL;
-    uint32_t more = has_use ? slots_to_ask(flow) : 0;
+    uint32_t more = has_use ? slots_to_request(flow) : 0;
     if (more > 0) {
-        ask(endpoint, flow, more);
+        credit_request(endpoint, flow, more);
     } else if (!has_use && credit->give_back && credit->count > 0) {
         /* with nothing at hand the wish is kept: the slots meant may still be on their way */
-        give_back(endpoint, flow);
+        credit_return(endpoint, flow);
     }
 }
 
-void cw_messages_take_back(struct cw_operation *operation)
+void cw_messages_reclaim(struct cw_operation *operation)
 {
     struct cw_flow *flow = operation->flow;
     struct cw_credit *credit = &flow->credit;
@@ -190,7 +190,7 @@ void cw_messages_take_back(struct cw_operation *operation)
 }
 
 /* Slots go to messages in the order of their numbers, or a later one might have the slot that the oldest waits for. */
-void cw_messages_go_on(struct cw_endpoint *endpoint, struct cw_operation *operation)
+void cw_messages_resume(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_operation_queue *queue = &operation->flow->sender.queue_credit;
     if (!operation->by_rdma && cw_operation_queue_remove(queue, operation)) {
@@ -232,8 +232,8 @@ bool cw_messages_granted(struct cw_endpoint *endpoint, struct cw_flow *flow, con
     return true;
 }
 
-static bool take_grant(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
-                       bool check)
+static bool grant_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
+                         bool check)
 {
     uint16_t slots[CW_CREDIT_MAX];
     if (!slots_of(frame, slots) || frame->length + flow->credit.count > slots_at_hand_max(&flow->credit)) {
@@ -242,8 +242,8 @@ static bool take_grant(struct cw_endpoint *endpoint, struct cw_flow *flow, const
     return check || cw_messages_granted(endpoint, flow, slots, frame->length);
 }
 
-static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
-                        bool check)
+static bool return_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,
+                          bool check)
 {
     uint16_t slots[CW_CREDIT_MAX];
     struct cw_message_pool *pool = &endpoint->messages;
@@ -265,7 +265,7 @@ static bool take_return(struct cw_endpoint *endpoint, struct cw_flow *flow, cons
 
 /* A sender on a long path, with room for them, requests more than a batch at once. It gets twice as many: the request
  * is the number of messages that had to wait, and the next time none should. */
-static void take_ask(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t wanted)
+static void request_accept(struct cw_endpoint *endpoint, struct cw_flow *flow, uint32_t wanted)
 {
     struct cw_credit *credit = &flow->credit;
     if (wanted > CW_CREDIT_BATCH) {
@@ -289,11 +289,11 @@ bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const
             return false;
         }
         if (!check) {
-            take_ask(endpoint, flow, frame->length);
+            request_accept(endpoint, flow, frame->length);
         }
         return true;
     case CW_FRAME_GRANT:
-        return take_grant(endpoint, flow, frame, check);
+        return grant_accept(endpoint, flow, frame, check);
     case CW_FRAME_RECALL:
         if (!check) {
             credit->give_back = true;
@@ -301,7 +301,7 @@ bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const
         }
         return true;
     default:
-        return take_return(endpoint, flow, frame, check);
+        return return_accept(endpoint, flow, frame, check);
     }
 }
 
@@ -317,7 +317,7 @@ void cw_messages_abandon(struct cw_endpoint *endpoint, struct cw_flow *flow)
     bool waiting = flow->credit.waiting;
     struct cw_flow *next = flow->credit.waiting_next;
     if (flow->credit.is_far) {
-        cw_pool_give(&endpoint->credit_stores, flow->credit.store);
+        cw_pool_release(&endpoint->credit_stores, flow->credit.store);
     }
     flow->credit = (struct cw_credit){.waiting = waiting, .waiting_next = next}; /* unlisted in its turn */
 }

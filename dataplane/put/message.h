@@ -23,10 +23,10 @@ void cw_messages_dispose(struct cw_endpoint *endpoint);
 void cw_messages_pump(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
 /* Sender: a message that has a slot and has not been sent waits for one again. */
-void cw_messages_take_back(struct cw_operation *operation);
+void cw_messages_reclaim(struct cw_operation *operation);
 
 /* Sender: a message that waits for a slot is not held back any more. */
-void cw_messages_go_on(struct cw_endpoint *endpoint, struct cw_operation *operation);
+void cw_messages_resume(struct cw_endpoint *endpoint, struct cw_operation *operation);
 
 /* Sender and owner: a credit frame has come. `check` only validates it. False: malformed. */
 bool cw_messages_frame(struct cw_endpoint *endpoint, struct cw_flow *flow, const struct cw_wire_frame *frame,

@@ -139,7 +139,7 @@ struct cw_operation *cw_operation_open(struct cw_endpoint *endpoint, struct cw_f
         (!internal && !has_share(endpoint, flow))) {
         return NULL;
     }
-    struct cw_operation *operation = cw_pool_take(&endpoint->operations);
+    struct cw_operation *operation = cw_pool_acquire(&endpoint->operations);
     if (operation == NULL) {
         return NULL;
     }
@@ -174,18 +174,18 @@ static void unlink_open(struct cw_endpoint *endpoint, struct cw_operation *opera
 }
 
 /* An operation that was held back continues: to be sent, or to its turn for a slot. */
-static void go_on(struct cw_endpoint *endpoint, struct cw_operation *operation)
+static void resume(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     if (operation->is_wanted) {
         operation->is_wanted = false;
         cw_operation_queue_up(endpoint, operation);
     } else if (operation->kind == CW_OPERATION_MESSAGE) {
-        cw_messages_go_on(endpoint, operation);
+        cw_messages_resume(endpoint, operation);
     }
 }
 
 /* One that was held back gets its number. False: none is free. */
-static bool give_number(struct cw_endpoint *endpoint, struct cw_operation *operation)
+static bool number_assign(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     struct cw_flow *flow = operation->flow;
     if (!number_free(flow, 0) || (operation->kind == CW_OPERATION_GET && !cw_get_number(endpoint, operation))) {
@@ -197,7 +197,7 @@ static bool give_number(struct cw_endpoint *endpoint, struct cw_operation *opera
     operation->is_held = false;
     operation->number = flow->sender.put_next++;
     link_open(endpoint, flow, operation);
-    go_on(endpoint, operation);
+    resume(endpoint, operation);
     return true;
 }
 
@@ -206,11 +206,11 @@ static void let_go(struct cw_endpoint *endpoint, struct cw_operation *operation)
 {
     if (operation->by_rdma) {
         operation->is_held = false;
-        go_on(endpoint, operation);
+        resume(endpoint, operation);
         return;
     }
     operation->predecessor = 0;
-    while (give_number(endpoint, operation)) {
+    while (number_assign(endpoint, operation)) {
         struct cw_operation *successor = operation->successor;
         if (successor == NULL || !successor->is_held || successor->by_rdma) {
             return;
@@ -255,14 +255,14 @@ static void finish(struct cw_endpoint *endpoint, struct cw_operation *operation)
         cw_operation_push(&endpoint->undelivered, operation);
         return;
     }
-    cw_pool_give(&endpoint->operations, operation);
+    cw_pool_release(&endpoint->operations, operation);
 }
 
 uint32_t cw_operations_deliver(struct cw_endpoint *endpoint)
 {
     uint32_t count = 0;
     while (endpoint->undelivered.first != NULL && deliver(endpoint, endpoint->undelivered.first)) {
-        cw_pool_give(&endpoint->operations, cw_operation_pop(&endpoint->undelivered));
+        cw_pool_release(&endpoint->operations, cw_operation_pop(&endpoint->undelivered));
         count++;
     }
     return count;
@@ -275,7 +275,7 @@ static void release_source(struct cw_endpoint *endpoint, struct cw_operation *op
         operation->region = NULL;
     }
     if (operation->kind == CW_OPERATION_GET && !operation->by_rdma) {
-        cw_get_forget(endpoint, operation);
+        cw_get_release(endpoint, operation);
     }
 }
 
@@ -331,7 +331,7 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
     if (operation->packets_open == 0) {
         complete(endpoint, operation);
     } else {
-        cw_get_forget(endpoint, operation); /* the request itself is acknowledged any moment now */
+        cw_get_release(endpoint, operation); /* the request itself is acknowledged any moment now */
     }
 }
 
@@ -385,7 +385,7 @@ static void queue_rdma(struct cw_endpoint *endpoint, struct cw_operation *operat
         if (follows && successor->is_wanted) {
             operation = successor;
         } else if (follows && successor->kind == CW_OPERATION_MESSAGE) {
-            cw_messages_go_on(endpoint, successor);
+            cw_messages_resume(endpoint, successor);
         }
     }
 }
@@ -429,7 +429,7 @@ static void turn_to_packets(struct cw_endpoint *endpoint, struct cw_flow *flow)
         operation->cursor = (struct cw_source_cursor){0};
         if (operation->kind == CW_OPERATION_MESSAGE && operation->token != 0) {
             cw_messages_ungrant(endpoint, operation);
-            cw_messages_take_back(operation); /* lower numbers come first */
+            cw_messages_reclaim(operation); /* lower numbers come first */
             operation->is_wanted = false;
         }
     }
@@ -446,7 +446,7 @@ void cw_operations_number(struct cw_endpoint *endpoint, struct cw_flow *flow, bo
         next = operation->open_next;
         if (!operation->by_rdma && !operation->waits_for_lane && !operation->complete) {
             operation->predecessor = 0;
-            (void)give_number(endpoint, operation);
+            (void)number_assign(endpoint, operation);
         }
     }
     cw_messages_pump(endpoint, flow); /* slots may have come back */
@@ -472,7 +472,7 @@ bool cw_operation_queue_remove(struct cw_operation_queue *queue, struct cw_opera
     return false;
 }
 
-void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *operation, int status)
+void cw_operation_reject(struct cw_endpoint *endpoint, struct cw_operation *operation, int status)
 {
     if (operation->status < 0 || operation->complete) {
         return;

@@ -32,7 +32,7 @@ static inline uint32_t cw_operation_transport(const struct cw_endpoint *endpoint
                                               enum cw_operation_kind kind, uint64_t token, uint64_t local)
 {
     return flow->rdma != NULL && flow->rdma->is_up &&
-                   endpoint->rdma->ops->takes(endpoint->rdma, flow, kind, token, local)
+                   endpoint->rdma->ops->accepts(endpoint->rdma, flow, kind, token, local)
                ? CW_OPERATION_BY_RDMA
                : 0;
 }
@@ -74,7 +74,7 @@ void cw_operation_answered(struct cw_endpoint *endpoint, struct cw_operation *op
 bool cw_operation_numbers_free(const struct cw_flow *flow, uint32_t count);
 
 /* The peer has refused it: from now on it goes out as a void frame. */
-void cw_operation_refuse(struct cw_endpoint *endpoint, struct cw_operation *operation, int status);
+void cw_operation_reject(struct cw_endpoint *endpoint, struct cw_operation *operation, int status);
 
 /* Ends all operations of a flow with `status` (its session has ended). */
 void cw_operations_abort(struct cw_endpoint *endpoint, struct cw_flow *flow, int status);

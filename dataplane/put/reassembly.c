@@ -48,8 +48,8 @@ static struct cw_reassembly *find(const struct cw_reassemblies *reassemblies, co
 }
 
 /* The one that is held back by `number`, taken out of its bucket; a lane has at most one. */
-static struct cw_reassembly *take_successor(struct cw_reassemblies *reassemblies, const struct cw_flow *flow,
-                                            uint64_t number)
+static struct cw_reassembly *successor_pop(struct cw_reassemblies *reassemblies, const struct cw_flow *flow,
+                                           uint64_t number)
 {
     struct cw_reassembly **link = &reassemblies->by_predecessor[bucket_of(reassemblies, flow, number)];
     for (; *link != NULL; link = &(*link)->next_by_predecessor) {
@@ -95,7 +95,7 @@ static struct cw_reassembly *create(struct cw_endpoint *endpoint, struct cw_flow
     check_overlap(endpoint, frame);
 #endif
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
-    struct cw_reassembly *reassembly = cw_pool_take(&reassemblies->pool);
+    struct cw_reassembly *reassembly = cw_pool_acquire(&reassemblies->pool);
     assert(reassembly != NULL); /* cw_reassemblies_room */
     *reassembly = (struct cw_reassembly){
         .flow = flow,
@@ -232,7 +232,7 @@ static bool notify(struct cw_endpoint *endpoint, struct cw_flow *flow, const str
 static void make_ready(struct cw_endpoint *endpoint, struct cw_reassembly *reassembly)
 {
     struct cw_reassemblies *reassemblies = &endpoint->reassemblies;
-    for (; reassembly != NULL; reassembly = take_successor(reassemblies, reassembly->flow, reassembly->number)) {
+    for (; reassembly != NULL; reassembly = successor_pop(reassemblies, reassembly->flow, reassembly->number)) {
         reassembly->state = CW_REASSEMBLY_READY;
         reassembly->order = endpoint->notify_order++;
         reassembly->next_ready = NULL;
@@ -269,7 +269,7 @@ uint32_t cw_reassemblies_deliver(struct cw_endpoint *endpoint)
             remove_by_number(reassemblies, reassembly);
             flow->receiver.reassemblies--;
         }
-        cw_pool_give(&reassemblies->pool, reassembly);
+        cw_pool_release(&reassemblies->pool, reassembly);
     }
     return count;
 }
@@ -322,7 +322,7 @@ void cw_reassembly_place(struct cw_endpoint *endpoint, struct cw_flow *flow, con
         has_turn(reassemblies, flow, frame->number, frame->predecessor) && notify(endpoint, flow, frame)) {
         /* the common case: no record. Records held back by this one follow. */
         struct cw_reassembly *successor =
-            reassemblies->pool.used == 0 ? NULL : take_successor(reassemblies, flow, frame->number);
+            reassemblies->pool.used == 0 ? NULL : successor_pop(reassemblies, flow, frame->number);
         if (successor != NULL) {
             make_ready(endpoint, successor);
             cw_reassemblies_deliver(endpoint);
@@ -382,7 +382,7 @@ void cw_reassemblies_abort(struct cw_endpoint *endpoint, struct cw_flow *flow)
             struct cw_reassembly *reassembly = *link;
             if (reassembly->flow == flow) {
                 *link = reassembly->next_by_number;
-                cw_pool_give(&reassemblies->pool, reassembly);
+                cw_pool_release(&reassemblies->pool, reassembly);
             } else {
                 link = &reassembly->next_by_number;
             }

@@ -13,7 +13,7 @@ static bool makes_sense(const void *base, uint64_t bytes, uint32_t rights)
 
 /* Has the port know its memory, if long pieces of it can leave from where they are; not what an RDMA device knows: its
  * packets are few, and the two would contend for the watch over it (register/memory_watch.h). */
-static void port_tell(struct cw_endpoint *endpoint, struct cw_region *region)
+static void port_register(struct cw_endpoint *endpoint, struct cw_region *region)
 {
     if (region->verbs.handle == NULL && endpoint->port->info.gather && region->bytes >= CW_GATHER_MIN &&
         cw_port_memory_register(endpoint->port, region->base, region->bytes, &region->memory) != CW_OK) {
@@ -22,7 +22,7 @@ static void port_tell(struct cw_endpoint *endpoint, struct cw_region *region)
 }
 
 /* The device denies access to the memory from now on. */
-static void device_forget(struct cw_endpoint *endpoint, struct cw_region *region)
+static void device_deregister(struct cw_endpoint *endpoint, struct cw_region *region)
 {
     if (region->verbs.handle != NULL) {
         endpoint->rdma->ops->memory_unregister(endpoint->rdma, region);
@@ -52,14 +52,14 @@ int cw_region_register(struct cw_endpoint *endpoint, void *base, uint64_t bytes,
     struct cw_region *region;
     int status = cw_regions_add(&endpoint->regions, base, bytes, rights, bits, &region);
     if (status != CW_OK) {
-        device_forget(endpoint, &known);
+        device_deregister(endpoint, &known);
         return status;
     }
     if (is_known) {
         region->verbs = known.verbs;
         region->cached = known.cached;
     }
-    port_tell(endpoint, region);
+    port_register(endpoint, region);
     *token = region->token;
     return CW_OK;
 }
@@ -71,7 +71,7 @@ int cw_region_register_as(struct cw_endpoint *endpoint, void *base, uint64_t byt
                      ? cw_regions_add_as(&endpoint->regions, base, bytes, rights, token, &region)
                      : CW_ERROR_ARGUMENT;
     if (status == CW_OK) {
-        port_tell(endpoint, region);
+        port_register(endpoint, region);
     }
     return status;
 }
@@ -106,7 +106,7 @@ int cw_region_deregister(struct cw_endpoint *endpoint, uint64_t token)
             return CW_ERROR_BUSY;
         }
     }
-    device_forget(endpoint, region);
+    device_deregister(endpoint, region);
     cw_regions_remove(region);
     return CW_OK;
 }

@@ -27,7 +27,7 @@ static void work_done(struct rdma *rdma, struct rdma_pair *pair, uint32_t end)
 }
 
 /* The peer's device has refused work: the operation that it belongs to is the oldest one. */
-static void refused(struct rdma *rdma, struct rdma_flow *flow)
+static void work_rejected(struct rdma *rdma, struct rdma_flow *flow)
 {
     bool is_posted = flow->posted.first != NULL;
     struct cw_operation *operation = cw_operation_pop(is_posted ? &flow->posted : &flow->queue);
@@ -57,7 +57,7 @@ static void work_completed(struct rdma *rdma, const struct cw_verbs_completion *
     struct rdma_flow *flow = pair->flow;
     work_done(rdma, pair, completion->id); /* earlier work requests have been carried out */
     if (completion->status == CW_VERBS_REFUSED) {
-        refused(rdma, flow);
+        work_rejected(rdma, flow);
     }
     rdma_pair_broken(rdma, flow);
 }
@@ -72,7 +72,7 @@ static bool has_to_wait(const struct cw_endpoint *endpoint, uint64_t order)
 }
 
 /* Gives an event; `buffer` is the device's again then. False: no room, or others go first. */
-static bool give_event(struct rdma *rdma, const struct cw_event *event, uint64_t order, uint32_t buffer)
+static bool event_post(struct rdma *rdma, const struct cw_event *event, uint64_t order, uint32_t buffer)
 {
     struct cw_events *events = &rdma->endpoint->events;
     struct cw_event *place = has_to_wait(rdma->endpoint, order) ? NULL : cw_events_reserve(events);
@@ -82,7 +82,7 @@ static bool give_event(struct rdma *rdma, const struct cw_event *event, uint64_t
     *place = *event;
     cw_events_publish(events);
     if (buffer != RDMA_NO_BUFFER) {
-        rdma_buffer_give(rdma, buffer);
+        rdma_buffer_release(rdma, buffer);
     }
     return true;
 }
@@ -91,7 +91,7 @@ static bool give_event(struct rdma *rdma, const struct cw_event *event, uint64_t
 static void notify(struct rdma *rdma, const struct cw_event *event, uint32_t buffer)
 {
     struct cw_endpoint *endpoint = rdma->endpoint;
-    if (rdma->notice_count == 0 && give_event(rdma, event, UINT64_MAX, buffer)) {
+    if (rdma->notice_count == 0 && event_post(rdma, event, UINT64_MAX, buffer)) {
         return;
     }
     assert(rdma->notice_count < rdma->buffer_count); /* each has a buffer, or is of a message in one */
@@ -107,7 +107,7 @@ uint32_t rdma_deliver(struct cw_rdma *base)
     uint32_t count = 0;
     while (rdma->notice_count > 0) {
         const struct rdma_notice *notice = &rdma->notices[rdma->notice_first];
-        if (!give_event(rdma, &notice->event, notice->order, notice->buffer)) {
+        if (!event_post(rdma, &notice->event, notice->order, notice->buffer)) {
             break;
         }
         rdma->notice_first = (rdma->notice_first + 1) % rdma->buffer_count;
@@ -119,7 +119,7 @@ uint32_t rdma_deliver(struct cw_rdma *base)
 }
 
 /* A message for a slot that was lent to this peer. False: it was not. */
-static bool message_came(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_completion *completion)
+static bool message_arrive(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_completion *completion)
 {
     struct cw_endpoint *endpoint = rdma->endpoint;
     const struct rdma_header *header = rdma_buffer(rdma, completion->id);
@@ -146,7 +146,7 @@ static bool message_came(struct rdma *rdma, struct rdma_flow *flow, const struct
     return true;
 }
 
-static bool credit_came(struct rdma *rdma, struct rdma_flow *flow, const struct rdma_header *header, uint32_t bytes)
+static bool credit_arrive(struct rdma *rdma, struct rdma_flow *flow, const struct rdma_header *header, uint32_t bytes)
 {
     struct cw_wire_frame frame;
     if (bytes < sizeof(*header) + sizeof(frame)) {
@@ -164,8 +164,8 @@ static bool credit_came(struct rdma *rdma, struct rdma_flow *flow, const struct 
 }
 
 /* A message arrived in a buffer. Sets *keeps if the buffer stays the application's. False: malformed. */
-static bool sent_came(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_completion *completion,
-                      bool *keeps)
+static bool sent_arrive(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_completion *completion,
+                        bool *keeps)
 {
     const struct rdma_header *header = rdma_buffer(rdma, completion->id);
     if (completion->bytes < sizeof(*header)) {
@@ -177,11 +177,11 @@ static bool sent_came(struct rdma *rdma, struct rdma_flow *flow, const struct cw
         return true;
     case RDMA_MESSAGE_SLOT:
         flow->pair->received++;
-        *keeps = message_came(rdma, flow, completion);
+        *keeps = message_arrive(rdma, flow, completion);
         return *keeps;
     case RDMA_MESSAGE_CREDIT:
         flow->pair->received++;
-        return credit_came(rdma, flow, header, completion->bytes);
+        return credit_arrive(rdma, flow, header, completion->bytes);
     default:
         return false;
     }
@@ -203,12 +203,12 @@ static void receive_completed(struct rdma *rdma, const struct cw_verbs_completio
                                            .bytes = completion->bytes};
             notify(rdma, &event, completion->id);
             keeps = true;
-        } else if (!sent_came(rdma, flow, completion, &keeps)) {
+        } else if (!sent_arrive(rdma, flow, completion, &keeps)) {
             cw_count(rdma->endpoint, CW_COUNTER_DROP_MALFORMED, 1);
         }
     }
     if (!keeps) {
-        rdma_buffer_give(rdma, completion->id);
+        rdma_buffer_release(rdma, completion->id);
     }
 }
 
@@ -234,7 +234,7 @@ uint32_t rdma_fetch(struct cw_rdma *base)
 
 /* At most the number of the device's buffers, which it gets back afterwards. Fetched completions are from before the
  * clock was read: to find a pair drained there must be a poll after that. */
-uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take)
+uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_completion_handler take)
 {
     struct rdma_fetched *fetched = &rdma->fetched[queue];
     bool has_broken = rdma->restless_first != NULL || rdma->spent_first != NULL;
@@ -251,14 +251,14 @@ uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take t
     return total + count;
 }
 
-static void work_take(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
+static void work_dispatch(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         work_completed(rdma, &list[i]);
     }
 }
 
-static void receive_take(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
+static void receive_dispatch(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         receive_completed(rdma, &list[i]);
@@ -267,8 +267,8 @@ static void receive_take(struct rdma *rdma, const struct cw_verbs_completion *li
 
 uint32_t rdma_complete_turn(struct rdma *rdma)
 {
-    uint32_t count = rdma_poll_all(rdma, CW_VERBS_SENT, work_take);
+    uint32_t count = rdma_poll_all(rdma, CW_VERBS_SENT, work_dispatch);
     rdma_feed(rdma);
-    count += rdma_poll_all(rdma, CW_VERBS_RECEIVED, receive_take);
+    count += rdma_poll_all(rdma, CW_VERBS_RECEIVED, receive_dispatch);
     return count;
 }

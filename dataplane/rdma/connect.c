@@ -23,7 +23,7 @@ void rdma_retry(struct cw_rdma *base, struct cw_flow *flow)
 /* ---- reports to the peer ---- */
 
 /* False: no operation is free. */
-static bool tell(struct rdma *rdma, struct cw_flow *flow, const struct cw_wire_rdma *what)
+static bool frame_send(struct rdma *rdma, struct cw_flow *flow, const struct cw_wire_rdma *what)
 {
     struct cw_operation *operation =
         cw_operation_open(rdma->endpoint, flow, CW_OPERATION_RDMA, 0, CW_OPERATION_INTERNAL);
@@ -38,7 +38,7 @@ static bool tell(struct rdma *rdma, struct cw_flow *flow, const struct cw_wire_r
     return true;
 }
 
-static bool tell_offer(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_address *address)
+static bool offer_send(struct rdma *rdma, struct rdma_flow *flow, const struct cw_verbs_address *address)
 {
     struct cw_wire_rdma offer = {.kind = CW_WIRE_RDMA_NONE,
                                  .incarnation = flow->incarnation,
@@ -53,7 +53,7 @@ static bool tell_offer(struct rdma *rdma, struct rdma_flow *flow, const struct c
         offer.mtu_bytes = address->mtu_bytes;
         memcpy(offer.gid, address->gid, sizeof(offer.gid));
     }
-    return tell(rdma, flow->flow, &offer);
+    return frame_send(rdma, flow->flow, &offer);
 }
 
 /* ---- from one pair to the next ---- */
@@ -143,7 +143,7 @@ static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incar
         cw_count(rdma->endpoint, CW_COUNTER_RDMA_GIVEN_UP, 1);
     }
     flow->own_address = address;
-    flow->owes_offer = !tell_offer(rdma, flow, is_none ? NULL : &address);
+    flow->owes_offer = !offer_send(rdma, flow, is_none ? NULL : &address);
     if (flow->owes_offer) {
         rdma_restless(rdma, flow);
     }
@@ -151,7 +151,7 @@ static void offer_next(struct rdma *rdma, struct rdma_flow *flow, uint32_t incar
 }
 
 /* The pair before is drained: the next one takes its place. */
-static bool take_place(struct rdma *rdma, struct rdma_flow *flow)
+static bool pair_replace(struct rdma *rdma, struct rdma_flow *flow)
 {
     bool is_due = flow->offer.kind != 0 && flow->offer.incarnation >= flow->wanted;
     if (!rdma_pair_drained(rdma, flow->pair) || (!is_due && rdma->endpoint->now_ns < flow->retry_ns)) {
@@ -177,7 +177,7 @@ static void send_ready(struct rdma *rdma, struct rdma_flow *flow)
     }
 }
 
-static void come_up(struct rdma *rdma, struct rdma_flow *flow)
+static void bring_up(struct rdma *rdma, struct rdma_flow *flow)
 {
     if (flow->state == CW_RDMA_CONNECTED && flow->ready_in && flow->ready_out) {
         flow->state = CW_RDMA_UP;
@@ -191,12 +191,12 @@ static void come_up(struct rdma *rdma, struct rdma_flow *flow)
 void rdma_connect_ready(struct rdma *rdma, struct rdma_flow *flow)
 {
     flow->ready_in = true;
-    come_up(rdma, flow);
+    bring_up(rdma, flow);
 }
 
 /* ---- frames ---- */
 
-static void take_offer(struct rdma *rdma, struct rdma_flow *flow, const struct cw_wire_rdma *offer)
+static void offer_accept(struct rdma *rdma, struct rdma_flow *flow, const struct cw_wire_rdma *offer)
 {
     if (flow->posted_by != 0 && offer->previous == flow->posted_by) {
         flow->peer_received = offer->received;
@@ -243,7 +243,7 @@ bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, ui
     if (own == NULL) {
         if (frame.kind == CW_WIRE_RDMA_OFFER) { /* otherwise a failure is reported twice */
             const struct cw_wire_rdma none = {.kind = CW_WIRE_RDMA_NONE, .incarnation = RDMA_INCARNATION_NO};
-            (void)tell(rdma, flow, &none);
+            (void)frame_send(rdma, flow, &none);
         }
         return true;
     }
@@ -251,10 +251,10 @@ bool rdma_frame(struct cw_rdma *base, struct cw_flow *flow, const void *data, ui
         if (frame.incarnation == own->incarnation) {
             own->peer_accepted = true;
             send_ready(rdma, own);
-            come_up(rdma, own);
+            bring_up(rdma, own);
         }
     } else {
-        take_offer(rdma, own, &frame);
+        offer_accept(rdma, own, &frame);
     }
     return true;
 }
@@ -267,7 +267,7 @@ void rdma_session_begin(struct cw_rdma *base, struct cw_flow *flow)
     if (flow->stream != 0 || flow->session.seal != NULL) {
         return;
     }
-    struct rdma_flow *created = cw_pool_take(&rdma->flows);
+    struct rdma_flow *created = cw_pool_acquire(&rdma->flows);
     if (created == NULL) {
         return;
     }
@@ -312,7 +312,7 @@ void rdma_session_end(struct cw_rdma *base, struct cw_flow *flow)
     UNLIST(rdma->pushed_first, own, next_pushed);
     UNLIST(rdma->starved_first, own, next_pushed);
     flow->rdma = NULL;
-    cw_pool_give(&rdma->flows, own);
+    cw_pool_release(&rdma->flows, own);
 }
 
 /* ---- turns ---- */
@@ -336,20 +336,20 @@ static uint32_t turn_spent(struct rdma *rdma)
 /* True if there is no work left that no other event triggers. */
 static bool turn_flow(struct rdma *rdma, struct rdma_flow *flow)
 {
-    if (flow->state == CW_RDMA_BREAKING && !take_place(rdma, flow)) {
+    if (flow->state == CW_RDMA_BREAKING && !pair_replace(rdma, flow)) {
         return false;
     }
     if (flow->owes_offer) {
         bool is_none = flow->state == CW_RDMA_BY_PACKETS;
-        flow->owes_offer = !tell_offer(rdma, flow, is_none ? NULL : &flow->own_address);
+        flow->owes_offer = !offer_send(rdma, flow, is_none ? NULL : &flow->own_address);
     }
     if (flow->owes_accept && !flow->owes_offer) {
         const struct cw_wire_rdma accept = {.kind = CW_WIRE_RDMA_ACCEPT, .incarnation = flow->incarnation};
-        flow->owes_accept = !tell(rdma, flow->flow, &accept);
+        flow->owes_accept = !frame_send(rdma, flow->flow, &accept);
     }
     if (flow->state == CW_RDMA_CONNECTED && !flow->owes_accept) {
         send_ready(rdma, flow);
-        come_up(rdma, flow);
+        bring_up(rdma, flow);
     }
     if (flow->base.is_short) {
         cw_operations_number(rdma->endpoint, flow->flow, flow->state == CW_RDMA_BY_PACKETS && flow->is_resolved);
@@ -366,7 +366,7 @@ static uint64_t patience_ns(const struct rdma *rdma)
 
 /* Peers without progress are probed, by packets: a device that waits for a receive buffer there, or an operation for
  * credit, does so forever and reports nothing. */
-static void ask_about(struct rdma *rdma)
+static void stalled_probe(struct rdma *rdma)
 {
     struct cw_endpoint *endpoint = rdma->endpoint;
     rdma->ask_ns = endpoint->now_ns + patience_ns(rdma);
@@ -378,7 +378,7 @@ static void ask_about(struct rdma *rdma)
         }
         uint32_t work_done = own->pair != NULL ? own->pair->work_done : 0;
         if (own->work_known == work_done && flow->timers.probe_ns == UINT64_MAX) {
-            cw_timers_ask(endpoint, flow);
+            cw_timers_probe(endpoint, flow);
         }
         own->work_known = work_done;
     }
@@ -424,7 +424,7 @@ uint32_t rdma_connect_turn(struct rdma *rdma)
     } else if (rdma->ask_ns == 0) {
         rdma->ask_ns = rdma->endpoint->now_ns + patience_ns(rdma);
     } else if (rdma->endpoint->now_ns >= rdma->ask_ns) {
-        ask_about(rdma);
+        stalled_probe(rdma);
     }
     return count;
 }

@@ -165,7 +165,7 @@ static void port_write(const struct cw_endpoint *endpoint, uint8_t *frame, uint3
     }
 }
 
-static void completions_take(struct rdma *rdma, const struct cw_verbs_completion *completions, uint32_t count)
+static void completions_apply(struct rdma *rdma, const struct cw_verbs_completion *completions, uint32_t count)
 {
     struct rdma_datagrams *datagrams = &rdma->datagrams;
     struct cw_received packets[CW_VERBS_BURST];
@@ -207,7 +207,7 @@ uint32_t rdma_datagrams_turn(struct rdma *rdma)
     if (!rdma_has_datagrams(rdma) && rdma->fetched[CW_VERBS_DATAGRAMS].count == 0) {
         return 0;
     }
-    uint32_t count = rdma_poll_all(rdma, CW_VERBS_DATAGRAMS, completions_take);
+    uint32_t count = rdma_poll_all(rdma, CW_VERBS_DATAGRAMS, completions_apply);
     receive_post(rdma);
     if (rdma->datagrams.leaving_count > 0 && rdma->datagrams.free_count == OUT) {
         groups_sweep(rdma);

@@ -8,7 +8,7 @@
 
 /* ---- receive buffers ---- */
 
-void rdma_buffer_give(struct rdma *rdma, uint32_t buffer)
+void rdma_buffer_release(struct rdma *rdma, uint32_t buffer)
 {
     rdma->idle_buffers[rdma->idle_count++] = buffer;
 }
@@ -42,7 +42,7 @@ void rdma_slot_released(struct cw_rdma *base, uint32_t slot)
     uint32_t buffer = rdma->buffer_of_slot[slot];
     if (buffer != RDMA_NO_BUFFER) { /* else its message came by packets */
         rdma->buffer_of_slot[slot] = RDMA_NO_BUFFER;
-        rdma_buffer_give(rdma, buffer);
+        rdma_buffer_release(rdma, buffer);
         if (rdma->idle_count >= rdma->idle_most) {
             rdma_buffers_post(rdma); /* there may be no turn soon */
         }
@@ -51,12 +51,12 @@ void rdma_slot_released(struct cw_rdma *base, uint32_t slot)
 
 /* ---- staging blocks ---- */
 
-uint16_t rdma_block_take(struct rdma *rdma, const struct rdma_pair *pair)
+uint16_t rdma_block_acquire(struct rdma *rdma, const struct rdma_pair *pair)
 {
     return rdma->free_block_count > pair->blocks_held ? rdma->free_blocks[--rdma->free_block_count] : RDMA_NO_BLOCK;
 }
 
-void rdma_block_give(struct rdma *rdma, uint16_t block)
+void rdma_block_release(struct rdma *rdma, uint16_t block)
 {
     rdma->free_blocks[rdma->free_block_count++] = block;
 }
@@ -108,13 +108,13 @@ int rdma_memory_init(struct rdma *rdma, char *error, size_t error_bytes)
     }
     rdma->blocks = rdma->memory + buffers_bytes;
     for (uint32_t i = RDMA_BLOCKS; i-- > 0;) {
-        rdma_block_give(rdma, (uint16_t)i);
+        rdma_block_release(rdma, (uint16_t)i);
     }
     for (uint32_t i = 0; i < slots; i++) {
         rdma->buffer_of_slot[i] = RDMA_NO_BUFFER;
     }
     for (uint32_t i = rdma->buffer_count; i-- > 0;) {
-        rdma_buffer_give(rdma, i);
+        rdma_buffer_release(rdma, i);
     }
     rdma_buffers_post(rdma);
     return CW_OK;

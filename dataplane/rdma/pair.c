@@ -28,13 +28,13 @@ struct rdma_pair *rdma_pair_find(const struct rdma *rdma, uint32_t number)
 
 bool rdma_pair_create(struct rdma *rdma, struct rdma_flow *flow, struct cw_verbs_address *address)
 {
-    struct rdma_pair *pair = rdma->has_failed ? NULL : cw_pool_take(&rdma->pairs);
+    struct rdma_pair *pair = rdma->has_failed ? NULL : cw_pool_acquire(&rdma->pairs);
     if (pair == NULL) {
         return false;
     }
     memset(pair, 0, sizeof(*pair));
     if (cw_verbs_pair_create(rdma->device, &pair->verbs, address) != CW_OK) {
-        cw_pool_give(&rdma->pairs, pair);
+        cw_pool_release(&rdma->pairs, pair);
         return false;
     }
     for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
@@ -61,7 +61,7 @@ void rdma_pair_destroy(struct rdma *rdma, struct rdma_pair *pair)
     for (uint32_t i = 0; i < rdma->device->info.work_max; i++) {
         rdma_block_return(rdma, pair, i);
     }
-    cw_pool_give(&rdma->pairs, pair);
+    cw_pool_release(&rdma->pairs, pair);
 }
 
 void rdma_pair_break(struct rdma *rdma, struct rdma_pair *pair)

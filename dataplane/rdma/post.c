@@ -35,8 +35,8 @@ static bool target_of(const struct rdma *rdma, struct rdma_flow *flow, uint64_t 
     return true;
 }
 
-bool rdma_takes(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
-                uint64_t local)
+bool rdma_accepts(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
+                  uint64_t local)
 {
     const struct rdma *rdma = (const struct rdma *)base;
     struct rdma_flow *own = rdma_flow_of(flow);
@@ -172,7 +172,7 @@ static uint32_t gather(const struct rdma *rdma, struct cw_operation *operation, 
 static bool is_reachable(const struct rdma *rdma, struct rdma_flow *flow, struct cw_operation *operation)
 {
     bool is_known = target_of(rdma, flow, operation->token);
-    assert(is_known); /* rdma_takes */
+    assert(is_known); /* rdma_accepts */
     (void)is_known;
     bool reaches = operation->offset <= UINT64_MAX - flow->remote_base - operation->bytes;
     operation->status = reaches ? operation->status : CW_ERROR_REMOTE_ACCESS;
@@ -214,7 +214,7 @@ static enum outcome make_put(struct rdma *rdma, struct rdma_flow *flow, struct c
         if (gathered > 0) {
             bytes = gathered;
         } else {
-            block = rdma_block_take(rdma, batch->pair);
+            block = rdma_block_acquire(rdma, batch->pair);
             if (block == RDMA_NO_BLOCK) {
                 return WAITS;
             }
@@ -271,7 +271,7 @@ static enum outcome make_send(struct rdma *rdma, struct cw_operation *operation,
         work->pieces[0] = (struct cw_verbs_piece){.data = &batch->headers[batch->count], .bytes = sizeof(*header)};
         work->pieces[1] = (struct cw_verbs_piece){.data = operation->bytes_inline, .bytes = bytes};
     } else {
-        block = rdma_block_take(rdma, batch->pair);
+        block = rdma_block_acquire(rdma, batch->pair);
         if (block == RDMA_NO_BLOCK) {
             return WAITS;
         }

@@ -57,7 +57,7 @@ static void arm(struct cw_rdma *base)
 }
 
 static const struct cw_rdma_ops rdma_ops = {
-    .takes = rdma_takes,
+    .accepts = rdma_accepts,
     .queue = rdma_queue,
     .retry = rdma_retry,
     .push = rdma_push,

@@ -220,8 +220,8 @@ void rdma_restless(struct rdma *rdma, struct rdma_flow *flow);
 
 /* ---- post.c ---- */
 
-bool rdma_takes(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
-                uint64_t local);
+bool rdma_accepts(struct cw_rdma *base, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
+                  uint64_t local);
 void rdma_queue(struct cw_rdma *base, struct cw_operation *operation);
 void rdma_push(struct cw_rdma *base);
 /* The next rdma_push will process the flow's queue. */
@@ -237,8 +237,8 @@ uint32_t rdma_fetch(struct cw_rdma *base);
 /* Own work, then all received data: both completion queues are empty then. */
 uint32_t rdma_complete_turn(struct rdma *rdma);
 /* Takes all completions of a queue, fetched ones first. */
-typedef void (*rdma_take)(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count);
-uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_take take);
+typedef void (*rdma_completion_handler)(struct rdma *rdma, const struct cw_verbs_completion *list, uint32_t count);
+uint32_t rdma_poll_all(struct rdma *rdma, enum cw_verbs_queue queue, rdma_completion_handler take);
 uint32_t rdma_deliver(struct cw_rdma *base);
 
 /* ---- datagram.c ---- */
@@ -278,18 +278,18 @@ static inline struct rdma_header *rdma_buffer(const struct rdma *rdma, uint32_t 
                                   sizeof(struct rdma_header));
 }
 /* Returns the buffer to the device, by the next rdma_buffers_post. */
-void rdma_buffer_give(struct rdma *rdma, uint32_t buffer);
+void rdma_buffer_release(struct rdma *rdma, uint32_t buffer);
 void rdma_buffers_post(struct rdma *rdma);
 /* A staging block for a pair, or RDMA_NO_BLOCK: a pair has at most as many as are left for all others, so that a peer
  * that accepts no data does not delay others. */
-uint16_t rdma_block_take(struct rdma *rdma, const struct rdma_pair *pair);
-void rdma_block_give(struct rdma *rdma, uint16_t block);
+uint16_t rdma_block_acquire(struct rdma *rdma, const struct rdma_pair *pair);
+void rdma_block_release(struct rdma *rdma, uint16_t block);
 /* Returns the block of one of a pair's work requests, if it has one. */
 static inline void rdma_block_return(struct rdma *rdma, struct rdma_pair *pair, uint32_t number)
 {
     uint16_t *block = &pair->blocks[number % rdma->device->info.work_max];
     if (*block != RDMA_NO_BLOCK) {
-        rdma_block_give(rdma, *block);
+        rdma_block_release(rdma, *block);
         *block = RDMA_NO_BLOCK;
         pair->blocks_held--;
     }

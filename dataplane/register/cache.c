@@ -84,7 +84,7 @@ static void entry_drop(struct cw_cache *cache, struct cw_cached **link)
     free(entry);
 }
 
-static void unused_forget(struct cw_cache *cache, const struct cw_cached *entry)
+static void unused_remove(struct cw_cache *cache, const struct cw_cached *entry)
 {
     cache->unused_count--;
     cache->unused_bytes -= bytes_of(entry);
@@ -96,7 +96,7 @@ static struct cw_cached **entry_age(struct cw_cache *cache, struct cw_cached **l
     struct cw_cached *entry = *link;
     cache->counters.stale += !entry->is_stale;
     if (entry->users == 0) {
-        unused_forget(cache, entry);
+        unused_remove(cache, entry);
         entry_drop(cache, link);
         return link;
     }
@@ -119,7 +119,7 @@ static bool room_make(struct cw_cache *cache, uint32_t count, uint64_t bytes)
         for (struct cw_cached **link = &cache->entries; *link != NULL; link = &(*link)->next) {
             last = (*link)->users == 0 ? link : last;
         }
-        unused_forget(cache, *last);
+        unused_remove(cache, *last);
         entry_drop(cache, last);
         cache->counters.evicted++;
         has_any = true;
@@ -135,7 +135,7 @@ static void range_age(struct cw_cache *cache, uintptr_t first, uintptr_t end)
     }
 }
 
-static void removed_take(struct cw_cache *cache)
+static void removed_apply(struct cw_cache *cache)
 {
     uintptr_t first, end;
     while (cache->watch.removed(cache->watch.context, &first, &end)) {
@@ -232,7 +232,7 @@ int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_
     uintptr_t end = ((uintptr_t)base + bytes + cache->page_bytes - 1) & ~(cache->page_bytes - 1);
     struct cw_cached *found = NULL;
     if (cache->watch.begin != NULL) {
-        removed_take(cache);
+        removed_apply(cache);
         found = entry_find(cache, first, end, kind);
     }
     if (found == NULL) {
@@ -243,7 +243,7 @@ int cw_cache_get(struct cw_cache *cache, const void *base, size_t bytes, uint32_
     } else {
         cache->counters.found++;
         if (found->users == 0) {
-            unused_forget(cache, found);
+            unused_remove(cache, found);
         }
     }
     found->users++;
@@ -267,7 +267,7 @@ void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry)
         while (*link != entry) {
             link = &(*link)->next;
         }
-        unused_forget(cache, entry);
+        unused_remove(cache, entry);
         entry_drop(cache, link);
     }
 }
@@ -275,7 +275,7 @@ void cw_cache_put(struct cw_cache *cache, struct cw_cached *entry)
 void cw_cache_dispose(struct cw_cache *cache)
 {
     while (cache->entries != NULL) {
-        unused_forget(cache, cache->entries);
+        unused_remove(cache, cache->entries);
         entry_drop(cache, &cache->entries);
     }
 }

@@ -118,7 +118,7 @@ static int watch_begin(void *context, uintptr_t first, uintptr_t end)
 /* A question to the kernel about a range, without effect: 0, or an errno. Zeroes for pages that are missing: it looks
  * at the mapping, then finds that the first page is there (EEXIST). Huge pages know no such zeroes: there it is asked
  * to protect nothing, which takes a look at each page (80 ns). */
-static int range_ask(const struct watcher *watcher, uintptr_t first, uintptr_t end)
+static int range_query(const struct watcher *watcher, uintptr_t first, uintptr_t end)
 {
     struct uffdio_zeropage zeroes = {.range = {.start = first, .len = end - first},
                                      .mode = UFFDIO_ZEROPAGE_MODE_DONTWAKE};
@@ -138,7 +138,7 @@ static bool range_is_same(const struct watcher *watcher, uintptr_t first, uintpt
 {
     int answer = EAGAIN;
     for (int tries = 0; tries < CHANGES_TRIES && answer == EAGAIN; tries++) {
-        answer = range_ask(watcher, first, end);
+        answer = range_query(watcher, first, end);
         if (answer == EAGAIN) {
             sched_yield();
         }

@@ -23,7 +23,7 @@ static struct cw_aead_key *key_create(struct cw_endpoint *endpoint, enum cw_aead
 
 struct cw_seal *cw_seal_create(struct cw_endpoint *endpoint, uint64_t local, uint64_t peer)
 {
-    struct cw_seal *seal = cw_pool_take(&endpoint->seals);
+    struct cw_seal *seal = cw_pool_acquire(&endpoint->seals);
     if (seal == NULL) {
         return NULL;
     }
@@ -44,7 +44,7 @@ void cw_seal_destroy(struct cw_endpoint *endpoint, struct cw_seal *seal)
         cw_sign(endpoint);
         cw_aead_key_destroy(seal->in);
         cw_aead_key_destroy(seal->out);
-        cw_pool_give(&endpoint->seals, seal);
+        cw_pool_release(&endpoint->seals, seal);
     }
 }
 

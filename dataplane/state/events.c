@@ -21,9 +21,9 @@ void cw_events_dispose(struct cw_events *events)
     events->ring = NULL;
 }
 
-uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max,
-                        void (*handle)(struct cw_extension *extension, const struct cw_event *event),
-                        struct cw_extension *extension)
+uint32_t cw_events_pop(struct cw_events *events, struct cw_event *out, uint32_t count_max,
+                       void (*handle)(struct cw_extension *extension, const struct cw_event *event),
+                       struct cw_extension *extension)
 {
     uint32_t consumed = atomic_load_explicit(&events->consumed, memory_order_relaxed);
     /* pairs with the release in cw_events_publish */

@@ -29,7 +29,7 @@ static inline struct cw_event *cw_events_reserve(struct cw_events *events)
 {
     uint32_t produced = atomic_load_explicit(&events->produced, memory_order_relaxed);
     if (produced - events->consumed_seen > events->mask) {
-        /* pairs with the release in cw_events_take: the consumer is done with the slot */
+        /* pairs with the release in cw_events_pop: the consumer is done with the slot */
         events->consumed_seen = atomic_load_explicit(&events->consumed, memory_order_acquire);
         if (produced - events->consumed_seen > events->mask) {
             return NULL;
@@ -40,16 +40,16 @@ static inline struct cw_event *cw_events_reserve(struct cw_events *events)
 
 static inline void cw_events_publish(struct cw_events *events)
 {
-    /* pairs with the acquire in cw_events_take: the event, and the data it speaks of, are seen before its number */
+    /* pairs with the acquire in cw_events_pop: the event, and the data it speaks of, are seen before its number */
     atomic_store_explicit(&events->produced, atomic_load_explicit(&events->produced, memory_order_relaxed) + 1,
                           memory_order_release);
 }
 
 /* Takes up to `count_max` events; returns how many. `handle` gets those of `extension` at their turn: when all before
  * them have been returned. It may take no events. Consumer only. */
-uint32_t cw_events_take(struct cw_events *events, struct cw_event *out, uint32_t count_max,
-                        void (*handle)(struct cw_extension *extension, const struct cw_event *event),
-                        struct cw_extension *extension);
+uint32_t cw_events_pop(struct cw_events *events, struct cw_event *out, uint32_t count_max,
+                       void (*handle)(struct cw_extension *extension, const struct cw_event *event),
+                       struct cw_extension *extension);
 
 /* Events waiting to be taken. Any thread; a snapshot. */
 static inline uint32_t cw_events_count(const struct cw_events *events)

@@ -187,7 +187,7 @@ struct cw_timers {
     uint64_t unshown_ns;         /* no proof of arrival for packets that left at this time or later */
     uint32_t probes;             /* without progress */
     uint32_t vain_probes;        /* since shown_ns */
-    bool answered;               /* a proof of arrival since cw_timers_ask */
+    bool answered;               /* a proof of arrival since cw_timers_probe */
     bool paced;                  /* the next packet had to wait for its time, or makes up for a late one */
     uint64_t rate_bps;           /* paced; 0: not */
     uint64_t pace_next_ns;

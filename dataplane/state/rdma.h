@@ -34,8 +34,8 @@ struct cw_rdma_flow {
 struct cw_rdma_ops {
     /* True: the queue pair carries an operation of this kind, to this region of the peer; `local` is the token of the
      * own region of a get. */
-    bool (*takes)(struct cw_rdma *rdma, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
-                  uint64_t local);
+    bool (*accepts)(struct cw_rdma *rdma, const struct cw_flow *flow, enum cw_operation_kind kind, uint64_t token,
+                    uint64_t local);
     /* Queues an operation after all earlier ones. */
     void (*queue)(struct cw_rdma *rdma, struct cw_operation *operation);
     /* Operations of the flow lack numbers: cw_operations_number must be called again. */

@@ -20,7 +20,7 @@ bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struc
     assert(sent->next - sent->base < cw_sent_span());
     struct cw_sent_directory **directory = directory_of(sent, sent->next);
     if (*directory == NULL) {
-        *directory = cw_pool_take(directories);
+        *directory = cw_pool_acquire(directories);
         if (*directory == NULL) {
             return false;
         }
@@ -28,7 +28,7 @@ bool cw_sent_prepare(struct cw_sent_records *sent, struct cw_pool *chunks, struc
     }
     struct cw_sent_chunk **chunk = &(*directory)->chunks[sent->next / CW_SENT_CHUNK % CW_SENT_DIRECTORY];
     if (*chunk == NULL) {
-        *chunk = cw_pool_take(chunks);
+        *chunk = cw_pool_acquire(chunks);
         if (*chunk == NULL) {
             return false;
         }
@@ -44,7 +44,7 @@ void cw_sent_finish(struct cw_sent_records *sent, uint64_t number, struct cw_poo
     struct cw_sent_chunk **chunk = &directory->chunks[number / CW_SENT_CHUNK % CW_SENT_DIRECTORY];
     uint64_t first = number & ~(uint64_t)(CW_SENT_CHUNK - 1);
     if (*chunk != NULL && (*chunk)->acknowledged == UINT64_MAX && sent->next - first >= CW_SENT_CHUNK) {
-        cw_pool_give(chunks, *chunk);
+        cw_pool_release(chunks, *chunk);
         *chunk = NULL;
     }
 }
@@ -59,11 +59,11 @@ static void release(struct cw_sent_records *sent, uint64_t number, bool last_of_
     }
     struct cw_sent_chunk **chunk = &(*directory)->chunks[number / CW_SENT_CHUNK % CW_SENT_DIRECTORY];
     if (*chunk != NULL) {
-        cw_pool_give(chunks, *chunk);
+        cw_pool_release(chunks, *chunk);
         *chunk = NULL;
     }
     if (last_of_directory) {
-        cw_pool_give(directories, *directory);
+        cw_pool_release(directories, *directory);
         *directory = NULL;
     }
 }

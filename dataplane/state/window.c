@@ -27,7 +27,7 @@ void cw_window_dispose(struct cw_window *window, struct cw_pool *pool)
 {
     for (uint32_t i = 0; i < CW_WINDOW_BLOCKS; i++) {
         if (window->blocks[i] != NULL) {
-            cw_pool_give(pool, window->blocks[i]);
+            cw_pool_release(pool, window->blocks[i]);
             window->blocks[i] = NULL;
         }
     }
@@ -48,7 +48,7 @@ static void advance(struct cw_window *window, struct cw_pool *pool)
     for (uint64_t block = window->base / CW_WINDOW_BLOCK_NUMBERS; block < base / CW_WINDOW_BLOCK_NUMBERS; block++) {
         uint32_t i = (uint32_t)block % CW_WINDOW_BLOCKS;
         if (window->blocks[i] != NULL) {
-            cw_pool_give(pool, window->blocks[i]);
+            cw_pool_release(pool, window->blocks[i]);
             window->blocks[i] = NULL;
         }
     }
@@ -70,7 +70,7 @@ bool cw_window_mark(struct cw_window *window, struct cw_pool *pool, uint64_t num
         window->base++;
         if (number % CW_WINDOW_BLOCK_NUMBERS == CW_WINDOW_BLOCK_NUMBERS - 1 &&
             window->blocks[block_of(number)] != NULL) {
-            cw_pool_give(pool, window->blocks[block_of(number)]);
+            cw_pool_release(pool, window->blocks[block_of(number)]);
             window->blocks[block_of(number)] = NULL;
         }
         advance(window, pool);
@@ -78,7 +78,7 @@ bool cw_window_mark(struct cw_window *window, struct cw_pool *pool, uint64_t num
     }
     uint64_t **block = &window->blocks[block_of(number)];
     if (*block == NULL) {
-        *block = cw_pool_take(pool);
+        *block = cw_pool_acquire(pool);
         if (*block == NULL) {
             return false;
         }

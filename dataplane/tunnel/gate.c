@@ -103,7 +103,7 @@ static bool is_multicast(const uint8_t *frame)
     return (frame[0] & 1) != 0 && memcmp(frame, broadcast, sizeof(broadcast)) != 0;
 }
 
-static void frame_take(struct cw_gate *gate, const uint8_t *frame, uint32_t length)
+static void frame_accept(struct cw_gate *gate, const uint8_t *frame, uint32_t length)
 {
     gate->counters.in_frames++;
     gate->counters.in_bytes += length;
@@ -117,7 +117,7 @@ static void frame_take(struct cw_gate *gate, const uint8_t *frame, uint32_t leng
     cw_tunnel_send(gate->tunnel, gate->now_ns, frame, length);
 }
 
-static uint32_t bursts_take(struct cw_gate *gate)
+static uint32_t bursts_receive(struct cw_gate *gate)
 {
     struct cw_received packets[CW_PORT_BURST_MAX];
     uint32_t total = 0;
@@ -125,7 +125,7 @@ static uint32_t bursts_take(struct cw_gate *gate)
     for (int i = 0; i < BURSTS_A_TURN && count == CW_PORT_BURST_MAX; i++) {
         count = cw_port_receive(gate->config.port, packets, CW_PORT_BURST_MAX);
         for (uint32_t j = 0; j < count; j++) {
-            frame_take(gate, packets[j].data, packets[j].length);
+            frame_accept(gate, packets[j].data, packets[j].length);
         }
         cw_port_release(gate->config.port, packets, count);
         total += count;
@@ -140,7 +140,7 @@ uint32_t cw_gate_turn(struct cw_gate *gate, uint64_t now_ns)
     gate->now_ns = now_ns;
     gate->is_short = false;
     uint32_t work = cw_endpoint_turn(gate->endpoint, now_ns);
-    work += bursts_take(gate);
+    work += bursts_receive(gate);
     work += cw_tunnel_turn(gate->tunnel, now_ns);
     burst_flush(gate);
     return work;
@@ -166,7 +166,7 @@ static void news(void *context, uint32_t stream, bool up, int status)
         up_count += cw_tunnel_is_up(gate->tunnel, i);
     }
     if (up_count == 0) {
-        cw_bridge_port_forget(gate->bridge, SIDE_THERE);
+        cw_bridge_port_flush(gate->bridge, SIDE_THERE);
     }
     if (gate->config.tunnel.news != NULL) {
         gate->config.tunnel.news(gate->config.context, stream, up, status);

@@ -43,14 +43,14 @@ static bool has_ports(uint8_t protocol)
     return protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
 }
 
-static void ports_take(struct key *key, const uint8_t *at, uint32_t length)
+static void ports_parse(struct key *key, const uint8_t *at, uint32_t length)
 {
     if (has_ports(key->protocol) && length >= sizeof(key->ports)) {
         memcpy(key->ports, at, sizeof(key->ports));
     }
 }
 
-static bool ipv4_take(struct key *key, const uint8_t *packet, uint32_t length)
+static bool ipv4_parse(struct key *key, const uint8_t *packet, uint32_t length)
 {
     uint32_t header_bytes = length > 0 ? 4u * (packet[0] & 15u) : 0;
     if (length < IPV4_BYTES || packet[0] >> 4 != 4 || header_bytes < IPV4_BYTES || header_bytes > length) {
@@ -60,12 +60,12 @@ static bool ipv4_take(struct key *key, const uint8_t *packet, uint32_t length)
     key->protocol = packet[9];
     bool is_fragment = (number_at(packet + 6) & 0x3fff) != 0; /* an offset, or more to follow */
     if (!is_fragment) {
-        ports_take(key, packet + header_bytes, length - header_bytes);
+        ports_parse(key, packet + header_bytes, length - header_bytes);
     }
     return true;
 }
 
-static bool ipv6_take(struct key *key, const uint8_t *packet, uint32_t length)
+static bool ipv6_parse(struct key *key, const uint8_t *packet, uint32_t length)
 {
     if (length < IPV6_BYTES || packet[0] >> 4 != 6) {
         return false;
@@ -89,7 +89,7 @@ static bool ipv6_take(struct key *key, const uint8_t *packet, uint32_t length)
     }
     key->protocol = next;
     if (!is_fragment && at <= length) {
-        ports_take(key, packet + at, length - at);
+        ports_parse(key, packet + at, length - at);
     }
     return true;
 }
@@ -108,8 +108,8 @@ uint64_t cw_tunnel_hash(const uint8_t *frame, uint32_t length)
         key.type = number_at(frame + at + 2);
         at += TAG_BYTES;
     }
-    bool known = (key.type == TYPE_IPV4 && ipv4_take(&key, frame + at, length - at)) ||
-                 (key.type == TYPE_IPV6 && ipv6_take(&key, frame + at, length - at));
+    bool known = (key.type == TYPE_IPV4 && ipv4_parse(&key, frame + at, length - at)) ||
+                 (key.type == TYPE_IPV6 && ipv6_parse(&key, frame + at, length - at));
     if (!known) {
         memcpy(key.addresses, frame, 12);
     }

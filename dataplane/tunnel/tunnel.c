@@ -40,7 +40,7 @@ void cw_tunnel_endpoint_config(struct cw_endpoint_config *config, uint32_t strea
 /* ---- sessions ---- */
 
 /* Attempts that fail one after the other are no news. */
-static void news_tell(struct cw_tunnel *tunnel, struct tunnel_stream *stream, bool up, int status)
+static void news_report(struct cw_tunnel *tunnel, struct tunnel_stream *stream, bool up, int status)
 {
     bool is_news = up || status != stream->told;
     stream->told = status;
@@ -53,7 +53,7 @@ static void session_begin(struct cw_tunnel *tunnel, struct tunnel_stream *stream
 {
     struct tunnel_in *in = &stream->in;
     if (stream->is_ready) {
-        news_tell(tunnel, stream, false, CW_ERROR_PEER_RESTARTED);
+        news_report(tunnel, stream, false, CW_ERROR_PEER_RESTARTED);
     }
     tunnel_out_reset(stream);
     stream->session++;
@@ -78,7 +78,7 @@ static void session_end(struct cw_tunnel *tunnel, struct tunnel_stream *stream, 
     tunnel_out_drop(stream);
     stream->in.say_ns = UINT64_MAX;
     if (was_ready || status != CW_ERROR_PEER_RESTARTED) {
-        news_tell(tunnel, stream, false, status);
+        news_report(tunnel, stream, false, status);
     }
 }
 
@@ -114,7 +114,7 @@ static void hello_send(struct cw_tunnel *tunnel, struct tunnel_stream *stream)
 
 static_assert(sizeof(struct tunnel_hello) <= CW_INLINE_MAX, "is copied when it is posted");
 
-static void hello_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, const void *data, uint64_t bytes)
+static void hello_accept(struct cw_tunnel *tunnel, struct tunnel_stream *stream, const void *data, uint64_t bytes)
 {
     struct tunnel_hello hello;
     memcpy(&hello, data, bytes < sizeof(hello) ? (size_t)bytes : sizeof(hello));
@@ -126,7 +126,7 @@ static void hello_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, c
         hello.ring_units * (uint64_t)TUNNEL_UNIT_BYTES < 2 * frame_bytes || hello.ring_units > TUNNEL_UNITS_MAX) {
         tunnel_count(stream, CW_TUNNEL_BROKEN, 1);
         if (is_hello) {
-            news_tell(tunnel, stream, false, CW_ERROR_ARGUMENT);
+            news_report(tunnel, stream, false, CW_ERROR_ARGUMENT);
         }
         return;
     }
@@ -137,7 +137,7 @@ static void hello_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, c
     out->units = hello.ring_units < tunnel->ring_units ? hello.ring_units : tunnel->ring_units;
     stream->is_ready = true;
     tunnel_count(stream, CW_TUNNEL_SESSIONS, 1);
-    news_tell(tunnel, stream, true, CW_OK);
+    news_report(tunnel, stream, true, CW_OK);
 }
 
 /* ---- events ---- */
@@ -152,7 +152,7 @@ static struct tunnel_stream *stream_of(struct cw_tunnel *tunnel, uint32_t peer)
     return NULL;
 }
 
-static void put_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, const struct cw_event *event)
+static void put_accept(struct cw_tunnel *tunnel, struct tunnel_stream *stream, const struct cw_event *event)
 {
     if (event->region == stream->in.ring_token && cw_lane(event->lane_tag) == TUNNEL_LANE_BATCH) {
         tunnel_in_arrive(stream, event, (uint64_t)tunnel->ring_units * TUNNEL_UNIT_BYTES);
@@ -162,18 +162,18 @@ static void put_take(struct cw_tunnel *tunnel, struct tunnel_stream *stream, con
     }
 }
 
-static void event_take(struct cw_tunnel *tunnel, const struct cw_event *event, uint64_t now_ns)
+static void event_dispatch(struct cw_tunnel *tunnel, const struct cw_event *event, uint64_t now_ns)
 {
     struct tunnel_stream *stream = stream_of(tunnel, event->peer);
     if (event->kind == CW_EVENT_MESSAGE) {
         if (stream != NULL) {
-            hello_take(tunnel, stream, event->data, event->bytes);
+            hello_accept(tunnel, stream, event->data, event->bytes);
         }
         cw_message_release(tunnel->endpoint, event->slot);
     } else if (stream == NULL) {
         return; /* another process with the key */
     } else if (event->kind == CW_EVENT_PUT) {
-        put_take(tunnel, stream, event);
+        put_accept(tunnel, stream, event);
     } else if (event->kind == CW_EVENT_COMPLETE) {
         tunnel_out_complete(stream, event);
     } else if (event->kind == CW_EVENT_PEER_UP) {
@@ -184,7 +184,7 @@ static void event_take(struct cw_tunnel *tunnel, const struct cw_event *event, u
 }
 
 /* All there are: nothing of a new session can lie in a ring before its PEER_UP has been taken. */
-static uint32_t events_take(struct cw_tunnel *tunnel, uint64_t now_ns)
+static uint32_t events_dispatch(struct cw_tunnel *tunnel, uint64_t now_ns)
 {
     struct cw_event events[EVENTS];
     uint32_t total = 0;
@@ -192,7 +192,7 @@ static uint32_t events_take(struct cw_tunnel *tunnel, uint64_t now_ns)
     do {
         count = cw_endpoint_events(tunnel->endpoint, events, EVENTS);
         for (uint32_t i = 0; i < count; i++) {
-            event_take(tunnel, &events[i], now_ns);
+            event_dispatch(tunnel, &events[i], now_ns);
         }
         total += count;
     } while (count == EVENTS);
@@ -210,7 +210,7 @@ static void times_keep(struct cw_tunnel *tunnel, struct tunnel_stream *stream, u
         struct cw_peer_info info;
         if (cw_peer_query(tunnel->endpoint, stream->peer, &info) == CW_OK &&
             now_ns - info.heard_ns >= CW_TUNNEL_KEEPALIVE_NS) {
-            cw_peer_ask(tunnel->endpoint, stream->peer);
+            cw_peer_check(tunnel->endpoint, stream->peer);
         }
         stream->ask_ns = now_ns + CW_TUNNEL_KEEPALIVE_NS;
     }
@@ -219,13 +219,13 @@ static void times_keep(struct cw_tunnel *tunnel, struct tunnel_stream *stream, u
 uint32_t cw_tunnel_turn(struct cw_tunnel *tunnel, uint64_t now_ns)
 {
     cw_endpoint_clock(tunnel->endpoint, now_ns);
-    uint32_t work = events_take(tunnel, now_ns);
+    uint32_t work = events_dispatch(tunnel, now_ns);
     for (uint32_t i = 0; i < tunnel->config.stream_count; i++) {
         struct tunnel_stream *stream = &tunnel->streams[i];
         times_keep(tunnel, stream, now_ns);
         work += tunnel_in_deliver(tunnel, stream, now_ns);
         hello_send(tunnel, stream);
-        tunnel_in_say(tunnel, stream, now_ns);
+        tunnel_in_return(tunnel, stream, now_ns);
         work += tunnel_out_pump(tunnel, stream, now_ns);
     }
     return work;

@@ -152,4 +152,4 @@ void tunnel_in_arrive(struct tunnel_stream *stream, const struct cw_event *event
 uint32_t tunnel_in_deliver(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
 
 /* Returns room to the peer, if it is due. */
-void tunnel_in_say(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);
+void tunnel_in_return(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns);

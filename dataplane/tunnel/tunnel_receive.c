@@ -70,7 +70,7 @@ uint32_t tunnel_in_deliver(struct cw_tunnel *tunnel, struct tunnel_stream *strea
     return count;
 }
 
-void tunnel_in_say(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns)
+void tunnel_in_return(struct cw_tunnel *tunnel, struct tunnel_stream *stream, uint64_t now_ns)
 {
     struct tunnel_in *in = &stream->in;
     uint32_t units = (in->tag - in->tag_said) & TUNNEL_TAG_MASK;

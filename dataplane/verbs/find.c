@@ -89,7 +89,8 @@ struct search {
 };
 
 /* The reason why there is none, of the devices found. */
-static int none_tell(const struct cw_verbs_config *config, const struct search *search, char *error, size_t error_bytes)
+static int none_report(const struct cw_verbs_config *config, const struct search *search, char *error,
+                       size_t error_bytes)
 {
     const char *name = config->name != NULL ? config->name : "";
     const char *blank = config->name != NULL ? " " : "s";
@@ -161,7 +162,7 @@ int verbs_find(const struct cw_verbs_config *config, struct ibv_context **contex
         }
     }
     ibv_free_device_list(list);
-    return *context != NULL ? CW_OK : none_tell(config, &search, error, error_bytes);
+    return *context != NULL ? CW_OK : none_report(config, &search, error, error_bytes);
 }
 
 int verbs_port_find(const struct cw_verbs_config *config, struct cw_verbs_port *port, char *error, size_t error_bytes)
@@ -218,5 +219,5 @@ int verbs_ports_list(struct cw_verbs_port *ports, uint32_t count_max, uint32_t *
         }
     }
     ibv_free_device_list(list);
-    return *count > 0 ? CW_OK : none_tell(&all, &search, error, error_bytes);
+    return *count > 0 ? CW_OK : none_report(&all, &search, error, error_bytes);
 }

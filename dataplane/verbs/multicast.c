@@ -105,7 +105,7 @@ static void group_answered(struct verbs_multicast *multicast, struct rdma_cm_eve
     }
 }
 
-static void answers_take(struct verbs_multicast *multicast)
+static void answers_receive(struct verbs_multicast *multicast)
 {
     struct rdma_cm_event *event;
     while (multicast->joining > 0 && rdma_get_cm_event(multicast->events, &event) == 0) { /* it does not block */
@@ -116,14 +116,14 @@ static void answers_take(struct verbs_multicast *multicast)
 
 bool verbs_multicast_is_joined(struct verbs_multicast *multicast, uint32_t group)
 {
-    answers_take(multicast);
+    answers_receive(multicast);
     return multicast->groups[group].is_answered;
 }
 
 void verbs_multicast_leave(struct verbs_multicast *multicast, uint32_t index)
 {
     struct verbs_group *group = &multicast->groups[index];
-    answers_take(multicast);
+    answers_receive(multicast);
     if (group->handle != NULL) {
         (void)ibv_detach_mcast(multicast->pair, &group->gid, group->lid);
         (void)ibv_destroy_ah(group->handle);
@@ -175,7 +175,7 @@ uint32_t verbs_multicast_receive_post(struct verbs_multicast *multicast, const s
 int verbs_multicast_poll(struct verbs_multicast *multicast, struct ibv_wc *found, int count_max)
 {
     if (multicast->joining > 0) {
-        answers_take(multicast);
+        answers_receive(multicast);
     }
     return ibv_poll_cq(multicast->queue, count_max, found);
 }

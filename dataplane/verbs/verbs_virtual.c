@@ -141,7 +141,7 @@ static uint32_t virtual_post(struct cw_verbs_pair *base, const struct cw_verbs_w
 
 /* ---- buffers and completions ---- */
 
-static uint32_t buffers_give(struct cw_verbs_device *base, enum cw_verbs_call kind,
+static uint32_t buffers_post(struct cw_verbs_device *base, enum cw_verbs_call kind,
                              const struct cw_verbs_buffer *buffers, uint32_t count)
 {
     struct cw_verbs_virtual *shared = shared_of(base);
@@ -157,7 +157,7 @@ static uint32_t buffers_give(struct cw_verbs_device *base, enum cw_verbs_call ki
 static uint32_t virtual_receive_post(struct cw_verbs_device *base, const struct cw_verbs_buffer *buffers,
                                      uint32_t count)
 {
-    return buffers_give(base, CW_VERBS_CALL_RECEIVE, buffers, count);
+    return buffers_post(base, CW_VERBS_CALL_RECEIVE, buffers, count);
 }
 
 static uint32_t virtual_poll(struct cw_verbs_device *base, enum cw_verbs_queue queue,
@@ -213,7 +213,7 @@ static bool virtual_datagram_post(struct cw_verbs_device *base, uint32_t group, 
 static uint32_t virtual_datagram_receive_post(struct cw_verbs_device *base, const struct cw_verbs_buffer *buffers,
                                               uint32_t count)
 {
-    return buffers_give(base, CW_VERBS_CALL_DATAGRAM_RECEIVE, buffers, count);
+    return buffers_post(base, CW_VERBS_CALL_DATAGRAM_RECEIVE, buffers, count);
 }
 
 static void virtual_close(struct cw_verbs_device *base)

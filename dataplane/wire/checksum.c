@@ -92,7 +92,7 @@ VECTORS_CAN ALWAYS_INLINE __m512i moved(__m512i vector, __m512i by, __m512i onto
 }
 
 /* Loads the vector at offset `at`, and stores it to the target if there is one. */
-VECTORS_CAN ALWAYS_INLINE __m512i take(uint8_t *target, const uint8_t *data, size_t at)
+VECTORS_CAN ALWAYS_INLINE __m512i vector_load(uint8_t *target, const uint8_t *data, size_t at)
 {
     __m512i vector = _mm512_loadu_si512(data + at);
     if (target != NULL) {
@@ -102,14 +102,15 @@ VECTORS_CAN ALWAYS_INLINE __m512i take(uint8_t *target, const uint8_t *data, siz
 }
 
 /* Folds all whole blocks; `a` is the first vector. *at: offset behind them. */
-VECTORS_CAN ALWAYS_INLINE __m512i blocks_take(__m512i a, uint8_t *target, const uint8_t *data, size_t bytes, size_t *at)
+VECTORS_CAN ALWAYS_INLINE __m512i blocks_fold(__m512i a, uint8_t *target, const uint8_t *data, size_t bytes, size_t *at)
 {
-    __m512i b = take(target, data, VECTOR), c = take(target, data, 2 * VECTOR), d = take(target, data, 3 * VECTOR);
+    __m512i b = vector_load(target, data, VECTOR), c = vector_load(target, data, 2 * VECTOR),
+            d = vector_load(target, data, 3 * VECTOR);
     for (*at = BLOCK; bytes - *at >= BLOCK; *at += BLOCK) {
-        a = moved(a, ALL_BY(BITS_2048), take(target, data, *at));
-        b = moved(b, ALL_BY(BITS_2048), take(target, data, *at + VECTOR));
-        c = moved(c, ALL_BY(BITS_2048), take(target, data, *at + 2 * VECTOR));
-        d = moved(d, ALL_BY(BITS_2048), take(target, data, *at + 3 * VECTOR));
+        a = moved(a, ALL_BY(BITS_2048), vector_load(target, data, *at));
+        b = moved(b, ALL_BY(BITS_2048), vector_load(target, data, *at + VECTOR));
+        c = moved(c, ALL_BY(BITS_2048), vector_load(target, data, *at + 2 * VECTOR));
+        d = moved(d, ALL_BY(BITS_2048), vector_load(target, data, *at + 3 * VECTOR));
     }
     b = moved(b, ALL_BY(BITS_1024), d);
     return moved(a, ALL_BY(BITS_1536), moved(c, ALL_BY(BITS_512), b));
@@ -119,12 +120,12 @@ VECTORS_CAN ALWAYS_INLINE __m512i blocks_take(__m512i a, uint8_t *target, const 
 VECTORS_CAN ALWAYS_INLINE uint32_t vectors_sum(uint32_t sum, uint8_t *target, const uint8_t *data, size_t bytes)
 {
     size_t at = VECTOR;
-    __m512i all = _mm512_xor_si512(take(target, data, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)sum)));
+    __m512i all = _mm512_xor_si512(vector_load(target, data, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)sum)));
     if (bytes >= BLOCK) {
-        all = blocks_take(all, target, data, bytes, &at);
+        all = blocks_fold(all, target, data, bytes, &at);
     }
     for (; bytes - at >= VECTOR; at += VECTOR) {
-        all = moved(all, ALL_BY(BITS_512), take(target, data, at));
+        all = moved(all, ALL_BY(BITS_512), vector_load(target, data, at));
     }
     __m512i last = _mm512_maskz_mov_epi64(0xc0, all);
     all = moved(all, ONTO_LAST, last);

@@ -106,7 +106,7 @@ def write_functions(prototypes_path, out):
 # The forms of a collective call, made of mpi_x_make(..., struct mpi_collective **call): how the name of each follows, and
 # what ends it (collective.h).
 FORMS = (("mpi_{}", "mpi_collective_block(code, call)"),
-         ("mpi_i{}", "mpi_collective_give(code, call, request)"),
+         ("mpi_i{}", "mpi_collective_return(code, call, request)"),
          ("mpi_{}_init", "mpi_collective_keep(code, call, info, request)"))
 
 

@@ -137,7 +137,7 @@ int mpi_comm_get_info(MPI_Comm comm, MPI_Info *info_used)
     if (code != MPI_SUCCESS) {
         return code;
     }
-    code = mpi_info_give(NULL, info_used);
+    code = mpi_info_return(NULL, info_used);
     for (size_t i = 0; i < sizeof(supported_hints) / sizeof(supported_hints[0]); i++) {
         const char *value = found->info == NULL ? NULL : mpi_info_value(found->info, supported_hints[i]);
         if (code == MPI_SUCCESS && value != NULL && hint_is_used(i, value)) {

@@ -45,7 +45,7 @@ static int comm_dup(struct mpi_comm *comm, struct mpi_info *info, MPI_Comm *newc
     }
     code = mpi_attributes_copy_comm(comm->handle, comm->attributes, &copy->attributes);
     if (code != MPI_SUCCESS) {
-        mpi_comm_forget(copy);
+        mpi_comm_handle_release(copy);
         return mpi_error(comm->handle, code, "an attribute's copy function failed");
     }
     *newcomm = copy->handle;
@@ -168,7 +168,7 @@ static int host_color(const struct mpi_comm *comm)
 }
 
 /* Whether hints ask for the one resource that is known: memory that processes share (MPI 5.0, 7.4.2). */
-static bool asks_for_shared_memory(MPI_Info info)
+static bool requests_shared_memory(MPI_Info info)
 {
     const struct mpi_info *hints = mpi_info_find(info);
     const char *resource = hints == NULL ? NULL : mpi_info_value(hints, "mpi_hw_resource_type");
@@ -188,7 +188,7 @@ int mpi_comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, M
     switch (split_type) {
     case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
-        return comm_split(found, asks_for_shared_memory(info) ? host_color(found) : MPI_UNDEFINED, key, MPI_SUCCESS,
+        return comm_split(found, requests_shared_memory(info) ? host_color(found) : MPI_UNDEFINED, key, MPI_SUCCESS,
                           newcomm);
     case MPI_UNDEFINED:
     case MPI_COMM_TYPE_HW_UNGUIDED: /* no part of a host is known: no rank is in any */
@@ -276,7 +276,7 @@ int mpi_comm_free(MPI_Comm *comm)
         return mpi_error(*comm, code, "an attribute's delete function failed");
     }
     mpi_lost_abandon(found);
-    mpi_comm_forget(found);
+    mpi_comm_handle_release(found);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }

@@ -58,7 +58,7 @@ void mpi_type_retain(struct mpi_type *type);
 void mpi_type_release(struct mpi_type *type);
 
 /* A handle for the program, which holds a reference until MPI_Type_free. MPI_DATATYPE_NULL: no memory. */
-MPI_Datatype mpi_type_give(struct mpi_type *type);
+MPI_Datatype mpi_type_handle_make(struct mpi_type *type);
 
 /* Checks what most calls are given: a known and committed type, a count that is not negative, and no more bytes than
  * MPI_Count holds. MPI_SUCCESS, or the error, which has been raised through `comm`. */

@@ -225,7 +225,7 @@ int mpi_draft_finish(struct mpi_draft *draft, struct mpi_contents *contents, MPI
     if (type == NULL) {
         return code;
     }
-    MPI_Datatype handle = mpi_type_give(type);
+    MPI_Datatype handle = mpi_type_handle_make(type);
     mpi_type_release(type); /* the handle has its own reference now */
     if (handle == MPI_DATATYPE_NULL) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for another datatype's handle");

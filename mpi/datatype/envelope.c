@@ -68,10 +68,10 @@ int mpi_type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_add
 }
 
 /* Handles for the types, or none of them. */
-static int types_give(const struct mpi_contents *contents, MPI_Datatype datatypes[])
+static int types_return(const struct mpi_contents *contents, MPI_Datatype datatypes[])
 {
     for (MPI_Count i = 0; i < contents->type_count; i++) {
-        datatypes[i] = mpi_type_give(contents->types[i]);
+        datatypes[i] = mpi_type_handle_make(contents->types[i]);
         if (datatypes[i] == MPI_DATATYPE_NULL) {
             while (i-- > 0) {
                 mpi_type_free(&datatypes[i]);
@@ -109,7 +109,7 @@ static int contents_get(const struct mpi_contents *contents, MPI_Count max_integ
     code = code != MPI_SUCCESS ? code : room_check("addresses", max_addresses, contents->address_count);
     code = code != MPI_SUCCESS ? code : room_check("large counts", max_large_counts, contents->large_count);
     code = code != MPI_SUCCESS ? code : room_check("datatypes", max_datatypes, contents->type_count);
-    code = code != MPI_SUCCESS ? code : types_give(contents, datatypes);
+    code = code != MPI_SUCCESS ? code : types_return(contents, datatypes);
     if (code == MPI_SUCCESS) {
         copy_values(integers, contents->integers, contents->integer_count, sizeof(*integers));
         copy_values(addresses, contents->addresses, contents->address_count, sizeof(*addresses));

@@ -62,7 +62,7 @@ static struct mpi_type *type_make(int combiner, int precision, int range, MPI_Da
     }
     struct mpi_draft draft = mpi_draft_of(mpi_predefined_find(basic));
     struct mpi_type *type = mpi_draft_type(&draft, contents, code);
-    if (type != NULL && mpi_type_give(type) == MPI_DATATYPE_NULL) {
+    if (type != NULL && mpi_type_handle_make(type) == MPI_DATATYPE_NULL) {
         mpi_type_release(type);
         *code = mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for another datatype's handle");
         return NULL;
@@ -74,7 +74,7 @@ static struct mpi_type *type_make(int combiner, int precision, int range, MPI_Da
     return type;
 }
 
-static int type_give(int combiner, int precision, int range, MPI_Datatype basic, MPI_Datatype *newtype)
+static int type_return(int combiner, int precision, int range, MPI_Datatype basic, MPI_Datatype *newtype)
 {
     struct made *made = all;
     while (made != NULL && (made->combiner != combiner || made->precision != precision || made->range != range)) {
@@ -97,24 +97,24 @@ static int type_give(int combiner, int precision, int range, MPI_Datatype basic,
     return MPI_SUCCESS;
 }
 
-static int real_give(int combiner, int p, int r, MPI_Datatype *newtype)
+static int real_return(int combiner, int p, int r, MPI_Datatype *newtype)
 {
     const struct kind *kind = kind_find(reals, sizeof(reals) / sizeof(reals[0]), p, r);
     if ((p == MPI_UNDEFINED && r == MPI_UNDEFINED) || kind == NULL) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "no kind of real has a precision of %d and a range of %d", p, r);
     }
     bool is_complex = combiner == MPI_COMBINER_F90_COMPLEX;
-    return type_give(combiner, p, r, is_complex ? kind->complex_datatype : kind->datatype, newtype);
+    return type_return(combiner, p, r, is_complex ? kind->complex_datatype : kind->datatype, newtype);
 }
 
 int mpi_type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
-    return real_give(MPI_COMBINER_F90_REAL, p, r, newtype);
+    return real_return(MPI_COMBINER_F90_REAL, p, r, newtype);
 }
 
 int mpi_type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
-    return real_give(MPI_COMBINER_F90_COMPLEX, p, r, newtype);
+    return real_return(MPI_COMBINER_F90_COMPLEX, p, r, newtype);
 }
 
 int mpi_type_create_f90_integer(int r, MPI_Datatype *newtype)
@@ -123,5 +123,5 @@ int mpi_type_create_f90_integer(int r, MPI_Datatype *newtype)
     if (kind == NULL || r == MPI_UNDEFINED) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "no kind of integer has a range of %d", r);
     }
-    return type_give(MPI_COMBINER_F90_INTEGER, r, 0, kind->datatype, newtype);
+    return type_return(MPI_COMBINER_F90_INTEGER, r, 0, kind->datatype, newtype);
 }

@@ -35,7 +35,7 @@ void mpi_type_release(struct mpi_type *type)
     free(type);
 }
 
-MPI_Datatype mpi_type_give(struct mpi_type *type)
+MPI_Datatype mpi_type_handle_make(struct mpi_type *type)
 {
     if (type->predefined) {
         return type->handle;

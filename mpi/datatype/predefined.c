@@ -173,7 +173,7 @@ static int pair_make(struct pair *pair)
         return code;
     }
     type->handle = pair->handle;
-    if (type->handle == MPI_DATATYPE_NULL && mpi_type_give(type) == MPI_DATATYPE_NULL) {
+    if (type->handle == MPI_DATATYPE_NULL && mpi_type_handle_make(type) == MPI_DATATYPE_NULL) {
         mpi_type_release(type);
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for another datatype's handle");
     }

@@ -96,7 +96,7 @@ void FORTRAN_ENTRY(comm_idup)(const MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint 
                                : FORTRAN_CALL(Comm_idup)(FORTRAN_HANDLE(MPI_Comm, comm), promised, &request_c);
     *newcomm = FORTRAN_NUMBER(MPI_COMM_NULL);
     if (*ierror != MPI_SUCCESS && promised != NULL) {
-        fortran_forget(promised);
+        fortran_clear(promised);
     }
     *request = FORTRAN_NUMBER(request_c);
 }
@@ -112,7 +112,7 @@ void FORTRAN_ENTRY(comm_idup_with_info)(const MPI_Fint *comm, const MPI_Fint *in
                                                       promised, &request_c);
     *newcomm = FORTRAN_NUMBER(MPI_COMM_NULL);
     if (*ierror != MPI_SUCCESS && promised != NULL) {
-        fortran_forget(promised);
+        fortran_clear(promised);
     }
     *request = FORTRAN_NUMBER(request_c);
 }

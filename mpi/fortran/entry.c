@@ -191,7 +191,7 @@ static void promises_end(const MPI_Comm *given)
     pthread_mutex_unlock(&promises_lock);
 }
 
-void fortran_forget(MPI_Comm *promised)
+void fortran_clear(MPI_Comm *promised)
 {
     promises_end(promised);
 }

@@ -65,8 +65,8 @@ char *fortran_text(const char *text, size_t length, bool both);
 void fortran_pad(char *to, size_t length, const char *from);
 
 /* MPI_Comm_idup writes its communicator when it completes, 8 bytes: so into memory of its own, and after a call that
- * completes something from there to the program. fortran_promise: memory for that; NULL: none is left. fortran_forget:
+ * completes something from there to the program. fortran_promise: memory for that; NULL: none is left. fortran_clear:
  * the call has failed. */
 MPI_Comm *fortran_promise(MPI_Fint *newcomm);
-void fortran_forget(MPI_Comm *promised);
+void fortran_clear(MPI_Comm *promised);
 void fortran_finish(void);

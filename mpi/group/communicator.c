@@ -94,7 +94,7 @@ void mpi_comm_end(struct mpi_comm *comm)
     free(comm);
 }
 
-void mpi_comm_forget(struct mpi_comm *comm)
+void mpi_comm_handle_release(struct mpi_comm *comm)
 {
     mpi_handle_free(MPI_KIND_COMM, (uintptr_t)comm->handle);
     comm->is_freed = true;

@@ -23,7 +23,7 @@ struct mpi_comm *mpi_comm_make(const struct mpi_comm *parent, struct mpi_group *
 struct mpi_comm *mpi_comm_among(const struct mpi_comm *parent, const int *ranks, int count, uint64_t context);
 
 /* Releases a communicator's handle: it lives on while an operation in it is in progress. */
-void mpi_comm_forget(struct mpi_comm *comm);
+void mpi_comm_handle_release(struct mpi_comm *comm);
 
 /* The next context that this process numbers, for communicators in which it is rank 0. */
 uint64_t mpi_context_next(void);

@@ -21,7 +21,7 @@ static int groups_find(MPI_Group handle_a, MPI_Group handle_b, struct mpi_group 
 }
 
 /* Gives a new group with `size` of these ranks to the program. */
-static int group_give(uint32_t *ranks, int size, MPI_Group *newgroup)
+static int group_return(uint32_t *ranks, int size, MPI_Group *newgroup)
 {
     struct mpi_group *group = mpi_group_make(ranks, size);
     MPI_Group handle = group == NULL ? NULL : mpi_group_handle(group);
@@ -113,7 +113,7 @@ int mpi_group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
     if (ranks != NULL) {
         size = ranks_add(ranks, size, b, a, false);
     }
-    return group_give(ranks, size, newgroup);
+    return group_return(ranks, size, newgroup);
 }
 
 int mpi_group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
@@ -124,7 +124,7 @@ int mpi_group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgro
         return code;
     }
     uint32_t *ranks = ranks_make(a->size);
-    return group_give(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, true), newgroup);
+    return group_return(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, true), newgroup);
 }
 
 int mpi_group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
@@ -135,7 +135,7 @@ int mpi_group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup
         return code;
     }
     uint32_t *ranks = ranks_make(a->size);
-    return group_give(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, false), newgroup);
+    return group_return(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, false), newgroup);
 }
 
 /* Marks each of the ranks given; a rank that is out of range or comes twice is an error. */
@@ -177,7 +177,7 @@ static int group_choose(const struct mpi_group *group, int n, const int ranks[],
         free(chosen);
         return code;
     }
-    return group_give(chosen, size, newgroup);
+    return group_return(chosen, size, newgroup);
 }
 
 int mpi_group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
@@ -273,5 +273,5 @@ int mpi_comm_group(MPI_Comm comm, MPI_Group *group)
     for (int rank = 0; ranks != NULL && rank < found->size; rank++) {
         ranks[rank] = found->group->ranks[rank];
     }
-    return group_give(ranks, found->size, group);
+    return group_return(ranks, found->size, group);
 }

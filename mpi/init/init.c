@@ -58,7 +58,7 @@ static void control_tick(void *context)
     for (int round = 0; round < 1000 && mpi_progress() > 0; round++) {
     }
     mpi_progress_rest();
-    mpi_lock_give_control();
+    mpi_lock_release_control();
 }
 
 static void control_heartbeat(void *context)
@@ -71,7 +71,7 @@ static void control_heartbeat(void *context)
     if (mpi_lock_try_control()) {
         cw_paths_watch(mpi_process.paths);
         mpi_exchange_compare(); /* a program that only tests never waits */
-        mpi_lock_give_control();
+        mpi_lock_release_control();
     }
     mpi_waiting_heartbeat();
     cw_job_show(mpi_process.job);
@@ -116,18 +116,18 @@ static const struct mpi_waiting_parts waiting_parts = {
     .describe_posted = mpi_describe_posted,
 };
 
-static void take_down(void *context, uint32_t rank, int status)
+static void down_receive(void *context, uint32_t rank, int status)
 {
     (void)context;
     mpi_lost_down(rank, status);
     mpi_collective_down(rank);
 }
 
-static void take_abandon(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void abandon_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     (void)context, (void)lane_tag;
     int source;
-    struct mpi_comm *comm = mpi_lost_take(data, bytes, &source);
+    struct mpi_comm *comm = mpi_lost_receive(data, bytes, &source);
     if (comm == NULL) {
         return;
     }
@@ -146,10 +146,11 @@ static void parts_join(struct cw_job_handler *handler)
     };
     mpi_point_listen();
     mpi_exchange_listen();
-    mpi_transport_take_by(MPI_SENT_ABANDON, take_abandon);
+    mpi_transport_receiver_set(MPI_SENT_ABANDON, abandon_receive);
     mpi_transport_listen(&handler->path);
-    handler->path.down = take_down;
-    mpi_progress_watch_memory(&(struct mpi_progress_memory){.doze = mpi_host_doze, .can_go_on = mpi_host_can_go_on});
+    handler->path.down = down_receive;
+    mpi_progress_watch_memory(
+        &(struct mpi_progress_memory){.doze = mpi_host_doze, .can_continue = mpi_host_can_continue});
     mpi_progress_add(mpi_transport_turn);
 }
 
@@ -181,7 +182,7 @@ static int choice_start(void)
 }
 
 /* The first rank of a machine speaks for all of them. */
-static void undedicated_tell(void)
+static void undedicated_report(void)
 {
     const struct cw_dedicated *dedicated = cw_job_dedicated(mpi_process.job);
     const char *undivided = cw_job_undivided(mpi_process.job);
@@ -199,7 +200,7 @@ static void undedicated_tell(void)
     }
 }
 
-static void unknown_tell(void *context, const char *line)
+static void unknown_report(void *context, const char *line)
 {
     (void)context;
     fprintf(stderr, "causeway: MPI_Init: %s\n", line);
@@ -228,7 +229,7 @@ static int job_start(void)
     mpi_process.rank = info.rank;
     mpi_process.size = info.size;
     if (info.rank == 0 && cw_setting(CW_SETTING_WORKER) == NULL) { /* else the launcher has looked */
-        cw_settings_check(unknown_tell, NULL);
+        cw_settings_check(unknown_report, NULL);
     }
     mpi_process.paths = cw_job_paths(mpi_process.job);
     eager_limits();
@@ -244,7 +245,7 @@ static int job_start(void)
         fprintf(stderr, "causeway: MPI_Init: %s\n", error);
         mpi_process_abort(MPI_ERR_OTHER);
     }
-    undedicated_tell();
+    undedicated_report();
     return MPI_SUCCESS;
 }
 
@@ -315,7 +316,7 @@ int mpi_finalized(int *flag)
 static void outbox_describe(void *context, struct mpi_said *said)
 {
     (void)context;
-    mpi_say(said, "%u messages for which there is no room at their receivers yet", (unsigned)mpi_outbox_waiting);
+    mpi_describe(said, "%u messages for which there is no room at their receivers yet", (unsigned)mpi_outbox_waiting);
 }
 
 static bool nothing_waits(void *context)
@@ -337,7 +338,7 @@ static void explain(const char *multicasts)
         mpi_explain_text(text);
         mpi_explain_text(multicasts);
     }
-    mpi_explain_forget();
+    mpi_explain_clear();
 }
 
 int mpi_finalize(void)
@@ -365,8 +366,8 @@ int mpi_finalize(void)
     char *multicasts = mpi_explain_is_wanted() ? mpi_groups_report() : NULL;
     mpi_process.returns_errors = !mpi_errhandler_is_fatal(MPI_COMM_WORLD);
     mpi_comm_stop();
-    mpi_unknown_forget();
-    mpi_lost_forget();
+    mpi_unknown_clear();
+    mpi_lost_clear();
     mpi_groups_finish();
     cw_control_quiet(mpi_process.control);
     mpi_process.control = NULL;
@@ -375,11 +376,11 @@ int mpi_finalize(void)
     free(multicasts);
     mpi_outbox_stop();
     mpi_credit_stop();
-    mpi_requests_forget();
+    mpi_requests_clear();
     mpi_collective_spares_free();
-    mpi_choices_forget();
-    mpi_replay_forget();
-    mpi_wan_policy_forget();
+    mpi_choices_clear();
+    mpi_replay_clear();
+    mpi_wan_policy_clear();
     cw_job_close(mpi_process.job);
     mpi_process.job = NULL;
     mpi_process.paths = NULL;

@@ -145,7 +145,7 @@ int mpi_wan_policy_start(char *error, size_t error_bytes)
     return MPI_SUCCESS;
 }
 
-void mpi_wan_policy_forget(void)
+void mpi_wan_policy_clear(void)
 {
     cw_clusters_destroy(mpi_process.clusters);
     mpi_process.clusters = NULL;

@@ -6,7 +6,7 @@
  *     cards; only if digests differ does rank 0 send the contents. CAUSEWAY_PACING goes with it.
  *
  * Order of calls: mpi_wan_policy_prepare, the job is opened with its note, mpi_wan_policy_start when communicators are
- * there; mpi_wan_policy_forget when none is left. Within the lock of enter.h only. */
+ * there; mpi_wan_policy_clear when none is left. Within the lock of enter.h only. */
 #pragma once
 
 #include <stddef.h>
@@ -22,4 +22,4 @@ int mpi_wan_policy_prepare(uint8_t note[CW_JOB_NOTE_BYTES]);
  * paths. MPI_SUCCESS, or an MPI error with a line in `error`, which must end the job. */
 int mpi_wan_policy_start(char *error, size_t error_bytes);
 
-void mpi_wan_policy_forget(void);
+void mpi_wan_policy_clear(void);

@@ -164,7 +164,7 @@ static bool buffer_is_empty(void *context)
 static void buffer_describe(void *context, struct mpi_said *said)
 {
     const struct buffer *buffer = context;
-    mpi_say(said, "%llu messages of its buffer to be received", (unsigned long long)buffer->under_way);
+    mpi_describe(said, "%llu messages of its buffer to be received", (unsigned long long)buffer->under_way);
 }
 
 static void buffer_flush(struct buffer *buffer)

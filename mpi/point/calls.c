@@ -96,7 +96,7 @@ int mpi_recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int 
 }
 
 /* A request with a handle for a call that prepares it; `start`: at once, else it is persistent. */
-static int request_give(struct mpi_request *made, int code, bool start, MPI_Comm comm, MPI_Request *request)
+static int request_return(struct mpi_request *made, int code, bool start, MPI_Comm comm, MPI_Request *request)
 {
     if (code == MPI_SUCCESS && mpi_request_handle_make(made) != MPI_SUCCESS) {
         code = mpi_error(comm, MPI_ERR_NO_MEM, "too many requests at a time");
@@ -122,7 +122,7 @@ static int send_request(enum mpi_send_mode mode, bool start, const void *buf, MP
     }
     made->mode = mode;
     int code = mpi_request_prepare(made, buf, count, datatype, dest, tag, comm);
-    return request_give(made, code, start, comm, request);
+    return request_return(made, code, start, comm, request);
 }
 
 static int receive_request(bool start, void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
@@ -133,7 +133,7 @@ static int receive_request(bool start, void *buf, MPI_Count count, MPI_Datatype 
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a request");
     }
     int code = mpi_request_prepare(made, buf, count, datatype, source, tag, comm);
-    return request_give(made, code, start, comm, request);
+    return request_return(made, code, start, comm, request);
 }
 
 int mpi_isend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -234,7 +234,7 @@ int mpi_isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtyp
     if (code == MPI_SUCCESS) {
         code = mpi_request_prepare(pair->parts[1], recvbuf, recvcount, recvtype, source, recvtag, comm);
     }
-    return request_give(pair, code, true, comm, request);
+    return request_return(pair, code, true, comm, request);
 }
 
 int mpi_sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
@@ -264,7 +264,7 @@ int mpi_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int
             code = mpi_error(comm, code, "no memory for a copy of the message");
         }
     }
-    return request_give(pair, code, true, comm, request);
+    return request_return(pair, code, true, comm, request);
 }
 
 int mpi_sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,

@@ -152,7 +152,7 @@ int mpi_test(MPI_Request *request, int *flag, MPI_Status *status)
         return MPI_SUCCESS;
     }
     if (!mpi_request_poll(found)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = mpi_request_poll(found);
     return *flag ? finish_raise(found, request, status) : MPI_SUCCESS;
@@ -171,7 +171,7 @@ int mpi_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
         return MPI_SUCCESS;
     }
     if (!mpi_request_poll(found)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = mpi_request_poll(found);
     if (*flag) {
@@ -311,7 +311,7 @@ int mpi_testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Statu
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = all_are_complete(&list);
     code = *flag ? all_finish(&list, array_of_requests, array_of_statuses) : MPI_SUCCESS;
@@ -356,7 +356,7 @@ int mpi_testany(int count, MPI_Request array_of_requests[], int *index, int *fla
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = any_is_complete(&list);
     *index = MPI_UNDEFINED;
@@ -409,7 +409,7 @@ int mpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount, in
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);
@@ -425,7 +425,7 @@ int mpi_request_get_status_all(int count, const MPI_Request array_of_requests[],
         return code;
     }
     if (!all_are_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = all_are_complete(&list);
     for (int index = 0; *flag && array_of_statuses != MPI_STATUSES_IGNORE && index < count; index++) {
@@ -448,7 +448,7 @@ int mpi_request_get_status_any(int count, const MPI_Request array_of_requests[],
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     *flag = any_is_complete(&list);
     *index = MPI_UNDEFINED;
@@ -474,7 +474,7 @@ int mpi_request_get_status_some(int incount, const MPI_Request array_of_requests
         return code;
     }
     if (!any_is_complete(&list)) {
-        mpi_progress_ask();
+        mpi_progress_poll();
     }
     bool any_active = false;
     *outcount = 0;

@@ -24,35 +24,35 @@ static void unexpected_describe(const struct mpi_comm *comm, int source, struct 
     if (count == 0) {
         return;
     }
-    mpi_say(said, "; %llu message%s ", (unsigned long long)count, count == 1 ? "" : "s");
+    mpi_describe(said, "; %llu message%s ", (unsigned long long)count, count == 1 ? "" : "s");
     if (source != MPI_ANY_SOURCE) {
-        mpi_say(said, "from rank %d ", source);
+        mpi_describe(said, "from rank %d ", source);
     }
-    mpi_say(said, "%s arrived without a matching receive, with tag%s %s%s", count == 1 ? "has" : "have",
-            count == 1 ? "" : "s", tags, count > TAGS_MAX ? ", ..." : "");
+    mpi_describe(said, "%s arrived without a matching receive, with tag%s %s%s", count == 1 ? "has" : "have",
+                 count == 1 ? "" : "s", tags, count > TAGS_MAX ? ", ..." : "");
 }
 
-static void source_say(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said)
+static void source_describe(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said)
 {
     if (source == MPI_ANY_SOURCE) {
-        mpi_say(said, "from any rank");
+        mpi_describe(said, "from any rank");
     } else {
-        mpi_say(said, "from rank %d", source);
+        mpi_describe(said, "from rank %d", source);
     }
     if (tag < 0 && tag != MPI_ANY_TAG) {
-        mpi_say(said, ", a message of MPI's own, ");
+        mpi_describe(said, ", a message of MPI's own, ");
     } else if (tag == MPI_ANY_TAG) {
-        mpi_say(said, ", any tag, ");
+        mpi_describe(said, ", any tag, ");
     } else {
-        mpi_say(said, ", tag %d, ", tag);
+        mpi_describe(said, ", tag %d, ", tag);
     }
-    mpi_say_comm(said, comm);
+    mpi_describe_comm(said, comm);
 }
 
 void mpi_describe_message(const struct mpi_comm *comm, int source, int tag, struct mpi_said *said)
 {
-    source_say(comm, source, tag, said);
-    mpi_say_awaited(said, comm, source);
+    source_describe(comm, source, tag, said);
+    mpi_describe_awaited(said, comm, source);
     if (tag >= 0 || tag == MPI_ANY_TAG) {
         unexpected_describe(comm, source, said);
     }
@@ -64,36 +64,36 @@ static void receive_describe(const struct mpi_request *request, struct mpi_said 
         mpi_describe_message(request->comm, request->peer, request->tag, said);
         return;
     }
-    source_say(request->comm, request->matched_source, request->matched_tag, said);
-    mpi_say(said, "; it has been matched, %lld bytes are on their way", (long long)request->received);
-    mpi_say_awaited(said, request->comm, request->matched_source);
+    source_describe(request->comm, request->matched_source, request->matched_tag, said);
+    mpi_describe(said, "; it has been matched, %lld bytes are on their way", (long long)request->received);
+    mpi_describe_awaited(said, request->comm, request->matched_source);
 }
 
 static void send_describe(const struct mpi_request *request, struct mpi_said *said)
 {
-    mpi_say(said, "to rank %d, ", request->peer);
+    mpi_describe(said, "to rank %d, ", request->peer);
     if (request->tag >= 0) {
-        mpi_say(said, "tag %d, ", request->tag);
+        mpi_describe(said, "tag %d, ", request->tag);
     } else {
-        mpi_say(said, "a message of MPI's own, ");
+        mpi_describe(said, "a message of MPI's own, ");
     }
-    mpi_say_comm(said, request->comm);
-    mpi_say(said, ", %lld bytes, ", (long long)request->bytes);
+    mpi_describe_comm(said, request->comm);
+    mpi_describe(said, ", %lld bytes, ", (long long)request->bytes);
     /* only sends that are answered have a number */
-    mpi_say(said, request->offered.numbered.number != 0 ? "offered, not matched by the receiver"
-                                                        : "for which there is no room there yet");
-    mpi_say_awaited(said, request->comm, request->peer);
+    mpi_describe(said, request->offered.numbered.number != 0 ? "offered, not matched by the receiver"
+                                                             : "for which there is no room there yet");
+    mpi_describe_awaited(said, request->comm, request->peer);
 }
 
 void mpi_describe_request(const struct mpi_request *request, struct mpi_said *said)
 {
     switch (request->kind) {
     case MPI_REQUEST_SEND:
-        mpi_say(said, "a message ");
+        mpi_describe(said, "a message ");
         send_describe(request, said);
         break;
     case MPI_REQUEST_RECEIVE:
-        mpi_say(said, "a message ");
+        mpi_describe(said, "a message ");
         receive_describe(request, said);
         break;
     case MPI_REQUEST_SENDRECV:
@@ -103,10 +103,10 @@ void mpi_describe_request(const struct mpi_request *request, struct mpi_said *sa
         request->actions->describe(request->collective, said);
         break;
     case MPI_REQUEST_GENERAL:
-        mpi_say(said, "a request that the program itself completes (MPI_Grequest_complete)");
+        mpi_describe(said, "a request that the program itself completes (MPI_Grequest_complete)");
         break;
     case MPI_REQUEST_DONE:
-        mpi_say(said, "nothing");
+        mpi_describe(said, "nothing");
         break;
     }
 }
@@ -123,7 +123,7 @@ void mpi_describe_requests(struct mpi_request *const requests[], int count, bool
         open += is_open(requests[index]);
     }
     if (count > 1) {
-        mpi_say(said, any ? "any of %d requests: " : "%d of %d requests: ", open, count);
+        mpi_describe(said, any ? "any of %d requests: " : "%d of %d requests: ", open, count);
     }
     int named = 0;
     for (int index = 0; index < count; index++) {
@@ -131,12 +131,12 @@ void mpi_describe_requests(struct mpi_request *const requests[], int count, bool
             continue;
         }
         if (named++ < NAMED_MAX) {
-            mpi_say(said, "%s", named > 1 ? " | " : "");
+            mpi_describe(said, "%s", named > 1 ? " | " : "");
             mpi_describe_request(requests[index], said);
         }
     }
     if (open > NAMED_MAX) {
-        mpi_say(said, " | and %d more", open - NAMED_MAX);
+        mpi_describe(said, " | and %d more", open - NAMED_MAX);
     }
 }
 
@@ -152,7 +152,7 @@ static void posted_describe(const struct mpi_request *request, void *context)
         return;
     }
     if (++posted->count <= NAMED_MAX) {
-        mpi_say(posted->said, posted->count == 1 ? "; receives that are posted: " : " | ");
+        mpi_describe(posted->said, posted->count == 1 ? "; receives that are posted: " : " | ");
         receive_describe(request, posted->said);
     }
 }
@@ -164,6 +164,6 @@ void mpi_describe_posted(struct mpi_said *said)
         mpi_match_each_posted(comm, posted_describe, &posted);
     }
     if (posted.count > NAMED_MAX) {
-        mpi_say(said, " | and %d more", posted.count - NAMED_MAX);
+        mpi_describe(said, " | and %d more", posted.count - NAMED_MAX);
     }
 }

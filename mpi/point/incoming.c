@@ -40,7 +40,7 @@ static void message_keep(struct mpi_comm *comm, const struct mpi_arrival *arriva
 
 /* ---- by the kind of message ---- */
 
-static void take_matched(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void matched_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_arrival arrival = {.rank = rank, .kind = (enum mpi_sent)cw_tag(lane_tag)};
     const void *body = data;
@@ -63,12 +63,12 @@ static void take_matched(void *context, uint32_t rank, uint32_t lane_tag, const 
     }
     mpi_receive_arrival(request, &arrival, body);
     if (arrival.kind != MPI_SENT_OFFER) {
-        mpi_credit_give(rank, arrival.offer.bytes);
+        mpi_credit_release(rank, arrival.offer.bytes);
     }
 }
 
 /* The common case first: an eager message for which a receive is posted. */
-static void take_eager(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void eager_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_envelope envelope;
     if (bytes >= sizeof(envelope)) {
@@ -78,14 +78,14 @@ static void take_eager(void *context, uint32_t rank, uint32_t lane_tag, const vo
         struct mpi_request *request = fits ? mpi_match_arrival(comm, &envelope) : NULL;
         if (request != NULL) {
             mpi_receive_eager(request, &envelope, (const uint8_t *)data + sizeof(envelope), bytes - sizeof(envelope));
-            mpi_credit_give(rank, bytes - sizeof(envelope));
+            mpi_credit_release(rank, bytes - sizeof(envelope));
             return;
         }
     }
-    take_matched(context, rank, lane_tag, data, bytes);
+    matched_receive(context, rank, lane_tag, data, bytes);
 }
 
-static void take_cancel(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void cancel_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_arrival arrival = {.rank = rank, .kind = MPI_SENT_CANCEL};
     (void)context, (void)lane_tag;
@@ -101,8 +101,8 @@ static void take_cancel(void *context, uint32_t rank, uint32_t lane_tag, const v
 
 void mpi_point_listen(void)
 {
-    mpi_transport_take_by(MPI_SENT_EAGER, take_eager);
-    mpi_transport_take_by(MPI_SENT_SYNC, take_matched);
-    mpi_transport_take_by(MPI_SENT_OFFER, take_matched);
-    mpi_transport_take_by(MPI_SENT_CANCEL, take_cancel);
+    mpi_transport_receiver_set(MPI_SENT_EAGER, eager_receive);
+    mpi_transport_receiver_set(MPI_SENT_SYNC, matched_receive);
+    mpi_transport_receiver_set(MPI_SENT_OFFER, matched_receive);
+    mpi_transport_receiver_set(MPI_SENT_CANCEL, cancel_receive);
 }

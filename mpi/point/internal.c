@@ -72,8 +72,8 @@ static bool is_drained(void *context)
 
 static void drain_describe(void *context, struct mpi_said *said)
 {
-    mpi_say(said, "all operations in ");
-    mpi_say_comm(said, context);
+    mpi_describe(said, "all operations in ");
+    mpi_describe_comm(said, context);
 }
 
 void mpi_internal_drain(struct mpi_comm *comm)

@@ -59,7 +59,7 @@ void mpi_numbered_fail(struct mpi_numbered *numbered)
     numbered->answered(numbered, MPI_SENT_DONE, &answer, NULL, 0);
 }
 
-static void silence_tell(uint32_t rank)
+static void silence_report(uint32_t rank)
 {
     if (cw_paths_is_silent(mpi_process.paths, rank)) {
         char host[HOST_BYTES] = "";
@@ -97,7 +97,7 @@ void mpi_lost_down(uint32_t rank, int status)
         mpi_process_abort(1);
     }
     mpi_process.lost_count++;
-    silence_tell(rank);
+    silence_report(rank);
     mpi_outbox_fail(rank, status);
     mpi_numbers_each_of(rank, mpi_numbered_fail);
     struct mpi_comm *comm = mpi_comm_first(), *next;
@@ -123,8 +123,8 @@ void mpi_lost_abandon(const struct mpi_comm *comm)
     /* a rank that cannot be notified has ended, or detects the loss of this rank itself */
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            (void)mpi_tell(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
-                           sizeof(envelope));
+            (void)mpi_notify(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_ABANDON), &envelope,
+                             sizeof(envelope));
         }
     }
 }
@@ -151,7 +151,7 @@ static bool list_add(const struct mpi_envelope *envelope)
     return true;
 }
 
-struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source)
+struct mpi_comm *mpi_lost_receive(const void *data, uint32_t bytes, int *source)
 {
     struct mpi_envelope envelope;
     if (bytes != sizeof(envelope)) {
@@ -174,7 +174,7 @@ struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source)
     return comm;
 }
 
-void mpi_lost_forget(void)
+void mpi_lost_clear(void)
 {
     free(list);
     list = NULL;

@@ -37,7 +37,7 @@ void mpi_numbered_fail(struct mpi_numbered *numbered);
 /* Takes a notification and fails the receives that need its sender. Returns the communicator, retained, and sets
  * *source to the sender's rank there, so that the caller can fail sends (mpi_sends_abandoned) and collective calls.
  * NULL: it is not known here. */
-struct mpi_comm *mpi_lost_take(const void *data, uint32_t bytes, int *source);
+struct mpi_comm *mpi_lost_receive(const void *data, uint32_t bytes, int *source);
 
 /* Frees all memory of this file, at the end of MPI_Finalize. */
-void mpi_lost_forget(void);
+void mpi_lost_clear(void);

@@ -179,7 +179,7 @@ void mpi_match_let_go(struct mpi_message *message)
     const struct mpi_arrival *arrival = &message->arrival;
     if (arrival->kind != MPI_SENT_OFFER) {
         mpi_kept_remove(arrival->offer.bytes);
-        mpi_credit_give(arrival->rank, arrival->offer.bytes);
+        mpi_credit_release(arrival->rank, arrival->offer.bytes);
     }
     free(message);
 }

@@ -38,7 +38,7 @@ void mpi_receive_eager(struct mpi_request *request, const struct mpi_envelope *e
 /* Receives a message of any kind that has been matched; `data`: of an EAGER or SYNC. */
 void mpi_receive_arrival(struct mpi_request *request, const struct mpi_arrival *arrival, const void *data);
 
-/* `rank` of MPI_COMM_WORLD has abandoned a communicator (mpi_lost_take): fails the sends to it there. */
+/* `rank` of MPI_COMM_WORLD has abandoned a communicator (mpi_lost_receive): fails the sends to it there. */
 void mpi_sends_abandoned(uint32_t rank);
 
 /* Registers the receivers of messages for matching (transport.h). */

@@ -37,7 +37,7 @@ static bool probe_is_over(void *context)
 static void probe_describe(void *context, struct mpi_said *said)
 {
     const struct probe *probe = context;
-    mpi_say(said, "a message ");
+    mpi_describe(said, "a message ");
     mpi_describe_message(probe->comm, probe->source, probe->tag, said);
 }
 
@@ -100,7 +100,7 @@ static bool probe_once(struct probe *probe)
     if (probe_look(probe)) {
         return true;
     }
-    mpi_progress_ask();
+    mpi_progress_poll();
     return probe_look(probe);
 }
 
@@ -122,7 +122,7 @@ int mpi_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 }
 
 /* A handle for the message that was found; without one it was from MPI_PROC_NULL. */
-static int message_give(struct probe *probe, MPI_Message *message, MPI_Status *status)
+static int message_return(struct probe *probe, MPI_Message *message, MPI_Status *status)
 {
     probe_status(probe->found, status);
     *message = MPI_MESSAGE_NO_PROC;
@@ -150,7 +150,7 @@ int mpi_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
     if (code != MPI_SUCCESS) {
         return code;
     }
-    return message_give(&probe, message, status);
+    return message_return(&probe, message, status);
 }
 
 int mpi_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
@@ -168,7 +168,7 @@ int mpi_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
         *message = MPI_MESSAGE_NULL;
         return MPI_SUCCESS;
     }
-    return message_give(&probe, message, status);
+    return message_return(&probe, message, status);
 }
 
 int mpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)

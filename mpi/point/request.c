@@ -51,13 +51,13 @@ MPI_Request mpi_request_sent(void)
     return sent.handle;
 }
 
-void mpi_requests_forget(void)
+void mpi_requests_clear(void)
 {
     while (spare_first != NULL) {
         struct mpi_request *request = spare_first;
         spare_first = request->next;
         if (request->place != 0) {
-            mpi_handle_give_up(MPI_KIND_REQUEST, request->place);
+            mpi_handle_release(MPI_KIND_REQUEST, request->place);
         }
         free(request);
     }
@@ -79,7 +79,7 @@ int mpi_request_handle_make(struct mpi_request *request)
 {
     if (request->place != 0) {
         request->handle = (MPI_Request)request->place;
-        mpi_handle_take_up(MPI_KIND_REQUEST, request->place, request);
+        mpi_handle_assign(MPI_KIND_REQUEST, request->place, request);
         request->place = 0;
         return MPI_SUCCESS;
     }
@@ -106,7 +106,7 @@ void mpi_request_destroy(struct mpi_request *request)
         request->place = mpi_handle_put_by(MPI_KIND_REQUEST, (uintptr_t)request->handle);
         if (mpi_handle_has_wrapped(
                 request->place)) { /* the next one would be an old one again: to the end of the queue */
-            mpi_handle_give_up(MPI_KIND_REQUEST, request->place);
+            mpi_handle_release(MPI_KIND_REQUEST, request->place);
             request->place = 0;
         }
     }

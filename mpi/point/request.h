@@ -148,7 +148,7 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
 /* Makes mpi_request_sent; MPI_SUCCESS or MPI_ERR_NO_MEM. */
 int mpi_requests_start(void);
 /* Frees what is kept for later requests. */
-void mpi_requests_forget(void);
+void mpi_requests_clear(void);
 
 /* The empty status (MPI 5.0, 3.7.3). */
 void mpi_status_empty(MPI_Status *status);

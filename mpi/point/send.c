@@ -192,7 +192,7 @@ bool mpi_send_quick(const void *buffer, MPI_Count count, MPI_Datatype datatype, 
     if (bytes + MPI_CREDIT_MESSAGE > mpi_credits[rank].left) {
         (void)mpi_progress(); /* a rank that only sends accepts returned credit here */
     }
-    if (mpi_outbox_waiting > 0 || !mpi_credit_take(rank, bytes)) {
+    if (mpi_outbox_waiting > 0 || !mpi_credit_consume(rank, bytes)) {
         return false;
     }
     struct mpi_envelope envelope = {.context = found->context, .tag = tag, .source = found->rank};
@@ -223,7 +223,7 @@ void mpi_send_start(struct mpi_request *request)
         return;
     }
     bool eager = mpi_credit_is_eager(request->rank, (uint64_t)request->bytes);
-    bool has_credit = eager && mpi_credit_take(request->rank, (uint64_t)request->bytes);
+    bool has_credit = eager && mpi_credit_consume(request->rank, (uint64_t)request->bytes);
     if (has_credit && request->mode != MPI_MODE_SYNCHRONOUS) {
         send_eager(request, data);
         return;

@@ -117,7 +117,7 @@ static void send_cancel(struct mpi_request *request)
         .envelope = {.context = request->comm->context, .tag = request->tag, .source = request->comm->rank},
         .answer = {.number = request->offered.numbered.number},
     };
-    (void)mpi_tell(request->rank, mpi_lane_tag(request->comm->context, MPI_SENT_CANCEL), &head, sizeof(head));
+    (void)mpi_notify(request->rank, mpi_lane_tag(request->comm->context, MPI_SENT_CANCEL), &head, sizeof(head));
 }
 
 int mpi_cancel(MPI_Request *request)

@@ -25,7 +25,7 @@ bool mpi_enter(const char *call)
 void mpi_enter_anytime(const char *call)
 {
     call_name = call;
-    mpi_lock_take();
+    mpi_lock_acquire();
     /* plain stores: the writer has the lock */
     atomic_store_explicit(&mpi_activity.call, call, memory_order_relaxed);
     atomic_store_explicit(&mpi_activity.calls, atomic_load_explicit(&mpi_activity.calls, memory_order_relaxed) + 1,
@@ -37,7 +37,7 @@ void mpi_enter_anytime(const char *call)
 
 void mpi_leave(void)
 {
-    mpi_lock_give();
+    mpi_lock_release();
 }
 
 int mpi_outside(const char *call)

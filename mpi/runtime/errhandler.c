@@ -46,7 +46,7 @@ void mpi_errhandler_release(struct mpi_errhandler *errhandler)
 }
 
 /* A handle for the program, which holds a reference until MPI_Errhandler_free. */
-static int errhandler_give(struct mpi_errhandler *errhandler, MPI_Errhandler *handle)
+static int errhandler_handle_make(struct mpi_errhandler *errhandler, MPI_Errhandler *handle)
 {
     if (errhandler->kind != MPI_ERRHANDLER_ANY) {
         if (errhandler->handles == 0) {
@@ -73,7 +73,7 @@ static int errhandler_make(struct mpi_errhandler value, bool has_function, MPI_E
     }
     *made = value;
     made->references = 1;
-    int code = errhandler_give(made, handle);
+    int code = errhandler_handle_make(made, handle);
     mpi_errhandler_release(made); /* the handle has its own reference now */
     return code;
 }
@@ -159,7 +159,7 @@ int mpi_comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 int mpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
     const struct mpi_comm *found = mpi_comm_find(comm);
-    return found == NULL ? comm_unknown() : errhandler_give(found->errhandler, errhandler);
+    return found == NULL ? comm_unknown() : errhandler_handle_make(found->errhandler, errhandler);
 }
 
 /* The launcher also knows which process has ended, reports it better and ends this one: it goes first. */

@@ -205,7 +205,7 @@ int mpi_error_string(int errorcode, char *string, int *resultlen)
 }
 
 /* The index of an unused entry; -1: no memory. */
-static int added_take(void)
+static int added_acquire(void)
 {
     int index = added_free;
     if (index >= 0) {
@@ -226,7 +226,7 @@ static int added_take(void)
 
 static int added_make(bool is_class, int error_class, int *code)
 {
-    int index = added_take();
+    int index = added_acquire();
     if (index < 0) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_NO_MEM, "no memory for another error code");
     }

@@ -193,7 +193,7 @@ void mpi_explain_print(void)
     }
 }
 
-void mpi_explain_forget(void)
+void mpi_explain_clear(void)
 {
     free(lines);
     lines = NULL;

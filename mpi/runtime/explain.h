@@ -30,4 +30,4 @@ void mpi_explain_print(void);
 void mpi_explain_text(const char *text);
 
 /* Forgets the calls (MPI_Finalize). */
-void mpi_explain_forget(void);
+void mpi_explain_clear(void);

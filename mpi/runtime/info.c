@@ -134,7 +134,7 @@ static int no_memory(void)
 }
 
 /* Takes the object, also on failure; NULL: there was no memory for it. */
-static int handle_give(struct mpi_info *info, MPI_Info *handle)
+static int handle_return(struct mpi_info *info, MPI_Info *handle)
 {
     uintptr_t made = info == NULL ? 0 : mpi_handle_make(MPI_KIND_INFO, info);
     if (made == 0) {
@@ -145,9 +145,9 @@ static int handle_give(struct mpi_info *info, MPI_Info *handle)
     return MPI_SUCCESS;
 }
 
-int mpi_info_give(const struct mpi_info *info, MPI_Info *handle)
+int mpi_info_return(const struct mpi_info *info, MPI_Info *handle)
 {
-    return handle_give(mpi_info_copy(info), handle);
+    return handle_return(mpi_info_copy(info), handle);
 }
 
 /* Finds the object of a call, to be changed or not. NULL: *code has been raised. */
@@ -187,19 +187,19 @@ static struct mpi_info *keyed_argument(MPI_Info handle, bool changes, const char
 
 int mpi_info_create(MPI_Info *info)
 {
-    return mpi_info_give(NULL, info);
+    return mpi_info_return(NULL, info);
 }
 
 int mpi_info_create_env(int argc, char *argv[], MPI_Info *info)
 {
-    return handle_give(env_make(argc, argv), info);
+    return handle_return(env_make(argc, argv), info);
 }
 
 int mpi_info_dup(MPI_Info info, MPI_Info *newinfo)
 {
     int code;
     struct mpi_info *found = info_argument(info, false, &code);
-    return found == NULL ? code : mpi_info_give(found, newinfo);
+    return found == NULL ? code : mpi_info_return(found, newinfo);
 }
 
 int mpi_info_free(MPI_Info *info)

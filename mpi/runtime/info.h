@@ -19,7 +19,7 @@ void mpi_info_free_object(struct mpi_info *info);
 
 /* Gives the program a copy, which it frees; of NULL an empty one. MPI_SUCCESS, or MPI_ERR_NO_MEM, which has been
  * raised. */
-int mpi_info_give(const struct mpi_info *info, MPI_Info *handle);
+int mpi_info_return(const struct mpi_info *info, MPI_Info *handle);
 
 /* The value of a key; NULL: it is not set. Stays valid until the object is changed. */
 const char *mpi_info_value(const struct mpi_info *info, const char *key);

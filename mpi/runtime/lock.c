@@ -36,7 +36,7 @@ static void control_await(void)
     } while (atomic_load_explicit(&mpi_lock.wanted, memory_order_acquire) != 0);
 }
 
-void mpi_lock_take_slowly(void)
+void mpi_lock_acquire_slowly(void)
 {
     if (!atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
         control_await();
@@ -48,7 +48,7 @@ void mpi_lock_take_slowly(void)
     }
 }
 
-void mpi_lock_give_slowly(void)
+void mpi_lock_release_slowly(void)
 {
     assert(depth > 0);
     if (--depth == 0) {
@@ -74,7 +74,7 @@ static bool control_enter(void)
         return false;
     }
     atomic_store_explicit(&mpi_lock.wanted, 1, memory_order_relaxed);
-    /* pairs with the release in mpi_lock_give: writes of the application's thread */
+    /* pairs with the release in mpi_lock_release: writes of the application's thread */
     if (barrier_run() && atomic_load_explicit(&mpi_lock.inside, memory_order_acquire) == 0 && !mpi_lock_is_shared()) {
         return true;
     }
@@ -91,14 +91,14 @@ bool mpi_lock_try_control(void)
     return entered;
 }
 
-void mpi_lock_give_control(void)
+void mpi_lock_release_control(void)
 {
     mpi_lock.by_control = false;
     if (atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
         pthread_mutex_unlock(&mutex);
         return;
     }
-    /* pairs with the acquire in mpi_lock_take */
+    /* pairs with the acquire in mpi_lock_acquire */
     atomic_store_explicit(&mpi_lock.wanted, 0, memory_order_release);
 }
 

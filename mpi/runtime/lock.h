@@ -7,7 +7,7 @@
  * threads use a mutex.
  *
  * Invariants
- *   - mpi_lock_take and mpi_lock_give nest within a thread.
+ *   - mpi_lock_acquire and mpi_lock_release nest within a thread.
  *   - Only the control thread calls mpi_lock_try_control; at most one thread of the application takes the lock at a
  *     time unless it is shared.
  *   - Code of the program (operations, error handlers, attribute functions) never runs while the control thread has the
@@ -29,10 +29,10 @@ struct mpi_lock {
 
 extern struct mpi_lock mpi_lock;
 
-void mpi_lock_take_slowly(void);
-void mpi_lock_give_slowly(void);
+void mpi_lock_acquire_slowly(void);
+void mpi_lock_release_slowly(void);
 
-static inline void mpi_lock_take(void)
+static inline void mpi_lock_acquire(void)
 {
     int inside = atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed);
     if (!atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
@@ -42,10 +42,10 @@ static inline void mpi_lock_take(void)
             return;
         }
     }
-    mpi_lock_take_slowly();
+    mpi_lock_acquire_slowly();
 }
 
-static inline void mpi_lock_give(void)
+static inline void mpi_lock_release(void)
 {
     if (!atomic_load_explicit(&mpi_lock.shared, memory_order_relaxed)) {
         int inside = atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed);
@@ -53,7 +53,7 @@ static inline void mpi_lock_give(void)
         atomic_store_explicit(&mpi_lock.inside, inside - 1, memory_order_release);
         return;
     }
-    mpi_lock_give_slowly();
+    mpi_lock_release_slowly();
 }
 
 /* Makes the lock one for several threads; by the one thread that there is, inside at one level (MPI_Init_thread). */
@@ -61,7 +61,7 @@ void mpi_lock_share(void);
 
 /* Control thread: takes the lock, unless the application is inside. */
 bool mpi_lock_try_control(void);
-void mpi_lock_give_control(void);
+void mpi_lock_release_control(void);
 
 /* Within the lock: whether this is the control thread, on which no code of the program may run. */
 static inline bool mpi_lock_is_control(void)

@@ -41,12 +41,12 @@ static bool no_memory(void)
     return false;
 }
 
-static struct mpi_progress_memory memory = {.doze = no_doze, .can_go_on = no_memory};
+static struct mpi_progress_memory memory = {.doze = no_doze, .can_continue = no_memory};
 
-static bool memory_can_go_on(void *context)
+static bool memory_can_continue(void *context)
 {
     (void)context;
-    return memory.can_go_on();
+    return memory.can_continue();
 }
 
 uint32_t mpi_progress(void)
@@ -96,7 +96,7 @@ void mpi_progress_leave(struct mpi_progress_user *user)
 static int pending_count;
 static bool pending_is_notified;
 
-static void pending_tell(bool pending)
+static void pending_notify(bool pending)
 {
     if (pending_is_notified != pending) {
         pending_is_notified = pending;
@@ -108,13 +108,13 @@ void mpi_progress_pending(int change)
 {
     pending_count += change;
     if (!pending_is_notified && pending_count > 0) {
-        pending_tell(true);
+        pending_notify(true);
     }
 }
 
 void mpi_progress_rest(void)
 {
-    pending_tell(pending_count > 0);
+    pending_notify(pending_count > 0);
 }
 
 /* One of several threads waits: outside of the lock, so that the others get on. */
@@ -129,7 +129,7 @@ static void wait_among_threads(uint64_t waited_ns)
 static bool sleep_is_over(void *context)
 {
     const struct mpi_wait *wait = context;
-    return (wait->doze != NULL && wait->is_over(wait->context)) || memory.can_go_on();
+    return (wait->doze != NULL && wait->is_over(wait->context)) || memory.can_continue();
 }
 
 /* Sleeps until an event; then checks whether the awaited ranks are still there. */
@@ -137,7 +137,7 @@ static void wait_asleep(const struct mpi_wait *wait, uint64_t compare_ns)
 {
     static uint64_t watch_ns;
     uint64_t before_ns = cw_clock_ns();
-    pending_tell(false); /* this thread is inside, and services everything itself */
+    pending_notify(false); /* this thread is inside, and services everything itself */
     if (wait->doze != NULL) {
         wait->doze(wait->context, true);
     }
@@ -166,7 +166,7 @@ static void wait_note(struct mpi_waiting *waiting, const struct mpi_wait *wait, 
         return;
     }
     if (now_ns >= waiting->ask_ns) {
-        mpi_waiting_ask(waiting, now_ns);
+        mpi_waiting_probe(waiting, now_ns);
     }
     if (now_ns >= waiting->compare_ns) {
         mpi_waiting_compare(waiting, now_ns);
@@ -208,12 +208,12 @@ static bool core_is_shared(void)
 
 /* A program that asks again at once does nothing else. If yields do not pay, because another process computes on the
  * core, such a call sleeps for a moment, and an event wakes it: otherwise its time slice would be wasted. */
-void mpi_progress_ask(void)
+void mpi_progress_poll(void)
 {
     static struct cw_yield_policy yield_policy;
     static uint64_t left_ns;
     static uint32_t in_a_row;
-    if (mpi_waiting_is_asked()) {
+    if (mpi_waiting_is_queried()) {
         mpi_waiting_answer_asking();
     }
     if (cw_virtual_is_on()) {
@@ -230,7 +230,7 @@ void mpi_progress_ask(void)
     in_a_row = now_ns - left_ns < ASK_AGAIN_NS ? in_a_row + 1 : 0;
     if (!cw_yield_policy_yield(&yield_policy, now_ns) && in_a_row > ASKS_TO_SLEEP) {
         memory.doze(true);
-        cw_paths_wait(mpi_process.paths, ASK_SLEEP_NS, memory_can_go_on, NULL);
+        cw_paths_wait(mpi_process.paths, ASK_SLEEP_NS, memory_can_continue, NULL);
         memory.doze(false);
     }
     left_ns = cw_clock_ns();
@@ -247,7 +247,7 @@ void mpi_progress_wait(const struct mpi_wait *wait)
         if (wait->is_over(wait->context)) {
             break;
         }
-        if (mpi_waiting_is_asked()) {
+        if (mpi_waiting_is_queried()) {
             wait_note(&waiting, wait, cw_clock_ns());
             mpi_waiting_answer();
         }

@@ -14,7 +14,7 @@ uint32_t mpi_progress(void);
 
 /* One round for a call that asks and does not wait (MPI_Test, MPI_Iprobe). A rank that polls repeatedly lets the others
  * of its core run if there are more ranks than cores: it may depend on one of them. */
-void mpi_progress_ask(void);
+void mpi_progress_poll(void);
 
 /* A wait. It ends when `is_over` says so. */
 struct mpi_said;
@@ -49,10 +49,10 @@ extern bool mpi_progress_is_due;
 extern bool mpi_progress_is_blind;
 
 /* Memory of other processes that calls in progress wait for (collective/host/host.h), in addition to the memory of this
- * thread's wait: `doze` is called before and after each sleep, `can_go_on` between them and the sleep. */
+ * thread's wait: `doze` is called before and after each sleep, `can_continue` between them and the sleep. */
 struct mpi_progress_memory {
     void (*doze)(bool asleep);
-    bool (*can_go_on)(void);
+    bool (*can_continue)(void);
 };
 void mpi_progress_watch_memory(const struct mpi_progress_memory *memory);
 

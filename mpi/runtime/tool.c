@@ -52,7 +52,7 @@ const char *mpi_tool_error_text(int code)
     return index < sizeof(texts) / sizeof(texts[0]) ? texts[index] : NULL;
 }
 
-static int refuse(int code)
+static int reject(int code)
 {
     return starts == 0 ? MPI_T_ERR_NOT_INITIALIZED : code;
 }
@@ -60,7 +60,7 @@ static int refuse(int code)
 static int count_none(int *count)
 {
     if (starts == 0 || count == NULL) {
-        return refuse(MPI_T_ERR_INVALID);
+        return reject(MPI_T_ERR_INVALID);
     }
     *count = 0;
     return MPI_SUCCESS;
@@ -90,13 +90,13 @@ int mpi_t_finalize(void)
 
 int mpi_t_cvar_get_index(const char *name, int *cvar_index)
 {
-    return refuse(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
+    return reject(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
 }
 
 int mpi_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
                         MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_cvar_get_num(int *num_cvar)
@@ -106,22 +106,22 @@ int mpi_t_cvar_get_num(int *num_cvar)
 
 int mpi_t_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_cvar_handle_free(MPI_T_cvar_handle *handle)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_cvar_read(MPI_T_cvar_handle handle, void *buf)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_cvar_write(MPI_T_cvar_handle handle, const void *buf)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 /* ---- performance variables ---- */
@@ -134,20 +134,20 @@ static uint32_t session_bit(MPI_T_pvar_session session)
 }
 
 /* Uses of a handle in a session: none. */
-static int refuse_within(MPI_T_pvar_session session, int code)
+static int reject_within(MPI_T_pvar_session session, int code)
 {
-    return refuse(session_bit(session) == 0 ? MPI_T_ERR_INVALID_SESSION : code);
+    return reject(session_bit(session) == 0 ? MPI_T_ERR_INVALID_SESSION : code);
 }
 
-static int all_or_refuse(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+static int all_or_reject(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return refuse_within(session, handle == MPI_T_PVAR_ALL_HANDLES ? MPI_SUCCESS : MPI_T_ERR_INVALID_HANDLE);
+    return reject_within(session, handle == MPI_T_PVAR_ALL_HANDLES ? MPI_SUCCESS : MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_pvar_session_create(MPI_T_pvar_session *session)
 {
     if (starts == 0 || session == NULL) {
-        return refuse(MPI_T_ERR_INVALID);
+        return reject(MPI_T_ERR_INVALID);
     }
     if (sessions == UINT32_MAX) {
         return MPI_T_ERR_OUT_OF_SESSIONS;
@@ -161,7 +161,7 @@ int mpi_t_pvar_session_create(MPI_T_pvar_session *session)
 int mpi_t_pvar_session_free(MPI_T_pvar_session *session)
 {
     if (starts == 0 || session == NULL) {
-        return refuse(MPI_T_ERR_INVALID);
+        return reject(MPI_T_ERR_INVALID);
     }
     uint32_t bit = session_bit(*session);
     if (bit == 0) {
@@ -174,14 +174,14 @@ int mpi_t_pvar_session_free(MPI_T_pvar_session *session)
 
 int mpi_t_pvar_get_index(const char *name, int var_class, int *pvar_index)
 {
-    return refuse(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
+    return reject(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
 }
 
 int mpi_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
                         MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
                         int *readonly, int *continuous, int *atomic)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_pvar_get_num(int *num_pvar)
@@ -192,42 +192,42 @@ int mpi_t_pvar_get_num(int *num_pvar)
 int mpi_t_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle,
                             int *count)
 {
-    return refuse_within(session, MPI_T_ERR_INVALID_INDEX);
+    return reject_within(session, MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
-    return refuse_within(session, MPI_T_ERR_INVALID_HANDLE);
+    return reject_within(session, MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
-    return refuse_within(session, MPI_T_ERR_INVALID_HANDLE);
+    return reject_within(session, MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
-    return refuse_within(session, MPI_T_ERR_INVALID_HANDLE);
+    return reject_within(session, MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return all_or_refuse(session, handle);
+    return all_or_reject(session, handle);
 }
 
 int mpi_t_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return all_or_refuse(session, handle);
+    return all_or_reject(session, handle);
 }
 
 int mpi_t_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return all_or_refuse(session, handle);
+    return all_or_reject(session, handle);
 }
 
 int mpi_t_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
 {
-    return refuse_within(session, MPI_T_ERR_INVALID_HANDLE);
+    return reject_within(session, MPI_T_ERR_INVALID_HANDLE);
 }
 
 /* ---- events and their sources ---- */
@@ -235,29 +235,29 @@ int mpi_t_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const
 int mpi_t_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                   MPI_Info *info_used)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_get_index(const char *name, int *event_index)
 {
-    return refuse(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
+    return reject(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
 }
 
 int mpi_t_event_get_info(int event_index, char *name, int *name_len, int *verbosity, MPI_Datatype array_of_datatypes[],
                          MPI_Aint array_of_displacements[], int *num_elements, MPI_T_enum *enumtype, MPI_Info *info,
                          char *desc, int *desc_len, int *bind)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_event_get_num(int *num_events)
@@ -267,58 +267,58 @@ int mpi_t_event_get_num(int *num_events)
 
 int mpi_t_event_get_source(MPI_T_event_instance event_instance, int *source_index)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_handle_alloc(int event_index, void *obj_handle, MPI_Info info,
                              MPI_T_event_registration *event_registration)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_event_handle_free(MPI_T_event_registration event_registration, void *user_data,
                             MPI_T_event_free_cb_function free_cb_function)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_handle_set_info(MPI_T_event_registration event_registration, MPI_Info info)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, MPI_Info info,
                                   void *user_data, MPI_T_event_cb_function event_cb_function)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_event_set_dropped_handler(MPI_T_event_registration event_registration,
                                     MPI_T_event_dropped_cb_function dropped_cb_function)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len,
                           MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks,
                           MPI_Info *info)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_source_get_num(int *num_sources)
@@ -328,7 +328,7 @@ int mpi_t_source_get_num(int *num_sources)
 
 int mpi_t_source_get_timestamp(int source_index, MPI_Count *timestamp)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 /* ---- categories and enumerations ---- */
@@ -340,33 +340,33 @@ int mpi_t_category_changed(int *update_number)
 
 int mpi_t_category_get_categories(int cat_index, int len, int indices[])
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_category_get_cvars(int cat_index, int len, int indices[])
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_category_get_events(int cat_index, int len, int indices[])
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_category_get_pvars(int cat_index, int len, int indices[])
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_category_get_index(const char *name, int *cat_index)
 {
-    return refuse(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
+    return reject(name == NULL ? MPI_T_ERR_INVALID : MPI_T_ERR_INVALID_NAME);
 }
 
 int mpi_t_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars,
                             int *num_pvars, int *num_categories)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_category_get_num(int *num_cat)
@@ -376,15 +376,15 @@ int mpi_t_category_get_num(int *num_cat)
 
 int mpi_t_category_get_num_events(int cat_index, int *num_events)
 {
-    return refuse(MPI_T_ERR_INVALID_INDEX);
+    return reject(MPI_T_ERR_INVALID_INDEX);
 }
 
 int mpi_t_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int mpi_t_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
 {
-    return refuse(MPI_T_ERR_INVALID_HANDLE);
+    return reject(MPI_T_ERR_INVALID_HANDLE);
 }

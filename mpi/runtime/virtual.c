@@ -48,13 +48,13 @@ void mpi_virtual_poll(void)
 
 void mpi_virtual_sleep(uint64_t duration_ns)
 {
-    mpi_lock_take();
+    mpi_lock_acquire();
     if (atomic_load_explicit(&mpi_lock.inside, memory_order_relaxed) == 1) {
         pass(duration_ns + cw_virtual_computed_ns());
     } else {
         cw_virtual_spend(duration_ns); /* code of the program that an MPI call has called */
     }
-    mpi_lock_give();
+    mpi_lock_release();
 }
 
 static void stuck_end(void)

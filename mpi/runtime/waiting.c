@@ -36,7 +36,7 @@ static _Atomic uint64_t spoken_ns; /* when this process last spoke on standard e
 
 /* ---- writing ---- */
 
-void mpi_say(struct mpi_said *said, const char *format, ...)
+void mpi_describe(struct mpi_said *said, const char *format, ...)
 {
     size_t room = sizeof(said->answer.text) - said->used;
     va_list arguments;
@@ -46,9 +46,9 @@ void mpi_say(struct mpi_said *said, const char *format, ...)
     said->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-void mpi_say_comm(struct mpi_said *said, const struct mpi_comm *comm)
+void mpi_describe_comm(struct mpi_said *said, const struct mpi_comm *comm)
 {
-    mpi_say(said, "%s", comm->name[0] != '\0' ? comm->name : "a communicator without a name");
+    mpi_describe(said, "%s", comm->name[0] != '\0' ? comm->name : "a communicator without a name");
 }
 
 static void awaited_add(struct cw_watch_answer *answer, uint32_t rank)
@@ -63,7 +63,7 @@ static void awaited_add(struct cw_watch_answer *answer, uint32_t rank)
     }
 }
 
-void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank)
+void mpi_describe_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank)
 {
     for (int at = 0; at < comm->size; at++) {
         if (at == rank || (rank == MPI_ANY_SOURCE && at != comm->rank)) {
@@ -72,9 +72,9 @@ void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int ran
     }
 }
 
-static void duration_say(struct mpi_said *said, uint64_t duration_ns)
+static void duration_describe(struct mpi_said *said, uint64_t duration_ns)
 {
-    mpi_say(said, duration_ns < 10 * NS_PER_SECOND ? "%.1f s" : "%.0f s", (double)duration_ns / NS_PER_SECOND);
+    mpi_describe(said, duration_ns < 10 * NS_PER_SECOND ? "%.1f s" : "%.0f s", (double)duration_ns / NS_PER_SECOND);
 }
 
 /* ---- answering, within the lock ---- */
@@ -82,14 +82,14 @@ static void duration_say(struct mpi_said *said, uint64_t duration_ns)
 static void waits_describe(struct mpi_said *said, uint64_t now_ns)
 {
     for (const struct mpi_waiting *waiting = first; waiting != NULL; waiting = waiting->next) {
-        mpi_say(said, "%s", waiting == first ? "" : "; and ");
-        duration_say(said, now_ns - waiting->since_ns);
+        mpi_describe(said, "%s", waiting == first ? "" : "; and ");
+        duration_describe(said, now_ns - waiting->since_ns);
         if (now_ns - waiting->since_ns > said->answer.waited_ns) {
             said->answer.waited_ns = now_ns - waiting->since_ns;
         }
-        mpi_say(said, " in %s", waiting->call);
+        mpi_describe(said, " in %s", waiting->call);
         if (waiting->wait->describe != NULL) {
-            mpi_say(said, ": ");
+            mpi_describe(said, ": ");
             waiting->wait->describe(waiting->wait->context, said);
         }
     }
@@ -115,7 +115,7 @@ static void hand_over(uint32_t asked, struct cw_watch_answer *answer, uint64_t n
     if ((asked & ASKED_BY_LAUNCHER) != 0) {
         answer->moved = cw_job_moved(mpi_process.job) - mpi_process.questions_taken;
         mpi_process.has_notified_launcher = true;
-        cw_watch_tell(watch, cw_watch_asked(watch), answer);
+        cw_watch_reply(watch, cw_watch_query_number(watch), answer);
     }
 }
 
@@ -167,7 +167,7 @@ static void dead_check(const struct mpi_waiting *waiting, uint64_t now_ns)
     }
 }
 
-void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
+void mpi_waiting_probe(struct mpi_waiting *waiting, uint64_t now_ns)
 {
     struct mpi_said said = {.used = 0};
     waiting->ask_ns = now_ns + ASK_NS;
@@ -178,11 +178,11 @@ void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns)
     for (uint32_t i = 0; i < said.answer.awaited_count; i++) {
         uint32_t rank = said.answer.awaited[i];
         if (rank != mpi_process.rank) {
-            cw_paths_ask(mpi_process.paths, rank);
+            cw_paths_probe(mpi_process.paths, rank);
         }
     }
     if (said.answer.awaited_count == 0 || said.answer.awaited_count == CW_WATCH_AWAITED_MAX) {
-        cw_paths_ask_here(mpi_process.paths); /* it cannot name the ranks, or not all of them */
+        cw_paths_probe_here(mpi_process.paths); /* it cannot name the ranks, or not all of them */
     }
 }
 
@@ -240,17 +240,17 @@ static void absence_answer(bool is_outside)
         return;
     }
     if (!is_outside) {
-        mpi_say(&said, "in %s, where it does not wait", call);
+        mpi_describe(&said, "in %s, where it does not wait", call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "in %s, where it does not wait", call);
     } else if (seen.calls_since > 1) {
-        mpi_say(&said, "in no call that waits; about %" PRIu64 " calls in the last half second, the last one %s",
-                seen.calls_since, call);
+        mpi_describe(&said, "in no call that waits; about %" PRIu64 " calls in the last half second, the last one %s",
+                     seen.calls_since, call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "which calls %s again and again", call);
         parts->describe_posted(&said);
     } else {
-        mpi_say(&said, "outside of MPI for ");
-        duration_say(&said, now_ns - seen.changed_ns);
-        mpi_say(&said, "; last call %s", call);
+        mpi_describe(&said, "outside of MPI for ");
+        duration_describe(&said, now_ns - seen.changed_ns);
+        mpi_describe(&said, "; last call %s", call);
         snprintf(said.answer.brief, sizeof(said.answer.brief), "outside of MPI; its last call was %s", call);
         parts->describe_posted(&said);
         said.answer.awaited_count = 0; /* it waits for no rank yet */
@@ -270,7 +270,7 @@ void mpi_waiting_answer_asking(void)
 /* Questions of the launcher and of other ranks' alarms that have come since the last look. */
 static uint32_t questions_look(uint64_t now_ns)
 {
-    uint32_t asked = cw_watch_asked(watch), alarms = cw_watch_alarms(watch), questions = 0;
+    uint32_t asked = cw_watch_query_number(watch), alarms = cw_watch_alarms(watch), questions = 0;
     if (asked != launcher_seen) {
         launcher_seen = asked;
         questions |= ASKED_BY_LAUNCHER;
@@ -298,12 +298,12 @@ void mpi_waiting_look(void)
 static void answer_await(void)
 {
     for (int try = 0; try < ANSWER_TRIES; try++) {
-        if (!mpi_waiting_is_asked()) {
+        if (!mpi_waiting_is_queried()) {
             return;
         }
         if (mpi_lock_try_control()) {
             mpi_waiting_answer_asking();
-            mpi_lock_give_control();
+            mpi_lock_release_control();
             return;
         }
         usleep(ANSWER_PAUSE_US);

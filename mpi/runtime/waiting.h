@@ -18,7 +18,7 @@
  *   - After CAUSEWAY_WATCHDOG seconds a wait speaks once, on standard error; under our launcher the other ranks do so
  *     with it. Each time it has spoken, a process becomes twice as patient.
  *
- * Within the lock of enter.h only, but mpi_waiting_is_asked and mpi_waiting_heartbeat (control thread). */
+ * Within the lock of enter.h only, but mpi_waiting_is_queried and mpi_waiting_heartbeat (control thread). */
 #pragma once
 
 #include <stdatomic.h>
@@ -36,11 +36,11 @@ struct mpi_said {
 };
 
 /* Adds to the text; the part without room is left out. */
-void mpi_say(struct mpi_said *said, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mpi_describe(struct mpi_said *said, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* " on NAME". */
-void mpi_say_comm(struct mpi_said *said, const struct mpi_comm *comm);
+void mpi_describe_comm(struct mpi_said *said, const struct mpi_comm *comm);
 /* It is blocked without this rank of `comm`; MPI_ANY_SOURCE: any of them. */
-void mpi_say_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank);
+void mpi_describe_awaited(struct mpi_said *said, const struct mpi_comm *comm, int rank);
 
 /* A wait, on the stack of the waiting thread. */
 struct mpi_waiting {
@@ -57,14 +57,14 @@ void mpi_waiting_begin(struct mpi_waiting *waiting, const struct mpi_wait *wait,
 void mpi_waiting_end(struct mpi_waiting *waiting);
 /* Asks the ranks that it needs whether they are there: one that only receives would not notice that another host is cut
  * off. */
-void mpi_waiting_ask(struct mpi_waiting *waiting, uint64_t now_ns);
+void mpi_waiting_probe(struct mpi_waiting *waiting, uint64_t now_ns);
 /* Compares calls in progress with those of other ranks. */
 void mpi_waiting_compare(struct mpi_waiting *waiting, uint64_t now_ns);
 /* It has lasted too long. */
 void mpi_waiting_speak(struct mpi_waiting *waiting, uint64_t now_ns);
 
 extern _Atomic uint32_t mpi_waiting_asked;
-static inline bool mpi_waiting_is_asked(void)
+static inline bool mpi_waiting_is_queried(void)
 {
     return atomic_load_explicit(&mpi_waiting_asked, memory_order_relaxed) != 0;
 }

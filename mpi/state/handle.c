@@ -91,17 +91,17 @@ uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle)
     return handle_of(kind, entry, index);
 }
 
-void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object)
+void mpi_handle_assign(enum mpi_kind kind, uintptr_t handle, void *object)
 {
     entry_at(kind, index_of(handle))->object = object;
 }
 
-void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle)
+void mpi_handle_release(enum mpi_kind kind, uintptr_t handle)
 {
     entry_append(kind, index_of(handle));
 }
 
 void mpi_handle_free(enum mpi_kind kind, uintptr_t handle)
 {
-    mpi_handle_give_up(kind, mpi_handle_put_by(kind, handle));
+    mpi_handle_release(kind, mpi_handle_put_by(kind, handle));
 }

@@ -48,10 +48,10 @@ void mpi_handle_free(enum mpi_kind kind, uintptr_t handle);
 void mpi_handle_each(enum mpi_kind kind, void (*visit)(void *object, void *context), void *context);
 
 /* Ends a handle, but keeps its place in the table for the caller's next object: returns the next handle, which names
- * nothing until mpi_handle_take_up, and is given up by mpi_handle_give_up. */
+ * nothing until mpi_handle_assign, and is given up by mpi_handle_release. */
 uintptr_t mpi_handle_put_by(enum mpi_kind kind, uintptr_t handle);
-void mpi_handle_take_up(enum mpi_kind kind, uintptr_t handle, void *object);
-void mpi_handle_give_up(enum mpi_kind kind, uintptr_t handle);
+void mpi_handle_assign(enum mpi_kind kind, uintptr_t handle, void *object);
+void mpi_handle_release(enum mpi_kind kind, uintptr_t handle);
 
 /* Whether such a next handle is the first of its place again. */
 static inline bool mpi_handle_has_wrapped(uintptr_t handle)

@@ -44,11 +44,11 @@ void mpi_credit_get(uint32_t rank, uint32_t cost)
     }
 }
 
-void mpi_credit_give_back(uint32_t rank)
+void mpi_credit_return(uint32_t rank)
 {
     const struct mpi_answer answer = {.number = mpi_credits[rank].owed};
     mpi_credits[rank].owed = 0;
-    (void)mpi_tell(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer));
+    (void)mpi_notify(rank, cw_lane_tag(0, MPI_SENT_CREDIT), &answer, sizeof(answer));
 }
 
 static void add(uint64_t *bytes, uint64_t *most, uint64_t more)

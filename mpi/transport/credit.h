@@ -50,7 +50,7 @@ static inline bool mpi_credit_is_eager(uint32_t rank, uint64_t bytes)
            (bytes <= mpi_process.wire_eager_max_bytes && !cw_paths_is_here(mpi_process.paths, rank));
 }
 /* Sender: pays for a message of that many bytes; false: not enough credit. */
-static inline bool mpi_credit_take(uint32_t rank, uint64_t bytes)
+static inline bool mpi_credit_consume(uint32_t rank, uint64_t bytes)
 {
     struct mpi_credit *credit = &mpi_credits[rank];
     if (bytes + MPI_CREDIT_MESSAGE > credit->left) {
@@ -68,13 +68,13 @@ static inline void mpi_credit_untake(uint32_t rank, uint64_t bytes)
 void mpi_credit_get(uint32_t rank, uint32_t cost);
 
 /* Receiver: a message of that many bytes has been matched or dropped. */
-void mpi_credit_give_back(uint32_t rank);
-static inline void mpi_credit_give(uint32_t rank, uint64_t bytes)
+void mpi_credit_return(uint32_t rank);
+static inline void mpi_credit_release(uint32_t rank, uint64_t bytes)
 {
     struct mpi_credit *credit = &mpi_credits[rank];
     credit->owed += (uint32_t)bytes + MPI_CREDIT_MESSAGE;
     if (credit->owed >= mpi_credit_window / 2) {
-        mpi_credit_give_back(rank);
+        mpi_credit_return(rank);
     }
 }
 

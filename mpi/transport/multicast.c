@@ -38,7 +38,7 @@ uint32_t mpi_multicasts_waiting;
 
 /* ---- the end ---- */
 
-static void owner_tell(struct multicast *multicast, int status)
+static void owner_notify(struct multicast *multicast, int status)
 {
     struct mpi_multicast_owner *owner = multicast->request.owner;
     multicast->request.owner = NULL;
@@ -57,7 +57,7 @@ static void multicast_settle(struct multicast *multicast)
     }
     if (multicast->pieces > 0) {
         if (multicast->is_abandoned && multicast->is_single && multicast->request.owner != NULL) {
-            owner_tell(multicast, CW_ERROR_CLOSED); /* the call does not wait for a group that has failed */
+            owner_notify(multicast, CW_ERROR_CLOSED); /* the call does not wait for a group that has failed */
         }
         return;
     }
@@ -69,7 +69,7 @@ static void multicast_settle(struct multicast *multicast)
     open_count--;
     mpi_progress_pending(-1);
     mpi_comm_release(multicast->request.comm);
-    owner_tell(multicast, multicast->is_abandoned ? CW_ERROR_CLOSED : CW_OK);
+    owner_notify(multicast, multicast->is_abandoned ? CW_ERROR_CLOSED : CW_OK);
     free(multicast);
 }
 
@@ -312,7 +312,7 @@ static bool are_all_over(void *context)
 static void multicasts_describe(void *context, struct mpi_said *said)
 {
     (void)context;
-    mpi_say(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)open_count);
+    mpi_describe(said, "%u multicasts that have not come to all of their ranks yet", (unsigned)open_count);
 }
 
 void mpi_multicasts_finish(void)

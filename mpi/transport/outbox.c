@@ -28,7 +28,7 @@ int mpi_outbox_start(uint32_t rank_count)
     return outboxes == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
-static struct waiting *first_take(struct outbox *outbox)
+static struct waiting *first_pop(struct outbox *outbox)
 {
     struct waiting *first = outbox->first;
     outbox->first = first->next;
@@ -43,7 +43,7 @@ void mpi_outbox_stop(void)
 {
     for (uint32_t rank = 0; rank < outbox_count; rank++) {
         while (outboxes[rank].first != NULL) {
-            free(first_take(&outboxes[rank]));
+            free(first_pop(&outboxes[rank]));
         }
     }
     free(outboxes);
@@ -80,7 +80,7 @@ int mpi_outbox_send(const struct mpi_outgoing *message)
     return status == CW_ERROR_AGAIN ? message_keep(message) : status;
 }
 
-int mpi_tell(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes)
+int mpi_notify(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes)
 {
     int status = mpi_outbox_send(&(struct mpi_outgoing){
         .rank = rank, .lane_tag = lane_tag, .head = head, .head_bytes = head_bytes, .element = CW_ELEMENT_BYTES});
@@ -90,12 +90,12 @@ int mpi_tell(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_b
 void mpi_answer_send(uint32_t rank, uint64_t context, enum mpi_sent kind, uint32_t number, int status)
 {
     const struct mpi_answer answer = {.number = number, .status = status};
-    (void)mpi_tell(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer));
+    (void)mpi_notify(rank, mpi_lane_tag(context, kind), &answer, sizeof(answer));
 }
 
 static void first_leave(struct outbox *outbox, int status)
 {
-    struct waiting *first = first_take(outbox);
+    struct waiting *first = first_pop(outbox);
     if (first->message.left != NULL) {
         first->message.left(first->message.owner, status);
     }

@@ -22,7 +22,7 @@ struct mpi_outgoing {
 int mpi_outbox_send(const struct mpi_outgoing *message);
 /* Sends a message without data. CW_OK: it has been sent, or is kept. Callers ignore errors if a lost rank needs no such
  * message. */
-int mpi_tell(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes);
+int mpi_notify(uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes);
 /* Sends an answer to the object with `number` at `rank`, in the lane of `context`. */
 void mpi_answer_send(uint32_t rank, uint64_t context, enum mpi_sent kind, uint32_t number, int status);
 

@@ -38,7 +38,7 @@ void mpi_deregister(uint32_t rank, const struct cw_registration *registration, v
 }
 
 /* Removes the next one that the path does not use any more from the list; NULL: none. */
-static struct deregistered *released_take(void)
+static struct deregistered *released_pop(void)
 {
     for (struct deregistered **link = &deregistered_first; *link != NULL; link = &(*link)->next) {
         struct deregistered *kept = *link;
@@ -58,7 +58,7 @@ static void deregister_progress(void)
         return;
     }
     struct deregistered *kept;
-    while ((kept = released_take()) != NULL) { /* `then` may add further ones */
+    while ((kept = released_pop()) != NULL) { /* `then` may add further ones */
         if (kept->then != NULL) {
             awaited--;
             kept->then(kept->context);
@@ -189,7 +189,7 @@ static void get_end(struct mpi_get *get, int status)
     struct mpi_answer answer = {.number = get->number};
     answer.status = get->done(get, status);
     if (answer.status != MPI_NO_ANSWER) {
-        (void)mpi_tell(rank, lane_tag, &answer, sizeof(answer));
+        (void)mpi_notify(rank, lane_tag, &answer, sizeof(answer));
     }
 }
 

@@ -11,16 +11,16 @@
 #include "mpi/transport/rendezvous.h"
 #include "mpi/transport/unknown.h"
 
-static mpi_taker takers[CW_PATH_LISTENERS]; /* by kind */
+static mpi_message_handler handlers[CW_PATH_LISTENERS]; /* by kind */
 
-void mpi_transport_take_by(enum mpi_sent kind, mpi_taker take)
+void mpi_transport_receiver_set(enum mpi_sent kind, mpi_message_handler handle)
 {
-    takers[kind] = take;
+    handlers[kind] = handle;
 }
 
-void mpi_transport_give(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes)
+void mpi_transport_deliver(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes)
 {
-    takers[kind](NULL, rank, (uint32_t)kind, data, bytes);
+    handlers[kind](NULL, rank, (uint32_t)kind, data, bytes);
 }
 
 bool mpi_message_read(const void **data, uint32_t *bytes, void *part, uint32_t part_bytes)
@@ -34,7 +34,7 @@ bool mpi_message_read(const void **data, uint32_t *bytes, void *part, uint32_t p
     return true;
 }
 
-static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void answer_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_answer answer;
     (void)context;
@@ -43,7 +43,7 @@ static void take_answer(void *context, uint32_t rank, uint32_t lane_tag, const v
     }
 }
 
-static void take_credit(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void credit_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct mpi_answer answer;
     (void)context, (void)lane_tag;
@@ -53,19 +53,19 @@ static void take_credit(void *context, uint32_t rank, uint32_t lane_tag, const v
 }
 
 /* Puts into this rank's memory are followed by a message (MPI_SENT_FIN). */
-static void take_arrived(void *context, uint32_t rank, uint32_t lane_tag)
+static void arrival_receive(void *context, uint32_t rank, uint32_t lane_tag)
 {
     (void)context, (void)rank, (void)lane_tag;
 }
 
-static void take_complete(void *context, uint64_t operation, int status)
+static void completion_receive(void *context, uint64_t operation, int status)
 {
     (void)context;
     struct mpi_operation *done = (struct mpi_operation *)(uintptr_t)operation;
     done->done(done, status);
 }
 
-static void take_sent(void *context, uint64_t operation)
+static void sent_receive(void *context, uint64_t operation)
 {
     (void)context;
     struct mpi_operation *sent = (struct mpi_operation *)(uintptr_t)operation;
@@ -78,12 +78,13 @@ void mpi_transport_listen(struct cw_path_handler *handler)
 {
     static const enum mpi_sent answers[] = {MPI_SENT_DONE, MPI_SENT_CLEAR, MPI_SENT_DATA, MPI_SENT_CANCELLED};
     for (uint32_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        mpi_transport_take_by(answers[i], take_answer);
+        mpi_transport_receiver_set(answers[i], answer_receive);
     }
-    mpi_transport_take_by(MPI_SENT_CREDIT, take_credit);
-    *handler = (struct cw_path_handler){.arrived = take_arrived, .complete = take_complete, .sent = take_sent};
+    mpi_transport_receiver_set(MPI_SENT_CREDIT, credit_receive);
+    *handler =
+        (struct cw_path_handler){.arrived = arrival_receive, .complete = completion_receive, .sent = sent_receive};
     for (uint32_t kind = 0; kind < CW_PATH_LISTENERS; kind++) {
-        handler->listeners[kind].message = takers[kind];
+        handler->listeners[kind].message = handlers[kind];
     }
 }
 
@@ -99,7 +100,7 @@ uint32_t mpi_transport_turn(void)
 void mpi_transport_adopt(struct mpi_comm *comm)
 {
     comm->lane_tag = mpi_lane_tag(comm->context, 0);
-    mpi_unknown_adopt(comm, mpi_transport_give);
+    mpi_unknown_adopt(comm, mpi_transport_deliver);
 }
 
 enum cw_element mpi_element_of(const struct mpi_comm *comm, const struct mpi_type *type)

@@ -13,14 +13,14 @@
 #include "mpi/transport/message.h"
 
 /* Receives messages of a kind; `data` is valid during the call. */
-typedef void (*mpi_taker)(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
-void mpi_transport_take_by(enum mpi_sent kind, mpi_taker take);
+typedef void (*mpi_message_handler)(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes);
+void mpi_transport_receiver_set(enum mpi_sent kind, mpi_message_handler handle);
 
-/* Sets all handlers of the paths except `down`. Call it after all calls of mpi_transport_take_by. */
+/* Sets all handlers of the paths except `down`. Call it after all calls of mpi_transport_receiver_set. */
 void mpi_transport_listen(struct cw_path_handler *handler);
 
 /* Delivers a message to the receiver of its kind, as if it arrived now. */
-void mpi_transport_give(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes);
+void mpi_transport_deliver(uint32_t rank, enum mpi_sent kind, const void *data, uint32_t bytes);
 
 /* The elements of an MPI type (NULL: bytes) in messages of a communicator, for compression. CW_ELEMENT_PLAIN, which is
  * never compressed, if the communicator's hint "causeway_compression" is "off". */

@@ -40,7 +40,7 @@ void mpi_unknown_keep(uint32_t rank, enum mpi_sent kind, const void *data, uint3
     if ((kind == MPI_SENT_EAGER || kind == MPI_SENT_CALL) && mpi_context_was_freed(context)) {
         mpi_kept.dropped++;
         if (costs) {
-            mpi_credit_give(rank, data_bytes);
+            mpi_credit_release(rank, data_bytes);
         }
         return;
     }
@@ -57,7 +57,7 @@ void mpi_unknown_keep(uint32_t rank, enum mpi_sent kind, const void *data, uint3
 }
 
 /* Removes it from the list. */
-static struct unknown *unknown_take(struct unknown **link)
+static struct unknown *unknown_remove(struct unknown **link)
 {
     struct unknown *taken = *link;
     uint64_t data_bytes;
@@ -76,7 +76,7 @@ static void unknown_drop(struct unknown *unknown)
 {
     uint64_t data_bytes;
     if (has_cost(unknown->kind, unknown->bytes, &data_bytes)) {
-        mpi_credit_give(unknown->rank, data_bytes);
+        mpi_credit_release(unknown->rank, data_bytes);
     }
     free(unknown);
 }
@@ -87,14 +87,14 @@ bool mpi_unknown_recall(uint32_t rank, uint64_t context, uint32_t number)
         const struct unknown *at = *link;
         if ((at->kind == MPI_SENT_SYNC || at->kind == MPI_SENT_OFFER) && at->rank == rank && at->context == context &&
             at->numbered.number == number) {
-            unknown_drop(unknown_take(link));
+            unknown_drop(unknown_remove(link));
             return true;
         }
     }
     return false;
 }
 
-void mpi_unknown_adopt(struct mpi_comm *comm, mpi_unknown_take_fn *take)
+void mpi_unknown_adopt(struct mpi_comm *comm, mpi_unknown_deliver_fn *deliver)
 {
     struct unknown **link = &first;
     while (*link != NULL) {
@@ -102,15 +102,15 @@ void mpi_unknown_adopt(struct mpi_comm *comm, mpi_unknown_take_fn *take)
             link = &(*link)->next;
             continue;
         }
-        struct unknown *adopted = unknown_take(link);
-        take(adopted->rank, adopted->kind, adopted->data, adopted->bytes);
+        struct unknown *adopted = unknown_remove(link);
+        deliver(adopted->rank, adopted->kind, adopted->data, adopted->bytes);
         free(adopted);
     }
 }
 
-void mpi_unknown_forget(void)
+void mpi_unknown_clear(void)
 {
     while (first != NULL) {
-        unknown_drop(unknown_take(&first));
+        unknown_drop(unknown_remove(&first));
     }
 }

@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct chunk chunk;
     enum cw_codec codec = CW_CODEC_RUN + (enum cw_codec)fuzz_below(&input, CW_CODECS - CW_CODEC_RUN);
     enum cw_element element = (enum cw_element)fuzz_below(&input, CW_ELEMENTS);
-    if (!cw_codec_takes(codec, element)) {
+    if (!cw_codec_accepts(codec, element)) {
         return 0;
     }
     scratch = scratch == NULL ? cw_codec_scratch_create() : scratch;

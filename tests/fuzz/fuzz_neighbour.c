@@ -255,12 +255,12 @@ static void answer_check(struct world *world, const uint8_t *answer, uint32_t an
     uint8_t *exact = malloc(answer_bytes);
     memcpy(exact, answer, answer_bytes);
     enum cw_neighbour_verdict verdict =
-        cw_neighbour_take(world->other, exact, answer_bytes, world->now_ns, &again, &again_bytes);
+        cw_neighbour_receive(world->other, exact, answer_bytes, world->now_ns, &again, &again_bytes);
     assert_true(verdict == CW_NEIGHBOUR_FOREIGN || verdict == CW_NEIGHBOUR_TAKEN);
     free(exact);
 }
 
-static void frame_take(struct world *world)
+static void frame_receive(struct world *world)
 {
     uint8_t frame[FRAME_ROOM], expected[FRAME_ROOM];
     uint32_t bytes = frame_draw(world, frame), answer_bytes = 0;
@@ -269,7 +269,7 @@ static void frame_take(struct world *world)
     memcpy(copy, frame, bytes);
     uint32_t expected_bytes = answer_of(world, frame, bytes, expected);
     enum cw_neighbour_verdict verdict =
-        cw_neighbour_take(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes);
+        cw_neighbour_receive(world->own, copy, bytes, world->now_ns, &answer, &answer_bytes);
     assert_int_equal(verdict == CW_NEIGHBOUR_ANSWERED || verdict == CW_NEIGHBOUR_LIMITED, expected_bytes > 0);
     if (verdict == CW_NEIGHBOUR_ANSWERED) {
         answered[world->is_v4]++;
@@ -311,7 +311,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t pause_ns = fuzz_chance(&world.input, 50) ? 20000000 : 200; /* so few that all are answered, or too many */
     for (uint32_t i = 0; i < FRAMES && world.input.left > 0; i++) {
         world.now_ns += fuzz_below(&world.input, pause_ns);
-        frame_take(&world);
+        frame_receive(&world);
         hops_check(&world);
     }
     cw_neighbour_destroy(world.own);

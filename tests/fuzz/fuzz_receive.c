@@ -126,7 +126,7 @@ static uint64_t grant(void *base, uint64_t bytes, uint32_t rights)
 }
 
 /* A put to a closed region, so that there is a void frame too. */
-static void post_refused(uint32_t peer)
+static void post_rejected(uint32_t peer)
 {
     struct sim_host *madman = &hosts.list[MADMAN];
     for (uint32_t i = 0; i < 3; i++) {
@@ -161,7 +161,7 @@ static void world_create(uint64_t seed)
     small_talk(TARGET, MADMAN);
     sim_stream_start(&hosts, &stream, MADMAN, TARGET, 3000, UINT64_MAX);
     stream.under_way_max = 4;
-    post_refused(stream.peer);
+    post_rejected(stream.peer);
     cw_simulator_run_until(hosts.simulator, 3 * SIMULATION_MS);
     assert_true(frame_count > 20);
 }

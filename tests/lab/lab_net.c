@@ -16,7 +16,7 @@ enum {
     CHUNK = 200, /* less than any ring holds, so that only the switch's own loss takes frames away */
 };
 
-struct tally lab_ask(struct client *client, const struct command *command)
+struct tally lab_query(struct client *client, const struct command *command)
 {
     struct tally tally;
     assert_int_equal(send(client->control, command, sizeof(*command), 0), sizeof(*command));
@@ -147,7 +147,7 @@ void lab_command_fill(struct command *command, uint32_t from, const uint8_t to[6
 uint64_t lab_marked(struct lab *lab, uint32_t port, uint8_t marker)
 {
     const struct command ask = {.send = false};
-    return lab_ask(&lab->clients[port], &ask).marked[marker];
+    return lab_query(&lab->clients[port], &ask).marked[marker];
 }
 
 void lab_fence(struct lab *lab, uint32_t from, uint32_t clients)
@@ -159,9 +159,9 @@ void lab_fence(struct lab *lab, uint32_t from, uint32_t clients)
     const struct command ask = {.send = false};
     for (uint32_t port = 0; port < clients; port++) {
         uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
-        while (port != from && lab_ask(&lab->clients[port], &ask).fence < number) {
+        while (port != from && lab_query(&lab->clients[port], &ask).fence < number) {
             assert_true(cw_clock_ns() < until_ns);
-            lab_ask(&lab->clients[from], &command);
+            lab_query(&lab->clients[from], &command);
             usleep(200);
         }
     }
@@ -172,7 +172,7 @@ void lab_send(struct lab *lab, uint32_t from, const uint8_t to[6], uint8_t marke
     for (uint32_t done = 0; done < count; done += CHUNK) {
         struct command command;
         lab_command_fill(&command, from, to, marker, count - done < CHUNK ? count - done : CHUNK);
-        lab_ask(&lab->clients[from], &command);
+        lab_query(&lab->clients[from], &command);
         lab_fence(lab, from, clients);
     }
 }

@@ -41,7 +41,7 @@ void lab_clients_end(struct lab *lab);
 void lab_switch_end(struct lab *lab, json_t *lines[LAB_PORTS_MAX], json_t *report);
 uint64_t lab_count(const json_t *line, const char *key);
 
-struct tally lab_ask(struct client *client, const struct command *command);
+struct tally lab_query(struct client *client, const struct command *command);
 void lab_mac(uint32_t port, uint8_t mac[6]);
 /* Frames with the source address of `from`. */
 void lab_command_fill(struct command *command, uint32_t from, const uint8_t to[6], uint8_t marker, uint32_t count);

@@ -72,7 +72,7 @@ static void test_learning_and_flooding(void **state)
     uint64_t totals[PORTS];
     const struct command ask = {.send = false};
     for (uint32_t i = 0; i < PORTS; i++) {
-        totals[i] = lab_ask(&lab.clients[i], &ask).total;
+        totals[i] = lab_query(&lab.clients[i], &ask).total;
     }
     lab_clients_end(&lab);
     lab_switch_end(&lab, lines, NULL);
@@ -110,7 +110,7 @@ static void join_group(struct lab *lab, uint32_t port)
         command.frame[at] = (uint8_t)(sum >> 8);
         command.frame[at + 1] = (uint8_t)sum;
     }
-    lab_ask(&lab->clients[port], &command);
+    lab_query(&lab->clients[port], &command);
     lab_fence(lab, port, PORTS);
 }
 

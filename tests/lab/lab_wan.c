@@ -102,16 +102,16 @@ static int shell(char *text, size_t text_bytes, const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int tell(const struct wan *wan, const char *command, char *text, size_t text_bytes)
+static int command_send(const struct wan *wan, const char *command, char *text, size_t text_bytes)
 {
     return shell(text, text_bytes, "'%s' switch --memif %s --tell '%s' 2>&1", getenv("CW_CAUSEWAY"), wan->lab.path,
                  command);
 }
 
-static void tell_good(const struct wan *wan, const char *command)
+static void command_send_checked(const struct wan *wan, const char *command)
 {
     char text[TEXT_BYTES];
-    if (tell(wan, command, text, sizeof(text)) != 0) {
+    if (command_send(wan, command, text, sizeof(text)) != 0) {
         fail_msg("%s: %s", command, text);
     }
 }
@@ -300,10 +300,10 @@ static void test_pairs_share_a_link(void **state)
     lab_send(&wan.lab, 4, broadcast, 1, 1, HOSTS);
     lab_mac(2, to);
     lab_command_fill(&command, 0, to, 2, FRAMES);
-    (void)lab_ask(&wan.lab.clients[0], &command); /* a0 to b0, and at the same time */
+    (void)lab_query(&wan.lab.clients[0], &command); /* a0 to b0, and at the same time */
     lab_mac(4, to);
     lab_command_fill(&command, 1, to, 3, FRAMES);
-    (void)lab_ask(&wan.lab.clients[1], &command); /* a1 to c */
+    (void)lab_query(&wan.lab.clients[1], &command); /* a1 to c */
     lab_fence(&wan.lab, 0, HOSTS);
     lab_fence(&wan.lab, 1, HOSTS);
     expect_marked(&wan, 2, (const uint64_t[]){0, 0, FRAMES, 0, 0});
@@ -326,15 +326,15 @@ static void test_links_go_down_and_up(void **state)
     struct wan wan;
     char text[TEXT_BYTES];
     wan_start(&wan, "sea");
-    tell_good(&wan, "link coast down");
+    command_send_checked(&wan, "link coast down");
     lab_send(&wan.lab, 0, broadcast, 1, 10, 2); /* to its own cluster only */
     expect_marked(&wan, 1, (const uint64_t[]){0, 10, 0, 0, 0});
-    tell_good(&wan, "link coast up");
+    command_send_checked(&wan, "link coast up");
     lab_send(&wan.lab, 0, broadcast, 2, 10, HOSTS);
     expect_marked(&wan, 2, (const uint64_t[]){0, 10, 10, 10, 10});
-    tell_good(&wan, "link coast loss=100%");
+    command_send_checked(&wan, "link coast loss=100%");
     lab_send(&wan.lab, 0, broadcast, 3, 10, 2);
-    tell_good(&wan, "link coast loss=0,rate=1Gbps,delay=100us,queue=1MB");
+    command_send_checked(&wan, "link coast loss=0,rate=1Gbps,delay=100us,queue=1MB");
     lab_send(&wan.lab, 0, broadcast, 4, 10, HOSTS);
     expect_marked(&wan, 3, (const uint64_t[]){0, 10, 0, 0, 0});
     expect_marked(&wan, 4, (const uint64_t[]){0, 10, 10, 10, 10});
@@ -342,7 +342,7 @@ static void test_links_go_down_and_up(void **state)
         "link nowhere down", "link coast sideways", "link coast rate=fast", "links",
         "link coast",        "link coast up now",   "link coast loss=200%", "link coast rate=11Tbps"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        if (tell(&wan, bad[i], text, sizeof(text)) != 2 || strchr(text, '\n') != text + strlen(text) - 1) {
+        if (command_send(&wan, bad[i], text, sizeof(text)) != 2 || strchr(text, '\n') != text + strlen(text) - 1) {
             fail_msg("%s: %s", bad[i], text);
         }
     }

@@ -49,7 +49,7 @@ static uint64_t device_count(const char *name)
     return strtoull(text, NULL, 10);
 }
 
-static void events_take(struct side *side)
+static void events_receive(struct side *side)
 {
     struct cw_event events[32];
     uint32_t count = cw_endpoint_events(side->endpoint, events, 32);
@@ -91,7 +91,7 @@ static void until(const uint64_t *counter, uint64_t value)
         for (int i = 0; i < 2; i++) {
             (void)cw_endpoint_fetch(sides[i].endpoint);
             (void)cw_endpoint_turn(sides[i].endpoint, cw_clock_ns());
-            events_take(&sides[i]);
+            events_receive(&sides[i]);
         }
         if (cw_clock_ns() > end_ns) {
             fail_msg("%llu of %llu came", (unsigned long long)*counter, (unsigned long long)value);
@@ -108,7 +108,7 @@ static void up(void)
         until(&none, 0);
         for (int i = 0; i < 2; i++) {
             (void)cw_endpoint_turn(sides[i].endpoint, cw_clock_ns());
-            events_take(&sides[i]);
+            events_receive(&sides[i]);
         }
         assert_true(cw_clock_ns() < end_ns);
     }

@@ -182,7 +182,7 @@ static void persistent_test(void)
     MPI_Request_free(&request);
 }
 
-static bool argument_take(const char *text)
+static bool argument_parse(const char *text)
 {
     more = more || strcmp(text, "more") == 0;
     persistent = persistent || strcmp(text, "persistent") == 0;
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 {
     MPI_Comm half;
     for (int i = 1; i < argc; i++) {
-        (void)argument_take(argv[i]);
+        (void)argument_parse(argv[i]);
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -73,13 +73,13 @@ static void what_makes_no_sense_is_refused(void **state)
         assert_false(dsm_diffs_apply(&memory, diffs[i].words, diffs[i].count));
     }
     memset(room, 0, sizeof(room));
-    assert_true(dsm_pages_take(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS));
-    assert_false(dsm_pages_take(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS - 1));
-    assert_false(dsm_pages_take(&memory, 2, room, DSM_PAGE_MESSAGE_WORDS));
+    assert_true(dsm_pages_receive(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS));
+    assert_false(dsm_pages_receive(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS - 1));
+    assert_false(dsm_pages_receive(&memory, 2, room, DSM_PAGE_MESSAGE_WORDS));
     room[0] = RANKS * DSM_PAGES_PER_RANK;
-    assert_false(dsm_pages_take(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS));
+    assert_false(dsm_pages_receive(&memory, 0, room, DSM_PAGE_MESSAGE_WORDS));
     room[0] = 1;
-    assert_false(dsm_pages_take(&memory, 1, room, DSM_PAGE_MESSAGE_WORDS));
+    assert_false(dsm_pages_receive(&memory, 1, room, DSM_PAGE_MESSAGE_WORDS));
     dsm_pages_dispose(&memory);
 }
 

@@ -24,7 +24,7 @@ static int is_wanted(const char *name)
     return found;
 }
 
-static void tell(const char *name, int bytes, double value)
+static void result_print(const char *name, int bytes, double value)
 {
     if (rank == 0) {
         printf("%s %d %.4f\n", name, bytes, value);
@@ -49,7 +49,7 @@ static void latency(int bytes, int repeats)
             MPI_Send(from, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
         }
     }
-    tell("latency", bytes, (MPI_Wtime() - start) * 1e6 / repeats / 2);
+    result_print("latency", bytes, (MPI_Wtime() - start) * 1e6 / repeats / 2);
 }
 
 /* Windows of messages, each acknowledged: messages a second, and bytes. */
@@ -87,11 +87,11 @@ static void pairs(void)
     }
     if (is_wanted("rate")) {
         (void)windows(8, 100);
-        tell("rate", 8, windows(8, 10000));
+        result_print("rate", 8, windows(8, 10000));
     }
     for (int i = 0; i < 3 && is_wanted("bandwidth"); i++) {
         (void)windows(sizes[i], 2);
-        tell("bandwidth", sizes[i], windows(sizes[i], 40 * 65536 / sizes[i] + 4) * sizes[i]);
+        result_print("bandwidth", sizes[i], windows(sizes[i], 40 * 65536 / sizes[i] + 4) * sizes[i]);
     }
 }
 
@@ -172,7 +172,7 @@ static void collective(const char *name, collective_call *call, int bytes)
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
         repeats = more ? 4 * repeats : repeats;
     }
-    tell(name, bytes, took * 1e6);
+    result_print(name, bytes, took * 1e6);
 }
 
 static void collectives_measure(const char *name, collective_call *call, int has_sizes)
@@ -225,7 +225,7 @@ static void progress(void)
         MPI_Send(&took, 1, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD);
     } else if (rank == 0) {
         MPI_Recv(&took, 1, MPI_DOUBLE, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        tell("progress_ms", BYTES_MAX, took * 1e3);
+        result_print("progress_ms", BYTES_MAX, took * 1e3);
     }
 }
 
@@ -253,7 +253,7 @@ static void overlap(const char *name, int is_alltoall, int bytes)
         *(computing ? &both : &pure) = sum / 10;
         MPI_Bcast(&pure, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     }
-    tell(name, bytes, (2 * pure - both) / pure);
+    result_print(name, bytes, (2 * pure - both) / pure);
 }
 
 int main(int argc, char **argv)

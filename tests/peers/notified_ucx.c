@@ -55,7 +55,7 @@ static void finish(const struct side *side, ucs_status_ptr_t request)
     NEED(!UCS_PTR_IS_ERR(request));
 }
 
-static void tell(const struct side *side, size_t bytes, uint64_t trip)
+static void value_send(const struct side *side, size_t bytes, uint64_t trip)
 {
     const ucp_request_param_t none = {0};
     memset(side->source, (int)trip, bytes);
@@ -68,7 +68,7 @@ static void tell(const struct side *side, size_t bytes, uint64_t trip)
     finish(side, flag);
 }
 
-static void hear(const struct side *side, size_t bytes, uint64_t trip)
+static void value_receive(const struct side *side, size_t bytes, uint64_t trip)
 {
     uint64_t flag;
     do {
@@ -116,11 +116,11 @@ static void measure(struct side *side, ucp_context_h context, size_t bytes, int 
     for (int trip = 1; trip <= trips + trips / 10; trip++) {
         begun_us = trip == trips / 10 + 1 ? now_us() : begun_us;
         if (is_first) {
-            tell(side, bytes, (uint64_t)trip);
-            hear(side, bytes, (uint64_t)trip);
+            value_send(side, bytes, (uint64_t)trip);
+            value_receive(side, bytes, (uint64_t)trip);
         } else {
-            hear(side, bytes, (uint64_t)trip);
-            tell(side, bytes, (uint64_t)trip);
+            value_receive(side, bytes, (uint64_t)trip);
+            value_send(side, bytes, (uint64_t)trip);
         }
     }
     if (is_first) {

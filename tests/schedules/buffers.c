@@ -183,7 +183,7 @@ static int red_zones_check(const struct plan_buffers *buffers, uint32_t rank, ch
     return 0;
 }
 
-int plan_buffers_judge(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
+int plan_buffers_check(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
                        size_t error_bytes)
 {
     const struct plan_rank_buffers *of = &buffers->ranks[rank];

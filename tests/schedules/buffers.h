@@ -44,5 +44,5 @@ void plan_buffers_fill(struct plan_buffers *buffers, const struct plan_truth *tr
                        struct cw_random *random);
 
 /* Compares those of a rank with the expected contents after the run. 0, or -1 and the reason. */
-int plan_buffers_judge(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
+int plan_buffers_check(const struct plan_buffers *buffers, const struct plan_truth *truth, uint32_t rank, char *error,
                        size_t error_bytes);

@@ -125,7 +125,7 @@ static bool walk_sizes(struct walk *walk)
     uint32_t ranks = request->ranks;
     bool barrier = request->collective == CW_BARRIER;
     /* many ranks times a vector of blocks each: keep the long ones for the collectives with one vector */
-    bool blocks = cw_collective_takes_counts(request->collective);
+    bool blocks = cw_collective_accepts_counts(request->collective);
     uint64_t sizes[] = {0, 1, 7, ranks - 1, ranks + 1ull, blocks && ranks > ALL_ROOTS_MAX ? 131 : LARGE};
     for (uint32_t i = 0; i < (barrier ? 1 : sizeof(sizes) / sizeof(sizes[0])); i++) {
         request->count = sizes[i];

@@ -21,7 +21,7 @@ static bool plan_damage(struct cw_plan *plan)
     char error[500];
     bool changed = false;
     for (uint32_t site = 0; plan_mutate(plan, MUTATE_DROP_OP, site, &changed); site++) {
-        if (cw_check_refuse(plan, error, sizeof(error)) == CW_ERROR_ARGUMENT) {
+        if (cw_check_validate(plan, error, sizeof(error)) == CW_ERROR_ARGUMENT) {
             return true;
         }
     }

@@ -147,7 +147,7 @@ static bool make_direct(const struct site *site)
 }
 
 /* Takes every dependency on this op out of its schedule. */
-static bool order_forget(const struct site *site)
+static bool order_remove(const struct site *site)
 {
     bool found = false;
     for (uint32_t i = 0; i < site->schedule->op_count; i++) {
@@ -257,7 +257,7 @@ static bool site_mutate(const struct site *site, enum mutation kind)
     case MUTATE_MAKE_DIRECT:
         return make_direct(site);
     case MUTATE_MERGE_PHASES:
-        return (op->kind == CW_OP_JOIN || op->kind == CW_OP_BARRIER) && order_forget(site);
+        return (op->kind == CW_OP_JOIN || op->kind == CW_OP_BARRIER) && order_remove(site);
     case MUTATE_FEWER_ITERATIONS:
         return iterations_lower(site);
     default:

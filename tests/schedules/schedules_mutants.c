@@ -87,7 +87,7 @@ static uint64_t failing_seed(const struct cw_plan *plan, char *error, size_t err
     return failing;
 }
 
-static void mutant_judge(const struct schedule_case *one, const struct cw_plan *plan, enum mutation kind, uint32_t site)
+static void mutant_check(const struct schedule_case *one, const struct cw_plan *plan, enum mutation kind, uint32_t site)
 {
     struct cw_check_report report;
     char error[400] = "";
@@ -127,7 +127,7 @@ static bool case_mutate(void *context, const struct schedule_case *one)
             bool changed = false;
             there = plan_mutate(plan, (enum mutation)kind, site, &changed);
             if (changed && (tally.passed_by++ * 0x9e3779b97f4a7c15ull >> 33) % tally.thin == 0) {
-                mutant_judge(one, plan, (enum mutation)kind, site);
+                mutant_check(one, plan, (enum mutation)kind, site);
             }
             cw_plan_destroy(plan);
         }

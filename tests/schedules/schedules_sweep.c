@@ -24,7 +24,7 @@ struct sweep {
 
 static struct sweep sweep;
 
-static void plan_judge(const struct cw_plan *plan, const char *name, uint64_t seed)
+static void plan_check(const struct cw_plan *plan, const char *name, uint64_t seed)
 {
     static const uint32_t eager_buffers[] = {0, 2, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     struct cw_check_report report;
@@ -38,7 +38,7 @@ static void plan_judge(const struct cw_plan *plan, const char *name, uint64_t se
     }
 }
 
-static bool case_judge(void *context, const struct schedule_case *one)
+static bool case_check(void *context, const struct schedule_case *one)
 {
     struct sweep *counted = context;
     uint64_t seed = one->number + 1;
@@ -46,7 +46,7 @@ static bool case_judge(void *context, const struct schedule_case *one)
         return true;
     }
     struct cw_plan *plan = schedule_case_build(one);
-    plan_judge(plan, one->name, seed);
+    plan_check(plan, one->name, seed);
     cw_plan_destroy(plan);
     counted->cases++;
     return true;
@@ -62,7 +62,7 @@ static void test_all_cases(void **state)
         }
         uint64_t before = sweep.cases;
         for (uint32_t j = 0; schedule_case_ranks[j] != 0; j++) {
-            assert_true(schedule_cases(algorithm, schedule_case_ranks[j], sweep.thin, case_judge, &sweep));
+            assert_true(schedule_cases(algorithm, schedule_case_ranks[j], sweep.thin, case_check, &sweep));
         }
         print_message("%s %s: %llu cases\n", cw_collective_name(algorithm->collective), algorithm->name,
                       (unsigned long long)(sweep.cases - before));
@@ -138,7 +138,7 @@ static void test_own_counts(void **state)
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         srandom((unsigned)seed);
         struct cw_plan *plan = plan_draw();
-        plan_judge(plan, "own counts", seed);
+        plan_check(plan, "own counts", seed);
         cw_plan_destroy(plan);
     }
 }

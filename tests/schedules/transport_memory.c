@@ -61,7 +61,7 @@ static int message_start(struct cw_memory_fabric *fabric, uint32_t put_index, ui
         return CW_ERROR_REMOTE_ACCESS;
     }
     struct memory_match *match = memory_match_find(fabric, target, source->rank, put->tag);
-    uint32_t index = memory_message_take(fabric);
+    uint32_t index = memory_message_acquire(fabric);
     if (match == NULL || index == MEMORY_NONE) {
         return CW_ERROR_MEMORY;
     }
@@ -92,11 +92,11 @@ static int memory_put(void *state, const struct cw_transport_put *put)
     if (memory_refuses(fabric, rank)) {
         return CW_ERROR_AGAIN;
     }
-    uint32_t index = memory_put_take(fabric);
+    uint32_t index = memory_put_acquire(fabric);
     if (index == MEMORY_NONE) {
         return CW_ERROR_MEMORY;
     }
-    struct memory_block *snapshot = put->bytes > 0 ? memory_block_take(fabric, put->bytes) : NULL;
+    struct memory_block *snapshot = put->bytes > 0 ? memory_block_acquire(fabric, put->bytes) : NULL;
     if (put->bytes > 0 && snapshot == NULL) {
         return CW_ERROR_MEMORY;
     }

@@ -35,9 +35,9 @@ static uint64_t block_bytes(const struct cw_memory_fabric *fabric, const struct 
     if (!call->is_whole) {
         return call->bytes;
     }
-    return call->collective == CW_ALLTOALL                ? cw_problem_pair_bytes(problem, from, block)
-           : cw_collective_takes_counts(call->collective) ? cw_problem_block_bytes(problem, block)
-                                                          : problem->count * problem->element_bytes;
+    return call->collective == CW_ALLTOALL                  ? cw_problem_pair_bytes(problem, from, block)
+           : cw_collective_accepts_counts(call->collective) ? cw_problem_block_bytes(problem, block)
+                                                            : problem->count * problem->element_bytes;
 }
 
 /* Where block `block` of a contribution begins; with as many blocks as it has, its length. */
@@ -96,7 +96,7 @@ int memory_host(void *state, const struct cw_transport_host *call)
     uint32_t own = index_of(call, rank->rank, rank->rank), root = index_of(call, rank->rank, call->root);
     uint32_t blocks = cw_host_blocks_read(call->collective, members_of(call), own, root);
     uint64_t bytes = blocks == 1 ? block_bytes(fabric, call, own, own) : block_offset(fabric, call, own, blocks);
-    struct memory_block *contribution = bytes > 0 ? memory_block_take(fabric, bytes) : NULL;
+    struct memory_block *contribution = bytes > 0 ? memory_block_acquire(fabric, bytes) : NULL;
     if (rank->hosts == NULL || (bytes > 0 && contribution == NULL)) {
         return CW_ERROR_MEMORY;
     }
@@ -161,7 +161,7 @@ void memory_hosts_reset(struct cw_memory_fabric *fabric, struct memory_rank *ran
     for (uint32_t number = 0; rank->hosts != NULL && number < CW_HOST_OPS_MAX; number++) {
         struct memory_host *host = &rank->hosts[number];
         if (host->contribution != NULL) {
-            memory_block_give(fabric, host->contribution, host->bytes);
+            memory_block_release(fabric, host->contribution, host->bytes);
         }
         *host = (struct memory_host){.started = false};
     }

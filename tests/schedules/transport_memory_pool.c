@@ -28,7 +28,7 @@ static uint32_t block_class(uint64_t bytes)
     return bytes <= 64 ? 6 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
 }
 
-struct memory_block *memory_block_take(struct cw_memory_fabric *fabric, uint64_t bytes)
+struct memory_block *memory_block_acquire(struct cw_memory_fabric *fabric, uint64_t bytes)
 {
     uint32_t class = block_class(bytes);
     struct memory_block *block = fabric->blocks_free[class];
@@ -44,7 +44,7 @@ struct memory_block *memory_block_take(struct cw_memory_fabric *fabric, uint64_t
     return block;
 }
 
-void memory_block_give(struct cw_memory_fabric *fabric, struct memory_block *block, uint64_t bytes)
+void memory_block_release(struct cw_memory_fabric *fabric, struct memory_block *block, uint64_t bytes)
 {
     uint32_t class = block_class(bytes);
     block->next_free = fabric->blocks_free[class];
@@ -53,7 +53,7 @@ void memory_block_give(struct cw_memory_fabric *fabric, struct memory_block *blo
 
 /* ---- Puts and messages ---- */
 
-uint32_t memory_put_take(struct cw_memory_fabric *fabric)
+uint32_t memory_put_acquire(struct cw_memory_fabric *fabric)
 {
     uint32_t put = fabric->puts_free;
     if (put != MEMORY_NONE) {
@@ -76,13 +76,13 @@ void memory_put_unreference(struct cw_memory_fabric *fabric, uint32_t index)
         return;
     }
     if (put->snapshot != NULL) {
-        memory_block_give(fabric, put->snapshot, put->bytes);
+        memory_block_release(fabric, put->snapshot, put->bytes);
     }
     put->references = fabric->puts_free; /* the free list goes through here */
     fabric->puts_free = index;
 }
 
-uint32_t memory_message_take(struct cw_memory_fabric *fabric)
+uint32_t memory_message_acquire(struct cw_memory_fabric *fabric)
 {
     uint32_t message = fabric->messages_free;
     if (message != MEMORY_NONE) {
@@ -98,7 +98,7 @@ uint32_t memory_message_take(struct cw_memory_fabric *fabric)
     return message;
 }
 
-void memory_message_give(struct cw_memory_fabric *fabric, uint32_t message)
+void memory_message_free(struct cw_memory_fabric *fabric, uint32_t message)
 {
     fabric->messages[message].state = MESSAGE_FREE;
     fabric->messages[message].next = fabric->messages_free;

@@ -171,12 +171,12 @@ __attribute__((format(printf, 2, 3))) void memory_fault(struct cw_memory_fabric 
 
 /* ---- transport_memory_pool.c: MEMORY_NONE or NULL where there is no memory; indices stay, pointers do not ---- */
 
-uint32_t memory_put_take(struct cw_memory_fabric *fabric);
+uint32_t memory_put_acquire(struct cw_memory_fabric *fabric);
 void memory_put_unreference(struct cw_memory_fabric *fabric, uint32_t put);
-uint32_t memory_message_take(struct cw_memory_fabric *fabric);
-void memory_message_give(struct cw_memory_fabric *fabric, uint32_t message);
-struct memory_block *memory_block_take(struct cw_memory_fabric *fabric, uint64_t bytes);
-void memory_block_give(struct cw_memory_fabric *fabric, struct memory_block *block, uint64_t bytes);
+uint32_t memory_message_acquire(struct cw_memory_fabric *fabric);
+void memory_message_free(struct cw_memory_fabric *fabric, uint32_t message);
+struct memory_block *memory_block_acquire(struct cw_memory_fabric *fabric, uint64_t bytes);
+void memory_block_release(struct cw_memory_fabric *fabric, struct memory_block *block, uint64_t bytes);
 
 /* The entry of (target, source, tag), made if there is none; NULL: no memory. Valid until the next call. */
 struct memory_match *memory_match_find(struct cw_memory_fabric *fabric, uint32_t target, uint32_t source, uint32_t tag);

@@ -53,7 +53,7 @@ static void put_read(struct cw_memory_fabric *fabric, uint32_t index)
     }
 }
 
-static void message_comes(struct cw_memory_fabric *fabric, uint32_t index)
+static void message_arrive(struct cw_memory_fabric *fabric, uint32_t index)
 {
     struct memory_message *message = &fabric->messages[index];
     message->state = MESSAGE_COMING;
@@ -80,7 +80,7 @@ void memory_message_begin(struct cw_memory_fabric *fabric, uint32_t index)
             message->destination[i] = (uint8_t)~put->snapshot->bytes[i];
         }
     }
-    message_comes(fabric, index);
+    message_arrive(fabric, index);
 }
 
 /* ---- Leave to come ---- */
@@ -129,7 +129,7 @@ static void leave_run(struct cw_memory_fabric *fabric, uint32_t index)
         message->slot = true;
         target->slots_used++;
     }
-    message_comes(fabric, index);
+    message_arrive(fabric, index);
 }
 
 void memory_message_expected(struct cw_memory_fabric *fabric, uint32_t index)
@@ -151,11 +151,11 @@ void memory_message_release(struct cw_memory_fabric *fabric, uint32_t index)
     if (message->buffer != NULL) {
         uint64_t bytes = fabric->puts[message->put].bytes;
         memset(message->buffer->bytes, 0xd5, bytes); /* a later reader must notice */
-        memory_block_give(fabric, message->buffer, bytes);
+        memory_block_release(fabric, message->buffer, bytes);
     }
     memory_put_unreference(fabric, message->put);
     bool slot = message->slot;
-    memory_message_give(fabric, index);
+    memory_message_free(fabric, index);
     if (!slot) {
         return;
     }
@@ -192,7 +192,7 @@ static void arrive_run(struct cw_memory_fabric *fabric, uint32_t index)
     uint32_t target = message->target;
     message->state = MESSAGE_DELIVERED;
     if (put->eager && put->bytes > 0) {
-        message->buffer = memory_block_take(fabric, put->bytes);
+        message->buffer = memory_block_acquire(fabric, put->bytes);
         if (message->buffer == NULL) {
             memory_fault(fabric, "no memory for a buffer");
             return;
@@ -206,7 +206,7 @@ static void arrive_run(struct cw_memory_fabric *fabric, uint32_t index)
                          target, put->source, put->tag);
         }
         memory_put_unreference(fabric, message->put);
-        memory_message_give(fabric, index);
+        memory_message_free(fabric, index);
     }
     if (!memory_event(fabric, target, &event) && event.eager) {
         memory_message_release(fabric, index);

@@ -350,7 +350,7 @@ static int begin(struct plan_trial *trial)
     return 0;
 }
 
-static int judge(struct plan_trial *trial)
+static int evaluate(struct plan_trial *trial)
 {
     while (cw_memory_fabric_step(trial->fabric)) {
     }
@@ -364,7 +364,7 @@ static int judge(struct plan_trial *trial)
     }
     char reason[200];
     for (uint32_t rank = 0; rank < trial->plan->problem->ranks; rank++) {
-        if (plan_buffers_judge(&trial->buffers, &trial->truth, rank, reason, sizeof(reason)) != 0) {
+        if (plan_buffers_check(&trial->buffers, &trial->truth, rank, reason, sizeof(reason)) != 0) {
             return fail(trial, "%s", reason);
         }
     }
@@ -383,7 +383,7 @@ int plan_trial_run(struct plan_trial *trial, uint64_t seed, uint32_t eager_buffe
         result = turn(trial);
     }
     if (result == 0) {
-        result = judge(trial);
+        result = evaluate(trial);
     }
     trial->unclean = result != 0;
     return result;

@@ -31,10 +31,10 @@ static int link_peer(void *context, uint32_t rank, uint32_t *peer)
     return CW_OK;
 }
 
-static void link_ask(void *context, uint32_t rank)
+static void link_probe(void *context, uint32_t rank)
 {
     const struct sim_groups *member = context;
-    (void)cw_peer_ask(endpoint_of(member), member->peers[rank]);
+    (void)cw_peer_check(endpoint_of(member), member->peers[rank]);
 }
 
 static int link_run(void *context, int (*function)(void *argument), void *argument)
@@ -70,7 +70,7 @@ void sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint3
     };
     if (config->links.send == NULL) {
         groups.links =
-            (struct cw_groups_links){.context = member, .send = link_send, .peer = link_peer, .ask = link_ask};
+            (struct cw_groups_links){.context = member, .send = link_send, .peer = link_peer, .probe = link_probe};
         member->peers = sim_hosts_peers(hosts, rank, hosts->count);
         hosts->list[rank].holds_events = true;
     }
@@ -97,7 +97,7 @@ static uint32_t rank_of(const struct sim_groups *member, uint32_t peer)
     return rank;
 }
 
-void sim_groups_take(struct sim_groups *member)
+void sim_groups_receive(struct sim_groups *member)
 {
     struct cw_event events[EVENTS_AT_ONCE];
     uint32_t count;
@@ -105,7 +105,7 @@ void sim_groups_take(struct sim_groups *member)
         for (uint32_t i = 0; i < count; i++) {
             uint32_t rank = rank_of(member, events[i].peer);
             if (events[i].kind == CW_EVENT_MESSAGE) {
-                cw_groups_take(member->groups, rank, events[i].data, (uint32_t)events[i].bytes);
+                cw_groups_receive(member->groups, rank, events[i].data, (uint32_t)events[i].bytes);
                 (void)cw_message_release(endpoint_of(member), events[i].slot);
             } else if (events[i].kind == CW_EVENT_PEER_DOWN) {
                 member->down++;
@@ -132,7 +132,7 @@ void sim_letter_post(struct sim_letters *letters, uint32_t from, uint32_t to, ui
     *link = letter;
 }
 
-bool sim_letter_take(struct sim_letters *letters, uint64_t now_ns, struct sim_letter *letter)
+bool sim_letter_pop(struct sim_letters *letters, uint64_t now_ns, struct sim_letter *letter)
 {
     struct sim_letter *first = letters->first;
     if (first == NULL || first->due_ns > now_ns) {

@@ -1,7 +1,7 @@
 /* Sim groups: members of groups (control/groups/groups.h) on simulated hosts, by default with messages between the
  * endpoints as their links, as between the processes of a job.
  *
- * Order of calls: sim_groups_create; { sim_groups_take in each turn of the host (sim_host.work) | cw_groups_* }*;
+ * Order of calls: sim_groups_create; { sim_groups_receive in each turn of the host (sim_host.work) | cw_groups_* }*;
  * sim_groups_destroy, before the hosts' end */
 #pragma once
 
@@ -52,7 +52,7 @@ struct sim_letters {
 void sim_letter_post(struct sim_letters *letters, uint32_t from, uint32_t to, uint64_t due_ns, const void *data,
                      uint32_t bytes);
 /* The next one that is due; false: none is. */
-bool sim_letter_take(struct sim_letters *letters, uint64_t now_ns, struct sim_letter *letter);
+bool sim_letter_pop(struct sim_letters *letters, uint64_t now_ns, struct sim_letter *letter);
 
 /* Takes control messages that have come, and peers that have failed. */
-void sim_groups_take(struct sim_groups *member);
+void sim_groups_receive(struct sim_groups *member);

@@ -27,7 +27,7 @@ struct sim_hosts_config sim_hosts_config_of(uint32_t count)
     return config;
 }
 
-static void take_events(struct sim_host *host)
+static void events_receive(struct sim_host *host)
 {
     struct cw_event events[EVENTS];
     uint32_t count;
@@ -68,7 +68,7 @@ static void take_events(struct sim_host *host)
 static uint64_t turn(void *context, uint64_t now_ns)
 {
     struct sim_host *host = context;
-    take_events(host);
+    events_receive(host);
     host->again_ns = 0;
     if (host->work != NULL) {
         host->work(host, host->context, now_ns);
@@ -215,7 +215,7 @@ int sim_hosts_create(struct sim_hosts *hosts, const struct sim_hosts_config *con
 }
 
 /* Once its process has ended. */
-static void host_forget(struct sim_host *host)
+static void host_clear(struct sim_host *host)
 {
     free(host->memory);
     *host = (struct sim_host){.lives = host->lives};
@@ -235,13 +235,13 @@ void sim_hosts_destroy(struct sim_hosts *hosts)
 void sim_hosts_crash(struct sim_hosts *hosts, uint32_t node)
 {
     cw_simulator_crash(hosts->simulator, node);
-    host_forget(&hosts->list[node]);
+    host_clear(&hosts->list[node]);
 }
 
 void sim_hosts_close(struct sim_hosts *hosts, uint32_t node)
 {
     cw_simulator_host_close(hosts->simulator, node);
-    host_forget(&hosts->list[node]);
+    host_clear(&hosts->list[node]);
 }
 
 int sim_hosts_restart(struct sim_hosts *hosts, uint32_t node, char *error, size_t error_bytes)

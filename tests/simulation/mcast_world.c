@@ -150,7 +150,7 @@ struct arrival {
     int status;
 };
 
-static void take_arrival(struct mcast_member *member, const struct arrival *arrival)
+static void arrival_receive(struct mcast_member *member, const struct arrival *arrival)
 {
     struct mcast_world *world = member->world;
     uint32_t sender = arrival->sender;
@@ -181,18 +181,18 @@ static void take_arrival(struct mcast_member *member, const struct arrival *arri
     member->from[sender].next++;
 }
 
-static void message_come(void *context, uint32_t sender, uint32_t lane_tag, const void *data, uint64_t bytes)
+static void message_receive(void *context, uint32_t sender, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     struct mcast_member *member = context;
     member->heard++;
     member->heard_bytes += bytes;
-    take_arrival(member, &(struct arrival){.sender = sender, .lane_tag = lane_tag, .data = data, .bytes = bytes});
+    arrival_receive(member, &(struct arrival){.sender = sender, .lane_tag = lane_tag, .data = data, .bytes = bytes});
 }
 
 static void long_arrived(void *context, uint32_t sender, uint32_t lane_tag, uint64_t bytes, uint64_t registration,
                          int status)
 {
-    take_arrival(
+    arrival_receive(
         context,
         &(struct arrival){
             .sender = sender, .lane_tag = lane_tag, .bytes = bytes, .registration = registration, .status = status});
@@ -304,7 +304,7 @@ static void member_create(struct mcast_world *world, uint32_t index)
         member->from[sender].buffer = malloc((REGISTRATIONS_AHEAD + 1) * (config->long_max + 1));
     }
     struct cw_mcast_config mcast = config->mcast;
-    mcast.handler = (struct cw_mcast_handler){.message = message_come,
+    mcast.handler = (struct cw_mcast_handler){.message = message_receive,
                                               .arrived = long_arrived,
                                               .complete = message_complete,
                                               .laggard = laggard_named,
@@ -450,7 +450,7 @@ void mcast_world_kill(struct mcast_world *world, uint32_t member)
     sim_hosts_crash(&world->hosts, member);
 }
 
-static void all_tell(struct mcast_world *world, uint64_t spread_ns)
+static void all_notify(struct mcast_world *world, uint64_t spread_ns)
 {
     uint64_t drawn = mix(world->config.seed + world->epoch);
     for (uint32_t index = 0; index < world->config.members; index++) {
@@ -471,7 +471,7 @@ void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t sp
 {
     world->epoch++;
     world->live[member] = false;
-    all_tell(world, spread_ns);
+    all_notify(world, spread_ns);
 }
 
 void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns)
@@ -484,7 +484,7 @@ void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t sprea
     }
     group_open(joiner, true);
     assert_int_equal(cw_mcast_change(joiner->group, ++world->epoch, world->live), CW_OK);
-    all_tell(world, spread_ns);
+    all_notify(world, spread_ns);
 }
 
 struct cw_mcast_counters mcast_world_counters(const struct mcast_world *world)

@@ -52,7 +52,7 @@ static void host_open(struct tunnel_site *site)
                      CW_OK);
 }
 
-static void events_take(struct endpoint_host *host)
+static void events_receive(struct endpoint_host *host)
 {
     struct cw_event events[EVENTS];
     uint32_t count;
@@ -89,7 +89,7 @@ static uint64_t hosts_turn(struct tunnel_site *site, uint64_t now_ns)
     }
     for (uint32_t i = 0; i < TURNS; i++) {
         work += cw_endpoint_turn(host->endpoint, now_ns);
-        events_take(host);
+        events_receive(host);
         puts_post(host);
     }
     return work > 0 ? now_ns : cw_endpoint_deadline(host->endpoint);

@@ -106,7 +106,7 @@ static int peer_of(void *context, uint32_t rank, uint32_t *peer)
 }
 
 /* The test reports dead members. */
-static void ask(void *context, uint32_t rank)
+static void probe(void *context, uint32_t rank)
 {
 }
 
@@ -117,7 +117,7 @@ static uint32_t length_of(uint32_t group, uint32_t rank, uint32_t number)
     return 8 + (uint32_t)((mixed >> 40) % (MESSAGE_MAX - 8));
 }
 
-static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
+static void message_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     struct held *held = cw_group_context(context);
     uint32_t number = held->next[rank]++;
@@ -187,7 +187,7 @@ static void group_write(struct held *held)
 }
 
 /* Whether all has come from all that live. */
-static bool all_came(const struct held *held)
+static bool all_arrived(const struct held *held)
 {
     for (uint32_t i = 0; i < held->planned->count; i++) {
         uint32_t rank = held->planned->ranks[i];
@@ -216,7 +216,7 @@ static void party_work(struct party *party)
             group_write(held);
         }
         if (has_failed || town.hurries ||
-            (held->sent == MESSAGES && all_came(held) && sim_hosts_now(&hosts) >= held->close_ns)) {
+            (held->sent == MESSAGES && all_arrived(held) && sim_hosts_now(&hosts) >= held->close_ns)) {
             held_close(held);
         }
     }
@@ -229,9 +229,9 @@ static void party_work(struct party *party)
 static void letters_bring(void)
 {
     struct sim_letter letter;
-    while (sim_letter_take(&town.letters, sim_hosts_now(&hosts), &letter)) {
+    while (sim_letter_pop(&town.letters, sim_hosts_now(&hosts), &letter)) {
         if (lives(letter.to) && letter.from != town.dead) {
-            cw_groups_take(groups_of(letter.to), letter.from, letter.data, letter.bytes);
+            cw_groups_receive(groups_of(letter.to), letter.from, letter.data, letter.bytes);
         }
     }
 }
@@ -320,8 +320,8 @@ static void party_create(uint32_t rank)
     const struct sim_groups_config config = {
         .seed = town.seed,
         .filter_budget = town.budget,
-        .handler = {.message = message_come, .complete = put_complete},
-        .links = {.context = party, .send = letter_send, .peer = peer_of, .ask = ask, .has_device = has_device},
+        .handler = {.message = message_receive, .complete = put_complete},
+        .links = {.context = party, .send = letter_send, .peer = peer_of, .probe = probe, .has_device = has_device},
     };
     sim_groups_create(&party->member, &hosts, rank, &config);
     sim_host_begin(&hosts.list[rank], NULL, party);
@@ -333,7 +333,7 @@ static int town_close(void **state)
     for (uint32_t rank = 0; rank < town.rank_count; rank++) {
         sim_groups_destroy(&town.parties[rank].member);
     }
-    for (struct sim_letter letter; sim_letter_take(&town.letters, UINT64_MAX, &letter);) {
+    for (struct sim_letter letter; sim_letter_pop(&town.letters, UINT64_MAX, &letter);) {
     }
     town.rank_count = 0;
     return hosts_end(state);
@@ -446,7 +446,7 @@ static void a_device_fails(void **state)
 }
 
 /* Each other rank notices at a time of its own. */
-static void death_tell(uint32_t dead, uint32_t apart_ms)
+static void death_report(uint32_t dead, uint32_t apart_ms)
 {
     for (uint32_t rank = 0; rank < town.rank_count; rank++) {
         if (apart_ms > 0) {
@@ -469,10 +469,10 @@ static void one_dies(void **state)
         sim_groups_destroy(&town.parties[dies].member);
         sim_hosts_crash(&hosts, dies);
         town.dead = dies;
-        death_tell(dies, 3);
+        death_report(dies, 3);
         /* groups that were opened only later must notice it again: as in MPI, which checks before it opens */
         for (int round = 0; round < 100 && !town_run(100 * SIMULATION_MS); round++) {
-            death_tell(dies, 0);
+            death_report(dies, 0);
         }
         must(is_over());
     }
@@ -498,7 +498,7 @@ static void two_lose_each_other(void **state)
             cw_groups_down(groups_of(one), other); /* as above */
             cw_groups_down(groups_of(other), one);
             for (uint32_t rank = 0; rank < town.rank_count; rank++) { /* as MPI does, which waits */
-                cw_groups_ask(groups_of(rank));
+                cw_groups_probe(groups_of(rank));
             }
         }
         must(is_over());
@@ -588,7 +588,7 @@ static void bad_requests(void **state)
     for (uint32_t bytes = 0; bytes < 100; bytes++) { /* anything may come */
         uint8_t data[100];
         memset(data, (int)bytes, sizeof(data));
-        cw_groups_take(groups_of(0), 1, data, bytes);
+        cw_groups_receive(groups_of(0), 1, data, bytes);
     }
     assert_true(cw_groups_info(groups_of(0)).malformed > 0);
 }

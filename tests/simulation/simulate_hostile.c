@@ -105,7 +105,7 @@ static uint32_t deliver_covered(uint16_t flags, uint32_t covered)
     return (uint32_t)(counted(TARGET, CW_COUNTER_DROP_CHECKSUM) - before);
 }
 
-static uint64_t refused_for_room(void)
+static uint64_t rejected_for_room(void)
 {
     return counted(TARGET, CW_COUNTER_DROP_FULL);
 }
@@ -117,13 +117,13 @@ static void puts_out_of_turn_find_no_records(void **state)
         add_put(world.base + 10 + i, (uint16_t)(5 + i)); /* waits for a put that never comes */
         deliver();
     }
-    uint64_t refused = refused_for_room();
+    uint64_t refused = rejected_for_room();
     add_put(world.base, 0); /* the oldest one, which always has room, and behind it others that have none */
     for (uint32_t i = 0; i < 20; i++) {
         add_put(world.base + 200 + i, (uint16_t)(195 + i));
     }
     deliver();
-    assert_int_equal(refused_for_room(), refused + 1);
+    assert_int_equal(rejected_for_room(), refused + 1);
     assert_int_equal(world.flow->receiver.puts.base, world.base);
     add_put(world.base, 0); /* alone it comes through, */
     deliver();
@@ -150,30 +150,30 @@ static void credit_takes_no_number_that_a_get_was_promised(void **state)
         deliver();
     }
     assert_int_equal(world.flow->sender.open_count, 64);
-    uint64_t refused = refused_for_room();
+    uint64_t refused = rejected_for_room();
     add_bare(CW_FRAME_RECALL, 0, world.base + 65); /* gives four slots back, by an operation of its own */
     add_get(world.base + 66);
     deliver();
-    assert_int_equal(refused_for_room(), refused + 1);
+    assert_int_equal(rejected_for_room(), refused + 1);
 }
 
 static void frames_far_apart_find_no_blocks(void **state)
 {
     world_open(4);
-    uint64_t refused = refused_for_room();
+    uint64_t refused = rejected_for_room();
     for (uint32_t i = 1; i <= 6; i++) {
         add_bare(CW_FRAME_ASK, 1, world.base + 8192ull * i);
     }
     deliver();
-    assert_int_equal(refused_for_room(), refused + 1);
+    assert_int_equal(rejected_for_room(), refused + 1);
     /* a packet that came early takes a block itself, its two frames lie in one each */
     while (cw_pool_available(&world.endpoint->blocks) > 2) {
-        assert_non_null(cw_pool_take(&world.endpoint->blocks));
+        assert_non_null(cw_pool_acquire(&world.endpoint->blocks));
     }
     add_bare(CW_FRAME_ASK, 1, 0xffffffffull);
     add_bare(CW_FRAME_RECALL, 0, 0x100000000ull);
     deliver_as(1, 0, world.used);
-    assert_int_equal(refused_for_room(), refused + 2);
+    assert_int_equal(rejected_for_room(), refused + 2);
 }
 
 static void half_a_put_keeps_its_number(void **state)

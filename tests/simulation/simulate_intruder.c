@@ -74,7 +74,7 @@ static void stand(struct standing *standing)
 }
 
 /* Has the target take a frame; true if it was refused, and counted, and nothing else has changed. */
-static bool is_refused(const uint8_t *bytes, uint32_t length)
+static bool is_rejected(const uint8_t *bytes, uint32_t length)
 {
     static struct standing before, after;
     struct burst burst = {.count = 0};
@@ -137,7 +137,7 @@ static void not_a_bit_can_be_altered(void **state)
         for (uint32_t bit = CW_WIRE_NETWORK_BYTES * 8; bit < caught[i].length * 8; bit++) {
             struct frame altered = caught[i];
             altered.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-            if (!is_refused(altered.bytes, altered.length)) {
+            if (!is_rejected(altered.bytes, altered.length)) {
                 fail_msg("type %u, bit %u of byte %u", header_of(caught[i].bytes)->type, bit % 8, bit / 8);
             }
         }
@@ -168,11 +168,11 @@ static void nothing_can_be_cut_off_or_added(void **state)
                 continue;
             }
             if (length < altered.length) {
-                assert_true(is_refused(altered.bytes, length));
+                assert_true(is_rejected(altered.bytes, length));
             }
             if (length >= CW_WIRE_OVERHEAD_BYTES) {
                 network_write(altered.bytes, world.target, MADMAN_IPV4, length - CW_WIRE_OVERHEAD_BYTES);
-                assert_true(is_refused(altered.bytes, length));
+                assert_true(is_rejected(altered.bytes, length));
             }
         }
     }
@@ -198,12 +198,12 @@ static void seal_as(const uint8_t *job_key, uint64_t count, uint8_t *frame)
 }
 
 /* Whether a put that is signed by this key is refused. */
-static bool is_put_refused(const struct cw_wire_key *key, uint32_t number)
+static bool is_put_rejected(const struct cw_wire_key *key, uint32_t number)
 {
     uint8_t frame[FRAME_BYTES];
     struct cw_wire_header header = next_put(frame);
     header.number = number != 0 ? number : header.number;
-    return is_refused(frame, packet_sign(frame, world.target, &header, 0, header.payload_bytes, key));
+    return is_rejected(frame, packet_sign(frame, world.target, &header, 0, header.payload_bytes, key));
 }
 
 static void another_jobs_key_opens_nothing(void **state)
@@ -218,21 +218,21 @@ static void another_jobs_key_opens_nothing(void **state)
     for (uint32_t bit = 0; bit < 128; bit++) {
         other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         seal_as(other, 1000000, frame);
-        assert_true(is_refused(frame, length));
+        assert_true(is_rejected(frame, length));
         other[bit / 8] ^= (uint8_t)(1u << (bit % 8));
     }
     assert_int_equal(counted(TARGET, CW_COUNTER_DROP_SEAL), dropped + 128);
     seal_as(own, CW_SEAL_COUNT_MAX, frame); /* the right key, and a count that no sender gives */
-    assert_true(is_refused(frame, length));
+    assert_true(is_rejected(frame, length));
     seal_as(own, 1000000, frame); /* which shows that nothing else was wrong with them */
-    assert_false(is_refused(frame, length));
+    assert_false(is_rejected(frame, length));
     assert_int_equal(hosts.list[TARGET].memory[7], 0x66);
     /* a set-up packet of another job */
     struct cw_wire_sealed_setup setup = {.type = CW_WIRE_HELLO};
     uint8_t key[CW_WIRE_SETUP_KEY_BYTES];
     other[0] ^= 1;
     cw_wire_setup_derive(key, other);
-    assert_true(is_refused(frame, setup_seal(frame, world.target, &setup, key)));
+    assert_true(is_rejected(frame, setup_seal(frame, world.target, &setup, key)));
     world_close();
 }
 
@@ -251,7 +251,7 @@ static void nobody_is_talked_out_of_it(void **state)
     memcpy(keys[1].bytes, config->job_key, 16);
     cw_wire_key_derive(&keys[2], config->job_key, flow->session.peer, flow->session.local);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_true(is_put_refused(&keys[i], 0));
+        assert_true(is_put_rejected(&keys[i], 0));
     }
     for (enum cw_wire_type type = CW_WIRE_HELLO; type <= CW_WIRE_HELLO_REPLY; type++) {
         struct cw_wire_hello hello = hello_next(world.target, 99, flow->session.local);
@@ -259,7 +259,7 @@ static void nobody_is_talked_out_of_it(void **state)
             .version = CW_WIRE_VERSION, .type = (uint8_t)type, .payload_bytes = sizeof(hello)};
         memcpy(frame + CW_WIRE_OVERHEAD_BYTES, &hello, sizeof(hello));
         uint64_t dropped = counted(TARGET, CW_COUNTER_DROP_SEAL);
-        assert_true(is_refused(frame, packet_sign(frame, world.target, &header, 0, sizeof(hello), &keys[1])));
+        assert_true(is_rejected(frame, packet_sign(frame, world.target, &header, 0, sizeof(hello), &keys[1])));
         assert_int_equal(counted(TARGET, CW_COUNTER_DROP_SEAL), dropped + 1);
     }
     world_close();
@@ -282,7 +282,7 @@ static void asking_for_it_opens_no_other_door(void **state)
     struct cw_wire_key keys[2] = {{{0}}};
     cw_wire_key_derive(&keys[1], world.target->config.job_key, asking, flow->session.next);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_true(is_put_refused(&keys[i], (uint32_t)(asking >> 7)));
+        assert_true(is_put_rejected(&keys[i], (uint32_t)(asking >> 7)));
     }
     world_close();
 }
@@ -298,7 +298,7 @@ static void held_back_packets_are_taken_once(void **state)
         struct frame copy = caught[i];
         frame_let_in(world.target, copy.bytes, copy.length);
         (void)cw_flush(world.target);
-        assert_true(is_refused(caught[i].bytes, caught[i].length));
+        assert_true(is_rejected(caught[i].bytes, caught[i].length));
     }
     assert_int_equal(counted(TARGET, CW_COUNTER_PUTS_ARRIVED), arrived + 2);
     assert_true(cw_endpoint_flow(world.target, 0)->receiver.control_end > highest);

@@ -63,7 +63,7 @@ static void world_close(void)
 }
 
 /* The third host sends the frame in world.frame; the answer is `wanted`, or there is none: NULL. */
-static void ask(uint32_t bytes, const uint8_t *wanted, uint32_t wanted_bytes)
+static void query(uint32_t bytes, const uint8_t *wanted, uint32_t wanted_bytes)
 {
     struct sim_host *asker = &hosts.list[ASKER];
     world.recording.count = 0;
@@ -77,7 +77,7 @@ static void ask(uint32_t bytes, const uint8_t *wanted, uint32_t wanted_bytes)
     }
 }
 
-static void questions_ask(uint32_t sequence)
+static void questions_send(uint32_t sequence)
 {
     uint8_t wanted[FRAME_ROOM];
     const struct party *one = &world.parties[ONE], *asker = &world.parties[ASKER];
@@ -85,18 +85,18 @@ static void questions_ask(uint32_t sequence)
     uint32_t data = sequence * 37 % 1400;
     if (world.is_v4) {
         uint32_t bytes = arp_put(wanted, asker->mac, 2, one, asker);
-        ask(arp_put(world.frame, everybody_mac, 1, asker, &unknown), wanted, bytes);
+        query(arp_put(world.frame, everybody_mac, 1, asker, &unknown), wanted, bytes);
         bytes = v4_echo_put(wanted, 0, 64, asker, one, sequence, data);
-        ask(v4_echo_put(world.frame, 8, 64, one, asker, sequence, data), wanted, bytes);
+        query(v4_echo_put(world.frame, 8, 64, one, asker, sequence, data), wanted, bytes);
         world.frame[24] ^= 1;
-        ask(bytes, NULL, 0);
+        query(bytes, NULL, 0);
     } else {
         uint32_t bytes = nd_put(wanted, 136, 0x60, asker, one, &one->ip, one->mac);
-        ask(nd_put(world.frame, 135, 0, &group, asker, &one->ip, asker->mac), wanted, bytes);
+        query(nd_put(world.frame, 135, 0, &group, asker, &one->ip, asker->mac), wanted, bytes);
         bytes = v6_echo_put(wanted, 129, 64, asker, one, sequence, data);
-        ask(v6_echo_put(world.frame, 128, 64, one, asker, sequence, data), wanted, bytes);
+        query(v6_echo_put(world.frame, 128, 64, one, asker, sequence, data), wanted, bytes);
         world.frame[56] ^= 1;
-        ask(bytes, NULL, 0);
+        query(bytes, NULL, 0);
     }
 }
 
@@ -129,7 +129,7 @@ static void puts_go_on_beside_questions(void **state)
         sim_stream_start(&hosts, &there, ONE, TWO, PUT_BYTES, PUTS);
         sim_stream_start(&hosts, &back, TWO, ONE, PUT_BYTES, PUTS);
         for (uint32_t i = 0; i < ROUNDS; i++) {
-            questions_ask(i);
+            questions_send(i);
         }
         (void)sim_stream_finish(&hosts, ONE, 10000 * SIMULATION_MS);
         (void)sim_stream_finish(&hosts, TWO, 10000 * SIMULATION_MS);

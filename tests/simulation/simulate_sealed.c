@@ -106,7 +106,7 @@ static void either_side_may_insist(void **state)
 
 /* One side requests a session and the other gets the order to seal at some time of set-up: that works as long as
  * nothing else has been agreed to; the put arrives in any case. */
-static void tell_late(bool asks_sealed)
+static void order_late(bool asks_sealed)
 {
     enum { MICROSECONDS_MAX = 2000 };
     uint32_t asked = 0;
@@ -135,8 +135,8 @@ static void tell_late(bool asks_sealed)
 
 static void who_is_told_late_seals(void **state)
 {
-    tell_late(false);
-    tell_late(true);
+    order_late(false);
+    order_late(true);
 }
 
 /* A connection without an operation is reported as well. */

@@ -170,7 +170,7 @@ static void a_peer_that_was_never_there_is_told_once(void **state)
         cw_simulator_partition(hosts.simulator, 1, true);
         uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
         for (int second = 0; second < 3; second++) { /* a call that waits asks again and again */
-            int status = is_asked != 0 ? cw_peer_ask(hosts.list[0].endpoint, peer)
+            int status = is_asked != 0 ? cw_peer_check(hosts.list[0].endpoint, peer)
                                        : cw_peer_connect(hosts.list[0].endpoint, peer);
             assert_int_equal(status, second == 0 ? CW_OK : CW_ERROR_PEER_FAILED);
             sim_host_wake(&hosts.list[0]);

@@ -149,7 +149,7 @@ static void goes_on_when_it_returns(void **state)
 }
 
 /* Puts between two hosts of one cluster, when the other cluster is gone. */
-static void neighbours_go_on(void)
+static void neighbours_continue(void)
 {
     static struct sim_stream near;
     struct sim_host *host = &hosts.list[1];
@@ -180,7 +180,7 @@ static void is_told_in_time_when_it_does_not(void **state)
                 uint64_t *latest = &latest_ns[way][cut];
                 *latest = took_ns > *latest ? took_ns : *latest;
             }
-            neighbours_go_on();
+            neighbours_continue();
         }
     }
     for (int way = 0; way < WAYS; way++) {

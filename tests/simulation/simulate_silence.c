@@ -29,7 +29,7 @@ static struct {
     uint64_t complete_ns; /* when the last message was */
 } town;
 
-static void message_come(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
+static void message_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint64_t bytes)
 {
     struct party *party = cw_group_context(context);
     party->received++;
@@ -51,7 +51,7 @@ static bool is_sender(const struct party *party)
 static void work(struct sim_host *host, void *context, uint64_t now_ns)
 {
     struct party *party = context;
-    sim_groups_take(&party->groups);
+    sim_groups_receive(&party->groups);
     (void)cw_groups_poll(party->groups.groups);
     const struct cw_mcast_put put = {
         .data = "0123456789", .bytes = 10, .context = (uint64_t)(uintptr_t)party, .flags = CW_MCAST_SIGNAL};
@@ -74,7 +74,7 @@ static void town_open(uint64_t seed, double loss)
         const struct sim_groups_config member = {
             .seed = seed,
             .lag_ns = LAG_NS,
-            .handler = {.message = message_come, .complete = message_complete},
+            .handler = {.message = message_receive, .complete = message_complete},
         };
         town.ranks[rank] = rank;
         hosts.list[rank].context = party;

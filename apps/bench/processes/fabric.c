@@ -42,7 +42,7 @@ static int create_folder(struct bench_fabric *fabric)
     return APP_EXIT_SUCCESS;
 }
 
-static void take_away(const struct bench_fabric *fabric);
+static void folder_remove(const struct bench_fabric *fabric);
 
 /* A process that takes everything away when this one ends without doing so, killed or interrupted. */
 static void start_cleaner(struct bench_fabric *fabric)
@@ -63,7 +63,7 @@ static void start_cleaner(struct bench_fabric *fabric)
         char done;
         if (read(ends[0], &done, 1) == 0) {
             usleep(CLEANER_WAIT_US); /* the processes of the benchmark end with it, too */
-            take_away(fabric);
+            folder_remove(fabric);
         }
         _exit(APP_EXIT_SUCCESS);
     }
@@ -281,7 +281,7 @@ bool bench_fabric_lives(struct bench_fabric *fabric)
     return fabric->switch_process > 0;
 }
 
-static void take_away(const struct bench_fabric *fabric)
+static void folder_remove(const struct bench_fabric *fabric)
 {
     if (fabric->folder[0] != 0) {
         /* socket and bell are the switch's, but it may have been killed; the files are `causeway demo`'s */
@@ -304,7 +304,7 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
         close(fabric->switch_output); /* open until now, so that its last words find a reader */
     }
     run_veth_stop(&fabric->veth);
-    take_away(fabric);
+    folder_remove(fabric);
     end_cleaner(fabric);
     *fabric = (struct bench_fabric){.veth.bridge = -1};
 }

@@ -36,7 +36,7 @@ static uint32_t steps_of(const struct bench_group *group, uint32_t member)
 }
 
 /* How a member has ended; one that returned an error has reported it. */
-static int judge_end(const struct bench_group *group, uint32_t member, int status)
+static int end_report(const struct bench_group *group, uint32_t member, int status)
 {
     char where[64];
     snprintf(where, sizeof(where), "process %u, at step %u", member, steps_of(group, member));
@@ -62,7 +62,7 @@ static int reap(struct bench_group *group)
         if (group->processes[i] > 0 && waitpid(group->processes[i], &status, WNOHANG) == group->processes[i]) {
             group->processes[i] = 0;
             group->running--;
-            int end = judge_end(group, i, status);
+            int end = end_report(group, i, status);
             code = code == APP_EXIT_SUCCESS ? end : code;
         }
     }

@@ -57,7 +57,7 @@ struct bench_samples {
 int bench_samples_begin(struct bench_samples *samples, uint64_t duration_ns, uint64_t patience_ns);
 
 /* Whether the time is not over yet. */
-bool bench_samples_go_on(const struct bench_samples *samples);
+bool bench_samples_continue(const struct bench_samples *samples);
 
 /* Takes note of a round trip, unless it belongs to the warm-up. 0: it was lost. */
 void bench_samples_add(struct bench_samples *samples, uint64_t time_ns);

@@ -111,7 +111,7 @@ int bench_samples_begin(struct bench_samples *samples, uint64_t duration_ns, uin
     return samples->times_ns != NULL ? CW_OK : CW_ERROR_MEMORY;
 }
 
-bool bench_samples_go_on(const struct bench_samples *samples)
+bool bench_samples_continue(const struct bench_samples *samples)
 {
     uint64_t now_ns = cw_clock_ns();
     return samples->count < SAMPLES_MAX &&
@@ -147,7 +147,7 @@ static int latency_initiator(struct bench_member *member, uint64_t size, uint64_
     fill_put(member, 0, size, &put);
     for (bool last = false; status >= 0 && !last;) {
         uint64_t start_ns = cw_clock_ns();
-        last = !bench_samples_go_on(&samples);
+        last = !bench_samples_continue(&samples);
         put.lane_tag = cw_lane_tag(LANE, last ? 1 : 0);
         status = cw_loop_put(member->loop, &put);
         status = status == CW_OK ? await_put(member) : status;
@@ -222,7 +222,7 @@ int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t durat
 /* ---- rate ---- */
 
 /* Until the end; past it as long as the other side has measured nothing. */
-static bool rate_goes_on(const struct bench_member *member, uint64_t end_ns)
+static bool rate_continues(const struct bench_member *member, uint64_t end_ns)
 {
     uint64_t now_ns = cw_clock_ns();
     return now_ns < end_ns || (now_ns < end_ns + BENCH_HANG_NS && !bench_member_measured(member, 1 - member->index));
@@ -244,7 +244,7 @@ static int rate_initiator(struct bench_member *member, uint64_t size, bool alone
     uint64_t completed = 0;
     uint64_t place = 0; /* counted up, not divided: a division takes as long as half a put */
     uint64_t until_signal = signal_every;
-    while (rate_goes_on(member, end_ns)) {
+    while (rate_continues(member, end_ns)) {
         for (uint32_t burst = 0; burst < 32 && posted - completed < under_way_max; burst++) {
             struct cw_put put;
             fill_put(member, place * step, size, &put);

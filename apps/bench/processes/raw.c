@@ -181,7 +181,7 @@ int bench_raw_latency(struct bench_member *member, uint32_t frame_bytes, uint64_
     int status = bench_samples_begin(&samples, duration_ns, RAW_PATIENCE_NS);
     bench_member_meet(member);
     if (member->index == 1) {
-        while (status == CW_OK && bench_samples_go_on(&samples)) {
+        while (status == CW_OK && bench_samples_continue(&samples)) {
             bench_samples_add(&samples, round_trip(&raw));
         }
         *latency = bench_samples_end(&samples);

@@ -69,7 +69,7 @@ static void delay_note(struct side *side, uint64_t delay_ns)
     side->delay_ns = delay_ns;
 }
 
-static void frame_take(struct side *side, const struct cw_received *frame, uint64_t now_ns)
+static void frame_receive(struct side *side, const struct cw_received *frame, uint64_t now_ns)
 {
     const struct switch_bench_settings *settings = side->settings;
     struct switch_bench_result *result = side->result;
@@ -91,13 +91,13 @@ static void frame_take(struct side *side, const struct cw_received *frame, uint6
     delay_note(side, now_ns - content.sent_ns);
 }
 
-static uint32_t frames_take(struct side *side)
+static uint32_t frames_receive(struct side *side)
 {
     struct cw_received frames[CW_PORT_BURST_MAX];
     uint32_t count = cw_port_receive(side->member->port, frames, CW_PORT_BURST_MAX);
     uint64_t now_ns = count > 0 ? bench_member_clock_ns() : 0;
     for (uint32_t i = 0; i < count; i++) {
-        frame_take(side, &frames[i], now_ns);
+        frame_receive(side, &frames[i], now_ns);
     }
     if (count > 0) {
         cw_port_release(side->member->port, frames, count);
@@ -138,7 +138,7 @@ static void converse(struct side *side, bool sends)
     uint64_t next_ns = side->start_ns, busy_ns = 0, now_ns;
     while ((now_ns = bench_member_clock_ns()) < end_ns) {
         bool did = sends && now_ns < stop_ns && send_due(side, now_ns, &next_ns);
-        did = frames_take(side) > 0 || did;
+        did = frames_receive(side) > 0 || did;
         if (did) {
             busy_ns = now_ns;
         } else {

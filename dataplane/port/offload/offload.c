@@ -46,7 +46,7 @@ static uint32_t find(const char *name, size_t length)
     return found;
 }
 
-static int refuse(const char *name, size_t length, char *error, size_t error_bytes)
+static int reject(const char *name, size_t length, char *error, size_t error_bytes)
 {
     char names[CW_PORT_OFFLOADS * 24] = "";
     for (uint32_t i = 0; i < CW_PORT_OFFLOADS; i++) {
@@ -75,7 +75,7 @@ int cw_offload_read(const char *text, uint32_t *offloads, char *error, size_t er
         size_t length = strcspn(at, ",");
         uint32_t found = find(at, length);
         if (found == CW_PORT_OFFLOADS) {
-            return refuse(at, length, error, error_bytes);
+            return reject(at, length, error, error_bytes);
         }
         read |= 1u << found;
         if (at[length] == 0) {

@@ -32,7 +32,7 @@ enum { WHY_BYTES = 400 };
 /* Calls come and go all the time: freed ones are kept. */
 static struct mpi_collective *spare_first;
 
-static struct mpi_collective *collective_take(void)
+static struct mpi_collective *collective_acquire(void)
 {
     struct mpi_collective *taken = spare_first;
     if (taken == NULL) {
@@ -63,7 +63,7 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
         return mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
     }
     struct mpi_collectives *collectives = mpi_collectives_of(found);
-    struct mpi_collective *made = collectives == NULL ? NULL : collective_take();
+    struct mpi_collective *made = collectives == NULL ? NULL : collective_acquire();
     if (made == NULL) {
         return mpi_error(comm, MPI_ERR_NO_MEM, "no memory for a collective call");
     }
@@ -257,7 +257,7 @@ static int host_block(struct mpi_collective *collective)
     *kept = kind;
     comm->collectives->blocking_number = number;
     collective->begun_ns = is_timed() ? cw_clock_ns() : 0;
-    int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_takes_in_place(collective), &send,
+    int code = mpi_buffers_open(collective, collective->send_must_pack && !mpi_host_accepts_in_place(collective), &send,
                                 &receive);
     if (code == MPI_SUCCESS) {
         code = mpi_host_run(collective, number, kind, send, receive);
@@ -274,7 +274,7 @@ static int host_block(struct mpi_collective *collective)
         const struct mpi_refusal refusal = {
             .reason = MPI_REFUSAL_MISMATCH, .flags = MPI_REFUSAL_LEVELS, .peer = -1}; /* some may go by messages */
         comm->collectives->are_levels_over = true;
-        mpi_exchange_refuse(comm, number, 0, &refusal);
+        mpi_exchange_reject(comm, number, 0, &refusal);
     }
     mpi_exchange_over(comm, number, kind, code != MPI_SUCCESS);
     collective_destroy(collective);
@@ -313,7 +313,7 @@ int mpi_collective_block(int code, struct mpi_collective *collective)
     return code == MPI_SUCCESS ? MPI_SUCCESS : mpi_error(comm, code, "%s", why);
 }
 
-int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request)
+int mpi_collective_return(int code, struct mpi_collective *collective, MPI_Request *request)
 {
     struct mpi_request *made;
     if (code != MPI_SUCCESS) {

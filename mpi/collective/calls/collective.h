@@ -27,7 +27,7 @@ void mpi_collective_spares_free(void);
 /* How a call ends: with `code` if it failed so far, which frees it; else blocking, with a request that is started, or
  * with one that is persistent. */
 int mpi_collective_block(int code, struct mpi_collective *collective);
-int mpi_collective_give(int code, struct mpi_collective *collective, MPI_Request *request);
+int mpi_collective_return(int code, struct mpi_collective *collective, MPI_Request *request);
 int mpi_collective_keep(int code, struct mpi_collective *collective, MPI_Info info, MPI_Request *request);
 
 /* A communicator ends, and all that collective/ keeps with it. */

@@ -20,7 +20,7 @@ enum { PHASES_FILE_MAX = 1 << 30 };
 /* ---- network control ---- */
 
 /* Phases of a matrix of bytes, by the requested algorithm, and their handle. */
-static int phases_give(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info info, MPIX_Alltoallv_phases *handle)
+static int phases_return(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info info, MPIX_Alltoallv_phases *handle)
 {
     struct mpi_choice choice;
     struct mpi_phases *phases;
@@ -34,7 +34,7 @@ static int phases_give(struct mpi_comm *comm, const uint64_t *matrix, MPI_Info i
         return mpi_error(comm->handle, MPI_ERR_INFO, "causeway_algorithm: %s", reason);
     }
     int code = mpi_phases_make(comm, matrix, &choice, &phases);
-    return code != MPI_SUCCESS ? code : mpi_phases_give(phases, comm->handle, handle);
+    return code != MPI_SUCCESS ? code : mpi_phases_return(phases, comm->handle, handle);
 }
 
 /* Bytes that this rank sends and expects. */
@@ -94,7 +94,7 @@ int mpix_alltoallv_control1(struct mpi_counts sendcounts, MPI_Datatype sendtype,
     }
     if (code == MPI_SUCCESS) {
         code = mpi_count_matrix_join(all, (uint32_t)ranks, matrix, why, sizeof(why));
-        code = code == MPI_SUCCESS ? phases_give(found, matrix, info, phases) : mpi_error(comm, code, "%s", why);
+        code = code == MPI_SUCCESS ? phases_return(found, matrix, info, phases) : mpi_error(comm, code, "%s", why);
     }
     free(row);
     free(all);
@@ -129,7 +129,7 @@ int mpix_alltoallv_control2(struct mpi_counts counts, MPI_Datatype datatype, MPI
         }
         matrix[pair] = (uint64_t)count * (uint64_t)type->size;
     }
-    code = code != MPI_SUCCESS ? code : phases_give(found, matrix, info, phases);
+    code = code != MPI_SUCCESS ? code : phases_return(found, matrix, info, phases);
     free(matrix);
     return code;
 }
@@ -169,7 +169,7 @@ int mpix_alltoallv_data_trans2(const void *sendbuf, struct mpi_counts sendcounts
     if (code == MPI_SUCCESS) {
         code = descriptors_make(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
         if (code != MPI_SUCCESS) {
-            mpi_collective_refuse(call->comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
+            mpi_collective_reject(call->comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
         }
     }
     if (code == MPI_SUCCESS) {
@@ -233,7 +233,7 @@ int mpix_alltoallv_phases_load(const char *filename, MPI_Comm comm, MPIX_Alltoal
     snprintf(place, sizeof(place), "%.300s", filename);
     code = mpi_phases_decode(found, bytes, length, place, &made);
     free(bytes);
-    return code != MPI_SUCCESS ? code : mpi_phases_give(made, comm, phases);
+    return code != MPI_SUCCESS ? code : mpi_phases_return(made, comm, phases);
 }
 
 int mpix_alltoallv_phases_free(MPIX_Alltoallv_phases *phases)
@@ -241,7 +241,7 @@ int mpix_alltoallv_phases_free(MPIX_Alltoallv_phases *phases)
     struct mpi_phases *found;
     int code = mpi_phases_lookup(*phases, MPI_COMM_NULL, &found);
     if (code == MPI_SUCCESS) {
-        mpi_phases_forget(*phases);
+        mpi_phases_drop(*phases);
         *phases = MPIX_ALLTOALLV_PHASES_NULL;
     }
     return code;

@@ -44,7 +44,7 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
     }
     int bcast = mpi_bcast(told, (MPI_Count)(comm->size + 1) * (MPI_Count)sizeof(*told), MPI_BYTE, root, comm->handle);
     if (bcast != MPI_SUCCESS) { /* others may not have noticed, and continue with their expected counts */
-        mpi_collective_refuse(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
+        mpi_collective_reject(comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
     }
     if (code == MPI_SUCCESS && bcast == MPI_SUCCESS && told[0] == 0) {
         return mpi_error(comm->handle, MPI_ERR_COUNT, "the root's counts or type are wrong, as reported there");
@@ -80,7 +80,7 @@ static int expectations_check(struct mpi_comm *comm, const uint64_t *bytes, uint
 static void group_free(struct mpi_scatter_group *group)
 {
     if (group->members != NULL) {
-        mpi_comm_forget(group->members);
+        mpi_comm_handle_release(group->members);
     }
     group->parent->open_groups--;
     mpi_comm_release(group->parent);
@@ -117,7 +117,7 @@ static struct mpi_scatter_group *group_make(struct mpi_comm *comm, int root, con
 }
 
 /* Data goes by multicast, unless the parent's hints choose another algorithm for scatters. */
-static int multicast_ask(struct mpi_scatter_group *group)
+static int multicast_request(struct mpi_scatter_group *group)
 {
     const struct mpi_comm *parent = group->parent;
     if (parent->info != NULL && mpi_info_value(parent->info, "causeway_algorithm") != NULL) {
@@ -147,7 +147,7 @@ static int members_make(struct mpi_scatter_group *group, uint64_t context)
     }
     if (mpi_clusters_can_multicast(group->members)) {
         mpi_groups_open(group->members);
-        return multicast_ask(group);
+        return multicast_request(group);
     }
     return MPI_SUCCESS;
 }
@@ -329,7 +329,7 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
         memcpy(call->counts, found->bytes, (size_t)found->count * sizeof(*call->counts));
         call->problem.counts = call->counts;
     } else { /* the call has ended for this rank, and the other members do not wait for it */
-        mpi_collective_refuse(found->members, &refusal);
+        mpi_collective_reject(found->members, &refusal);
     }
     return mpi_collective_block(code, call);
 }

@@ -131,9 +131,9 @@ static uint64_t single_eager_max(struct mpi_comm *comm)
 }
 
 /* Asks for the class, with root 0 and equal counts, of one cluster if `wide` is NULL. */
-static int choice_ask(const struct cw_problem_request *request, const struct kept *kept,
-                      const struct cw_measured_wan *wide, bool multicasts, struct mpi_choice *choice, char *error,
-                      size_t error_bytes)
+static int choice_query(const struct cw_problem_request *request, const struct kept *kept,
+                        const struct cw_measured_wan *wide, bool multicasts, struct mpi_choice *choice, char *error,
+                        size_t error_bytes)
 {
     struct cw_problem_request typical = *request;
     struct cw_problem *problem;
@@ -175,10 +175,10 @@ static int choice_make(struct mpi_comm *comm, const struct cw_problem_request *r
 {
     const struct mpi_clusters *clusters = mpi_clusters_of(comm);
     bool multicasts = mpi_clusters_can_multicast(comm);
-    int status = choice_ask(request, kept, clusters != NULL ? &clusters->wan : NULL, multicasts, &kept->choice, error,
-                            error_bytes);
+    int status = choice_query(request, kept, clusters != NULL ? &clusters->wan : NULL, multicasts, &kept->choice, error,
+                              error_bytes);
     if (status == CW_ERROR_UNSUPPORTED && clusters != NULL) {
-        status = choice_ask(request, kept, NULL, multicasts, &kept->choice, error, error_bytes);
+        status = choice_query(request, kept, NULL, multicasts, &kept->choice, error, error_bytes);
     }
     return status;
 }
@@ -364,7 +364,7 @@ static const struct cw_algorithm *levels_algorithm(enum cw_collective collective
 }
 
 /* Whether a call has levels: unless another algorithm is asked for by name, or the fastest in tests. */
-static enum mpi_choice_verdict levels_judge(const struct mpi_comm *comm, const struct cw_problem *problem,
+static enum mpi_choice_verdict levels_check(const struct mpi_comm *comm, const struct cw_problem *problem,
                                             const struct cw_algorithm *algorithm)
 {
     struct cw_override room;
@@ -392,7 +392,7 @@ enum mpi_choice_verdict mpi_choice_levels(struct mpi_comm *comm, const struct cw
         cw_problem_create(request, &problem, reason, sizeof(reason)) != CW_OK) {
         return MPI_CHOICE_NO;
     }
-    enum mpi_choice_verdict verdict = levels_judge(comm, problem, algorithm);
+    enum mpi_choice_verdict verdict = levels_check(comm, problem, algorithm);
     cw_problem_destroy(problem);
     return verdict;
 }
@@ -407,7 +407,7 @@ static bool choice_levels(struct mpi_comm *comm, const struct cw_problem *proble
     if (algorithm == NULL || cw_algorithm_fits(algorithm, problem, reason, sizeof(reason)) != CW_OK) {
         return false;
     }
-    enum mpi_choice_verdict verdict = levels_judge(comm, problem, algorithm);
+    enum mpi_choice_verdict verdict = levels_check(comm, problem, algorithm);
     if (verdict == MPI_CHOICE_NO || (verdict == MPI_CHOICE_OPEN && problem->collective == CW_ALLTOALL &&
                                      problem->hosts.count > 1 && !alltoall_pays(comm, problem))) {
         return false;
@@ -505,7 +505,7 @@ const char *mpi_choice_source(void)
     return measured == NULL ? "built-in figures" : mpi_contents_place();
 }
 
-void mpi_choices_forget(void)
+void mpi_choices_clear(void)
 {
     while (all_kept != NULL) {
         struct kept *next = all_kept->next;
@@ -515,5 +515,5 @@ void mpi_choices_forget(void)
     cw_measured_destroy(measured);
     measured = NULL;
     memset(&override, 0, sizeof(override));
-    mpi_contents_forget();
+    mpi_contents_clear();
 }

@@ -17,7 +17,7 @@
  *     ranks, as the standard requires for hints of collective calls.
  *
  * Order of calls: mpi_choice_prepare, the job is opened with its note, mpi_choice_start; { mpi_choice_find, ... }*;
- * mpi_choices_forget. Within the lock of enter.h only. */
+ * mpi_choices_clear. Within the lock of enter.h only. */
 #pragma once
 
 #include <stdbool.h>
@@ -78,4 +78,4 @@ bool mpi_choice_understands(const char *hint);
 const char *mpi_choice_source(void);
 
 /* Forgets all of it (MPI_Finalize). */
-void mpi_choices_forget(void);
+void mpi_choices_clear(void);

@@ -111,7 +111,7 @@ const char *mpi_contents_place(void)
     return place;
 }
 
-void mpi_contents_forget(void)
+void mpi_contents_clear(void)
 {
     mpi_common_free(&common);
     place[0] = '\0';

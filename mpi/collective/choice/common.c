@@ -7,7 +7,7 @@
 #include "dataplane/status.h"
 #include "mpi/point/internal.h"
 
-static int room_take(struct mpi_common *common, size_t count)
+static int room_allocate(struct mpi_common *common, size_t count)
 {
     char *room = malloc(count + 1);
     if (room == NULL) {
@@ -26,7 +26,7 @@ int mpi_common_make(struct mpi_common *common, const char *word, const char *tex
     if (word_bytes == 1 && text_bytes == 0) {
         return CW_OK;
     }
-    if (room_take(common, word_bytes + text_bytes) != CW_OK) {
+    if (room_allocate(common, word_bytes + text_bytes) != CW_OK) {
         return CW_ERROR_MEMORY;
     }
     memcpy(common->bytes, word == NULL ? "" : word, word_bytes);
@@ -41,7 +41,7 @@ int mpi_common_bcast(struct mpi_common *common)
     struct mpi_comm *world = mpi_comm_world;
     uint64_t count = common->count;
     int code = mpi_internal_bcast(world, world->group, MPI_TAG_CREATE_GROUP, &count, sizeof(count));
-    if (code == MPI_SUCCESS && world->rank != 0 && room_take(common, (size_t)count) != CW_OK) {
+    if (code == MPI_SUCCESS && world->rank != 0 && room_allocate(common, (size_t)count) != CW_OK) {
         return MPI_ERR_NO_MEM;
     }
     if (code != MPI_SUCCESS || count == 0) {

@@ -138,6 +138,6 @@ int mpi_count_matrix_check(struct mpi_collective *collective)
     }
     mpi_refusal_text(&refusal, collective->comm->rank, why, sizeof(why));
     why_set(collective, why);
-    mpi_exchange_refuse(collective->comm, collective->number, collective->run_count, &refusal);
+    mpi_exchange_reject(collective->comm, collective->number, collective->run_count, &refusal);
     return MPI_ERR_COUNT;
 }

@@ -110,7 +110,7 @@ int mpi_phases_make(struct mpi_comm *comm, const uint64_t *matrix, const struct 
 /* ---- files ---- */
 
 /* The reason why MPI's transport cannot execute it, for a file of any origin. NULL: nothing. */
-static const char *schedule_refuse(const struct cw_schedule *schedule)
+static const char *schedule_check(const struct cw_schedule *schedule)
 {
     for (uint32_t i = 0; i < schedule->op_count; i++) {
         const struct cw_op *op = &schedule->ops[i];
@@ -126,7 +126,7 @@ static const char *schedule_refuse(const struct cw_schedule *schedule)
 }
 
 /* MPI_SUCCESS or MPI_ERR_ARG, raised. */
-static int plan_judge(const struct mpi_comm *comm, const struct cw_plan *plan, const char *place)
+static int plan_check(const struct mpi_comm *comm, const struct cw_plan *plan, const char *place)
 {
     const struct cw_problem *problem = plan->problem;
     const char *reason = NULL;
@@ -142,13 +142,13 @@ static int plan_judge(const struct mpi_comm *comm, const struct cw_plan *plan, c
         reason = "its algorithm is unknown to this version; make and save it again";
     }
     for (uint32_t rank = 0; reason == NULL && rank < problem->ranks; rank++) {
-        reason = schedule_refuse(&plan->schedules[rank]);
+        reason = schedule_check(&plan->schedules[rank]);
     }
     return reason == NULL ? MPI_SUCCESS : mpi_error(comm->handle, MPI_ERR_ARG, "%s: %s", place, reason);
 }
 
 /* Takes this rank's part out of a plan, which it frees. */
-static int plan_take(struct mpi_comm *comm, struct cw_plan *plan, struct mpi_phases **phases)
+static int plan_extract(struct mpi_comm *comm, struct cw_plan *plan, struct mpi_phases **phases)
 {
     struct cw_schedule schedule = plan->schedules[comm->rank];
     struct cw_parameters parameters = plan->parameters;
@@ -169,18 +169,18 @@ int mpi_phases_decode(struct mpi_comm *comm, const void *bytes, size_t length, c
     if (status != CW_OK) {
         return mpi_error(comm->handle, MPI_ERR_IO, "%s: %s; save the phases again", place, reason);
     }
-    status = cw_check_refuse(plan, reason, sizeof(reason));
+    status = cw_check_validate(plan, reason, sizeof(reason));
     if (status == CW_ERROR_MEMORY) {
         cw_plan_destroy(plan);
         return no_memory(comm);
     }
     int code = status != CW_OK ? mpi_error(comm->handle, MPI_ERR_IO, "%s: %s; save the phases again", place, reason)
-                               : plan_judge(comm, plan, place);
+                               : plan_check(comm, plan, place);
     if (code != MPI_SUCCESS) {
         cw_plan_destroy(plan);
         return code;
     }
-    return plan_take(comm, plan, phases);
+    return plan_extract(comm, plan, phases);
 }
 
 int mpi_phases_encode(const struct mpi_phases *phases, void **bytes, size_t *length)
@@ -243,7 +243,7 @@ int mpi_phases_belong(const struct mpi_phases *phases, const struct mpi_comm *co
     return MPI_SUCCESS;
 }
 
-int mpi_phases_give(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle)
+int mpi_phases_return(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle)
 {
     uintptr_t made = mpi_handle_make(MPI_KIND_PHASES, phases);
     if (made == 0) {
@@ -265,7 +265,7 @@ int mpi_phases_lookup(MPIX_Alltoallv_phases handle, MPI_Comm comm, struct mpi_ph
     return MPI_SUCCESS;
 }
 
-void mpi_phases_forget(MPIX_Alltoallv_phases handle)
+void mpi_phases_drop(MPIX_Alltoallv_phases handle)
 {
     struct mpi_phases *phases = mpi_handle_object(MPI_KIND_PHASES, (uintptr_t)handle);
     mpi_handle_free(MPI_KIND_PHASES, (uintptr_t)handle);

@@ -39,8 +39,8 @@ uint32_t mpi_phases_digest(const struct mpi_phases *phases);
 /* Whether they were made for this communicator; MPI_SUCCESS, or MPI_ERR_COMM or MPI_ERR_ARG, raised. */
 int mpi_phases_belong(const struct mpi_phases *phases, const struct mpi_comm *comm);
 
-/* The handle: made once, by the creator of the phases; mpi_phases_forget releases them. MPI_SUCCESS or the error,
+/* The handle: made once, by the creator of the phases; mpi_phases_drop releases them. MPI_SUCCESS or the error,
  * raised. */
-int mpi_phases_give(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle);
+int mpi_phases_return(struct mpi_phases *phases, MPI_Comm comm, MPIX_Alltoallv_phases *handle);
 int mpi_phases_lookup(MPIX_Alltoallv_phases handle, MPI_Comm comm, struct mpi_phases **phases);
-void mpi_phases_forget(MPIX_Alltoallv_phases handle);
+void mpi_phases_drop(MPIX_Alltoallv_phases handle);

@@ -364,8 +364,8 @@ static struct mpi_run *run_make(struct mpi_comm *comm, struct mpi_plan *plan, co
     return run;
 }
 
-struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
-                             const struct mpi_reduction *reduction, void *context)
+struct mpi_run *mpi_run_acquire(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
+                                const struct mpi_reduction *reduction, void *context)
 {
     struct mpi_run *run = plan->idle;
     if (run != NULL) {
@@ -384,7 +384,7 @@ struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const
     return run;
 }
 
-void mpi_run_give(struct mpi_run *run, bool is_whole)
+void mpi_run_release(struct mpi_run *run, bool is_whole)
 {
     struct mpi_plan *plan = run->plan;
     plan->runs_open--;

@@ -99,9 +99,9 @@ struct mpi_reduction {
 };
 
 /* A run with these buffers (send, receive); `reduction` NULL: the call has none. NULL: no memory. */
-struct mpi_run *mpi_run_take(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
-                             const struct mpi_reduction *reduction, void *context);
+struct mpi_run *mpi_run_acquire(struct mpi_comm *comm, struct mpi_plan *plan, const void *send, void *receive,
+                                const struct mpi_reduction *reduction, void *context);
 /* Gives it back; `is_whole` if it has come to its end, and may run again. */
-void mpi_run_give(struct mpi_run *run, bool is_whole);
+void mpi_run_release(struct mpi_run *run, bool is_whole);
 
 void mpi_plans_destroy(struct mpi_plan *plans);

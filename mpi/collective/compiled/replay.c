@@ -76,7 +76,7 @@ int mpi_replay_start(char *error, size_t error_bytes)
     }
     /* rank 0's contents apply to all */
     for (uint32_t i = 0; mpi_process.rank == 0 && i < bundle->plan_count; i++) {
-        if (cw_check_refuse(bundle->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
+        if (cw_check_validate(bundle->plans[i].plan, reason, sizeof(reason)) != CW_OK) {
             snprintf(error, error_bytes, "%s: number %u: %s; `causeway plan compile` makes another",
                      mpi_replay_contents_place(), i + 1, reason);
             return MPI_ERR_FILE;
@@ -92,13 +92,13 @@ bool mpi_replay_is_on(void)
     return is_on;
 }
 
-void mpi_replay_forget(void)
+void mpi_replay_clear(void)
 {
     cw_bundle_destroy(bundle);
     bundle = NULL;
     is_on = false;
     memset(&counted, 0, sizeof(counted));
-    mpi_replay_contents_forget();
+    mpi_replay_contents_clear();
 }
 
 /* ---- communicators ---- */

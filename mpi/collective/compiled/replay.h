@@ -15,7 +15,7 @@
  *   - A hit or miss is counted when the call has ended, by the code that executed it.
  *
  * Order of calls: mpi_replay_prepare, the job is opened with its note, mpi_replay_start; { mpi_replay_attach, ...
- * mpi_replay_detach }*; mpi_replay_report, mpi_replay_forget. Within the lock of enter.h only. */
+ * mpi_replay_detach }*; mpi_replay_report, mpi_replay_clear. Within the lock of enter.h only. */
 #pragma once
 
 #include "control/job/job.h"
@@ -56,4 +56,4 @@ void mpi_replay_count(const struct mpi_collective *collective, bool is_served, u
 
 /* Rank 0 reports the use of the plan (MPI_Finalize; all ranks call it, before the last barrier). */
 void mpi_replay_report(void);
-void mpi_replay_forget(void);
+void mpi_replay_clear(void);

@@ -23,7 +23,7 @@ static char record_path[CW_SETTINGS_PATH_BYTES]; /* "": nothing is recorded */
 static char failure[FAILURE_BYTES];              /* of rank 0 only it counts */
 
 /* The value of the environment, short enough to be kept. */
-static const char *name_take(enum cw_setting setting, char *to)
+static const char *name_read(enum cw_setting setting, char *to)
 {
     const char *value = cw_setting(setting);
     to[0] = '\0';
@@ -42,8 +42,8 @@ int mpi_replay_prepare(uint8_t note[CW_JOB_NOTE_BYTES])
 {
     crypto_generichash_state state;
     failure[0] = '\0';
-    const char *path = name_take(CW_SETTING_PLAN, place);
-    (void)name_take(CW_SETTING_RECORD, record_path);
+    const char *path = name_read(CW_SETTING_PLAN, place);
+    (void)name_read(CW_SETTING_RECORD, record_path);
     if (path != NULL) {
         contents = cw_settings_read(path, BUNDLE_FILE_MAX, &contents_bytes);
         if (contents == NULL) {
@@ -119,7 +119,7 @@ const char *mpi_replay_record_path(void)
     return record_path[0] == '\0' ? NULL : record_path;
 }
 
-void mpi_replay_contents_forget(void)
+void mpi_replay_contents_clear(void)
 {
     free(contents);
     contents = NULL;

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-/* After the job is open: rank 0's contents; NULL: no bundle. Valid until mpi_replay_contents_forget. MPI_SUCCESS, or an
+/* After the job is open: rank 0's contents; NULL: no bundle. Valid until mpi_replay_contents_clear. MPI_SUCCESS, or an
  * MPI error with a line in `error`. */
 int mpi_replay_contents_finish(const void **bytes, size_t *length, char *error, size_t error_bytes);
 /* The bundle's name, for users. */
 const char *mpi_replay_contents_place(void);
-void mpi_replay_contents_forget(void);
+void mpi_replay_contents_clear(void);

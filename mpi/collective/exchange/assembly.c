@@ -40,8 +40,8 @@ static struct mpi_exchange_parts *parts_begin(const struct mpi_call_head *head, 
     return parts;
 }
 
-bool exchange_part_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
-                        uint32_t bytes, struct cw_transport_event *whole)
+bool exchange_part_add(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
+                       uint32_t bytes, struct cw_transport_event *whole)
 {
     struct mpi_part part;
     whole->buffer = 0;

@@ -10,8 +10,8 @@
 
 /* Adds a part. The last part fills in `whole`; the caller must free its `buffer`, which is 0 while parts are missing.
  * False: the part is invalid, or there is no memory (exchange->failure). */
-bool exchange_part_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
-                        uint32_t bytes, struct cw_transport_event *whole);
+bool exchange_part_add(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
+                       uint32_t bytes, struct cw_transport_event *whole);
 
 /* The exchange ends. */
 void exchange_parts_free(struct mpi_exchange *exchange);

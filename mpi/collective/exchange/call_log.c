@@ -27,7 +27,7 @@ static void exchange_end(const struct mpi_call_log *log, struct mpi_exchange *ex
     }
 }
 
-void mpi_call_log_tell(struct mpi_exchange *exchange)
+void mpi_call_log_report(struct mpi_exchange *exchange)
 {
     struct mpi_call_log *log = &exchange->comm->collectives->log;
     if (log->why[0] != '\0') {
@@ -37,7 +37,7 @@ void mpi_call_log_tell(struct mpi_exchange *exchange)
 }
 
 /* All that are in progress; if none is, the next one. */
-static void all_tell(struct mpi_collectives *collectives)
+static void all_report(struct mpi_collectives *collectives)
 {
     struct mpi_call_log *log = &collectives->log;
     for (struct mpi_exchange *open = collectives->exchanges; open != NULL; open = open->next) {
@@ -61,7 +61,7 @@ static int log_find(const struct mpi_comm *comm, const struct mpi_call_head *hea
     return -1;
 }
 
-bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head)
+bool mpi_call_log_accepts(struct mpi_comm *comm, const struct mpi_call_head *head)
 {
     int at = log_find(comm, head);
     if (at < 0) {
@@ -73,13 +73,13 @@ bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head)
     }
     if (log->calls[at].kind != head->call && head->kind != MPI_SENT_REFUSE && !log->calls[at].has_failed) {
         mpi_call_kind_late(comm, head->envelope.source, head->call, log->calls[at].kind, log->why, sizeof(log->why));
-        all_tell(comm->collectives);
+        all_report(comm->collectives);
         /* ranks in this rank's former call may wait for progress that only the one that differs could make */
         const uint16_t flags = mpi_refusal_levels(head->call | log->calls[at].kind);
         const struct mpi_refusal refusal = {
             .reason = MPI_REFUSAL_MISMATCH, .peer = head->envelope.source, .flags = flags};
         comm->collectives->are_levels_over |= flags != 0;
-        mpi_exchange_refuse(comm, head->number, head->run, &refusal);
+        mpi_exchange_reject(comm, head->number, head->run, &refusal);
         log->calls[at].has_failed = true;
     }
     return true;
@@ -89,5 +89,5 @@ bool mpi_call_log_differs(struct mpi_comm *comm, const struct mpi_call_head *hea
 {
     int at = log_find(comm, head);
     const struct mpi_call_log *log = at < 0 ? NULL : &comm->collectives->log;
-    return mpi_call_log_takes(comm, head) && (log->calls[at].kind != head->call || log->calls[at].has_failed);
+    return mpi_call_log_accepts(comm, head) && (log->calls[at].kind != head->call || log->calls[at].has_failed);
 }

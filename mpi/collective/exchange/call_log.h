@@ -19,11 +19,11 @@ void mpi_call_log_note(const struct mpi_comm *comm, uint32_t number, uint32_t ru
 
 /* Whether a message that belongs to no current call belongs to a completed one. If its sender was in a different call,
  * current calls fail, or the next one. False if `comm` is NULL. */
-bool mpi_call_log_takes(struct mpi_comm *comm, const struct mpi_call_head *head);
+bool mpi_call_log_accepts(struct mpi_comm *comm, const struct mpi_call_head *head);
 
 /* Whether the call of an MPI_SENT_ASK is completed on this rank, and was a different one or has failed. Effects as
- * mpi_call_log_takes. */
+ * mpi_call_log_accepts. */
 bool mpi_call_log_differs(struct mpi_comm *comm, const struct mpi_call_head *head);
 
 /* A call begins: fails it if a completed call was different at another rank. */
-void mpi_call_log_tell(struct mpi_exchange *exchange);
+void mpi_call_log_report(struct mpi_exchange *exchange);

@@ -136,8 +136,8 @@ static struct direct_target *target_of(struct mpi_exchange *exchange, int32_t ra
     return target;
 }
 
-bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
-                           uint32_t bytes)
+bool mpi_direct_clear_receive(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
+                              uint32_t bytes)
 {
     struct direct_regions regions;
     if (bytes != sizeof(regions)) {
@@ -154,7 +154,7 @@ bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct mpi_call_
 static void put_sent(struct mpi_operation *operation)
 {
     const struct direct_operation *put = (const struct direct_operation *)operation;
-    mpi_exchange_put_tell(put->exchange, CW_TRANSPORT_SENT, put->context);
+    mpi_exchange_put_report(put->exchange, CW_TRANSPORT_SENT, put->context);
 }
 
 static void put_end(struct mpi_operation *operation, int status)
@@ -163,7 +163,7 @@ static void put_end(struct mpi_operation *operation, int status)
     struct mpi_exchange *exchange = put->exchange;
     exchange->operations_open--;
     if (status == CW_OK) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, put->context);
+        mpi_exchange_put_report(exchange, CW_TRANSPORT_COMPLETE, put->context);
     } else if (status !=
                CW_ERROR_REMOTE_ACCESS) { /* the target's call has ended, and it reports why, or another rank does */
         mpi_exchange_fail(exchange, status);
@@ -213,7 +213,7 @@ int mpi_direct_put(struct mpi_exchange *exchange, const struct cw_transport_put 
         uint64_t bytes;
     } fin = {.head = *head, .bytes = put->bytes};
     fin.head.kind = MPI_SENT_FIN;
-    return mpi_tell(rank, lane_tag, &fin, sizeof(fin));
+    return mpi_notify(rank, lane_tag, &fin, sizeof(fin));
 }
 
 void mpi_direct_end(struct mpi_exchange *exchange)

@@ -18,8 +18,8 @@ bool mpi_direct_is_clear(const struct cw_transport_put *put, uint32_t rank);
 /* Sends it. Results as mpi_exchange_send_eager. */
 int mpi_direct_clear_send(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head);
 /* Receives it; `bytes` after its head are 0 if its sender could not register its buffers. False: it is invalid. */
-bool mpi_direct_clear_take(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
-                           uint32_t bytes);
+bool mpi_direct_clear_receive(struct mpi_exchange *exchange, const struct mpi_call_head *head, const void *data,
+                              uint32_t bytes);
 
 /* Puts to a rank that has announced the place. CW_OK; CW_ERROR_UNSUPPORTED: the place is unknown or too small: offer
  * the put; CW_ERROR_AGAIN; others: the rank is lost. */

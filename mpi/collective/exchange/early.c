@@ -27,7 +27,7 @@ void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data,
     list->last = early;
 }
 
-void exchange_early_take(struct mpi_early_list *list, const struct mpi_exchange *exchange)
+void exchange_early_deliver(struct mpi_early_list *list, const struct mpi_exchange *exchange)
 {
     struct mpi_early *before = NULL; /* the last one that stays */
     struct mpi_early *early;
@@ -63,7 +63,7 @@ void mpi_exchange_over(struct mpi_comm *comm, uint32_t number, uint32_t kind, bo
     mpi_call_log_note(comm, number, 0, kind, has_failed);
     if (comm->collectives->early.first != NULL) {
         const struct mpi_exchange over = {.number = number, .run = 0};
-        exchange_early_take(&comm->collectives->early, &over); /* to the log of calls */
+        exchange_early_deliver(&comm->collectives->early, &over); /* to the log of calls */
     }
 }
 

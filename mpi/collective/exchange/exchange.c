@@ -27,21 +27,21 @@ struct exchange_get {
 };
 
 /* True: the execution holds its data. */
-static bool event_give(struct mpi_exchange *exchange, const struct cw_transport_event *event)
+static bool event_post(struct mpi_exchange *exchange, const struct cw_transport_event *event)
 {
     return exchange->sink.event(exchange->sink.context, event);
 }
 
-void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context)
+void mpi_exchange_put_report(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context)
 {
-    (void)event_give(exchange, &(struct cw_transport_event){.kind = kind, .context = context});
+    (void)event_post(exchange, &(struct cw_transport_event){.kind = kind, .context = context});
 }
 
 void mpi_exchange_fail(struct mpi_exchange *exchange, int status)
 {
     if (exchange->failure == CW_OK) {
         exchange->failure = status;
-        (void)event_give(exchange, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED, .status = status});
+        (void)event_post(exchange, &(struct cw_transport_event){.kind = CW_TRANSPORT_FAILED, .status = status});
     }
 }
 
@@ -71,7 +71,7 @@ static void put_ended(struct mpi_call_offers *offers, uint64_t context, int code
     struct mpi_exchange *exchange = (struct mpi_exchange *)((uint8_t *)offers - offsetof(struct mpi_exchange, puts));
     exchange->operations_open--;
     if (code == MPI_SUCCESS) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, context);
+        mpi_exchange_put_report(exchange, CW_TRANSPORT_COMPLETE, context);
     }
 }
 
@@ -91,7 +91,7 @@ static void multicast_ended(struct mpi_multicast_owner *owner, uint64_t context,
         (struct mpi_exchange *)((uint8_t *)owner - offsetof(struct mpi_exchange, multicasts));
     exchange->operations_open--;
     if (status == CW_OK) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, context);
+        mpi_exchange_put_report(exchange, CW_TRANSPORT_COMPLETE, context);
     }
 }
 
@@ -192,7 +192,7 @@ void mpi_exchange_poll_host(struct mpi_exchange *exchange)
 {
     int code = exchange->failure == CW_OK ? mpi_host_part_poll(&exchange->host) : MPI_ERR_PENDING;
     if (code == MPI_SUCCESS) {
-        mpi_exchange_put_tell(exchange, CW_TRANSPORT_COMPLETE, exchange->host.op.context);
+        mpi_exchange_put_report(exchange, CW_TRANSPORT_COMPLETE, exchange->host.op.context);
     } else if (code != MPI_ERR_PENDING) {
         mpi_exchange_fail(exchange, host_status(exchange, code));
     }
@@ -226,7 +226,7 @@ static int get_done(struct mpi_get *get, int status)
     struct mpi_exchange *exchange = made->exchange;
     exchange->operations_open--;
     if (status == CW_OK) {
-        (void)event_give(exchange, &made->event);
+        (void)event_post(exchange, &made->event);
     } else if (status != CW_ERROR_CLOSED) { /* else the call has failed at the source, and its refusal has the reason */
         if (status == CW_ERROR_REMOTE_ACCESS) {
             snprintf(exchange->why, sizeof(exchange->why), "the buffer of rank %u cannot be read", made->event.peer);
@@ -247,7 +247,7 @@ static bool is_inside(struct mpi_exchange *exchange, const struct mpi_call_head 
         snprintf(exchange->why, sizeof(exchange->why), "rank %d sends %llu bytes to where rank %d has no room for them",
                  head->envelope.source, (unsigned long long)bytes, exchange->comm->rank);
         mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
-        mpi_exchange_mismatch_tell(exchange, head->envelope.source);
+        mpi_exchange_mismatch_notify(exchange, head->envelope.source);
     }
     return inside;
 }
@@ -279,8 +279,8 @@ static uint8_t *own_place(struct mpi_exchange *exchange, const struct mpi_call_h
     return (uint8_t *)exchange->buffers[op->to.buffer] + op->to.offset;
 }
 
-static void offer_take(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
-                       const struct mpi_call_offer *call)
+static void offer_accept(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
+                         const struct mpi_call_offer *call)
 {
     const struct mpi_offer *offer = &call->offer;
     uint64_t bytes = offer->bytes;
@@ -326,7 +326,7 @@ static bool part_place(struct mpi_exchange *exchange, const struct mpi_call_head
     memcpy((uint8_t *)exchange->buffers[head->buffer] + part.offset, data, bytes);
     const struct cw_transport_event event = exchange_arrival(head, NULL, part.bytes);
     if (part.left == 0) {
-        (void)event_give(exchange, &event);
+        (void)event_post(exchange, &event);
     }
     return true;
 }
@@ -336,25 +336,25 @@ static bool part_assemble(struct mpi_exchange *exchange, const struct mpi_call_h
                           uint32_t bytes)
 {
     struct cw_transport_event event;
-    bool makes_sense = exchange_part_take(exchange, head, data, bytes, &event);
-    if (event.buffer != 0 && !event_give(exchange, &event)) {
+    bool makes_sense = exchange_part_add(exchange, head, data, bytes, &event);
+    if (event.buffer != 0 && !event_post(exchange, &event)) {
         transport_release(exchange, event.buffer);
     }
     return makes_sense;
 }
 
 /* Delivers a message to its call. False: it is invalid. */
-static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
-                         const void *data, uint32_t bytes)
+static bool message_deliver(struct mpi_exchange *exchange, uint32_t rank, const struct mpi_call_head *head,
+                            const void *data, uint32_t bytes)
 {
     if (head->envelope.source < 0 || head->envelope.source >= exchange->comm->size) {
         return false;
     }
     if (head->kind == MPI_SENT_REFUSE) {
-        return mpi_refusal_take(exchange, head->envelope.source, data, bytes);
+        return mpi_refusal_receive(exchange, head->envelope.source, data, bytes);
     }
     if (head->call != exchange->kind) {
-        mpi_exchange_mismatch_take(exchange, head);
+        mpi_exchange_mismatch_receive(exchange, head);
         return false;
     }
     struct mpi_call_offer offer;
@@ -370,7 +370,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         }
         break;
     case MPI_SENT_PLACE:
-        if (!mpi_direct_clear_take(exchange, head, data, bytes)) {
+        if (!mpi_direct_clear_receive(exchange, head, data, bytes)) {
             return false;
         }
         event.eager = true;
@@ -385,7 +385,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
         if (!mpi_message_read(&data, &bytes, &offer, sizeof(offer))) {
             return false;
         }
-        offer_take(exchange, rank, head, &offer);
+        offer_accept(exchange, rank, head, &offer);
         return true;
     case MPI_SENT_PART:
         return head->buffer == MPI_NO_PLACE ? part_assemble(exchange, head, data, bytes)
@@ -393,7 +393,7 @@ static bool message_take(struct mpi_exchange *exchange, uint32_t rank, const str
     default:
         return head->kind == MPI_SENT_ASK;
     }
-    (void)event_give(exchange, &event);
+    (void)event_post(exchange, &event);
     return true;
 }
 
@@ -418,7 +418,7 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
     struct mpi_comm *comm = mpi_comm_of_context(head.envelope.context);
     struct mpi_exchange *exchange = exchange_find(comm, &head);
     if (exchange != NULL && head.kind != MPI_SENT_REFUSE) {
-        (void)message_take(exchange, rank, &head, body, body_bytes);
+        (void)message_deliver(exchange, rank, &head, body, body_bytes);
     } else if (exchange == NULL && head.kind == MPI_SENT_ASK) {
         mpi_refusal_answer(comm, &head);
     } else if (comm == NULL) {
@@ -429,14 +429,14 @@ void mpi_collective_message(uint32_t rank, const void *data, uint32_t bytes)
             mpi_groups_open_all(comm); /* this rank may never reach that call */
         }
         if (exchange != NULL) {
-            (void)message_take(exchange, rank, &head, body, body_bytes);
-        } else if (!mpi_call_log_takes(comm, &head)) {
+            (void)message_deliver(exchange, rank, &head, body, body_bytes);
+        } else if (!mpi_call_log_accepts(comm, &head)) {
             exchange_early_keep(comm, rank, data, bytes);
         }
     }
 }
 
-static void take_call(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void call_receive(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     (void)context, (void)lane_tag;
     mpi_collective_message(rank, data, bytes);
@@ -444,7 +444,7 @@ static void take_call(void *context, uint32_t rank, uint32_t lane_tag, const voi
 
 void mpi_exchange_listen(void)
 {
-    mpi_transport_take_by(MPI_SENT_CALL, take_call);
+    mpi_transport_receiver_set(MPI_SENT_CALL, call_receive);
 }
 
 void mpi_exchange_init(struct mpi_exchange *exchange)
@@ -479,9 +479,9 @@ bool mpi_exchange_begin(struct mpi_exchange *exchange, struct mpi_comm *comm, ui
     exchange->lost = -1;
     exchange->next = collectives->exchanges;
     collectives->exchanges = exchange;
-    mpi_call_log_tell(exchange);
+    mpi_call_log_report(exchange);
     if (collectives->early.first != NULL) {
-        exchange_early_take(&collectives->early, exchange);
+        exchange_early_deliver(&collectives->early, exchange);
     }
     exchange_lost_find(exchange);
     return true;

@@ -71,7 +71,7 @@ void mpi_exchange_truncate(struct mpi_exchange *exchange, int source, uint64_t b
 /* The call fails with the first status that is passed here. */
 void mpi_exchange_fail(struct mpi_exchange *exchange, int status);
 /* Reports to the execution that a put is SENT or COMPLETE. */
-void mpi_exchange_put_tell(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
+void mpi_exchange_put_report(struct mpi_exchange *exchange, enum cw_transport_event_kind kind, uint64_t context);
 /* Sends a message to one process. `element`: type of the data. CW_OK; CW_ERROR_AGAIN; others: the process is lost. */
 int mpi_exchange_send_eager(const struct mpi_comm *comm, uint32_t rank, const void *head, uint32_t head_bytes,
                             const void *data, uint64_t bytes, enum cw_element element);

@@ -174,7 +174,7 @@ static bool is_finished(void *context)
 static void finish_describe(void *context, struct mpi_said *said)
 {
     (void)context;
-    mpi_say(said, "all ranks to be done with the multicast groups that they share");
+    mpi_describe(said, "all ranks to be done with the multicast groups that they share");
     uint32_t rank = cw_groups_awaited(cw_job_groups(mpi_process.job));
     if (rank != UINT32_MAX) {
         said->answer.awaited[said->answer.awaited_count++] = rank;

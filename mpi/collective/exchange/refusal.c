@@ -56,7 +56,7 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
     }
 }
 
-static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
+static void reject_one(const struct mpi_comm *comm, int rank, uint32_t number, uint32_t run,
                        const struct mpi_refusal *refusal)
 {
     struct {
@@ -70,25 +70,25 @@ static void refuse_one(const struct mpi_comm *comm, int rank, uint32_t number, u
         .refusal = *refusal,
     };
     /* an unreachable rank is gone, or finds out by its watchdog */
-    (void)mpi_tell(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_CALL), &message, sizeof(message));
+    (void)mpi_notify(comm->group->ranks[rank], mpi_lane_tag(comm->context, MPI_SENT_CALL), &message, sizeof(message));
 }
 
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
+void mpi_exchange_reject(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal)
 {
     struct mpi_refusal told = *refusal;
     told.flags |= MPI_REFUSAL_TO_ALL;
     for (int rank = 0; rank < comm->size; rank++) {
         if (rank != comm->rank) {
-            refuse_one(comm, rank, number, run, &told);
+            reject_one(comm, rank, number, run, &told);
         }
     }
 }
 
-void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal)
+void mpi_collective_reject(struct mpi_comm *comm, const struct mpi_refusal *refusal)
 {
     struct mpi_collectives *collectives = mpi_collectives_of(comm);
     if (collectives != NULL) { /* without memory no notice is sent */
-        mpi_exchange_refuse(comm, collectives->next_number++, 0, refusal);
+        mpi_exchange_reject(comm, collectives->next_number++, 0, refusal);
         mpi_groups_open_all(comm); /* as the receivers of the refusal do */
     }
 }
@@ -98,38 +98,38 @@ uint16_t mpi_refusal_levels(uint32_t kinds)
     return (kinds & MPI_CALL_LEVELS) != 0 ? MPI_REFUSAL_LEVELS : 0;
 }
 
-static void others_tell(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
+static void others_notify(struct mpi_exchange *exchange, const struct mpi_refusal *refusal)
 {
     mpi_groups_open_all(exchange->comm);
     if (!exchange->is_notified) {
         struct mpi_refusal told = *refusal;
         told.flags = mpi_refusal_levels(exchange->kind | exchange->kind_seen);
         exchange->is_notified = true;
-        mpi_exchange_refuse(exchange->comm, exchange->number, exchange->run, &told);
+        mpi_exchange_reject(exchange->comm, exchange->number, exchange->run, &told);
     }
 }
 
-void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer)
+void mpi_exchange_mismatch_notify(struct mpi_exchange *exchange, int peer)
 {
-    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_MISMATCH, .peer = peer});
+    others_notify(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_MISMATCH, .peer = peer});
 }
 
-void mpi_exchange_lost_tell(struct mpi_exchange *exchange)
+void mpi_exchange_lost_notify(struct mpi_exchange *exchange)
 {
-    others_tell(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_LOST, .peer = exchange->lost});
+    others_notify(exchange, &(struct mpi_refusal){.reason = MPI_REFUSAL_LOST, .peer = exchange->lost});
 }
 
-void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status)
+void mpi_exchange_failed_notify(struct mpi_exchange *exchange, int status)
 {
-    others_tell(exchange,
-                &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)status});
+    others_notify(exchange,
+                  &(struct mpi_refusal){.reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)status});
 }
 
-void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct mpi_call_head *head)
+void mpi_exchange_mismatch_receive(struct mpi_exchange *exchange, const struct mpi_call_head *head)
 {
     exchange->kind_seen = head->call;
     exchange->comm->collectives->are_levels_over |= mpi_refusal_levels(head->call) != 0;
-    mpi_exchange_mismatch_tell(exchange, head->envelope.source);
+    mpi_exchange_mismatch_notify(exchange, head->envelope.source);
     if (exchange->failure == CW_OK) {
         mpi_call_kind_mismatch(exchange, head->envelope.source, head->call);
         mpi_exchange_fail(exchange, CW_ERROR_ARGUMENT);
@@ -138,7 +138,7 @@ void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct mpi_
 
 /* ---- questions ---- */
 
-static void exchange_ask(const struct mpi_exchange *exchange)
+static void exchange_probe(const struct mpi_exchange *exchange)
 {
     const struct mpi_comm *comm = exchange->comm;
     const struct mpi_call_head head = {
@@ -162,13 +162,13 @@ void mpi_exchange_compare(void)
         return;
     }
     if (mpi_process.job != NULL && cw_job_groups(mpi_process.job) != NULL) {
-        cw_groups_ask(cw_job_groups(mpi_process.job));
+        cw_groups_probe(cw_job_groups(mpi_process.job));
     }
     for (struct mpi_comm *comm = mpi_comm_first(); comm != NULL; comm = mpi_comm_after(comm)) {
         const struct mpi_exchange *exchange = comm->collectives == NULL ? NULL : comm->collectives->exchanges;
         for (; exchange != NULL; exchange = exchange->next) {
             if (exchange->failure == CW_OK) {
-                exchange_ask(exchange);
+                exchange_probe(exchange);
             }
         }
     }
@@ -192,7 +192,7 @@ void mpi_refusal_answer(struct mpi_comm *comm, const struct mpi_call_head *head)
     if (mpi_call_log_differs(comm, head) ||
         (differs_at_once(comm, head) && mpi_host_mismatch(comm, head->envelope.source))) {
         refusal.flags = comm->collectives->are_levels_over ? MPI_REFUSAL_LEVELS : mpi_refusal_levels(head->call);
-        refuse_one(comm, head->envelope.source, head->number, head->run, &refusal);
+        reject_one(comm, head->envelope.source, head->number, head->run, &refusal);
     }
 }
 
@@ -214,7 +214,7 @@ void mpi_refusal_note(struct mpi_comm *comm, const void *data, uint32_t bytes)
     }
 }
 
-bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes)
+bool mpi_refusal_receive(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes)
 {
     struct mpi_refusal refusal;
     if (bytes != sizeof(refusal)) {

@@ -29,7 +29,7 @@ enum mpi_refusal_reason {
 };
 
 enum mpi_refusal_flags {
-    MPI_REFUSAL_TO_ALL = 1, /* sent to all ranks of the communicator; set by mpi_exchange_refuse */
+    MPI_REFUSAL_TO_ALL = 1, /* sent to all ranks of the communicator; set by mpi_exchange_reject */
     MPI_REFUSAL_LEVELS = 2, /* a call with levels has failed: later ones go without (host/host.h) */
 };
 
@@ -45,21 +45,21 @@ struct mpi_refusal {
 void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, size_t text_bytes);
 
 /* Notifies all other ranks, for run `run` of call `number`. */
-void mpi_exchange_refuse(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal);
+void mpi_exchange_reject(const struct mpi_comm *comm, uint32_t number, uint32_t run, const struct mpi_refusal *refusal);
 
 /* Replaces the start of the communicator's next call, which must be one that never uses shared memory: it fails at the
  * other ranks. */
-void mpi_collective_refuse(struct mpi_comm *comm, const struct mpi_refusal *refusal);
+void mpi_collective_reject(struct mpi_comm *comm, const struct mpi_refusal *refusal);
 
 /* Notifies all other ranks, unless they know, that a call does not match that of `peer` (-1: of another rank). */
-void mpi_exchange_mismatch_tell(struct mpi_exchange *exchange, int peer);
+void mpi_exchange_mismatch_notify(struct mpi_exchange *exchange, int peer);
 /* The same for a call that has failed because a rank is lost. Other ranks may still reach that rank, and wait for this
  * one. */
-void mpi_exchange_lost_tell(struct mpi_exchange *exchange);
+void mpi_exchange_lost_notify(struct mpi_exchange *exchange);
 /* The same for a call that has failed with `status` for a local reason, such as no memory. */
-void mpi_exchange_failed_tell(struct mpi_exchange *exchange, int status);
+void mpi_exchange_failed_notify(struct mpi_exchange *exchange, int status);
 /* A message shows that its sender is in another call: fails the call, and notifies the others. */
-void mpi_exchange_mismatch_take(struct mpi_exchange *exchange, const struct mpi_call_head *head);
+void mpi_exchange_mismatch_receive(struct mpi_exchange *exchange, const struct mpi_call_head *head);
 /* Sends MPI_SENT_ASK to the ranks for which current calls wait. Requests without room are sent by the next call. */
 void mpi_exchange_compare(void);
 /* Receives an MPI_SENT_ASK for a call that is not current on this rank. */
@@ -71,4 +71,4 @@ uint16_t mpi_refusal_levels(uint32_t kinds);
 /* A refusal has arrived for any call of the communicator. */
 void mpi_refusal_note(struct mpi_comm *comm, const void *data, uint32_t bytes);
 /* A refusal has arrived for a current call, which fails. False: it is invalid. */
-bool mpi_refusal_take(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes);
+bool mpi_refusal_receive(struct mpi_exchange *exchange, int rank, const void *data, uint32_t bytes);

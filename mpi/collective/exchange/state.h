@@ -43,6 +43,6 @@ void exchange_unthrottle(struct mpi_exchange *exchange);
 void exchange_early_keep(struct mpi_comm *comm, uint32_t rank, const void *data, uint32_t bytes);
 void exchange_early_free(struct mpi_early_list *list);
 /* Delivers the kept messages of a call that begins. */
-void exchange_early_take(struct mpi_early_list *list, const struct mpi_exchange *exchange);
+void exchange_early_deliver(struct mpi_early_list *list, const struct mpi_exchange *exchange);
 /* Fails a call that begins if a rank of its communicator is lost. */
 void exchange_lost_find(struct mpi_exchange *exchange);

@@ -15,21 +15,21 @@ void host_describe(const struct mpi_host_call *call, uint32_t owner, struct mpi_
             continue;
         }
         if (++count <= NAMED_MAX) {
-            mpi_say(said, ", which rank %d has not entered", host_rank(call->host, member));
+            mpi_describe(said, ", which rank %d has not entered", host_rank(call->host, member));
             if (round != 0) {
-                mpi_say(said, " (its last one here by shared memory was %s)",
-                        cw_collective_name((enum cw_collective)other.kind));
+                mpi_describe(said, " (its last one here by shared memory was %s)",
+                             cw_collective_name((enum cw_collective)other.kind));
             }
         }
-        mpi_say_awaited(said, comm, host_rank(call->host, member));
+        mpi_describe_awaited(said, comm, host_rank(call->host, member));
     }
     if (count > NAMED_MAX) {
-        mpi_say(said, "; and %u more have not", count - NAMED_MAX);
+        mpi_describe(said, "; and %u more have not", count - NAMED_MAX);
     }
     if (count == 0 && owner != UINT32_MAX) {
-        mpi_say(said, ", which all ranks have entered; waits for data of rank %d", host_rank(call->host, owner));
-        mpi_say_awaited(said, comm, host_rank(call->host, owner));
+        mpi_describe(said, ", which all ranks have entered; waits for data of rank %d", host_rank(call->host, owner));
+        mpi_describe_awaited(said, comm, host_rank(call->host, owner));
     } else if (count == 0) {
-        mpi_say(said, ", which all ranks have entered");
+        mpi_describe(said, ", which all ranks have entered");
     }
 }

@@ -19,7 +19,7 @@ enum {
 struct service {
     mpi_host_stage *copied; /* through the slots */
     mpi_host_stage *direct; /* long blocks; NULL: never */
-    bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see mpi_host_takes_in_place */
+    bool in_place; /* `copied` may find what is sent in the receive buffer; `direct`: see mpi_host_accepts_in_place */
     bool by_block; /* slots are shared by the blocks of all ranks */
 };
 
@@ -207,7 +207,7 @@ bool mpi_host_has_levels(const struct mpi_comm *comm, uint32_t number)
     return collectives->levels != NULL && !collectives->are_levels_over;
 }
 
-bool mpi_host_takes_in_place(const struct mpi_collective *call)
+bool mpi_host_accepts_in_place(const struct mpi_collective *call)
 {
     /* alltoall: others read what this rank would already have overwritten */
     return services[call->problem.collective].in_place &&
@@ -285,7 +285,7 @@ static bool is_over(void *context)
     if (++call->looks % HOST_LOOKS_BEFORE_DOUBT == 0) {
         host_doubt(call);
     }
-    return host_has_come(call) || cw_segment_is_broken(call->segment);
+    return host_has_arrived(call) || cw_segment_is_broken(call->segment);
 }
 
 static void doze(void *context, bool asleep)
@@ -300,7 +300,7 @@ static void doze(void *context, bool asleep)
 static void describe(void *context, struct mpi_said *said)
 {
     const struct mpi_host_call *call = context;
-    mpi_collective_say(call->of, said);
+    mpi_collective_describe(call->of, said);
     host_describe(call, call->owner, said);
 }
 
@@ -309,13 +309,13 @@ static void word_wait(struct mpi_host_call *call)
 {
     for (uint32_t i = 0; mpi_process.spin_rounds > 0 && i < HOST_SPINS; i++) {
         __builtin_ia32_pause(); /* host_poll has just looked */
-        if (host_has_come(call)) {
+        if (host_has_arrived(call)) {
             return;
         }
     }
     for (uint32_t i = 0; mpi_process.spin_rounds == 0 && i < HOST_YIELDS; i++) {
         sched_yield();
-        if (host_has_come(call)) {
+        if (host_has_arrived(call)) {
             return;
         }
     }
@@ -499,7 +499,7 @@ void mpi_host_doze(bool asleep)
     }
 }
 
-bool mpi_host_can_go_on(void)
+bool mpi_host_can_continue(void)
 {
     for (struct mpi_host_part *part = running; part != NULL; part = part->next_running) {
         if (part->call.word != NULL && is_over(&part->call)) {

@@ -107,10 +107,11 @@ uint32_t *mpi_host_kept_kind(const struct mpi_collective *call);
 /* Whether all that a host op needs is known alike at all ranks, and an element fits a slot. */
 bool mpi_host_fits(const struct mpi_collective *call);
 /* Runs call `number`, which mpi_host_serves has prepared, to its end: from `send` to `receive`, both packed as
- * problem.h says; with in-place calls `send` is where the data lies in the receive buffer, if mpi_host_takes_in_place.
- * `kind`: mpi_describe_kind. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why` has a line. */
+ * problem.h says; with in-place calls `send` is where the data lies in the receive buffer, if
+ * mpi_host_accepts_in_place. `kind`: mpi_describe_kind. MPI_SUCCESS, or an error code, not raised; then `mpi_host_why`
+ * has a line. */
 int mpi_host_run(struct mpi_collective *call, uint32_t number, uint32_t kind, const void *send, void *receive);
-bool mpi_host_takes_in_place(const struct mpi_collective *call);
+bool mpi_host_accepts_in_place(const struct mpi_collective *call);
 /* Notifies the others that this rank cannot take part after all (no memory): their calls end with an error. */
 void mpi_host_abandon(struct mpi_collective *call, uint32_t number);
 /* The kind (mpi_describe_kind) of the one that is in progress; false: none is. */
@@ -140,4 +141,4 @@ bool mpi_host_part_describe(const struct mpi_host_part *part, struct mpi_said *s
 /* This process is about to sleep, or sleeps no more: a process that changes memory awaited by its host ops wakes it.
  * Returns whether one of them can advance, so that it need not sleep. */
 void mpi_host_doze(bool asleep);
-bool mpi_host_can_go_on(void);
+bool mpi_host_can_continue(void);

@@ -161,7 +161,7 @@ struct mpi_host *mpi_host_own(struct mpi_comm *comm)
     return host_make(comm, comm->collectives->levels);
 }
 
-static void accounts_tell(const struct mpi_host *host)
+static void accounts_report(const struct mpi_host *host)
 {
     for (int collective = 0; collective < CW_COLLECTIVE_COUNT; collective++) {
         for (int class = 0; class < HOST_SIZE_CLASSES; class ++) {
@@ -181,7 +181,7 @@ void mpi_host_destroy(struct mpi_host *host)
         return;
     }
     if (host->accounts != NULL) {
-        accounts_tell(host);
+        accounts_report(host);
         free(host->accounts);
     }
     if (host->segment.shared != NULL) {

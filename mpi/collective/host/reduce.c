@@ -89,7 +89,7 @@ static int together(struct mpi_host_call *call)
 
 /* Read after the arrival at the next round, unlike slots: results are written only when all have arrived in that very
  * round. */
-static int result_take(struct mpi_host_call *call)
+static int result_copy(struct mpi_host_call *call)
 {
     memcpy(call->receive + call->done, host_result(call, call->round_before), piece_of(call));
     return piece_end(call, call->collective == CW_REDUCE ? host_reduce : host_allreduce);
@@ -99,7 +99,7 @@ static int together_close(struct mpi_host_call *call)
 {
     int code = host_arrive(call);
     if (call->collective == CW_ALLREDUCE || call->member == call->root) {
-        return host_await_all(call, result_take);
+        return host_await_all(call, result_copy);
     }
     return code != MPI_SUCCESS ? code : piece_end(call, host_reduce);
 }
@@ -128,7 +128,7 @@ static int last_fold(struct mpi_host_call *call)
         fold(call, call->members, call->round, 0, piece_of(call), host_result(call, call->round));
         host_complete(call);
     }
-    return host_await_all(call, result_take);
+    return host_await_all(call, result_copy);
 }
 
 static int allreduce_contribute(struct mpi_host_call *call)

@@ -107,9 +107,9 @@ static int hopeless_find(struct mpi_host_call *call)
     if (call->owner == UINT32_MAX) {
         code = call->least == call->host->round ? passed_find(call, own, call->least) : MPI_SUCCESS;
         /* if the round has ended by now, the signatures may be of later rounds */
-        return host_has_come(call) ? MPI_SUCCESS : code;
+        return host_has_arrived(call) ? MPI_SUCCESS : code;
     }
-    if (cw_segment_call_of(call->segment, call->owner, &other) <= own || host_has_come(call)) {
+    if (cw_segment_call_of(call->segment, call->owner, &other) <= own || host_has_arrived(call)) {
         return MPI_SUCCESS;
     }
     return host_differs(call, host_rank(call->host, call->owner));
@@ -117,7 +117,7 @@ static int hopeless_find(struct mpi_host_call *call)
 
 void host_doubt(struct mpi_host_call *call)
 {
-    int code = call->word == NULL || host_has_come(call) ? MPI_SUCCESS : hopeless_find(call);
+    int code = call->word == NULL || host_has_arrived(call) ? MPI_SUCCESS : hopeless_find(call);
     if (code != MPI_SUCCESS) {
         (void)host_break(call, code);
     }
@@ -257,7 +257,7 @@ int host_poll(struct mpi_host_call *call)
     int code;
     do {
         if (call->word != NULL) {
-            if (!host_has_come(call)) {
+            if (!host_has_arrived(call)) {
                 return word_pending(call);
             }
             if (call->owner != UINT32_MAX &&

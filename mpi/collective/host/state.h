@@ -141,7 +141,7 @@ static inline uint64_t host_longest_block(const struct mpi_host_call *call)
 }
 
 /* Whether the awaited word has its value; pairs with cw_segment_publish and cw_segment_complete. */
-static inline bool host_has_come(const struct mpi_host_call *call)
+static inline bool host_has_arrived(const struct mpi_host_call *call)
 {
     return atomic_load_explicit(call->word, memory_order_acquire) >= call->least;
 }

@@ -249,7 +249,7 @@ static int user_apply(const struct mpi_op *op, struct mpi_type *type, const void
                       MPI_Count count)
 {
     /* The program may have freed its handle while a collective is in progress; its function must have one anyway. */
-    MPI_Datatype datatype = mpi_type_give(type);
+    MPI_Datatype datatype = mpi_type_handle_make(type);
     if (datatype == MPI_DATATYPE_NULL) {
         return MPI_ERR_NO_MEM;
     }

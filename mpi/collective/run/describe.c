@@ -23,7 +23,7 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
         return;
     }
     if (mpi_host_part_describe(&collective->run->exchange.host, said)) {
-        mpi_say(said, "; %s", collective->plan->algorithm->name);
+        mpi_describe(said, "; %s", collective->plan->algorithm->name);
         return;
     }
     uint32_t count = cw_execution_awaited(collective->run->execution, awaited, CW_WATCH_AWAITED_MAX);
@@ -31,19 +31,19 @@ static void plan_describe(const struct mpi_collective *collective, struct mpi_sa
     for (uint32_t i = 0; i < count; i++) {
         int rank = mpi_group_rank_of(collective->comm->group, comm->group->ranks[awaited[i]]);
         if (i < NAMED_MAX) {
-            mpi_say(said, i == 0 ? ", waits for rank %d" : ", %d", rank);
+            mpi_describe(said, i == 0 ? ", waits for rank %d" : ", %d", rank);
         }
-        mpi_say_awaited(said, collective->comm, rank);
+        mpi_describe_awaited(said, collective->comm, rank);
     }
     cw_execution_describe(collective->run->execution, text, sizeof(text));
     const char *what = strstr(text, ": "); /* behind the own rank, which the line begins with */
-    mpi_say(said, "%s; %s, %s", count > NAMED_MAX ? ", ..." : "", collective->plan->algorithm->name,
-            what != NULL ? what + 2 : text);
+    mpi_describe(said, "%s; %s, %s", count > NAMED_MAX ? ", ..." : "", collective->plan->algorithm->name,
+                 what != NULL ? what + 2 : text);
 }
 
 void mpi_describe_collective(const struct mpi_collective *collective, struct mpi_said *said)
 {
-    mpi_collective_say(collective, said);
+    mpi_collective_describe(collective, said);
     plan_describe(collective, said);
 }
 

@@ -93,7 +93,7 @@ void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv)
     plan_drop(scatterv->tells);
     plan_drop(scatterv->moves);
     if (scatterv->members != NULL) {
-        mpi_comm_forget(scatterv->members);
+        mpi_comm_handle_release(scatterv->members);
     }
     free(scatterv->told);
     free(scatterv->counts);
@@ -101,7 +101,7 @@ void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv)
     free(scatterv);
 }
 
-bool mpi_multicast_scatterv_is_told(const struct mpi_multicast_scatterv *scatterv)
+bool mpi_multicast_scatterv_has_counts(const struct mpi_multicast_scatterv *scatterv)
 {
     return scatterv->is_told;
 }
@@ -131,7 +131,7 @@ static enum way way_decide(const struct mpi_comm *comm, const uint64_t *bytes, b
     return receivers > 1 && any_elsewhere ? WAY_DYNAMIC : WAY_ONE_BY_ONE;
 }
 
-static void told_fill(const struct mpi_collective *collective)
+static void counts_fill(const struct mpi_collective *collective)
 {
     struct told *told = collective->scatterv->told;
     for (int rank = 0; rank < collective->comm->size; rank++) {
@@ -141,7 +141,7 @@ static void told_fill(const struct mpi_collective *collective)
     told->context = told->way == WAY_DYNAMIC ? mpi_context_next() : 0;
 }
 
-int mpi_multicast_scatterv_tell(struct mpi_collective *collective)
+int mpi_multicast_scatterv_announce(struct mpi_collective *collective)
 {
     struct mpi_multicast_scatterv *scatterv = collective->scatterv;
     struct mpi_comm *comm = collective->comm;
@@ -153,7 +153,7 @@ int mpi_multicast_scatterv_tell(struct mpi_collective *collective)
         .count = sizeof(*scatterv->told) + (uint64_t)comm->size * sizeof(scatterv->told->bytes[0]),
     };
     if ((uint32_t)comm->rank == request.root) {
-        told_fill(collective);
+        counts_fill(collective);
     }
     scatterv->started_ns = cw_clock_ns();
     int code = scatterv->tells != NULL ? MPI_SUCCESS
@@ -169,7 +169,7 @@ int mpi_multicast_scatterv_learn(struct mpi_collective *collective, int code)
     bool makes_sense = scatterv->told->way > WAY_PAIRS && scatterv->told->way < WAY_COUNT;
     code = code == MPI_SUCCESS && !makes_sense ? MPI_ERR_INTERN : code;
     if (code != MPI_SUCCESS) { /* the root may be past that already, and wait for this rank to be ready */
-        mpi_step_refuse(collective, collective->comm, collective->number + 1);
+        mpi_step_reject(collective, collective->comm, collective->number + 1);
         return code;
     }
     scatterv->is_told = true;
@@ -261,13 +261,13 @@ int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t numb
     number = is_among ? 0 : number;
     code = code != MPI_SUCCESS ? code : data_run(collective, comm, number);
     if (code != MPI_SUCCESS) {
-        mpi_step_refuse(collective, comm, number);
+        mpi_step_reject(collective, comm, number);
     }
     return code;
 }
 
 /* Copies data that was received into a spare buffer to its place, as far as there is room. */
-static int aside_take(struct mpi_collective *collective)
+static int aside_unpack(struct mpi_collective *collective)
 {
     const struct mpi_buffer *descriptor = &collective->receive;
     MPI_Count own = (MPI_Count)own_bytes(collective);
@@ -292,7 +292,7 @@ int mpi_multicast_scatterv_end(struct mpi_collective *collective)
         return MPI_SUCCESS;
     }
     if (collective->scatterv->aside != NULL) {
-        return aside_take(collective);
+        return aside_unpack(collective);
     }
     mpi_buffers_close(collective);
     return MPI_SUCCESS;

@@ -33,13 +33,13 @@ void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv);
 /* The steps of the call (steps.h), unless `by_pairs` is set: the root broadcasts its counts; all ranks learn them
  * (`code`: how that step ended); the data moves, as call `number`; the data has arrived. MPI_SUCCESS or the error, not
  * raised. */
-int mpi_multicast_scatterv_tell(struct mpi_collective *collective);
+int mpi_multicast_scatterv_announce(struct mpi_collective *collective);
 int mpi_multicast_scatterv_learn(struct mpi_collective *collective, int code);
 int mpi_multicast_scatterv_move(struct mpi_collective *collective, uint32_t number);
 int mpi_multicast_scatterv_end(struct mpi_collective *collective);
 
 /* Whether this rank has the counts already. Those of a persistent call are sent once. */
-bool mpi_multicast_scatterv_is_told(const struct mpi_multicast_scatterv *scatterv);
+bool mpi_multicast_scatterv_has_counts(const struct mpi_multicast_scatterv *scatterv);
 
 /* A run has come to its end: which way it went, for --explain. */
 void mpi_multicast_scatterv_account(const struct mpi_collective *collective);

@@ -90,7 +90,8 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     collective->step_count++;
     collective->plan = plan;
     collective->algorithm = plan->algorithm;
-    collective->run = mpi_run_take(comm, plan, send, receive, collective->op != NULL ? &reduction : NULL, collective);
+    collective->run =
+        mpi_run_acquire(comm, plan, send, receive, collective->op != NULL ? &reduction : NULL, collective);
     if (collective->run == NULL) {
         return MPI_ERR_NO_MEM;
     }
@@ -110,7 +111,7 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
     collective->run->exchange.type = type;
     if (!mpi_exchange_begin(&collective->run->exchange, comm, number, collective->run_count,
                             mpi_describe_kind(collective, plan->has_levels))) {
-        mpi_run_give(collective->run, false);
+        mpi_run_release(collective->run, false);
         collective->run = NULL;
         return MPI_ERR_NO_MEM;
     }
@@ -157,13 +158,13 @@ int mpi_step_poll(struct mpi_collective *collective)
     }
     if (status == CW_ERROR_ARGUMENT) {
         failure_note(collective);
-        mpi_exchange_mismatch_tell(&run->exchange, -1);
+        mpi_exchange_mismatch_notify(&run->exchange, -1);
     } else if (mpi_error_of_status(status) == MPI_ERR_PROC_ABORTED) {
         failure_note(collective);
-        mpi_exchange_lost_tell(&run->exchange);
+        mpi_exchange_lost_notify(&run->exchange);
     } else if (status != CW_OK) {
         failure_note(collective);
-        mpi_exchange_failed_tell(&run->exchange, status);
+        mpi_exchange_failed_notify(&run->exchange, status);
     }
     int reduce_error = run->exchange.host.reduce_error;
     collective->reduce_error = reduce_error != MPI_SUCCESS ? reduce_error : collective->reduce_error;
@@ -178,16 +179,16 @@ int mpi_step_poll(struct mpi_collective *collective)
     mpi_exchange_end(&run->exchange);
     collective->plan->calls++;
     collective->plan->measured_ns += cw_clock_ns() - collective->started_ns;
-    mpi_run_give(run, status == CW_OK);
+    mpi_run_release(run, status == CW_OK);
     collective->run = NULL;
     return status == CW_OK               ? collective->reduce_error
            : status == CW_ERROR_ARGUMENT ? MPI_ERR_NOT_SAME
                                          : mpi_error_of_status(status);
 }
 
-void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
+void mpi_step_reject(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number)
 {
     const struct mpi_refusal refusal = {
         .reason = MPI_REFUSAL_FAILED, .peer = -1, .given = (uint64_t)(int64_t)CW_ERROR_MEMORY};
-    mpi_exchange_refuse(comm, number, collective->run_count, &refusal);
+    mpi_exchange_reject(comm, number, collective->run_count, &refusal);
 }

@@ -52,7 +52,7 @@ static int plan_start(struct mpi_collective *collective, struct mpi_plan *plan, 
 /* ---- step after step ---- */
 
 /* Whether the root sends its counts first. */
-static bool is_told(const struct mpi_collective *collective)
+static bool sends_counts_first(const struct mpi_collective *collective)
 {
     return collective->scatterv != NULL && !collective->by_pairs;
 }
@@ -66,7 +66,8 @@ static enum mpi_step step_next(const struct mpi_collective *collective)
     if (collective->planned == NULL && counts != NULL && counts->phases == NULL && !counts->is_known) {
         return MPI_STEP_COUNTS;
     }
-    return is_told(collective) && !mpi_multicast_scatterv_is_told(collective->scatterv) ? MPI_STEP_TELL : MPI_STEP_DATA;
+    return sends_counts_first(collective) && !mpi_multicast_scatterv_has_counts(collective->scatterv) ? MPI_STEP_TELL
+                                                                                                      : MPI_STEP_DATA;
 }
 
 /* The first step has the number of the call, and later steps have the next numbers, also if a persistent call skips a
@@ -76,7 +77,7 @@ static uint32_t step_number(const struct mpi_collective *collective)
     const struct mpi_count_matrix *counts = collective->count_matrix;
     uint32_t agreed = collective->step != MPI_STEP_AGREE && collective->agreement != NULL;
     bool has_counts = collective->planned == NULL && counts != NULL && counts->phases == NULL;
-    uint32_t told = collective->step == MPI_STEP_DATA && (has_counts || is_told(collective));
+    uint32_t told = collective->step == MPI_STEP_DATA && (has_counts || sends_counts_first(collective));
     return collective->number + agreed + told;
 }
 
@@ -122,7 +123,7 @@ static int step_start(struct mpi_collective *collective)
         return word_start(collective, &request, collective->count_matrix->own, collective->count_matrix->all);
     case MPI_STEP_TELL:
         collective->exchanges = true;
-        return mpi_multicast_scatterv_tell(collective);
+        return mpi_multicast_scatterv_announce(collective);
     default:
         return data_start(collective);
     }
@@ -131,7 +132,7 @@ static int step_start(struct mpi_collective *collective)
 /* A step has ended with `code`; returns the code of the call so far. */
 static int step_end(struct mpi_collective *collective, int code)
 {
-    if (collective->step == MPI_STEP_DATA && !is_told(collective)) {
+    if (collective->step == MPI_STEP_DATA && !sends_counts_first(collective)) {
         if (code == MPI_SUCCESS || code == MPI_ERR_TRUNCATE) {
             mpi_buffers_close(collective);
         }
@@ -150,9 +151,10 @@ int mpi_steps_begin(struct mpi_collective *collective)
 {
     collective->step = step_next(collective);
     int code = step_start(collective);
-    bool is_moved = collective->step == MPI_STEP_DATA && is_told(collective); /* it notifies its members itself */
+    bool is_moved =
+        collective->step == MPI_STEP_DATA && sends_counts_first(collective); /* it notifies its members itself */
     if ((code == MPI_ERR_NO_MEM || code == MPI_ERR_INTERN) && !is_moved) {
-        mpi_step_refuse(collective, collective->comm, step_number(collective));
+        mpi_step_reject(collective, collective->comm, step_number(collective));
     }
     return code;
 }

@@ -27,7 +27,7 @@ int mpi_step_run(struct mpi_collective *collective, struct mpi_comm *comm, struc
 /* Continues the run. MPI_ERR_PENDING, or its result. */
 int mpi_step_poll(struct mpi_collective *collective);
 /* Notifies the ranks of call `number` that this rank fails. */
-void mpi_step_refuse(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number);
+void mpi_step_reject(const struct mpi_collective *collective, const struct mpi_comm *comm, uint32_t number);
 
 /* Opens both buffer descriptors in the layout of problem.h, in place or packed. MPI_SUCCESS or MPI_ERR_NO_MEM, not
  * raised. */

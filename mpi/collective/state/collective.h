@@ -90,4 +90,4 @@ struct mpi_collective {
 };
 
 /* "call 17 (MPI_Bcast, root 0) on MPI_COMM_WORLD": which call it is, as all ranks count a communicator's calls. */
-void mpi_collective_say(const struct mpi_collective *collective, struct mpi_said *said);
+void mpi_collective_describe(const struct mpi_collective *collective, struct mpi_said *said);

@@ -109,7 +109,7 @@ static void note_all(void)
     }
 }
 
-void walk_census_take(void)
+void walk_census_count(void)
 {
     census = &before;
     for (int round = 0; round < 2; round++) { /* the first one may make predefined types */

@@ -45,7 +45,7 @@ static void call_wrong(const struct walk_routine *routine, const walk_value *val
         fprintf(stderr, "rank %d of %d: %s: %s is %s: class %d, not %d%s\n", expect_rank, expect_size, routine->name,
                 parameter->name, wrong->name, found, wrong->classes[0], differs ? "; references differ" : "");
     }
-    walk_census_take();
+    walk_census_count();
 }
 
 /* MPI_ERR_BUFFER, too, if there are more than 2^31 elements. */
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     expect_start(&argc, &argv);
     walk_values_make();
     warm_up();
-    walk_census_take();
+    walk_census_count();
     for (int i = 0; i < walk_routine_count; i++) {
         if (argc > 1 && strcmp(argv[1], walk_routines[i].name) != 0) {
             continue;

@@ -59,5 +59,5 @@ void walk_values_refresh(void);
 
 /* Counts references and live handles of all kinds; compares them with the last count: 0 if they are the same, else what
  * differs is printed. `calls`: the number of collective calls of MPI_COMM_WORLD must be the same, too. */
-void walk_census_take(void);
+void walk_census_count(void);
 int walk_census_compare(int calls);

@@ -238,7 +238,7 @@ static void attributes_are_copied_by_the_call(void)
     MPI_Comm_free_keyval(&key);
 }
 
-static int copy_refused(MPI_Comm comm, int key, void *state, void *value, void *copied, int *flag)
+static int copy_rejected(MPI_Comm comm, int key, void *state, void *value, void *copied, int *flag)
 {
     (void)comm, (void)key, (void)state, (void)value, (void)copied, (void)flag;
     here();
@@ -264,7 +264,7 @@ static void errors_are_raised_by_the_next_call(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &own);
     MPI_Comm_create_errhandler(handle, &handler);
     MPI_Comm_set_errhandler(own, handler);
-    MPI_Comm_create_keyval(copy_refused, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_create_keyval(copy_rejected, MPI_COMM_NULL_DELETE_FN, &key, NULL);
     MPI_Comm_set_attr(own, key, &value);
     MPI_Barrier(own);
     handled = 0;

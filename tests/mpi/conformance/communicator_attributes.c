@@ -165,7 +165,7 @@ static void keys_may_be_freed_while_in_use(void)
 
 static int refused_key, deleted_keys[3], deleted_count;
 
-static int delete_unless_refused(MPI_Comm comm, int keyval, void *value, void *state)
+static int delete_unless_rejected(MPI_Comm comm, int keyval, void *value, void *state)
 {
     (void)comm, (void)value, (void)state;
     deleted_keys[deleted_count % 3] = keyval;
@@ -180,7 +180,7 @@ static void deleting_may_fail(void)
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
     for (int i = 0; i < 3; i++) {
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_unless_refused, &keyvals[i], NULL);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_unless_rejected, &keyvals[i], NULL);
         MPI_Comm_set_attr(comm, keyvals[i], &cells[i]);
     }
     refused_key = keyvals[1];

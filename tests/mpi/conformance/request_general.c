@@ -47,7 +47,7 @@ static MPI_Request start(struct operation *operation)
     return request;
 }
 
-static void expect_told(const MPI_Status *status)
+static void expect_reported(const MPI_Status *status)
 {
     int count = -1, flag = -1;
     MPI_Get_count(status, MPI_INT, &count);
@@ -72,11 +72,11 @@ static void they_complete_when_the_program_says_so(void)
     flag = 0;
     MPI_Request_get_status(request, &flag, &status);
     EXPECT(flag);
-    expect_told(&status);
+    expect_reported(&status);
     EXPECT_EQUAL(operation.frees, 0);
     memset(&status, 0, sizeof(status));
     EXPECT_EQUAL(MPI_Wait(&request, &status), MPI_SUCCESS);
-    expect_told(&status);
+    expect_reported(&status);
     EXPECT(operation.queries >= 2);
     EXPECT_EQUAL(operation.frees, 1);
     EXPECT_EQUAL(operation.cancels, 0);
@@ -105,11 +105,11 @@ static void they_mix_with_others(void)
             MPI_Testsome(4, requests, &count, indices, statuses);
             EXPECT_EQUAL(count, 1);
             EXPECT_EQUAL(indices[0], 2);
-            expect_told(&statuses[0]);
+            expect_reported(&statuses[0]);
         } else {
             MPI_Waitany(4, requests, &index, &status);
             EXPECT_EQUAL(index, 2);
-            expect_told(&status);
+            expect_reported(&status);
         }
         EXPECT_EQUAL(operations[1].frees, 1);
         MPI_Send(&out, 1, MPI_INT, 0, 8, MPI_COMM_SELF);
@@ -117,7 +117,7 @@ static void they_mix_with_others(void)
         EXPECT_EQUAL(flag, 0);
         MPI_Grequest_complete(requests[0]);
         EXPECT_EQUAL(MPI_Waitall(4, requests, statuses), MPI_SUCCESS);
-        expect_told(&statuses[0]);
+        expect_reported(&statuses[0]);
         EXPECT_EQUAL(statuses[1].MPI_TAG, 8);
         EXPECT_EQUAL(in, 5);
         EXPECT_EQUAL(operations[0].frees, 1);

@@ -71,7 +71,7 @@ static int transfer(const char *kind, int round)
     return code;
 }
 
-static void error_tell(int code)
+static void error_print(int code)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length, class;
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
         code = transfer(argv[1], round);
     }
     if (code != MPI_SUCCESS) {
-        error_tell(code);
+        error_print(code);
         if (is_given_up) {
             MPI_Comm_free(&cluster);
         } else {

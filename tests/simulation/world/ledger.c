@@ -38,20 +38,20 @@ static void drop_source(struct world *world, struct world_operation *operation, 
         if (!operation->orphaned) {
             memset(store->base + operation->local_offset, 0xee, operation->bytes);
             world_region_accept(store, operation->local_offset, operation->bytes);
-            world_extent_give(store, index);
+            world_extent_release(store, index);
         }
         operation->stored = false;
     }
 }
 
-void world_ledger_forget(struct world *world)
+void world_ledger_drop(struct world *world)
 {
     uint32_t index = --world->operation_count;
     struct world_operation *operation = &world->operations[index];
     drop_source(world, operation, index);
-    world_extent_give(&world->processes[operation->to].regions[operation->region], index);
+    world_extent_release(&world->processes[operation->to].regions[operation->region], index);
     if (operation->kind == WORLD_GET) {
-        world_extent_give(&world->processes[operation->from].regions[WORLD_DESK], index);
+        world_extent_release(&world->processes[operation->from].regions[WORLD_DESK], index);
     }
 }
 
@@ -104,7 +104,7 @@ static void put_finished(struct world *world, uint32_t index)
         if (operation->bytes > 0) {
             world_region_accept(region, operation->offset, operation->bytes);
         }
-        world_extent_give(region, index);
+        world_extent_release(region, index);
     }
     free(operation->grave);
     operation->grave = NULL;
@@ -273,7 +273,7 @@ static void get_ended(struct world_process *process, uint32_t index, const struc
     }
     if (operation->bytes > 0) {
         world_region_accept(desk, operation->local_offset, operation->bytes);
-        world_extent_give(desk, index);
+        world_extent_release(desk, index);
     }
     world->report->bytes += event->status == CW_OK ? operation->bytes : 0;
 }
@@ -379,7 +379,7 @@ void world_ledger_event(struct world_process *process, const struct cw_event *ev
 
 /* ---- what goes ---- */
 
-void world_ledger_region_gone(struct world_process *process, enum world_region_kind kind)
+void world_ledger_region_closed(struct world_process *process, enum world_region_kind kind)
 {
     struct world *world = process->world;
     struct world_region *region = &process->regions[kind];
@@ -397,7 +397,7 @@ void world_ledger_region_gone(struct world_process *process, enum world_region_k
     }
 }
 
-void world_ledger_process_gone(struct world_process *process)
+void world_ledger_process_closed(struct world_process *process)
 {
     struct world *world = process->world;
     for (uint32_t i = 0; i < world->operation_count; i++) {

@@ -146,8 +146,8 @@ static bool extent_free(const struct world_slice *slice, uint64_t offset, uint64
     return true;
 }
 
-bool world_extent_take(struct world_region *region, uint32_t slice_index, struct cw_random *random, uint64_t bytes,
-                       uint32_t operation, uint64_t *offset)
+bool world_extent_acquire(struct world_region *region, uint32_t slice_index, struct cw_random *random, uint64_t bytes,
+                          uint32_t operation, uint64_t *offset)
 {
     enum { TRIES = 4 };
     struct world_slice *slice = &region->slices[slice_index];
@@ -166,7 +166,7 @@ bool world_extent_take(struct world_region *region, uint32_t slice_index, struct
     return false;
 }
 
-void world_extent_give(struct world_region *region, uint32_t operation)
+void world_extent_release(struct world_region *region, uint32_t operation)
 {
     for (uint32_t i = 0; i < region->slice_count; i++) {
         struct world_slice *slice = &region->slices[i];

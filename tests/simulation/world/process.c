@@ -51,7 +51,7 @@ static void region_leave(struct world_process *process, enum world_region_kind k
         return;
     }
     world_trace(process->world, "node %u: region %d is deregistered", process->node, kind);
-    world_ledger_region_gone(process, kind);
+    world_ledger_region_closed(process, kind);
     region->registered = false;
     region->again_ns = now_ns + cw_random_below(&process->random, 2 * AGAIN_NS);
     world_region_poison(region);
@@ -202,7 +202,7 @@ void world_process_end(struct world_process *process, bool polite)
     process->endpoint = NULL;
     process->alive = false;
     process->held_count = 0;
-    world_ledger_process_gone(process);
+    world_ledger_process_closed(process);
     for (uint32_t kind = 0; kind < WORLD_REGION_KINDS; kind++) {
         world_region_destroy(&process->regions[kind]);
     }
@@ -210,7 +210,7 @@ void world_process_end(struct world_process *process, bool polite)
 
 /* ---- a turn ---- */
 
-static void take_events(struct world_process *process, uint64_t now_ns)
+static void events_receive(struct world_process *process, uint64_t now_ns)
 {
     struct cw_event events[WORLD_TURNED_EVENTS];
     bool slow = process->take_delay_max_ns > 0 && !process->world->healed;
@@ -322,7 +322,7 @@ uint64_t world_process_turn(struct sim_host *host, uint64_t now_ns)
     }
     (void)cw_endpoint_turn(process->endpoint, now_ns);
     if (process->take_ns <= now_ns || world->healed) {
-        take_events(process, now_ns);
+        events_receive(process, now_ns);
     }
     release_held(process, now_ns);
     uint64_t next_ns = world->healed ? UINT64_MAX : live(process, now_ns);

@@ -97,7 +97,7 @@ static bool source_contiguous(struct world_process *process, struct world_operat
     struct world_region *store = &process->regions[WORLD_STORE];
     *source = (struct cw_source){.contiguous = {.bytes = operation->bytes}};
     if (operation->signal && operation->bytes > 0 && cw_random_chance(&process->random, 0.5) &&
-        world_extent_take(store, 0, &process->random, operation->bytes, index, &operation->local_offset)) {
+        world_extent_acquire(store, 0, &process->random, operation->bytes, index, &operation->local_offset)) {
         operation->stored = true;
         world_pattern_fill(store->base + operation->local_offset, operation->pattern, operation->bytes);
         world_region_accept(store, operation->local_offset, operation->bytes);
@@ -188,7 +188,7 @@ static bool draw_target(struct world_process *process, struct world_operation *o
         return true;
     }
     return operation->bytes == 0 ||
-           world_extent_take(region, process->node, random, operation->bytes, index, &operation->offset);
+           world_extent_acquire(region, process->node, random, operation->bytes, index, &operation->offset);
 }
 
 static int post_put(struct world_process *process, struct world_operation *operation, uint32_t index)
@@ -249,7 +249,7 @@ static int post_get(struct world_process *process, struct world_operation *opera
     operation->refusable = wrong || !region->registered;
     operation->offset = cw_random_below(random, region->window_bytes - operation->bytes + 1);
     if (operation->bytes > 0 &&
-        !world_extent_take(desk, 0, random, operation->bytes, index, &operation->local_offset)) {
+        !world_extent_acquire(desk, 0, random, operation->bytes, index, &operation->local_offset)) {
         return CW_ERROR_AGAIN;
     }
     struct cw_get get = {
@@ -304,7 +304,7 @@ static bool post_one(struct world_process *process, uint64_t now_ns)
         world_fail(world, "node %u: operation %u to node %u cannot be posted: %s", process->node, index, to,
                    cw_status_text(status));
     }
-    world_ledger_forget(world);
+    world_ledger_drop(world);
     return false;
 }
 

@@ -231,9 +231,9 @@ void world_region_destroy(struct world_region *region);
 void world_region_poison(struct world_region *region);
 
 /* A free place of `bytes` (> 0) in a slice, taken for `operation`. False: none was found. */
-bool world_extent_take(struct world_region *region, uint32_t slice, struct cw_random *random, uint64_t bytes,
-                       uint32_t operation, uint64_t *offset);
-void world_extent_give(struct world_region *region, uint32_t operation);
+bool world_extent_acquire(struct world_region *region, uint32_t slice, struct cw_random *random, uint64_t bytes,
+                          uint32_t operation, uint64_t *offset);
+void world_extent_release(struct world_region *region, uint32_t operation);
 
 /* Accepts the present bytes as right. */
 void world_region_accept(struct world_region *region, uint64_t offset, uint64_t bytes);
@@ -268,13 +268,13 @@ void world_traffic_post(struct world_process *process, uint64_t now_ns);
 
 /* ---- ledger.c ---- */
 
-/* A fresh operation, or NULL: the table is full. world_ledger_forget takes the last one back. */
+/* A fresh operation, or NULL: the table is full. world_ledger_drop takes the last one back. */
 struct world_operation *world_ledger_open(struct world *world, uint32_t *index);
-void world_ledger_forget(struct world *world);
+void world_ledger_drop(struct world *world);
 
 void world_ledger_event(struct world_process *process, const struct cw_event *event, uint64_t now_ns);
-void world_ledger_region_gone(struct world_process *process, enum world_region_kind kind);
-void world_ledger_process_gone(struct world_process *process);
+void world_ledger_region_closed(struct world_process *process, enum world_region_kind kind);
+void world_ledger_process_closed(struct world_process *process);
 
 /* The message is still as it came. */
 void world_ledger_release(struct world_process *process, const struct world_held *held);

@@ -40,7 +40,7 @@ struct parsed {
     unsigned int each;
 };
 
-static int each_take(void *context, const char *text)
+static int each_parse(void *context, const char *text)
 {
     (*(unsigned int *)context)++;
     return text[0] == '!' ? APP_EXIT_USAGE : APP_EXIT_SUCCESS;
@@ -54,7 +54,7 @@ static int parse(struct parsed *parsed, int operands_max, char **argv, int *exit
         OPTION_COUNT("count", "a count", &parsed->count, 1, 64),
         OPTION_RATE("rate", "a rate", &parsed->rate_bps, 0),
         {"loss", "SHARE", "a share", APP_OPTION_PERCENT, &parsed->loss, 0, 0, NULL},
-        OPTION_EACH("each", "TEXT", "many", &parsed->each, each_take),
+        OPTION_EACH("each", "TEXT", "many", &parsed->each, each_parse),
         {0},
     };
     int argc = 0;

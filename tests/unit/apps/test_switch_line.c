@@ -24,7 +24,7 @@ static void a_long_fat_line_fits(void **state)
         assert_int_equal(switch_pool_open(&pool, switch_line_bytes(&sea), 1514), CW_OK);
         assert_int_equal(pool.line_bytes, 26000000);
         for (uint64_t bytes = 0; bytes < pool.line_bytes; bytes += lengths[i] + CW_ETHERNET_OVERHEAD_BYTES) {
-            struct switch_frame *frame = switch_pool_take(&pool, lengths[i]);
+            struct switch_frame *frame = switch_pool_acquire(&pool, lengths[i]);
             assert_non_null(frame);
             memset(frame->data, 0xa5, 8); /* it is memory */
         }
@@ -38,16 +38,16 @@ static void what_is_full_says_so_and_slots_come_back(void **state)
     struct switch_frame *first = NULL, *frame;
     uint32_t count = 0;
     assert_int_equal(switch_pool_open(&pool, 0, 1514), CW_OK);
-    while ((frame = switch_pool_take(&pool, 1514)) != NULL) {
+    while ((frame = switch_pool_acquire(&pool, 1514)) != NULL) {
         frame->next = first;
         first = frame;
         assert_true(++count < 100000);
     }
     assert_true(count > 0 && first != NULL);
-    assert_non_null(switch_pool_take(&pool, 100)); /* other sizes have slots of their own */
-    switch_pool_give(&pool, first);
-    assert_ptr_equal(switch_pool_take(&pool, 1200), first);
-    assert_null(switch_pool_take(&pool, 1514));
+    assert_non_null(switch_pool_acquire(&pool, 100)); /* other sizes have slots of their own */
+    switch_pool_release(&pool, first);
+    assert_ptr_equal(switch_pool_acquire(&pool, 1200), first);
+    assert_null(switch_pool_acquire(&pool, 1514));
     switch_pool_close(&pool);
 }
 
@@ -85,7 +85,7 @@ static uint64_t offer(struct world *world, uint32_t line, uint64_t time_ns)
     uint64_t arrival_ns = 0;
     enum cw_link_fate fate;
     assert_true(switch_line_offer(&world->lines[line], time_ns, 976, &fate, &arrival_ns));
-    struct switch_frame *frame = switch_pool_take(&world->pool, 976);
+    struct switch_frame *frame = switch_pool_acquire(&world->pool, 976);
     assert_non_null(frame);
     frame->arrival_ns = arrival_ns;
     switch_line_hold(&world->lines[line], frame, &world->heap);
@@ -98,7 +98,7 @@ static uint64_t next(struct world *world, uint32_t expected)
     struct switch_frame *frame = switch_line_next(&world->heap, &line);
     assert_ptr_equal(line, &world->lines[expected]);
     uint64_t arrival_ns = frame->arrival_ns;
-    switch_pool_give(&world->pool, frame);
+    switch_pool_release(&world->pool, frame);
     return arrival_ns;
 }
 

@@ -184,7 +184,7 @@ static void test_chooser_remembers(void **state)
                                                  .count = i * 31ull};
             struct cw_problem *problem = problem_built(&request);
             struct cw_candidate best;
-            assert_int_equal(cw_chooser_ask(chooser, problem, &best), CW_OK);
+            assert_int_equal(cw_chooser_query(chooser, problem, &best), CW_OK);
             if (i % 97 == 0) {
                 struct cw_choose_request asked = {.problem = problem, .network = &network, .eager_max_bytes = 4096};
                 struct cw_choice choice;

@@ -224,7 +224,7 @@ static int bench_poll(struct bench *bench)
     return cw_execution_poll(bench->execution);
 }
 
-static void says(const struct bench *bench, const char *words)
+static void assert_describes(const struct bench *bench, const char *words)
 {
     char text[400];
     cw_execution_describe(bench->execution, text, sizeof(text));
@@ -237,15 +237,15 @@ static void says(const struct bench *bench, const char *words)
 static void waits(struct bench *bench, const char *words)
 {
     assert_int_equal(bench_poll(bench), CW_ERROR_AGAIN);
-    says(bench, words);
+    assert_describes(bench, words);
 }
 
 /* It fails with `status`, says why, and stays so; ends the bench. */
 static void fails(struct bench *bench, int status, const char *words)
 {
     assert_int_equal(bench_poll(bench), status);
-    says(bench, "failed: ");
-    says(bench, words);
+    assert_describes(bench, "failed: ");
+    assert_describes(bench, words);
     uint32_t tries = bench->tries;
     assert_int_equal(bench_poll(bench), status);
     assert_int_equal(bench->tries, tries);
@@ -262,7 +262,7 @@ static void test_describe(void **state)
     put(bench, 4, 9, 4);
     after(bench, gate, 0);
     bench_create(bench, NULL, NULL);
-    says(bench, "rank 0: to be polled; 0 of 2 ops complete");
+    assert_describes(bench, "rank 0: to be polled; 0 of 2 ops complete");
     waits(bench, "rank 0: op 0 (wait, phase 2) for tag 12 of rank 2; 0 of 2 ops complete");
     arrive(bench, 2, 3 * CW_TAG_STEP, true, "abcd", 4, 77);
     bench->put_status = CW_ERROR_AGAIN;
@@ -273,7 +273,7 @@ static void test_describe(void **state)
     waits(bench, "op 1 (put, phase 0) with tag 36 to rank 4, to complete; 1 of 2");
     put_event(bench, CW_TRANSPORT_COMPLETE, 0);
     assert_int_equal(bench_poll(bench), CW_OK);
-    says(bench, "rank 0: complete; 2 of 2 ops complete");
+    assert_describes(bench, "rank 0: complete; 2 of 2 ops complete");
     assert_int_equal(bench_poll(bench), CW_OK);
     bench_end(bench);
 }

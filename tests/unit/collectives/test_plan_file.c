@@ -37,7 +37,7 @@ static struct cw_plan *plan_make(enum cw_collective collective, const char *algo
         .ranks = ranks,
         .element_bytes = 4,
         .count = 333,
-        .counts = cw_collective_takes_counts(collective) ? counts : NULL,
+        .counts = cw_collective_accepts_counts(collective) ? counts : NULL,
         .cluster_count = has_clusters ? 3 : 0,
         .cluster_of = cluster_of,
         .cluster_via = has_clusters ? via : NULL,
@@ -113,7 +113,7 @@ static void test_written_and_read(void **state)
     }
 }
 
-static void assert_refused(const void *bytes, size_t length, const char *words)
+static void assert_rejected(const void *bytes, size_t length, const char *words)
 {
     struct cw_plan *plan = NULL;
     char error[300] = "";
@@ -135,11 +135,11 @@ static void test_cut_off_or_altered(void **state)
     size_t length;
     uint8_t *bytes = encode(plan, &length);
     for (size_t cut = 0; cut < length; cut++) {
-        assert_refused(bytes, cut, cut < 8 ? "no plan file" : "cut off");
+        assert_rejected(bytes, cut, cut < 8 ? "no plan file" : "cut off");
     }
     for (size_t i = 0; i < length; i++) {
         bytes[i] ^= 0x10;
-        assert_refused(bytes, length, i < 8 ? "no plan file" : i < 12 ? "version" : "altered");
+        assert_rejected(bytes, length, i < 8 ? "no plan file" : i < 12 ? "version" : "altered");
         bytes[i] ^= 0x10;
     }
     free(bytes);
@@ -176,10 +176,10 @@ static void test_memory_by_length(void **state)
     cw_plan_destroy(plan);
     plan = decode(file, length);
     assert_int_equal(plan->schedules[0].op_count, JOINS);
-    assert_refused(file, length - 1, "altered");
+    assert_rejected(file, length - 1, "altered");
     uint8_t *bomb = file_of(file + HEADER, length - HEADER - CHECKSUM, &bomb_length);
     assert_true(bomb_length < JOINS / 16);
-    assert_refused(bomb, bomb_length, "more memory than a file of this length");
+    assert_rejected(bomb, bomb_length, "more memory than a file of this length");
     cw_plan_destroy(plan);
     free(joins);
     free(file);
@@ -200,7 +200,7 @@ static void test_ranks_are_judged_one_by_one(void **state)
     assert_int_equal(cw_unpack_file(&kind, bytes, length, &content, &unpacker, error, sizeof(error)), CW_OK);
     content[unpacker.length - 1] = 0xff; /* rank 3 ends in the midst of a number */
     uint8_t *file = file_of(content, unpacker.length, &length);
-    assert_refused(file, length, "rank 1");
+    assert_rejected(file, length, "rank 1");
     cw_plan_destroy(plan);
     free(bytes);
     free(content);

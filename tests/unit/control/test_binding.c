@@ -192,16 +192,16 @@ static void test_texts(void **state)
         }
         assert_non_null(strstr(error, wrong[i]));
     }
-    assert_int_equal(cw_dedicate_told("none: too few", &dedicated), 0);
+    assert_int_equal(cw_dedicate_parse("none: too few", &dedicated), 0);
     assert_int_equal(dedicated.count, 0);
     assert_string_equal(dedicated.why, "too few");
-    assert_int_equal(cw_dedicate_told("11", &dedicated), 0);
+    assert_int_equal(cw_dedicate_parse("11", &dedicated), 0);
     assert_true(dedicated.count == 1 && dedicated.cores[0] == 11);
-    assert_int_equal(cw_dedicate_told("11,3", &dedicated), 0);
+    assert_int_equal(cw_dedicate_parse("11,3", &dedicated), 0);
     assert_true(dedicated.count == 2 && dedicated.cores[0] == 11 && dedicated.cores[1] == 3);
     static const char *const untold[] = {"11x", "", "4096", "1,", ",1", "1,,2", "0,1,2,3,4,5,6,7,8"};
     for (size_t i = 0; i < sizeof(untold) / sizeof(untold[0]); i++) {
-        assert_int_equal(cw_dedicate_told(untold[i], &dedicated), CW_ERROR_ARGUMENT);
+        assert_int_equal(cw_dedicate_parse(untold[i], &dedicated), CW_ERROR_ARGUMENT);
     }
 }
 

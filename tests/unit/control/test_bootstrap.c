@@ -192,7 +192,7 @@ static void each_key(void *context, uint32_t index, char key[CW_BOOTSTRAP_KEY_MA
     snprintf(key, CW_BOOTSTRAP_KEY_MAX + 1, "k%u", index);
 }
 
-static int each_take(void *context, uint32_t index, const char *value)
+static int each_receive(void *context, uint32_t index, const char *value)
 {
     struct got *got = context;
     snprintf(got->values[index], sizeof(got->values[index]), "%s", value);
@@ -214,7 +214,7 @@ static void test_pmi1_get_each(void **state)
     for (int batch = 1; batch <= 2; batch++) {
         struct cw_bootstrap *bootstrap = NULL;
         struct got got = {.refused = UINT32_MAX};
-        const struct cw_bootstrap_reader reader = {.context = &got, .key = each_key, .take = each_take};
+        const struct cw_bootstrap_reader reader = {.context = &got, .key = each_key, .receive = each_receive};
         char error[256] = "", text[1024], value[8];
         snprintf(text, sizeof(text), "%s%s", batch == 1 ? GREETING : batched, answers);
         launcher_start(text);

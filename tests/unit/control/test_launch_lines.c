@@ -26,9 +26,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void take(struct launch_stream *stream, const char *text)
+static void append(struct launch_stream *stream, const char *text)
 {
-    assert_int_equal(launch_stream_take(stream, text, strlen(text)), CW_OK);
+    assert_int_equal(launch_stream_append(stream, text, strlen(text)), CW_OK);
 }
 
 static void expect(const char *text)
@@ -42,33 +42,33 @@ static void expect(const char *text)
 
 static void test_lines_wait_for_their_end(void **state)
 {
-    take(&a, "one, ");
-    take(&b, "two\nthr");
-    take(&a, "still one\n");
+    append(&a, "one, ");
+    append(&b, "two\nthr");
+    append(&a, "still one\n");
     expect("two\none, still one\n");
-    take(&b, "ee\n\n");
+    append(&b, "ee\n\n");
     expect("three\n\n");
 }
 
 static void test_prompts(void **state)
 {
-    take(&a, "name? ");
-    take(&b, "me");
+    append(&a, "name? ");
+    append(&b, "me");
     assert_int_equal(launch_stream_show(&a), CW_OK);
     expect("name? ");
     assert_int_equal(launch_stream_show(&b), CW_OK); /* a's line is open */
     expect("");
-    take(&a, "Ada\nnext? ");
+    append(&a, "Ada\nnext? ");
     expect("Ada\n");
     assert_int_equal(launch_stream_show(&b), CW_OK);
     expect("me");
     assert_int_equal(launch_stream_show(&a), CW_OK);
     expect("");
-    take(&b, ", too\n");
+    append(&b, ", too\n");
     expect(", too\n");
     assert_int_equal(launch_stream_show(&a), CW_OK);
     expect("next? ");
-    take(&b, "a whole line\n");
+    append(&b, "a whole line\n");
     expect("\na whole line\n"); /* the prompt is broken, not mixed with it */
 }
 
@@ -76,21 +76,21 @@ static void test_cut_by_stdio_is_no_prompt(void **state)
 {
     char block[4096];
     memset(block, 'x', sizeof(block));
-    assert_int_equal(launch_stream_take(&a, block, sizeof(block)), CW_OK);
+    assert_int_equal(launch_stream_append(&a, block, sizeof(block)), CW_OK);
     assert_int_equal(launch_stream_show(&a), CW_OK);
     assert_int_equal(launch_sink_pending(a.sink), 0);
-    assert_int_equal(launch_stream_take(&a, "?", 1), CW_OK);
+    assert_int_equal(launch_stream_append(&a, "?", 1), CW_OK);
     assert_int_equal(launch_stream_show(&a), CW_OK);
     assert_int_equal(launch_sink_pending(a.sink), sizeof(block) + 1);
 }
 
 static void test_last_line_without_end(void **state)
 {
-    take(&a, "no end");
+    append(&a, "no end");
     expect("");
     assert_int_equal(launch_stream_end(&a), CW_OK);
     expect("no end");
-    take(&b, "next\n"); /* not on the same line */
+    append(&b, "next\n"); /* not on the same line */
     expect("\nnext\n");
     assert_int_equal(launch_sink_line(&sink, "ours"), CW_OK);
     expect("ours\n");
@@ -100,9 +100,9 @@ static void test_labels(void **state)
 {
     a.label = "[0] ";
     b.label = "[1] ";
-    take(&a, "x\ny\nz");
-    take(&b, "\n");
-    take(&a, "z\n");
+    append(&a, "x\ny\nz");
+    append(&b, "\n");
+    append(&a, "z\n");
     expect("[0] x\n[0] y\n[1] \n[0] zz\n");
 }
 
@@ -110,19 +110,19 @@ static void test_long_lines(void **state)
 {
     static char text[CW_LAUNCH_LINE_MAX];
     memset(text, 'x', sizeof(text));
-    assert_int_equal(launch_stream_take(&a, text, sizeof(text)), CW_OK);
+    assert_int_equal(launch_stream_append(&a, text, sizeof(text)), CW_OK);
     assert_int_equal(launch_sink_pending(&sink), 0);
-    assert_int_equal(launch_stream_take(&a, "y", 1), CW_OK); /* too long: goes out, unchanged */
+    assert_int_equal(launch_stream_append(&a, "y", 1), CW_OK); /* too long: goes out, unchanged */
     assert_int_equal(launch_sink_pending(&sink), sizeof(text) + 1);
     launch_sink_written(&sink, sizeof(text) + 1);
-    take(&a, "z\n");
+    append(&a, "z\n");
     expect("z\n");
-    assert_int_equal(launch_stream_take(&a, text, sizeof(text)), CW_OK);
-    take(&a, "y");
+    assert_int_equal(launch_stream_append(&a, text, sizeof(text)), CW_OK);
+    append(&a, "y");
     launch_sink_written(&sink, launch_sink_pending(&sink));
-    take(&b, "other\n"); /* breaks it */
+    append(&b, "other\n"); /* breaks it */
     expect("\nother\n");
-    take(&a, "rest\n");
+    append(&a, "rest\n");
     expect("rest\n");
 }
 
@@ -133,7 +133,7 @@ static void test_any_bytes(void **state)
         bytes[i] = (char)i;
     }
     for (size_t i = 0; i < sizeof(bytes); i += 64) {
-        assert_int_equal(launch_stream_take(&a, bytes + i, 64), CW_OK);
+        assert_int_equal(launch_stream_append(&a, bytes + i, 64), CW_OK);
     }
     assert_int_equal(launch_stream_end(&a), CW_OK);
     assert_int_equal(launch_sink_pending(&sink), sizeof(bytes));
@@ -143,9 +143,9 @@ static void test_any_bytes(void **state)
 /* A reader that is always a little behind: memory does not grow. */
 static void test_sink_is_reused(void **state)
 {
-    take(&a, "line\n");
+    append(&a, "line\n");
     for (int i = 0; i < 100000; i++) {
-        take(&a, "line\n");
+        append(&a, "line\n");
         launch_sink_written(&sink, 5);
     }
     assert_int_equal(launch_sink_pending(&sink), 5);

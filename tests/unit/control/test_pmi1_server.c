@@ -23,9 +23,9 @@ static struct cw_pmi1_server *server_of(uint32_t count)
     return server;
 }
 
-static int give(struct cw_pmi1_server *server, uint32_t client, const char *text)
+static int feed(struct cw_pmi1_server *server, uint32_t client, const char *text)
 {
-    return cw_pmi1_server_take(server, client, text, strlen(text));
+    return cw_pmi1_server_receive(server, client, text, strlen(text));
 }
 
 static void expect(struct cw_pmi1_server *server, uint32_t client, const char *text)
@@ -39,7 +39,7 @@ static void expect(struct cw_pmi1_server *server, uint32_t client, const char *t
 
 static void talk(struct cw_pmi1_server *server, uint32_t client, const char *question, const char *answer)
 {
-    assert_int_equal(give(server, client, question), CW_OK);
+    assert_int_equal(feed(server, client, question), CW_OK);
     expect(server, client, answer);
 }
 
@@ -83,7 +83,7 @@ static void test_pieces(void **state)
     struct cw_pmi1_server *server = server_of(1);
     const char *text = INIT "cmd=get_appnum\ncmd=get_appnum\n";
     for (size_t i = 0; text[i] != 0; i++) {
-        assert_int_equal(cw_pmi1_server_take(server, 0, text + i, 1), CW_OK);
+        assert_int_equal(cw_pmi1_server_receive(server, 0, text + i, 1), CW_OK);
     }
     expect(server, 0, INITED "cmd=appnum appnum=0\ncmd=appnum appnum=0\n");
     talk(server, 0, text, INITED "cmd=appnum appnum=0\ncmd=appnum appnum=0\n");
@@ -105,7 +105,7 @@ static void test_barrier(void **state)
         assert_true(cw_pmi1_server_waits(server, 0));
         assert_false(cw_pmi1_server_waits(server, 2));
         assert_false(cw_pmi1_server_next(server, &client));
-        assert_int_equal(give(server, 2, "cmd=barrier_in\n"), CW_OK);
+        assert_int_equal(feed(server, 2, "cmd=barrier_in\n"), CW_OK);
         for (uint32_t i = 0; i < 3; i++) {
             assert_true(cw_pmi1_server_next(server, &client));
             assert_int_equal(client, i);
@@ -157,12 +157,12 @@ static void test_nonsense_fails_one_client(void **state)
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct cw_pmi1_server *server = server_of(2);
-        assert_int_not_equal(give(server, 0, texts[i]), CW_OK);
+        assert_int_not_equal(feed(server, 0, texts[i]), CW_OK);
         assert_int_equal(cw_pmi1_server_state(server, 0), CW_PMI1_CLIENT_FAILED);
         assert_true(strlen(cw_pmi1_server_failure(server)) > 0);
-        assert_int_not_equal(give(server, 0, INIT), CW_OK);
+        assert_int_not_equal(feed(server, 0, INIT), CW_OK);
         talk(server, 1, INIT, INITED);
-        assert_int_equal(give(server, 1, "cmd=barrier_in\n"), CW_OK);
+        assert_int_equal(feed(server, 1, "cmd=barrier_in\n"), CW_OK);
         assert_true(cw_pmi1_server_waits(server, 1));
         cw_pmi1_server_destroy(server);
     }
@@ -186,7 +186,7 @@ static void test_limits(void **state)
     }
     talk(server, 0, "cmd=put kvsname=job key=more value=x\n", "cmd=put_result rc=-1 msg=table_full\n");
     memset(text, 'a', sizeof(text));
-    assert_int_equal(cw_pmi1_server_take(server, 0, text, sizeof(text)), CW_ERROR_LIMIT);
+    assert_int_equal(cw_pmi1_server_receive(server, 0, text, sizeof(text)), CW_ERROR_LIMIT);
     cw_pmi1_server_destroy(server);
 }
 
@@ -231,7 +231,7 @@ static void test_random(void **state)
     for (int round = 0; round < RANDOM_ROUNDS; round++) {
         struct cw_pmi1_server *server = server_of(2);
         for (uint32_t client = 0; client < 2; client++) {
-            give(server, client, INIT);
+            feed(server, client, INIT);
         }
         for (int i = 0; i < 40; i++) {
             char text[64];
@@ -241,7 +241,7 @@ static void test_random(void **state)
             if ((draw >> 6 & 31) == 0) {
                 text[(draw >> 11) % (uint64_t)length] = (char)(draw >> 40);
             }
-            cw_pmi1_server_take(server, client, text, (size_t)length);
+            cw_pmi1_server_receive(server, client, text, (size_t)length);
             while (cw_pmi1_server_next(server, &client)) {
                 const char *bytes;
                 size_t count = cw_pmi1_server_pending(server, client, &bytes);

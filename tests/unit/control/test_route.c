@@ -107,7 +107,7 @@ static void this_host_has_one_to_itself(void **state)
         struct cw_ip ip;
         char text[400], wanted[100];
         assert_true(cw_ip_read(loopback[i], &ip));
-        if (cw_route_ask(&ip, &route) == CW_ERROR_NOT_FOUND && i == 1) {
+        if (cw_route_query(&ip, &route) == CW_ERROR_NOT_FOUND && i == 1) {
             continue; /* a kernel without IPv6 */
         }
         assert_string_equal(route.interface, "lo");

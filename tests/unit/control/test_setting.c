@@ -66,8 +66,8 @@ static void look_at_order(const char *path)
     check_setting(CW_SETTING_WATCHDOG, "5", path);
     check_setting(CW_SETTING_PLAN, NULL, "default");
     check_setting(CW_SETTING_EMULATE, NULL, "default"); /* no file contains the launcher's settings */
-    (void)cw_setting_give(CW_SETTING_TRANSPORT, "eth0");
-    (void)cw_environment_give("CAUSEWAY_WATCHDOG", "7");
+    (void)cw_setting_set(CW_SETTING_TRANSPORT, "eth0");
+    (void)cw_environment_set("CAUSEWAY_WATCHDOG", "7");
     check_setting(CW_SETTING_TRANSPORT, "eth0", "command line");
     check_setting(CW_SETTING_WATCHDOG, "7", "command line");
     cw_setting_clear(CW_SETTING_RDMA);
@@ -113,7 +113,7 @@ static void look_at_an_alias(const char *path)
     setenv("CAUSEWAY_TRANSPORT", "eth0", 1);
     check_agree(false, "environment: " CONFLICT);
     cw_settings_check(complain, &complaints);
-    (void)cw_environment_give("CAUSEWAY_NET", "eth1");
+    (void)cw_environment_set("CAUSEWAY_NET", "eth1");
     check_setting(CW_SETTING_TRANSPORT, "eth1", "command line");
     check_agree(true, "");
     setenv("CAUSEWAY_NET", "lo", 1);
@@ -129,7 +129,7 @@ static void look_at_a_file_with_both_names(const char *path)
     char words[LINE_BYTES];
     snprintf(words, sizeof(words), "%s: " CONFLICT, path);
     check_agree(false, words);
-    (void)cw_setting_give(CW_SETTING_TRANSPORT, "eth1");
+    (void)cw_setting_set(CW_SETTING_TRANSPORT, "eth1");
     check_agree(true, "");
 }
 

@@ -34,10 +34,10 @@ static void a_rank_answers_once_per_question(void **state)
     memset(answer.text, 'x', sizeof(answer.text)); /* does not end */
     memcpy(answer.text, "a\nb\x1b", 4);
     for (uint32_t question = 1; question <= 2; question++) {
-        cw_watch_ask(launcher);
-        assert_int_equal(cw_watch_asked(rank), question);
+        cw_watch_query(launcher);
+        assert_int_equal(cw_watch_query_number(rank), question);
         assert_false(cw_watch_has_answered(launcher, 2));
-        cw_watch_tell(rank, question, &answer);
+        cw_watch_reply(rank, question, &answer);
         assert_true(cw_watch_has_answered(launcher, 2));
     }
     cw_watch_read(launcher, 2, &got);

@@ -245,7 +245,7 @@ static inline bool frame_check(const struct cw_received *packet, uint32_t *numbe
 }
 
 /* The next packet that comes is this frame. */
-static inline void frame_take(struct cw_port *port, uint32_t length, uint32_t number)
+static inline void frame_await(struct cw_port *port, uint32_t length, uint32_t number)
 {
     struct cw_received packet;
     uint32_t got = 0;

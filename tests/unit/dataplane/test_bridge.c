@@ -74,7 +74,7 @@ static void test_table_against_model(void **state)
         uint64_t expected;
 
         if (cw_random_chance(&random, 0.01)) {
-            cw_bridge_port_forget(bridge, port);
+            cw_bridge_port_flush(bridge, port);
             for (int host = 0; host < HOSTS; host++) {
                 model[host] = model[host] == (int)port ? -1 : model[host];
             }
@@ -173,7 +173,7 @@ static void test_groups_by_hand(void **state)
     cw_bridge_router_port_set(bridge, 5, true);
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), PORT(2) | PORT(4) | PORT(5));
     cw_bridge_router_port_set(bridge, 5, false);
-    cw_bridge_port_forget(bridge, 2); /* keeps what was set by hand */
+    cw_bridge_port_flush(bridge, 2); /* keeps what was set by hand */
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), PORT(2) | PORT(4));
     assert_int_equal(cw_bridge_group_leave(bridge, mac, 2), CW_OK);
     assert_int_equal(cw_bridge_group_leave(bridge, mac, 2), CW_ERROR_NOT_FOUND);

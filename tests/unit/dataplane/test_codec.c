@@ -201,9 +201,9 @@ static void names_go_both_ways(void **state)
         assert_int_equal(cw_codec_named(cw_codec_name(codec)), codec);
     }
     assert_int_equal(cw_codec_named("gzip"), CW_CODECS);
-    assert_false(cw_codec_takes(CW_CODEC_DFCM, CW_ELEMENT_FLOAT));
-    assert_false(cw_codec_takes(CW_CODEC_LORENZO, CW_ELEMENT_BYTES));
-    assert_true(cw_codec_takes(CW_CODEC_LZ4, CW_ELEMENT_BYTES));
+    assert_false(cw_codec_accepts(CW_CODEC_DFCM, CW_ELEMENT_FLOAT));
+    assert_false(cw_codec_accepts(CW_CODEC_LORENZO, CW_ELEMENT_BYTES));
+    assert_true(cw_codec_accepts(CW_CODEC_LZ4, CW_ELEMENT_BYTES));
 }
 
 int main(void)

@@ -17,7 +17,7 @@ static void case_frames(int descriptor, const void *argument)
     for (uint32_t number = 0; number < 20000; number++) {
         uint32_t length = lengths[number % (sizeof(lengths) / sizeof(lengths[0]))];
         frame_send(port, length, number);
-        frame_take(port, length, number);
+        frame_await(port, length, number);
     }
     cw_port_close(port);
 }
@@ -101,7 +101,7 @@ static void case_gather(int descriptor, const void *argument)
         uint32_t pieces = round % (CW_PORT_PIECES_MAX + 1);
         frame_fill(source[pieces], totals[pieces], round);
         gather_send(port, memory, source[pieces], pieces);
-        frame_take(port, totals[pieces], round);
+        frame_await(port, totals[pieces], round);
     }
     /* The ring holds what was sent until it is received. */
     gather_send(port, memory, source[2], 2);
@@ -262,7 +262,7 @@ static void case_pcap(int descriptor, const void *argument)
     snprintf(arguments, sizeof(arguments), "rx_pcap=%s", (const char *)argument);
     port = port_open(&config);
     for (uint32_t number = 0; number < 100; number++) {
-        frame_take(port, 60 + 80 * number, number);
+        frame_await(port, 60 + 80 * number, number);
     }
     cw_port_close(port);
 }

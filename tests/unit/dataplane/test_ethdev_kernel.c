@@ -122,7 +122,7 @@ static void case_af_packet(int descriptor, const void *argument)
 }
 
 /* Sends `count` frames of a length that the device refuses, as fast as the port takes them, then one that it takes. */
-static void refused_pass(struct cw_port *a, struct cw_port *b, uint32_t count, uint32_t number)
+static void rejected_pass(struct cw_port *a, struct cw_port *b, uint32_t count, uint32_t number)
 {
     for (uint32_t i = 0; i < count; i++) {
         frame_send(a, 1400, number);
@@ -149,14 +149,14 @@ static void case_af_packet_refused(int descriptor, const void *argument)
     struct cw_port *ports[2] = {port_open(&a), port_of("net_af_packet1", "iface=cwb", 1500)};
     CHECK(ports[0]->info.refused == 0);
     if (system("tc qdisc add dev cwa root tbf rate 1gbit burst 1000 limit 100000 2>/dev/null") == 0) {
-        refused_pass(ports[0], ports[1], 1, 1);
+        rejected_pass(ports[0], ports[1], 1, 1);
         CHECK(ports[0]->info.refused == 1);
-        refused_pass(ports[0], ports[1], 300, 3);
+        rejected_pass(ports[0], ports[1], 300, 3);
         CHECK(ports[0]->info.refused == 301);
         command_run("tc qdisc del dev cwa root");
     }
     command_run("ip link set cwa mtu 600");
-    refused_pass(ports[0], ports[1], 300, 5);
+    rejected_pass(ports[0], ports[1], 300, 5);
     command_run("ip link set cwa mtu 1500");
     command_run("ip link set cwa down");
     for (uint32_t i = 0; i < 300; i++) {
@@ -170,7 +170,7 @@ static void case_af_packet_refused(int descriptor, const void *argument)
         }
     }
     command_run("ip link set cwa up");
-    refused_pass(ports[0], ports[1], 0, 8);
+    rejected_pass(ports[0], ports[1], 0, 8);
     command_run("ip link set cwa down");
     command_run("ip link set cwa up");
     descriptor_shows(ports[0], port_send, &ports[1]);

@@ -136,7 +136,7 @@ static void ping(int descriptor, const struct memif *pair, bool server)
         if (!server) {
             frame_send(port, 100, round);
         }
-        frame_take(port, 100, round);
+        frame_await(port, 100, round);
         if (server) {
             frame_send(port, 100, round);
         }
@@ -318,7 +318,7 @@ static void case_patient_client(int descriptor, const void *argument)
     CHECK(cw_port_ethdev_open(&config, &client, error, sizeof(error)) != CW_OK);
 }
 
-static bool comes_within(int listener, int timeout_ms)
+static bool arrives_within(int listener, int timeout_ms)
 {
     struct pollfd set = {.fd = listener, .events = POLLIN};
     return poll(&set, 1, timeout_ms) == 1;
@@ -333,12 +333,12 @@ static void test_patient_client(void **state)
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(listener, 8), 0);
     pid_t child = case_start(case_patient_client, -1, &pair);
-    assert_true(comes_within(listener, TEST_HANG_S * 1000));
+    assert_true(arrives_within(listener, TEST_HANG_S * 1000));
     int first = accept(listener, NULL, NULL);
-    assert_false(comes_within(listener, 500)); /* a slow server */
+    assert_false(arrives_within(listener, 500)); /* a slow server */
     close(first);
     for (uint32_t attempt = 1; attempt < DIAL_ATTEMPTS; attempt++) { /* one that refuses */
-        assert_true(comes_within(listener, TEST_HANG_S * 1000));
+        assert_true(arrives_within(listener, TEST_HANG_S * 1000));
         close(accept(listener, NULL, NULL));
     }
     assert_int_equal(case_end(child), 0);

@@ -99,7 +99,7 @@ static void packet_send(struct cw_port *from, const struct cw_port *to, bool ask
 }
 
 /* The next packet of ours: the port's report, and the correct one. */
-static enum cw_port_checksum packet_take(struct cw_port *port, bool *is_present, bool *is_right)
+static enum cw_port_checksum packet_receive(struct cw_port *port, bool *is_present, bool *is_right)
 {
     const struct cw_ip own = cw_ip_v4(0x0a000002);
     for (;;) {
@@ -128,15 +128,15 @@ static void case_tap_checksums(int descriptor, const void *argument)
     taps_join(ports, CW_OFFLOADS_AUTO);
     CHECK(ports[0]->info.checksum_out && ports[1]->info.checksum_in);
     packet_send(ports[0], ports[1], true, 0);
-    CHECK(packet_take(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_GOOD);
+    CHECK(packet_receive(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_GOOD);
     CHECK(is_present && is_right); /* as the driver has written it */
     for (uint32_t bit = 0; bit < 16; bit++) {
         packet_send(ports[0], ports[1], false, (uint16_t)(1u << bit));
-        CHECK(packet_take(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_BAD);
+        CHECK(packet_receive(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_BAD);
         CHECK(is_present && !is_right); /* no hop has corrected it */
     }
     packet_send(ports[0], ports[1], false, 0);
-    CHECK(packet_take(ports[1], &is_present, &is_right) != CW_PORT_CHECKSUM_BAD);
+    CHECK(packet_receive(ports[1], &is_present, &is_right) != CW_PORT_CHECKSUM_BAD);
     CHECK(!is_present);
     struct cw_offload_report out, in;
     report_find(ports[0], CW_OFFLOAD_CHECKSUM_OUT, &out);
@@ -146,7 +146,7 @@ static void case_tap_checksums(int descriptor, const void *argument)
     CHECK(cw_port_ethdev_offload_switch(ports[1], CW_OFFLOAD_CHECKSUM_IN, false) == CW_OK);
     CHECK(!ports[1]->info.checksum_in);
     packet_send(ports[0], ports[1], false, 1);
-    CHECK(packet_take(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_UNKNOWN);
+    CHECK(packet_receive(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_UNKNOWN);
     CHECK(cw_port_ethdev_offload_switch(ports[1], CW_OFFLOAD_CHECKSUM_IN, true) == CW_OK);
     CHECK(ports[1]->info.checksum_in);
     CHECK(cw_port_ethdev_offload_switch(ports[1], CW_OFFLOAD_ARRIVAL, true) == CW_ERROR_UNSUPPORTED);

@@ -22,7 +22,7 @@ static void test_order(void **state)
         }
         assert_false(cw_heap_push(&heap, &last, false));
         for (int i = 0; i < COUNT; i++) {
-            struct cw_heap_entry next = cw_heap_take(&heap, 0, false);
+            struct cw_heap_entry next = cw_heap_remove(&heap, 0, false);
 
             assert_true(cw_heap_before(&last, &next)); /* equal times in the order of their numbers */
             last = next;
@@ -68,7 +68,7 @@ static void test_tracked(void **state)
             entry.time_ns = cw_random_below(&random, 1000);
             assert_true(cw_heap_push(&heap, &entry, true));
         } else if (cw_random_chance(&random, 0.5)) {
-            cw_heap_take(&heap, positions[which], true);
+            cw_heap_remove(&heap, positions[which], true);
         } else if (heap.entries[positions[which]].time_ns > 0) {
             entry.time_ns = cw_random_below(&random, heap.entries[positions[which]].time_ns);
             cw_heap_up(&heap, positions[which], &entry, true);

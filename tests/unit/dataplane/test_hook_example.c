@@ -53,7 +53,7 @@ static void it_comes_between_configuration_and_start(void **state)
     cw_port_close(port);
 }
 
-static int refuse(uint16_t device_id, void *context)
+static int reject(uint16_t device_id, void *context)
 {
     ++*(uint32_t *)context;
     return -ENOTSUP;
@@ -67,7 +67,7 @@ static void what_it_refuses_is_not_opened(void **state)
     struct cw_port_ethdev_config config;
     cw_port_ethdev_config_init(&config);
     config.device = "net_null0";
-    config.before_start = refuse;
+    config.before_start = reject;
     config.before_start_context = &asked;
     assert_int_equal(cw_port_ethdev_open(&config, &port, error, sizeof(error)), CW_ERROR_UNSUPPORTED);
     assert_null(port);

@@ -130,7 +130,7 @@ static void *post(void *argument)
 }
 
 /* Takes the notifications of all posters, each lane in order. */
-static uint32_t take_all(void)
+static uint32_t all_receive(void)
 {
     struct host *host = &hosts.list[1];
     uint32_t next[THREADS] = {0};
@@ -162,7 +162,7 @@ static void check_many_threads(const struct mode *mode)
         posters[i] = (struct poster){.number = i, .failures = &failures};
         assert_int_equal(pthread_create(&posters[i].thread, NULL, post, &posters[i]), 0);
     }
-    uint32_t total = take_all();
+    uint32_t total = all_receive();
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(posters[i].thread, NULL);
     }
@@ -550,7 +550,7 @@ static void test_peer_that_stops_holds_up_nobody_else(void **state)
     }
     uint32_t posted = 1 + fill(STOPPED, 1);
     /* with the token taken all that is posted is queued */
-    assert_true(cw_token_take(&loop->token));
+    assert_true(cw_token_acquire(&loop->token));
     uint32_t queued = fill(STOPPED, posted);
     assert_true(queued > 0);
     posted += queued;
@@ -559,7 +559,7 @@ static void test_peer_that_stops_holds_up_nobody_else(void **state)
         live++;
     }
     assert_true(live > 1); /* the stopped one has not taken all of the queue */
-    cw_loop_give(loop);
+    cw_loop_release(loop);
     assert_true(neighbours_run(1 | 1 << LIVE, LIVE, live, 1 + live));
     uint32_t calls = 0;
     assert_int_equal(cw_loop_call(loop, add, &calls), 1);

@@ -160,7 +160,7 @@ static void *post(void *argument)
     return NULL;
 }
 
-static void take(struct process *process, const struct cw_event *event, uint32_t next[LANES])
+static void event_check(struct process *process, const struct cw_event *event, uint32_t next[LANES])
 {
     uint64_t value;
     if (event->kind != CW_EVENT_PUT && event->kind != CW_EVENT_MESSAGE) {
@@ -197,7 +197,7 @@ static void check_order(uint32_t first, uint32_t second, bool stands_by, bool sp
         uint32_t count = cw_loop_set_wait(&target->set, events, EVENTS, 1000000000, NULL);
         for (uint32_t i = 0; i < count; i++) {
             arrived += events[i].kind == CW_EVENT_PUT || events[i].kind == CW_EVENT_MESSAGE;
-            take(target, &events[i], next);
+            event_check(target, &events[i], next);
         }
     }
     pthread_join(thread, NULL);

@@ -59,15 +59,15 @@ static void question_expect(uint64_t at_ns, const struct party *own, const struc
 }
 
 /* A host's answer, with a MAC address; the verdict. */
-static enum cw_neighbour_verdict tell(uint64_t now_ns, const struct party *own, const struct party *other,
-                                      uint32_t flags)
+static enum cw_neighbour_verdict answer_deliver(uint64_t now_ns, const struct party *own, const struct party *other,
+                                                uint32_t flags)
 {
     uint8_t frame[FRAME_ROOM];
     const uint8_t *answer;
     uint32_t answer_bytes, bytes = cw_ip_is_v4(&own->ip)
                                        ? arp_put(frame, own->mac, 2, other, own)
                                        : nd_put(frame, 136, flags, own, other, &other->ip, other->mac);
-    return cw_neighbour_take(cache, frame, bytes, now_ns, &answer, &answer_bytes);
+    return cw_neighbour_receive(cache, frame, bytes, now_ns, &answer, &answer_bytes);
 }
 
 static void found_expect(const struct party *host, const uint8_t *wanted)
@@ -130,13 +130,13 @@ static void hops_are_found(void **state)
         question_expect(S, own, other);
         question_expect(S + 250 * MS, own, other);
         assert_int_equal(cw_neighbour_changes(cache), 0);
-        assert_int_equal(tell(2 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(2 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
         found_expect(other, other->mac);
         assert_int_equal(cw_neighbour_changes(cache), 1);
         /* the same again is no change, another is one at once */
-        assert_int_equal(tell(3 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(3 * S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
         assert_int_equal(cw_neighbour_changes(cache), 1);
-        assert_int_equal(tell(4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(4 * S, own, &moved, 0x20), CW_NEIGHBOUR_TAKEN);
         found_expect(other, moved.mac);
         assert_int_equal(cw_neighbour_changes(cache), 2);
         /* requested again, at the first intervals; it stays in use */
@@ -145,7 +145,7 @@ static void hops_are_found(void **state)
         question_expect(old_ns + 250 * MS, own, other);
         question_expect(old_ns + 750 * MS, own, other);
         found_expect(other, moved.mac);
-        assert_int_equal(tell(old_ns + S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(old_ns + S, own, other, 0x60), CW_NEIGHBOUR_TAKEN);
         found_expect(other, other->mac);
         assert_int_equal(cw_neighbour_changes(cache), 3);
         question_expect(old_ns + S + CW_NEIGHBOUR_FRESH_NS, own, other);
@@ -159,12 +159,12 @@ static void proxies_do_not_override(void **state)
     cache_open(&v6_own, &nobody);
     proxy.mac[5] = 0x77;
     assert_int_equal(cw_neighbour_want(cache, &v6_other.ip, 0), CW_OK);
-    assert_int_equal(tell(S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    assert_int_equal(answer_deliver(S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
     found_expect(&v6_other, proxy.mac);
-    assert_int_equal(tell(S, &v6_own, &v6_other, 0x60), CW_NEIGHBOUR_TAKEN);
+    assert_int_equal(answer_deliver(S, &v6_own, &v6_other, 0x60), CW_NEIGHBOUR_TAKEN);
     found_expect(&v6_other, v6_other.mac);
     uint64_t deadline_ns = cw_neighbour_deadline(cache);
-    assert_int_equal(tell(2 * S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
+    assert_int_equal(answer_deliver(2 * S, &v6_own, &proxy, 0x40), CW_NEIGHBOUR_TAKEN);
     found_expect(&v6_other, v6_other.mac);
     assert_int_equal(cw_neighbour_changes(cache), 2);
     assert_int_equal(cw_neighbour_deadline(cache), deadline_ns);
@@ -178,12 +178,12 @@ static void strangers_are_not_entered(void **state)
         const struct party *stranger = kind == 0 ? &v4_gateway : &v6_gateway;
         cache_open(own, &nobody);
         struct party group = *other;
-        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
         found_expect(stranger, NULL);
         assert_int_equal(cw_neighbour_want(cache, &other->ip, 0), CW_OK);
-        assert_int_equal(tell(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(0, own, stranger, 0x60), CW_NEIGHBOUR_TAKEN);
         group.mac[0] |= 1;
-        (void)tell(0, own, &group, 0x60);
+        (void)answer_deliver(0, own, &group, 0x60);
         found_expect(stranger, NULL);
         found_expect(other, NULL);
         assert_int_equal(cw_neighbour_changes(cache), 0);
@@ -201,21 +201,21 @@ static void arp_requests_say_where_the_asker_is(void **state)
     cache_open(&v4_own, &nobody);
     moved.mac[5] = 0x77;
     arp_put(frame, everybody_mac, 1, &v4_other, &v4_own);
-    assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, 0, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
+    assert_int_equal(cw_neighbour_receive(cache, frame, ARP_BYTES, 0, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
     found_expect(&v4_other, NULL);
     assert_int_equal(cw_neighbour_want(cache, &v4_other.ip, S), CW_OK);
-    assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
+    assert_int_equal(cw_neighbour_receive(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_ANSWERED);
     found_expect(&v4_other, v4_other.mac);
     assert_int_equal(cw_neighbour_deadline(cache), S + CW_NEIGHBOUR_FRESH_NS);
     arp_put(frame, everybody_mac, 1, &moved, &moved); /* RFC 5227, 3 */
-    assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
+    assert_int_equal(cw_neighbour_receive(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
     found_expect(&v4_other, moved.mac);
     arp_put(frame, everybody_mac, 1, &v4_other, &v4_gateway);
-    assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
+    assert_int_equal(cw_neighbour_receive(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_TAKEN);
     found_expect(&v4_other, v4_other.mac);
     assert_int_equal(cw_neighbour_changes(cache), 3);
     arp_put(frame, everybody_mac, 1, &v4_gateway, &v4_gateway);
-    assert_int_equal(cw_neighbour_take(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_FOREIGN);
+    assert_int_equal(cw_neighbour_receive(cache, frame, ARP_BYTES, S, &answer, &bytes), CW_NEIGHBOUR_FOREIGN);
 }
 
 /* ---- ways, and how many ---- */
@@ -233,7 +233,7 @@ static void other_subnets_are_the_gateways(void **state)
         assert_int_equal(cw_neighbour_want(cache, &far->ip, S), CW_OK);
         assert_int_equal(cw_neighbour_want(cache, &gateway->ip, S), CW_OK);
         question_expect(S, own, gateway); /* one for both */
-        assert_int_equal(tell(S, own, gateway, 0xe0), CW_NEIGHBOUR_TAKEN);
+        assert_int_equal(answer_deliver(S, own, gateway, 0xe0), CW_NEIGHBOUR_TAKEN);
         found_expect(far, gateway->mac);
         found_expect(gateway, gateway->mac);
         cache_open(own, &nobody);

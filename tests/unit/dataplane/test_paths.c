@@ -24,7 +24,7 @@ struct rank {
     struct cw_registration registration; /* last one told */
 };
 
-static void take_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void message_receive(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct rank *rank = context;
     assert_int_equal(from, 1 - rank->number);
@@ -35,7 +35,7 @@ static void take_message(void *context, uint32_t from, uint32_t lane_tag, const 
     rank->messages++;
 }
 
-static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
+static void arrival_receive(void *context, uint32_t from, uint32_t lane_tag)
 {
     struct rank *rank = context;
     assert_int_equal(from, 1 - rank->number);
@@ -43,7 +43,7 @@ static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
     rank->arrived++;
 }
 
-static void take_completion(void *context, uint64_t operation, int status)
+static void completion_receive(void *context, uint64_t operation, int status)
 {
     struct rank *rank = context;
     assert_int_equal(operation, 5);
@@ -51,7 +51,7 @@ static void take_completion(void *context, uint64_t operation, int status)
     rank->last_status = status;
 }
 
-static void take_down(void *context, uint32_t from, int status)
+static void down_receive(void *context, uint32_t from, int status)
 {
     struct rank *rank = context;
     assert_int_equal(from, 1 - rank->number);
@@ -71,10 +71,10 @@ static void rank_open(struct rank *rank, uint32_t number, bool copy_twice)
         .copy_twice = copy_twice,
         .stopped_timeout_ns = 1000000,
         .handler = {.context = rank,
-                    .others = {rank, take_message},
-                    .arrived = take_arrival,
-                    .complete = take_completion,
-                    .down = take_down},
+                    .others = {rank, message_receive},
+                    .arrived = arrival_receive,
+                    .complete = completion_receive,
+                    .down = down_receive},
     };
     if (cw_paths_create(&config, &rank->paths, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
@@ -275,12 +275,12 @@ static void parent_stops(struct rank *rank, pid_t child)
 {
     siginfo_t info;
     await(rank, &rank->messages, 1);
-    cw_paths_ask(rank->paths, 1);
+    cw_paths_probe(rank->paths, 1);
     assert_int_equal(kill(child, SIGSTOP), 0);
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WSTOPPED), 0);
     assert_false(cw_paths_is_stopped(rank->paths, 1));
     while (!rank->is_down) {
-        cw_paths_ask(rank->paths, 1);
+        cw_paths_probe(rank->paths, 1);
         cw_paths_poll(rank->paths);
     }
     assert_true(cw_paths_is_stopped(rank->paths, 1));
@@ -341,9 +341,9 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
         .host = "host",
         .nonce = 1,
         .handler = {.others = {&others, listen},
-                    .arrived = take_arrival,
-                    .complete = take_completion,
-                    .down = take_down},
+                    .arrived = arrival_receive,
+                    .complete = completion_receive,
+                    .down = down_receive},
     };
     config.handler.listeners[3] = (struct cw_path_listener){&three, listen};
     config.handler.listeners[CW_PATH_LISTENERS - 1] = (struct cw_path_listener){&last, listen};

@@ -38,7 +38,7 @@ static uint32_t length_of(uint32_t number)
     return number % 5 == 0 ? SLOT_BYTES : number % 131;
 }
 
-static void take_message(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void message_receive(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct host *host = context;
     const uint8_t *found = data;
@@ -57,7 +57,7 @@ struct words {
     uint8_t rest[CW_INLINE_MAX];
 };
 
-static void take_words(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void words_receive(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct host *host = context;
     const struct words *words = data;
@@ -68,7 +68,7 @@ static void take_words(void *context, uint32_t from, uint32_t lane_tag, const vo
     host->messages++;
 }
 
-static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
+static void arrival_receive(void *context, uint32_t from, uint32_t lane_tag)
 {
     struct host *host = context;
     assert_int_equal(from, 1 - host->rank);
@@ -76,7 +76,7 @@ static void take_arrival(void *context, uint32_t from, uint32_t lane_tag)
     host->arrived++;
 }
 
-static void take_completion(void *context, uint64_t operation, int status)
+static void completion_receive(void *context, uint64_t operation, int status)
 {
     struct host *host = context;
     assert_int_equal(operation, 5);
@@ -84,7 +84,7 @@ static void take_completion(void *context, uint64_t operation, int status)
     host->last_status = status;
 }
 
-static void take_down(void *context, uint32_t from, int status)
+static void down_receive(void *context, uint32_t from, int status)
 {
     struct host *host = context;
     if (!host->may_lose) {
@@ -113,10 +113,10 @@ static void host_open(struct host *host, uint32_t rank, uint32_t rank_count, str
         .address = cw_endpoint_address(host->own.endpoint),
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = host,
-                    .others = {host, rank_count == 2 ? take_message : take_words},
-                    .arrived = take_arrival,
-                    .complete = take_completion,
-                    .down = take_down},
+                    .others = {host, rank_count == 2 ? message_receive : words_receive},
+                    .arrived = arrival_receive,
+                    .complete = completion_receive,
+                    .down = down_receive},
     };
     paths.host[0] = (uint8_t)rank;
     assert_int_equal(cw_paths_create(&paths, &host->paths, error, sizeof(error)), CW_OK);
@@ -270,7 +270,7 @@ static void a_rank_that_starts_again_is_told_of(void **state)
         host_open(&hosts[0], 0, 2, hosts[0].own.port, 99);
         cw_paths_card(hosts[1].paths, &card);
         assert_int_equal(cw_paths_add(hosts[0].paths, 1, &card, error, sizeof(error)), CW_OK);
-        cw_paths_ask(hosts[0].paths, 1);
+        cw_paths_probe(hosts[0].paths, 1);
         while (hosts[1].down_status == CW_OK) {
             both_poll();
         }
@@ -305,7 +305,7 @@ struct neighbour {
     atomic_uint answers;
 };
 
-static void take_answer(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void answer_receive(void *context, uint32_t from, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     struct neighbour *neighbour = context;
     atomic_fetch_add(&neighbour->answers, 1);
@@ -353,15 +353,15 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
         .message_bytes_max = SLOT_BYTES,
         .handler = {.context = &host,
                     .others = {&host, count_message},
-                    .arrived = take_arrival,
-                    .complete = take_completion,
-                    .down = take_down},
+                    .arrived = arrival_receive,
+                    .complete = completion_receive,
+                    .down = down_receive},
     };
     assert_int_equal(cw_paths_create(&config, &host.paths, error, sizeof(error)), CW_OK);
     config.rank = 1;
     config.set.count = 0;
     config.handler.context = config.handler.others.context = &neighbour;
-    config.handler.others.message = take_answer;
+    config.handler.others.message = answer_receive;
     assert_int_equal(cw_paths_create(&config, &neighbour.paths, error, sizeof(error)), CW_OK);
     cw_paths_card(host.paths, &cards[0]);
     cw_paths_card(neighbour.paths, &cards[1]);
@@ -432,7 +432,7 @@ static void all_arrives(uint32_t set, uint32_t at)
 }
 
 /* Until nothing is kept for a host any more. */
-static void all_is_given_back(uint32_t set, uint32_t to)
+static void all_released(uint32_t set, uint32_t to)
 {
     const uint32_t *held = &hosts[OWN].paths->peers[to].messages_held;
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
@@ -451,7 +451,7 @@ static void test_host_that_stops_holds_up_nobody_else(void **state)
     for (uint32_t at = STOPPED; at <= LIVE; at++) { /* sessions are up */
         assert_int_equal(words_send(at), CW_OK);
         all_arrives(BOTH, at);
-        all_is_given_back(BOTH, at);
+        all_released(BOTH, at);
     }
     uint32_t whole[2];
     for (uint32_t leaves = 0; leaves < 2; leaves++) {
@@ -468,7 +468,7 @@ static void test_host_that_stops_holds_up_nobody_else(void **state)
             host_close(&hosts[STOPPED]);
         }
         for (uint32_t at = STOPPED; at <= LIVE; at++) {
-            all_is_given_back(leaves == 0 ? BOTH : ONE, at);
+            all_released(leaves == 0 ? BOTH : ONE, at);
         }
     }
     assert_int_equal(whole[1], whole[0]);

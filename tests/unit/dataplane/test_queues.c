@@ -22,7 +22,7 @@ static void a_pool_hands_out_each_object_once(void **state)
     uint32_t count = 0;
     for (uint32_t step = 0; step < STEPS; step++) {
         if (cw_random_chance(&random, 0.52)) {
-            uint64_t *object = cw_pool_take(&pool);
+            uint64_t *object = cw_pool_acquire(&pool);
             assert_true((object == NULL) == (count == OBJECTS));
             if (object != NULL) {
                 assert_int_equal((uintptr_t)object % 64, 0);
@@ -35,7 +35,7 @@ static void a_pool_hands_out_each_object_once(void **state)
             }
         } else if (count > 0) {
             uint32_t i = (uint32_t)cw_random_below(&random, count);
-            cw_pool_give(&pool, out[i]);
+            cw_pool_release(&pool, out[i]);
             out[i] = out[--count];
             out[i][2] = i;
         }
@@ -51,7 +51,7 @@ static void an_empty_pool_gives_nothing(void **state)
 {
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, 0, 64), CW_OK);
-    assert_null(cw_pool_take(&pool));
+    assert_null(cw_pool_acquire(&pool));
     cw_pool_dispose(&pool);
 }
 
@@ -78,7 +78,7 @@ static void events_keep_their_order_and_refuse_when_full(void **state)
         assert_int_equal(cw_events_count(&events), produced - consumed);
         struct cw_event taken[RING];
         uint32_t most = (uint32_t)cw_random_below(&random, RING + 1);
-        uint32_t count = cw_events_take(&events, taken, most, NULL, NULL);
+        uint32_t count = cw_events_pop(&events, taken, most, NULL, NULL);
         assert_true(count <= most && (count == most || count == produced - consumed));
         for (uint32_t i = 0; i < count; i++) {
             assert_int_equal(taken[i].offset, consumed++);

@@ -58,7 +58,7 @@ static void frame_check(const uint8_t *data, uint32_t length, uint32_t number)
     assert_memory_equal(data, expected, length);
 }
 
-static bool give(struct cw_shm_port *server, const uint8_t *data, uint32_t length)
+static bool deliver(struct cw_shm_port *server, const uint8_t *data, uint32_t length)
 {
     return cw_shm_port_send(server, &(struct cw_received){.data = data, .length = length});
 }
@@ -89,7 +89,7 @@ static void client_send(struct world *world)
     world->sent += kept;
 }
 
-static void server_take(struct world *world)
+static void server_receive(struct world *world)
 {
     struct cw_shm_port_frame frames[CW_PORT_BURST_MAX];
     uint32_t count =
@@ -102,12 +102,12 @@ static void server_take(struct world *world)
     cw_shm_port_flush(world->server); /* else its successor, should it be killed now, would take them again */
 }
 
-static void server_give(struct world *world)
+static void server_send(struct world *world)
 {
     uint8_t data[FRAME_MAX];
     for (uint64_t i = cw_random_below(&world->random, 9); i > 0; i--) {
         uint32_t length = frame_write(data, world->given);
-        if (!give(world->server, data, length)) {
+        if (!deliver(world->server, data, length)) {
             break;
         }
         world->given++;
@@ -116,7 +116,7 @@ static void server_give(struct world *world)
 }
 
 /* Buffers go back in any order, some of them late. */
-static void client_take(struct world *world)
+static void client_receive(struct world *world)
 {
     uint32_t room = CW_PORT_BURST_MAX - world->held_count;
     uint32_t count = cw_port_receive(world->client, world->held + world->held_count,
@@ -150,7 +150,7 @@ static void test_both_ways(void **state)
         cw_random_seed(&world.random, frames);
         world.server = server_make(world.client);
         for (uint32_t round = 0; round < ROUNDS; round++) {
-            static void (*const steps[])(struct world *) = {client_send, server_take, server_give, client_take};
+            static void (*const steps[])(struct world *) = {client_send, server_receive, server_send, client_receive};
             steps[cw_random_below(&world.random, 4)](&world);
             if (round % 1000 == 999) {
                 server_replace(&world);
@@ -182,7 +182,7 @@ static void *server_echo(void *context)
         }
         memcpy(copy, frame.data, frame.length);
         cw_shm_port_consume(world->server, 1);
-        assert_true(give(world->server, copy, frame.length));
+        assert_true(deliver(world->server, copy, frame.length));
         cw_shm_port_flush(world->server);
         count++;
     }
@@ -289,8 +289,8 @@ static void test_nonsense(void **state)
             }
             data[0] = (uint8_t)sum;
             cw_shm_port_consume(server, count);
-            (void)give(server, data, i % 2 == 0 ? FRAME_MAX : 60);
-            assert_false(give(server, data, FRAME_MAX + 1));
+            (void)deliver(server, data, i % 2 == 0 ? FRAME_MAX : 60);
+            assert_false(deliver(server, data, FRAME_MAX + 1));
             cw_shm_port_flush(server);
             (void)cw_shm_port_groups(server, &version, groups);
             (void)cw_shm_port_arm(server);

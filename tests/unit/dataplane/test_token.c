@@ -44,9 +44,9 @@ static void *push(void *argument)
         idle(cw_random_below(&random, JITTER));
         atomic_store_explicit(&meeting->pending, 1, memory_order_release);
         cw_token_announce(&meeting->token);
-        if (cw_token_take(&meeting->token)) {
+        if (cw_token_acquire(&meeting->token)) {
             atomic_store_explicit(&meeting->pending, 0, memory_order_relaxed);
-            cw_token_give(&meeting->token);
+            cw_token_release(&meeting->token);
         }
         atomic_store_explicit(&meeting->pusher, round, memory_order_release);
     }
@@ -66,13 +66,13 @@ static void run_meetings(bool always_alone)
         if (always_alone) {
             cw_token_init(&meeting.token);
         }
-        assert_true(cw_token_take(&meeting.token));
+        assert_true(cw_token_acquire(&meeting.token));
         atomic_store_explicit(&meeting.round, round, memory_order_release);
         idle(cw_random_below(&random, JITTER));
-        cw_token_give(&meeting.token);
-        if (atomic_load_explicit(&meeting.pending, memory_order_acquire) != 0 && cw_token_take(&meeting.token)) {
+        cw_token_release(&meeting.token);
+        if (atomic_load_explicit(&meeting.pending, memory_order_acquire) != 0 && cw_token_acquire(&meeting.token)) {
             atomic_store_explicit(&meeting.pending, 0, memory_order_relaxed);
-            cw_token_give(&meeting.token);
+            cw_token_release(&meeting.token);
         }
         atomic_store_explicit(&meeting.owner, round, memory_order_release);
         await(&meeting.pusher, round);
@@ -95,15 +95,15 @@ static void test_one_has_it_at_a_time(void **state)
 {
     struct cw_token token;
     cw_token_init(&token);
-    assert_true(cw_token_take(&token));
-    assert_true(cw_token_is_taken(&token));
-    assert_false(cw_token_take(&token));
+    assert_true(cw_token_acquire(&token));
+    assert_true(cw_token_is_held(&token));
+    assert_false(cw_token_acquire(&token));
     cw_token_announce(&token);
-    assert_false(cw_token_take(&token));
-    cw_token_give(&token);
-    assert_false(cw_token_is_taken(&token));
+    assert_false(cw_token_acquire(&token));
+    cw_token_release(&token);
+    assert_false(cw_token_is_held(&token));
     assert_int_equal(atomic_load(&token.use), CW_TOKEN_SHARED);
-    assert_true(cw_token_take(&token));
+    assert_true(cw_token_acquire(&token));
 }
 
 /* An owner that never gives the token back, since it turns a dedicated loop, must not cost announcers the kernel's
@@ -112,7 +112,7 @@ static void test_an_owner_that_keeps_it_notices(void **state)
 {
     struct cw_token token;
     cw_token_init(&token);
-    assert_true(cw_token_take(&token));
+    assert_true(cw_token_acquire(&token));
     int use = atomic_load(&token.use);
     cw_token_notice(&token);
     assert_int_equal(atomic_load(&token.use), use); /* nothing to notice */

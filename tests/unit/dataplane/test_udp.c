@@ -462,7 +462,7 @@ static void groups_are_joined_and_left(void **state)
 
 /* ---- errors ---- */
 
-static void refused(struct cw_port_udp_config config, int status, const char *word)
+static void assert_rejected(struct cw_port_udp_config config, int status, const char *word)
 {
     struct cw_port *port;
     char error[CW_PORT_TEXT_BYTES] = "";
@@ -478,17 +478,17 @@ static void errors_are_told(void **state)
     const uint16_t taken = cw_port_udp_number(port);
     char word[40];
     snprintf(word, sizeof(word), "UDP port %u of %s is in use", taken, is_v6() ? "::1" : "127.0.0.1");
-    refused((struct cw_port_udp_config){.ip = loopback, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
-            CW_ERROR_BUSY, word);
-    refused(
+    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
+                    CW_ERROR_BUSY, word);
+    assert_rejected(
         (struct cw_port_udp_config){.ip = cw_ip_v4(0xcb007107u), .udp_port = 0, .stream_count = 1, .mtu_bytes = MTU},
         CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
-    refused((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
-            CW_ERROR_ARGUMENT, "MTU 500");
-    refused((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
-            CW_ERROR_ARGUMENT, "2 streams");
-    refused((struct cw_port_udp_config){.ip = loopback, .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
-            CW_ERROR_ARGUMENT, "7 streams");
+    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
+                    CW_ERROR_ARGUMENT, "MTU 500");
+    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
+                    CW_ERROR_ARGUMENT, "2 streams");
+    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
+                    CW_ERROR_ARGUMENT, "7 streams");
     cw_port_close(port);
 }
 

@@ -117,14 +117,14 @@ static void test_without_memory_only_the_oldest_goes_on(void **state)
 {
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, 1, CW_WINDOW_BLOCK_BYTES), CW_OK);
-    void *taken = cw_pool_take(&pool);
+    void *taken = cw_pool_acquire(&pool);
     struct cw_window window;
     cw_window_init(&window, 100);
     assert_false(cw_window_mark(&window, &pool, 102));
     assert_true(window.base == 100 && window.end == 100);
     assert_true(cw_window_mark(&window, &pool, 100));
     assert_true(window.base == 101);
-    cw_pool_give(&pool, taken);
+    cw_pool_release(&pool, taken);
     assert_true(cw_window_mark(&window, &pool, 102));
     assert_true(cw_window_seen(&window, 102) && !cw_window_seen(&window, 101));
     cw_window_dispose(&window, &pool);

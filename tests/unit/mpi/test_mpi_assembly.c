@@ -19,8 +19,8 @@ static uint8_t byte_of(int32_t source, uint64_t at)
 }
 
 /* A part of a source's message; false: it caused no event. */
-static bool part_give(struct mpi_exchange *exchange, int32_t source, uint64_t total, uint64_t offset, uint32_t bytes,
-                      bool makes_sense, struct cw_transport_event *whole)
+static bool part_deliver(struct mpi_exchange *exchange, int32_t source, uint64_t total, uint64_t offset, uint32_t bytes,
+                         bool makes_sense, struct cw_transport_event *whole)
 {
     static uint8_t data[sizeof(struct mpi_part) + BYTES_MAX];
     const struct mpi_call_head head = {.envelope = {.source = source, .tag = 9}, .kind = MPI_SENT_PART};
@@ -29,7 +29,7 @@ static bool part_give(struct mpi_exchange *exchange, int32_t source, uint64_t to
     for (uint32_t at = 0; at < bytes; at++) {
         data[sizeof(piece) + at] = byte_of(source, offset + at);
     }
-    assert_int_equal(exchange_part_take(exchange, &head, data, (uint32_t)sizeof(piece) + bytes, whole), makes_sense);
+    assert_int_equal(exchange_part_add(exchange, &head, data, (uint32_t)sizeof(piece) + bytes, whole), makes_sense);
     return whole->buffer != 0;
 }
 
@@ -70,7 +70,7 @@ static void parts_of_several_sources_become_whole(void **state)
             }
             uint32_t bytes = 1 + drawn((uint32_t)(left < 9000 ? left : 9000));
             struct cw_transport_event event;
-            bool is_whole = part_give(&exchange, source, totals[source], sent[source], bytes, true, &event);
+            bool is_whole = part_deliver(&exchange, source, totals[source], sent[source], bytes, true, &event);
             sent[source] += bytes;
             if (sent[source] == totals[source]) {
                 assert_true(is_whole);
@@ -94,9 +94,9 @@ static void what_makes_no_sense_is_passed_over(void **state)
     struct cw_transport_event whole;
     const struct mpi_call_head head = {.envelope = {.source = 1, .tag = 9}, .kind = MPI_SENT_PART};
     uint8_t data[64] = {0};
-    assert_false(exchange_part_take(&exchange, &head, data, 5, &whole));         /* no room for the common header */
-    assert_false(part_give(&exchange, 1, 500, 100, 100, false, &whole));         /* nothing before it */
-    assert_false(part_give(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
+    assert_false(exchange_part_add(&exchange, &head, data, 5, &whole));             /* no room for the common header */
+    assert_false(part_deliver(&exchange, 1, 500, 100, 100, false, &whole));         /* nothing before it */
+    assert_false(part_deliver(&exchange, 1, BYTES_MAX + 1, 0, 100, false, &whole)); /* too long */
     assert_null(exchange.parts);
     const struct mpi_part wrong[] = {
         {.offset = 0, .left = 11, .bytes = 20},             /* 10 bytes come, 10 are left */
@@ -105,14 +105,14 @@ static void what_makes_no_sense_is_passed_over(void **state)
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         memcpy(data, &wrong[i], sizeof(wrong[i]));
-        assert_false(exchange_part_take(&exchange, &head, data, sizeof(wrong[i]) + 10, &whole));
+        assert_false(exchange_part_add(&exchange, &head, data, sizeof(wrong[i]) + 10, &whole));
         assert_int_equal(whole.buffer, 0);
     }
-    assert_false(part_give(&exchange, 1, 500, 0, 100, true, &whole));
-    assert_false(part_give(&exchange, 1, 600, 100, 100, false, &whole)); /* of another length than before */
-    assert_false(part_give(&exchange, 1, 500, 200, 100, false, &whole)); /* one is missing */
-    assert_false(part_give(&exchange, 1, 500, 100, 100, true, &whole));
-    assert_true(part_give(&exchange, 1, 500, 150, 350, true, &whole)); /* in part known */
+    assert_false(part_deliver(&exchange, 1, 500, 0, 100, true, &whole));
+    assert_false(part_deliver(&exchange, 1, 600, 100, 100, false, &whole)); /* of another length than before */
+    assert_false(part_deliver(&exchange, 1, 500, 200, 100, false, &whole)); /* one is missing */
+    assert_false(part_deliver(&exchange, 1, 500, 100, 100, true, &whole));
+    assert_true(part_deliver(&exchange, 1, 500, 150, 350, true, &whole)); /* in part known */
     event_check(&whole, 1, 500);
     exchange_parts_free(&exchange);
 }

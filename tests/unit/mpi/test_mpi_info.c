@@ -104,12 +104,12 @@ static void test_copies(void **state)
     OK(mpi_info_free(&info));
     assert_string_equal(mpi_info_value(kept, "key"), "old");
     assert_null(mpi_info_value(kept, "none"));
-    OK(mpi_info_give(kept, &given));
+    OK(mpi_info_return(kept, &given));
     mpi_info_free_object(kept);
     check_value(given, "key", "old");
     OK(mpi_info_free(&given));
     OK(mpi_info_free(&copy));
-    OK(mpi_info_give(NULL, &given));
+    OK(mpi_info_return(NULL, &given));
     check_value(given, "key", NULL);
     OK(mpi_info_free(&given));
 }

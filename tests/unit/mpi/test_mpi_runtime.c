@@ -61,7 +61,7 @@ static void *control_run(void *context)
                 inside_count++;
             }
             control_count++;
-            mpi_lock_give_control();
+            mpi_lock_release_control();
         }
     }
     return NULL;
@@ -70,13 +70,13 @@ static void *control_run(void *context)
 static void application_run(void)
 {
     for (int round = 0; round < ROUNDS; round++) {
-        mpi_lock_take();
+        mpi_lock_acquire();
         inside_count++;
-        mpi_lock_take(); /* a callback calls MPI */
+        mpi_lock_acquire(); /* a callback calls MPI */
         inside_count++;
-        mpi_lock_give();
+        mpi_lock_release();
         inside_count++;
-        mpi_lock_give();
+        mpi_lock_release();
         atomic_fetch_add_explicit(&rounds_done, 1, memory_order_relaxed);
     }
 }
@@ -102,13 +102,13 @@ static void the_control_thread_and_the_application_exclude_each_other(void **sta
 static void *application_thread(void *context)
 {
     for (int round = 0; round < ROUNDS / 10; round++) {
-        mpi_lock_take();
+        mpi_lock_acquire();
         inside_count++;
         if (round % 100 == 0) {
             mpi_lock_breathe();
         }
         inside_count++;
-        mpi_lock_give();
+        mpi_lock_release();
         atomic_fetch_add_explicit(&rounds_done, 1, memory_order_relaxed);
     }
     return NULL;
@@ -118,9 +118,9 @@ static void *application_thread(void *context)
 static void threads_exclude_each_other_once_the_lock_is_shared(void **state)
 {
     pthread_t threads[4], control;
-    mpi_lock_take();
+    mpi_lock_acquire();
     mpi_lock_share();
-    mpi_lock_give();
+    mpi_lock_release();
     inside_count = control_count = 0;
     atomic_store(&rounds_done, 0);
     atomic_store(&is_over, false);

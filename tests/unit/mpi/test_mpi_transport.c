@@ -122,7 +122,7 @@ static void model_remove(uint32_t at)
 }
 
 /* The first one of the context comes, and no other. */
-static void take(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
+static void message_expect(void *context, uint32_t rank, uint32_t lane_tag, const void *data, uint32_t bytes)
 {
     uint32_t at = 0;
     while (at < model_count && context_of(&model[at]) != adopted) {
@@ -136,7 +136,7 @@ static void take(void *context, uint32_t rank, uint32_t lane_tag, const void *da
     model_remove(at);
 }
 
-static void one_comes(void)
+static void one_arrives(void)
 {
     static const enum mpi_sent kinds[] = {MPI_SENT_EAGER, MPI_SENT_SYNC, MPI_SENT_OFFER, MPI_SENT_CALL};
     struct kept *kept = &model[model_count++];
@@ -176,29 +176,29 @@ static void what_comes_before_its_communicator_comes_with_it(void **state)
 {
     struct test_seeds seeds = test_seeds(1, SEEDS);
     assert_int_equal(mpi_credit_start(RANKS), MPI_SUCCESS);
-    mpi_transport_take_by(MPI_SENT_EAGER, take);
-    mpi_transport_take_by(MPI_SENT_SYNC, take);
-    mpi_transport_take_by(MPI_SENT_OFFER, take);
-    mpi_transport_take_by(MPI_SENT_CALL, take);
+    mpi_transport_receiver_set(MPI_SENT_EAGER, message_expect);
+    mpi_transport_receiver_set(MPI_SENT_SYNC, message_expect);
+    mpi_transport_receiver_set(MPI_SENT_OFFER, message_expect);
+    mpi_transport_receiver_set(MPI_SENT_CALL, message_expect);
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         srandom((unsigned)seed);
         for (int step = 0; step < 2 * KEPT_MAX; step++) {
             uint32_t what = drawn(20);
             if (what == 0) {
                 struct mpi_comm comm = {.context = adopted = 1000 + drawn(CONTEXTS)};
-                mpi_unknown_adopt(&comm, mpi_transport_give);
+                mpi_unknown_adopt(&comm, mpi_transport_deliver);
                 for (uint32_t at = 0; at < model_count; at++) {
                     assert_int_not_equal(context_of(&model[at]), adopted);
                 }
             } else if (what < 6) {
                 one_is_recalled();
             } else if (model_count < KEPT_MAX) {
-                one_comes();
+                one_arrives();
             }
         }
         uint64_t kept = mpi_kept.bytes + mpi_kept.early_bytes;
         assert_true(model_count == 0 || kept > 0);
-        mpi_unknown_forget();
+        mpi_unknown_clear();
         assert_int_equal(mpi_kept.bytes + mpi_kept.early_bytes, 0);
         model_count = 0;
         for (uint32_t rank = 0; rank < RANKS; rank++) {
