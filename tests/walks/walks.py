@@ -36,11 +36,11 @@ WALKS = {
     "a put of 64 bytes, two processes": (None, ["put"], {
         "functions": (300, 200), "files": (74, 56), "folders": (13, 11), "entries": (95, 63)}),
     "a send of 64 bytes, one host": (["-n", "2"], ["calls", "send", "64"], {
-        "functions": (60, 60), "files": (18, 18), "folders": (8, 8), "entries": (24, 11)}),
+        "functions": (60, 60), "files": (19, 18), "folders": (8, 8), "entries": (24, 11)}),
     "a broadcast of 64 bytes by multicast, four hosts": (["-n", "4", "--emulate", "4,memif"], ["calls", "bcast", "64"], {
         "functions": (420, 200), "files": (110, 45), "folders": (28, 12), "control/": (0, 0)}),
     "an all-reduce of 64 bytes, one host": (["-n", "2"], ["calls", "allreduce", "64"], {
-        "functions": (101, 86), "files": (30, 23), "folders": (14, 11)}),
+        "functions": (102, 86), "files": (30, 23), "folders": (14, 11)}),
     "an all-reduce of 64 bytes, two hosts of two ranks": (["-n", "4", "--emulate", "2,memif"], ["calls", "allreduce", "64"], {
         "functions": (570, 500), "files": (135, 120), "folders": (30, 28), "host_reduce()": (1, 1), "host_bcast()": (1, 1)}),
 }
