@@ -1,4 +1,4 @@
-/* How many packets of a stream may be in flight: as dataplane/congestion/congestion.c has it, for round trips to the
+/* How many packets of a stream may be in flight: as dataplane/congestion/delay.c has it, for round trips to the
  * last member and up the tree. Judged once a round by the smallest round trip seen in it; loss is a signal only if it
  * is heavy, since random loss is only repaired. Round trips in which a member did not poll its port for a while are
  * ignored: with 8 members on 2 cores the window fell to 4 packets, where the network was empty. As there, the line time

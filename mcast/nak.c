@@ -87,7 +87,7 @@ void mcast_nak_due(struct stream *stream)
                                })) {
         mcast->counters.naks_out++;
     }
-    /* something has come since: the path works; else ever less often */
+    /* packets have arrived since the last request: the path works. Otherwise the interval doubles */
     receiving->nak_interval_ns = receiving->base != receiving->nak_base
                                      ? interval_least(receiving)
                                      : earlier(2 * receiving->nak_interval_ns, CW_MCAST_NAK_MAX_NS);

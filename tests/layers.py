@@ -18,7 +18,8 @@ FREE = ("tests/", "build")  # tests use everything
 CIRCLE = re.compile(r"^\|((?: `[\w./]+\.c`,?)+) \|", re.M)
 CIRCLES_MAX = 10
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.S)
-DEFINITION = re.compile(r"^(?!static\b|typedef\b|extern\b)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)\s*\{", re.M)
+DEFINITION = re.compile(r"^(?!typedef\b|extern\b)([A-Za-z_][\w \*]*?[ \*])(\w+)\([^;{}]*\)\s*\{", re.M)
+LOCAL = re.compile(r"\bstatic\b|^[A-Z][A-Z_]+\b")  # macros of that kind hide the word
 CALL = re.compile(r"(?<![.>\w])(\w+)\(")
 PRELOADED = ("apps/simulate/clock.c", "apps/kernels/messages.c")  # define functions of libc and MPI
 
@@ -44,16 +45,18 @@ def sources(root):
 
 
 def calls_read(root):
-    """Source file -> the other source files whose functions it calls, where the name is defined once."""
-    texts, definitions = {}, {}
+    """Source file -> the other source files whose functions it calls by name, where the name is defined once."""
+    texts, definitions, own = {}, {}, {}
     for path in sources(root):
         if path.endswith(".c") and path not in PRELOADED:
             with open(os.path.join(root, path), encoding="utf-8") as file:
                 texts[path] = COMMENT.sub('""', file.read())
-            for name in set(DEFINITION.findall(texts[path])):
+            found = DEFINITION.findall(texts[path])
+            own[path] = {name for _, name in found}
+            for name in {name for head, name in found if not LOCAL.search(head)}:
                 definitions.setdefault(name, []).append(path)
     once = {name: paths[0] for name, paths in definitions.items() if len(paths) == 1}
-    return {path: {once[name] for name in CALL.findall(text) if name in once} - {path} for path, text in texts.items()}
+    return {path: {once[name] for name in CALL.findall(text) if name in once and name not in own[path]} for path, text in texts.items()}
 
 
 def circles(calls):

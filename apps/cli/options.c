@@ -15,7 +15,7 @@ enum { FIRST_ROW = 256, HELP_COLUMN = 28 };
 static const struct {
     const char *name;
     char letter;
-} letters[] = {{"output", 'o'}, {"most", 'n'}};
+} letters[] = {{"output", 'o'}};
 
 /* Options that have a former name, which still works. No help text has it. */
 static const struct {

@@ -59,8 +59,10 @@ static struct node_owner *owner_find(struct node_grants *grants, uid_t user)
         return NULL;
     }
     struct node_share *shares = idle->shares;
-    *idle = (struct node_owner){
-        .user = user, .shares = shares, .lines = idle->lines}; /* or users who come in turn get more */
+    *idle =
+        (struct node_owner){.user = user,
+                            .shares = shares,
+                            .lines = idle->lines}; /* the counters stay, or users could reset them by reconnecting */
     for (uint32_t core = 0; core < grants->config->core_count; core++) {
         shares[core] = (struct node_share){
             .turn = {.weight = named == NULL ? 1 : named->weight,

@@ -64,11 +64,8 @@ static void path_check(const struct plogp_measure *measure)
 static void result_print(const struct plogp_measure *measure)
 {
     char *text = cw_measured_encode(measure->result);
-    if (text == NULL) {
-        plogp_fail("no memory");
-    }
-    if (printf("noise %g\n%s", measure->noise, text) < 0 || fflush(stdout) != 0) {
-        plogp_fail("the results cannot be written");
+    if (text == NULL || printf("noise %g\n%s", measure->noise, text) < 0 || fflush(stdout) != 0) {
+        plogp_fail(text == NULL ? "no memory" : "the results cannot be written");
     }
     free(text);
 }

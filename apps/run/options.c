@@ -264,7 +264,7 @@ static bool setting_parse(int option, char *value, int *exit_code)
         (void)cw_setting_set(CW_SETTING_TELEMETRY, "on");
         return true;
     default:
-        return true; /* confirms the default */
+        return true; /* the default already */
     }
 }
 

@@ -81,7 +81,8 @@ static int socket_clean(const char *path)
         return APP_EXIT_USAGE;
     }
     if (cw_process_socket_lives(path, &status)) {
-        app_error("another process serves this socket", path, "end it first, or choose another --memif PATH");
+        app_error("another process serves this socket, or /proc/net/unix cannot be read", path,
+                  "end it first, or choose another --memif PATH");
         return APP_EXIT_MACHINE;
     }
     if (unlink(path) != 0) {
@@ -129,7 +130,7 @@ static int tap_open(struct switch_fabric *fabric)
     fabric->tap = app_pcap_open(config->pcap_path);
     if (fabric->tap == NULL) {
         app_error("the packets cannot be written there", config->pcap_path, strerror(errno));
-        return APP_EXIT_USAGE;
+        return errno == ENOMEM ? APP_EXIT_MACHINE : APP_EXIT_USAGE;
     }
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

@@ -94,9 +94,11 @@ struct switch_fabric {
     uint64_t now_ns;     /* of this turn */
     struct cw_heap heap; /* the lines with frames, by the time at which the next one arrives */
     struct switch_pool pool;
-    struct switch_streams streams;  /* with stats and a topology */
-    struct switch_stats *stats;     /* NULL: none */
-    struct app_pcap *tap;           /* likewise: frames that arrive over the link of --pcap-at */
+    struct switch_streams streams; /* with stats and a topology */
+    struct switch_stats *stats;    /* NULL: none */
+    /* likewise. Frames at the ends of the link of --pcap-at, with their times of arrival by the model: on a link without
+     * loss exactly the delay apart. Lost frames are not in it. */
+    struct app_pcap *tap;
     uint64_t tap_epoch_ns;          /* time since 1970 when cw_clock_ns was 0 */
     struct switch_command *command; /* likewise */
     uint64_t idle_since_ns;         /* 0: the last turn did something */

@@ -40,7 +40,7 @@ struct cw_crossing {
     bool is_handed;
 };
 
-/* Before the first cw_crossing_emit of a cluster and after its last. */
+/* Before the first cw_crossing_send of a cluster and after its last. */
 void cw_crossing_begin(struct cw_emit *emit, struct cw_crossing *crossing);
 void cw_crossing_end(struct cw_emit *emit, struct cw_crossing *crossing);
 

@@ -276,9 +276,9 @@ int job_mtu_put(struct cw_job *job, const struct job_card *cards, const struct j
     snprintf(key, sizeof(key), "mtu-%" PRIu32, job->info.rank);
     snprintf(text, sizeof(text), "%" PRIu32, job->path_mtu_bytes);
     int status = cw_bootstrap_put(job->bootstrap, key, text);
-    return status == CW_OK
-               ? CW_OK
-               : FAIL(report, status, "cannot publish the size of packets: %s", cw_bootstrap_failure(job->bootstrap));
+    return status == CW_OK ? CW_OK
+                           : FAIL(report, status, "cannot publish the largest packet size: %s",
+                                  cw_bootstrap_failure(job->bootstrap));
 }
 
 /* Values from the first ranks of all hosts. */

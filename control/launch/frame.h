@@ -38,7 +38,7 @@ enum launch_frame_type {
     /* up */
     LAUNCH_STARTED, /* rank; value: process */
     LAUNCH_OUTPUT,  /* rank; value: 0 stdout, 1 stderr; payload, none: its end */
-    LAUNCH_CLIENT,  /* rank; value: launch_client_value */
+    LAUNCH_CLIENT,  /* rank; value: enum cw_pmi1_client_state, LAUNCH_CLIENT_WAITS */
     LAUNCH_ENDED,   /* rank; value: exit code 0 .. 255, 256 + signal, LAUNCH_ENDED_CORE more with a core file */
     LAUNCH_HANGUP,  /* rank: closed its connection without a goodbye, and lives */
     LAUNCH_ABORT,   /* rank; value: the exit code that it wants for the job, 0 .. 255 */

@@ -45,8 +45,7 @@ static void helper_fail(struct launch_job *job, const struct launch_notice *noti
 }
 
 /* The supervisor passes signals on: the second one means that there is no time. Without a supervisor no process waits
- * for the result.
- */
+ * for the result. */
 static void supervisor_receive(struct launch_job *job)
 {
     struct launch_notice notice;
@@ -263,10 +262,10 @@ static void job_turn(struct launch_job *job, uint64_t end_ns)
 {
     struct epoll_event events[EVENTS];
     uint64_t now_ns = cw_clock_ns();
-    uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), judge_ns = launch_watch_deadline(job);
-    uint64_t due_ns = tree_ns < judge_ns ? tree_ns : judge_ns, prompt_ns = launch_output_turn(job, now_ns);
+    uint64_t tree_ns = launch_tree_turn(&job->tree, now_ns), prompt_ns = launch_output_turn(job, now_ns);
+    launch_output_flush(job); /* launch_output_print only queues its message; an error here can end the job */
+    uint64_t check_ns = launch_watch_deadline(job), due_ns = tree_ns < check_ns ? tree_ns : check_ns;
     due_ns = prompt_ns < due_ns ? prompt_ns : due_ns;
-    launch_output_flush(job); /* launch_output_print only queues its message */
     int count = epoll_wait(job->set, events, EVENTS, timeout_ms(job, due_ns < end_ns ? due_ns : end_ns, now_ns));
     for (int i = 0; i < count; i++) {
         event_dispatch(job, &events[i]);
@@ -360,6 +359,7 @@ static bool still(void *context)
 {
     struct launch_job *job = context;
     launch_tree_ping(&job->tree);
+    launch_output_flush(job);
     return true;
 }
 
@@ -422,6 +422,7 @@ int launch_job_run(const struct cw_launch_config *config, int supervisor, const 
     (void)cw_settings_failure_timeout(&job->stopped_bound_ns, &origin); /* the ranks report an invalid value */
     job->deadline_ns = config->timeout_ns > 0 ? cw_clock_ns() + config->timeout_ns : UINT64_MAX;
     if (!job_open(job, handled, &self) || !key_make(job, error, sizeof(error)) || !tree_open(job, self, mask_before)) {
+        launch_output_flush(job);
         fprintf(stderr, "%s: %s\n", config->name, error);
         return CW_LAUNCH_EXIT_MACHINE; /* the process ends: nothing is freed */
     }

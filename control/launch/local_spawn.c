@@ -49,7 +49,7 @@ static const char no_directory[] = "cannot enter its directory";
 static void child_fail(const struct child *child, const char *what)
 {
     struct failure failure = {.error = errno, .what = what};
-    ssize_t done = write(child->report, &failure, sizeof(failure)); /* as much fits a pipe */
+    ssize_t done = write(child->report, &failure, sizeof(failure)); /* at most PIPE_BUF: written at once */
     (void)done;
     _exit(CW_LAUNCH_EXIT_NOT_FOUND);
 }
@@ -66,7 +66,7 @@ static void child_restore(const struct child *child)
 static void child_run(const struct child *child)
 {
     if (setpgid(0, 0) != 0) {
-        child_fail(child, "cannot have a process group");
+        child_fail(child, "cannot create a process group");
     }
     /* from here on it dies with the launcher; if that has died already, no other process would end it */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent) {
@@ -74,7 +74,7 @@ static void child_run(const struct child *child)
     }
     for (int i = 0; i < 3; i++) {
         if (child->descriptors[i] != i && dup2(child->descriptors[i], i) < 0) {
-            child_fail(child, "cannot have its standard files");
+            child_fail(child, "cannot redirect stdin, stdout and stderr");
         }
     }
     const int *networks = child->local->config.networks;

@@ -57,7 +57,7 @@ static uint32_t common_place(const struct cw_watch_answer *answers, uint32_t ran
     return best;
 }
 
-/* Ranks in the same call of a communicator that think of different collectives. */
+/* Ranks in the same call of a communicator that are in different collectives. */
 static bool disagreement_report(const struct cw_watch_answer *answers, uint32_t rank_count, uint32_t first,
                                 struct line *line)
 {

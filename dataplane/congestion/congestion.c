@@ -1,5 +1,6 @@
 /* The choice between the two controllers of a flow's window, by the smallest round trip that the flow has seen: delay.c
- * on a LAN, bandwidth.c on a long path. */
+ * on a LAN; bandwidth.c on a long path, after LONG_ROUNDS rounds in which the window limited the flow, and never with
+ * CW_CONGESTION_LOSS. */
 #include "dataplane/congestion/congestion.h"
 
 #include "dataplane/congestion/bandwidth.h"

@@ -10,6 +10,7 @@
  * random loss is only repaired. With CW_CONGESTION_LOSS it is the only signal. A flow across the wide area is
  * controlled by bandwidth.c, which sets the same window; congestion.c chooses between the two. */
 #include "dataplane/congestion/congestion.h"
+
 enum {
     ROUND_TRIP_LAN_NS = 150000, /* aimed at between peers that poll, on any path that can do it */
     QUEUE_SPIN_NS = 30000,      /* standing queue aimed at on longer paths */

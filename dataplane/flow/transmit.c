@@ -25,7 +25,7 @@ enum {
     SHORT_RUN_MAX = 8, /* short operations that may overtake a bulk packet */
     MUCH_BYTES = 32 << 10,
     MUCH_PACKETS = 64,
-    DOUBTFUL_TRANSMISSIONS = 6, /* of one packet: more than chance takes on most lines */
+    DOUBTFUL_TRANSMISSIONS = 6, /* of one packet: more than random loss explains on most lines */
     GETS_A_PACKET_MAX = 16,     /* the target answers all of them or none: it must have the operations for that */
 };
 
@@ -76,7 +76,7 @@ static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, c
                           flags};
 }
 
-/* Whether data may be left out of the checksum where they are long enough: the medium or the ports keep them. */
+/* Whether data may be left out of the checksum where they are long enough: the medium or the NICs protect them already. */
 static inline bool is_kept(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     return flow->session.kept ||

@@ -52,8 +52,8 @@ static int region_deregister(struct cw_endpoint *endpoint, void *context)
     return cw_region_deregister(endpoint, *(uint64_t *)context);
 }
 
-/* The first loop assigns places, so no other can have one that it has not: a place that it releases last is free
- * everywhere. */
+/* The first loop assigns the numbers of regions and releases them last, so a number that is free there is free in all
+ * loops. */
 int cw_loop_set_register(struct cw_loop_set *set, void *base, uint64_t bytes, uint32_t rights, uint64_t *token)
 {
     struct region_call call = {.base = base, .bytes = bytes, .rights = rights};

@@ -121,9 +121,8 @@ int cw_paths_hosts_compare(const struct cw_paths *paths, uint32_t one, uint32_t 
 /* "rank 3: shared memory, single copy: same host" in one line. */
 void cw_paths_why(const struct cw_paths *paths, uint32_t rank, char *text, size_t text_bytes);
 
-/* The first loop of the configuration (NULL: there is none), and the address of a rank's first loop (no ip: none). */
+/* The first loop of the configuration. NULL: there is none. */
 struct cw_loop *cw_paths_loop(const struct cw_paths *paths);
-const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank);
 
 /* Sets the text of cw_paths_why for a rank of another host, if the general reason is not enough: "other cluster
  * (leiden), paced at 62.5 Mb/s". CW_OK, CW_ERROR_MEMORY. */

@@ -167,11 +167,6 @@ struct cw_loop *cw_paths_loop(const struct cw_paths *paths)
     return paths->config.set.count > 0 ? paths->config.set.loops[0] : NULL;
 }
 
-const struct cw_address *cw_paths_address(const struct cw_paths *paths, uint32_t rank)
-{
-    return &paths->peers[rank].card.address;
-}
-
 int cw_paths_describe(struct cw_paths *paths, uint32_t rank, const char *how)
 {
     char *kept = strdup(how);

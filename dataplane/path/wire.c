@@ -9,7 +9,7 @@
 
 enum {
     WIRE_BURST = 64,
-    WIRE_MESSAGES = 2 * CW_CREDIT_FAR_MAX, /* one peer may have half of them: the credit on a long path */
+    WIRE_MESSAGES = 2 * CW_CREDIT_FAR_MAX, /* one peer may have half of them: the credit that it lends on a long path */
 };
 
 struct path_wire {

@@ -51,7 +51,7 @@ static const struct ethdev_driver drivers[] = {
         .probe_remedy = "af_packet takes iface=NAME",
     },
     /* QEMU's models of these drop, in silence, a packet with a piece that crosses a page of an IOMMU: they map each at
-     * once, and take what is shorter for an error (net_tx_pkt_add_raw_fragment). The real ones need no gathering.
+     * once, and treat a shorter mapping as an error (net_tx_pkt_add_raw_fragment). The real ones need no gathering.
      * The first one (DPDK 22.11) does not route its receive interrupts to a vector where vfio has it use MSI-X. */
     {.name = "net_e1000_em", .good_untold = true, .copies_pieces = true, .interrupts_fail = true},
     {.name = "net_e1000_igb", .copies_pieces = true},
@@ -295,8 +295,9 @@ static int interface_mtu_raise(const char *device, const char *interface, uint32
     return status;
 }
 
-/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. A refused
- * connection shows that it has no listener. */
+/* A memif server leaves its socket's file behind when it dies, and does not start while one is there. The kernel's list
+ * of sockets shows whether it has a listener: a memif server (22.11) aborts when a connection closes before the
+ * greeting. */
 static void memif_socket_clean(const char *arguments)
 {
     size_t length;

@@ -371,7 +371,7 @@ static int place_open(const struct cw_inbox_place *place, int *descriptor, char 
                          is_elsewhere ? "; the process is there: mount the /proc of its PID namespace, without hidepid"
                          : code != CW_ERROR_PERMISSION ? cw_errno_remedy(reason)
                          : is_hidden(place) ? "; the kernel hides it from its own user (prctl PR_SET_DUMPABLE, or "
-                                              "another user since): set that before MPI_Init, which then uses packets"
+                                              "another user since): do that before MPI_Init, which then uses packets"
                                             : "; processes of one job on one host must run as the same user");
 }
 

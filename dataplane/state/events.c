@@ -33,7 +33,7 @@ uint32_t cw_events_pop(struct cw_events *events, struct cw_event *out, uint32_t 
         const struct cw_event *event = &events->ring[(consumed + count) & events->mask];
         if (event->kind == CW_EVENT_EXTENSION) {
             if (count > handled) {
-                break;
+                break; /* the application gets the events before it first */
             }
             handle(extension, event);
             handled++;

@@ -72,11 +72,6 @@ static inline struct cw_sent_chunk *cw_sent_chunk_of(const struct cw_sent_record
 /* Gives back the chunk of a number in base .. next - 1 if it is full and all of it is acknowledged. */
 void cw_sent_finish(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks);
 
-static inline struct cw_sent *cw_sent_at(const struct cw_sent_records *sent, uint64_t number)
-{
-    return &cw_sent_chunk_of(sent, number)->records[number % CW_SENT_CHUNK];
-}
-
 /* Moves base up to `number` and gives back what is no longer needed. */
 void cw_sent_advance(struct cw_sent_records *sent, uint64_t number, struct cw_pool *chunks,
                      struct cw_pool *directories);

@@ -207,7 +207,7 @@ struct mpi_type *mpi_draft_type(struct mpi_draft *draft, struct mpi_contents *co
     if (type == NULL) {
         *code = mpi_error(MPI_COMM_NULL, draft->code,
                           draft->code == MPI_ERR_ARG
-                              ? "the datatype would have more bytes, or farther apart, than the range of MPI_Count"
+                              ? "the bytes of the datatype, or their distances, exceed the range of MPI_Count"
                               : "no memory for another datatype");
         mpi_draft_drop(draft);
         mpi_contents_free(contents);

@@ -4,7 +4,8 @@
 #include "mpi/point/request.h"
 #include "mpi/runtime/waiting.h"
 
-/* One that is not complete: "from rank 1, tag 7, MPI_COMM_WORLD; 2 messages from rank 1 have come, with tags 5, 6". */
+/* One that is not complete: "from rank 1, tag 7, MPI_COMM_WORLD; 2 messages from rank 1 have arrived without a
+ * matching receive, with tags 5, 6". */
 void mpi_describe_request(const struct mpi_request *request, struct mpi_said *said);
 /* Those of several that are not complete: `any`: one of them is enough. */
 void mpi_describe_requests(struct mpi_request *const requests[], int count, bool any, struct mpi_said *said);

@@ -72,7 +72,7 @@ static bool is_drained(void *context)
 
 static void drain_describe(void *context, struct mpi_said *said)
 {
-    mpi_describe(said, "all operations in ");
+    mpi_describe(said, "all pending operations in ");
     mpi_describe_comm(said, context);
 }
 

@@ -179,7 +179,7 @@ int mpi_error(MPI_Comm comm, int code, const char *format, ...)
     va_end(arguments);
     mpi_process.has_lost = mpi_process.has_lost || code == MPI_ERR_PROC_ABORTED;
     mpi_errhandler_call(comm, code, text);
-    reason_code = MPI_SUCCESS; /* it belongs to this error alone */
+    reason_code = code == reason_code ? MPI_SUCCESS : reason_code; /* it belongs to this error alone */
     return code;
 }
 

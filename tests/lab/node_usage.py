@@ -15,16 +15,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 from expectation import HANG_S, expect
 from expectation import wait_until as soon
 from hosts import Lab
 from jobs import CAUSEWAY, KEEP, MULTICAST, by_rank, fails, programs, quiet, skip, start, suite, two_jobs, well
+from nodes import NET, SOCKET, Node, nodes_end, nodes_start, without_nodes
 
-SOCKET = "/tmp/node"
 ATTACKS, HOSTILE = (os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in ("attacks.py", "hostile.py"))
-NET = f"--transport node:{SOCKET}"
 PAIRS = [*programs.pop("pairs"), "--bytes", "65536", "--window", "8", "--messages", "1000000"]  # for ever
 EXCHANGE = [*PAIRS[:-1], "2000"]
 HOSTILE_S, HOSTILE_SEED = float(os.environ.get("CW_TEST_SECONDS", "10")), int(os.environ.get("CW_TEST_SEED", "1"))
@@ -32,66 +30,6 @@ HOSTILE_ROUND_S = 60  # of these, between those of an honest client
 KILLS = int(os.environ.get("CW_TEST_NODE_KILLS", "6"))
 SHARES_BYTES = 2 << 20
 SHARES_OFF = 0.3  # of a share, at most: a job whose ranks get no turn leaves its part to the other (without weights it is 1)
-
-
-class Node:
-    """The dataplane of a host, as root."""
-
-    def __init__(self, lab, name, *options, net="eth0"):
-        self.lab, self.name, self.options, self.net, self.is_lied_to = lab, name, options, net, False
-        self.start()
-
-    def start(self):
-        user, self.lab.user, self.begun = self.lab.user, None, time.monotonic()
-        self.process = self.lab.start(self.name, [CAUSEWAY, "node", "--transport", self.net, "--socket", SOCKET, *self.options])
-        self.lab.user = user
-        self.said = self.process.stdout.readline()
-        if not self.said.startswith("ready: "):
-            raise RuntimeError(f"no node: {self.said}{self.process.communicate()}")
-
-    def kill(self):
-        self.lab.kill(self.process)
-        self.process.communicate()
-
-    def status_text(self, form):
-        user, self.lab.user = self.lab.user, None
-        code, out, err = self.lab.run(self.name, [CAUSEWAY, "node", "status", form, "--socket", SOCKET])
-        self.lab.user = user
-        expect(code == 0, f"node status: {code}: {err}")
-        return out
-
-    def status(self):
-        return [json.loads(line) for line in self.status_text("--json").splitlines()]
-
-    def number(self):
-        """Of its process: what nsenter has started."""
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-            return int(file.read().split()[0])
-
-    def close(self):
-        os.kill(self.number(), signal.SIGTERM)
-        out, err = self.process.communicate()
-        odd = [line for line in err.splitlines(True) if "lease closed: invalid ring positions" in line]
-        expect(len(odd) <= 2 * (11 + (time.monotonic() - self.begun) / 6), f"{len(odd)} lines about clients of two users: {odd[-3:]}")
-        err = "".join(line for line in err.splitlines(True) if not self.is_lied_to or line not in odd)
-        expect(self.process.returncode == 0 and not err, f"the node of {self.name} ends well: {self.process.returncode}: {out}{err}")
-
-
-def nodes_start(lab, *options, net="eth0"):
-    return [Node(lab, name, *options, net=net) for name in lab.names]
-
-
-def nodes_end(nodes):
-    """Nothing is leased any more; none has seen a client that lies."""
-    for node in nodes:
-        expect(soon(lambda: not node.status()), f"all leases of {node.name} are over: {node.status()}")
-        node.close()
-
-
-def without_nodes(lab):
-    """`well` counts what is left on the hosts: the nodes are to stay."""
-    processes = lab.processes
-    lab.processes = lambda name: {number: words for number, words in processes(name).items() if " node --transport " not in words}
 
 
 def mixed(lab):

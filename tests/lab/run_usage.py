@@ -115,7 +115,11 @@ def start(words, *more, stdin=subprocess.DEVNULL, launcher=(causeway, "run")):
 
 def finish(job):
     """What a shell would call the exit code, and both outputs."""
-    out, err = job.communicate(timeout=HANG_S)
+    try:
+        out, err = job.communicate(timeout=HANG_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        raise
     return job.returncode if job.returncode >= 0 else 128 - job.returncode, out.decode("latin-1"), err.decode()
 
 

@@ -316,7 +316,7 @@ static bool alltoall_pays(const struct mpi_comm *comm, const struct cw_problem *
     struct cw_network wire, shared;
     uint32_t ranks = problem->ranks, own = cw_problem_host_size(problem, 0), hosts = problem->hosts.count;
     if (problem->count == 0 || mpi_clusters_are_several(comm)) {
-        return false; /* nothing is sent; there are schedules for clusters */
+        return false; /* nothing needs to be sent, or there are schedules for clusters */
     }
     (void)cw_measured_network(measured, wire_path(), ranks, &wire);
     (void)cw_measured_network(measured, CW_MEASURED_SHARED, ranks, &shared);

@@ -40,7 +40,8 @@ void mpi_refusal_text(const struct mpi_refusal *refusal, int rank, char *text, s
         snprintf(text, text_bytes, "rank %d does not continue: %s", rank, cw_status_text((int)refusal->given));
         break;
     case MPI_REFUSAL_ARGUMENTS:
-        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are invalid", rank);
+        snprintf(text, text_bytes, "rank %d does not take part: its own arguments are invalid (it reports which)",
+                 rank);
         break;
     case MPI_REFUSAL_LOST:
         if (refusal->peer < 0) {
