@@ -93,7 +93,7 @@ enum kind { ALLREDUCE, REDUCE, SCAN, REDUCE_SCATTER, KINDS };
 static MPI_Request begin(enum kind kind, int form, const int *send, int *receive, int count, MPI_Datatype type,
                          MPI_Op op)
 {
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm world = MPI_COMM_WORLD;
 
     switch (kind) {
