@@ -94,7 +94,9 @@ def outsiders_notice_only_what_is_flooded():
 
 
 def knowing_more_takes_less():
-    """Tables 2 and 3 of CC-MPI, as far as a network without loss has them. cpu=0: scheduling takes no time."""
+    """Tables 2 and 3 of CC-MPI, as far as a network without loss has them. cpu=0: scheduling takes no time.
+
+    Level 1 is 2.4 % behind pairs at 32 KiB and 2.8 % at 64 KiB: so near, the order of two sizes is no part of the claim."""
 
     def rows(algorithm, *more):
         output, _ = run(16, "rate=100Mbps,delay=100us", levels, "--json", "--rounds", "1", "--algorithm", algorithm, *more)
