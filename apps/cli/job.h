@@ -9,7 +9,8 @@
 bool app_job_program(const char *program, char *path, size_t bytes);
 
 /* Runs this very command with `arguments` (as below) and returns all that it wrote, to its standard output and error,
- * to be freed; *code: its exit code. Settings as below. NULL: it could not be run, which is reported, and *code is the one to end with. */
+ * to be freed; *code: its exit code. Settings as below. NULL: it could not be run, which is reported, and *code is the
+ * one to end with. */
 char *app_job_output(char *const *arguments, size_t *length, int *code);
 
 /* Runs this very command with `arguments` (arguments[0] is its name, the last one NULL) and returns its standard

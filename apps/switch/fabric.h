@@ -96,8 +96,8 @@ struct switch_fabric {
     struct switch_pool pool;
     struct switch_streams streams; /* with stats and a topology */
     struct switch_stats *stats;    /* NULL: none */
-    /* likewise. Frames at the ends of the link of --pcap-at, with their times of arrival by the model: on a link without
-     * loss exactly the delay apart. Lost frames are not in it. */
+    /* likewise. Frames at the ends of the link of --pcap-at, with their times of arrival by the model: on a link
+     * without loss exactly the delay apart. Lost frames are not in it. */
     struct app_pcap *tap;
     uint64_t tap_epoch_ns;          /* time since 1970 when cw_clock_ns was 0 */
     struct switch_command *command; /* likewise */

@@ -22,78 +22,6 @@ void groups_agree_begin(struct cw_group *group)
     leader_send(group, &message);
 }
 
-/* The epoch of a membership follows from the set of dead members: the same set has the same epoch at all members, a
- * larger one a later epoch. Two different sets of the same size, known to different members for a moment, differ by
- * their hash. */
-static uint32_t epoch_of(const struct cw_group *group)
-{
-    uint32_t dead = 0;
-    uint64_t hash = 0;
-    for (uint32_t member = 0; member < group->count; member++) {
-        if (!group->live[member]) {
-            dead++;
-            hash = (hash ^ (member + 1)) * UINT64_C(0x9e3779b97f4a7c15);
-            hash ^= hash >> 31;
-        }
-    }
-    return (dead << 19 | (uint32_t)(hash & 0x7ffff)) + 1;
-}
-
-struct change_call {
-    struct cw_group *group;
-    uint32_t epoch;
-};
-
-static int group_change(void *argument)
-{
-    const struct change_call *call = argument;
-    return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
-}
-
-/* All members must end with the same set of dead members: so the leader, which is notified of each death, sends the
- * whole set to all. A leader that has become one just now may know of more than the others. */
-static void dead_send(struct cw_group *group)
-{
-    for (uint32_t member = 0; member < group->count; member++) {
-        if (!group->live[member]) {
-            struct message message = groups_message(group, MESSAGE_DEAD);
-            message.rank = group->ranks[member];
-            groups_send_all(group, &message);
-        }
-    }
-}
-
-void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
-{
-    if (!group->live[member]) {
-        return;
-    }
-    uint32_t rank = group->ranks[member];
-    if (group->stage < STAGE_OPEN) {
-        groups_fail(group, FAIL_DIED, rank); /* Notify the member too: it may be alive. The group may be gone now */
-        return;
-    }
-    group->live[member] = false;
-    if (group->stage == STAGE_FAILED) {
-        return;
-    }
-    struct change_call call = {.group = group, .epoch = epoch_of(group)};
-    const struct cw_groups_links *links = &group->groups->config.links;
-    (void)links->run(links->context, group_change, &call);
-    struct message message = groups_message(group, MESSAGE_DEAD);
-    message.rank = rank;
-    uint32_t leader = groups_leader(group);
-    if (leader == group->self) {
-        dead_send(group);
-    } else if (is_first_hand) {
-        groups_send_all(group, &message);
-    } else {
-        groups_send(group, group->ranks[leader], &message);
-    }
-    groups_queue(group->groups, rank, &message); /* it may live: then it has to know, and not to wait for us */
-    groups_agree_renew(group);
-}
-
 static int can_continue(void *argument)
 {
     const struct cw_group *group = argument;
@@ -134,7 +62,7 @@ void groups_agree_leave(struct cw_group *group)
     }
 }
 
-void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
+static void group_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank)
 {
     if (group->stage == STAGE_FAILED) {
         return;
@@ -198,7 +126,7 @@ static void handle_join(struct cw_group *group, uint32_t member, const struct me
         return; /* the member was notified of the failure, and finds it when it opens the group */
     }
     if (message->digest != group->digest) {
-        groups_fail(group, FAIL_DIFFERENT, group->ranks[member]);
+        group_fail(group, FAIL_DIFFERENT, group->ranks[member]);
         return;
     }
     group->said[member] = MESSAGE_JOIN;
@@ -290,11 +218,11 @@ static void handle_open(struct cw_group *group, const struct message *message)
     group->is_reserved = false;
     int status = mcast_open(group, message);
     if (status != CW_OK) {
-        groups_fail(group,
-                    status == CW_ERROR_MEMORY  ? FAIL_MEMORY
-                    : status == CW_ERROR_LIMIT ? FAIL_LIMIT
-                                               : FAIL_PORT,
-                    groups->config.rank);
+        group_fail(group,
+                   status == CW_ERROR_MEMORY  ? FAIL_MEMORY
+                   : status == CW_ERROR_LIMIT ? FAIL_LIMIT
+                                              : FAIL_PORT,
+                   groups->config.rank);
         return;
     }
     group->address = message->address;
@@ -339,12 +267,85 @@ static void handle_gone(struct cw_group *group, uint32_t from)
     }
 }
 
-void groups_agree_renew(struct cw_group *group)
+/* A member is missing: operations that waited only for it continue. */
+static void group_renew(struct cw_group *group)
 {
     if (group->stage == STAGE_LEAVING) { /* the leader may have changed; a second message is ignored */
         struct message message = groups_message(group, MESSAGE_BYE);
         leader_send(group, &message);
     }
+}
+
+/* The epoch of a membership follows from the set of dead members: the same set has the same epoch at all members, a
+ * larger one a later epoch. Two different sets of the same size, known to different members for a moment, differ by
+ * their hash. */
+static uint32_t epoch_of(const struct cw_group *group)
+{
+    uint32_t dead = 0;
+    uint64_t hash = 0;
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            dead++;
+            hash = (hash ^ (member + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+            hash ^= hash >> 31;
+        }
+    }
+    return (dead << 19 | (uint32_t)(hash & 0x7ffff)) + 1;
+}
+
+struct change_call {
+    struct cw_group *group;
+    uint32_t epoch;
+};
+
+static int group_change(void *argument)
+{
+    const struct change_call *call = argument;
+    return cw_mcast_change(call->group->mcast, call->epoch, call->group->live);
+}
+
+/* All members must end with the same set of dead members: so the leader, which is notified of each death, sends the
+ * whole set to all. A leader that has become one just now may know of more than the others. */
+static void dead_send(struct cw_group *group)
+{
+    for (uint32_t member = 0; member < group->count; member++) {
+        if (!group->live[member]) {
+            struct message message = groups_message(group, MESSAGE_DEAD);
+            message.rank = group->ranks[member];
+            groups_send_all(group, &message);
+        }
+    }
+}
+
+void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand)
+{
+    if (!group->live[member]) {
+        return;
+    }
+    uint32_t rank = group->ranks[member];
+    if (group->stage < STAGE_OPEN) {
+        group_fail(group, FAIL_DIED, rank); /* Notify the member too: it may be alive. The group may be gone now */
+        return;
+    }
+    group->live[member] = false;
+    if (group->stage == STAGE_FAILED) {
+        return;
+    }
+    struct change_call call = {.group = group, .epoch = epoch_of(group)};
+    const struct cw_groups_links *links = &group->groups->config.links;
+    (void)links->run(links->context, group_change, &call);
+    struct message message = groups_message(group, MESSAGE_DEAD);
+    message.rank = rank;
+    uint32_t leader = groups_leader(group);
+    if (leader == group->self) {
+        dead_send(group);
+    } else if (is_first_hand) {
+        groups_send_all(group, &message);
+    } else {
+        groups_send(group, group->ranks[leader], &message);
+    }
+    groups_queue(group->groups, rank, &message); /* it may live: then it has to know, and not to wait for us */
+    group_renew(group);
 }
 
 /* For a group that is not known here. */
@@ -371,7 +372,7 @@ bool groups_agree_receive(struct cw_groups *groups, uint32_t rank, const struct 
         refusal.reason = FAIL_DIFFERENT;
         refusal.rank = rank;
         groups_queue(groups, rank, &refusal);
-        groups_fail(group, FAIL_DIFFERENT, rank);
+        group_fail(group, FAIL_DIFFERENT, rank);
         return true;
     }
     if (member != NO_RANK && !group->live[member] && message->kind == MESSAGE_BYE) {
@@ -400,7 +401,7 @@ bool groups_agree_receive(struct cw_groups *groups, uint32_t rank, const struct 
         handle_gone(group, member);
         break;
     case MESSAGE_FAIL:
-        groups_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
+        group_fail(group, message->reason < FAIL_END ? (enum fail_reason)message->reason : FAIL_LIMIT, message->rank);
         break;
     case MESSAGE_SPREAD:
         groups_deliver_by_members(group, message->rank, false);

@@ -129,10 +129,6 @@ void groups_agree_begin(struct cw_group *group);
 uint32_t groups_agree_poll(struct cw_groups *groups);
 /* It is closed: says goodbye as soon as nothing is in progress. */
 void groups_agree_leave(struct cw_group *group);
-/* A member is missing: operations that waited only for it continue. */
-void groups_agree_renew(struct cw_group *group);
-void groups_fail(struct cw_group *group, enum fail_reason reason, uint32_t rank);
-
 /* A member has died. `is_first_hand`: this process found it out, and no other member reported it. */
 void groups_exclude(struct cw_group *group, uint32_t member, bool is_first_hand);
 

@@ -76,7 +76,8 @@ static inline struct cover cover_of_header(const struct cw_endpoint *endpoint, c
                           flags};
 }
 
-/* Whether data may be left out of the checksum where they are long enough: the medium or the NICs protect them already. */
+/* Whether data may be left out of the checksum where they are long enough: the medium or the NICs
+ * protect them. */
 static inline bool is_kept(const struct cw_endpoint *endpoint, struct cw_flow *flow)
 {
     return flow->session.kept ||
