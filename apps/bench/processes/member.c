@@ -83,6 +83,7 @@ static int open_port(struct bench_member *member)
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
     bench_member_reach(member, BENCH_STEP_PORT);
+    bench_member_await(member, BENCH_STEP_PORT); /* the wait for the link begins when both sides have a port */
     code = bench_fabric_await(member->port);
     if (code != APP_EXIT_SUCCESS) {
         return code;
