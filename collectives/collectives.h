@@ -12,7 +12,7 @@
  *
  * Order of calls
  *   cw_problem_create
- *   cw_choose or cw_chooser_query, or cw_algorithm_find                       the algorithm and its parameters
+ *   cw_choose, or cw_algorithm_find                                         the algorithm and its parameters
  *   cw_schedule_build for one rank, or cw_plan_build for all, or cw_plan_decode from a file
  *   cw_check, cw_price_interpret                                            of plans, as far as wanted
  *   cw_execution_create over a transport, { cw_execution_poll }*, cw_execution_reset or cw_execution_destroy

@@ -7,7 +7,8 @@
 
 enum { COLUMN_MIN = 10, VALUE_BYTES = 128, RECORD_TITLE = 32 };
 
-void app_cells_json(json_t *object, const struct app_cell *cells, size_t count)
+/* Adds the cells' keys to an object, in their order. */
+static void cells_json(json_t *object, const struct app_cell *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct app_cell *cell = &cells[i];
@@ -169,7 +170,7 @@ void app_report_part(struct app_report *report, json_t *object, const char *key,
 {
     if (report->json) {
         json_t *part = app_json_new();
-        app_cells_json(part, cells, count);
+        cells_json(part, cells, count);
         app_json_child(object, key, part);
     } else {
         cells_print(report, cells, count);
@@ -180,7 +181,7 @@ void app_report_cells(struct app_report *report, const struct app_cell *cells, s
 {
     if (report->json) {
         json_t *object = app_json_new();
-        app_cells_json(object, cells, count);
+        cells_json(object, cells, count);
         app_json_emit(object);
     } else {
         cells_print(report, cells, count);
@@ -191,7 +192,7 @@ json_t *app_report_begin(const struct app_report *report, const struct app_cell 
 {
     json_t *object = report->json ? app_json_new() : NULL;
     if (object != NULL) {
-        app_cells_json(object, cells, count);
+        cells_json(object, cells, count);
     }
     return object;
 }
@@ -199,7 +200,7 @@ json_t *app_report_begin(const struct app_report *report, const struct app_cell 
 void app_report_end(const struct app_report *report, json_t *object, const struct app_cell *cells, size_t count)
 {
     if (report->json) {
-        app_cells_json(object, cells, count);
+        cells_json(object, cells, count);
         app_json_emit(object);
         return;
     }

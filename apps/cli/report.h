@@ -84,9 +84,6 @@ json_t *app_report_begin(const struct app_report *report, const struct app_cell 
 /* Ends and emits it with these cells; people read them as a line. */
 void app_report_end(const struct app_report *report, json_t *object, const struct app_cell *cells, size_t count);
 
-/* Adds the cells' keys to an object, in their order. */
-void app_cells_json(json_t *object, const struct app_cell *cells, size_t count);
-
 /* Of an array of cells. */
 #define APP_CELLS(cells)                            cells, sizeof(cells) / sizeof((cells)[0])
 #define APP_REPORT(report, cells)                   app_report_cells(report, APP_CELLS(cells))

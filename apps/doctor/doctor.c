@@ -17,7 +17,7 @@ static void setting_count(struct doctor *doctor, const char *name, uint64_t valu
     doctor_setting(doctor, name, text, "default", meaning);
 }
 
-void doctor_settings(struct doctor *doctor)
+static void settings_report(struct doctor *doctor)
 {
     struct cw_endpoint_config config;
     cw_endpoint_config_init(&config);
@@ -118,7 +118,7 @@ int doctor_main(int argc, char **argv)
     doctor_rights(&doctor);
     doctor_network(&doctor);
     doctor_choice(&doctor);
-    doctor_settings(&doctor);
+    settings_report(&doctor);
     if (!doctor.json) {
         printf("%u problem%s\n", doctor.missing, doctor.missing == 1 ? "" : "s");
     }

@@ -25,12 +25,11 @@ void doctor_setting(struct doctor *doctor, const char *name, const char *value, 
                     const char *meaning);
 
 /* The topics. */
-void doctor_machine(struct doctor *doctor);  /* cores, memory, huge pages, clock, kernel */
-void doctor_rights(struct doctor *doctor);   /* privileges and limits */
-void doctor_network(struct doctor *doctor);  /* interfaces, DPDK and its drivers, verbs devices */
-void doctor_choice(struct doctor *doctor);   /* transports and modes that Causeway would choose */
-void doctor_settings(struct doctor *doctor); /* all settings, with value and origin */
-void doctor_choices(struct doctor *doctor);  /* ... those of MPI; called by doctor_settings */
+void doctor_machine(struct doctor *doctor); /* cores, memory, huge pages, clock, kernel */
+void doctor_rights(struct doctor *doctor);  /* privileges and limits */
+void doctor_network(struct doctor *doctor); /* interfaces, DPDK and its drivers, verbs devices */
+void doctor_choice(struct doctor *doctor);  /* transports and modes that Causeway would choose */
+void doctor_choices(struct doctor *doctor); /* ... those of MPI; called by doctor_settings */
 
 /* Tries each transport to these hosts, with a job that has a rank on each. Returns an exit code. */
 int doctor_hosts(struct doctor *doctor, char *const *hosts, int count);

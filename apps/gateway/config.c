@@ -70,7 +70,10 @@ static const char *interface_parse(struct gateway_port_config *port, const char 
     return NULL;
 }
 
-const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number)
+/* Understands "memif:PATH,port=N" (a port of the `causeway switch` at PATH), "memif:PATH,role=server",
+ * "memif:PATH,role=client", "af_packet:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of a process
+ * apart. NULL, or the accepted form. `port->text` is set. */
+static const char *port_text_parse(struct gateway_port_config *port, uint32_t number)
 {
     const char *text = port->text;
     size_t device_length = strcspn(text, ",");
@@ -96,7 +99,7 @@ static int port_parse(struct gateway_port_config *port, uint32_t number)
         app_error("a port is missing", port->option, port_todo);
         return APP_EXIT_USAGE;
     }
-    const char *todo = gateway_port_parse(port, number);
+    const char *todo = port_text_parse(port, number);
     return todo == NULL ? APP_EXIT_SUCCESS : reject(port->option, port->text, todo);
 }
 

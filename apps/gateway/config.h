@@ -52,11 +52,6 @@ struct gateway_config {
  * *exit_code. */
 bool gateway_config_parse(struct gateway_config *config, int argc, char **argv, int *exit_code);
 
-/* Understands "memif:PATH,port=N" (a port of the `causeway switch` at PATH), "memif:PATH,role=server",
- * "memif:PATH,role=client", "af_packet:IFACE" and "DEVICE,KEY=VALUE,..."; `number` tells the devices of a process
- * apart. NULL, or the accepted form. `port->text` is set. */
-const char *gateway_port_parse(struct gateway_port_config *port, uint32_t number);
-
 /* Makes a file with a new key, which only its owner can read. APP_EXIT_SUCCESS, or an exit code after reporting the
  * error. */
 int gateway_key_make(const char *path);

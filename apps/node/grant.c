@@ -112,7 +112,9 @@ static bool memory_device(dev_t *device)
     return is_known;
 }
 
-int node_memory_open(const struct ucred *whose, uint32_t number, char *error, size_t error_bytes)
+/* Opens the memory that descriptor `number` of the client's process is: a memfd of the client's user. No step of this
+ * waits for the client, for any kind of descriptor. -1, with a line in `error`: the descriptor is unusable. */
+static int memory_open(const struct ucred *whose, uint32_t number, char *error, size_t error_bytes)
 {
     char path[64];
     struct statx found;
@@ -225,7 +227,7 @@ int node_lease_begin(struct node_grants *grants, struct node_client *client, con
         return CW_ERROR_ARGUMENT;
     }
     lease->bell = -1;
-    int memory = node_memory_open(&client->whose, request->memory, error, error_bytes);
+    int memory = memory_open(&client->whose, request->memory, error, error_bytes);
     int status = memory < 0 ? CW_ERROR_ARGUMENT
                             : cw_shm_port_open(memory, grants->config->nic->port->info.mtu_bytes, &lease->shm_port,
                                                error, error_bytes);

@@ -72,7 +72,3 @@ int node_lease_begin(struct node_grants *grants, struct node_client *client, con
                      char *error, size_t error_bytes);
 /* Without one nothing is done. */
 void node_lease_end(struct node_grants *grants, struct node_client *client);
-
-/* Opens the memory that descriptor `number` of the client's process is: a memfd of the client's user. No step of this
- * waits for the client, for any kind of descriptor. -1, with a line in `error`: the descriptor is unusable. */
-int node_memory_open(const struct ucred *whose, uint32_t number, char *error, size_t error_bytes);

@@ -100,7 +100,9 @@ static int link_change(struct switch_line *const lines[2], char *what, char *err
     return CW_OK;
 }
 
-int switch_command_do(struct switch_fabric *fabric, const char *text, char *error, size_t error_bytes)
+/* Carries out one command. CW_OK; CW_ERROR_ARGUMENT or CW_ERROR_NOT_FOUND with a line in `error`, nothing is changed
+ * then. */
+static int command_run(struct switch_fabric *fabric, const char *text, char *error, size_t error_bytes)
 {
     char copy[TEXT_BYTES];
     char *rest = NULL;
@@ -139,7 +141,7 @@ void switch_command_poll(struct switch_command *command, struct switch_fabric *f
             return;
         }
         text[got] = '\0';
-        (void)switch_command_do(fabric, text, answer, sizeof(answer));
+        (void)command_run(fabric, text, answer, sizeof(answer));
         if (from_bytes > offsetof(struct sockaddr_un, sun_path)) {
             (void)sendto(command->socket, answer, strlen(answer), 0, (const struct sockaddr *)&from, from_bytes);
         }

@@ -20,9 +20,5 @@ void switch_command_poll(struct switch_command *command, struct switch_fabric *f
 /* Stops listening and removes the socket. NULL is allowed. */
 void switch_command_close(struct switch_command *command);
 
-/* Carries out one command. CW_OK; CW_ERROR_ARGUMENT or CW_ERROR_NOT_FOUND with a line in `error`, nothing is changed
- * then. */
-int switch_command_do(struct switch_fabric *fabric, const char *text, char *error, size_t error_bytes);
-
 /* The other side: sends a command to the switch at `memif_path`, prints errors. One of enum app_exit. */
 int switch_command_send(const char *memif_path, const char *text);

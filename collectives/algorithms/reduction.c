@@ -138,8 +138,9 @@ void cw_reduce_halving(struct cw_emit *emit, const struct cw_fold *fold, const s
     *window = first;
 }
 
-void cw_allgather_doubling(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
-                           struct cw_place accumulator, uint32_t window)
+/* The way back: afterwards every participant has the whole result. */
+static void allgather_doubling(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
+                               struct cw_place accumulator, uint32_t window)
 {
     uint32_t first = window;
     uint32_t size = 1;
@@ -218,7 +219,7 @@ void cw_allreduce_rabenseifner(struct cw_emit *emit, const struct cw_team *team,
     if (fold.me < fold.power) {
         uint32_t window;
         cw_reduce_halving(emit, &fold, &blocks, accumulator, landing, &window);
-        cw_allgather_doubling(emit, &fold, &blocks, accumulator, window);
+        allgather_doubling(emit, &fold, &blocks, accumulator, window);
     }
     cw_fold_out(emit, &fold, accumulator, accumulator, bytes);
 }

@@ -44,10 +44,6 @@ void cw_reduce_binomial(struct cw_emit *emit, const struct cw_team *team, struct
 void cw_reduce_halving(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
                        struct cw_place accumulator, struct cw_place landing, uint32_t *window);
 
-/* The way back: afterwards every participant has the whole result. */
-void cw_allgather_doubling(struct cw_emit *emit, const struct cw_fold *fold, const struct cw_blocks *blocks,
-                           struct cw_place accumulator, uint32_t window);
-
 /* The window that participant i of `power` has after cw_reduce_halving: its number with the bits turned round. */
 uint32_t cw_halving_window(uint32_t power, uint32_t i);
 

@@ -2,7 +2,7 @@
 #include "collectives/check/state.h"
 
 /* How many parts the receive buffer of a rank has; each comes from one rank, or is combined from a row of ranks. */
-uint32_t check_expected_count(const struct cw_problem *problem, uint32_t rank)
+static uint32_t expected_count(const struct cw_problem *problem, uint32_t rank)
 {
     switch (problem->collective) {
     case CW_BCAST: /* the root has the data where it is */
@@ -26,7 +26,7 @@ uint32_t check_expected_count(const struct cw_problem *problem, uint32_t rank)
     }
 }
 
-struct check_expected check_expected_part(const struct cw_problem *problem, uint32_t rank, uint32_t part)
+static struct check_expected expected_part(const struct cw_problem *problem, uint32_t rank, uint32_t part)
 {
     uint64_t vector = problem->count * problem->element_bytes;
     struct check_expected expected = {.bytes = vector, .first = part, .last = part + 1};
@@ -128,10 +128,10 @@ static int validate_piece(struct check *check, const struct check_nodes *nodes, 
 static int validate_rank(struct check *check, const struct check_map *receive, const struct check_nodes *nodes,
                          uint32_t rank)
 {
-    uint32_t parts = check_expected_count(check->problem, rank);
+    uint32_t parts = expected_count(check->problem, rank);
     uint64_t covered = 0;
     for (uint32_t part = 0; part < parts; part++) {
-        struct check_expected expected = check_expected_part(check->problem, rank, part);
+        struct check_expected expected = expected_part(check->problem, rank, part);
         assert(expected.begin == covered);
         covered += expected.bytes;
         if (expected.bytes == 0) {

@@ -330,8 +330,5 @@ struct check_expected {
     uint32_t last;
 };
 
-uint32_t check_expected_count(const struct cw_problem *problem, uint32_t rank);
-struct check_expected check_expected_part(const struct cw_problem *problem, uint32_t rank, uint32_t part);
-
 /* Compares the receive buffers (a: node, b: unused) with that. */
 int check_result(struct check *check, const struct check_map *receive, const struct check_nodes *nodes);

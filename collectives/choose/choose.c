@@ -1,9 +1,7 @@
 #include "collectives/choose/choose.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "collectives/choose/choose_private.h"
 #include "dataplane/status.h"
@@ -71,102 +69,4 @@ int cw_choose(const struct cw_choose_request *request, struct cw_choice *choice)
         }
     }
     return choice->count > 0 ? choice_refine(request, choice) : CW_ERROR_UNSUPPORTED;
-}
-
-/* ---- The chooser ---- */
-
-/* The inputs of an answer; lists by their hash. */
-struct question {
-    uint32_t collective;
-    uint32_t ranks;
-    uint32_t root;
-    uint32_t element_bytes;
-    uint32_t cluster_count;
-    uint32_t ordered;
-    uint64_t count;
-    uint64_t lists;
-};
-
-struct entry {
-    struct question question;
-    struct cw_candidate best;
-    bool used;
-};
-
-struct cw_chooser {
-    struct cw_network network;
-    uint64_t eager_max_bytes;
-    bool multicast;
-    struct entry entries[CW_CHOOSER_ENTRIES];
-};
-
-int cw_chooser_create(const struct cw_network *network, uint64_t eager_max_bytes, bool multicast,
-                      struct cw_chooser **chooser)
-{
-    struct cw_chooser *made = calloc(1, sizeof(*made));
-    if (made == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    made->network = *network;
-    made->eager_max_bytes = eager_max_bytes;
-    made->multicast = multicast;
-    *chooser = made;
-    return CW_OK;
-}
-
-void cw_chooser_destroy(struct cw_chooser *chooser)
-{
-    free(chooser);
-}
-
-static struct question question_of(const struct cw_problem *problem)
-{
-    struct question question;
-    uint64_t ranks = problem->ranks;
-    memset(&question, 0, sizeof(question)); /* the padding is compared, too */
-    question.collective = problem->collective;
-    question.ranks = problem->ranks;
-    question.root = problem->cluster_count > 1 || problem->has_counts ? problem->root : 0;
-    question.element_bytes = problem->element_bytes;
-    question.cluster_count = problem->cluster_count;
-    question.ordered = problem->ordered;
-    question.count = problem->count;
-    if (problem->has_counts) {
-        uint64_t entries = problem->collective == CW_ALLTOALL ? ranks * ranks : ranks;
-        question.lists = XXH3_64bits(problem->counts, entries * sizeof(uint64_t));
-    }
-    if (problem->clusters.of != NULL) {
-        question.lists = XXH3_64bits_withSeed(problem->clusters.of, ranks * sizeof(uint32_t), question.lists);
-    }
-    if (problem->cluster_via != NULL) {
-        size_t clusters = problem->cluster_count;
-        question.lists =
-            XXH3_64bits_withSeed(problem->cluster_via, clusters * clusters * sizeof(uint32_t), question.lists + 1);
-    }
-    return question;
-}
-
-int cw_chooser_query(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best)
-{
-    struct question question = question_of(problem);
-    struct entry *entry = &chooser->entries[XXH3_64bits(&question, sizeof(question)) % CW_CHOOSER_ENTRIES];
-    if (entry->used && memcmp(&entry->question, &question, sizeof(question)) == 0) {
-        *best = entry->best;
-        return CW_OK;
-    }
-    struct cw_choose_request request = {
-        .problem = problem,
-        .network = &chooser->network,
-        .eager_max_bytes = chooser->eager_max_bytes,
-        .multicast = chooser->multicast,
-    };
-    struct cw_choice choice;
-    int status = cw_choose(&request, &choice);
-    if (status != CW_OK) {
-        return status;
-    }
-    *entry = (struct entry){.question = question, .best = choice.candidates[0], .used = true};
-    entry->question = question;
-    *best = choice.candidates[0];
-    return CW_OK;
 }

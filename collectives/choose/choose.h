@@ -10,10 +10,8 @@
  *     that might be the best are built and interpreted as long as they are small. Larger ones keep their estimate;
  *     count matrices are priced by their phases. An algorithm without a price is not chosen.
  *   - The same question has the same answer at all ranks: nothing but the problem and the network enters.
- *   - A chooser remembers answers; asked again it looks them up.
  *
- * Order of calls: cw_choose, any time. cw_chooser_create, { cw_chooser_query }*, cw_chooser_destroy. Thread: a chooser
- * one at a time. */
+ * Order of calls: any. Thread: any. */
 #pragma once
 
 #include "collectives/algorithms/build.h"
@@ -21,7 +19,6 @@
 
 enum {
     CW_CANDIDATES_MAX = 64,
-    CW_CHOOSER_ENTRIES = 1024,           /* answers that a chooser remembers; then old ones make place */
     CW_CHOOSE_INTERPRET_OPS_MAX = 20000, /* larger plans are not interpreted for a choice */
 };
 
@@ -55,13 +52,3 @@ struct cw_choose_request {
 
 /* Ranks all candidates. CW_OK; CW_ERROR_UNSUPPORTED if there is none; CW_ERROR_MEMORY. */
 int cw_choose(const struct cw_choose_request *request, struct cw_choice *choice);
-
-struct cw_chooser;
-
-/* CW_OK or CW_ERROR_MEMORY; the network is copied. */
-int cw_chooser_create(const struct cw_network *network, uint64_t eager_max_bytes, bool multicast,
-                      struct cw_chooser **chooser);
-void cw_chooser_destroy(struct cw_chooser *chooser);
-
-/* The best candidate. Errors as cw_choose. */
-int cw_chooser_query(struct cw_chooser *chooser, const struct cw_problem *problem, struct cw_candidate *best);

@@ -17,7 +17,8 @@ void execution_release(const struct cw_execution *execution, uint64_t buffer)
     execution->request.transport->release(execution->request.transport->state, buffer);
 }
 
-void execution_early_release(struct cw_execution *execution)
+/* Releases the buffers of early arrivals. */
+static void early_release(struct cw_execution *execution)
 {
     for (uint32_t i = 0; i < execution->schedule->op_count; i++) {
         const struct cw_op *op = &execution->schedule->ops[i];
@@ -43,7 +44,7 @@ void execution_fail(struct cw_execution *execution, int status, const char *form
     vsnprintf(execution->failure, sizeof(execution->failure), format, arguments);
     va_end(arguments);
     execution->status = status;
-    execution_early_release(execution);
+    early_release(execution);
 }
 
 void execution_complete(struct cw_execution *execution, uint32_t index, uint32_t iteration)

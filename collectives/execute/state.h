@@ -110,9 +110,6 @@ void execution_refused_add(struct cw_execution *execution, uint32_t index);
 /* Releases a buffer of the transport. */
 void execution_release(const struct cw_execution *execution, uint64_t buffer);
 
-/* Releases the buffers of early arrivals. */
-void execution_early_release(struct cw_execution *execution);
-
 /* ---- execute.c ---- */
 
 /* The transport's sink (transport.h). */

@@ -42,58 +42,26 @@ void cw_count_matrix_dispose(struct cw_count_matrix *count_matrix)
     memset(count_matrix, 0, sizeof(*count_matrix));
 }
 
-/* The largest sum over one rank's messages, out or in, of 1 or of bytes. */
-static int largest_sum(const struct cw_count_matrix *count_matrix, bool bytes, uint64_t *largest)
-{
-    uint64_t *sums = calloc(2ull * count_matrix->ranks, sizeof(*sums));
-    if (sums == NULL) {
-        return CW_ERROR_MEMORY;
-    }
-    *largest = 0;
-    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
-        const struct cw_count_matrix_message *message = &count_matrix->messages[i];
-        uint64_t more = bytes ? message->bytes : 1;
-        uint64_t out = sums[message->from] += more;
-        uint64_t in = sums[count_matrix->ranks + message->to] += more;
-        uint64_t both = out > in ? out : in;
-        *largest = both > *largest ? both : *largest;
-    }
-    free(sums);
-    return CW_OK;
-}
-
 int cw_count_matrix_degree(const struct cw_count_matrix *count_matrix, uint32_t *degree)
 {
-    uint64_t largest;
-    int status = largest_sum(count_matrix, false, &largest);
-    if (status == CW_OK) {
-        *degree = (uint32_t)largest;
+    uint32_t *messages = calloc(2ull * count_matrix->ranks, sizeof(*messages)); /* of each rank: out, then in */
+    if (messages == NULL) {
+        return CW_ERROR_MEMORY;
     }
-    return status;
-}
-
-int cw_count_matrix_load(const struct cw_count_matrix *count_matrix, uint64_t *bytes)
-{
-    return largest_sum(count_matrix, true, bytes);
+    *degree = 0;
+    for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+        const struct cw_count_matrix_message *message = &count_matrix->messages[i];
+        uint32_t out = ++messages[message->from];
+        uint32_t in = ++messages[count_matrix->ranks + message->to];
+        uint32_t more = out > in ? out : in;
+        *degree = more > *degree ? more : *degree;
+    }
+    free(messages);
+    return CW_OK;
 }
 
 void cw_phases_dispose(struct cw_phases *phases)
 {
     free(phases->messages);
     memset(phases, 0, sizeof(*phases));
-}
-
-uint64_t cw_phases_bytes(const struct cw_phases *phases)
-{
-    uint64_t sum = 0;
-    uint64_t longest = 0;
-    for (uint32_t i = 0; i < phases->message_count; i++) {
-        const struct cw_phase_message *message = &phases->messages[i];
-        longest = message->bytes > longest ? message->bytes : longest;
-        if (i + 1 == phases->message_count || phases->messages[i + 1].phase != message->phase) {
-            sum += longest;
-            longest = 0;
-        }
-    }
-    return sum;
 }

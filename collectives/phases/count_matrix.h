@@ -32,9 +32,6 @@ void cw_count_matrix_dispose(struct cw_count_matrix *count_matrix);
 /* The most messages that one rank sends or receives: no division that keeps messages whole has fewer phases. */
 int cw_count_matrix_degree(const struct cw_count_matrix *count_matrix, uint32_t *degree);
 
-/* The most bytes that one rank sends or receives: no division takes less time. */
-int cw_count_matrix_load(const struct cw_count_matrix *count_matrix, uint64_t *bytes);
-
 /* A message, or a part of one, in a phase. */
 struct cw_phase_message {
     uint32_t message; /* index in the count matrix */
@@ -53,9 +50,6 @@ struct cw_phases {
 };
 
 void cw_phases_dispose(struct cw_phases *phases);
-
-/* The sum over phases of their longest message. */
-uint64_t cw_phases_bytes(const struct cw_phases *phases);
 
 /* ---- The schedulers. CW_OK or CW_ERROR_MEMORY ---- */
 

@@ -103,21 +103,6 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
     return CW_OK;
 }
 
-int cw_formula_price(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
-                     const struct cw_parameters *parameters, const struct cw_network *network, double *time_ns)
-{
-    const struct cw_formula *formula = cw_formula_find(algorithm->collective, algorithm->name);
-    struct cw_formula_value value;
-    if (formula == NULL) {
-        return CW_ERROR_NOT_FOUND;
-    }
-    int status = cw_formula_evaluate(formula, problem, parameters, network, &value);
-    if (status == CW_OK) {
-        *time_ns = value.time_ns;
-    }
-    return status;
-}
-
 /* ---- In common ---- */
 
 struct train formula_train_of(const struct terms *terms, uint64_t bytes)

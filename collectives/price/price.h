@@ -115,10 +115,6 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
                         const struct cw_parameters *parameters, const struct cw_network *network,
                         struct cw_formula_value *value);
 
-/* The value of an algorithm's first formula. CW_OK, or CW_ERROR_NOT_FOUND. */
-int cw_formula_price(const struct cw_problem *problem, const struct cw_algorithm *algorithm,
-                     const struct cw_parameters *parameters, const struct cw_network *network, double *time_ns);
-
 /* ---- Models of papers, to compare the algorithms with ---- */
 
 /* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are

@@ -324,7 +324,8 @@ static void depend_on_all(struct cw_emit *emit, uint16_t put_flags)
     }
 }
 
-uint32_t cw_emit_join(struct cw_emit *emit)
+/* Complete when all ops before are. */
+static uint32_t emit_join(struct cw_emit *emit)
 {
     assert(emit->repeat == CW_NO_OP);
     if (emit_op_open(emit, CW_OP_JOIN, 0) != NULL) {
@@ -345,7 +346,7 @@ void cw_emit_fence(struct cw_emit *emit)
     if (emit->status != CW_OK || emit->fence_end == emit->schedule.op_count) {
         return; /* nothing has come since the last one */
     }
-    emit->fence = emit->fence_end + 1 == emit->schedule.op_count ? emit->fence_end : cw_emit_join(emit);
+    emit->fence = emit->fence_end + 1 == emit->schedule.op_count ? emit->fence_end : emit_join(emit);
     emit->fence_end = emit->schedule.op_count;
 }
 

@@ -122,9 +122,6 @@ uint32_t cw_emit_copy_blocks(struct cw_emit *emit, struct cw_place to, uint64_t 
 /* to = to OP from; from_left: to = from OP to. */
 uint32_t cw_emit_reduce(struct cw_emit *emit, struct cw_place to, struct cw_place from, uint64_t bytes, bool from_left);
 
-/* Complete when all ops before are. */
-uint32_t cw_emit_join(struct cw_emit *emit);
-
 /* ---- Messages: eager up to parameters.eager_max_bytes (single_eager_max_bytes, without segments); longer ones wait
  * until the receiver has said that the place is free ---- */
 
@@ -167,9 +164,6 @@ void cw_emit_level(struct cw_emit *emit, const struct cw_schedule *level, const 
 /* ---- Pipelines ---- cw_emit_receive_open and cw_emit_send_open once per peer and direction before the body (they make
  * the handshake for the whole range), then cw_emit_repeat, the messages by cw_emit_segment_*, and cw_emit_repeat_end. A
  * message of `bytes` goes in segments. */
-
-/* Iterations for `bytes` in segments; 0 bytes: 0. */
-uint32_t cw_emit_segments(const struct cw_emit *emit, uint64_t bytes, uint64_t segment_bytes);
 
 /* Segment length that an algorithm uses: as asked, whole elements, not too many segments; `bytes` itself if none was
  * asked for. */

@@ -157,7 +157,7 @@ uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns)
 
 /* ---- orders, events ---- */
 
-struct launch_member *launch_local_find(const struct launch_local *local, uint32_t rank)
+static struct launch_member *member_find(const struct launch_local *local, uint32_t rank)
 {
     uint32_t low = 0, high = local->count;
     while (low < high) {
@@ -182,7 +182,7 @@ void launch_local_order(struct launch_local *local, const struct launch_frame *o
         signal_all(local, order->value);
         break;
     case LAUNCH_INPUT:
-        member = launch_local_find(local, order->rank);
+        member = member_find(local, order->rank);
         if (member != NULL) {
             launch_local_input(local, member, order);
         }

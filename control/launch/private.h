@@ -201,8 +201,6 @@ void launch_watch_end(struct launch_job *job, uint32_t rank, int32_t value);
 void launch_watch_check(struct launch_job *job, uint64_t now_ns);
 /* When launch_watch_check is due at the latest; UINT64_MAX: when something happens. */
 uint64_t launch_watch_deadline(const struct launch_job *job);
-/* "0-3, 7" of the ranks that run; cut to fit. */
-void launch_watch_running(const struct launch_job *job, char *text, size_t text_bytes);
 
 /* ---- launch/stopped.c ---- */
 

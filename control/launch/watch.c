@@ -9,7 +9,8 @@
 enum { SIGNAL_BASE = 128 };
 #define ASK_EVERY_NS 20000000ull /* looks for answers */
 
-void launch_watch_running(const struct launch_job *job, char *text, size_t text_bytes)
+/* "0-3, 7" of the ranks that run; cut to fit. */
+static void running_text(const struct launch_job *job, char *text, size_t text_bytes)
 {
     size_t used = 0;
     text[0] = 0;
@@ -104,7 +105,7 @@ static void time_check(struct launch_job *job, uint64_t now_ns)
     if (job->asked_ns != 0) {
         launch_query_report(job);
     }
-    launch_watch_running(job, running, sizeof(running));
+    running_text(job, running, sizeof(running));
     bool is_empty = running[0] == '\0';
     launch_fail(job, CW_LAUNCH_EXIT_TIMEOUT, "--timeout has expired; %s%s",
                 is_empty ? "no rank has been started yet" : "still running: rank ", running);

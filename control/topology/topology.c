@@ -151,11 +151,6 @@ uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from,
     return route_of(topology, from, to)->delay_ns;
 }
 
-double cw_topology_loss(const struct cw_topology *topology, uint32_t from, uint32_t to)
-{
-    return route_of(topology, from, to)->loss;
-}
-
 uint32_t cw_topology_via(const struct cw_topology *topology, uint32_t from, uint32_t to)
 {
     return route_of(topology, from, to)->via;

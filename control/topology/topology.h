@@ -111,7 +111,6 @@ const struct cw_topology_hop *cw_topology_route(const struct cw_topology *topolo
  * also: that of some link is not known), the sum of the delays, the combined loss of frames. */
 uint64_t cw_topology_rate_bps(const struct cw_topology *topology, uint32_t from, uint32_t to);
 uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from, uint32_t to);
-double cw_topology_loss(const struct cw_topology *topology, uint32_t from, uint32_t to);
 
 /* The cluster whose site the route passes through, or CW_TOPOLOGY_DIRECT: as collectives/schedule/problem.h wants it.
  * It is symmetric, and the two legs are direct: a route that passes through several clusters, or whose legs alone take

@@ -9,7 +9,8 @@
 #include "dataplane/flow/transmit.h"
 #include "dataplane/state/wake.h"
 
-bool cw_ack_congested(const struct cw_endpoint *endpoint)
+/* True if this endpoint's queues are so full that senders should pause. */
+static bool is_congested(const struct cw_endpoint *endpoint)
 {
     uint32_t events = cw_events_count(&endpoint->events);
     uint32_t limit = endpoint->config.event_count_max;
@@ -197,7 +198,7 @@ bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow)
     if (payload == NULL) {
         return false;
     }
-    bool stop = cw_ack_congested(endpoint);
+    bool stop = is_congested(endpoint);
     if (stop != receiver->told_to_stop) {
         receiver->told_to_stop = stop;
         endpoint->stop_count += stop ? 1u : UINT32_MAX;
@@ -244,7 +245,7 @@ static void release_stopped(struct cw_endpoint *endpoint)
 uint32_t cw_ack_turn(struct cw_endpoint *endpoint)
 {
     uint32_t count = 0;
-    if (endpoint->stop_count > 0 && !cw_ack_congested(endpoint)) {
+    if (endpoint->stop_count > 0 && !is_congested(endpoint)) {
         release_stopped(endpoint);
     }
     while (endpoint->report_first != NULL) {

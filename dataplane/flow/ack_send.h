@@ -28,6 +28,3 @@ uint32_t cw_ack_turn(struct cw_endpoint *endpoint);
 
 /* Sends one now. False: the port has no buffer. */
 bool cw_ack_send(struct cw_endpoint *endpoint, struct cw_flow *flow);
-
-/* True if this endpoint's queues are so full that senders should pause. */
-bool cw_ack_congested(const struct cw_endpoint *endpoint);

@@ -187,7 +187,8 @@ int cw_shaper_set(struct cw_endpoint *endpoint, uint32_t shaper, uint64_t rate_b
     return CW_OK;
 }
 
-bool cw_traffic_is_valid(const struct cw_traffic *traffic)
+/* True: the values are valid for cw_peer_traffic. */
+static bool traffic_is_valid(const struct cw_traffic *traffic)
 {
     bool rated = traffic->control == CW_TRAFFIC_RATE;
     return traffic->control <= CW_TRAFFIC_BANDWIDTH && traffic->rate_bps <= CW_RATE_MAX_BPS &&
@@ -197,7 +198,7 @@ bool cw_traffic_is_valid(const struct cw_traffic *traffic)
 int cw_peer_traffic(struct cw_endpoint *endpoint, uint32_t peer, const struct cw_traffic *traffic)
 {
     struct cw_flow *flow = cw_endpoint_flow(endpoint, peer);
-    if (flow == NULL || !cw_traffic_is_valid(traffic)) {
+    if (flow == NULL || !traffic_is_valid(traffic)) {
         return CW_ERROR_ARGUMENT;
     }
     if (flow->shaping.shaper != traffic->shaper) { /* also where the line's stays */

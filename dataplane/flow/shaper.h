@@ -38,9 +38,6 @@ void cw_shaper_sent(struct cw_endpoint *endpoint, const struct cw_shaping *shapi
 /* The flow has sent its packets: the next one's turn. */
 void cw_shaper_done(struct cw_endpoint *endpoint, struct cw_flow *flow);
 
-/* True: the values are valid for cw_peer_traffic. */
-bool cw_traffic_is_valid(const struct cw_traffic *traffic);
-
 /* The timer has expired. */
 void cw_shaper_turn(struct cw_endpoint *endpoint, struct cw_shaper *shaper);
 

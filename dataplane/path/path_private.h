@@ -136,7 +136,6 @@ int path_wire_create(struct cw_paths *paths);
 void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
 /* The loop that a lane to a rank keeps to: other ones for other ranks and lanes. */
-struct cw_loop *path_wire_loop(const struct cw_paths *paths, uint32_t rank, uint32_t lane);
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes, enum cw_element element);
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);
@@ -149,8 +148,6 @@ uint32_t path_wire_poll(struct cw_paths *paths);
 /* The same, but sleeps up to `timeout_ns` for the first packet, or the alarm. */
 uint32_t path_wire_wait(struct cw_paths *paths, uint64_t timeout_ns, const struct cw_port_alarm *alarm);
 void path_wire_probe(struct cw_paths *paths, uint32_t peer);
-/* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
-int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank);
 /* An operation on memory that is registered for its time; NULL: *status says why not. */
 struct path_wire_operation *path_wire_begin(struct cw_paths *paths, uint32_t rank, void *memory, uint64_t bytes,
                                             uint64_t operation, int *status);

@@ -60,28 +60,8 @@ void path_wire_destroy(struct cw_paths *paths)
     paths->wire = NULL;
 }
 
-/* A rank of which nothing makes sense has one loop. */
-int path_wire_add(struct cw_paths *paths, uint32_t rank)
-{
-    struct path_peer *peer = &paths->peers[rank];
-    const struct cw_path_card *card = &peer->card;
-    struct cw_address addresses[CW_LOOP_SET_MAX];
-    uint32_t count = card->loops < 1 || card->loops > CW_LOOP_SET_MAX ? 1 : card->loops;
-    for (uint32_t i = 0; i < count; i++) {
-        addresses[i] = card->address;
-        addresses[i].udp_port = (uint16_t)(card->address.udp_port + i);
-    }
-    peer->loops = count < paths->config.set.count ? count : paths->config.set.count;
-    int status = cw_loop_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);
-    return status == CW_OK ? path_wire_note(paths, peer->wire_peer, rank) : status;
-}
-
-struct cw_loop *path_wire_loop(const struct cw_paths *paths, uint32_t rank, uint32_t lane)
-{
-    return paths->config.set.loops[(rank + lane) % paths->peers[rank].loops];
-}
-
-int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
+/* Notes that the endpoint's `peer` is that rank, also when it was noted before. CW_OK, CW_ERROR_MEMORY. */
+static int peer_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
 {
     if (peer >= paths->wire_peer_count) {
         uint32_t count = peer + 1;
@@ -97,6 +77,27 @@ int path_wire_note(struct cw_paths *paths, uint32_t peer, uint32_t rank)
     }
     paths->rank_of_wire_peer[peer] = rank;
     return CW_OK;
+}
+
+/* A rank of which nothing makes sense has one loop. */
+int path_wire_add(struct cw_paths *paths, uint32_t rank)
+{
+    struct path_peer *peer = &paths->peers[rank];
+    const struct cw_path_card *card = &peer->card;
+    struct cw_address addresses[CW_LOOP_SET_MAX];
+    uint32_t count = card->loops < 1 || card->loops > CW_LOOP_SET_MAX ? 1 : card->loops;
+    for (uint32_t i = 0; i < count; i++) {
+        addresses[i] = card->address;
+        addresses[i].udp_port = (uint16_t)(card->address.udp_port + i);
+    }
+    peer->loops = count < paths->config.set.count ? count : paths->config.set.count;
+    int status = cw_loop_set_peer_add(&paths->config.set, addresses, count, &peer->wire_peer);
+    return status == CW_OK ? peer_note(paths, peer->wire_peer, rank) : status;
+}
+
+static struct cw_loop *loop_to(const struct cw_paths *paths, uint32_t rank, uint32_t lane)
+{
+    return paths->config.set.loops[(rank + lane) % paths->peers[rank].loops];
 }
 
 static int peer_check(struct cw_endpoint *endpoint, void *context)
@@ -196,7 +197,7 @@ int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, con
         .flags = (is_inline ? 0u : CW_SIGNAL) | (paths->holds ? CW_MORE : 0u),
     };
     paths->has_held = paths->has_held || paths->holds;
-    int status = cw_loop_message_send(path_wire_loop(paths, rank, cw_lane(lane_tag)), &message);
+    int status = cw_loop_message_send(loop_to(paths, rank, cw_lane(lane_tag)), &message);
     if (status != CW_OK) {
         paths->counters.refusals += status == CW_ERROR_AGAIN;
         if (!is_inline) {
@@ -261,7 +262,7 @@ int path_wire_get(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .context = (uint64_t)(uintptr_t)made,
         .element = element,
     };
-    return operation_posted(paths, made, cw_loop_get(path_wire_loop(paths, rank, 0), &get));
+    return operation_posted(paths, made, cw_loop_get(loop_to(paths, rank, 0), &get));
 }
 
 int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registration *registration, uint64_t offset,
@@ -285,7 +286,7 @@ int path_wire_put(struct cw_paths *paths, uint32_t rank, const struct cw_registr
         .context = (uint64_t)(uintptr_t)made,
         .flags = CW_SIGNAL | (paths->config.handler.sent != NULL ? CW_SIGNAL_SENT : 0),
     };
-    return operation_posted(paths, made, cw_loop_put(path_wire_loop(paths, rank, cw_lane(lane_tag)), &put));
+    return operation_posted(paths, made, cw_loop_put(loop_to(paths, rank, cw_lane(lane_tag)), &put));
 }
 
 /* The question of cw_paths_cover, and its answer. */

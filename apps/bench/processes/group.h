@@ -110,9 +110,6 @@ void bench_group_free(struct bench_group *group);
 /* Reports that this member has reached a step; once a step, in their order. */
 void bench_member_reach(struct bench_member *member, enum bench_step step);
 
-/* True once all members have. */
-bool bench_member_all(const struct bench_member *member, enum bench_step step);
-
 /* Marks the result as complete, and waits for the others: no member closes while another one still measures. */
 void bench_member_leave(struct bench_member *member);
 

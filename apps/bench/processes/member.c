@@ -23,7 +23,8 @@ void bench_member_reach(struct bench_member *member, enum bench_step step)
     atomic_fetch_add(&shared->reached[step], 1);
 }
 
-bool bench_member_all(const struct bench_member *member, enum bench_step step)
+/* True once all members have. */
+static bool all_reached(const struct bench_member *member, enum bench_step step)
 {
     return atomic_load(&member->group->shared->reached[step]) == member->count;
 }
@@ -53,7 +54,7 @@ uint64_t bench_member_clock_ns(void)
 void bench_member_await(const struct bench_member *member, enum bench_step step)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS};
-    while (!bench_member_all(member, step)) { /* the first process ends us if it takes too long */
+    while (!all_reached(member, step)) { /* the first process ends us if it takes too long */
         nanosleep(&pause, NULL);
     }
 }

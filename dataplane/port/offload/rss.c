@@ -1,5 +1,5 @@
-/* The NIC hashes each packet, as it does to deal flows among queues (ethdev_queues.c). The hash is held against
- * software's (toeplitz.h), which others trust when they choose UDP ports for a queue of this NIC. */
+/* The NIC hashes each packet, as it does to deal flows among queues (ethdev_queues.c). The hash is compared with
+ * software's (toeplitz.h). */
 #include "dataplane/port/ethdev_private.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 #include "dataplane/port/offload/toeplitz.h"
 
-#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { INPUT_MAX = 36 };
 
-uint32_t cw_toeplitz(const uint8_t key[CW_TOEPLITZ_KEY_BYTES], const uint8_t *input, size_t bytes)
+/* The hash of `bytes`, at most INPUT_MAX, under a key that is shifted bit by bit. */
+static uint32_t hash_compute(const uint8_t key[CW_TOEPLITZ_KEY_BYTES], const uint8_t *input, size_t bytes)
 {
-    assert(bytes <= INPUT_MAX);
     uint32_t window = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 | (uint32_t)key[2] << 8 | key[3];
     uint32_t hash = 0;
     for (size_t i = 0; i < bytes; i++) {
@@ -32,18 +32,5 @@ uint32_t cw_toeplitz_flow(const uint8_t key[CW_TOEPLITZ_KEY_BYTES], const struct
     ports[1] = (uint8_t)flow->source_port;
     ports[2] = (uint8_t)(flow->destination_port >> 8);
     ports[3] = (uint8_t)flow->destination_port;
-    return cw_toeplitz(key, input, 2 * address + (with_ports ? 4 : 0));
-}
-
-uint16_t cw_toeplitz_port(const struct cw_toeplitz_table *table, const struct cw_toeplitz_flow *flow, uint32_t count,
-                          uint32_t queue)
-{
-    struct cw_toeplitz_flow tried = *flow;
-    for (uint32_t i = 0; i < count && flow->source_port + i <= UINT16_MAX; i++) {
-        tried.source_port = (uint16_t)(flow->source_port + i);
-        if (cw_toeplitz_queue(table, cw_toeplitz_flow(table->key, &tried, true)) == queue) {
-            return tried.source_port;
-        }
-    }
-    return 0;
+    return hash_compute(key, input, 2 * address + (with_ports ? 4 : 0));
 }

@@ -79,7 +79,7 @@ static uint32_t segment_make(struct mpi_host *host, struct mpi_group *group, int
     return code == MPI_SUCCESS ? segment_try(host, &place, (uint32_t)group->rank) : 0;
 }
 
-struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *levels)
+static struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *levels)
 {
     int tag = MPI_TAG_COLLECTIVE + (int)(comm->collectives->next_number++ & 0x3fffffff);
     struct mpi_host *host = calloc(1, sizeof(*host));

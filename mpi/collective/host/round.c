@@ -44,7 +44,7 @@ static void call_name(const struct mpi_host_call *call, const struct cw_segment_
 
 /* MPI_ERR_NOT_SAME: another member is in the same round with another call; MPI_ERR_PROC_ABORTED: a member is lost;
  * MPI_SUCCESS: neither. */
-int host_trouble(struct mpi_host_call *call)
+static int host_trouble(struct mpi_host_call *call)
 {
     struct mpi_host *host = call->host;
     const struct cw_segment *segment = call->segment;

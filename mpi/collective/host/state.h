@@ -65,7 +65,6 @@ static inline int host_rank(const struct mpi_host *host, uint32_t member)
 /* host/make.c. Takes part in making a segment of the ranks of this host, for one of all ranks of `comm`, or each of its
  * hosts; all ranks call it together. NULL at all of them: there is no memory to share on some host. */
 struct mpi_levels;
-struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *levels);
 
 /* ---- host/round.c: rounds on the segment ---- */
 
@@ -75,8 +74,6 @@ int host_break(struct mpi_host_call *call, int code);
 int host_broken(struct mpi_host_call *call);
 /* Another rank (-1: none of this communicator) was seen in another call; says so, and returns MPI_ERR_NOT_SAME. */
 int host_differs(struct mpi_host_call *call, int rank);
-/* Whether another rank has ended, or is in another call; an error then. */
-int host_trouble(struct mpi_host_call *call);
 /* Breaks the segment if no event can end the wait of the call. */
 void host_doubt(struct mpi_host_call *call);
 

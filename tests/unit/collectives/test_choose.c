@@ -60,6 +60,17 @@ static double run_ns(struct cw_problem *problem, const struct cw_network *networ
     return price.time_ns;
 }
 
+/* The time of an algorithm's first formula. */
+static double formula_ns(const struct cw_problem *problem, const struct cw_network *network,
+                         const struct cw_algorithm *algorithm, const struct cw_parameters *parameters)
+{
+    struct cw_formula_value value;
+    const struct cw_formula *formula = cw_formula_find(algorithm->collective, algorithm->name);
+    assert_non_null(formula);
+    assert_int_equal(cw_formula_evaluate(formula, problem, parameters, network, &value), CW_OK);
+    return value.time_ns;
+}
+
 /* Its parameters are nearly as good as any of a grid; one that is priced by running it has a coarse one. */
 static void assert_best_of_grid(struct cw_problem *problem, const struct cw_network *network,
                                 const struct cw_candidate *candidate)
@@ -68,15 +79,10 @@ static void assert_best_of_grid(struct cw_problem *problem, const struct cw_netw
     for (uint32_t other = 1; other <= 6; other++) {
         for (uint64_t segment = 2000; segment < problem->count; segment += segment / (is_run ? 4 : 16)) {
             struct cw_parameters parameters = candidate->parameters;
-            double time_ns;
             parameters.degree = parameters.senders = other;
             parameters.segment_bytes = segment;
-            if (is_run) {
-                time_ns = run_ns(problem, network, candidate->algorithm, &parameters);
-            } else {
-                assert_int_equal(cw_formula_price(problem, candidate->algorithm, &parameters, network, &time_ns),
-                                 CW_OK);
-            }
+            const double time_ns = is_run ? run_ns(problem, network, candidate->algorithm, &parameters)
+                                          : formula_ns(problem, network, candidate->algorithm, &parameters);
             if (time_ns < candidate->time_ns * (is_run ? 0.95 : 0.98)) {
                 fail_msg("%s: %.0f ns with %u and segments of %llu, found %.0f", candidate->algorithm->name, time_ns,
                          other, (unsigned long long)segment, candidate->time_ns);
@@ -170,35 +176,6 @@ static void test_multicast_only_where_there_is_one(void **state)
     cw_problem_destroy(problem);
 }
 
-static void test_chooser_remembers(void **state)
-{
-    struct cw_network network;
-    struct cw_chooser *chooser;
-    assert_int_equal(cw_network_find("gigabit", &network), CW_OK);
-    assert_int_equal(cw_chooser_create(&network, 4096, false, &chooser), CW_OK);
-    for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 1500; i++) { /* more than it remembers */
-            struct cw_problem_request request = {.collective = i % 2 == 0 ? CW_BCAST : CW_ALLREDUCE,
-                                                 .ranks = 2 + i % 50,
-                                                 .element_bytes = 4,
-                                                 .count = i * 31ull};
-            struct cw_problem *problem = problem_built(&request);
-            struct cw_candidate best;
-            assert_int_equal(cw_chooser_query(chooser, problem, &best), CW_OK);
-            if (i % 97 == 0) {
-                struct cw_choose_request asked = {.problem = problem, .network = &network, .eager_max_bytes = 4096};
-                struct cw_choice choice;
-                assert_int_equal(cw_choose(&asked, &choice), CW_OK);
-                assert_ptr_equal(best.algorithm, choice.candidates[0].algorithm);
-                assert_true(best.time_ns == choice.candidates[0].time_ns);
-                assert_true(best.parameters.segment_bytes == choice.candidates[0].parameters.segment_bytes);
-            }
-            cw_problem_destroy(problem);
-        }
-    }
-    cw_chooser_destroy(chooser);
-}
-
 /* The choice for a random pattern is the fastest of all when each is built and run in model time. CW_TEST_PATTERNS (40)
  * of them. */
 static void test_phases(void **state)
@@ -241,6 +218,5 @@ static void test_phases(void **state)
 int main(void)
 {
     return TESTS_RUN(test_smooth, test_best_of_grid, test_runs_left_out_do_not_matter,
-                     test_overlapped_stages_come_near_their_bound, test_multicast_only_where_there_is_one,
-                     test_chooser_remembers, test_phases);
+                     test_overlapped_stages_come_near_their_bound, test_multicast_only_where_there_is_one, test_phases);
 }

@@ -39,6 +39,39 @@ static void assert_division(const struct cw_count_matrix *count_matrix, const st
     free(in);
 }
 
+/* The sum over phases of their longest message. */
+static uint64_t phases_bytes(const struct cw_phases *phases)
+{
+    uint64_t sum = 0;
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < phases->message_count; i++) {
+        const struct cw_phase_message *message = &phases->messages[i];
+        longest = message->bytes > longest ? message->bytes : longest;
+        if (i + 1 == phases->message_count || phases->messages[i + 1].phase != message->phase) {
+            sum += longest;
+            longest = 0;
+        }
+    }
+    return sum;
+}
+
+/* The most bytes that one rank sends or receives: no division takes less time. */
+static uint64_t matrix_load(const struct cw_count_matrix *count_matrix)
+{
+    uint64_t load = 0;
+    for (uint32_t rank = 0; rank < count_matrix->ranks; rank++) {
+        uint64_t out = 0;
+        uint64_t in = 0;
+        for (uint32_t i = 0; i < count_matrix->message_count; i++) {
+            out += count_matrix->messages[i].from == rank ? count_matrix->messages[i].bytes : 0;
+            in += count_matrix->messages[i].to == rank ? count_matrix->messages[i].bytes : 0;
+        }
+        load = out > load ? out : load;
+        load = in > load ? in : load;
+    }
+    return load;
+}
+
 enum scheduler { GREEDY, ALL_TO_ALL_BASED, COLOURING, SPLITTING, SCHEDULERS };
 
 struct division {
@@ -61,7 +94,7 @@ static struct division divide(enum scheduler scheduler, const struct cw_count_ma
     for (uint32_t i = 0; phase_of != NULL && i < phases.message_count; i++) {
         assert_int_equal(phases.messages[i].phase, phase_of[phases.messages[i].message]);
     }
-    const struct division found = {phases.phase_count, phases.message_count, cw_phases_bytes(&phases),
+    const struct division found = {phases.phase_count, phases.message_count, phases_bytes(&phases),
                                    phases.last_is_mixed};
     cw_phases_dispose(&phases);
     return found;
@@ -139,9 +172,8 @@ static struct cw_count_matrix table_3_count_matrix(struct cw_random *random)
 static void assert_bounds(const struct cw_count_matrix *count_matrix)
 {
     uint32_t degree;
-    uint64_t load;
+    const uint64_t load = matrix_load(count_matrix);
     assert_int_equal(cw_count_matrix_degree(count_matrix, &degree), CW_OK);
-    assert_int_equal(cw_count_matrix_load(count_matrix, &load), CW_OK);
     assert_true(divide(GREEDY, count_matrix, 0, NULL).bytes >= load);
     assert_true(divide(ALL_TO_ALL_BASED, count_matrix, 0, NULL).phases <= count_matrix->ranks - 1);
     assert_true(divide(COLOURING, count_matrix, 0, NULL).phases == degree);

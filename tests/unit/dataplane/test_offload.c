@@ -83,34 +83,6 @@ static void hashes_are_those_of_the_specification(void **state)
     }
 }
 
-/* Ports can be chosen for every queue, and are the first that will do. */
-static void ports_are_chosen_for_a_queue(void **state)
-{
-    enum { QUEUES = 4, ENTRIES = 128, FIRST = 29300, COUNT = 64 };
-    uint16_t queues[ENTRIES];
-    for (uint32_t i = 0; i < ENTRIES; i++) {
-        queues[i] = (uint16_t)(i % QUEUES);
-    }
-    const struct cw_toeplitz_table table = {.key = key, .queues = queues, .entries = ENTRIES};
-    struct cw_toeplitz_flow flow = {.source = cw_ip_v4(0x0a000001),
-                                    .destination = cw_ip_v4(0x0a000002),
-                                    .source_port = FIRST,
-                                    .destination_port = FIRST};
-    for (uint32_t queue = 0; queue < QUEUES; queue++) {
-        uint16_t port = cw_toeplitz_port(&table, &flow, COUNT, queue);
-        assert_true(port >= FIRST && port < FIRST + COUNT);
-        for (uint16_t other = FIRST; other <= port; other++) {
-            struct cw_toeplitz_flow tried = flow;
-            tried.source_port = other;
-            bool falls = cw_toeplitz_queue(&table, cw_toeplitz_flow(key, &tried, true)) == queue;
-            assert_int_equal(falls, other == port);
-        }
-    }
-    assert_int_equal(cw_toeplitz_port(&table, &flow, COUNT, QUEUES), 0); /* no such queue */
-    flow.source_port = UINT16_MAX;
-    (void)cw_toeplitz_port(&table, &flow, COUNT, 0); /* no port beyond the last */
-}
-
 /* Each block is one that a mask names, they lie side by side, and no two of them make one. */
 static void ports_make_blocks(void **state)
 {
@@ -136,5 +108,5 @@ static void ports_make_blocks(void **state)
 int main(void)
 {
     return TESTS_RUN(texts_are_read, each_has_a_name_of_its_own, hashes_are_those_of_the_specification,
-                     ports_are_chosen_for_a_queue, ports_make_blocks);
+                     ports_make_blocks);
 }
