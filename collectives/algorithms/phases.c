@@ -13,9 +13,6 @@ enum {
     ROTATION,
     GREEDY,
     ALL_TO_ALL_BASED,
-    COLOURING,
-    SPLITTING,
-    SWITCHES,
     SCHEDULER_MASK = 15,
     BARRIERS = 16,
 };
@@ -73,21 +70,11 @@ static bool side_make(const struct shared *shared, struct side *side, bool in)
     return true;
 }
 
-static int schedule(const struct cw_problem *problem, const struct cw_parameters *parameters, uint32_t scheduler,
-                    struct shared *shared)
+static int schedule(const struct cw_parameters *parameters, uint32_t scheduler, struct shared *shared)
 {
-    switch (scheduler) {
-    case GREEDY:
-        return cw_schedule_greedy(&shared->count_matrix, parameters->threshold_bytes, &shared->phases);
-    case ALL_TO_ALL_BASED:
-        return cw_schedule_all_to_all_based(&shared->count_matrix, parameters->threshold_bytes, &shared->phases);
-    case COLOURING:
-        return cw_schedule_colouring(&shared->count_matrix, &shared->phases);
-    case SPLITTING:
-        return cw_schedule_splitting(&shared->count_matrix, problem->element_bytes, &shared->phases);
-    default:
-        return cw_schedule_switches(&shared->count_matrix, problem, parameters->senders, &shared->phases);
-    }
+    uint64_t threshold_bytes = parameters->threshold_bytes;
+    return scheduler == GREEDY ? cw_schedule_greedy(&shared->count_matrix, threshold_bytes, &shared->phases)
+                               : cw_schedule_all_to_all_based(&shared->count_matrix, threshold_bytes, &shared->phases);
 }
 
 static int prepare(const struct cw_problem *problem, const struct cw_parameters *parameters,
@@ -99,7 +86,7 @@ static int prepare(const struct cw_problem *problem, const struct cw_parameters 
     }
     int status = cw_count_matrix_create(problem, &shared->count_matrix);
     if (status == CW_OK) {
-        status = schedule(problem, parameters, recipe->variant & SCHEDULER_MASK, shared);
+        status = schedule(parameters, recipe->variant & SCHEDULER_MASK, shared);
     }
     if (status == CW_OK && (!side_make(shared, &shared->out, false) || !side_make(shared, &shared->in, true))) {
         status = CW_ERROR_MEMORY;
@@ -186,14 +173,14 @@ static void phase_emit(struct order *order, const struct shared *shared, uint32_
         if (part->phase != phase) {
             break;
         }
-        order_receive(order, part->from, part->offset, part->bytes);
+        order_receive(order, part->from, 0, part->bytes);
     }
     for (; *out < shared->out.first[rank + 1]; (*out)++) {
         const struct cw_phase_message *part = &shared->phases.messages[shared->out.parts[*out]];
         if (part->phase != phase) {
             break;
         }
-        cw_pair_send(order->emit, part->to, part->offset, part->bytes);
+        cw_pair_send(order->emit, part->to, 0, part->bytes);
     }
 }
 
@@ -222,9 +209,6 @@ static void build_count_matrix(struct cw_emit *emit, const struct cw_recipe *rec
     if (shared->phases.last_is_mixed) {
         emit->schedule.promise.fan_in = emit->schedule.promise.fan_out = 0;
     }
-    if ((recipe->variant & SCHEDULER_MASK) == SWITCHES) {
-        emit->schedule.promise.wan_senders = emit->parameters.senders * (emit->problem->cluster_count - 1);
-    }
     cw_pair_copy_own(emit);
     uint32_t phase = barriers ? 0 : phase_next(emit, shared, out, in);
     while (phase < phase_count) {
@@ -240,9 +224,9 @@ static void build_count_matrix(struct cw_emit *emit, const struct cw_recipe *rec
 static const struct cw_preparation preparation = {prepare, release};
 
 #define CC_MPI "Karwande, Yuan and Lowenthal 2003, section 4.2"
-#define PHASES(name, takes, needs, summary, source, variant)                                          \
-    {                                                                                                 \
-        {CW_ALLTOALL, name, takes, needs, summary, source}, build_count_matrix, variant, &preparation \
+#define PHASES(name, needs, summary, variant)                                                                      \
+    {                                                                                                              \
+        {CW_ALLTOALL, name, CW_TAKES_THRESHOLD, needs, summary, CC_MPI}, build_count_matrix, variant, &preparation \
     }
 #define ROTATED(name, needs, summary, variant)                                        \
     {                                                                                 \
@@ -252,21 +236,12 @@ static const struct cw_preparation preparation = {prepare, release};
 const struct cw_recipe cw_recipes_phases[] = {
     ROTATED("phased-barriers", CW_NEEDS_ALL, "P - 1 phases without contention, barriers between", ROTATION | BARRIERS),
     ROTATED("phased", 0, "the same, neighbouring phases kept apart from rank to rank", ROTATION),
-    PHASES("greedy-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS | CW_NEEDS_ALL,
-           "phases filled up with the longest messages, barriers between", CC_MPI, GREEDY | BARRIERS),
-    PHASES("greedy", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank", CC_MPI,
-           GREEDY),
-    PHASES("all-to-all-based-barriers", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS | CW_NEEDS_ALL,
-           "phases that begin with the distance of the longest message left, barriers between", CC_MPI,
+    PHASES("greedy-barriers", CW_NEEDS_COUNTS | CW_NEEDS_ALL,
+           "phases filled up with the longest messages, barriers between", GREEDY | BARRIERS),
+    PHASES("greedy", CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank", GREEDY),
+    PHASES("all-to-all-based-barriers", CW_NEEDS_COUNTS | CW_NEEDS_ALL,
+           "phases that begin with the distance of the longest message left, barriers between",
            ALL_TO_ALL_BASED | BARRIERS),
-    PHASES("all-to-all-based", CW_TAKES_THRESHOLD, CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank",
-           CC_MPI, ALL_TO_ALL_BASED),
-    PHASES("colouring", 0, CW_NEEDS_COUNTS, "as many phases as the busiest rank has messages", "Koenig 1916",
-           COLOURING),
-    PHASES("splitting", 0, CW_NEEDS_COUNTS,
-           "messages split so that phases take what the busiest rank takes, and no more", "Gonzalez and Sahni 1976",
-           SPLITTING),
-    PHASES("switches", CW_TAKES_SENDERS, CW_NEEDS_CLUSTERS | CW_NEEDS_ALL,
-           "at most n messages a phase over each link between clusters", CC_MPI ", Figure 5", SWITCHES | BARRIERS),
+    PHASES("all-to-all-based", CW_NEEDS_COUNTS, "the same, phases kept apart from rank to rank", ALL_TO_ALL_BASED),
 };
 const uint32_t cw_recipes_phases_count = sizeof(cw_recipes_phases) / sizeof(cw_recipes_phases[0]);

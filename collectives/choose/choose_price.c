@@ -99,8 +99,8 @@ static int price_wan(const struct cw_choose_request *request, struct cw_candidat
 
 /* ---- Count matrices too large to interpret ---- */
 
-static int phases_make(const struct cw_choose_request *request, const struct cw_candidate *candidate,
-                       const struct cw_count_matrix *count_matrix, struct cw_phases *phases)
+static int phases_make(const struct cw_candidate *candidate, const struct cw_count_matrix *count_matrix,
+                       struct cw_phases *phases)
 {
     const char *name = candidate->algorithm->name;
     uint64_t threshold = candidate->parameters.threshold_bytes;
@@ -110,11 +110,7 @@ static int phases_make(const struct cw_choose_request *request, const struct cw_
     if (strncmp(name, "all-to-all-based", strlen("all-to-all-based")) == 0) {
         return cw_schedule_all_to_all_based(count_matrix, threshold, phases);
     }
-    if (strcmp(name, "colouring") == 0) {
-        return cw_schedule_colouring(count_matrix, phases);
-    }
-    (void)request;
-    return CW_ERROR_UNSUPPORTED; /* splitting takes longer than it could gain */
+    return CW_ERROR_UNSUPPORTED;
 }
 
 /* Each phase takes its longest message and its separation from the next: a ready signal, or a barrier. */
@@ -127,7 +123,7 @@ static int price_phases(const struct cw_choose_request *request, struct cw_candi
     if (status != CW_OK) {
         return status == CW_ERROR_LIMIT ? CW_ERROR_UNSUPPORTED : status;
     }
-    status = phases_make(request, candidate, &count_matrix, &phases);
+    status = phases_make(candidate, &count_matrix, &phases);
     cw_count_matrix_dispose(&count_matrix);
     if (status != CW_OK) {
         return status;

@@ -32,19 +32,19 @@ void cw_count_matrix_dispose(struct cw_count_matrix *count_matrix);
 /* The most messages that one rank sends or receives: no division that keeps messages whole has fewer phases. */
 int cw_count_matrix_degree(const struct cw_count_matrix *count_matrix, uint32_t *degree);
 
-/* A message, or a part of one, in a phase. */
+/* A message in a phase. */
 struct cw_phase_message {
     uint32_t message; /* index in the count matrix */
     uint32_t phase;
     uint32_t from;
     uint32_t to;
-    uint64_t offset; /* of the part */
+
     uint64_t bytes;
 };
 
 struct cw_phases {
     uint32_t phase_count;
-    uint32_t message_count;            /* parts */
+    uint32_t message_count;
     bool last_is_mixed;                /* the last phase holds the messages below the threshold */
     struct cw_phase_message *messages; /* by phase */
 };
@@ -61,15 +61,3 @@ int cw_schedule_greedy(const struct cw_count_matrix *count_matrix, uint64_t thre
 int cw_schedule_all_to_all_based(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes,
                                  struct cw_phases *phases);
 
-/* As many phases as the busiest rank has messages (Koenig 1916): a bipartite multigraph needs as many colours as its
- * largest degree. */
-int cw_schedule_colouring(const struct cw_count_matrix *count_matrix, struct cw_phases *phases);
-
-/* Splits messages, between elements, so that all phases together take what the busiest rank has to send or receive, and
- * not a byte more (Gonzalez and Sahni 1976). Every message is a multiple of element_bytes. */
-int cw_schedule_splitting(const struct cw_count_matrix *count_matrix, uint32_t element_bytes, struct cw_phases *phases);
-
-/* At most `limit` messages a phase from one cluster (switch) of the problem to another, over every link on the way; 0:
- * as many as there are. */
-int cw_schedule_switches(const struct cw_count_matrix *count_matrix, const struct cw_problem *problem, uint32_t limit,
-                         struct cw_phases *phases);

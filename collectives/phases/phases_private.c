@@ -112,7 +112,7 @@ int phases_collect(const struct cw_count_matrix *count_matrix, const uint32_t *p
     for (uint32_t i = 0; i < count_matrix->message_count; i++) {
         const struct cw_count_matrix_message *message = &count_matrix->messages[i];
         messages[next[phase_of[i]]++] =
-            (struct cw_phase_message){i, phase_of[i], message->from, message->to, 0, message->bytes};
+            (struct cw_phase_message){i, phase_of[i], message->from, message->to, message->bytes};
     }
     free(next);
     *phases = (struct cw_phases){

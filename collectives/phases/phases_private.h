@@ -32,11 +32,6 @@ static inline void phase_set_add(uint64_t *set, uint32_t phase)
     set[phase / 64] |= 1ull << (phase % 64);
 }
 
-static inline void phase_set_remove(uint64_t *set, uint32_t phase)
-{
-    set[phase / 64] &= ~(1ull << (phase % 64));
-}
-
 /* The first phase in neither set; both end with at least one. */
 uint32_t phase_sets_first_free(const struct phase_sets *sets, const uint64_t *one, const uint64_t *other);
 

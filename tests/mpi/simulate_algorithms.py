@@ -34,7 +34,7 @@ def algorithms_list():
         else:
             collective = line.split()[0]
             algorithms[collective] = []
-    algorithms["alltoallv"] += [name for name in algorithms["alltoall"] if name.startswith(("greedy", "all-to-all-based", "colouring", "splitting"))]
+    algorithms["alltoallv"] += [name for name in algorithms["alltoall"] if name.startswith(("greedy", "all-to-all-based"))]
     return algorithms
 
 

@@ -18,8 +18,6 @@ static const char *const algorithms[] = {
     "greedy:threshold=1000",
     "all-to-all-based",
     "all-to-all-based-barriers:threshold=100000",
-    "colouring",
-    "splitting",
 };
 enum { ALGORITHMS = sizeof(algorithms) / sizeof(algorithms[0]) };
 

@@ -13,8 +13,6 @@ static const char *const schedulings[] = {
     "alltoallv=greedy",
     "alltoallv=greedy:threshold=1024",
     "alltoallv=all-to-all-based-barriers:threshold=1024",
-    "alltoallv=colouring",
-    "alltoallv=splitting",
     "alltoallv=direct",
     "alltoallv=phased-barriers",
 };
@@ -246,7 +244,7 @@ static void wrong_counts_are_told(void)
 /* Rank 0 has other phases for the same counts, or is in another call: all need its data, and are notified. */
 static void other_phases_are_told(void)
 {
-    MPIX_Alltoallv_phases mine = control2(0, 0, rank == 0 ? "alltoallv=greedy" : "alltoallv=colouring");
+    MPIX_Alltoallv_phases mine = control2(0, 0, rank == 0 ? "alltoallv=greedy" : "alltoallv=all-to-all-based");
     MPIX_Alltoallv_phases ours = control2(0, 0, NULL);
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
     for (int round = 0; size > 1 && round < 10; round++) {

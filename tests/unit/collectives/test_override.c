@@ -58,7 +58,7 @@ static void the_rest_is_refused(void **state)
         {"bcast=flat:colour=1", "no parameter 'colour'"},
         {"alltoallv=bruck",
          "alltoallv has no algorithm 'bruck'; there are pairs direct rotated"}, /* equal counts only */
-        {"alltoallv=switches", "alltoallv has no algorithm 'switches'"},        /* clusters only */
+        {"alltoallv=clusters-heads", "alltoallv has no algorithm 'clusters-heads'"},
         {"alltoall=pairs", "alltoall has no algorithm 'pairs'; there are direct"},
         {"alltoallv=static", "alltoallv has no algorithm 'static'"},
         {"scatter=static", "scatter has no algorithm 'static'; there are flat"},
