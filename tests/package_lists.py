@@ -10,7 +10,7 @@ import sys
 ESSENTIAL = {"gcc", "libc6-dev"}                # build-essential: debian/control does not name them
 TESTS = {"libcmocka-dev", "libpcap-dev"}        # the package is built without the tests
 USED = {"gnuplot-nox"}                          # in [build], since ./demo wants them; a package suggests them
-LOADED = re.compile(r"librte-(net|mempool)-|libpmix2$|libssl3$|iproute2$|ibverbs-providers$")
+LOADED = re.compile(r"librte-(net|mempool)-|libpmix2$|libssl3$|ibverbs-providers$")
 
 
 def lists_read(root):

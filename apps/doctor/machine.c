@@ -113,7 +113,7 @@ void doctor_rights(struct doctor *doctor)
 {
     static const struct capability list[] = {
         {13, "CAP_NET_RAW", "needed for af_packet: run as root, or setcap cap_net_raw,cap_net_admin+ep on the program"},
-        {12, "CAP_NET_ADMIN", "needed for veth pairs and namespaces"},
+        {12, "CAP_NET_ADMIN", "needed for net_tap devices"},
         {23, "CAP_SYS_NICE", "gives a dedicated loop real-time priority; optional"},
     };
     uint64_t set = effective_capabilities();

@@ -1,12 +1,10 @@
 /* collective_measure: measures a collective by several algorithms, which take turns, in any MPI job.
- * tests/peers/multicast.py runs it with other MPI libraries, too.
  *
  *   collective_measure [--alone] COLLECTIVE SIZES RUNS ALGORITHM...
  *
  * COLLECTIVE: bcast, scatter, allgather, allreduce, alltoall, or scatterv:N, which sends to N ranks only. SIZES: bytes
  * of a message or block, with commas between. ALGORITHM: as `causeway plan list` names it, with parameters such as
- * `:senders=4`; "-" is the library's own choice. Each has a communicator whose hint asks for it. Other libraries ignore
- * the hint. scatterv knows "explicit" too: a group that is opened once (MPIX_Scatterv_open_group).
+ * `:senders=4`; "-" is the library's own choice. Each has a communicator whose hint asks for it. scatterv knows "explicit" too: a group that is opened once (MPIX_Scatterv_open_group).
  *
  * Rank 0 prints, for each size and algorithm,
  *
@@ -28,12 +26,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#if __has_include(<mpix.h>)
 #include <mpix.h>
-#define HAS_SCATTERV_GROUPS 1
-#else
-#define HAS_SCATTERV_GROUPS 0
-#endif
 
 #include "dataplane/statistics.h"
 
@@ -58,9 +51,7 @@ struct contender {
     const char *name;
     MPI_Comm comm;
     bool is_explicit; /* scatterv by a group of its own */
-#if HAS_SCATTERV_GROUPS
     MPIX_Scatterv_group group;
-#endif
     double *times; /* [RUNS_MAX]: seconds, at rank 0 */
     int count;
     double first_s; /* the first call */
@@ -213,13 +204,11 @@ static void check(int bytes, const char *name)
 static void scatterv_call(struct contender *one)
 {
     int count = self.counts[self.rank];
-#if HAS_SCATTERV_GROUPS
     if (one->is_explicit) {
         MPIX_Scatterv_data_movement(self.from, self.counts, self.places, MPI_BYTE, self.into, count, MPI_BYTE, 0,
                                     one->group);
         return;
     }
-#endif
     MPI_Scatterv(self.from, self.counts, self.places, MPI_BYTE, self.into, count, MPI_BYTE, 0, one->comm);
 }
 
@@ -250,26 +239,17 @@ static void call(struct contender *one, int bytes)
 /* A group has the counts of one size. */
 static void group_open(struct contender *one, int bytes)
 {
-#if HAS_SCATTERV_GROUPS
     if (one->is_explicit) {
         scatterv_prepare(bytes);
         MPIX_Scatterv_open_group(self.counts, MPI_BYTE, self.counts[self.rank], MPI_BYTE, 0, one->comm, &one->group);
     }
-#else
-    (void)one;
-    (void)bytes;
-#endif
 }
 
 static void group_close(struct contender *one)
 {
-#if HAS_SCATTERV_GROUPS
     if (one->is_explicit) {
         MPIX_Scatterv_close_group(&one->group);
     }
-#else
-    (void)one;
-#endif
 }
 
 /* ---- time ---- */
@@ -450,7 +430,7 @@ static void contender_make(const char *name)
 {
     struct contender *one = &self.contenders[self.count++];
     char words[WORD_BYTES] = "";
-    one->is_explicit = HAS_SCATTERV_GROUPS && self.what == SCATTERV && strcmp(name, "explicit") == 0;
+    one->is_explicit = self.what == SCATTERV && strcmp(name, "explicit") == 0;
     if (strcmp(name, "-") != 0 && !one->is_explicit) {
         snprintf(words, sizeof(words), "%s=%s", whats[self.what], name);
     }

@@ -22,8 +22,6 @@
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
 
-enum { VETH_MTU = 1500 };
-
 #define TOPOLOGY_WORD "topology="
 
 /* ---- what is asked for ---- */
@@ -37,12 +35,10 @@ static const char *const shape_options[SHAPES] = {"--rate", "--delay", "--queue"
 
 struct wish {
     uint32_t hosts;
-    bool is_veth;       /* else memif */
-    uint32_t mtu_bytes; /* with veth */
     enum cw_wire_multicast multicast;
-    char shapes[SHAPES][SHAPE_BYTES];      /* with memif; empty: as the switch has it */
-    char topology[CW_SETTINGS_PATH_BYTES]; /* with memif; empty: one network */
-    char stats[CW_SETTINGS_PATH_BYTES];    /* with memif; empty: none */
+    char shapes[SHAPES][SHAPE_BYTES];      /* empty: as the switch has it */
+    char topology[CW_SETTINGS_PATH_BYTES]; /* empty: one network */
+    char stats[CW_SETTINGS_PATH_BYTES];    /* empty: none */
     char stats_interval[SHAPE_BYTES];      /* empty: a millisecond */
 };
 
@@ -101,16 +97,6 @@ static bool stats_word_parse(const char *word, struct wish *wish)
     return length > 0 && length < (int)sizeof(wish->stats);
 }
 
-/* One word behind "HOSTS,veth". */
-static bool veth_word_parse(const char *word, struct wish *wish)
-{
-    uint64_t mtu_bytes;
-    bool good = strncmp(word, "mtu=", 4) == 0 && app_parse_count(word + 4, &mtu_bytes) &&
-                mtu_bytes >= CW_PORT_MTU_MIN && mtu_bytes <= CW_PORT_MTU_ETHERNET_MAX;
-    wish->mtu_bytes = good ? (uint32_t)mtu_bytes : wish->mtu_bytes;
-    return good;
-}
-
 /* "topology=FILE" in the place of a number of hosts; how many there are is seen when the rest has been read. False: the
  * name is too long. */
 static bool topology_word_parse(const char *word, struct wish *wish)
@@ -140,7 +126,7 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
     char copy[CW_SETTINGS_PATH_BYTES + 200];
     char *rest = NULL;
     size_t length = strlen(text);
-    *wish = (struct wish){.mtu_bytes = VETH_MTU};
+    *wish = (struct wish){.hosts = 0};
     if (length == 0 || length >= sizeof(copy) || text[length - 1] == ',' || strstr(text, ",,") != NULL) {
         return false;
     }
@@ -151,13 +137,10 @@ static bool wish_parse(const char *text, uint32_t ranks, struct wish *wish)
         return false;
     }
     bool is_wan = wish->topology[0] != '\0';
-    bool is_veth = strcmp(kind, "veth") == 0 && !is_wan;
-    bool good = is_veth || strcmp(kind, "memif") == 0;
-    wish->is_veth = is_veth;
+    bool good = strcmp(kind, "memif") == 0;
     for (const char *word; good && (word = strtok_r(NULL, ",", &rest)) != NULL;) {
-        good = multicast_word_parse(word, wish) ||
-               (is_veth ? veth_word_parse(word, wish)
-                        : stats_word_parse(word, wish) || (!is_wan && shape_word_parse(word, wish)));
+        good = multicast_word_parse(word, wish) || stats_word_parse(word, wish) ||
+               (!is_wan && shape_word_parse(word, wish));
     }
     return good && (wish->stats_interval[0] == '\0' || wish->stats[0] != '\0');
 }
@@ -223,10 +206,9 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
         snprintf(
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
-            "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or "
-            "4,veth[,mtu=576..9600], or topology=FILE,memif; behind memif also "
-            "[,stats=FILE[,stats-interval=1ms]]; and "
-            "[,multicast=snoop|flood|drop]",
+            "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or topology=FILE,memif; behind both "
+            "also "
+            "[,stats=FILE[,stats-interval=1ms]] and [,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;
@@ -291,49 +273,13 @@ static int memif_start(struct run_emulation *emulation, const struct wish *wish,
     return environment_set(emulate);
 }
 
-/* CAUSEWAY_NETWORKS: the hosts' namespaces as files, for `nsenter --net=FILE` in scripts that start something on a
- * given host. */
-static void networks_publish(const struct run_veth *veth)
-{
-    char text[RUN_VETH_HOSTS_MAX * 32] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < veth->host_count; i++) {
-        int added = snprintf(text + used, sizeof(text) - used, "%s/proc/%d/fd/%d", i > 0 ? ":" : "",
-                             cw_process_number(), veth->networks[i]);
-        used += (size_t)added;
-    }
-    (void)cw_setting_set(CW_SETTING_NETWORKS, text);
-}
-
-static int veth_start(struct run_emulation *emulation, const struct wish *wish, uint32_t ranks, const sigset_t *handled)
-{
-    char emulate[128];
-    uint32_t host_of[CW_EMULATED_RANKS_MAX] = {0};
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        host_of[rank] = cw_clusters_block(rank, ranks, wish->hosts);
-    }
-    int code = run_veth_start(&emulation->veth, wish->hosts, host_of, ranks, wish->mtu_bytes, wish->multicast, handled);
-    if (code != 0) {
-        return code;
-    }
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        emulation->networks[rank] = emulation->veth.networks[host_of[rank]];
-    }
-    networks_publish(&emulation->veth);
-    snprintf(emulate, sizeof(emulate), "%u,veth,%u", wish->hosts, wish->mtu_bytes);
-    return environment_set(emulate);
-}
-
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled)
 {
     struct wish wish;
-    *emulation = (struct run_emulation){.net.handle = -1, .veth.bridge = -1};
+    *emulation = (struct run_emulation){.net.handle = -1};
     int code = wish_check(text, ranks, &wish);
     if (code != 0) {
         return code;
-    }
-    if (wish.is_veth) {
-        return veth_start(emulation, &wish, ranks, handled);
     }
     char error[CW_PORT_TEXT_BYTES];
     if (cw_dpdk_load(error, sizeof(error)) == NULL) { /* reported once, here, and not by the switch and every rank */
@@ -343,14 +289,7 @@ int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_
     return memif_start(emulation, &wish, ranks, handled);
 }
 
-const int *run_emulate_networks(const struct run_emulation *emulation)
-{
-    return emulation->veth.host_count > 0 ? emulation->networks : NULL;
-}
-
 int run_emulate_stop(struct run_emulation *emulation)
 {
-    int code = run_switch_stop(&emulation->net); /* it has reported why: statistics that could not be written */
-    run_veth_stop(&emulation->veth);
-    return code;
+    return run_switch_stop(&emulation->net); /* it has reported why: statistics that could not be written */
 }

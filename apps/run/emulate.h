@@ -5,10 +5,8 @@
  *    topology=FILE,memif                     the same with clusters, hosts and links of a file
  *                                            (control/topology/topology.h); the ranks get its whole name as
  *                                            CAUSEWAY_TOPOLOGY; ranks are on its hosts in order, in equal blocks
- *    HOSTS,veth[,mtu=N]                      network namespaces and a bridge of the kernel (run/veth.h); needs root
  *
- * Behind each: multicast=snoop|flood|drop, the behaviour of the switch or bridge (enum cw_wire_multicast). Behind
- * memif: stats=FILE, statistics of links in each millisecond (switch/stats.h); stats-interval=TIME for another
+ * Behind each: multicast=snoop|flood|drop, the behaviour of the switch (enum cw_wire_multicast); stats=FILE, statistics of links in each millisecond (switch/stats.h); stats-interval=TIME for another
  * interval. */
 #pragma once
 
@@ -16,20 +14,15 @@
 #include <stdint.h>
 
 #include "apps/run/switch.h"
-#include "apps/run/veth.h"
 #include "control/job/wire.h"
 
 struct run_emulation {
-    struct run_switch net; /* with memif */
-    struct run_veth veth;
-    int networks[CW_EMULATED_RANKS_MAX]; /* the namespace of each rank, with veth */
+    struct run_switch net;
 };
 
 /* Starts the hosts of `text` and sets the ranks' environment. Signals of `handled`, which are blocked, end the start.
  * 0, or the exit code of the command, with the reason reported; run_emulate_stop is due in both cases. */
 int run_emulate_start(struct run_emulation *emulation, const char *text, uint32_t ranks, const sigset_t *handled);
-/* For struct cw_launch_config; NULL: the launcher's own. */
-const int *run_emulate_networks(const struct run_emulation *emulation);
-/* Ends the switch and removes its folder, releases the namespaces. 0, or the switch's exit code: it has reported the
+/* Ends the switch and removes its folder. 0, or the switch's exit code: it has reported the
  * reason. */
 int run_emulate_stop(struct run_emulation *emulation);

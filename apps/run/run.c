@@ -25,7 +25,6 @@ static int run_emulated(struct run_options *options, uint32_t ranks)
     cw_launch_hold(&handled, &before);
     int code = run_emulate_start(&emulation, options->emulate, ranks, &handled);
     if (code == 0) {
-        options->launch.networks = run_emulate_networks(&emulation);
         options->launch.mask = &before;
         options->launch.helper = (struct cw_launch_helper){
             .process = emulation.net.process, /* it still has statistics to write */

@@ -36,10 +36,9 @@ static int emulation_read(uint32_t size, struct wire_emulation *emulation, char 
     emulation->is_simulated = sscanf(text, "%u,simulated,%u,%" SCNu64 ",%199s", &emulation->hosts,
                                      &emulation->mtu_bytes, &emulation->rate_bps, emulation->socket) == 4;
     bool memif = emulation->is_simulated || sscanf(text, "%u,memif,%199s", &emulation->hosts, emulation->socket) == 2;
-    bool veth = !memif && sscanf(text, "%u,veth,%u", &emulation->hosts, &emulation->mtu_bytes) == 2;
-    if ((!memif && !veth) || emulation->hosts < 1) {
+    if (!memif || emulation->hosts < 1) {
         return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT,
-                             "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\" or \"HOSTS,veth,MTU\"; let "
+                             "CAUSEWAY_EMULATE is '%.60s', not \"HOSTS,memif,SOCKET\"; let "
                              "`causeway run --emulate` set it",
                              text);
     }

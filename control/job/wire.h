@@ -11,7 +11,6 @@
  * Between emulated hosts: CAUSEWAY_EMULATE, made by `causeway run --emulate`, says that the ranks of the job are on so
  * many emulated hosts, in equal blocks, and how they reach each other:
  *    "4,memif,/path/of/socket"   through a `causeway switch` with a memif port per rank
- *    "4,veth,1500"               through the kernel's bridge: each rank has the interface cwRANK, with an IPv4 address and this MTU, and a socket there
  * The key that all ranks share: job/key.h.
  *
  * CAUSEWAY_TOPOLOGY, made by `causeway run --emulate topology=FILE,memif`, is the whole name of the file
@@ -48,8 +47,6 @@ enum { CW_EMULATED_RANKS_MAX = 63 }; /* ports of one switch: words of its doorbe
 /* How the network between emulated hosts handles multicast: a switch that delivers to members (the default), one that
  * floods, one that drops it. */
 enum cw_wire_multicast { CW_WIRE_SNOOP = 0, CW_WIRE_FLOOD = 1, CW_WIRE_DROP = 2 };
-
-#define CW_WIRE_INTERFACE "cw%u" /* a rank's, with veth */
 
 /* An additional loop, which its dataplane thread turns all the time. Groups belong to the first loop. */
 struct cw_wire_further {

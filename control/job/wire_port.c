@@ -1,17 +1,11 @@
 #include "control/job/wire_private.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
-#include "dataplane/port/udp.h"
 
 #if defined(CW_HAVE_DPDK)
 
@@ -41,10 +35,8 @@ int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port 
     return link_await(*port, what, error, error_bytes);
 }
 
-/* ---- memif ---- */
-
-static int memif_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
-                      size_t error_bytes)
+int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
+                   size_t error_bytes)
 {
     struct cw_port_ethdev_config config;
     char arguments[sizeof(emulation->socket) + 128];
@@ -65,55 +57,12 @@ static int memif_open(uint32_t rank, const struct wire_emulation *emulation, str
 
 #else
 
-static int memif_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
-                      size_t error_bytes)
-{
-    (void)rank, (void)emulation, (void)wire;
-    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
-                         "built without DPDK: there are no memif ports between emulated hosts. Fix: --emulate "
-                         "HOSTS,veth");
-}
-
-#endif
-
-/* ---- veth ---- */
-
-static int address_read(const char *interface, struct cw_ip *ip, char *error, size_t error_bytes)
-{
-    struct ifreq request = {.ifr_ifindex = 0};
-    struct sockaddr_in address;
-    int query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
-    int failed = query < 0 || ioctl(query, SIOCGIFADDR, &request) != 0 ? errno : 0;
-    if (query >= 0) {
-        close(query);
-    }
-    if (failed != 0) {
-        return cw_error_text(error, error_bytes, CW_ERROR_NOT_FOUND,
-                             "interface %s has no IPv4 address: %s; let `causeway run --emulate` make it", interface,
-                             strerror(failed));
-    }
-    memcpy(&address, &request.ifr_addr, sizeof(address));
-    *ip = cw_ip_v4(ntohl(address.sin_addr.s_addr));
-    return CW_OK;
-}
-
-static int veth_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
-                     size_t error_bytes)
-{
-    struct cw_port_udp_config config = {
-        .udp_port = CW_UDP_PORT, .stream_count = 1, .mtu_bytes = emulation->mtu_bytes, .group_port = CW_UDP_PORT};
-    char interface[IF_NAMESIZE];
-    snprintf(interface, sizeof(interface), CW_WIRE_INTERFACE, rank);
-    int status = address_read(interface, &config.ip, error, error_bytes);
-    wire->is_socket = true;
-    wire->address = (struct cw_address){.ip = config.ip, .udp_port = CW_UDP_PORT};
-    return status == CW_OK ? cw_port_udp_open(&config, &wire->port, error, error_bytes) : status;
-}
-
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,
                    size_t error_bytes)
 {
-    return emulation->socket[0] != 0 ? memif_open(rank, emulation, wire, error, error_bytes)
-                                     : veth_open(rank, emulation, wire, error, error_bytes);
+    (void)rank, (void)emulation, (void)wire;
+    return cw_error_text(error, error_bytes, CW_ERROR_UNSUPPORTED,
+                         "built without DPDK: there are no memif ports between emulated hosts. Fix: --simulate");
 }
+
+#endif

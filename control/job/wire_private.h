@@ -9,7 +9,7 @@
 /* CAUSEWAY_EMULATE, read. */
 struct wire_emulation {
     uint32_t hosts;   /* 0: none */
-    char socket[200]; /* of the switch or the simulator; "": veth */
+    char socket[200]; /* of the switch or the simulator */
     uint32_t mtu_bytes;
     bool is_simulated;
     uint64_t rate_bps; /* of a simulated host's link */

@@ -389,7 +389,6 @@ static bool tree_open(struct launch_job *job, uint32_t self, const sigset_t *mas
                 .set = job->set,
                 .interrupt = job->supervisor,
                 .deadline_ns = job->deadline_ns,
-                .networks = job->config->networks,
                 .mask = mask,
                 .pipe_ignored = job->pipe_ignored,
                 .shares_input = launch_input_is_shared(job, self),

@@ -70,7 +70,6 @@ struct cw_launch_config {
     const char *name; /* "causeway run", the prefix of its own messages */
     const struct cw_launch_program *programs;
     size_t program_count;
-    const int *networks; /* the network namespace that each rank runs in, a descriptor; NULL: this process's */
     const struct cw_launch_host *hosts; /* that ranks run on; NULL: this machine */
     size_t host_count;
     const char *launcher; /* what starts agents: "ssh", "srun", or a command that gets host and command line */

@@ -29,7 +29,6 @@ struct launch_local_config {
     int set;                        /* the epoll set that the local ranks' descriptors join */
     int interrupt;                  /* input there ends the start */
     uint64_t deadline_ns;           /* so does this time; UINT64_MAX: none */
-    const int *networks;            /* as cw_launch_config has them */
     const sigset_t *mask;           /* the ranks' signal mask */
     bool pipe_ignored;              /* so is SIGPIPE, for them */
     bool shares_input;              /* our stdin may be handed to the rank that gets it */

@@ -77,10 +77,6 @@ static void child_run(const struct child *child)
             child_fail(child, "cannot redirect stdin, stdout and stderr");
         }
     }
-    const int *networks = child->local->config.networks;
-    if (networks != NULL && setns(networks[child->member->rank], CLONE_NEWNET) != 0) {
-        child_fail(child, "cannot enter its network");
-    }
     const cpu_set_t *cores = child->local->binding.cores;
     if (cores != NULL && sched_setaffinity(0, sizeof(*cores), &cores[child->member - child->local->members]) != 0) {
         child_fail(child, "cannot be bound to its processors");

@@ -54,7 +54,6 @@
     X(JOB_KEY_FD, LAUNCHER, "", "a descriptor of the job's key")                                                 \
     X(MESSAGES, LAUNCHER, "", "where the kernels' message counts go")                                            \
     X(MESSAGES_COUNT, LAUNCHER, "", "which of them are counted")                                                 \
-    X(NETWORKS, LAUNCHER, "", "network namespaces of emulated hosts")                                            \
     X(SEED, LAUNCHER, "", "the seed of a simulation, for the program")                                           \
     X(SIMULATION_SEED, LAUNCHER, "", "the seed of a repetition")                                                 \
     X(WATCH_FD, LAUNCHER, "", "a descriptor that ends with the launcher")                                        \

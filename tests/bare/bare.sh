@@ -101,7 +101,6 @@ cp -a "$builder/causeway" "$node/causeway"
 step "./setup run, in the second" within "$node" "./setup run"
 step "a job there" within "$node" "build/causeway run -n 4 build/apps/kernels/is S"
 step "... on emulated hosts" within "$node" "build/causeway run -n 4 --emulate 4,memif build/apps/kernels/is S"
-step "... on the kernel's interfaces" within "$node" "build/causeway run -n 2 --emulate 2,veth build/apps/kernels/is S"
 
 # Last in the first root: it brings packages that nothing above may rely on. The third has nothing but what the package itself asks for.
 if [ $long = yes ] && step "a Debian package is built" within "$builder" "tests/bare/package.sh built"; then

@@ -31,7 +31,7 @@ NOT_RUN = [
     (r"^python3 tests/lab/hosts.py build/causeway run --hosts h0,h1 build/apps", ELSEWHERE + "node_usage, hosts_usage; it needs root"),
     (r"--hosts a:|doctor --transport", ELSEWHERE + "hosts_usage, on hosts of its own"),
     (r"^tests/metal/", ELSEWHERE + "metal_guest"),
-    (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|veth|^ip |^for s in|ethtool", "needs root, or other libraries"),
+    (r"^tests/(peers|ecosystem)/|^tests/lab/startup|\bbench_peers|^ip |^for s in|ethtool", "needs root, or other libraries"),
     (r"^build/causeway plogp", ELSEWHERE + "plogp_usage; minutes, and nothing beside it"),
     (r"build/tests/simulate_", ELSEWHERE + "the tests of these names, with fewer seeds"),
     (r"--seeds 10000|CW_TEST_|CW_CALLS|CW_KILLS", ELSEWHERE + "fewer of the same; minutes"),

@@ -22,7 +22,7 @@ CASES = [
     (["plan", "ch"], ["check", "choose"]),
     (["plan", "draw", "--m"], ["--matrix"]),
     (["plogp", "--path", "m"], ["memif"]),
-    (["bench", "put", "--fabric", "=", "v"], ["veth-af_packet"]),
+    (["bench", "put", "--fabric", "=", "s"], ["switch"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),
     (["plogp", "--hosts", "x"], None),
     (["run", "--bind-to", ""], ["core", "numa", "hwthread", "none"]),

@@ -49,7 +49,7 @@ def topologies():
         refused(switch(["--memif", os.path.join(folder, "s"), "--topology", path, "--stats", "no/such/folder"], folder), ["no/such/folder"], "statistics nowhere")
         refused(switch(["--memif", "s", "--tell", "link a-b down"], folder), ["s.ctl"], "nobody to be told", 3)
         refused(switch(["--tell", "link a-b down"], folder), ["--memif"], "told to nobody")
-        for value in ["topology=,memif", f"topology={path}", f"topology={path},veth", f"topology={path},memif,rate=1Gbps"]:
+        for value in ["topology=,memif", f"topology={path}", f"topology={path},memif,rate=1Gbps"]:
             refused(run(["-n", "3", "--emulate", value], folder), ["--emulate"], value)
         refused(run(["-n", "3", "--emulate", "topology=/nowhere.json,memif"], folder), ["/nowhere.json"], "no file")
         refused(run(["-n", "2", "--emulate", f"topology={path},memif"], folder), ["3 hosts", "2 ranks"], "fewer ranks than hosts")
@@ -64,7 +64,7 @@ def topologies():
 
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     for value in ["0,memif", "5,memif", "4", "4,", "4,token-ring", "x,memif", "-1,memif", "4,memif,", "",
-                  "4,memif,rate=x", "4,memif,loss=200%", "4,memif,loss", "4,memif,speed=1", "4,memif,delay=", "4,veth,loss=1%"]:
+                  "4,memif,rate=x", "4,memif,loss=200%", "4,memif,loss", "4,memif,speed=1", "4,memif,delay=", "4,memif,mtu=1500"]:
         result = run(["-n", "4", "--emulate", value], folder)
         refused(result, ["--emulate"], f"--emulate '{value}'")
     refused(run(["-n", "64", "--emulate", "4,memif"], folder), [], "64 ranks are too many")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Random processes of random jobs are killed or stopped at random moments: every job ends, and nothing stays behind.
 
-usage: ending_random.py CAUSEWAY BUSY TOPOLOGY [NETWORK...]     BUSY: errors/busy.c; NETWORK: memif, veth, beside shared memory
+usage: ending_random.py CAUSEWAY BUSY TOPOLOGY [NETWORK...]     BUSY: errors/busy.c; NETWORK: memif, beside shared memory
 
     CW_TEST_ENDINGS   how many, default 16; 300 take some ten minutes
     CW_TEST_SEED      the first round's seed, default 1; if it is set, one round is the default. A round that fails prints its seed
 
-Networks: shared memory, memif, veth, two clusters, two sites behind gateways, simulated hosts. Victims: a rank, the launcher's supervisor or launcher, the switch, a gateway. Moments: while the launcher,
+Networks: shared memory, memif, two clusters, two sites behind gateways, simulated hosts. Victims: a rank, the launcher's supervisor or launcher, the switch, a gateway. Moments: while the launcher,
 the switch and the ranks start, in the midst of calls, around MPI_Finalize. Of a simulated job all ranks of a host are killed at a virtual time, and the network has
 faults. A supervisor or launcher that is stopped holds up its job for as long as it is (control/README.md): it
 gets SIGINT then, and a supervisor is continued. How long each kind took is printed, and not checked.
@@ -21,14 +21,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import ending
-import veth
 from expectation import HANG_S, JOB_HANG, wait_until
 
 TIMEOUT_S = "3"  # CAUSEWAY_FAILURE_TIMEOUT
 RANKS = 4
 causeway, busy, topology = map(os.path.abspath, sys.argv[1:4])
 networks = ["shared", "simulated"] + sys.argv[4:]
-EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "veth": ["--emulate", "2,veth"], "gateways": []}
+EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "gateways": []}
 
 
 class Sites:
@@ -199,6 +198,4 @@ def main():
 
 if "memif" in networks:
     networks += ["clusters", "gateways"]
-if "veth" in networks and not veth.is_possible():
-    networks.remove("veth")
 sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each process of a job is stopped and killed while the others wait for it: everything ends, with the right line and exit code, and nothing stays behind.
 
-usage: ending_usage.py CAUSEWAY BUSY LATE TOPOLOGY [NETWORK...]     BUSY: errors/busy.c; LATE: errors/late.c; NETWORK: memif, veth, beside shared memory
+usage: ending_usage.py CAUSEWAY BUSY LATE TOPOLOGY [NETWORK...]     BUSY: errors/busy.c; LATE: errors/late.c; NETWORK: memif, beside shared memory
 
 The rows are those of the table in control/README.md. No time is checked.
 """
@@ -16,7 +16,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import ending
-import veth
 from expectation import HANG_S, PATIENT, wait_until
 
 TIMEOUT_S = "3"  # CAUSEWAY_FAILURE_TIMEOUT where it is to end something
@@ -26,7 +25,7 @@ START_S = 30  # RUN_SWITCH_READY_MS
 PTRACE_SEIZE, PTRACE_INTERRUPT, WAIT_ALL = 0x4206, 0x4207, 0x40000000
 causeway, busy, late, topology = map(os.path.abspath, sys.argv[1:5])
 networks = sys.argv[5:]
-EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"], "veth": ["--emulate", "2,veth"]}
+EMULATE = {"shared": [], "memif": ["--emulate", "2,memif"], "clusters": ["--emulate", f"topology={topology},memif"]}
 BUSY, INIT, FINALIZE, SLEEP = [busy, "1"], [late, "init", "1000"], [late, "finalize", "1000"], ["sh", "-c", "echo turn; exec sleep 1000"]
 STOPPED, SILENT = "is stopped by a signal for longer than CAUSEWAY_FAILURE_TIMEOUT", "no packet from rank"
 BARRIER = r"rank 3 \(process \d+\) is stopped by a signal \(state T\) for \d+ s, while others wait for it in MPI_Init or MPI_Finalize"
@@ -76,9 +75,6 @@ ROWS = [
     ("memif", BUSY, "switch", [("switch", STOP), ("supervisor", KILL)], -9, ""),
     ("clusters", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
     ("clusters", BUSY, "turn", [("switch", KILL)], 1, SWITCH),
-    ("veth", BUSY, "turn", [("rank 3", STOP)], None, f"{STOPPED}|{SILENT}"),
-    ("veth", BUSY, "turn", [("supervisor", KILL), ("launcher", KILL)], -9, ""),
-    ("veth", BUSY, "turn", [("launcher", KILL)], 137, "its main process was ended by signal 9"),
 ]
 
 
@@ -208,6 +204,4 @@ def main():
     return 1 if failures else 0
 
 
-if "veth" in networks and not veth.is_possible():
-    networks.remove("veth")
 sys.exit(main())

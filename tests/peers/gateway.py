@@ -81,7 +81,7 @@ def main():
     causeway = os.path.abspath(os.path.join(options.build, "causeway"))
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         program = os.path.join(folder, "pingpong")
-        subprocess.run([os.path.join(options.build, "mpi", "mpicc"), "-O2", os.path.join(HERE, "veth_pingpong.c"), "-o", program], check=True)
+        subprocess.run([os.path.join(options.build, "mpi", "mpicc"), "-O2", os.path.join(HERE, "pingpong.c"), "-o", program], check=True)
         with open(os.path.join(folder, "wan.json"), "w") as file:
             file.write(WAN)
         print(f"{'':52} {'half round trip, 8 bytes':>13} {'1 MiB':>12}")

@@ -112,7 +112,7 @@ def main():
     options.build = os.path.abspath(options.build)
     options.against = options.against and os.path.abspath(options.against)
     if options.only != "crowd":
-        contest(options, "2 hosts, a rank each: us, MiB/s", 2, 1, "veth_pingpong.c",
+        contest(options, "2 hosts, a rank each: us, MiB/s", 2, 1, "pingpong.c",
                 [str(options.seconds), *(str(size) for name, size in PAIRS if name == "stream")], PAIRS)
     if options.only != "pairs":
         contest(options, "4 hosts, 2 ranks each: us", 4, 2, "bench.c", ["barrier", *(f"{name}:{size}" for name, size in CROWD[1:])], CROWD)

@@ -55,7 +55,7 @@ def main():
     options.build = os.path.abspath(options.build)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
-        compile_all(options.build, folder, "veth_pingpong.c")
+        compile_all(options.build, folder, "pingpong.c")
         with Lab(2, keep=[f"{options.build}:build", folder]) as lab:
             lab.has_sessions = False
             for name in lab.names:

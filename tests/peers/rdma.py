@@ -161,7 +161,7 @@ def main():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         if options.only != "puts":
-            compile_all(os.path.abspath(options.build), folder, "veth_pingpong.c")
+            compile_all(os.path.abspath(options.build), folder, "pingpong.c")
             notified_compile(folder)
         own = ["python3", "-B", os.path.abspath(__file__), "--inside", folder, "--build", os.path.abspath(options.build), "--rounds", str(options.rounds),
                *(["--only", options.only] if options.only else [])]

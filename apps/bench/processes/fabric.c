@@ -88,19 +88,6 @@ static void end_cleaner(struct bench_fabric *fabric)
     }
 }
 
-static int create_veth(struct bench_fabric *fabric)
-{
-    static const uint32_t host_of[2] = {0, 1};
-    sigset_t none; /* they end this process */
-    sigemptyset(&none);
-    return run_veth_start(&fabric->veth, 2, host_of, 2, fabric->mtu_bytes, CW_WIRE_SNOOP, &none);
-}
-
-static int network_of(const struct bench_fabric *fabric, uint32_t side)
-{
-    return fabric->veth.host_count > 0 ? fabric->veth.networks[side] : -1;
-}
-
 /* Starts `causeway switch`, which ends with this process however that ends; 0 if there is no process for it. */
 static pid_t spawn_switch(const struct bench_fabric *fabric, const char *const *options, int output)
 {
@@ -155,10 +142,9 @@ static int start_switch(struct bench_fabric *fabric, const char *const *options)
 static int fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
                          uint32_t mtu_bytes, const char *const *options)
 {
-    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes, .veth.bridge = -1};
-    bool veth = kind == BENCH_FABRIC_VETH_AF_PACKET;
-    int code = veth ? create_veth(fabric) : create_folder(fabric);
-    if (code == APP_EXIT_SUCCESS && !veth) {
+    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes};
+    int code = create_folder(fabric);
+    if (code == APP_EXIT_SUCCESS) {
         start_cleaner(fabric);
     }
     return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric, options) : code;
@@ -173,11 +159,8 @@ int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind
 
 void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices[2], uint32_t mtu_bytes)
 {
-    *fabric = (struct bench_fabric){.kind = BENCH_FABRIC_DEVICES,
-                                    .port_count = 2,
-                                    .mtu_bytes = mtu_bytes,
-                                    .devices = {devices[0], devices[1]},
-                                    .veth.bridge = -1};
+    *fabric = (struct bench_fabric){
+        .kind = BENCH_FABRIC_DEVICES, .port_count = 2, .mtu_bytes = mtu_bytes, .devices = {devices[0], devices[1]}};
 }
 
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
@@ -199,10 +182,6 @@ static void name_device(const struct bench_fabric *fabric, uint32_t side, const 
         *device = "net_memif0";
         snprintf(arguments, arguments_bytes, "role=client,id=%u,socket=%s,socket-abstract=no,mac=02:00:00:00:cb:%02x",
                  side, fabric->socket, side + 1);
-        break;
-    case BENCH_FABRIC_VETH_AF_PACKET:
-        *device = "net_af_packet0";
-        snprintf(arguments, arguments_bytes, "iface=" CW_WIRE_INTERFACE, side);
         break;
     case BENCH_FABRIC_DEVICES: /* device_read */
         break;
@@ -242,11 +221,6 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
         config.doorbell_path = bell;
         config.doorbell_own = fabric->kind == BENCH_FABRIC_SWITCH ? 1 + side : side;
         config.doorbell_peer = fabric->kind == BENCH_FABRIC_SWITCH ? 0 : 1 - side;
-    }
-    int network = network_of(fabric, side);
-    if (network >= 0 && setns(network, CLONE_NEWNET) != 0) {
-        app_error("cannot enter the network of an emulated host", strerror(errno), NULL);
-        return APP_EXIT_MACHINE;
     }
     char error[CW_PORT_TEXT_BYTES];
     int status = cw_port_ethdev_open(&config, port, error, sizeof(error));
@@ -303,8 +277,7 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
         }
         close(fabric->switch_output); /* open until now, so that its last words find a reader */
     }
-    run_veth_stop(&fabric->veth);
     folder_remove(fabric);
     end_cleaner(fabric);
-    *fabric = (struct bench_fabric){.veth.bridge = -1};
+    *fabric = (struct bench_fabric){.port_count = 0};
 }

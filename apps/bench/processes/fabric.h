@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "apps/run/veth.h"
 #include "dataplane/port/ethdev.h"
 
 /* A wait for another process of a benchmark ends after this time, in nanoseconds. Only a hang lasts so long: a process
@@ -18,7 +17,6 @@
 
 enum bench_fabric_kind {
     BENCH_FABRIC_MEMIF,
-    BENCH_FABRIC_VETH_AF_PACKET,
     BENCH_FABRIC_SWITCH,
     BENCH_FABRIC_DEVICES, /* the user's, which reach each other */
 };
@@ -30,7 +28,6 @@ struct bench_fabric {
     char folder[64];        /* of sockets; "" if none */
     char socket[96];        /* memif */
     const char *devices[2]; /* of each side (control/net/device.h); NULL: none are named */
-    struct run_veth veth;   /* two emulated hosts, with an interface each */
     int switch_output;
     pid_t switch_process; /* 0: none */
     pid_t cleaner;        /* takes everything away if this process cannot; 0: none */
@@ -49,7 +46,7 @@ void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
                         const char *const *options);
 
-/* Opens the port of a side, with veth after entering its namespace permanently. Side 0 first: it is the server of a
+/* Opens the port of a side. Side 0 first: it is the server of a
  * memif. One of enum app_exit; an error has been reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
 

@@ -259,7 +259,7 @@ static int run_all(const struct options *options)
 /* ---- the command line ---- */
 
 static const char put_usage[] =
-    "bench put [--fabric memif|veth-af_packet|switch | --device DEVICE --peer-device DEVICE] [OPTION...]\n"
+    "bench put [--fabric memif|switch | --device DEVICE --peer-device DEVICE] [OPTION...]\n"
     "\n"
     "Latency and goodput of puts with notification between two processes, compared with the raw limit of the same "
     "port\n"
@@ -272,7 +272,6 @@ static bool fabric_find(struct options *options)
 {
     static const char *const names[] = {
         [BENCH_FABRIC_MEMIF] = "memif",
-        [BENCH_FABRIC_VETH_AF_PACKET] = "veth-af_packet",
         [BENCH_FABRIC_SWITCH] = "switch",
     };
     const char **devices = options->devices;
@@ -290,7 +289,7 @@ static bool fabric_find(struct options *options)
         options->kind = strcmp(options->fabric, names[i]) == 0 ? (enum bench_fabric_kind)i : options->kind;
     }
     if (options->kind == BENCH_FABRIC_DEVICES) {
-        app_error("no such fabric", options->fabric, "choose memif, veth-af_packet or switch");
+        app_error("no such fabric", options->fabric, "choose memif or switch");
         return false;
     }
     return true;
@@ -332,7 +331,7 @@ int bench_put(int argc, char **argv)
         .core = {0, 1},
     };
     const struct app_option table[] = {
-        OPTION_TEXT("fabric", "memif|veth-af_packet|switch", "the network between the two (memif)", &options.fabric),
+        OPTION_TEXT("fabric", "memif|switch", "the network between the two (memif)", &options.fabric),
         OPTION_TEXT("device", "DEVICE",
                     "instead of a fabric: the initiating side's port, like 0000:03:00.0 or net_tap0,iface=x",
                     &options.devices[0]),

@@ -1,6 +1,6 @@
 /* Latency and bandwidth between two ranks, for any MPI library: the scripts of this folder compile it with each mpicc.
  *
- *    veth_pingpong SECONDS [BYTES...]     half a round trip and a stream of messages for each size
+ *    pingpong SECONDS [BYTES...]     half a round trip and a stream of messages for each size
  *
  * A line a number, by rank 0: "latency BYTES MICROSECONDS", "stream BYTES MIBPS". The stream's messages are received in
  * windows that are posted beforehand, as in the well-known benchmarks; each window is answered by one short message. */
