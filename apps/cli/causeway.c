@@ -5,8 +5,6 @@
 #include "apps/cli/cli.h"
 #include "control/settings/setting.h"
 
-enum { SETTINGS_ERROR_BYTES = 1280 };
-
 struct command {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -136,12 +134,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(command->name, "doctor") != 0 &&
         strcmp(command->name, "agent") != 0) { /* one reports more, one has no user */
-        char error[SETTINGS_ERROR_BYTES];
         cw_settings_check(unknown_report, NULL);
-        if (!cw_settings_agree(error, sizeof(error))) {
-            app_error(error, NULL, NULL);
-            return APP_EXIT_USAGE;
-        }
         cw_settings_export();
     }
     int code = command->run(argc - 1, argv + 1);

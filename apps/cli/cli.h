@@ -121,14 +121,8 @@ struct app_option {
 
 enum { APP_OPTIONS_MAX = 48 };
 
-#define APP_TRANSPORT_ALIAS "net" /* --net: a former name of --transport */
-
-/* An option was given under its name, under its alias, or under both; a text that is NULL: not under that one. If the
- * texts differ, it reports an error that names both, and returns APP_EXIT_USAGE; else APP_EXIT_SUCCESS. */
-int app_alias_check(const char *name, const char *text, const char *alias, const char *alias_text);
-
-/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too,
- * and --transport --net (app_alias_check). `usage` is the first part of the help: the synopsis, an empty line, the
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too.
+ * `usage` is the first part of the help: the synopsis, an empty line, the
  * description. apps/pages/pages.py makes man pages and shell completion of the output: an argument written yes|no has
  * these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command has
  * ended, with *exit_code (--help was printed, or an error was reported). A command without plain arguments passes

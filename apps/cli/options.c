@@ -17,22 +17,6 @@ static const struct {
     char letter;
 } letters[] = {{"output", 'o'}};
 
-/* Options that have a former name, which still works. No help text has it. */
-static const struct {
-    const char *name;
-    const char *alias;
-} aliases[] = {{"transport", APP_TRANSPORT_ALIAS}};
-
-static const char *alias_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-        if (strcmp(aliases[i].name, name) == 0) {
-            return aliases[i].alias;
-        }
-    }
-    return NULL;
-}
-
 static char letter_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
@@ -159,24 +143,10 @@ static int option_parse(const struct app_option *option, const char *text)
     return APP_EXIT_INTERNAL;
 }
 
-int app_alias_check(const char *name, const char *text, const char *alias, const char *alias_text)
-{
-    char what[64], where[256], todo[128];
-    if (text == NULL || alias_text == NULL || strcmp(text, alias_text) == 0) {
-        return APP_EXIT_SUCCESS;
-    }
-    snprintf(what, sizeof(what), "--%s and --%s differ", name, alias);
-    snprintf(where, sizeof(where), "--%s %s and --%s %s", name, text, alias, alias_text);
-    snprintf(todo, sizeof(todo), "--%s is an alias of --%s: leave it out", alias, name);
-    app_error(what, where, todo);
-    return APP_EXIT_USAGE;
-}
+enum { LETTERS_BYTES = 4 + 2 * sizeof(letters) };
 
-enum { ROWS_MAX = APP_OPTIONS_MAX + sizeof(aliases) / sizeof(aliases[0]), LETTERS_BYTES = 4 + 2 * sizeof(letters) };
-
-/* The table for getopt_long(3): a row for each option, those of aliases, whose values are ROWS_MAX higher, and
- * --help. */
-static void rows_make(const struct app_option *options, struct option rows[ROWS_MAX + 2],
+/* The table for getopt_long(3): a row for each option, and --help. */
+static void rows_make(const struct app_option *options, struct option rows[APP_OPTIONS_MAX + 2],
                       char short_forms[LETTERS_BYTES])
 {
     int count = 0;
@@ -186,9 +156,6 @@ static void rows_make(const struct app_option *options, struct option rows[ROWS_
         int row = FIRST_ROW + (int)(option - options);
         assert(option - options < APP_OPTIONS_MAX);
         rows[count++] = (struct option){option->name, has_argument, NULL, row};
-        if (alias_of(option->name) != NULL) {
-            rows[count++] = (struct option){alias_of(option->name), has_argument, NULL, row + ROWS_MAX};
-        }
         if (letter_of(option->name)) {
             strcat(short_forms, (char[]){letter_of(option->name), ':', 0});
         }
@@ -200,9 +167,8 @@ static void rows_make(const struct app_option *options, struct option rows[ROWS_
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code)
 {
-    struct option rows[ROWS_MAX + 2];
+    struct option rows[APP_OPTIONS_MAX + 2];
     char short_forms[LETTERS_BYTES];
-    const char *texts[2] = {NULL, NULL}; /* of the option that has an alias: under its name, under the alias */
     int found;
 
     rows_make(options, rows, short_forms);
@@ -220,18 +186,11 @@ int app_options_parse(const char *usage, const struct app_option *options, int o
             *exit_code = APP_EXIT_USAGE;
             return -1;
         }
-        bool is_alias = found >= FIRST_ROW + ROWS_MAX;
         const struct app_option *option = options;
-        while (found < FIRST_ROW ? letter_of(option->name) != found
-                                 : option - options != (found - FIRST_ROW) % ROWS_MAX) {
+        while (found < FIRST_ROW ? letter_of(option->name) != found : option - options != found - FIRST_ROW) {
             option++;
         }
-        const char *alias = alias_of(option->name);
         *exit_code = option_parse(option, optarg);
-        if (*exit_code == APP_EXIT_SUCCESS && alias != NULL) {
-            texts[is_alias] = optarg;
-            *exit_code = app_alias_check(option->name, texts[0], alias, texts[1]);
-        }
         if (*exit_code != APP_EXIT_SUCCESS) {
             return -1;
         }

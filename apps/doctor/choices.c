@@ -100,8 +100,4 @@ void doctor_choices(struct doctor *doctor)
     report_file(doctor, &place);
     values_check(doctor);
     cw_settings_check(unknown_report, doctor);
-    char error[CW_SETTINGS_PATH_BYTES + 256];
-    if (!cw_settings_agree(error, sizeof(error))) {
-        doctor_report(doctor, "choice", "settings", DOCTOR_MISSING, error, "MPI_Init will fail");
-    }
 }

@@ -225,19 +225,6 @@ static bool mapping_parse(struct run_options *options, const char *text, int *ex
     return reject(exit_code, "--map-by", text, "'core', 'numa' or 'node' is wanted");
 }
 
-/* --transport, or its alias. */
-static bool transport_parse(struct run_options *options, struct cw_launch_program *program, struct given *given,
-                            int *exit_code)
-{
-    const char *name = given->name + strspn(given->name, "-");
-    bool is_alias = strncmp(name, APP_TRANSPORT_ALIAS, strlen(APP_TRANSPORT_ALIAS)) == 0;
-    (void)program;
-    options->transports[is_alias] = given->values[0];
-    *exit_code = app_alias_check("transport", options->transports[0], APP_TRANSPORT_ALIAS, options->transports[1]);
-    (void)cw_setting_set(CW_SETTING_TRANSPORT, given->values[0]);
-    return *exit_code == APP_EXIT_SUCCESS;
-}
-
 /* Options that are settings of the ranks. */
 static bool setting_parse(int option, char *value, int *exit_code)
 {
@@ -251,6 +238,9 @@ static bool setting_parse(int option, char *value, int *exit_code)
         (void)cw_setting_set(CW_SETTING_NODE, value);
         return value[0] != '\0' ||
                reject(exit_code, "--node", value, "a NIC is wanted, as --transport of `causeway node`");
+    case 'W':
+        (void)cw_setting_set(CW_SETTING_TRANSPORT, value);
+        return true;
     case 'D':
         return dedicated_parse(value, exit_code);
     case 'R':
@@ -352,7 +342,7 @@ static const struct row rows[] = {
     {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
     {"f", 1, 'F', NULL},           {"launcher", 1, 'L', NULL},
     {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
-    {"node", 1, 'o', NULL},        {"transport", 1, 0, transport_parse},
+    {"node", 1, 'o', NULL},        {"transport", 1, 'W', NULL},
     {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
     {"ppn", 1, 'P', NULL},         {"eal", 1, 'E', NULL},
     {"telemetry", 0, 'T', NULL},   {"perhost", 1, 'P', NULL},
@@ -364,7 +354,6 @@ static const struct row rows[] = {
 
 static const struct row *row_find(const char *name)
 {
-    name = strcmp(name, APP_TRANSPORT_ALIAS) == 0 ? "transport" : name;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strcmp(rows[i].name, name) == 0) {
             return &rows[i];

@@ -15,7 +15,6 @@ struct run_options {
     const char *emulate;                    /* "4,memif"; NULL: all ranks are on this host */
     const char *simulate;                   /* "hosts=4,rate=10Gbps"; NULL: real time */
     uint64_t seeds;                         /* repetitions with other seeds; 0: none */
-    const char *transports[2];              /* of --transport, of its alias --net; NULL: not given */
     const char *plan;                       /* a bundle of plans; NULL: none */
     uint32_t per_host;                      /* ranks that each host is to have; 0: nobody says */
     const char *hosts;                      /* of --hosts; NULL: none */

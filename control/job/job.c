@@ -188,9 +188,6 @@ static int config_make(struct cw_job *job, struct cw_paths_config *config, const
     };
     job->watcher = (struct cw_path_watcher){.context = job, .down = down_receive, .poll = groups_poll};
     config->handler.listeners[CW_JOB_TAG] = (struct cw_path_listener){.context = job, .message = control_receive};
-    if (!cw_settings_agree(report->text, report->bytes)) {
-        return CW_ERROR_ARGUMENT;
-    }
     if (copy != NULL && copy[0] != 0 && !config->copy_twice) {
         return FAIL(report, CW_ERROR_ARGUMENT, "CAUSEWAY_COPY is '%.40s': the only word it knows is 'twice'; unset it",
                     copy);

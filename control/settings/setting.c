@@ -29,68 +29,44 @@ static const struct {
 #undef X
 };
 
-static const char *const aliases[CW_SETTINGS] = {
-#define X(alias, name) [CW_SETTING_##name] = HEAD #alias,
-    CW_SETTING_ALIASES(X)
-#undef X
-};
-
-/* The two names of a setting. */
-enum { BY_NAME, BY_ALIAS, NAMES };
-
 /* A process has one environment, and this goes with it. */
 static struct {
     pthread_once_t once;
     char path[CW_SETTINGS_PATH_BYTES];
     char *text; /* of the file; NULL: none */
-    const char *of_file[NAMES][CW_SETTINGS];
+    const char *of_file[CW_SETTINGS];
     bool is_given[CW_SETTINGS];
 } own = {.once = PTHREAD_ONCE_INIT};
 
-static const char *name_of(enum cw_setting setting, int which)
-{
-    return which == BY_NAME ? rows[setting].name : aliases[setting];
-}
-
 /* NULL: not set, or empty. */
-static const char *environment_value(enum cw_setting setting, int which)
-{
-    const char *name = name_of(setting, which);
-    const char *value = name != NULL ? getenv(name) : NULL;
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
 static const char *of_environment(enum cw_setting setting)
 {
-    const char *value = environment_value(setting, BY_NAME);
-    return value != NULL ? value : environment_value(setting, BY_ALIAS);
+    const char *value = getenv(rows[setting].name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* ---- the file ---- */
 
-/* The setting of a name or alias, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
-static enum cw_setting find(const char *name, size_t length, int *which)
+/* The setting of a name, with or without CAUSEWAY_; CW_SETTINGS: there is none. */
+static enum cw_setting find(const char *name, size_t length)
 {
     bool has_head = length >= HEAD_BYTES && strncmp(name, HEAD, HEAD_BYTES) == 0;
     const char *tail = has_head ? name + HEAD_BYTES : name;
     size_t tail_length = has_head ? length - HEAD_BYTES : length;
-    for (uint32_t at = 0; at < NAMES * CW_SETTINGS; at++) {
-        enum cw_setting setting = (enum cw_setting)(at / NAMES);
-        *which = (int)(at % NAMES);
-        const char *other = name_of(setting, *which);
-        if (other != NULL && strlen(other) - HEAD_BYTES == tail_length &&
-            strncmp(other + HEAD_BYTES, tail, tail_length) == 0) {
-            return setting;
+    for (uint32_t i = 0; i < CW_SETTINGS; i++) {
+        const char *other = rows[i].name + HEAD_BYTES;
+        if (strlen(other) == tail_length && strncmp(other, tail, tail_length) == 0) {
+            return (enum cw_setting)i;
         }
     }
     return CW_SETTINGS;
 }
 
 /* The setting that a line of a file gives a value; CW_SETTINGS: none, or one that no file may have. */
-static enum cw_setting of_line(const char *line, int *which)
+static enum cw_setting of_line(const char *line)
 {
     size_t length = strcspn(line, "=");
-    enum cw_setting setting = line[length] == '=' ? find(line, length, which) : CW_SETTINGS;
+    enum cw_setting setting = line[length] == '=' ? find(line, length) : CW_SETTINGS;
     bool is_allowed =
         setting < CW_SETTINGS && rows[setting].kind != CW_SETTING_LAUNCHER && setting != CW_SETTING_SETTINGS;
     return is_allowed ? setting : CW_SETTINGS;
@@ -126,29 +102,22 @@ static void file_parse(void)
     own.text = file_read(&is_missing);
     char *rest = own.text;
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        int which;
-        enum cw_setting setting = of_line(line, &which);
+        enum cw_setting setting = of_line(line);
         if (setting < CW_SETTINGS) {
             char *value = strchr(line, '=') + 1;
             value[strcspn(value, "\r")] = '\0';
-            own.of_file[which][setting] = value;
+            own.of_file[setting] = value;
         }
     }
 }
 
 /* ---- values ---- */
 
-static const char *file_value(enum cw_setting setting, int which)
-{
-    (void)pthread_once(&own.once, file_parse);
-    const char *value = own.of_file[which][setting];
-    return value != NULL && value[0] != '\0' && !own.is_given[setting] ? value : NULL;
-}
-
 static const char *of_file(enum cw_setting setting)
 {
-    const char *value = file_value(setting, BY_NAME);
-    return value != NULL ? value : file_value(setting, BY_ALIAS);
+    (void)pthread_once(&own.once, file_parse);
+    const char *value = own.of_file[setting];
+    return value != NULL && value[0] != '\0' && !own.is_given[setting] ? value : NULL;
 }
 
 const char *cw_setting(enum cw_setting setting)
@@ -186,22 +155,14 @@ enum cw_setting_kind cw_setting_kind(enum cw_setting setting)
 
 bool cw_setting_set(enum cw_setting setting, const char *value)
 {
-    bool done = setenv(rows[setting].name, value, 1) == 0; /* first: the value may be that of the alias */
     own.is_given[setting] = true;
-    if (aliases[setting] != NULL) {
-        unsetenv(aliases[setting]);
-    }
-    return done;
+    return setenv(rows[setting].name, value, 1) == 0;
 }
 
 void cw_setting_clear(enum cw_setting setting)
 {
     own.is_given[setting] = true;
-    for (int which = BY_NAME; which < NAMES; which++) {
-        if (name_of(setting, which) != NULL) {
-            unsetenv(name_of(setting, which));
-        }
-    }
+    unsetenv(rows[setting].name);
 }
 
 void cw_settings_export(void)
@@ -212,27 +173,6 @@ void cw_settings_export(void)
         }
     }
     (void)setenv(rows[CW_SETTING_SETTINGS].name, "none", 1);
-}
-
-bool cw_settings_agree(char *error, size_t error_bytes)
-{
-    for (uint32_t i = 0; i < CW_SETTINGS; i++) {
-        enum cw_setting setting = (enum cw_setting)i;
-        const char *values[][NAMES] = {
-            {environment_value(setting, BY_NAME), environment_value(setting, BY_ALIAS)},
-            {file_value(setting, BY_NAME), file_value(setting, BY_ALIAS)},
-        };
-        for (size_t place = 0; place < sizeof(values) / sizeof(values[0]); place++) {
-            const char *const *of = values[place];
-            if (of[BY_NAME] != NULL && of[BY_ALIAS] != NULL && strcmp(of[BY_NAME], of[BY_ALIAS]) != 0) {
-                snprintf(error, error_bytes, "%s: %s is '%.60s' and its alias %s is '%.60s': remove %s",
-                         place == 0 ? "environment" : own.path, rows[i].name, of[BY_NAME], aliases[i], of[BY_ALIAS],
-                         aliases[i]);
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 /* ---- names that are none ---- */
@@ -278,10 +218,9 @@ static void complain_about(const char *name, size_t length, const char *where,
 
 void cw_settings_check(void (*complain)(void *context, const char *line), void *context)
 {
-    int which;
     for (char **at = environ; at != NULL && *at != NULL; at++) {
         size_t length = strcspn(*at, "=");
-        if (strncmp(*at, HEAD, HEAD_BYTES) == 0 && find(*at, length, &which) == CW_SETTINGS) {
+        if (strncmp(*at, HEAD, HEAD_BYTES) == 0 && find(*at, length) == CW_SETTINGS) {
             complain_about(*at, length, "environment", complain, context);
         }
     }
@@ -294,7 +233,7 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
         complain(context, line);
     }
     for (char *line; rest != NULL && (line = line_next(&rest)) != NULL;) {
-        if (of_line(line, &which) == CW_SETTINGS) {
+        if (of_line(line) == CW_SETTINGS) {
             complain_about(line, strcspn(line, "="), own.path, complain, context);
         }
     }
@@ -305,7 +244,6 @@ void cw_settings_check(void (*complain)(void *context, const char *line), void *
 
 bool cw_environment_set(const char *name, const char *value)
 {
-    int which;
-    enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name), &which) : CW_SETTINGS;
+    enum cw_setting setting = strncmp(name, HEAD, HEAD_BYTES) == 0 ? find(name, strlen(name)) : CW_SETTINGS;
     return setting < CW_SETTINGS ? cw_setting_set(setting, value) : setenv(name, value, 1) == 0;
 }

@@ -8,9 +8,6 @@
  *                  $HOME/.config/causeway/settings (CAUSEWAY_SETTINGS=none: no file); # begins a comment line
  *   default        the value is NULL, and the reader has a default
  *
- * A setting may have an alias, a former name that still works in the environment and in the file (CW_SETTING_ALIASES).
- * If one place has both names with different values, the settings conflict (cw_settings_agree).
- *
  * A launcher calls cw_settings_export, so that all processes of a job have the values of its file.
  *
  * Thread: any for cw_setting; the others one at a time, before there are threads that read (setenv(3)). */
@@ -59,9 +56,6 @@
     X(WATCH_FD, LAUNCHER, "", "a descriptor that ends with the launcher")                                        \
     X(WORKER, LAUNCHER, "", "the process from which all ranks of a host descend")
 
-/* X(ALIAS, NAME) */
-#define CW_SETTING_ALIASES(X) X(NET, TRANSPORT)
-
 enum cw_setting {
 #define X(name, kind, standard, meaning) CW_SETTING_##name,
     CW_SETTING_LIST(X)
@@ -86,8 +80,7 @@ const char *cw_setting_meaning(enum cw_setting setting);
 const char *cw_setting_default(enum cw_setting setting);
 enum cw_setting_kind cw_setting_kind(enum cw_setting setting);
 
-/* Sets the value, by an option, for this process and its children, in place of any value under the name or its alias in
- * the environment. False: there is no memory. */
+/* Sets the value, by an option, for this process and its children. False: there is no memory. */
 bool cw_setting_set(enum cw_setting setting, const char *value);
 /* The same of "CAUSEWAY_NAME=VALUE", or of another variable. */
 bool cw_environment_set(const char *name, const char *value);
@@ -95,10 +88,6 @@ bool cw_environment_set(const char *name, const char *value);
 void cw_setting_clear(enum cw_setting setting);
 /* The children have the values of the file, and read no file of their own: processes of one job agree. */
 void cw_settings_export(void);
-
-/* False: the environment, or the file, has a setting under its name and under its alias, and the values differ. `error`
- * names both. */
-bool cw_settings_agree(char *error, size_t error_bytes);
 
 /* Calls `complain` with a line for each variable CAUSEWAY_... that is no setting, for each line of the file that is
  * none, and for a file that was named and cannot be read. */

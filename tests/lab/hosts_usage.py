@@ -56,7 +56,7 @@ def transports_run(lab):
     well(lab, hosts, kernel, err=r"to other hosts by UDP sockets at 10\.77\.0\.1 \(eth0\), since all hosts are in 10\.77\.0\.0/24")
     well(lab, hosts, kernel, err=r"path to rank 1: .*; payloads are checked by UDP checksums, by the kernels")
     well(lab, f"{hosts} -x CAUSEWAY_INTEGRITY=end-to-end", kernel, err=r"path to rank 1: .*; payloads are checked by CRC-32C, by the processes")
-    well(lab, f"{hosts} --net eth0", kernel, err=r"since --transport \(CAUSEWAY_TRANSPORT\) says so")
+    well(lab, f"{hosts} --transport eth0", kernel, err=r"since --transport \(CAUSEWAY_TRANSPORT\) says so")
     well(lab, f"{hosts} --transport 10.77.0.0/16 --ports 40000-40100", kernel, err=r"10\.77\.0\.2, UDP port 40[01]\d\d")
     well(lab, "--explain --hosts h0,h1,h2 -x CAUSEWAY_ENCRYPT=all", kernel, err=r"path to rank 1: .*sealed(.|\n)*path to rank 2: .*sealed")
     well(lab, "--explain --hosts h0,h1,h2 --transport fd77::/16", kernel,

@@ -42,7 +42,7 @@ expect(alone.returncode == 0 and "localhost              this machine: shared me
 
 def net(*names):
     """The exit code, and what is told, in order: (name, verdict, value)."""
-    done = execute([causeway, "doctor", "--net", "--json", *names])
+    done = execute([causeway, "doctor", "--transport", "--json", *names])
     return done.returncode, [(each["what"], each["verdict"], each["value"]) for each in map(json.loads, done.stdout.splitlines())]
 
 
@@ -79,29 +79,3 @@ with tempfile.NamedTemporaryFile("w", suffix="settings") as file:
     expect("CAUSEWAY_PACING is meant" in job.stderr and "WATCHDOG is meant" in job.stderr, f"... and the launcher reports names: {job.stderr}")
 job = execute([causeway, "run", "-n", "1", "true"], CAUSEWAY_SETTINGS="/no/file")
 expect(job.returncode == 0 and "CAUSEWAY_SETTINGS: /no/file cannot be read: No such file" in job.stderr, f"a file of settings that is not there: {job}")
-
-
-def alias(options, variables, content=""):
-    """What two ranks have as CAUSEWAY_TRANSPORT, or the exit code and the error."""
-    with tempfile.NamedTemporaryFile("w", suffix="settings") as settings:
-        settings.write(content)
-        settings.flush()
-        done = execute([causeway, "run", "-n", "2", *options, "sh", "-c", "echo ${CAUSEWAY_TRANSPORT-$CAUSEWAY_NET}"], CAUSEWAY_SETTINGS=settings.name, **variables)
-    return done.stdout.split() if done.returncode == 0 else (done.returncode, done.stderr)
-
-
-# --net and CAUSEWAY_NET are aliases of --transport and CAUSEWAY_TRANSPORT. Both names with different values are an error.
-for given in ((["--net", "eth7"], {}), (["-net=eth7", "--transport", "eth7"], {}), ([], {"CAUSEWAY_NET": "eth7"}), ([], {}, "NET=eth7\n"),
-              ([], {"CAUSEWAY_NET": "eth7", "CAUSEWAY_TRANSPORT": "eth7"}), (["--transport", "eth7"], {"CAUSEWAY_NET": "eth8"}),
-              ([], {"CAUSEWAY_NET": "eth7"}, "TRANSPORT=eth8\n"), (["-genv", "CAUSEWAY_NET", "eth7"], {"CAUSEWAY_TRANSPORT": "eth8"})):
-    expect(alias(*given) == ["eth7", "eth7"], f"an alias: {given}: {alias(*given)}")
-for given, words in (((["--net", "eth7", "--transport", "eth8"], {}), "--transport eth8 and --net eth7"),
-                     (([], {"CAUSEWAY_NET": "eth7", "CAUSEWAY_TRANSPORT": "eth8"}), "CAUSEWAY_TRANSPORT is 'eth8' and its alias CAUSEWAY_NET is 'eth7'"),
-                     (([], {}, "NET=eth7\nTRANSPORT=eth8\n"), "CAUSEWAY_TRANSPORT is 'eth8' and its alias CAUSEWAY_NET is 'eth7'")):
-    code, error = alias(*given)
-    expect(code == 2 and words in error and error.count("\n") == 1, f"two values: {given}: {code} {error}")
-both = ["--env", "CAUSEWAY_NET=eth7", "--env", "CAUSEWAY_TRANSPORT=eth8"]
-ranks = execute([causeway, "run", "-n", "2", *both, causeway, "doctor", "--rank"])
-expect(ranks.returncode != 0 and "CAUSEWAY_TRANSPORT is 'eth8' and its alias CAUSEWAY_NET is 'eth7'" in ranks.stderr, f"two values of a rank: {ranks}")
-doctor = execute([causeway, "doctor", "--json"], CAUSEWAY_NET="eth7", CAUSEWAY_TRANSPORT="eth8")
-expect("its alias CAUSEWAY_NET is 'eth7'" in doctor.stdout, f"the doctor finds two values: {doctor}")

@@ -36,7 +36,6 @@ static void in_child(const char *content, size_t bytes, void (*look)(const char 
         for (uint32_t i = 0; i < CW_SETTINGS; i++) {
             unsetenv(cw_setting_name((enum cw_setting)i));
         }
-        unsetenv("CAUSEWAY_NET");
         setenv("CAUSEWAY_SETTINGS", path, 1);
         look(path);
         _exit(0); /* a failed assertion ends elsewhere */
@@ -82,62 +81,10 @@ static void look_at_order(const char *path)
 
 static void options_precede_the_environment_which_precedes_the_file(void **state)
 {
-    static const char content[] = "# a comment\n\nNET=any\n  CAUSEWAY_WATCHDOG=5\nRDMA=off\r\nMULTICAST=off\nPLAN=\n"
-                                  "EMULATE=4,memif,/x\nno value\n";
+    static const char content[] =
+        "# a comment\n\nTRANSPORT=any\n  CAUSEWAY_WATCHDOG=5\nRDMA=off\r\nMULTICAST=off\nPLAN=\n"
+        "EMULATE=4,memif,/x\nno value\n";
     in_child(content, strlen(content), look_at_order);
-}
-
-/* Whether the settings agree; if not, the error has `words`. */
-static void check_agree(bool agree, const char *words)
-{
-    char error[LINE_BYTES] = "";
-    if (cw_settings_agree(error, sizeof(error)) != agree || strstr(error, words) == NULL) {
-        fprintf(stderr, "agree: %d with '%s', not with '%s'\n", agree, words, error);
-        _exit(1);
-    }
-}
-
-#define CONFLICT "CAUSEWAY_TRANSPORT is 'eth0' and its alias CAUSEWAY_NET is 'lo'"
-
-static void look_at_an_alias(const char *path)
-{
-    static struct complaints complaints;
-    check_setting(CW_SETTING_TRANSPORT, "any", path);
-    setenv("CAUSEWAY_NET", "lo", 1);
-    check_setting(CW_SETTING_TRANSPORT, "lo", "environment");
-    check_agree(true, ""); /* the environment precedes the file */
-    setenv("CAUSEWAY_TRANSPORT", "", 1);
-    check_setting(CW_SETTING_TRANSPORT, "lo", "environment");
-    setenv("CAUSEWAY_TRANSPORT", "lo", 1);
-    check_agree(true, "");
-    setenv("CAUSEWAY_TRANSPORT", "eth0", 1);
-    check_agree(false, "environment: " CONFLICT);
-    cw_settings_check(complain, &complaints);
-    (void)cw_environment_set("CAUSEWAY_NET", "eth1");
-    check_setting(CW_SETTING_TRANSPORT, "eth1", "command line");
-    check_agree(true, "");
-    setenv("CAUSEWAY_NET", "lo", 1);
-    cw_setting_clear(CW_SETTING_TRANSPORT);
-    check_setting(CW_SETTING_TRANSPORT, NULL, "default");
-    if (complaints.count != 0 || getenv("CAUSEWAY_NET") != NULL) {
-        _exit(2);
-    }
-}
-
-static void look_at_a_file_with_both_names(const char *path)
-{
-    char words[LINE_BYTES];
-    snprintf(words, sizeof(words), "%s: " CONFLICT, path);
-    check_agree(false, words);
-    (void)cw_setting_set(CW_SETTING_TRANSPORT, "eth1");
-    check_agree(true, "");
-}
-
-static void an_alias_is_as_good_as_the_name_and_both_have_to_agree(void **state)
-{
-    static const char alone[] = "NET=any\n", both[] = "CAUSEWAY_NET=lo\nTRANSPORT=eth0\n";
-    in_child(alone, strlen(alone), look_at_an_alias);
-    in_child(both, strlen(both), look_at_a_file_with_both_names);
 }
 
 static void look_at_complaints(const char *path)
@@ -162,7 +109,7 @@ static void look_at_complaints(const char *path)
 
 static void names_that_are_none_are_told_with_the_nearest(void **state)
 {
-    static const char content[] = "WATCHDGO=5\nNET=lo\nEMULATE=x\nno value\n";
+    static const char content[] = "WATCHDGO=5\nTRANSPORT=lo\nEMULATE=x\nno value\n";
     in_child(content, strlen(content), look_at_complaints);
 }
 
@@ -178,8 +125,7 @@ static void look_at_anything(const char *path)
 
 static void files_may_have_any_content(void **state)
 {
-    static const char *const words[] = {"NET", "TRANSPORT", "CAUSEWAY_", "=", "\n", "#",
-                                        " ",   "\r",        "WATCHDOG=", "A", "\t"};
+    static const char *const words[] = {"TRANSPORT", "CAUSEWAY_", "=", "\n", "#", " ", "\r", "WATCHDOG=", "A", "\t"};
     struct test_seeds seeds = test_seeds(1, 100);
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         struct cw_random random;
@@ -201,6 +147,5 @@ static void files_may_have_any_content(void **state)
 int main(void)
 {
     return TESTS_RUN(options_precede_the_environment_which_precedes_the_file,
-                     an_alias_is_as_good_as_the_name_and_both_have_to_agree,
                      names_that_are_none_are_told_with_the_nearest, files_may_have_any_content);
 }
