@@ -45,8 +45,6 @@ const char run_help[] =
     "                               link-local address of the NIC\n"
     "  --rdma DEVICE|auto|off       RDMA device for paths whose two ends have one. auto (default): the device that\n"
     "                               has the address of the rank; off: use packets only (CAUSEWAY_RDMA)\n"
-    "  --node NIC                   start `causeway node --transport NIC` on each host, for this job only\n"
-    "                               (CAUSEWAY_NODE)\n"
     "  --eal \"OPTIONS\"              options for the DPDK EAL, with --transport DEVICE (CAUSEWAY_EAL)\n"
     "  --telemetry                  open the DPDK telemetry socket, with --transport DEVICE (CAUSEWAY_TELEMETRY=on)\n"
     "  --ports FIRST-LAST           UDP ports that the ranks may use, for firewalls. A host needs one port per\n"

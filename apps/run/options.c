@@ -234,10 +234,6 @@ static bool setting_parse(int option, char *value, int *exit_code)
             (void)cw_setting_set(CW_SETTING_EXPLAIN, "1");
         }
         return true;
-    case 'o':
-        (void)cw_setting_set(CW_SETTING_NODE, value);
-        return value[0] != '\0' ||
-               reject(exit_code, "--node", value, "a NIC is wanted, as --transport of `causeway node`");
     case 'W':
         (void)cw_setting_set(CW_SETTING_TRANSPORT, value);
         return true;
@@ -327,29 +323,21 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"n", 1, 'n', NULL},           {"np", 1, 'n', NULL},
-    {"c", 1, 'n', NULL},           {"l", 0, 'l', NULL},
-    {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
-    {"tag-output", 0, 'l', NULL},  {"env", 2, 0, env_parse},
-    {"genv", 2, 0, genv_parse},    {"x", 1, 0, export_parse},
-    {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
-    {"simulate", 1, 'S', NULL},    {"seeds", 1, 'd', NULL},
-    {"record", 1, 'r', NULL},      {"plan", 1, 'p', NULL},
-    {"wdir", 1, 'w', NULL},        {"wd", 1, 'w', NULL},
-    {"stdin", 1, 's', NULL},       {"timeout", 1, 't', NULL},
-    {"bind-to", 1, 'b', NULL},     {"hosts", 1, 'H', NULL},
-    {"host", 1, 'H', NULL},        {"H", 1, 'H', NULL},
-    {"hostfile", 1, 'F', NULL},    {"machinefile", 1, 'F', NULL},
-    {"f", 1, 'F', NULL},           {"launcher", 1, 'L', NULL},
-    {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
-    {"node", 1, 'o', NULL},        {"transport", 1, 'W', NULL},
-    {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
-    {"ppn", 1, 'P', NULL},         {"eal", 1, 'E', NULL},
-    {"telemetry", 0, 'T', NULL},   {"perhost", 1, 'P', NULL},
-    {"version", 0, 'V', NULL},     {"V", 0, 'V', NULL},
-    {"help", 0, 'h', NULL},        {"h", 0, 'h', NULL},
-    {"genvall", 0, 0, NULL},       {"envall", 0, 0, NULL},
-    {"oversubscribe", 0, 0, NULL}, {"allow-run-as-root", 0, 0, NULL},
+    {"n", 1, 'n', NULL},          {"np", 1, 'n', NULL},          {"c", 1, 'n', NULL},
+    {"l", 0, 'l', NULL},          {"label", 0, 'l', NULL},       {"prepend-rank", 0, 'l', NULL},
+    {"tag-output", 0, 'l', NULL}, {"env", 2, 0, env_parse},      {"genv", 2, 0, genv_parse},
+    {"x", 1, 0, export_parse},    {"emulate", 1, 'e', NULL},     {"explain", 0, 'x', NULL},
+    {"simulate", 1, 'S', NULL},   {"seeds", 1, 'd', NULL},       {"record", 1, 'r', NULL},
+    {"plan", 1, 'p', NULL},       {"wdir", 1, 'w', NULL},        {"wd", 1, 'w', NULL},
+    {"stdin", 1, 's', NULL},      {"timeout", 1, 't', NULL},     {"bind-to", 1, 'b', NULL},
+    {"hosts", 1, 'H', NULL},      {"host", 1, 'H', NULL},        {"H", 1, 'H', NULL},
+    {"hostfile", 1, 'F', NULL},   {"machinefile", 1, 'F', NULL}, {"f", 1, 'F', NULL},
+    {"launcher", 1, 'L', NULL},   {"map-by", 1, 'M', NULL},      {"dedicated", 1, 'D', NULL},
+    {"transport", 1, 'W', NULL},  {"rdma", 1, 'R', NULL},        {"ports", 1, 'O', NULL},
+    {"ppn", 1, 'P', NULL},        {"eal", 1, 'E', NULL},         {"telemetry", 0, 'T', NULL},
+    {"perhost", 1, 'P', NULL},    {"version", 0, 'V', NULL},     {"V", 0, 'V', NULL},
+    {"help", 0, 'h', NULL},       {"h", 0, 'h', NULL},           {"genvall", 0, 0, NULL},
+    {"envall", 0, 0, NULL},       {"oversubscribe", 0, 0, NULL}, {"allow-run-as-root", 0, 0, NULL},
 };
 
 static const struct row *row_find(const char *name)
@@ -444,14 +432,6 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
     for (size_t i = 0; i < options->launch.program_count; i++) {
         ranks += options->programs[i].count;
     }
-    const char *node = cw_setting(CW_SETTING_NODE);
-    if (node != NULL && node[0] != '\0' && (options->emulate != NULL || cw_setting(CW_SETTING_TRANSPORT) != NULL)) {
-        app_error(
-            options->emulate != NULL ? "--node and --emulate" : "--node and --transport", node,
-            "the dataplanes of the hosts (CAUSEWAY_NODE) are the transport between hosts: leave the other one out");
-        *exit_code = APP_EXIT_USAGE;
-        return false;
-    }
     if (options->seeds > 0 && options->simulate == NULL) {
         app_error("--seeds", NULL, "only --simulate has a seed: add it");
         *exit_code = APP_EXIT_USAGE;
@@ -461,7 +441,6 @@ static bool hosts_arrange(struct run_options *options, int *exit_code)
     const char *other = options->simulate == NULL                             ? NULL
                         : options->emulate != NULL                            ? "--emulate"
                         : options->hosts != NULL || options->hostfile != NULL ? "--hosts"
-                        : node != NULL && node[0] != '\0'                     ? "--node"
                         : options->per_host > 0                               ? "-ppn"
                         : topology != NULL && topology[0] != '\0'             ? "CAUSEWAY_TOPOLOGY"
                         : transport != NULL && transport[0] != '\0'           ? "--transport"

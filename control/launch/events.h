@@ -15,7 +15,6 @@ enum launch_source {
     LAUNCH_PMI,
     LAUNCH_PROCESS,
     LAUNCH_MEMBER_INPUT,
-    LAUNCH_NODE, /* the host's dataplane: its process */
     /* a link's; its index goes with it */
     LAUNCH_LINK_IN,
     LAUNCH_LINK_OUT,

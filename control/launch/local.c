@@ -216,9 +216,6 @@ void launch_local_event(struct launch_local *local, enum launch_source source, u
     case LAUNCH_MEMBER_INPUT:
         launch_local_input_turn(local, &local->members[index]);
         break;
-    case LAUNCH_NODE:
-        launch_local_node_ended(local);
-        break;
     default:
         break; /* nothing of ours */
     }
@@ -260,7 +257,7 @@ static void files_raise(struct launch_local *local)
 
 int launch_local_open(struct launch_local *local, const struct launch_local_config *config)
 {
-    *local = (struct launch_local){.config = *config, .node.handle = -1, .outputs = epoll_create1(EPOLL_CLOEXEC)};
+    *local = (struct launch_local){.config = *config, .outputs = epoll_create1(EPOLL_CLOEXEC)};
     int status = local->outputs < 0 ? CW_ERROR_SYSTEM : members_fill(local);
     if (status != CW_OK) {
         return status;
@@ -298,21 +295,16 @@ static bool limits_allow(struct launch_local *local)
 bool launch_local_start(struct launch_local *local)
 {
     char error[TEXT_BYTES];
-    const char *nic = cw_setting(CW_SETTING_NODE);
     if (!limits_allow(local)) {
         return false;
     }
     const struct launch_binding_wish wish = {.word = local->config.work->binding,
                                              .by_numa = local->config.work->by_numa,
                                              .dedicated = cw_setting(CW_SETTING_DEDICATED),
-                                             .transport =
-                                                 nic != NULL && nic[0] != 0 ? nic : cw_setting(CW_SETTING_TRANSPORT),
+                                             .transport = cw_setting(CW_SETTING_TRANSPORT),
                                              .count = local->count};
     if (!launch_binding_make(&wish, &local->binding, error, sizeof(error))) {
         launch_local_fail(local, CW_LAUNCH_EXIT_USAGE, "%s", error);
-        return false;
-    }
-    if (!launch_local_node_start(local)) {
         return false;
     }
     for (uint32_t i = 0; i < local->count; i++) {
@@ -326,7 +318,6 @@ bool launch_local_start(struct launch_local *local)
 void launch_local_end(struct launch_local *local)
 {
     signal_all(local, SIGKILL);
-    launch_local_node_end(local);
     launch_sweep(0); /* only then are their numbers given back */
     launch_local_output_end(local);
 }

@@ -53,19 +53,8 @@ struct launch_member {
     const struct cw_launch_program *program;
 };
 
-enum { LAUNCH_NODE_PATH_BYTES = 104 /* as long as an address of the kind AF_UNIX */ };
-
-/* The host's dataplane of this job, if it has one. */
-struct launch_node {
-    char folder[LAUNCH_NODE_PATH_BYTES - 8]; /* its socket lies there; "": none */
-    int lock;                                /* on the folder, which others may take away without */
-    pid_t process;
-    int handle; /* -1: it was not started */
-};
-
 struct launch_local {
     struct launch_local_config config;
-    struct launch_node node;
     struct rlimit files_before;
     uint32_t count;
     uint32_t alive;
@@ -111,16 +100,6 @@ __attribute__((format(printf, 3, 4))) void launch_local_fail(struct launch_local
 
 /* False: failed, or interrupted. */
 bool launch_local_spawn(struct launch_local *local, struct launch_member *member);
-
-/* ---- local_node.c ---- */
-
-/* If CAUSEWAY_NODE names a NIC: starts `causeway node` on it, and has the ranks go by that. False: failed, or
- * interrupted. */
-bool launch_local_node_start(struct launch_local *local);
-/* It has ended without an order. */
-void launch_local_node_ended(struct launch_local *local);
-/* Ends it, and takes away what it has left; also where there is none. */
-void launch_local_node_end(struct launch_local *local);
 
 /* ---- local_pmi.c ---- */
 

@@ -154,7 +154,7 @@ static pid_t child_start(struct launch_local *local, struct child *child, struct
 static bool is_launchers(const char *variable)
 {
     return strncmp(variable, "PMI_", 4) == 0 || strncmp(variable, "PMIX_", 5) == 0 ||
-           strncmp(variable, DEDICATED, strlen(DEDICATED)) == 0 || strncmp(variable, "CAUSEWAY_NODE=", 14) == 0;
+           strncmp(variable, DEDICATED, strlen(DEDICATED)) == 0;
 }
 
 static size_t name_length(const char *variable)

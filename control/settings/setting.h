@@ -34,7 +34,6 @@
     X(JOB_KEY, USER, "made by the launcher", "32 hexadecimal digits that all ranks of a job share")              \
     X(MULTICAST, USER, "on", "off: collectives do not use multicast groups")                                     \
     X(MULTICAST_FILTERS, USER, "20", "multicast addresses that a port accepts at a time, 2 to 64")               \
-    X(NODE, USER, "none", "NIC for a node that is started on each host, for the job only")                       \
     X(PACING, USER, "on", "send rate between clusters: on (a share of the links), off, or found (measured)")     \
     X(PLAN, USER, "none", "file of plans for recurring collective calls")                                        \
     X(PLOGP, USER, "none", "file of measured parameters, from which MPI chooses algorithms")                     \

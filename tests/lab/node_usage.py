@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """node_usage.py BUILD PART PROGRAM... : jobs by the hosts' dataplanes (`causeway node`) across hosts of a laboratory. PART:
-jobs, routes, vlan, macvlan, own, cores, device, users, hostile, shares, restart. PROGRAM: as jobs.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
+jobs, routes, vlan, macvlan, cores, device, users, hostile, shares, restart. PROGRAM: as jobs.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
 often `restart` kills them (6; 50). CW_TEST_SECONDS: how long the client of `hostile` goes on (10; 3600); CW_TEST_SEED: its first seed (1)."""
 import concurrent.futures
 import json
@@ -232,58 +232,6 @@ def part_cores():
         said = node.process.stderr.readline()
         expect("eth0 has 1 queue pair: as many cores are used, and not 2" in said, f"an interface has one: {said}")
         node.close()
-
-
-# ---- a job's own nodes ----
-
-
-def nodes_of_jobs(lab):
-    """The nodes that jobs have started: process ids by host."""
-    return {name: [number for number, words in lab.processes(name).items() if " node --transport " in words and "/causeway-node-" in words] for name in lab.names}
-
-
-def has_lease(lab, name):
-    """Whether the node of a job on that host serves a rank."""
-    sockets = [found[1] for words in lab.processes(name).values() if (found := re.search(r" node --transport .*--socket (\S+)", words))]
-    return any(lab.run(name, [CAUSEWAY, "node", "status", "--json", "--socket", each], stderr=subprocess.DEVNULL)[1] for each in sockets)
-
-
-def folders(lab):
-    return [f"{name}: {each}" for name in lab.names for each in os.listdir(f"/proc/{lab.pid(name)}/root/tmp") if each.startswith("causeway-node-")]
-
-
-def launchers_kill(lab):
-    """`causeway run` and its agents, all at once; then nothing is left of the job but folders, which the next one takes away."""
-    job = start(lab, "--node eth0 --hosts h0,h1", PAIRS)
-    expect(soon(lambda: all(nodes_of_jobs(lab).values())), f"each host has a node: {nodes_of_jobs(lab)}")
-    expect(soon(lambda: len(folders(lab)) > 0), "a node has a folder")
-    for name in lab.names:
-        for number, words in lab.processes(name).items():
-            if re.search(r"/causeway (run|agent)", words):
-                os.kill(number, signal.SIGKILL)
-    job.communicate(timeout=HANG_S)
-    expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node outlives its job: {nodes_of_jobs(lab)}")
-    well(lab, "--node eth0 --hosts h0:2,h1:2", programs["is"])
-
-
-def part_own():
-    """`causeway run --node NIC`: a node on each host for as long as the job."""
-    with Lab(2, keep=KEEP) as lab:
-        for nic in ("eth0", "fd77::/16"):
-            well(lab, f"--explain --node {nic} --hosts h0:2,h1:2", programs["mpi_collective_random"], MULTICAST, r"to other hosts by the host's node at (10\.77\.0|fd77:)[^\n]*UDP port \d+, since ")
-        fails(lab, "--node nosuch0 --hosts h0,h1", r"host h[01]: the host's dataplane \(causeway node --transport nosuch0\) has ended with exit code 3")
-        fails(lab, "--node eth0 --transport udp --hosts h0,h1", r"--node and --transport: eth0")
-        fails(lab, "--node eth0 --emulate 2,memif", r"--node and --emulate: eth0")
-        for number, line in ((signal.SIGKILL, "was ended by signal 9"), (signal.SIGTERM, "has ended with exit code 0")):
-            job = start(lab, "--node eth0 --hosts h0,h1", PAIRS)
-            expect(soon(lambda: all(nodes_of_jobs(lab).values())), f"each host has a node: {nodes_of_jobs(lab)}")
-            expect(soon(lambda: all(has_lease(lab, name) for name in lab.names)), "each rank has a lease")
-            os.kill(nodes_of_jobs(lab)["h1"][0], number)
-            out, err = job.communicate(timeout=HANG_S)
-            expect(job.returncode != 0 and f"host h1: the host's dataplane (causeway node --transport eth0) {line}" in err, f"a node that goes: {job.returncode}: {out}{err}")
-            expect(soon(lambda: not any(nodes_of_jobs(lab).values())), f"no node is left: {nodes_of_jobs(lab)}")
-        launchers_kill(lab)
-        expect(not folders(lab), f"no folder is left: {folders(lab)}")
 
 
 # ---- a NIC whose address no kernel has ----
@@ -561,7 +509,7 @@ def part_restart():
 
 
 PARTS = dict(jobs=part_jobs, routes=part_routes, vlan=lambda: part_stacked("vlan", "eth0.5", "id", "5"),
-             macvlan=lambda: part_stacked("macvlan", "above", "mode", "bridge"), own=part_own, cores=part_cores, device=part_device, users=part_users, hostile=part_hostile, shares=part_shares, restart=part_restart)
+             macvlan=lambda: part_stacked("macvlan", "above", "mode", "bridge"), cores=part_cores, device=part_device, users=part_users, hostile=part_hostile, shares=part_shares, restart=part_restart)
 
 if __name__ == "__main__":
     PARTS[sys.argv[2]]()
