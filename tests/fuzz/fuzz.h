@@ -5,8 +5,6 @@
  * target makes (struct fuzz_input). */
 #pragma once
 
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "tests/test.h"
 

@@ -2,8 +2,6 @@
  * in their ranges, and ranks are on hosts that the job has. The first byte of an input chooses one of the two. */
 #include "tests/fuzz/fuzz.h"
 
-#include <signal.h>
-
 #include "control/launch/work.h"
 #include "dataplane/status.h"
 

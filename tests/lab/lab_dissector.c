@@ -2,10 +2,6 @@
  * file through DPDK's pcap device, and read back by tshark with the dissector. Packets of multicast are written again
  * with a value of its own in each field. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "dataplane/port/ethdev.h"
 #include "mcast/mcast.h"
@@ -487,7 +483,6 @@ static void test_every_packet_is_decoded(void **state)
     if (cw_port_ethdev_open(&device, &capture.port, error, sizeof(error)) != CW_OK) {
         fail_msg("%s", error);
     }
-
     uint64_t sealed = 0;
     make_marked(&capture);
     for (int family = 0; family < 2; family++) {
@@ -497,7 +492,6 @@ static void test_every_packet_is_decoded(void **state)
     }
     make_pairs(&capture);
     cw_port_close(capture.port);
-
     assert_true(capture.frames > 40);
     count_packets("causeway || igmp || icmpv6", (int64_t)capture.frames);
     count_packets("infiniband", 0); /* as on RoCE's port */
@@ -534,7 +528,6 @@ static void test_every_packet_is_decoded(void **state)
     check_field("causeway.type == 1 && causeway.hello.peer_session == 0");
     check_field("causeway.type == 1 && causeway.hello.peer_session != 0");
     check_field("causeway.hello.sender_ip == ::ffff:10.0.0.1 && causeway.hello.receiver_ip == ::ffff:10.0.0.2");
-
     answers_check(folder);
     char command[256];
     snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -1,11 +1,7 @@
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "dataplane/base/clock.h"
 #include "tests/lab/lab_net.h"

@@ -6,15 +6,9 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/lab/lab_net.h"
 #include "tests/test.h"
@@ -68,7 +62,6 @@ static void test_learning_and_flooding(void **state)
     expect(&lab, 3, 0, 10, 0);
     lab_send(&lab, 2, broadcast, 4, 10, 3);
     expect(&lab, 4, 10, 10, 0);
-
     uint64_t totals[PORTS];
     const struct command ask = {.send = false};
     for (uint32_t i = 0; i < PORTS; i++) {

@@ -2,12 +2,7 @@
  * none.
  *
  * Nothing is timed by the clock: all times are stamps of the packets in the tap, which are those of the model. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/lab/lab_net.h"
 #include "tests/skip.h"

@@ -3,9 +3,6 @@
  * kernel has rdma_rxe (rdma_usage.py). */
 #include "tests/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "dataplane/base/clock.h"

@@ -1,9 +1,5 @@
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "dataplane/status.h"
 #include "tests/schedules/cases.h"
+#include "dataplane/status.h"
 #include "tests/test.h"
 
 const uint32_t schedule_case_ranks[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,  15,

@@ -5,10 +5,6 @@
  *
  * CW_TEST_SEEDS: runs of each mutant (default 30, at most 1,000). CW_TEST_THIN: only about each n-th mutant. Argument:
  * the collective. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "collectives/check/check.h"
 #include "dataplane/status.h"
 #include "tests/schedules/cases.h"

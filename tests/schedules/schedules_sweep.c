@@ -3,10 +3,6 @@
  *
  * Arguments: the collective, and `clusters` for the algorithms that need clusters or `flat` for the others; or `own`.
  * CW_TEST_THIN: only about each n-th case. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "collectives/algorithms/own.h"
 #include "collectives/check/check.h"
 #include "dataplane/status.h"

@@ -1,7 +1,5 @@
 #include "tests/simulation/groups.h"
 
-#include <stdlib.h>
-
 #include "dataplane/status.h"
 #include "tests/test.h"
 

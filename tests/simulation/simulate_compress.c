@@ -2,8 +2,6 @@
  * simulate_correctness.c. Chunks that are no codec's output: simulate_hostile.c. */
 #include "tests/simulation/fixture.h"
 
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/state/endpoint.h"
 

@@ -3,8 +3,6 @@
  * sent. */
 #include "tests/simulation/simulation.h"
 
-#include <string.h>
-
 #include "dataplane/state/endpoint.h"
 
 enum { SEEDS = 20, PUT_BYTES = 20000, PUTS = 100, MEMORY_BYTES = PUTS * PUT_BYTES, MACHINE = 77 };

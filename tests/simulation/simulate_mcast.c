@@ -523,7 +523,6 @@ int main(void)
                            groups_go_by_devices, a_packet_is_one_datagram, what_was_fetched_is_taken,
                            survivors_get_everything, members_come_late, laggards_are_named, few_ask_for_what_all_miss,
                            switches_are_told, a_network_that_drops_is_noticed, a_network_that_floods_is_noticed,
-
                            a_group_that_is_shut_leaves_no_events, groups_reach_across_switches,
                            leaving_takes_nothing_from_others);
 }

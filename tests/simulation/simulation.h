@@ -1,10 +1,6 @@
 /* Shared by the tests in virtual time: counts from the environment, hosts that must come to be. */
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/wire.h"
 #include "tests/simulation/hosts.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "tests/simulation/tunnel_world.h"
 #include "tests/test.h"
 #include "tests/unit/dataplane/pair_port.h"

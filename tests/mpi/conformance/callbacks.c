@@ -95,7 +95,6 @@ static MPI_Request begin(enum kind kind, int form, const int *send, int *receive
 {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm world = MPI_COMM_WORLD;
-
     switch (kind) {
     case ALLREDUCE:
         CALL(form, Allreduce, Iallreduce, &request, send, receive, count, type, op, world);

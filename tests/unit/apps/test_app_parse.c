@@ -15,7 +15,6 @@ static void test_lists_and_addresses(void **state)
 {
     struct app_list sizes = {.count_max = 3};
     uint8_t mac[6];
-
     assert_true(app_parse_list("8,1K,1M", cw_units_bytes, &sizes));
     assert_int_equal(sizes.count, 3);
     assert_int_equal(sizes.values[2], 1 << 20);
@@ -58,7 +57,6 @@ static int parse(struct parsed *parsed, int operands_max, char **argv, int *exit
         {0},
     };
     int argc = 0;
-
     while (argv[argc]) {
         argc++;
     }
@@ -71,7 +69,6 @@ static void test_options_accepted(void **state)
                     "--loss=1%", "--each", "x",        "--each",  "y",  "operand", NULL};
     struct parsed parsed = {0};
     int exit_code = 0;
-
     assert_int_equal(parse(&parsed, 1, argv, &exit_code), 12);
     assert_true(parsed.flag);
     assert_string_equal(parsed.text, "a");
@@ -87,11 +84,9 @@ static void test_options_refused(void **state)
         {"test", "--count", "0", NULL}, {"test", "--rate", "slow", NULL}, {"test", "operand", NULL},
         {"test", "--each", "!", NULL},  {"test", "--flag=1", NULL},
     };
-
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct parsed parsed = {.count = 5};
         int exit_code = 0;
-
         assert_int_equal(parse(&parsed, 0, rows[i], &exit_code), -1);
         assert_int_equal(exit_code, APP_EXIT_USAGE);
         assert_int_equal(parsed.count, 5);

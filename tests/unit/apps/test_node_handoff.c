@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "apps/node/handoff.h"
 #include "tests/test.h"

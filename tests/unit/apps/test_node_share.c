@@ -1,7 +1,5 @@
 /* Shares of the node, in virtual time: each gets bytes by its weight whatever its frames are like, rates are kept, and
  * one that pauses neither loses nor saves up. */
-#include <stdlib.h>
-
 #include "apps/node/share.h"
 #include "dataplane/base/random.h"
 #include "tests/test.h"

@@ -1,7 +1,6 @@
 /* From times to parameters: a machine that is known is found again, in spite of noise, and nonsense still makes a valid
  * table. */
 #include <math.h>
-#include <string.h>
 
 #include "apps/plogp/arithmetic.h"
 #include "dataplane/base/random.h"

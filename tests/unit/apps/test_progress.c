@@ -1,6 +1,4 @@
 /* Reports of a command about its progress. */
-#include <string.h>
-
 #include "apps/cli/progress.h"
 #include "tests/test.h"
 

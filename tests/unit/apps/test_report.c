@@ -1,7 +1,4 @@
 /* One table of cells as JSON, as a table, a record and a line for people, and as CSV. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "apps/cli/report.h"
 #include "tests/test.h"
 

@@ -1,7 +1,5 @@
 /* The switch's lines and the pool behind them: frames that fit, their order of arrival, and the times at which they are
  * offered to the next line. */
-#include <string.h>
-
 #include "apps/switch/line.h"
 #include "dataplane/limits.h"
 #include "dataplane/status.h"

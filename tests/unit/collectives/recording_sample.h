@@ -1,9 +1,6 @@
 /* An artificial recording of four ranks, for tests of recordings and compiling. */
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "collectives/file/recording.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,7 +1,5 @@
 /* The checker, on promises, which no run shows, and on the names of faults: one plan for most of them. The mutants of
  * tests/schedules compare with runs what a run shows: races, wrong results, deadlocks, messages without a partner. */
-#include <string.h>
-
 #include "built_plans.h"
 #include "collectives/check/check.h"
 #include "tests/schedules/mutate.h"

@@ -1,7 +1,4 @@
 /* The choice of algorithms: the best for a request, the same at all ranks, smooth from P to P + 1. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "built_plans.h"
 #include "collectives/choose/choose.h"
 #include "dataplane/base/random.h"

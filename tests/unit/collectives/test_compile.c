@@ -2,8 +2,6 @@
  * once, within the budget. */
 #include "recording_sample.h"
 
-#include <string.h>
-
 #include "collectives/compile/compile.h"
 
 static void what_is_noted_is_read(void **state)

@@ -1,8 +1,6 @@
 /* The executor against a transport that acts as the test requests and records its calls: descriptions, rejections and
  * bounds, and features of MPI's transport alone. The sweeps of tests/schedules prove that schedules run in any order of
  * events. */
-#include <string.h>
-
 #include "collectives/execute/execute.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,8 +1,6 @@
 /* Closed forms against the interpreter: the promise of each formula's class, over numbers of ranks, sizes, parameters
  * and networks. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "built_plans.h"
 #include "collectives/price/price.h"

@@ -1,8 +1,5 @@
 /* Host ops, and the levels made of them: errors in them are found, by the rules of one schedule or by the checker; the
  * interpreter prices them. schedules_sweep proves the algorithms. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "built_plans.h"
 #include "collectives/check/check.h"
 #include "collectives/execute/execute.h"

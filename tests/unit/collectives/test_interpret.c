@@ -1,6 +1,5 @@
 /* The interpreter: plans whose time is found by hand. test_formulas compares it with closed forms, over many more. */
 #include <math.h>
-#include <string.h>
 
 #include "built_plans.h"
 #include "collectives/price/price.h"

@@ -1,9 +1,6 @@
 /* Measured parameters: the file and its rejected forms, its order, and answers between, next to and beyond tested
  * points. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "built_plans.h"
 #include "collectives/choose/measured.h"
@@ -270,7 +267,6 @@ static void clusters_make_a_network_wide(void **state)
     assert_int_equal(cw_measured_senders(&wide), 4);
     const struct cw_measured_wan narrow = {.rank_bps = 100, .link_bps = 50};
     assert_int_equal(cw_measured_senders(&narrow), 1);
-
     const struct cw_measured_wan unknown = {.delay_ns = 10000000}; /* the rate of one rank, for lack of a better one */
     network = before;
     cw_measured_wan_apply(&network, &unknown);

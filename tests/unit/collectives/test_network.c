@@ -1,7 +1,6 @@
 /* Tables of network parameters: values between, below and beyond their points, the networks of the program, and
  * rejected ones. */
 #include <math.h>
-#include <string.h>
 
 #include "collectives/price/network.h"
 #include "dataplane/status.h"

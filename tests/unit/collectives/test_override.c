@@ -1,6 +1,4 @@
 /* Overrides of algorithms: accepted texts, and error texts for others. */
-#include <string.h>
-
 #include "collectives/choose/override.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,9 +1,5 @@
 /* Count matrices of an all-to-all in phases: the paper's example, and random ones against what a division must be and
  * its bounds. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "built_plans.h"
 #include "collectives/phases/count_matrix.h"
 #include "dataplane/base/random.h"

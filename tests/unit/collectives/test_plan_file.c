@@ -1,9 +1,5 @@
 /* Plan files: a written plan is read again; any other content is rejected with a reason, and never trusted. fuzz_record
  * reads contents that no writer has made. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "built_plans.h"
 #include "collectives/file/pack.h"
 #include "collectives/file/plan_file.h"

@@ -1,6 +1,4 @@
 /* What cw_schedule_validate refuses: one valid schedule, and each thing that can be wrong with one, alone. */
-#include <string.h>
-
 #include "built_plans.h"
 
 enum { RANKS = 4, SAMPLE_OPS = 13, SAMPLE_DEPENDENCIES = 9, SAMPLE_BYTES = 256 };

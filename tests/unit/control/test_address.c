@@ -2,11 +2,7 @@
  * this test's own that has some. */
 #include <linux/if_addr.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "control/net/address.h"
 #include "control/net/net.h"

@@ -1,8 +1,4 @@
 /* Hosts and their slots from lists, files and batch systems' variables. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "control/launch/allocation.h"
 #include "dataplane/status.h"
 #include "tests/test.h"
@@ -185,7 +181,6 @@ static void test_environment(void **state)
     unsetenv("PBS_NODEFILE");
     assert_int_equal(cw_launch_hosts_environment(&allocation, &source, error, sizeof(error)), CW_OK);
     assert_true(source == NULL && allocation.count == 0);
-
     int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(write(file, "n1\nn1\nn2\n", 9), 9);
@@ -200,7 +195,6 @@ static void test_environment(void **state)
     assert_non_null(strstr(error, path));
     setenv("PBS_NODEFILE", "/", 1);
     assert_int_equal(cw_launch_hosts_environment(&allocation, &source, error, sizeof(error)), CW_ERROR_SYSTEM);
-
     setenv("SLURM_JOB_NODELIST", "h[0-1]", 1);
     setenv("SLURM_JOB_CPUS_PER_NODE", "4(x2)", 1);
     assert_int_equal(cw_launch_hosts_environment(&allocation, &source, error, sizeof(error)), CW_OK);

@@ -1,8 +1,4 @@
 /* Processors of ranks and dataplane threads, on machines described to hwloc (HWLOC_SYNTHETIC). */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/launch/binding.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,9 +1,5 @@
 /* Bootstrap: alone, and over PMI-1 and PMI-2 against a launcher that answers what a table says. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "control/bootstrap/bootstrap.h"
 #include "dataplane/status.h"
@@ -307,7 +303,6 @@ static void test_pmi2(void **state)
     assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
     assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
     cw_bootstrap_close(bootstrap);
-
     char asked[4096] = "";
     assert_true(read(launcher, asked, sizeof(asked) - 1) > 0);
     static const char *const due[] = {

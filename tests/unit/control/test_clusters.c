@@ -1,8 +1,4 @@
 /* Clusters: places of ranks, by blocks and by names; shares of shared links; rejections. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/topology/clusters.h"
 #include "dataplane/dataplane.h"
 #include "dataplane/limits.h"
@@ -89,7 +85,6 @@ static void others_are_found_by_name(void **state)
     assert_int_equal(cw_clusters_host(clusters, 1), 0);
     assert_int_equal(cw_clusters_of(clusters, 2), 0);
     cw_clusters_destroy(clusters);
-
     static const char *const strangers[] = {"das0", "elsewhere.example.org"};
     assert_int_equal(create(text, 2, 0, strangers, &clusters, error), CW_ERROR_NOT_FOUND);
     assert_non_null(strstr(error, "wide.json: rank 1: "));
@@ -120,13 +115,11 @@ static void a_link_is_divided_among_senders(void **state)
     assert_int_equal(share.link_rate_bps, 80000000);
     assert_int_equal(share.shaper, 0);
     cw_clusters_destroy(clusters);
-
     snprintf(text, sizeof(text), TWO, ", \"streams\": 1");
     clusters = made(text, 8, 4);
     assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 50000000); /* half of its host's link */
     assert_int_equal(cw_clusters_share(clusters, 7, 0).rate_bps, 80000000); /* all of the long one */
     cw_clusters_destroy(clusters);
-
     snprintf(text, sizeof(text), TWO, ", \"streams\": 100");
     clusters = made(text, 8, 4);
     assert_int_equal(cw_clusters_share(clusters, 0, 1).rate_bps, 20000000); /* the maximum is four */
@@ -203,7 +196,6 @@ static void shapers_go_by_bottleneck(void **state)
         assert_int_equal(cw_clusters_share(clusters, 0, to).rate_bps, 10000000);
     }
     cw_clusters_destroy(clusters);
-
     /* the link to a leaf carries what comes from all other leaves, too */
     clusters = hub(CW_SHAPERS_MAX, "10Gbps");
     for (uint32_t to = 1; to <= CW_SHAPERS_MAX; to++) {
@@ -212,7 +204,6 @@ static void shapers_go_by_bottleneck(void **state)
                          (1000 - 10 * (to - 1)) * UINT64_C(1000000) / CW_SHAPERS_MAX);
     }
     cw_clusters_destroy(clusters);
-
     clusters = hub(CW_SHAPERS_MAX + 4, "10Gbps");
     for (uint32_t to = CW_SHAPERS_MAX; to <= CW_SHAPERS_MAX + 4; to++) { /* the last one has the least of the rest */
         assert_int_equal(cw_clusters_share(clusters, 0, to).shaper, CW_SHAPERS_MAX - 1);

@@ -2,10 +2,7 @@
  * artificial machine. */
 #include "control/net/device.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "dataplane/status.h"
 #include "tests/test.h"

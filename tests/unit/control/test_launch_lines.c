@@ -1,7 +1,4 @@
 /* The ranks' output: whole lines, never mixed, byte by byte. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/launch/lines.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -3,10 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/neighbour.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "control/net/neighbour.h"
 #include "control/net/reservation.h"

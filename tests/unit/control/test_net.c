@@ -1,8 +1,4 @@
 /* Which address ranks of other hosts use: the rule on offers of all hosts, written as people write addresses. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/net/net.h"
 #include "dataplane/status.h"
 #include "tests/test.h"

@@ -1,9 +1,6 @@
 /* CAUSEWAY_RDMA, and the line that names a port of an RDMA device. */
 #include "control/net/rdma.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "dataplane/status.h"
 #include "tests/test.h"
 

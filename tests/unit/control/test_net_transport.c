@@ -1,7 +1,4 @@
 /* Transports: texts of CAUSEWAY_TRANSPORT; the rule, which gives all ranks of a host the same. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/net/net.h"
 #include "control/net/transport.h"
 #include "dataplane/status.h"

@@ -1,8 +1,4 @@
 /* The PMI-1 server: requests of clients, in pieces or at once, and malicious clients. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/pmi1_server.h"
 #include "dataplane/base/random.h"

@@ -1,8 +1,4 @@
 /* Lines of PMI-1 and messages of PMI-2: parsed, built, and any other input. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/bootstrap/pmi1_line.h"
 #include "control/bootstrap/pmi2_line.h"
 #include "dataplane/base/random.h"
@@ -113,7 +109,6 @@ static void test_write_1(void **state)
     assert_int_equal(cw_pmi1_end(&writer), CW_OK);
     assert_string_equal(writer.text, "cmd=put value=a=(b,c) rc=-1\n");
     assert_int_equal(writer.length, strlen(writer.text));
-
     static const char *const bad[] = {"a b", "a\nb", "\t", "\x7f", "\xff"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cw_pmi1_begin(&writer, "put");
@@ -182,7 +177,6 @@ static void test_write_2(void **state)
     assert_int_equal(cw_pmi2_end(&writer), CW_OK);
     assert_string_equal(writer.text, "    33cmd=kvs-put;key=a;value=x=1;;y;;;");
     assert_int_equal(writer.length, strlen(writer.text));
-
     static const char *const bad[][2] = {{"", "b"}, {"a=", "b"}, {"a;", "b"}, {"a", "\n"}, {"a", "\xff"}, {"\t", "b"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cw_pmi2_begin(&writer, "kvs-put");

@@ -1,8 +1,5 @@
 /* Routes: answers of the kernel, truncated at any place; and that this host has one to itself. */
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "control/net/route.h"
 #include "dataplane/base/random.h"

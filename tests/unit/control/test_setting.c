@@ -1,9 +1,5 @@
 /* Settings: which of several values counts, files with any content, and names that are misspelt. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "control/settings/setting.h"
 #include "dataplane/base/random.h"

@@ -1,10 +1,6 @@
 /* Statistics pages of processes: read back by another process, and rejected if invalid. */
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "control/statistics/statistics_page.h"
 #include "dataplane/base/random.h"

@@ -1,9 +1,4 @@
 /* Topology files: their contents, every error, and the routes against an independent all-pairs computation. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "control/topology/topology.h"
 #include "dataplane/base/random.h"
 #include "dataplane/limits.h"

@@ -27,7 +27,6 @@ static void test_duration(void **state)
 static void test_percent(void **state)
 {
     double fraction = 7;
-
     assert_true(cw_units_percent("1%", &fraction));
     assert_true(fraction > 0.00999 && fraction < 0.01001);
     assert_true(cw_units_percent("100%", &fraction));

@@ -1,7 +1,4 @@
 /* Wide-area settings of the environment: accepted, rejected, and a text of them means the same elsewhere. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "control/job/wan_choice.h"
 #include "tests/test.h"
 

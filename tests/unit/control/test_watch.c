@@ -1,10 +1,4 @@
 /* Messages between ranks and their launcher, and the missing rank. */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "control/settings/setting.h"
 #include "control/watch/watch.h"
 #include "tests/test.h"
@@ -29,7 +23,6 @@ static void a_rank_answers_once_per_question(void **state)
     assert_int_equal(process, getpid());
     assert_false(cw_watch_is_open(launcher, 1, &process));
     assert_false(cw_watch_has_answered(launcher, 2));
-
     struct cw_watch_answer answer = {.awaited_count = 3, .awaited = {1, RANKS, 3}}, got;
     memset(answer.text, 'x', sizeof(answer.text)); /* does not end */
     memcpy(answer.text, "a\nb\x1b", 4);

@@ -1,8 +1,6 @@
 /* Shared by the tests of the bridge: input frames, and the ports that they leave by. */
 #pragma once
 
-#include <string.h>
-
 #include "dataplane/fabric/bridge.h"
 #include "tests/test.h"
 
@@ -47,7 +45,6 @@ static inline void group_mac_of(uint8_t mac[6], uint32_t group)
 static inline struct frame unicast(uint32_t from, uint32_t to)
 {
     struct frame frame = {.length = 60};
-
     mac_of(frame.bytes, to);
     mac_of(frame.bytes + 6, from);
     put16(frame.bytes + 12, 0x88b5);
@@ -57,7 +54,6 @@ static inline struct frame unicast(uint32_t from, uint32_t to)
 static inline void checksum_set(uint8_t *bytes, uint32_t length, uint32_t at)
 {
     uint32_t sum = 0;
-
     put16(bytes + at, 0);
     for (uint32_t i = 0; i < length; i += 2) {
         sum += (uint32_t)bytes[i] << 8 | (i + 1 < length ? bytes[i + 1] : 0u);
@@ -72,7 +68,6 @@ static inline struct frame ipv4(uint32_t from, uint32_t to, uint8_t protocol, ui
 {
     struct frame frame = {.length = 34 + payload_bytes};
     uint8_t *ip = frame.bytes + 14;
-
     group_mac_of(frame.bytes, to);
     mac_of(frame.bytes + 6, from);
     put16(frame.bytes + 12, 0x0800);
@@ -87,7 +82,6 @@ static inline struct frame ipv4(uint32_t from, uint32_t to, uint8_t protocol, ui
 static inline struct frame igmp_v2(uint32_t from, uint8_t type, uint32_t group)
 {
     struct frame frame = ipv4(from, type == 0x16 ? group : 0xe0000002, 2, 8);
-
     frame.bytes[34] = type;
     put32(frame.bytes + 38, group);
     checksum_set(frame.bytes + 34, 8, 2);
@@ -97,7 +91,6 @@ static inline struct frame igmp_v2(uint32_t from, uint8_t type, uint32_t group)
 static inline struct frame igmp_query(uint32_t from)
 {
     struct frame frame = ipv4(from, 0xe0000001, 2, 8);
-
     frame.bytes[34] = 0x11;
     checksum_set(frame.bytes + 34, 8, 2);
     return frame;
@@ -113,7 +106,6 @@ static inline struct frame igmp_v3(uint32_t from, const struct record *records, 
 {
     uint32_t bytes = 8, at = 42;
     struct frame frame;
-
     for (uint32_t i = 0; i < count; i++) {
         bytes += 8 + 4 * records[i].source_count;
     }
@@ -145,7 +137,6 @@ static inline int bridge_end(void **state)
 static inline void bridge_make(uint32_t addresses, uint32_t groups, bool flood)
 {
     struct cw_bridge_config config;
-
     (void)bridge_end(NULL);
     cw_bridge_config_init(&config);
     config.port_count = PORTS;
@@ -163,7 +154,6 @@ static inline uint64_t forward(uint64_t now_ns, uint32_t port, const struct fram
     uint8_t *exact = test_malloc(frame->length + 1);
     uint64_t bits = 0;
     uint32_t count;
-
     memcpy(exact + 1, frame->bytes, frame->length); /* unaligned, too */
     count = cw_bridge_forward(bridge, now_ns, port, exact + 1, frame->length, ports);
     test_free(exact);

@@ -1,9 +1,6 @@
 /* What test_simulator.c uses: hosts that send numbered frames and check what arrives, in a star. */
 #pragma once
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/fabric/port_sim.h"
 #include "tests/test.h"
 
@@ -45,7 +42,6 @@ static struct cw_simulator_node_config config;
 static inline void frame_write(struct host *host, struct cw_transmit *packet)
 {
     uint32_t to = host->target;
-
     if (to == HOSTS_MAX) { /* any but itself */
         to = (host->index + 1 + (uint32_t)cw_random_below(&host->random, host->target_count - 1)) % host->target_count;
     }
@@ -67,7 +63,6 @@ static inline void host_send(struct host *host)
         uint32_t count = cw_port_reserve(host->port, packets, host->to_send < BURST ? host->to_send : BURST);
         uint32_t number = host->number;
         uint32_t taken;
-
         for (uint32_t i = 0; i < count; i++) {
             frame_write(host, &packets[i]);
         }
@@ -84,7 +79,6 @@ static inline void host_send(struct host *host)
 static inline void frame_check(struct host *host, const struct cw_received *packet)
 {
     uint32_t number;
-
     memcpy(&number, packet->data + 18, 4);
     for (uint32_t i = 22; i < packet->length; i++) {
         if (packet->data[i] != (number & 0xff)) {
@@ -100,7 +94,6 @@ static inline uint64_t host_turn(void *context, uint64_t now_ns)
     struct cw_received packets[BURST];
     uint32_t count = cw_port_receive(host->port, packets, host->take_max);
     uint64_t deadline_ns = host->deadline_ns;
-
     assert_int_equal(now_ns, cw_simulator_now(host->simulator));
     for (uint32_t i = 0; i < count; i++) {
         frame_check(host, &packets[i]);
@@ -120,7 +113,6 @@ static inline uint64_t host_turn(void *context, uint64_t now_ns)
 static inline void host_start(uint32_t index)
 {
     struct host *host = &world.hosts[index];
-
     *host = (struct host){
         .simulator = world.simulator,
         .index = index,
@@ -137,7 +129,6 @@ static inline void host_start(uint32_t index)
 static inline void world_open(uint64_t seed, uint32_t count)
 {
     struct cw_simulator_config of_all;
-
     cw_simulator_config_init(&of_all);
     of_all.seed = seed;
     of_all.node_count_max = HOSTS_MAX;

@@ -1,8 +1,4 @@
 /* AES-128-GCM: the vectors of the specification, bursts in place, and that nothing which was altered opens. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/crypt/aead.h"
 #include "dataplane/status.h"

@@ -7,7 +7,6 @@
 static void test_learning(void **state)
 {
     bridge_make(16, 4, true);
-
     assert_int_equal(FORWARD(0, 0, unicast(1, 2)), ALL_BUT(0));
     assert_int_equal(FORWARD(0, 3, unicast(2, 1)), PORT(0));
     assert_int_equal(FORWARD(0, 0, unicast(1, 2)), PORT(3));
@@ -24,7 +23,6 @@ static void test_broadcast(void **state)
 {
     bridge_make(16, 4, false);
     struct frame frame = unicast(1, 2);
-
     memset(frame.bytes, 0xff, 6);
     assert_int_equal(forward(0, 2, &frame), ALL_BUT(2));
 }
@@ -32,7 +30,6 @@ static void test_broadcast(void **state)
 static void test_ageing(void **state)
 {
     bridge_make(16, 4, true);
-
     FORWARD(0, 4, unicast(1, 9));
     assert_int_equal(FORWARD(300 * SECOND, 0, unicast(2, 1)), PORT(4));
     assert_int_equal(FORWARD(300 * SECOND + 1, 0, unicast(2, 1)), ALL_BUT(0));
@@ -43,7 +40,6 @@ static void test_ageing(void **state)
 static void test_address_table_full(void **state)
 {
     bridge_make(8, 4, true);
-
     for (uint32_t host = 1; host <= 8; host++) {
         FORWARD(host, 1, unicast(host, 100));
     }
@@ -64,7 +60,6 @@ static void test_table_against_model(void **state)
     bridge_make(ROWS, 4, true);
     struct cw_random random;
     int model[HOSTS];
-
     cw_random_seed(&random, 3);
     memset(model, -1, sizeof(model));
     for (uint64_t i = 0; i < 20000; i++) {
@@ -72,7 +67,6 @@ static void test_table_against_model(void **state)
         uint32_t to = (uint32_t)cw_random_below(&random, HOSTS);
         uint32_t port = (uint32_t)cw_random_below(&random, PORTS);
         uint64_t expected;
-
         if (cw_random_chance(&random, 0.01)) {
             cw_bridge_port_flush(bridge, port);
             for (int host = 0; host < HOSTS; host++) {
@@ -90,7 +84,6 @@ static void test_addresses_by_hand(void **state)
 {
     bridge_make(2, 4, true);
     uint8_t mac[6];
-
     mac_of(mac, 1);
     assert_int_equal(cw_bridge_address_set(bridge, mac, 4), CW_OK);
     assert_int_equal(FORWARD(0, 2, unicast(1, 5)), ALL_BUT(2)); /* another host pretends to be host 1 */
@@ -106,7 +99,6 @@ static void test_mesh_ports(void **state)
 {
     bridge_make(16, 4, true);
     struct frame frame = unicast(1, 2);
-
     cw_bridge_mesh_port_set(bridge, 4, true);
     cw_bridge_mesh_port_set(bridge, 5, true);
     memset(frame.bytes, 0xff, 6);
@@ -121,7 +113,6 @@ static void test_malformed(void **state)
 {
     bridge_make(16, 4, true);
     struct frame frame = unicast(1, 2);
-
     for (frame.length = 0; frame.length < 14; frame.length++) {
         assert_int_equal(forward(0, 0, &frame), 0);
     }
@@ -143,10 +134,8 @@ static void test_bad_configurations(void **state)
     static const uint32_t rows[][3] = {
         {0, 1, 1}, {CW_BRIDGE_PORTS_MAX + 1, 1, 1},     {4, 0, 1},
         {4, 1, 0}, {4, CW_BRIDGE_ADDRESSES_MAX + 1, 1}, {4, 1, CW_BRIDGE_GROUPS_MAX + 1}};
-
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_bridge_config config;
-
         cw_bridge_config_init(&config);
         config.port_count = rows[i][0];
         config.address_count_max = rows[i][1];
@@ -162,7 +151,6 @@ static void test_groups_by_hand(void **state)
 {
     bridge_make(16, 2, true);
     uint8_t mac[6];
-
     group_mac_of(mac, GROUP);
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), ALL_BUT(0));
     assert_int_equal(cw_bridge_group_join(bridge, mac, 2), CW_OK);
@@ -190,7 +178,6 @@ static void test_groups_by_hand(void **state)
 static void test_igmp_v2(void **state)
 {
     bridge_make(16, 4, true);
-
     assert_int_equal(FORWARD(0, 3, igmp_v2(3, 0x16, GROUP)), 0); /* no router to tell */
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), PORT(3));
     FORWARD(0, 4, igmp_v2(4, 0x12, GROUP));
@@ -207,7 +194,6 @@ static void test_igmp_v2(void **state)
 static void test_routers_hear_of_the_last_leave(void **state)
 {
     bridge_make(16, 4, true);
-
     FORWARD(0, 5, igmp_query(5));
     assert_int_equal(FORWARD(0, 3, igmp_v2(3, 0x16, GROUP)), PORT(5));
     assert_int_equal(FORWARD(0, 4, igmp_v2(4, 0x16, GROUP)), PORT(5));
@@ -230,13 +216,11 @@ static void test_igmp_v3(void **state)
         {3, 0, false, false}, {3, 1, true, true},  {4, 0, true, true},   {5, 0, false, true},
         {5, 3, true, true},   {6, 1, false, true}, {99, 0, false, true},
     };
-
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int before = 0; before < 2; before++) {
             bridge_make(16, 4, false);
             struct record join = {4, 0, GROUP}, row = {rows[i].type, rows[i].source_count, GROUP};
             bool member = before ? rows[i].member_if_one : rows[i].member_if_none;
-
             if (before) {
                 FORWARD(0, 3, igmp_v3(3, &join, 1));
             }
@@ -252,7 +236,6 @@ static void test_igmp_v3_many_records(void **state)
     bridge_make(16, 8, false);
     struct record records[] = {
         {4, 2, GROUP}, {2, 0, GROUP + 1}, {3, 0, GROUP + 2}, {6, 1, GROUP + 3}, {5, 1, GROUP + 4}};
-
     FORWARD(0, 3, igmp_v3(3, records, 5));
     assert_int_equal(cw_bridge_group_count(bridge), 3);
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP + 1, 17, 40)), PORT(3));
@@ -265,7 +248,6 @@ static void test_groups_with_the_same_mac(void **state)
 {
     bridge_make(16, 4, false);
     uint32_t other = 0xe1010203;
-
     FORWARD(0, 3, igmp_v2(3, 0x16, GROUP));
     FORWARD(0, 3, igmp_v2(3, 0x16, other));
     FORWARD(0, 3, igmp_v2(3, 0x17, other));
@@ -277,7 +259,6 @@ static void test_members_age_only_with_a_querier(void **state)
 {
     bridge_make(16, 4, false);
     uint64_t now = 10000 * SECOND;
-
     FORWARD(0, 3, igmp_v2(3, 0x16, GROUP));
     FORWARD(0, 4, igmp_v2(4, 0x16, GROUP));
     assert_int_equal(FORWARD(now, 0, ipv4(1, GROUP, 17, 40)), PORT(3) | PORT(4));
@@ -294,7 +275,6 @@ static void test_members_age_only_with_a_querier(void **state)
 static void test_group_table_full(void **state)
 {
     bridge_make(16, 4, true);
-
     for (uint32_t i = 0; i < 5; i++) {
         FORWARD(0, 3, igmp_v2(3, 0x16, GROUP + i));
     }
@@ -307,7 +287,6 @@ static void test_unregistered(void **state)
 {
     bridge_make(16, 4, false);
     struct frame frame = unicast(1, 2);
-
     assert_int_equal(FORWARD(0, 0, ipv4(1, GROUP, 17, 40)), 0);
     assert_int_equal(FORWARD(0, 0, ipv4(1, 0xe00000fb, 17, 40)), ALL_BUT(0)); /* 224.0.0.251 */
     memcpy(frame.bytes, "\x33\x33\x00\x00\x00\x01", 6);
@@ -323,7 +302,6 @@ static void test_malformed_igmp(void **state)
     struct frame good = igmp_v3(3, &record, 1);
     bridge_make(16, 4, true);
     struct frame frame;
-
     for (uint32_t length = 14; length < good.length; length++) { /* cut off anywhere */
         frame = good;
         frame.length = length;
@@ -361,13 +339,11 @@ static void test_random_frames(void **state)
     bridge_make(64, 16, true);
     struct record records[] = {{4, 2, GROUP}, {2, 0, GROUP + 1}};
     struct cw_random random;
-
     cw_random_seed(&random, 11);
     for (uint64_t i = 0; i < 50000; i++) {
         struct frame frame =
             cw_random_chance(&random, 0.5) ? igmp_v3(3, records, 2) : igmp_v2(4, 0x16, GROUP + (uint32_t)i % 40);
         uint64_t changes = cw_random_below(&random, 6);
-
         for (uint64_t k = 0; k < changes; k++) {
             frame.bytes[cw_random_below(&random, frame.length)] = (uint8_t)cw_random_next(&random);
         }

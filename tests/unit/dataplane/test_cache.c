@@ -1,9 +1,6 @@
 /* The registration cache, against a simulated IOMMU, and against a device with regions of its own (as verbs have),
  * which know the memory behind each page. For any sequence of maps, unmaps and sends, the device reaches the memory
  * that is there when it is sent from, and never an unmapped page. CW_TEST_SEEDS: sequences. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/register/cache.h"
 #include "dataplane/status.h"

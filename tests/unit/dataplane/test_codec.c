@@ -4,7 +4,6 @@
 
 #include <fenv.h>
 #include <math.h>
-#include <string.h>
 
 #include "dataplane/base/random.h"
 #include "dataplane/codec/codec.h"

@@ -257,7 +257,6 @@ static void case_pcap(int descriptor, const void *argument)
         frame_send(port, 60 + 80 * number, number);
     }
     cw_port_close(port);
-
     config.device = "net_pcap1";
     snprintf(arguments, sizeof(arguments), "rx_pcap=%s", (const char *)argument);
     port = port_open(&config);

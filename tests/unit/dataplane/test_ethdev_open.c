@@ -44,7 +44,6 @@ static void case_eal_arguments(int descriptor, const void *argument)
     dup2(saved[1], 2);
     CHECK(status == CW_ERROR_ARGUMENT && strstr(error, "--frobnicate") != NULL);
     CHECK(lseek(fileno(printed), 0, SEEK_END) == 0);
-
     config.eal.core = 4000;
     open_fails(&config, CW_ERROR_ARGUMENT, "4000");
     config.eal.core = CW_EAL_CORE_CALLER;

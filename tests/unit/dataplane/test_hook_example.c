@@ -1,7 +1,6 @@
 /* The hook of dataplane/port/offload/README.md, as the page has it, on a device that can do what it wants; and one that
  * refuses. */
 #include <errno.h>
-#include <string.h>
 
 #include <rte_ethdev.h>
 

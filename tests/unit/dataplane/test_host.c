@@ -2,7 +2,6 @@
  * by a name and a port. The put itself: apps/examples/put.c, tests/lab/library_usage.py. */
 #include <netdb.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "dataplane/base/random.h"

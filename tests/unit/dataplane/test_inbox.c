@@ -1,11 +1,7 @@
 /* Rings and inboxes: one process finds the records of another, of any length; broken and foreign memory is rejected;
  * sleepers are woken. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "dataplane/base/random.h"
 #include "dataplane/shm/copy.h"

@@ -1,6 +1,4 @@
 /* The link model: exact rate, delay, queue limit in bytes, faults at their probabilities. */
-#include <string.h>
-
 #include "dataplane/fabric/link.h"
 #include "dataplane/limits.h"
 #include "tests/test.h"
@@ -21,7 +19,6 @@ static void test_rate_is_exact(void **state)
         {400 * GBPS, 64, 0},                           /* 1.28 ns */
         {9600, 100, 0},
     };
-
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_link_config config = {.rate_bps = rows[i].rate_bps, .overhead_bytes = rows[i].overhead_bytes};
         struct cw_link_verdict verdict;
@@ -29,7 +26,6 @@ static void test_rate_is_exact(void **state)
         uint64_t frames = 100000;
         double expected_ns =
             (double)frames * (rows[i].frame_bytes + rows[i].overhead_bytes) * 8e9 / (double)rows[i].rate_bps;
-
         cw_link_init(&link, &config, 1);
         for (uint64_t k = 0; k < frames; k++) {
             cw_link_offer(&link, 0, rows[i].frame_bytes, &verdict);
@@ -45,7 +41,6 @@ static void test_delay_and_idle_line(void **state)
     struct cw_link_config config = {.rate_bps = GBPS, .delay_ns = 50000};
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 1000, 125, &verdict); /* 1 us on the line */
     assert_int_equal(verdict.departure_ns, 2000);
@@ -63,7 +58,6 @@ static void test_no_rate_takes_no_time(void **state)
     struct cw_link_config config = {.delay_ns = 10, .queue_limit_bytes = 100};
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     for (int i = 0; i < 1000; i++) {
         cw_link_offer(&link, 5, 9000, &verdict);
@@ -78,7 +72,6 @@ static void test_queue_limit(void **state)
     struct cw_link_config config = {.rate_bps = 8 * GBPS, .queue_limit_bytes = 10000}; /* 1 byte/ns */
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     for (int i = 0; i < 10; i++) {
         cw_link_offer(&link, 0, 1000, &verdict);
@@ -106,7 +99,6 @@ static void test_down(void **state)
     struct cw_link_config config = {.rate_bps = GBPS};
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     link.down = true;
     cw_link_offer(&link, 0, 100, &verdict);
@@ -133,13 +125,11 @@ static void test_fault_rates(void **state)
     struct cw_link_verdict verdict;
     struct cw_link link;
     uint64_t latest = 0, deliveries = 0, corrupt = 0, late = 0;
-
     cw_link_init(&link, &config, 42);
     for (uint64_t i = 0; i < 200000; i++) {
         cw_link_offer(&link, i * 100, 100, &verdict);
         for (uint32_t k = 0; k < verdict.delivery_count; k++) {
             uint64_t extra_ns = verdict.deliveries[k].arrival_ns - verdict.departure_ns - 1000;
-
             assert_true(extra_ns <= 5000);
             latest = extra_ns > latest ? extra_ns : latest;
             late += extra_ns > 0;
@@ -162,7 +152,6 @@ static void test_loss_comes_after_the_queue(void **state)
     struct cw_link_config config = {.rate_bps = 8 * GBPS, .loss = 1};
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 0, 1000, &verdict);
     assert_int_equal(verdict.fate, CW_LINK_DROP_LOSS);
@@ -174,12 +163,10 @@ static void test_corruption_changes_the_frame(void **state)
 {
     struct cw_link_config config = {.corrupt = 1};
     struct cw_link link;
-
     cw_link_init(&link, &config, 9);
     for (uint32_t length = 1; length < 200; length++) {
         uint8_t frame[200] = {0};
         int bits = 0;
-
         cw_link_corrupt(&link, frame, length);
         for (uint32_t i = 0; i < sizeof(frame); i++) {
             assert_true(i < length || frame[i] == 0);
@@ -195,13 +182,11 @@ static void test_same_seed_same_verdicts(void **state)
         .rate_bps = GBPS, .loss = 0.3, .duplicate = 0.3, .corrupt = 0.3, .reorder = 0.3, .reorder_delay_max_ns = 99};
     struct cw_link a, b, c;
     int differences = 0;
-
     cw_link_init(&a, &config, 5);
     cw_link_init(&b, &config, 5);
     cw_link_init(&c, &config, 6);
     for (uint64_t i = 0; i < 1000; i++) {
         struct cw_link_verdict verdict[3];
-
         memset(verdict, 0, sizeof(verdict));
         cw_link_offer(&a, i * 1000, 64, &verdict[0]);
         cw_link_offer(&b, i * 1000, 64, &verdict[1]);
@@ -217,7 +202,6 @@ static void test_reconfigured_under_way(void **state)
     struct cw_link_config config = {.rate_bps = 8 * GBPS, .queue_limit_bytes = 10000};
     struct cw_link_verdict verdict;
     struct cw_link link;
-
     cw_link_init(&link, &config, 1);
     cw_link_offer(&link, 0, 4000, &verdict);
     config.rate_bps = 4 * GBPS;
@@ -240,10 +224,8 @@ static void test_bad_configurations(void **state)
         {.reorder = 2},
     };
     struct cw_link_config good = {0};
-
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *reason = NULL;
-
         assert_false(cw_link_config_valid(&bad[i], &reason));
         assert_non_null(reason);
     }

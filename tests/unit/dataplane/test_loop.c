@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/loop/loop_private.h"
 #include "tests/unit/dataplane/pair_host.h"
@@ -262,7 +260,6 @@ static void test_who_stands_by_knows_of_events(void **state)
     assert_false(cw_loop_stand_in(target->own.loop, cw_clock_ns() + 1000)); /* nothing more: until its time */
     cw_loop_recall(target->own.loop);
     assert_false(cw_loop_stand_in(target->own.loop, UINT64_MAX)); /* called off before */
-
     target->has_stand_in = true;
     assert_int_equal(pthread_create(&target->stand_in, NULL, stand_in, target), 0);
     value++;

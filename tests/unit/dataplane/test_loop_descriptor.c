@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/loop/loop_private.h"
 #include "tests/unit/dataplane/pair_host.h"
@@ -130,7 +128,6 @@ static void test_a_packet_before_the_wait_ends_it(void **state)
     assert_int_equal(put_post(0, 0, 0), CW_OK); /* the request to set up a session leaves */
     assert_true(cw_loop_arm(hosts[1].own.loop) == 0);
     exchange(1);
-
     while (is_readable(&hosts[1])) { /* acknowledgements of before */
         (void)turn_all(&hosts[1], &timeout_ns);
     }

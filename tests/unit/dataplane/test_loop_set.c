@@ -1,8 +1,6 @@
 /* Several loops as one: two processes with a pair of ports for each loop, with real threads. Nothing asserts a time. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/base/clock.h"
 #include "dataplane/loop/loop_set.h"

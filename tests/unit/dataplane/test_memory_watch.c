@@ -1,10 +1,6 @@
 /* Notifications of this kernel about memory that a program frees. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "dataplane/register/memory_watch.h"
 #include "dataplane/status.h"

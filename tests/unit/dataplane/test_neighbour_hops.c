@@ -1,7 +1,4 @@
 /* Next hops: requests, their intervals, answers, changes, renewed requests; trusted senders, and limits. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/limits.h"
 #include "dataplane/neighbour/neighbour.h"
 #include "dataplane/status.h"

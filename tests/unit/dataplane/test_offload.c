@@ -1,6 +1,4 @@
 /* The parts of offloads that need no DPDK: their names, and the Toeplitz hash. */
-#include <string.h>
-
 #include "dataplane/port/offload/offload.h"
 #include "dataplane/port/offload/toeplitz.h"
 #include "dataplane/status.h"

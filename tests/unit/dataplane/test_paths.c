@@ -1,10 +1,6 @@
 /* Paths between processes of a host: messages, gets and puts arrive whole, in one copy and in two; unregistered memory
  * is rejected; dead processes are reported. */
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "dataplane/path/path.h"
 #include "dataplane/status.h"

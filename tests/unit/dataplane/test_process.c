@@ -1,7 +1,6 @@
 /* Process: settings of the kernel for this one. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 

@@ -1,6 +1,4 @@
 /* The seeded generator: it must never change, since printed seeds are replayed later. */
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "tests/test.h"
 
@@ -9,7 +7,6 @@ static void test_numbers_are_fixed(void **state)
     /* xoshiro256** seeded by splitmix64(0), as the authors' programs print it. */
     static const uint64_t expected[] = {0x99ec5f36cb75f2b4, 0xbf6e1f784956452a, 0x1a5f849d4933e6e0, 0x6aa594f1262d2d2c};
     struct cw_random random;
-
     cw_random_seed(&random, 0);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(cw_random_next(&random), expected[i]);
@@ -21,11 +18,9 @@ static void test_ranges(void **state)
     struct cw_random random;
     uint32_t counts[10] = {0};
     uint32_t hits = 0;
-
     cw_random_seed(&random, 7);
     for (int i = 0; i < 100000; i++) {
         uint64_t number = cw_random_below(&random, 10);
-
         assert_true(number < 10);
         counts[number]++;
         number = cw_random_between(&random, 5, 6);
@@ -43,7 +38,6 @@ static void test_ranges(void **state)
 static void test_chance_of_nothing_draws_nothing(void **state)
 {
     struct cw_random random, before;
-
     cw_random_seed(&random, 1);
     before = random;
     assert_false(cw_random_chance(&random, 0));
@@ -57,7 +51,6 @@ static void test_streams_differ(void **state)
 {
     struct cw_random random;
     uint8_t a[13], b[13];
-
     for (uint64_t i = 0; i < 100; i++) {
         for (uint64_t k = 0; k < i; k++) {
             assert_int_not_equal(cw_random_derive(3, i), cw_random_derive(3, k));

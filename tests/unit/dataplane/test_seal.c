@@ -1,7 +1,4 @@
 /* Counts of sealed packets: each is accepted once, in any order. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/staging/seal.h"
 #include "tests/test.h"

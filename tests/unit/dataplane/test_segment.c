@@ -1,9 +1,6 @@
 /* Segment: many members in rounds, a result by the last to arrive, calls that differ, and places that are none. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "dataplane/shm/segment.h"
 #include "dataplane/status.h"

@@ -24,21 +24,18 @@ static void test_time_of_one_packet(void **state)
 static void mark(void *context)
 {
     uint32_t *marks = context;
-
     *marks = *marks * 10 + 1;
 }
 
 static void mark_two(void *context)
 {
     uint32_t *marks = context;
-
     *marks = *marks * 10 + 2;
 }
 
 static void test_scripted_events(void **state)
 {
     uint32_t marks = 0;
-
     world_open(1, 2);
     assert_int_equal(cw_simulator_at(world.simulator, 500, mark_two, &marks), CW_OK);
     assert_int_equal(cw_simulator_at(world.simulator, 300, mark, &marks), CW_OK);
@@ -59,7 +56,6 @@ static void test_scripted_events(void **state)
 static void test_deadlines(void **state)
 {
     uint64_t turns;
-
     world_open(1, 2);
     cw_simulator_run_until(world.simulator, 1000);
     turns = world.hosts[0].turns;
@@ -81,7 +77,6 @@ static void test_crash_and_restart(void **state)
 {
     struct cw_transmit packet;
     struct cw_port *port;
-
     world_open(1, 2);
     world.hosts[1].take_max = 1;
     send(0, 1, 50);
@@ -100,7 +95,6 @@ static void test_crash_and_restart(void **state)
     assert_int_equal(world.hosts[0].received, 0);
     assert_true(cw_simulator_node_counters(world.simulator, 1)->dropped_closed > 0);
     assert_int_equal(cw_simulator_counters(world.simulator)->packet_count, 0);
-
     cw_simulator_restart(world.simulator, 1);
     host_start(1);
     assert_int_equal(cw_port_sim_open(world.simulator, 1, &port), CW_ERROR_BUSY);
@@ -112,7 +106,6 @@ static void test_crash_and_restart(void **state)
 static void test_inject(void **state)
 {
     uint8_t frame[2000] = {0};
-
     world_open(1, 2);
     memcpy(frame, cw_simulator_mac(world.simulator, 1), 6);
     assert_int_equal(cw_simulator_inject(world.simulator, 1, frame, 64), CW_OK);
@@ -132,7 +125,6 @@ static void test_switches(void **state)
     enum { SWITCHES = 3, NODES = 7 }; /* in blocks of 3, 2, 2 */
     struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
     struct cw_simulator_config of_all;
-
     world.count = NODES;
     cw_simulator_config_init(&of_all);
     assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
@@ -160,7 +152,6 @@ static void test_tree_of_bridges_learns(void **state)
 {
     struct cw_link_config trunk = {.rate_bps = 10000000000, .delay_ns = 1000};
     struct cw_simulator_config of_all;
-
     cw_simulator_config_init(&of_all);
     of_all.learning = true;
     assert_int_equal(cw_simulator_create(&of_all, &world.simulator), CW_OK);
@@ -195,7 +186,6 @@ static void test_shared_buffer(void **state)
 {
     enum { HOSTS = 8, FRAMES = 400, BUFFER = 20000 };
     uint64_t most = 0, dropped = 0, arrived = 0;
-
     config.down.rate_bps = config.up.rate_bps / 10;
     world_open(1, HOSTS);
     cw_simulator_bridge_buffer(world.simulator, 0, BUFFER);
@@ -232,7 +222,6 @@ static void tap_note(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
                      const uint8_t *frame, uint32_t length)
 {
     struct tap_log *log = context;
-
     assert_int_equal(node, kind == CW_SIMULATOR_DEPARTURE ? 0 : 1);
     assert_int_equal(frame[12], 0x88);
     if (kind == CW_SIMULATOR_DEPARTURE) {
@@ -248,7 +237,6 @@ static void tap_note(void *context, enum cw_simulator_tap_kind kind, uint64_t ti
 static void test_tap(void **state)
 {
     struct tap_log log = {0};
-
     config.down.loss = 0.5;
     world_open(1, 2);
     cw_simulator_tap_set(world.simulator, tap_note, &log);
@@ -264,7 +252,6 @@ static void test_bad_configurations(void **state)
     struct cw_simulator_config of_all;
     struct cw_simulator *simulator = NULL;
     struct cw_port *port;
-
     cw_simulator_config_init(&of_all);
     of_all.mtu_bytes = 20;
     assert_int_equal(cw_simulator_create(&of_all, &simulator), CW_ERROR_ARGUMENT);

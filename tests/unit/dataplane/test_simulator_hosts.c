@@ -1,8 +1,6 @@
 /* Hosts of the simulator: endpoints on its nodes, by the public header alone. */
 #include "tests/test.h"
 
-#include <string.h>
-
 #include "dataplane/fabric/simulator.h"
 
 enum { HOSTS = 3 };

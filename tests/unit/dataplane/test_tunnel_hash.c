@@ -1,8 +1,5 @@
 /* Tunnel hash: one flow, one stream; other flows, other ones; with any headers in between, and truncated at any
  * place. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/tunnel/hash.h"
 #include "tests/test.h"

@@ -1,7 +1,5 @@
 /* Tunnel queue against a list; CoDel against the pseudocode of RFC 8289; records against a second reader. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/base/random.h"
 #include "dataplane/status.h"

@@ -4,9 +4,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "dataplane/base/random.h"
 #include "dataplane/port/udp.h"

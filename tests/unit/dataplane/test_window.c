@@ -1,7 +1,4 @@
 /* The window of seen numbers against a plain array of flags. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/state/window.h"
 #include "dataplane/status.h"

@@ -1,6 +1,4 @@
 /* The packet format: known vectors, written packets are read, and malformed ones are rejected. */
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "dataplane/wire/sealed.h"
 #include "dataplane/wire/tags.h"

@@ -1,6 +1,5 @@
 /* The UDP checksum of packets over IPv4 and IPv6, right and wrong. */
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "dataplane/wire/wire.h"
 #include "tests/test.h"

@@ -1,8 +1,5 @@
 #include "mpi_testing.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "mpi/runtime/enter.h"
 #include "mpi/runtime/errhandler.h"
 #include "mpi/state/comm.h"

@@ -1,8 +1,5 @@
 /* Eager multicasts that come in parts: joined from any parts, sent again by another transport, among others; and
  * invalid ones. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "mpi/collective/exchange/assembly.h"
 #include "tests/test.h"
 

@@ -1,6 +1,4 @@
 /* Comparison of the ranks' counts; the notice of a rank that cannot take part. */
-#include <string.h>
-
 #include "dataplane/status.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "tests/test.h"

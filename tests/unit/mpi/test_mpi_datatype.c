@@ -1,8 +1,5 @@
 /* Datatypes, case by case: properties of predefined ones, envelopes and contents, errors, handles and references,
  * packing, great sizes. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"

@@ -1,8 +1,5 @@
 /* Datatypes against a reference that follows the definitions of MPI 5.0, 5.1, word by word: a type is a list of
  * predefined types and displacements. CW_TEST_SEEDS (300) sets of nested types. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dataplane/base/random.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi_functions.h"

@@ -1,9 +1,6 @@
 /* Error handlers: the handler that is called and its arguments, the line of a fatal error, references; handles as
  * integers. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "mpi/runtime/errhandler.h"
 #include "mpi/runtime/error.h"

@@ -1,7 +1,4 @@
 /* Info objects: order, limits, strings and buffers, errors, copies; MPI_INFO_ENV. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "mpi/runtime/info.h"
 #include "mpi_functions.h"
 #include "mpi_testing.h"

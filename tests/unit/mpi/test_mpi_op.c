@@ -2,8 +2,6 @@
  * the program. */
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/base/random.h"
 #include "mpi/collective/operations/op.h"

@@ -1,8 +1,5 @@
 /* The parts of the transport that other ranks reach: numbers that are old, forged or of another rank; messages of
  * communicators that do not exist yet, against a list that remembers everything; messages that are cut off. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "mpi/transport/credit.h"
 #include "mpi/transport/number.h"
 #include "mpi/transport/transport.h"
