@@ -17,6 +17,14 @@
 /* cmocka gives each test its state, which few have. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* An assertion that fails with a text. */
+#define assert_true_msg(condition, ...) \
+    do {                                \
+        if (!(condition)) {             \
+            fail_msg(__VA_ARGS__);      \
+        }                               \
+    } while (0)
+
 /* A bound that only a hang exceeds, on a machine as busy as it may be. */
 enum { TEST_HANG_S = 600 };
 #define TEST_HANG_NS (TEST_HANG_S * UINT64_C(1000000000))

@@ -404,10 +404,9 @@ static void bystander_check(void)
 {
     struct sim_host *bystander = &hosts.list[BYSTANDER];
     (void)sim_stream_send(&hosts, BYSTANDER, TARGET, 2000, 10, 3000 * SIMULATION_MS);
-    if (bystander->completed != 10 || bystander->failed != 0) {
-        fail_msg("seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
-                 (unsigned long long)hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
-    }
+    assert_true_msg(bystander->completed == 10 && bystander->failed == 0,
+                    "seed %llu: a peer that did nothing wrong got %d of 10 puts through, %d failed",
+                    (unsigned long long)hosts.config.seed, (int)bystander->completed, (int)bystander->failed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -241,9 +241,7 @@ static uint64_t make_sealed(struct capture *capture, bool is_v6)
     struct sim_hosts_config config = sim_hosts_config_of(2);
     config.endpoint.encryption = CW_ENCRYPTION_REQUIRED;
     config.ip_first = ip_first(is_v6);
-    if (sim_hosts_create(&hosts, &config, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(sim_hosts_create(&hosts, &config, error, sizeof(error)) == CW_OK, "%s", error);
     cw_simulator_tap_set(hosts.simulator, tap, capture);
     struct cw_put put = {.peer = sim_hosts_peer(&hosts, 0, 1),
                          .region = hosts.list[1].token,
@@ -390,10 +388,9 @@ static void answers_check(const char *folder)
             const struct question *question = &questions[answered];
             int64_t frames;
             assert_int_equal(sscanf(at, "| %" SCNd64 " |", &frames), 1);
-            if (question->expected == ANY ? frames == 0 : frames != question->expected) {
-                fail_msg("tshark finds %" PRId64 " packets, not %" PRId64 ", with %s", frames, question->expected,
-                         question->filter);
-            }
+            assert_true_msg(question->expected == ANY ? frames > 0 : frames == question->expected,
+                            "tshark finds %" PRId64 " packets, not %" PRId64 ", with %s", frames, question->expected,
+                            question->filter);
             at = strchr(strchr(at + 1, '|') + 1, '|'); /* behind the bytes */
         }
     }
@@ -480,9 +477,7 @@ static void test_every_packet_is_decoded(void **state)
     device.device = "net_pcap0";
     device.device_arguments = arguments;
     struct capture capture = {0};
-    if (cw_port_ethdev_open(&device, &capture.port, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_port_ethdev_open(&device, &capture.port, error, sizeof(error)) == CW_OK, "%s", error);
     uint64_t sealed = 0;
     make_marked(&capture);
     for (int family = 0; family < 2; family++) {

@@ -85,9 +85,7 @@ void lab_clients_end(struct lab *lab)
 uint64_t lab_count(const json_t *line, const char *key)
 {
     const json_t *value = json_object_get(line, key);
-    if (!json_is_integer(value)) {
-        fail_msg("no count '%s'", key);
-    }
+    assert_true_msg(json_is_integer(value), "no count '%s'", key);
     return (uint64_t)json_integer_value(value);
 }
 

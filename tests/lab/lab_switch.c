@@ -237,9 +237,8 @@ static void test_bad_options(void **state)
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         uint32_t lines;
         int code = run_for_errors(table[i].arguments, &lines);
-        if (code != table[i].code || lines != 1) {
-            fail_msg("switch %s: exit code %d, %u lines", table[i].arguments, code, lines);
-        }
+        assert_true_msg(code == table[i].code && lines == 1, "switch %s: exit code %d, %u lines", table[i].arguments,
+                        code, lines);
     }
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(rmdir(folder), 0); /* nothing was left in it */

@@ -106,19 +106,15 @@ static int command_send(const struct wan *wan, const char *command, char *text, 
 static void command_send_checked(const struct wan *wan, const char *command)
 {
     char text[TEXT_BYTES];
-    if (command_send(wan, command, text, sizeof(text)) != 0) {
-        fail_msg("%s: %s", command, text);
-    }
+    assert_true_msg(command_send(wan, command, text, sizeof(text)) == 0, "%s: %s", command, text);
 }
 
 static void expect_marked(struct wan *wan, uint8_t marker, const uint64_t counts[HOSTS])
 {
     for (uint32_t i = 0; i < HOSTS; i++) {
         uint64_t have = lab_marked(&wan->lab, i, marker);
-        if (have != counts[i]) {
-            fail_msg("host %u has %llu frames with marker %u, not %llu", i, (unsigned long long)have, marker,
-                     (unsigned long long)counts[i]);
-        }
+        assert_true_msg(have == counts[i], "host %u has %llu frames with marker %u, not %llu", i,
+                        (unsigned long long)have, marker, (unsigned long long)counts[i]);
     }
 }
 
@@ -172,10 +168,8 @@ static void expect_sums(const struct wan *wan, const char *name, const char *dir
     fclose(file);
     assert_true(rows > 1);
     for (int i = 0; i < COUNTERS; i++) {
-        if (sums[i] != lab_count(link, keys[i])) {
-            fail_msg("%s %s: %s add up to %llu, not %llu", name, direction, keys[i], (unsigned long long)sums[i],
-                     (unsigned long long)lab_count(link, keys[i]));
-        }
+        assert_true_msg(sums[i] == lab_count(link, keys[i]), "%s %s: %s add up to %llu, not %llu", name, direction,
+                        keys[i], (unsigned long long)sums[i], (unsigned long long)lab_count(link, keys[i]));
     }
 }
 
@@ -337,9 +331,9 @@ static void test_links_go_down_and_up(void **state)
         "link nowhere down", "link coast sideways", "link coast rate=fast", "links",
         "link coast",        "link coast up now",   "link coast loss=200%", "link coast rate=11Tbps"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        if (command_send(&wan, bad[i], text, sizeof(text)) != 2 || strchr(text, '\n') != text + strlen(text) - 1) {
-            fail_msg("%s: %s", bad[i], text);
-        }
+        assert_true_msg(command_send(&wan, bad[i], text, sizeof(text)) == 2 &&
+                            strchr(text, '\n') == text + strlen(text) - 1,
+                        "%s: %s", bad[i], text);
     }
     wan_stop(&wan);
     expect_whole(&wan);

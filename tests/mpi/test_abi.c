@@ -161,9 +161,8 @@ static void expect_both_names(const char *symbols, const char *const names[], si
         char weak[80], strong[80];
         snprintf(weak, sizeof(weak), " W %s\n", names[row]);
         snprintf(strong, sizeof(strong), " T P%s\n", names[row]);
-        if (strstr(symbols, weak) == NULL || strstr(symbols, strong) == NULL) {
-            fail_msg("%s is not weak, or P%s not strong, or one is missing", names[row], names[row]);
-        }
+        assert_true_msg(strstr(symbols, weak) != NULL && strstr(symbols, strong) != NULL,
+                        "%s is not weak, or P%s not strong, or one is missing", names[row], names[row]);
     }
 }
 

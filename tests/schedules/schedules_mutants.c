@@ -68,9 +68,7 @@ static uint64_t failing_seed(const struct cw_plan *plan, char *error, size_t err
     static const uint32_t eager_buffers[] = {0, 1, 3, PLAN_TRIAL_EAGER_BUFFERS_MANY};
     struct plan_trial *trial;
     uint64_t failing = 0;
-    if (plan_trial_create(plan, 1, &trial, error, error_bytes) != 0) {
-        fail_msg("the trial cannot be made: %s", error);
-    }
+    assert_true_msg(plan_trial_create(plan, 1, &trial, error, error_bytes) == 0, "the trial cannot be made: %s", error);
     for (uint64_t seed = tally.seeds.first; seed <= tally.seeds.last && failing == 0; seed++) {
         failing = plan_trial_run(trial, seed, eager_buffers[seed % 4], error, error_bytes) != 0 ? seed : 0;
     }
@@ -95,16 +93,14 @@ static void mutant_check(const struct schedule_case *one, const struct cw_plan *
     }
     uint64_t failing = failing_seed(plan, error, sizeof(error));
     bool failed = failing != 0;
-    if (failed && report.fault == CW_CHECK_PASSED) {
-        fail_msg("missed: %s: mutation %u at site %u fails with seed %llu (%s), and the checker passes it", one->name,
-                 (unsigned)kind, site, (unsigned long long)failing, error);
-    }
+    assert_true_msg(!failed || report.fault != CW_CHECK_PASSED,
+                    "missed: %s: mutation %u at site %u fails with seed %llu (%s), and the checker passes it",
+                    one->name, (unsigned)kind, site, (unsigned long long)failing, error);
     if (!failed && report.fault != CW_CHECK_PASSED) {
         tally.alarms[report.fault]++;
-        if (tally.seeds.is_all && false_alarms[report.fault] == NULL) {
-            fail_msg("false alarm: %s: mutation %u at site %u: %s: %s", one->name, (unsigned)kind, site,
-                     cw_check_fault_name(report.fault), report.text);
-        }
+        assert_true_msg(!tally.seeds.is_all || false_alarms[report.fault] != NULL,
+                        "false alarm: %s: mutation %u at site %u: %s: %s", one->name, (unsigned)kind, site,
+                        cw_check_fault_name(report.fault), report.text);
         return;
     }
     tally.caught += failed;
@@ -155,9 +151,8 @@ static void test_mutants(void **state)
     assert_true(tally.mutants > 0);
     assert_true(!tally.seeds.is_all || tally.caught > 0);
     for (size_t i = 0; i < EXPECTED && tally.seeds.is_all && tally.thin <= THIN_MAX; i++) {
-        if (expected[i].collective == collective && expected[i].found == 0) {
-            fail_msg("no run says \"%s\"", expected[i].words);
-        }
+        assert_true_msg(expected[i].collective != collective || expected[i].found != 0, "no run says \"%s\"",
+                        expected[i].words);
     }
 }
 

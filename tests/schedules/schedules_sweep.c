@@ -26,9 +26,8 @@ static void plan_check(const struct cw_plan *plan, const char *name, uint64_t se
     struct cw_check_report report;
     char error[400];
     assert_int_equal(cw_check(plan, &report), CW_OK);
-    if (report.fault != CW_CHECK_PASSED) {
-        fail_msg("%s: %s: %s", name, cw_check_fault_name(report.fault), report.text);
-    }
+    assert_true_msg(report.fault == CW_CHECK_PASSED, "%s: %s: %s", name, cw_check_fault_name(report.fault),
+                    report.text);
     if (plan_trial_once(plan, seed, eager_buffers[seed % 3], error, sizeof(error)) != 0) {
         fail_msg("%s: run with seed %llu: %s", name, (unsigned long long)seed, error);
     }

@@ -29,9 +29,7 @@ static inline void hosts_make(const struct sim_hosts_config *config)
 static inline void host_start(uint32_t node)
 {
     char error[200] = "";
-    if (sim_hosts_restart(&hosts, node, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(sim_hosts_restart(&hosts, node, error, sizeof(error)) == CW_OK, "%s", error);
 }
 
 /* The process of a host ends without a goodbye, and another one starts in its place. */

@@ -55,9 +55,8 @@ void sim_groups_create(struct sim_groups *member, struct sim_hosts *hosts, uint3
     mcast.handler.unreached = cw_group_unreached;
     mcast.lag_ns = config->lag_ns > 0 ? config->lag_ns : mcast.lag_ns;
     *member = (struct sim_groups){.config = *config, .hosts = hosts, .rank = rank};
-    if (cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_mcast_create(&mcast, endpoint_of(member), &member->mcast, error, sizeof(error)) == CW_OK, "%s",
+                    error);
     struct cw_groups_config groups = {
         .rank = rank,
         .address_base = ADDRESS_BASE,

@@ -314,9 +314,7 @@ static void member_create(struct mcast_world *world, uint32_t index)
     const struct cw_compression compression = {.mode = config->compresses};
     assert_int_equal(cw_endpoint_compress(world->hosts.list[index].endpoint, &compression), CW_OK);
     int status = cw_mcast_create(&mcast, world->hosts.list[index].endpoint, &member->mcast, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%s: %s", cw_status_text(status), error);
-    }
+    assert_true_msg(status == CW_OK, "%s: %s", cw_status_text(status), error);
 }
 
 /* Shows switches the port for reports (RFC 2236, 3), before there is any fault. */
@@ -538,9 +536,7 @@ static void print(const struct mcast_world *world)
 void mcast_world_finish(struct mcast_world *world, uint64_t limit_ns)
 {
     bool is_complete = mcast_world_run(world, limit_ns);
-    if (world->faulty > 0) {
-        fail_msg("seed %llu: %s", (unsigned long long)world->config.seed, world->fault);
-    }
+    assert_true_msg(world->faulty == 0, "seed %llu: %s", (unsigned long long)world->config.seed, world->fault);
     if (!is_complete) {
         print(world);
         fail_msg("seed %llu: not complete within %llu ms", (unsigned long long)world->config.seed,

@@ -77,9 +77,8 @@ static void run_seed(const struct kind *kind, uint64_t seed, struct sim_world_re
     if (kind->set == NULL && seed % TWICE_EVERY == 0) {
         struct sim_world_report again;
         assert_int_equal(sim_world_run(&options, &again), CW_OK);
-        if (again.hash != report->hash || again.virtual_ns != report->virtual_ns) {
-            fail_msg("seed %llu takes another course when it is run again", (unsigned long long)seed);
-        }
+        assert_true_msg(again.hash == report->hash && again.virtual_ns == report->virtual_ns,
+                        "seed %llu takes another course when it is run again", (unsigned long long)seed);
     }
 }
 

@@ -45,9 +45,8 @@ static void host_open(struct tunnel_site *site)
     *host = (struct endpoint_host){.memory = calloc(1, MEMORY_BYTES)};
     assert_non_null(host->memory);
     uint64_t now_ns = sim_hosts_now(&site->world->gates);
-    if (cw_endpoint_create(&config, site->hosts, now_ns, &host->endpoint, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_endpoint_create(&config, site->hosts, now_ns, &host->endpoint, error, sizeof(error)) == CW_OK,
+                    "%s", error);
     assert_int_equal(cw_region_register(host->endpoint, host->memory, MEMORY_BYTES, CW_REGION_WRITE, &host->token),
                      CW_OK);
 }

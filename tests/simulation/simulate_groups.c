@@ -384,10 +384,8 @@ static void must(bool done)
             printf("rank %u, group %u: %s; sent %u\n", rank, held->index, why, held->sent);
         }
     }
-    if (town.fault != NULL || !done) {
-        fail_msg("seed %llu: %s", (unsigned long long)town.seed,
-                 town.fault != NULL ? town.fault : "not all groups are closed in time");
-    }
+    assert_true_msg(town.fault == NULL && done, "seed %llu: %s", (unsigned long long)town.seed,
+                    town.fault != NULL ? town.fault : "not all groups are closed in time");
 }
 
 static void town_finish(void)
@@ -414,10 +412,8 @@ static void opened_in_any_order(void **state)
             assert_int_equal(info.open, 0);
             assert_int_equal(info.filters, 1);
             assert_int_equal(info.malformed, 0);
-            if (info.unreached != UINT32_MAX) {
-                fail_msg("seed %llu: rank %u: no multicast reaches rank %u", (unsigned long long)seed, rank,
-                         info.unreached);
-            }
+            assert_true_msg(info.unreached == UINT32_MAX, "seed %llu: rank %u: no multicast reaches rank %u",
+                            (unsigned long long)seed, rank, info.unreached);
             /* where frames are lost the switch may not have heard of the flood address yet: then it did flood */
             assert_true(!info.floods || seed % 3 == 0);
         }

@@ -124,10 +124,8 @@ static void each_form_finds_what_it_is_for(void **state)
         for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
             for (enum where where = ON_THE_WAY; where < WHERES; where++) {
                 uint64_t bits = form_try(&forms[i], where, seed);
-                if (forms[i].finds[where] && bits > 0) {
-                    fail_msg("seed %llu: %s: %llu bits are wrong", (unsigned long long)seed, forms[i].name,
-                             (unsigned long long)bits);
-                }
+                assert_true_msg(!forms[i].finds[where] || bits == 0, "seed %llu: %s: %llu bits are wrong",
+                                (unsigned long long)seed, forms[i].name, (unsigned long long)bits);
                 wrong[i][where] += bits;
             }
         }

@@ -137,9 +137,8 @@ static void not_a_bit_can_be_altered(void **state)
         for (uint32_t bit = CW_WIRE_NETWORK_BYTES * 8; bit < caught[i].length * 8; bit++) {
             struct frame altered = caught[i];
             altered.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-            if (!is_rejected(altered.bytes, altered.length)) {
-                fail_msg("type %u, bit %u of byte %u", header_of(caught[i].bytes)->type, bit % 8, bit / 8);
-            }
+            assert_true_msg(is_rejected(altered.bytes, altered.length), "type %u, bit %u of byte %u",
+                            header_of(caught[i].bytes)->type, bit % 8, bit / 8);
         }
     }
     assert_int_equal(types, 1u << CW_WIRE_DATA | 1u << CW_WIRE_ACK | 1u << CW_WIRE_PROBE | 1u << CW_WIRE_REJECT |

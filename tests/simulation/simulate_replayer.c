@@ -187,10 +187,9 @@ static uint64_t finish(uint64_t rounds)
             node++;
             continue;
         }
-        if (sim_hosts_now(&hosts) - start_ns > 20000 * SIMULATION_MS) {
-            fail_msg("host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
-                     (int)host->failed, (int)host->arrived_puts);
-        }
+        assert_true_msg(sim_hosts_now(&hosts) - start_ns <= 20000 * SIMULATION_MS,
+                        "host %d: %d of %d puts, %d failed, %d arrived", (int)node, (int)host->completed, (int)want,
+                        (int)host->failed, (int)host->arrived_puts);
         run(10 * SIMULATION_US);
     }
     return sim_hosts_now(&hosts) - start_ns;
@@ -286,10 +285,8 @@ static void flooded_jobs(enum kind kind)
                 double ratio = (double)took_ns / (double)*quiet;
                 worst = ratio > worst ? ratio : worst;
                 sent += flood.sent;
-                if (ratio > 2) {
-                    fail_msg("%s, %s, %d/s, seed %d: %.2f times as long", kinds[kind],
-                             sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)seed, ratio);
-                }
+                assert_true_msg(ratio <= 2, "%s, %s, %d/s, seed %d: %.2f times as long", kinds[kind],
+                                sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)seed, ratio);
             }
             printf("%s, %s, %d/s: %d packets, set-up and first puts take %.2f times as long at most\n", kinds[kind],
                    sealed != 0 ? "sealed" : "signed", (int)rates[r], (int)sent, worst);

@@ -140,10 +140,9 @@ static void frames_are_the_same_in_runs_and_one_by_one(void **state)
     struct packets packets = {0}, single = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct seen runs = world_run(seed, true, &packets), alone = world_run(seed, false, &single);
-        if (runs.digest != alone.digest || runs.frames != alone.frames) {
-            fail_msg("seed %lu: %lu frames in runs, %lu one by one, or others", (unsigned long)seed,
-                     (unsigned long)runs.frames, (unsigned long)alone.frames);
-        }
+        assert_true_msg(runs.digest == alone.digest && runs.frames == alone.frames,
+                        "seed %lu: %lu frames in runs, %lu one by one, or others", (unsigned long)seed,
+                        (unsigned long)runs.frames, (unsigned long)alone.frames);
     }
     print_message("%lu data packets, %lu left and %lu came in runs\n", (unsigned long)packets.all,
                   (unsigned long)packets.out, (unsigned long)packets.in);
@@ -353,9 +352,8 @@ static void targets_compare(const struct target *a, const struct target *b, uint
                   (counter == CW_COUNTER_RUN_IN || a->endpoint->counters[counter] == b->endpoint->counters[counter]);
     }
     is_same = is_same && memcmp(a->hosts.list[TARGET].memory, b->hosts.list[TARGET].memory, 1 << 16) == 0;
-    if (!is_same) {
-        fail_msg("seed %lu: a burst does not do what its packets do one after the other", (unsigned long)seed);
-    }
+    assert_true_msg(is_same, "seed %lu: a burst does not do what its packets do one after the other",
+                    (unsigned long)seed);
 }
 
 /* Has packets of the target be under way, for the madman to acknowledge. */

@@ -198,9 +198,8 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
         sim_hosts_run(&hosts, SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, false);
         sim_hosts_run(&hosts, 100 * SIMULATION_MS);
-        if (hosts.list[0].completed != 10) {
-            fail_msg("after %d s of rest: %d of 10", (int)rests_s[i], (int)hosts.list[0].completed);
-        }
+        assert_true_msg(hosts.list[0].completed == 10, "after %d s of rest: %d of 10", (int)rests_s[i],
+                        (int)hosts.list[0].completed);
         assert_int_equal(hosts.list[0].failed + hosts.list[0].down + hosts.list[1].down, 0);
     }
 }

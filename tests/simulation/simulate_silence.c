@@ -147,10 +147,8 @@ static uint64_t silence(uint64_t seed)
     while (!is_complete() && sim_hosts_now(&hosts) < begin_ns + 2 * BOUND_NS) {
         pass(SIMULATION_MS);
     }
-    if (!is_complete()) {
-        fail_msg("seed %llu: %u members, member %u is silent, and no member has noticed", (unsigned long long)seed,
-                 town.count, town.victim);
-    }
+    assert_true_msg(is_complete(), "seed %llu: %u members, member %u is silent, and no member has noticed",
+                    (unsigned long long)seed, town.count, town.victim);
     for (uint32_t rank = 0; rank < town.count; rank++) {
         const struct party *party = &town.parties[rank];
         assert_int_equal(party->failed, 0); /* the others have it */
@@ -173,10 +171,8 @@ static void a_silent_member_is_taken_out_in_time(void **state)
     uint64_t longest_ns = 0, sum_ns = 0;
     for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
         uint64_t took_ns = silence(seed);
-        if (took_ns > BOUND_NS) {
-            fail_msg("seed %llu: %.1f ms, the bound is %.1f", (unsigned long long)seed, (double)took_ns / 1e6,
-                     (double)BOUND_NS / 1e6);
-        }
+        assert_true_msg(took_ns <= BOUND_NS, "seed %llu: %.1f ms, the bound is %.1f", (unsigned long long)seed,
+                        (double)took_ns / 1e6, (double)BOUND_NS / 1e6);
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
         sum_ns += took_ns;
     }

@@ -20,9 +20,7 @@ static inline uint64_t simulation_drawn(uint64_t *state, uint64_t below)
 static inline void simulation_hosts(struct sim_hosts *hosts, const struct sim_hosts_config *config)
 {
     char error[200] = "";
-    if (sim_hosts_create(hosts, config, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(sim_hosts_create(hosts, config, error, sizeof(error)) == CW_OK, "%s", error);
 }
 
 static inline uint64_t simulation_counted(const struct sim_hosts *hosts, uint32_t node, enum cw_counter counter)

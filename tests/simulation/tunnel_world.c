@@ -180,9 +180,7 @@ static void gate_start(struct tunnel_site *site)
 void tunnel_site_restart(struct tunnel_site *site)
 {
     char error[200] = "";
-    if (sim_hosts_restart(&site->world->gates, site->index, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(sim_hosts_restart(&site->world->gates, site->index, error, sizeof(error)) == CW_OK, "%s", error);
     gate_start(site);
 }
 
@@ -233,9 +231,7 @@ void tunnel_world_open(struct tunnel_world *world, const struct tunnel_options *
     config.owner = world;
     config.prepare = site_prepare;
     config.turn = site_turn;
-    if (sim_hosts_create(&world->gates, &config, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(sim_hosts_create(&world->gates, &config, error, sizeof(error)) == CW_OK, "%s", error);
     for (uint32_t i = 0; i < SITES; i++) {
         struct tunnel_site *site = &world->sites[i];
         struct cw_port *pair[2];

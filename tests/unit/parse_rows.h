@@ -14,9 +14,7 @@ static void check_rows(const struct row *rows, size_t count, bool (*parse)(const
     for (size_t i = 0; i < count; i++) {
         uint64_t value = 77;
         bool accepted = parse(rows[i].text, &value);
-        if (accepted != rows[i].accepted) {
-            fail_msg("'%s' was %s", rows[i].text, accepted ? "accepted" : "refused");
-        }
+        assert_true_msg(accepted == rows[i].accepted, "'%s' was %s", rows[i].text, accepted ? "accepted" : "refused");
         assert_int_equal(value, rows[i].accepted ? rows[i].value : 77);
     }
 }

@@ -55,9 +55,8 @@ static void a_known_machine_is_found_again(void **state)
             sample_make(&random, sizes[i], &samples[i]);
         }
         plogp_solve(samples, SIZES, 500, &found);
-        if (!is_about(found.latency_ns, machine.latency_ns, 0.05)) {
-            fail_msg("seed %llu: L %g", (unsigned long long)seed, found.latency_ns);
-        }
+        assert_true_msg(is_about(found.latency_ns, machine.latency_ns, 0.05), "seed %llu: L %g",
+                        (unsigned long long)seed, found.latency_ns);
         for (int i = 0; i < SIZES; i++) {
             double gap_ns = cw_plogp_gap(&machine, sizes[i]);
             if (fabs(found.points[i].gap_ns - gap_ns) > 0.02 * (gap_ns + 7000) ||
@@ -85,9 +84,7 @@ static void any_samples_make_a_valid_table(void **state)
         }
         plogp_solve(samples, SIZES, (double)cw_random_below(&random, 1 << 20), &network.paths[0]);
         network.paths[1] = network.paths[0];
-        if (cw_network_validate(&network, error, sizeof(error)) != CW_OK) {
-            fail_msg("round %d: %s", round, error);
-        }
+        assert_true_msg(cw_network_validate(&network, error, sizeof(error)) == CW_OK, "round %d: %s", round, error);
     }
 }
 

@@ -9,9 +9,7 @@ static inline struct cw_problem *problem_built(const struct cw_problem_request *
 {
     struct cw_problem *problem = NULL;
     char error[300] = "";
-    if (cw_problem_create(request, &problem, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_problem_create(request, &problem, error, sizeof(error)) == CW_OK, "%s", error);
     return problem;
 }
 

@@ -100,9 +100,7 @@ static inline struct cw_recording *sample_recording(struct sample *sample)
     char error[400] = "";
     struct cw_recording *recording = NULL;
     void *file = sample_file(sample, &length);
-    if (cw_recording_decode(file, length, &recording, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_recording_decode(file, length, &recording, error, sizeof(error)) == CW_OK, "%s", error);
     free(file);
     return recording;
 }

@@ -65,9 +65,8 @@ static void test_promises(void **state)
             plan->schedules[rank].promise = row->promise;
         }
         assert_int_equal(cw_check(plan, &report), CW_OK);
-        if (report.fault != row->fault || strstr(report.text, row->words) == NULL) {
-            fail_msg("row %zu: %s: %s", i, cw_check_fault_name(report.fault), report.text);
-        }
+        assert_true_msg(report.fault == row->fault && strstr(report.text, row->words) != NULL, "row %zu: %s: %s", i,
+                        cw_check_fault_name(report.fault), report.text);
         plan->schedules[RANKS - 1].promise.fan_in++;
         assert_int_equal(cw_check(plan, &report), CW_OK);
         assert_int_equal(report.fault, CW_CHECK_PROMISE_DIFFERS);
@@ -117,10 +116,8 @@ static void test_changes(void **state)
             found = report.fault == changes[i].fault && strlen(report.text) > 5;
             cw_plan_destroy(plan);
         }
-        if (!found) {
-            fail_msg("row %zu: %s: no change is \"%s\"", i, changes[i].algorithm,
-                     cw_check_fault_name(changes[i].fault));
-        }
+        assert_true_msg(found, "row %zu: %s: no change is \"%s\"", i, changes[i].algorithm,
+                        cw_check_fault_name(changes[i].fault));
     }
 }
 

@@ -33,10 +33,9 @@ static void test_smooth(void **state)
                 double before = best_time(c, 2, sizes[s], networks[n]);
                 for (uint32_t ranks = 3; ranks <= (n == 0 ? 20u : 9u); ranks++) {
                     double now = best_time(c, ranks, sizes[s], networks[n]);
-                    if (now > 2 * before) {
-                        fail_msg("%s of %llu on %s: %.0f ns with %u ranks, %.0f with %u", cw_collective_name(c),
-                                 (unsigned long long)sizes[s], networks[n], before, ranks - 1, now, ranks);
-                    }
+                    assert_true_msg(now <= 2 * before, "%s of %llu on %s: %.0f ns with %u ranks, %.0f with %u",
+                                    cw_collective_name(c), (unsigned long long)sizes[s], networks[n], before, ranks - 1,
+                                    now, ranks);
                     before = now;
                 }
             }
@@ -80,10 +79,9 @@ static void assert_best_of_grid(struct cw_problem *problem, const struct cw_netw
             parameters.segment_bytes = segment;
             const double time_ns = is_run ? run_ns(problem, network, candidate->algorithm, &parameters)
                                           : formula_ns(problem, network, candidate->algorithm, &parameters);
-            if (time_ns < candidate->time_ns * (is_run ? 0.95 : 0.98)) {
-                fail_msg("%s: %.0f ns with %u and segments of %llu, found %.0f", candidate->algorithm->name, time_ns,
-                         other, (unsigned long long)segment, candidate->time_ns);
-            }
+            assert_true_msg(time_ns >= candidate->time_ns * (is_run ? 0.95 : 0.98),
+                            "%s: %.0f ns with %u and segments of %llu, found %.0f", candidate->algorithm->name, time_ns,
+                            other, (unsigned long long)segment, candidate->time_ns);
         }
     }
 }

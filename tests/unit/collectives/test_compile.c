@@ -59,9 +59,7 @@ static struct cw_compiled compile(struct cw_recording *recording, bool all, uint
     char error[400] = "";
     const struct cw_compile_request request = {
         .recordings = recordings, .recording_count = 1, .calls_least = least, .all = all, .filter_budget = filters};
-    if (cw_compile(&request, &compiled, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_compile(&request, &compiled, error, sizeof(error)) == CW_OK, "%s", error);
     cw_recording_destroy(recording);
     return compiled;
 }

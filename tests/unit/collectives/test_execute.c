@@ -174,9 +174,8 @@ static void bench_create(struct bench *bench, bool (*may_reduce)(void *context),
     char error[200];
     request.may_reduce = may_reduce;
     request.reduce_context = context;
-    if (cw_schedule_validate(&bench->schedule, bench->ranks, buffer_bytes, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_schedule_validate(&bench->schedule, bench->ranks, buffer_bytes, error, sizeof(error)) == CW_OK,
+                    "%s", error);
     assert_int_equal(cw_execution_create(&request, &bench->execution), CW_OK);
 }
 
@@ -226,9 +225,8 @@ static void assert_describes(const struct bench *bench, const char *words)
 {
     char text[400];
     cw_execution_describe(bench->execution, text, sizeof(text));
-    if (strstr(text, words) == NULL || strchr(text, '\n') != NULL) {
-        fail_msg("expected \"%s\" in \"%s\"", words, text);
-    }
+    assert_true_msg(strstr(text, words) != NULL && strchr(text, '\n') == NULL, "expected \"%s\" in \"%s\"", words,
+                    text);
 }
 
 /* It advances, and describes its wait. */

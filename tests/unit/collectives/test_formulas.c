@@ -192,10 +192,8 @@ static void best_class_is_reached(void **state)
 {
     const struct cw_formula *formula;
     for (uint32_t i = 0; (formula = cw_formula_at(i)) != NULL; i++) {
-        if (tallies[i].values[formula->kind] == 0) {
-            fail_msg("%s %s, '%s' never was of its class", cw_collective_name(formula->collective), formula->algorithm,
-                     formula->text);
-        }
+        assert_true_msg(tallies[i].values[formula->kind] != 0, "%s %s, '%s' never was of its class",
+                        cw_collective_name(formula->collective), formula->algorithm, formula->text);
         assert_true(formula->kind != CW_FORMULA_FITTED || formula->factor > 1);
         assert_true(strlen(formula->text) > 3 && strlen(formula->source) > 10);
     }

@@ -43,9 +43,7 @@ static void expect_invalid(struct cw_plan *plan, const char *words)
 {
     char error[300] = "";
     assert_int_equal(cw_plan_validate(plan, error, sizeof(error)), CW_ERROR_ARGUMENT);
-    if (strstr(error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", error, words);
-    }
+    assert_true_msg(strstr(error, words) != NULL, "\"%s\" does not say \"%s\"", error, words);
     cw_plan_destroy(plan);
 }
 

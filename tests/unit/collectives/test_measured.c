@@ -7,9 +7,7 @@
 
 static void assert_near(double value, double expected)
 {
-    if (fabs(value - expected) > 1e-4 * fabs(expected)) {
-        fail_msg("%.9g is not %.9g", value, expected);
-    }
+    assert_true_msg(fabs(value - expected) <= 1e-4 * fabs(expected), "%.9g is not %.9g", value, expected);
 }
 
 static void test_add(struct cw_measured *measured, enum cw_collective collective, uint32_t ranks, uint64_t bytes,
@@ -65,9 +63,7 @@ static void what_is_written_is_read_again(void **state)
     char error[400] = "";
     char *text = cw_measured_encode(measured);
     assert_non_null(text);
-    if (cw_measured_decode(text, strlen(text), &again, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_measured_decode(text, strlen(text), &again, error, sizeof(error)) == CW_OK, "%s", error);
     char *second = cw_measured_encode(again);
     assert_string_equal(text, second);
     assert_int_equal(again->network_count, 1);
@@ -133,9 +129,9 @@ static void what_makes_no_sense_is_refused_with_place_and_reason(void **state)
         struct cw_measured *measured = NULL;
         char error[400] = "";
         int status = cw_measured_decode(rows[i].text, strlen(rows[i].text), &measured, error, sizeof(error));
-        if ((status == CW_OK) != (rows[i].says == NULL) || (rows[i].says != NULL && !strstr(error, rows[i].says))) {
-            fail_msg("%s: %d, '%s'", rows[i].text, status, error);
-        }
+        assert_true_msg((status == CW_OK) == (rows[i].says == NULL) &&
+                            (rows[i].says == NULL || strstr(error, rows[i].says)),
+                        "%s: %d, '%s'", rows[i].text, status, error);
         assert_true(status == CW_OK || measured == NULL);
         cw_measured_destroy(measured);
     }

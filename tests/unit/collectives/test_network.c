@@ -8,9 +8,7 @@
 
 static void assert_near(double value, double expected)
 {
-    if (fabs(value - expected) > 1e-9 * fmax(1.0, fabs(expected))) {
-        fail_msg("%.12g is not %.12g", value, expected);
-    }
+    assert_true_msg(fabs(value - expected) <= 1e-9 * fmax(1.0, fabs(expected)), "%.12g is not %.12g", value, expected);
 }
 
 static const struct cw_plogp sample = {

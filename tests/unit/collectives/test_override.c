@@ -70,9 +70,8 @@ static void the_rest_is_refused(void **state)
         struct cw_override override = {.of = {[CW_SCAN] = {.name = "untouched"}}};
         char error[600] = "";
         int status = cw_override_parse(rows[i].text, &override, error, sizeof(error));
-        if (status != CW_ERROR_ARGUMENT || strstr(error, rows[i].says) == NULL) {
-            fail_msg("%s: %d, '%s'", rows[i].text, status, error);
-        }
+        assert_true_msg(status == CW_ERROR_ARGUMENT && strstr(error, rows[i].says) != NULL, "%s: %d, '%s'",
+                        rows[i].text, status, error);
         assert_string_equal(override.of[CW_SCAN].name, "untouched");
     }
 }

@@ -13,9 +13,7 @@ static uint64_t estimate(const struct cw_problem *problem, const struct cw_algor
     uint64_t bytes;
     char error[200];
     int status = cw_plan_estimate(problem, algorithm, &parameters, &bytes, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%s: %s", algorithm->name, error);
-    }
+    assert_true_msg(status == CW_OK, "%s: %s", algorithm->name, error);
     return bytes;
 }
 
@@ -35,10 +33,9 @@ static void test_near_what_plans_take(void **state)
         assert_int_equal(cw_plan_build(problem, algorithm, &parameters, &plan, error, sizeof(error)), CW_OK);
         uint64_t root = cw_schedule_memory_bytes(&plan->schedules[0]);
         uint64_t bytes = cw_plan_memory_bytes(plan);
-        if (guess > 3 * bytes || bytes - root > 3 * guess) {
-            fail_msg("%s %s: %llu bytes, %llu guessed", cw_collective_name(algorithm->collective), algorithm->name,
-                     (unsigned long long)bytes, (unsigned long long)guess);
-        }
+        assert_true_msg(guess <= 3 * bytes && bytes - root <= 3 * guess, "%s %s: %llu bytes, %llu guessed",
+                        cw_collective_name(algorithm->collective), algorithm->name, (unsigned long long)bytes,
+                        (unsigned long long)guess);
         cw_plan_destroy(plan);
     }
 }
@@ -58,9 +55,8 @@ static void test_absurd_numbers_of_ranks(void **state)
     for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_problem *problem = problem_make(rows[i].collective, 1000000, 8);
         uint64_t bytes = estimate(problem, cw_algorithm_find(rows[i].collective, rows[i].algorithm));
-        if ((bytes <= CW_PLAN_BYTES_MAX) != rows[i].fits) {
-            fail_msg("%s: %llu bytes guessed", rows[i].algorithm, (unsigned long long)bytes);
-        }
+        assert_true_msg((bytes <= CW_PLAN_BYTES_MAX) == rows[i].fits, "%s: %llu bytes guessed", rows[i].algorithm,
+                        (unsigned long long)bytes);
         cw_problem_destroy(problem);
     }
 }

@@ -54,9 +54,7 @@ static struct cw_plan *decode(const void *bytes, size_t length)
 {
     struct cw_plan *plan = NULL;
     char error[300] = "";
-    if (cw_plan_decode(bytes, length, &plan, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_plan_decode(bytes, length, &plan, error, sizeof(error)) == CW_OK, "%s", error);
     return plan;
 }
 
@@ -120,9 +118,7 @@ static void assert_rejected(const void *bytes, size_t length, const char *words)
     assert_true(cw_plan_decode(copy, length, &plan, error, sizeof(error)) < 0);
     free(copy);
     assert_null(plan);
-    if (strstr(error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", error, words);
-    }
+    assert_true_msg(strstr(error, words) != NULL, "\"%s\" does not say \"%s\"", error, words);
 }
 
 static void test_cut_off_or_altered(void **state)

@@ -333,9 +333,8 @@ static void test_each_breakage_is_refused(void **state)
         char error[240] = "";
         poke_all(&sample, &breakages[i]);
         int status = validate(&sample, error, sizeof(error));
-        if (status != CW_ERROR_ARGUMENT || strstr(error, breakages[i].words) == NULL) {
-            fail_msg("breakage %zu: expected \"%s\", got %d \"%s\"", i, breakages[i].words, status, error);
-        }
+        assert_true_msg(status == CW_ERROR_ARGUMENT && strstr(error, breakages[i].words) != NULL,
+                        "breakage %zu: expected \"%s\", got %d \"%s\"", i, breakages[i].words, status, error);
         assert_memory_equal(error, "rank ", 5);
         assert_null(strchr(error, '\n'));
         char small[8];
@@ -350,9 +349,7 @@ static void test_permitted(void **state)
         struct sample sample;
         char error[240] = "";
         poke_all(&sample, &permitted[i]);
-        if (validate(&sample, error, sizeof(error)) != CW_OK) {
-            fail_msg("permitted %zu: %s", i, error);
-        }
+        assert_true_msg(validate(&sample, error, sizeof(error)) == CW_OK, "permitted %zu: %s", i, error);
     }
 }
 

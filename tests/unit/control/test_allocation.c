@@ -125,9 +125,7 @@ static void row_run(const struct row *row, enum kind kind)
         assert_hosts(&allocation, row->hosts);
     } else {
         assert_true(status == CW_ERROR_ARGUMENT || status == CW_ERROR_LIMIT);
-        if (strstr(error, row->error) == NULL) {
-            fail_msg("'%s' was refused by '%s'", row->text, error);
-        }
+        assert_true_msg(strstr(error, row->error) != NULL, "'%s' was refused by '%s'", row->text, error);
         assert_true(allocation.hosts == NULL && allocation.count == 0 && allocation.slots == 0);
     }
     cw_launch_allocation_dispose(&allocation);

@@ -43,19 +43,16 @@ static void check(const struct expected *expected)
     setenv("HWLOC_SYNTHETIC", expected->machine, 1);
     wish.allowed = &allowed;
     wish.isolated = wish.isolated == NULL ? "" : wish.isolated;
-    if (!launch_binding_make(&wish, &binding, error, sizeof(error))) {
-        fail_msg("%s: %s", expected->machine, error);
-    }
+    assert_true_msg(launch_binding_make(&wish, &binding, error, sizeof(error)), "%s: %s", expected->machine, error);
     if (expected->dedicated[0] < 0) {
         assert_null(binding.dedicated);
         assert_true(binding.undedicated[0] != 0);
     }
     for (uint32_t rank = 0; rank < wish.count; rank++) {
         cpu_set_t ranks = set_of(expected->ranks[rank]);
-        if (!CPU_EQUAL(&ranks, &binding.cores[rank])) {
-            fail_msg("%s of %s, rank %u: %d processors from %d on, not %s", expected->allowed, expected->machine, rank,
-                     CPU_COUNT(&binding.cores[rank]), first_of(&binding.cores[rank]), expected->ranks[rank]);
-        }
+        assert_true_msg(CPU_EQUAL(&ranks, &binding.cores[rank]), "%s of %s, rank %u: %d processors from %d on, not %s",
+                        expected->allowed, expected->machine, rank, CPU_COUNT(&binding.cores[rank]),
+                        first_of(&binding.cores[rank]), expected->ranks[rank]);
     }
     for (uint32_t i = 0; expected->dedicated[0] >= 0 && i < expected->wish.count * binding.threads; i++) {
         assert_int_equal(binding.dedicated[i], expected->dedicated[i]);
@@ -183,9 +180,7 @@ static void test_texts(void **state)
     struct cw_dedicated dedicated;
     char error[300];
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        if (cw_dedicate_read(wrong[i], &wish, error, sizeof(error)) == 0) {
-            fail_msg("'%s' is taken", wrong[i]);
-        }
+        assert_true_msg(cw_dedicate_read(wrong[i], &wish, error, sizeof(error)) != 0, "'%s' is taken", wrong[i]);
         assert_non_null(strstr(error, wrong[i]));
     }
     assert_int_equal(cw_dedicate_parse("none: too few", &dedicated), 0);

@@ -132,9 +132,8 @@ static void unknown_launchers_are_refused(void **state)
         }
         int status = cw_bootstrap_open(&bootstrap, error, sizeof(error));
         assert_int_equal(status, rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
-        if (rows[i].remedy != NULL && strstr(error, rows[i].remedy) == NULL) {
-            fail_msg("'%s' is not in '%s'", rows[i].remedy, error);
-        }
+        assert_true_msg(rows[i].remedy == NULL || strstr(error, rows[i].remedy) != NULL, "'%s' is not in '%s'",
+                        rows[i].remedy, error);
         cw_bootstrap_close(bootstrap);
     }
     environment_clear();
@@ -309,9 +308,7 @@ static void test_pmi2(void **state)
         "cmd=init pmi_version=2 pmi_subversion=0\n    51cmd=fullinit;pmijobid=1.0;pmirank=3;threaded=FALSE;",
         "    26cmd=kvs-put;key=a;value=b;", "    14cmd=kvs-fence;", "    37cmd=kvs-get;jobid=1.0;srcid=-1;key=a;"};
     for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
-        if (strstr(asked, due[i]) == NULL) {
-            fail_msg("'%s' is not in '%s'", due[i], asked);
-        }
+        assert_true_msg(strstr(asked, due[i]) != NULL, "'%s' is not in '%s'", due[i], asked);
     }
 }
 

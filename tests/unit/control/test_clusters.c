@@ -43,9 +43,7 @@ static struct cw_clusters *made(const char *text, uint32_t ranks, uint32_t emula
 {
     char error[600];
     struct cw_clusters *clusters = NULL;
-    if (create(text, ranks, emulated, NULL, &clusters, error) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(create(text, ranks, emulated, NULL, &clusters, error) == CW_OK, "%s", error);
     return clusters;
 }
 

@@ -34,9 +34,7 @@ static void names_are_known(void **state)
         {"", false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (cw_device_is_named(rows[i].text) != rows[i].is_device) {
-            fail_msg("'%s'", rows[i].text);
-        }
+        assert_true_msg(cw_device_is_named(rows[i].text) == rows[i].is_device, "'%s'", rows[i].text);
     }
 }
 
@@ -81,9 +79,7 @@ static void nonsense_is_named(void **state)
         struct cw_device device;
         char error[ERROR_ROOM] = "";
         assert_int_equal(cw_device_read(rows[i][0], 0, 0, &device, error, sizeof(error)), CW_ERROR_ARGUMENT);
-        if (strstr(error, rows[i][1]) == NULL) {
-            fail_msg("'%s' is told: %s", rows[i][0], error);
-        }
+        assert_true_msg(strstr(error, rows[i][1]) != NULL, "'%s' is told: %s", rows[i][0], error);
     }
 }
 

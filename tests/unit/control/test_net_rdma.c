@@ -30,9 +30,9 @@ static void wishes_are_read(void **state)
         struct cw_net_rdma rdma;
         char error[ERROR_ROOM] = "";
         int status = cw_net_rdma_read(rows[i].text, &rdma, error, sizeof(error));
-        if (status != rows[i].status || rdma.is_off != rows[i].is_off || strcmp(rdma.name, rows[i].name) != 0) {
-            fail_msg("'%s': %d, off %d, '%s'", rows[i].text, status, rdma.is_off, rdma.name);
-        }
+        assert_true_msg(status == rows[i].status && rdma.is_off == rows[i].is_off &&
+                            strcmp(rdma.name, rows[i].name) == 0,
+                        "'%s': %d, off %d, '%s'", rows[i].text, status, rdma.is_off, rdma.name);
         assert_true((strstr(error, "auto, off or the name of one is wanted") != NULL) == (status != CW_OK));
     }
 }

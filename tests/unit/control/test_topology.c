@@ -9,9 +9,7 @@ static struct cw_topology *decode(const char *text)
 {
     struct cw_topology *topology = NULL;
     char error[CW_TOPOLOGY_ERROR_BYTES] = "";
-    if (cw_topology_decode(text, strlen(text), &topology, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_topology_decode(text, strlen(text), &topology, error, sizeof(error)) == CW_OK, "%s", error);
     return topology;
 }
 
@@ -179,9 +177,9 @@ static void every_error_is_told(void **state)
         struct cw_topology *topology = NULL;
         char error[CW_TOPOLOGY_ERROR_BYTES] = "";
         int status = cw_topology_decode(faults[i].text, strlen(faults[i].text), &topology, error, sizeof(error));
-        if (status != CW_ERROR_ARGUMENT || strstr(error, faults[i].said) == NULL || strchr(error, '\n') != NULL) {
-            fail_msg("%s\ngave %d '%s', not '%s'", faults[i].text, status, error, faults[i].said);
-        }
+        assert_true_msg(status == CW_ERROR_ARGUMENT && strstr(error, faults[i].said) != NULL &&
+                            strchr(error, '\n') == NULL,
+                        "%s\ngave %d '%s', not '%s'", faults[i].text, status, error, faults[i].said);
         assert_null(topology);
     }
 }
@@ -334,9 +332,8 @@ static void routes_are_the_shortest(void **state)
             whole = whole && costs[0][i].delay_ns != UINT64_MAX;
         }
         int status = cw_topology_decode(text, strlen(text), &topology, error, sizeof(error));
-        if (status != (whole ? CW_OK : CW_ERROR_ARGUMENT)) {
-            fail_msg("seed %llu: %d %s\n%s", (unsigned long long)seed, status, error, text);
-        }
+        assert_true_msg(status == (whole ? CW_OK : CW_ERROR_ARGUMENT), "seed %llu: %d %s\n%s", (unsigned long long)seed,
+                        status, error, text);
         for (uint32_t from = 0; whole && from < clusters; from++) {
             for (uint32_t to = 0; to < clusters; to++) {
                 if (from != to) {

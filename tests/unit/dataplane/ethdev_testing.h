@@ -67,9 +67,7 @@ static inline int case_end(pid_t child)
 {
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) {
-        fail_msg("the case was ended by signal %d", WTERMSIG(status));
-    }
+    assert_true_msg(!WIFSIGNALED(status), "the case was ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
 }
 

@@ -210,10 +210,9 @@ static void send_begin(struct world *world, uint32_t at)
     assert_int_equal(pages->kind, kind);
     assert_true(kind == 0 || (pages->first == first * PAGE_BYTES && pages->end == end * PAGE_BYTES));
     for (uint32_t page = first; page < end; page++) {
-        if (reached(world, at, page) != world->memory[page]) {
-            fail_msg("page %u is sent, and the device reaches %u instead of %u", page, reached(world, at, page),
-                     world->memory[page]);
-        }
+        assert_true_msg(reached(world, at, page) == world->memory[page],
+                        "page %u is sent, and the device reaches %u instead of %u", page, reached(world, at, page),
+                        world->memory[page]);
         world->sends[at].memory[page] = world->memory[page];
         world->users[page]++;
     }

@@ -39,9 +39,7 @@ static struct cw_doorbell *bell_open(const char *path, uint32_t index)
     char error[TEXT_BYTES] = "";
     struct cw_doorbell *bell = NULL;
     int status = cw_doorbell_open(path, index, &bell, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%d: %s", status, error);
-    }
+    assert_true_msg(status == CW_OK, "%d: %s", status, error);
     return bell;
 }
 

@@ -16,9 +16,7 @@ static void it_has_the_device_before_it_starts(void **state)
     struct cw_port *port = NULL;
     uint32_t receive_queues = 0;
     int status = port_open("net_ring0", &receive_queues, &port, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%d: %s", status, error);
-    }
+    assert_true_msg(status == CW_OK, "%d: %s", status, error);
     assert_int_equal(receive_queues, 1);
     assert_int_equal(rte_eth_promiscuous_get(cw_port_ethdev_id(port)), 1);
     cw_port_close(port);

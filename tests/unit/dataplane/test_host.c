@@ -104,9 +104,7 @@ static void sockets_exchange(enum cw_encryption encryption)
         config.port = "udp:127.0.0.1";
         config.endpoint.job_key[3] = 1;
         config.endpoint.encryption = encryption;
-        if (cw_host_open(&config, &hosts[i], error, sizeof(error)) != CW_OK) {
-            fail_msg("%s", error);
-        }
+        assert_true_msg(cw_host_open(&config, &hosts[i], error, sizeof(error)) == CW_OK, "%s", error);
         for (uint32_t at = 0; at < BYTES; at++) {
             source[i][at] = (uint8_t)(at * 31 + at / 256 + i);
         }
@@ -150,9 +148,7 @@ static struct cw_host *host_open(const char *port)
     config.port = port;
     config.endpoint.job_key[3] = 1;
     config.loop.fallback = CW_FALLBACK_NONE;
-    if (cw_host_open(&config, &host, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_host_open(&config, &host, error, sizeof(error)) == CW_OK, "%s", error);
     return host;
 }
 
@@ -228,9 +224,7 @@ static void names_meet(const char *port, const char *name)
         cw_host_card(hosts[1 - i], card);
         assert_int_equal(cw_card_read(card, &address), CW_OK);
         snprintf(text, sizeof(text), "%s:%u", name, address.udp_port);
-        if (cw_host_peer(hosts[i], text, &peers[i], error, sizeof(error)) != CW_OK) {
-            fail_msg("%s", error);
-        }
+        assert_true_msg(cw_host_peer(hosts[i], text, &peers[i], error, sizeof(error)) == CW_OK, "%s", error);
         set[i].events = POLLIN;
         assert_int_equal(cw_loop_descriptor(cw_host_loop(hosts[i]), &set[i].fd, error, sizeof(error)), CW_OK);
     }

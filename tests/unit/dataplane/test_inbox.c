@@ -15,9 +15,7 @@ static struct cw_inbox *inbox;
 static void inbox_make(uint32_t senders)
 {
     char error[200] = "";
-    if (cw_inbox_create(senders, 4711, &inbox, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_inbox_create(senders, 4711, &inbox, error, sizeof(error)) == CW_OK, "%s", error);
 }
 
 static int inbox_end(void **state)
@@ -31,9 +29,7 @@ static void attach(uint32_t sender, struct cw_inbox_sender *end)
 {
     struct cw_inbox_place place = cw_inbox_place(inbox);
     char error[200] = "";
-    if (cw_inbox_attach(&place, sender, end, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_inbox_attach(&place, sender, end, error, sizeof(error)) == CW_OK, "%s", error);
 }
 
 /* The consumer's end of a slot, and the process that claimed it; NULL: not ready, or lost. */

@@ -165,9 +165,7 @@ static void check_many_threads(const struct mode *mode)
         pthread_join(posters[i].thread, NULL);
     }
     assert_int_equal(atomic_load(&failures), 0);
-    if (total != THREADS * PUTS) {
-        fail_msg("%s: %u of %u notifications", mode->name, total, THREADS * PUTS);
-    }
+    assert_true_msg(total == THREADS * PUTS, "%s: %u of %u notifications", mode->name, total, THREADS * PUTS);
     /* each put has a place of its own: puts in flight must not overlap */
     for (uint32_t lane = 0; lane < THREADS; lane++) {
         uint64_t value;

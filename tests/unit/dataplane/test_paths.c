@@ -72,9 +72,7 @@ static void rank_open(struct rank *rank, uint32_t number, bool copy_twice)
                     .complete = completion_receive,
                     .down = down_receive},
     };
-    if (cw_paths_create(&config, &rank->paths, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_paths_create(&config, &rank->paths, error, sizeof(error)) == CW_OK, "%s", error);
 }
 
 /* Two processes that know each other; the child runs `child` and exits. */

@@ -85,9 +85,7 @@ static void completion_receive(void *context, uint64_t operation, int status)
 static void down_receive(void *context, uint32_t from, int status)
 {
     struct host *host = context;
-    if (!host->may_lose) {
-        fail_msg("rank %u is down: %s", from, cw_status_text(status));
-    }
+    assert_true_msg(host->may_lose, "rank %u is down: %s", from, cw_status_text(status));
     host->down_status = status;
 }
 

@@ -20,9 +20,7 @@ static struct cw_port *client_make(uint32_t frames)
     char error[TEXT_BYTES] = "";
     struct cw_port *port = NULL;
     int status = cw_shm_port_create(&config, &port, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%d: %s", status, error);
-    }
+    assert_true_msg(status == CW_OK, "%d: %s", status, error);
     return port;
 }
 
@@ -31,9 +29,7 @@ static struct cw_shm_port *server_make(const struct cw_port *port)
     char error[TEXT_BYTES] = "";
     struct cw_shm_port *shm_port = NULL;
     int status = cw_shm_port_open(cw_shm_port_memory(port), MTU, &shm_port, error, sizeof(error));
-    if (status != CW_OK) {
-        fail_msg("%d: %s", status, error);
-    }
+    assert_true_msg(status == CW_OK, "%d: %s", status, error);
     return shm_port;
 }
 
@@ -353,9 +349,8 @@ static void test_refused(void **state)
         char error[TEXT_BYTES] = "";
         int memory = memory_like(&rows[i].head, rows[i].bytes, rows[i].seals);
         int status = cw_shm_port_open(memory, MTU, &shm_port, error, sizeof(error));
-        if (status != rows[i].status || (status != CW_OK) != (error[0] != 0)) {
-            fail_msg("%s: %d: %s", rows[i].what, status, error);
-        }
+        assert_true_msg(status == rows[i].status && (status != CW_OK) == (error[0] != 0), "%s: %d: %s", rows[i].what,
+                        status, error);
         cw_shm_port_close(shm_port);
         close(memory);
     }

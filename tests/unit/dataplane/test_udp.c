@@ -38,9 +38,7 @@ static struct cw_port *port_open(uint32_t mtu_bytes, uint16_t udp_port, uint32_t
                                               .buffer_bytes = buffer_bytes};
     struct cw_port *port = NULL;
     char error[CW_PORT_TEXT_BYTES] = "";
-    if (cw_port_udp_open(&config, &port, error, sizeof(error)) != CW_OK) {
-        fail_msg("%s", error);
-    }
+    assert_true_msg(cw_port_udp_open(&config, &port, error, sizeof(error)) == CW_OK, "%s", error);
     return port;
 }
 
@@ -103,9 +101,8 @@ static void packets_expect_at(struct cw_port *port, uint16_t from, const struct 
             assert_int_equal(udp[2] << 8 | udp[3], to);
             assert_int_equal(udp[4] << 8 | udp[5], 8 + bytes[number]);
             for (uint32_t at = 0; at < bytes[number]; at++) {
-                if (frame[outer.bytes + at] != byte_of(number, at)) {
-                    fail_msg("packet %u of %u bytes: byte %u", number, bytes[number], at);
-                }
+                assert_true_msg(frame[outer.bytes + at] == byte_of(number, at), "packet %u of %u bytes: byte %u",
+                                number, bytes[number], at);
             }
         }
         cw_port_release(port, packets, got);
@@ -464,9 +461,7 @@ static void assert_rejected(struct cw_port_udp_config config, int status, const 
     struct cw_port *port;
     char error[CW_PORT_TEXT_BYTES] = "";
     assert_int_equal(cw_port_udp_open(&config, &port, error, sizeof(error)), status);
-    if (strstr(error, word) == NULL || strchr(error, '\n') != NULL) {
-        fail_msg("'%s' lacks '%s'", error, word);
-    }
+    assert_true_msg(strstr(error, word) != NULL && strchr(error, '\n') == NULL, "'%s' lacks '%s'", error, word);
 }
 
 static void errors_are_told(void **state)

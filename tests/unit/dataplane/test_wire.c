@@ -233,10 +233,8 @@ static void check_packets(uint32_t write(uint8_t *frame), const struct cw_ip *to
         length = write(frame);
         frame[rows[i].at] = rows[i].value;
         enum cw_wire_verdict verdict = cw_wire_parse(frame, length, to, OWN_PORT, 1, 0, &header);
-        if (verdict != rows[i].verdict) {
-            fail_msg("byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value, (int)verdict,
-                     (int)rows[i].verdict);
-        }
+        assert_true_msg(verdict == rows[i].verdict, "byte %u = %u: verdict %d, expected %d", rows[i].at, rows[i].value,
+                        (int)verdict, (int)rows[i].verdict);
     }
 }
 

@@ -48,9 +48,7 @@ static void rows_that_differ_name_the_first_pair(void **state)
         rows_fill(all);
         all[rows[i].at] = rows[i].is;
         assert_int_equal(mpi_count_matrix_join(all, RANKS, matrix, why, sizeof(why)), rows[i].code);
-        if (strstr(why, rows[i].says) == NULL) {
-            fail_msg("'%s' instead of '%s'", why, rows[i].says);
-        }
+        assert_true_msg(strstr(why, rows[i].says) != NULL, "'%s' instead of '%s'", why, rows[i].says);
     }
 }
 
@@ -72,9 +70,7 @@ static void refusals_say_which_counts(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[200];
         mpi_refusal_text(&rows[i].refusal, 2, text, sizeof(text));
-        if (strstr(text, rows[i].says) == NULL) {
-            fail_msg("'%s' instead of '%s'", text, rows[i].says);
-        }
+        assert_true_msg(strstr(text, rows[i].says) != NULL, "'%s' instead of '%s'", text, rows[i].says);
         assert_true(strlen(text) + 1 < sizeof(text)); /* nothing is cut off */
     }
 }

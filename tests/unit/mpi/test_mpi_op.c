@@ -75,10 +75,8 @@ static void test_groups(void **state)
             struct mpi_op *op = NULL;
             int code = mpi_op_check(MPI_COMM_WORLD, operations[j], mpi_type_find(groups[i].datatype), &op);
             int expected = strchr(groups[i].applies, letters[j]) != NULL ? MPI_SUCCESS : MPI_ERR_OP;
-            if (code != expected) {
-                fail_msg("operation 0x%x on datatype 0x%x: %d", (int)(intptr_t)operations[j],
-                         (int)(intptr_t)groups[i].datatype, code);
-            }
+            assert_true_msg(code == expected, "operation 0x%x on datatype 0x%x: %d", (int)(intptr_t)operations[j],
+                            (int)(intptr_t)groups[i].datatype, code);
             assert_int_equal(op != NULL, code == MPI_SUCCESS);
         }
     }
@@ -106,10 +104,9 @@ static void check_result(MPI_Op operation, MPI_Datatype datatype, const void *le
         memcpy(b, right, bytes);
         OK(mpi_op_apply(op, type, a, b, to, COUNT));
         for (size_t at = 0; at < bytes; at += element_bytes) {
-            if (memcmp((char *)to + at, (const char *)expected + at, element_bytes) != 0) {
-                fail_msg("operation 0x%x on datatype 0x%x, element %zu, %d", (int)(intptr_t)operation,
-                         (int)(intptr_t)datatype, at / element_bytes, to_right);
-            }
+            assert_true_msg(memcmp((char *)to + at, (const char *)expected + at, element_bytes) == 0,
+                            "operation 0x%x on datatype 0x%x, element %zu, %d", (int)(intptr_t)operation,
+                            (int)(intptr_t)datatype, at / element_bytes, to_right);
         }
         assert_memory_equal(to_right ? a : b, to_right ? left : right, bytes);
         free(a);
