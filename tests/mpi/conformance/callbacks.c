@@ -283,8 +283,7 @@ int main(int argc, char **argv)
     int provided, multiple = argc > 1 && strcmp(argv[1], "multiple") == 0;
     MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
+    expect_ranks();
     own_thread = syscall(SYS_gettid);
     operations_run_on_the_programs_thread();
     others_go_on_meanwhile();

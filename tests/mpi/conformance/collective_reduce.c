@@ -184,12 +184,6 @@ static void test_local(void)
     EXPECT(commutes);
 }
 
-static void operations_have_their_types(void)
-{
-    double value = 0, sum = 0;
-    EXPECT_CLASS(MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_BAND, comm), MPI_ERR_OP);
-}
-
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
@@ -221,7 +215,8 @@ int main(int argc, char **argv)
         }
         test_pairs();
         test_local();
-        operations_have_their_types();
+        double value = 0, sum = 0;
+        EXPECT_CLASS(MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_BAND, comm), MPI_ERR_OP);
     }
     MPI_Op_free(&affine);
     EXPECT(affine == MPI_OP_NULL);

@@ -295,29 +295,29 @@ static void many_attributes(void)
     EXPECT_EQUAL(deletions, before + 2 * COUNT);
 }
 
+static void expect_name(MPI_Comm comm, const char *wanted)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    int length = -1;
+    MPI_Comm_get_name(comm, name, &length);
+    EXPECT(strcmp(name, wanted) == 0);
+    EXPECT_EQUAL(length, strlen(wanted));
+}
+
 static void names(void)
 {
-    char name[MPI_MAX_OBJECT_NAME], long_name[2 * MPI_MAX_OBJECT_NAME];
-    int length = -1;
+    char long_name[2 * MPI_MAX_OBJECT_NAME] = "";
     MPI_Comm comm;
-    MPI_Comm_get_name(MPI_COMM_WORLD, name, &length);
-    EXPECT(strcmp(name, "MPI_COMM_WORLD") == 0);
-    EXPECT_EQUAL(length, strlen("MPI_COMM_WORLD"));
-    MPI_Comm_get_name(MPI_COMM_SELF, name, &length);
-    EXPECT(strcmp(name, "MPI_COMM_SELF") == 0);
+    expect_name(MPI_COMM_WORLD, "MPI_COMM_WORLD");
+    expect_name(MPI_COMM_SELF, "MPI_COMM_SELF");
     MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
-    MPI_Comm_get_name(comm, name, &length);
-    EXPECT_EQUAL(length, 0); /* no name was given: the empty string */
+    expect_name(comm, ""); /* none was given */
     EXPECT_EQUAL(MPI_Comm_set_name(comm, "river"), MPI_SUCCESS);
-    MPI_Comm_get_name(comm, name, &length);
-    EXPECT(strcmp(name, "river") == 0);
-    EXPECT_EQUAL(length, 5);
-    memset(long_name, 'x', sizeof(long_name));
-    long_name[sizeof(long_name) - 1] = '\0';
+    expect_name(comm, "river");
+    memset(long_name, 'x', sizeof(long_name) - 1);
     MPI_Comm_set_name(comm, long_name);
-    MPI_Comm_get_name(comm, name, &length);
-    EXPECT_EQUAL(length, MPI_MAX_OBJECT_NAME - 1);
-    EXPECT_EQUAL(strlen(name), MPI_MAX_OBJECT_NAME - 1);
+    long_name[MPI_MAX_OBJECT_NAME - 1] = '\0';
+    expect_name(comm, long_name);
     MPI_Comm_free(&comm);
 }
 

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static int left, right;
-
 /* A type of ints, with the places of its ints within an array of `room`, in the order of the type map. */
 struct sample {
     const char *name;
@@ -18,13 +16,8 @@ struct sample {
 
 static struct sample sample_begin(const char *name, int count, int room, int origin)
 {
-    return (struct sample){
-        .name = name,
-        .count = count,
-        .room = room,
-        .origin = origin,
-        .places = malloc((size_t)count * sizeof(int)),
-    };
+    int *places = malloc((size_t)count * sizeof(int));
+    return (struct sample){.name = name, .count = count, .room = room, .origin = origin, .places = places};
 }
 
 static struct sample contiguous(int n)
@@ -202,32 +195,30 @@ static void expect_same(const int *found, const int *wanted, int count, const ch
 static void there_and_back(struct sample sample)
 {
     size_t bytes = (size_t)sample.room * sizeof(int);
-    int *memory = malloc(bytes), *wanted = malloc(bytes), *run = malloc((size_t)sample.count * sizeof(int)),
-        *wanted_run, count;
+    int *memory = malloc(bytes), *wanted = malloc(bytes);
+    int *run = malloc((size_t)sample.count * sizeof(int)), *wanted_run = malloc((size_t)sample.count * sizeof(int));
     MPI_Status status;
-    wanted_run = malloc((size_t)sample.count * sizeof(int));
     for (int i = 0; i < sample.count; i++) {
-        wanted_run[i] = 1000 * left + i;
+        wanted_run[i] = 1000 * expect_left + i;
     }
     MPI_Type_commit(&sample.type);
     fill(memory, &sample, 1000 * expect_rank);
-    MPI_Sendrecv(memory + sample.origin, 1, sample.type, right, 1, run, sample.count, MPI_INT, left, 1, MPI_COMM_WORLD,
-                 &status);
-    MPI_Get_count(&status, MPI_INT, &count);
-    EXPECT_EQUAL(count, sample.count);
+    MPI_Sendrecv(memory + sample.origin, 1, sample.type, expect_right, 1, run, sample.count, MPI_INT, expect_left, 1,
+                 MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, MPI_INT), sample.count);
     expect_same(run, wanted_run, sample.count, sample.name, "to a run");
     memset(memory, 0xff, bytes);
-    fill(wanted, &sample, 1000 * left); /* the run goes back to where it came from, and on to here */
-    MPI_Sendrecv_replace(run, sample.count, MPI_INT, left, 2, right, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(run, sample.count, MPI_INT, right, 3, memory + sample.origin, 1, sample.type, left, 3, MPI_COMM_WORLD,
-                 &status);
-    MPI_Get_count(&status, sample.type, &count);
-    EXPECT_EQUAL(count, sample.count == 0 ? 0 : 1);
-    MPI_Get_elements(&status, sample.type, &count);
-    EXPECT_EQUAL(count, sample.count);
+    fill(wanted, &sample, 1000 * expect_left); /* the run goes back to where it came from, and on to here */
+    MPI_Sendrecv_replace(run, sample.count, MPI_INT, expect_left, 2, expect_right, 2, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+    MPI_Sendrecv(run, sample.count, MPI_INT, expect_right, 3, memory + sample.origin, 1, sample.type, expect_left, 3,
+                 MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, sample.type), sample.count == 0 ? 0 : 1);
+    EXPECT_EQUAL(expect_elements(&status, sample.type), sample.count);
     expect_same(memory, wanted, sample.room, sample.name, "from a run");
     fill(memory, &sample, 1000 * expect_rank);
-    MPI_Sendrecv_replace(memory + sample.origin, 1, sample.type, right, 4, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(memory + sample.origin, 1, sample.type, expect_right, 4, expect_left, 4, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
     expect_same(memory, wanted, sample.room, sample.name, "to itself");
     MPI_Type_free(&sample.type);
     free(sample.places);
@@ -268,7 +259,6 @@ static void partial_receives(int whole)
     const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT, MPI_CHAR};
     MPI_Status status;
     MPI_Request request;
-    int count;
     MPI_Type_create_struct(3, lengths, displacements, types, &packed);
     MPI_Type_create_resized(packed, 0, sizeof(*out), &type);
     MPI_Type_free(&packed);
@@ -280,21 +270,17 @@ static void partial_receives(int whole)
         out[i].i = i;
         out[i].c = 'x';
     }
-    MPI_Isend(out, whole, type, right, 1, MPI_COMM_WORLD, &request);
-    MPI_Recv(in, whole + 1, type, left, 1, MPI_COMM_WORLD, &status);
-    MPI_Get_count(&status, type, &count);
-    EXPECT_EQUAL(count, whole);
-    MPI_Get_elements(&status, type, &count);
-    EXPECT_EQUAL(count, 3 * whole);
+    MPI_Isend(out, whole, type, expect_right, 1, MPI_COMM_WORLD, &request);
+    MPI_Recv(in, whole + 1, type, expect_left, 1, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, type), whole);
+    EXPECT_EQUAL(expect_elements(&status, type), 3 * whole);
     EXPECT(in[whole - 1].d == whole - 0.5 && in[whole - 1].i == whole - 1 && in[whole - 1].c == 'x');
     EXPECT(in[whole].d == 0 && in[whole].c == 0);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Isend(&out[1], 1, packed, right, 2, MPI_COMM_WORLD, &request);
-    MPI_Recv(in, whole + 1, type, left, 2, MPI_COMM_WORLD, &status);
-    MPI_Get_count(&status, type, &count);
-    EXPECT_EQUAL(count, MPI_UNDEFINED);
-    MPI_Get_elements(&status, type, &count);
-    EXPECT_EQUAL(count, 2);
+    MPI_Isend(&out[1], 1, packed, expect_right, 2, MPI_COMM_WORLD, &request);
+    MPI_Recv(in, whole + 1, type, expect_left, 2, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, type), MPI_UNDEFINED);
+    EXPECT_EQUAL(expect_elements(&status, type), 2);
     EXPECT(in[0].d == 1.5 && in[0].i == 1 && in[0].c == 'x'); /* the char is from before */
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Type_free(&type);
@@ -320,21 +306,21 @@ static void packed_messages(int n)
     MPI_Pack(&count, 1, MPI_INT, buffer, size, &position, MPI_COMM_WORLD);
     MPI_Pack(out, n, MPI_INT, buffer, size, &position, MPI_COMM_WORLD);
     EXPECT_EQUAL(MPI_Pack(&tail, 1, MPI_DOUBLE, buffer, size, &position, MPI_COMM_WORLD), MPI_SUCCESS);
-    MPI_Sendrecv(buffer, position, MPI_PACKED, right, 1, received, size, MPI_PACKED, left, 1, MPI_COMM_WORLD, &status);
-    MPI_Get_count(&status, MPI_PACKED, &more);
-    EXPECT_EQUAL(more, position);
+    MPI_Sendrecv(buffer, position, MPI_PACKED, expect_right, 1, received, size, MPI_PACKED, expect_left, 1,
+                 MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, MPI_PACKED), position);
     position = count = 0;
     MPI_Unpack(received, size, &position, &count, 1, MPI_INT, MPI_COMM_WORLD);
     EXPECT_EQUAL(count, n);
     MPI_Unpack(received, size, &position, in, n, MPI_INT, MPI_COMM_WORLD);
     EXPECT_EQUAL(MPI_Unpack(received, size, &position, &found, 1, MPI_DOUBLE, MPI_COMM_WORLD), MPI_SUCCESS);
     EXPECT(found == 2.5);
-    EXPECT_EQUAL(in[n - 1], (n - 1) * left);
+    EXPECT_EQUAL(in[n - 1], (n - 1) * expect_left);
     position = 0;
-    MPI_Sendrecv(out, n, MPI_INT, right, 2, received, size, MPI_PACKED, left, 2, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out, n, MPI_INT, expect_right, 2, received, size, MPI_PACKED, expect_left, 2, MPI_COMM_WORLD, &status);
     memset(in, 0, (size_t)n * sizeof(int));
     MPI_Unpack(received, size, &position, in, n, MPI_INT, MPI_COMM_WORLD);
-    EXPECT_EQUAL(in[n - 1], (n - 1) * left);
+    EXPECT_EQUAL(in[n - 1], (n - 1) * expect_left);
     free(out);
     free(in);
     free(buffer);
@@ -358,19 +344,19 @@ static void large_count_forms(MPI_Count n)
     for (int i = 0; i < n; i++) {
         out[i] = i + expect_rank;
     }
-    MPI_Irecv_c(in, n, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
-    MPI_Send_c(out, 1, type, right, 1, MPI_COMM_WORLD);
+    MPI_Irecv_c(in, n, MPI_INT, expect_left, 1, MPI_COMM_WORLD, &request);
+    MPI_Send_c(out, 1, type, expect_right, 1, MPI_COMM_WORLD);
     MPI_Wait(&request, &status);
     MPI_Get_count_c(&status, MPI_INT, &count);
     EXPECT_EQUAL(count, n);
-    EXPECT_EQUAL(in[n - 1], n - 1 + left);
+    EXPECT_EQUAL(in[n - 1], n - 1 + expect_left);
     memset(in, 0, (size_t)n * sizeof(int));
-    MPI_Isend_c(out, n / 2, MPI_INT, right, 2, MPI_COMM_WORLD, &request);
-    MPI_Recv_c(in, 1, every_second, left, 2, MPI_COMM_WORLD, &status);
+    MPI_Isend_c(out, n / 2, MPI_INT, expect_right, 2, MPI_COMM_WORLD, &request);
+    MPI_Recv_c(in, 1, every_second, expect_left, 2, MPI_COMM_WORLD, &status);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Get_elements_c(&status, every_second, &count);
     EXPECT_EQUAL(count, n / 2);
-    EXPECT_EQUAL(in[2], 1 + left);
+    EXPECT_EQUAL(in[2], 1 + expect_left);
     EXPECT_EQUAL(in[1], 0);
     MPI_Type_free(&type);
     MPI_Type_free(&every_second);
@@ -390,23 +376,21 @@ static void edges(void)
     MPI_Status status;
     MPI_Request requests[2];
     static int out[60000], in[30000];
-    int count = -1;
     MPI_Type_contiguous(0, MPI_INT, &none);
     MPI_Type_commit(&none);
-    MPI_Sendrecv(out, 5, none, right, 1, in, 0, MPI_INT, left, 1, MPI_COMM_WORLD, &status);
-    MPI_Get_count(&status, none, &count);
-    EXPECT_EQUAL(count, 0);
+    MPI_Sendrecv(out, 5, none, expect_right, 1, in, 0, MPI_INT, expect_left, 1, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(expect_count(&status, none), 0);
     MPI_Type_free(&none);
     out[59998] = 1 + expect_rank;
     MPI_Type_vector(30000, 1, 2, MPI_INT, &vector_type);
     MPI_Type_commit(&vector_type);
-    MPI_Isend(out, 1, vector_type, right, 2, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, 1, vector_type, expect_right, 2, MPI_COMM_WORLD, &requests[0]);
     MPI_Type_free(&vector_type);
-    MPI_Irecv(in, 30000, MPI_INT, left, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Irecv(in, 30000, MPI_INT, expect_left, 2, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    EXPECT_EQUAL(in[29999], 1 + left);
+    EXPECT_EQUAL(in[29999], 1 + expect_left);
     MPI_Type_vector(2, 1, 2, MPI_INT, &vector_type);
-    EXPECT_CLASS(MPI_Send(out, 1, vector_type, right, 3, MPI_COMM_WORLD), MPI_ERR_TYPE); /* not committed */
+    EXPECT_CLASS(MPI_Send(out, 1, vector_type, expect_right, 3, MPI_COMM_WORLD), MPI_ERR_TYPE); /* not committed */
     MPI_Type_free(&vector_type);
 }
 
@@ -415,8 +399,8 @@ int main(int argc, char **argv)
     expect_start(&argc, &argv);
     const int sizes[] = {1, 2, 10, 1000, 5000, 150000};
     for (int with_itself = 0; with_itself < 2; with_itself++) {
-        right = with_itself ? expect_rank : (expect_rank + 1) % expect_size;
-        left = with_itself ? expect_rank : (expect_rank + expect_size - 1) % expect_size;
+        expect_right = with_itself ? expect_rank : (expect_rank + 1) % expect_size;
+        expect_left = with_itself ? expect_rank : (expect_rank + expect_size - 1) % expect_size;
         for (int i = 0; i < (int)(sizeof(sizes) / sizeof(sizes[0])); i++) {
             all_constructors(sizes[i]);
             packed_messages(sizes[i]);

@@ -301,8 +301,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     errors_without_a_communicator();
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
+    expect_ranks();
     callable_at_any_time(1, 0);
     env_is_the_same();
     threads(provided);

@@ -4,37 +4,27 @@
 
 #include <string.h>
 
-static int left, right;
+static int (*const sends[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {MPI_Send, MPI_Ssend, MPI_Rsend};
 
-/* Each of the four modes, in a ring and with itself, from 0 bytes to some that no path takes at once. */
+/* Each of three modes, in a ring and with itself, from 0 bytes to some that no path takes at once. */
 static void messages_arrive_whole(int bytes)
 {
     char *out = malloc((size_t)bytes + 1), *in = malloc((size_t)bytes + 1);
     MPI_Status status;
     MPI_Request request;
-    int count;
     for (int i = 0; i < bytes; i++) {
         out[i] = (char)(i * 7 + expect_rank);
     }
     for (int mode = 0; mode < 3; mode++) {
         memset(in, 0x55, (size_t)bytes + 1);
-        MPI_Irecv(in, bytes, MPI_CHAR, left, mode, MPI_COMM_WORLD, &request);
+        MPI_Irecv(in, bytes, MPI_CHAR, expect_left, mode, MPI_COMM_WORLD, &request);
         MPI_Barrier(MPI_COMM_WORLD); /* a ready send may not come before its receive */
-        if (mode == 0) {
-            MPI_Send(out, bytes, MPI_CHAR, right, mode, MPI_COMM_WORLD);
-        } else if (mode == 1) {
-            MPI_Ssend(out, bytes, MPI_CHAR, right, mode, MPI_COMM_WORLD);
-        } else {
-            MPI_Rsend(out, bytes, MPI_CHAR, right, mode, MPI_COMM_WORLD);
-        }
+        sends[mode](out, bytes, MPI_CHAR, expect_right, mode, MPI_COMM_WORLD);
         MPI_Wait(&request, &status);
-        MPI_Get_count(&status, MPI_CHAR, &count);
-        EXPECT_EQUAL(count, bytes);
-        EXPECT_EQUAL(status.MPI_SOURCE, left);
-        EXPECT_EQUAL(status.MPI_TAG, mode);
+        EXPECT_RECEIVED(&status, expect_left, mode, MPI_CHAR, bytes);
         int wrong = 0;
         for (int i = 0; i < bytes; i++) {
-            wrong += in[i] != (char)(i * 7 + left);
+            wrong += in[i] != (char)(i * 7 + expect_left);
         }
         EXPECT_EQUAL(wrong, 0);
         EXPECT_EQUAL(in[bytes], 0x55);
@@ -52,22 +42,16 @@ static void order_is_kept(void)
     for (int i = 0; i < COUNT; i++) {
         out[i][0] = i;
         int count = i % 3 == 0 ? 5000 : i % 5;
-        if (i % 2 == 0) {
-            MPI_Isend(out[i], count, MPI_INT, right, 4, MPI_COMM_WORLD, &requests[i]);
-        } else {
-            MPI_Issend(out[i], count, MPI_INT, right, 4, MPI_COMM_WORLD, &requests[i]);
-        }
+        (i % 2 == 0 ? MPI_Isend : MPI_Issend)(out[i], count, MPI_INT, expect_right, 4, MPI_COMM_WORLD, &requests[i]);
     }
     for (int i = 0; i < COUNT; i++) {
         MPI_Status status;
-        int count;
         in[0] = i;
-        MPI_Recv(in, 5000, MPI_INT, i % 2 == 0 ? left : MPI_ANY_SOURCE, i % 3 == 0 ? 4 : MPI_ANY_TAG, MPI_COMM_WORLD,
-                 &status);
-        MPI_Get_count(&status, MPI_INT, &count);
-        EXPECT_EQUAL(count, i % 3 == 0 ? 5000 : i % 5);
+        MPI_Recv(in, 5000, MPI_INT, i % 2 == 0 ? expect_left : MPI_ANY_SOURCE, i % 3 == 0 ? 4 : MPI_ANY_TAG,
+                 MPI_COMM_WORLD, &status);
+        EXPECT_EQUAL(expect_count(&status, MPI_INT), i % 3 == 0 ? 5000 : i % 5);
         EXPECT_EQUAL(in[0], i);
-        EXPECT_EQUAL(status.MPI_SOURCE, left);
+        EXPECT_EQUAL(status.MPI_SOURCE, expect_left);
     }
     MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
 }
@@ -80,14 +64,14 @@ static void tags_and_contexts_select(void)
     int one = 1, two = 2, three = 3;
     MPI_Request requests[3];
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    MPI_Isend(&one, 1, MPI_INT, right, 1, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend(&two, 1, MPI_INT, right, 2, MPI_COMM_WORLD, &requests[1]);
-    MPI_Isend(&three, 1, MPI_INT, right, 1, other, &requests[2]);
-    MPI_Recv(&in, 1, MPI_INT, left, MPI_ANY_TAG, other, MPI_STATUS_IGNORE);
+    MPI_Isend(&one, 1, MPI_INT, expect_right, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&two, 1, MPI_INT, expect_right, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(&three, 1, MPI_INT, expect_right, 1, other, &requests[2]);
+    MPI_Recv(&in, 1, MPI_INT, expect_left, MPI_ANY_TAG, other, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 3);
     MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 2);
-    MPI_Recv(&in, 1, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&in, 1, MPI_INT, expect_left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 1);
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     MPI_Comm_free(&other);
@@ -103,10 +87,8 @@ static void too_long_is_truncated(int sent)
     for (int i = 0; i < sent; i++) {
         out[i] = i;
     }
-    MPI_Isend(out, sent, MPI_INT, right, 3, MPI_COMM_WORLD, &request);
-    int code = MPI_Recv(in, 3, MPI_INT, left, 3, MPI_COMM_WORLD, &status), error_class;
-    MPI_Error_class(code, &error_class);
-    EXPECT_EQUAL(error_class, MPI_ERR_TRUNCATE);
+    MPI_Isend(out, sent, MPI_INT, expect_right, 3, MPI_COMM_WORLD, &request);
+    EXPECT_CLASS(MPI_Recv(in, 3, MPI_INT, expect_left, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE);
     EXPECT_EQUAL(in[3], 9);
     EXPECT_EQUAL(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     free(out);
@@ -130,11 +112,11 @@ static void send_and_receive_in_one_call(void)
 {
     int out = expect_rank, in = -1, both = expect_rank;
     MPI_Status status;
-    MPI_Sendrecv(&out, 1, MPI_INT, right, 6, &in, 1, MPI_INT, left, 6, MPI_COMM_WORLD, &status);
-    EXPECT_EQUAL(in, left);
-    EXPECT_EQUAL(status.MPI_SOURCE, left);
-    MPI_Sendrecv_replace(&both, 1, MPI_INT, right, 7, left, 7, MPI_COMM_WORLD, &status);
-    EXPECT_EQUAL(both, left);
+    MPI_Sendrecv(&out, 1, MPI_INT, expect_right, 6, &in, 1, MPI_INT, expect_left, 6, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(in, expect_left);
+    EXPECT_EQUAL(status.MPI_SOURCE, expect_left);
+    MPI_Sendrecv_replace(&both, 1, MPI_INT, expect_right, 7, expect_left, 7, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(both, expect_left);
     both = expect_rank;
     MPI_Sendrecv_replace(&both, 1, MPI_INT, MPI_PROC_NULL, 7, MPI_PROC_NULL, 7, MPI_COMM_WORLD, &status);
     EXPECT_EQUAL(both, expect_rank);
@@ -146,19 +128,18 @@ static void buffered_sends_need_their_buffer(void)
 {
     enum { COUNT = 10, BYTES = 20000 };
     static char out[BYTES], in[BYTES];
-    int bytes = COUNT * (BYTES + MPI_BSEND_OVERHEAD), found_bytes, error_class;
+    int bytes = COUNT * (BYTES + MPI_BSEND_OVERHEAD), found_bytes;
     char *memory = malloc((size_t)bytes), *found;
     memset(out, 7, BYTES);
-    MPI_Error_class(MPI_Bsend(out, 1, MPI_CHAR, right, 8, MPI_COMM_WORLD), &error_class);
-    EXPECT_EQUAL(error_class, MPI_ERR_BUFFER);
+    EXPECT_CLASS(MPI_Bsend(out, 1, MPI_CHAR, expect_right, 8, MPI_COMM_WORLD), MPI_ERR_BUFFER);
     EXPECT_EQUAL(MPI_Buffer_attach(memory, bytes), MPI_SUCCESS);
     for (int i = 0; i < COUNT; i++) {
         out[0] = (char)i;
-        EXPECT_EQUAL(MPI_Bsend(out, BYTES, MPI_CHAR, right, 8, MPI_COMM_WORLD), MPI_SUCCESS);
+        EXPECT_EQUAL(MPI_Bsend(out, BYTES, MPI_CHAR, expect_right, 8, MPI_COMM_WORLD), MPI_SUCCESS);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < COUNT; i++) {
-        MPI_Recv(in, BYTES, MPI_CHAR, left, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(in, BYTES, MPI_CHAR, expect_left, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT_EQUAL(in[0], i);
         EXPECT_EQUAL(in[BYTES - 1], 7);
     }
@@ -175,15 +156,14 @@ static void the_greatest_tag_works(void)
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &flag);
     EXPECT(flag);
     EXPECT(*tag_max >= 32767);
-    MPI_Sendrecv(&out, 1, MPI_INT, right, *tag_max, &in, 1, MPI_INT, left, *tag_max, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&out, 1, MPI_INT, expect_right, *tag_max, &in, 1, MPI_INT, expect_left, *tag_max, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 1);
 }
 
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    right = (expect_rank + 1) % expect_size;
-    left = (expect_rank + expect_size - 1) % expect_size;
     const int sizes[] = {0, 1, 39, 40, 41, 8191, 8192, 8193, 16384, 65537, 3000001};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         messages_arrive_whole(sizes[i]);

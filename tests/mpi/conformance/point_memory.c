@@ -7,8 +7,6 @@
 
 enum { ROUNDS = 30, BYTES_MAX = 400000 };
 
-static int left, right;
-
 /* Where the round before had another mapping, mostly. */
 static unsigned char *map(size_t bytes)
 {
@@ -53,12 +51,12 @@ static void messages_from_memory_that_goes(void)
         MPI_Request requests[2];
         int bytes = bytes_of(round);
         unsigned char *out = map_filled(bytes, expect_rank, round), *in = map((size_t)bytes);
-        MPI_Irecv(in, bytes, MPI_BYTE, left, round, MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(out, bytes, MPI_BYTE, right, round, MPI_COMM_WORLD, &requests[1]);
+        MPI_Irecv(in, bytes, MPI_BYTE, expect_left, round, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(out, bytes, MPI_BYTE, expect_right, round, MPI_COMM_WORLD, &requests[1]);
         MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
         munmap(out, (size_t)bytes);
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-        EXPECT_EQUAL(wrong_bytes(in, bytes, left, round), 0);
+        EXPECT_EQUAL(wrong_bytes(in, bytes, expect_left, round), 0);
         munmap(in, (size_t)bytes);
     }
 }
@@ -68,8 +66,8 @@ static void messages_that_are_replaced(void)
     for (int round = 0; round < ROUNDS; round++) {
         int bytes = bytes_of(round);
         unsigned char *both = map_filled(bytes, expect_rank, round);
-        MPI_Sendrecv_replace(both, bytes, MPI_BYTE, right, 1, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        EXPECT_EQUAL(wrong_bytes(both, bytes, left, round), 0);
+        MPI_Sendrecv_replace(both, bytes, MPI_BYTE, expect_right, 1, expect_left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT_EQUAL(wrong_bytes(both, bytes, expect_left, round), 0);
         munmap(both, (size_t)bytes);
     }
 }
@@ -99,8 +97,6 @@ static void collective_calls_on_memory_that_goes(void)
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    left = (expect_rank + expect_size - 1) % expect_size;
-    right = (expect_rank + 1) % expect_size;
     messages_from_memory_that_goes();
     messages_that_are_replaced();
     collective_calls_on_memory_that_goes();

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static int left, right;
-
 /* The ways to complete a pair of requests. */
 static void by_wait(MPI_Request requests[2], MPI_Status statuses[2])
 {
@@ -94,7 +92,7 @@ static void (*const completions[])(MPI_Request[2], MPI_Status[2]) = {
 
 static void all_modes_complete_by_all_calls(int count)
 {
-    int *out = malloc((size_t)count * sizeof(int) + 1), *in = malloc((size_t)count * sizeof(int) + 1), received;
+    int *out = malloc((size_t)count * sizeof(int) + 1), *in = malloc((size_t)count * sizeof(int) + 1);
     MPI_Request requests[2];
     MPI_Status statuses[2];
     for (int i = 0; i < count; i++) {
@@ -103,18 +101,15 @@ static void all_modes_complete_by_all_calls(int count)
     for (int mode = 0; mode < 4; mode++) {
         for (int how = 0; how < (int)(sizeof(completions) / sizeof(completions[0])); how++) {
             memset(in, 0xff, (size_t)count * sizeof(int));
-            MPI_Irecv(in, count, MPI_INT, left, how, MPI_COMM_WORLD, &requests[1]);
+            MPI_Irecv(in, count, MPI_INT, expect_left, how, MPI_COMM_WORLD, &requests[1]);
             MPI_Barrier(MPI_COMM_WORLD); /* for the ready send */
-            modes[mode](out, count, MPI_INT, right, how, MPI_COMM_WORLD, &requests[0]);
+            modes[mode](out, count, MPI_INT, expect_right, how, MPI_COMM_WORLD, &requests[0]);
             completions[how](requests, statuses);
             EXPECT(requests[0] == MPI_REQUEST_NULL);
             EXPECT(requests[1] == MPI_REQUEST_NULL);
-            MPI_Get_count(&statuses[1], MPI_INT, &received);
-            EXPECT_EQUAL(received, count);
-            EXPECT_EQUAL(statuses[1].MPI_SOURCE, left);
-            EXPECT_EQUAL(statuses[1].MPI_TAG, how);
+            EXPECT_RECEIVED(&statuses[1], expect_left, how, MPI_INT, count);
             for (int i = 0; i < count; i += 97) {
-                EXPECT_EQUAL(in[i], i + left);
+                EXPECT_EQUAL(in[i], i + expect_left);
             }
         }
     }
@@ -130,16 +125,12 @@ static void status_spoil(MPI_Status *status)
 /* 3.7.3 */
 static void expect_empty(const MPI_Status *status)
 {
-    int count = -1, cancelled = -1;
     EXPECT_EQUAL(status->MPI_SOURCE, MPI_ANY_SOURCE);
     EXPECT_EQUAL(status->MPI_TAG, MPI_ANY_TAG);
     EXPECT_EQUAL(status->MPI_ERROR, MPI_SUCCESS);
-    MPI_Get_count(status, MPI_INT, &count);
-    EXPECT_EQUAL(count, 0);
-    MPI_Get_elements(status, MPI_INT, &count);
-    EXPECT_EQUAL(count, 0);
-    MPI_Test_cancelled(status, &cancelled);
-    EXPECT_EQUAL(cancelled, 0);
+    EXPECT_EQUAL(expect_count(status, MPI_INT), 0);
+    EXPECT_EQUAL(expect_elements(status, MPI_INT), 0);
+    EXPECT_EQUAL(expect_cancelled(status), 0);
 }
 
 /* Null and inactive requests only: complete at once, with empty statuses, by every call. */
@@ -206,7 +197,7 @@ static void null_and_inactive_requests_are_no_work(void)
     MPI_Request null = MPI_REQUEST_NULL, inactive, copy;
     MPI_Status status;
     int value = 0, flag = 0;
-    MPI_Recv_init(&value, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &inactive);
+    MPI_Recv_init(&value, 1, MPI_INT, expect_left, 0, MPI_COMM_WORLD, &inactive);
     copy = inactive;
     status_spoil(&status);
     EXPECT_EQUAL(MPI_Wait(&null, &status), MPI_SUCCESS);
@@ -227,7 +218,7 @@ static void null_and_inactive_requests_are_no_work(void)
 
 static void send_now(int tag)
 {
-    MPI_Send(&tag, 1, MPI_INT, right, tag, MPI_COMM_WORLD);
+    MPI_Send(&tag, 1, MPI_INT, expect_right, tag, MPI_COMM_WORLD);
 }
 
 /* Missing messages are not reported, and requests that the calls skip can still be completed. */
@@ -237,9 +228,9 @@ static void only_what_is_complete_is_told(void)
     MPI_Status status, statuses[6];
     int in[4] = {-1, -1, -1, -1}, spare, flag = 1, index = -1, count = -1, indices[6];
     for (int i = 0; i < 4; i++) {
-        MPI_Irecv(&in[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, &requests[i]);
+        MPI_Irecv(&in[i], 1, MPI_INT, expect_left, i, MPI_COMM_WORLD, &requests[i]);
     }
-    MPI_Recv_init(&spare, 1, MPI_INT, left, 9, MPI_COMM_WORLD, &inactive);
+    MPI_Recv_init(&spare, 1, MPI_INT, expect_left, 9, MPI_COMM_WORLD, &inactive);
     requests[4] = inactive;
     requests[5] = MPI_REQUEST_NULL;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -267,7 +258,7 @@ static void only_what_is_complete_is_told(void)
     EXPECT_EQUAL(count, 1);
     EXPECT_EQUAL(indices[0], 3);
     EXPECT_EQUAL(statuses[0].MPI_TAG, 3);
-    EXPECT_EQUAL(statuses[0].MPI_SOURCE, left);
+    EXPECT_EQUAL(statuses[0].MPI_SOURCE, expect_left);
     MPI_Barrier(MPI_COMM_WORLD);
     send_now(0);
     send_now(1);
@@ -288,7 +279,7 @@ static void asking_frees_nothing(void)
     MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     MPI_Status status, statuses[3];
     int in = -1, flag = 0, index = -1, count = 0, indices[3];
-    MPI_Irecv(&in, 1, MPI_INT, left, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Irecv(&in, 1, MPI_INT, expect_left, 7, MPI_COMM_WORLD, &requests[1]);
     const MPI_Request request = requests[1];
     send_now(7);
     while (!flag) {
@@ -296,7 +287,7 @@ static void asking_frees_nothing(void)
     }
     EXPECT_EQUAL(in, 7);
     EXPECT_EQUAL(status.MPI_TAG, 7);
-    EXPECT_EQUAL(status.MPI_SOURCE, left);
+    EXPECT_EQUAL(status.MPI_SOURCE, expect_left);
     flag = 0;
     MPI_Request_get_status_any(3, requests, &index, &flag, &status);
     EXPECT(flag);
@@ -324,12 +315,12 @@ static void synchronous_sends_wait_for_their_receive(int count)
 {
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int)), flag = 1;
     MPI_Request request;
-    MPI_Issend(out, count, MPI_INT, right, 0, MPI_COMM_WORLD, &request);
+    MPI_Issend(out, count, MPI_INT, expect_right, 0, MPI_COMM_WORLD, &request);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(flag, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Recv(in, count, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(in, count, MPI_INT, expect_left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     free(out);
     free(in);
@@ -344,21 +335,22 @@ static void freed_requests_go_on(int count)
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int)), next;
     MPI_Request request;
     out[count - 1] = 1 + expect_rank;
-    MPI_Isend(out, count, MPI_INT, right, 1, MPI_COMM_WORLD, &request);
+    MPI_Isend(out, count, MPI_INT, expect_right, 1, MPI_COMM_WORLD, &request);
     EXPECT_EQUAL(MPI_Request_free(&request), MPI_SUCCESS);
     EXPECT(request == MPI_REQUEST_NULL);
-    MPI_Recv(in, count, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT_EQUAL(in[count - 1], 1 + left);
+    MPI_Recv(in, count, MPI_INT, expect_left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQUAL(in[count - 1], 1 + expect_left);
     in[count - 1] = 0;
-    MPI_Irecv(in, count, MPI_INT, left, 2, MPI_COMM_WORLD, &request);
+    MPI_Irecv(in, count, MPI_INT, expect_left, 2, MPI_COMM_WORLD, &request);
     EXPECT_EQUAL(MPI_Request_free(&request), MPI_SUCCESS);
-    MPI_Send(out, count, MPI_INT, right, 2, MPI_COMM_WORLD);
+    MPI_Send(out, count, MPI_INT, expect_right, 2, MPI_COMM_WORLD);
     /* messages of one sender are matched in order: the freed receive is done when a later one is, if both are short */
-    MPI_Sendrecv(out, 1, MPI_INT, right, 3, &next, 1, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, 1, MPI_INT, expect_right, 3, &next, 1, MPI_INT, expect_left, 3, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD); /* the send was complete: its buffer has been read */
     free(out);
     if (count == 1) {
-        EXPECT_EQUAL(in[0], 1 + left);
+        EXPECT_EQUAL(in[0], 1 + expect_left);
         free(in);
     } else {
         written_still = in;
@@ -372,10 +364,10 @@ static void failures_are_told_in_statuses(void)
     MPI_Request requests[2], sends[2];
     MPI_Status statuses[2], status;
     for (int how = 0; how < 3; how++) {
-        MPI_Irecv(&small, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &requests[0]);
-        MPI_Irecv(large, 100, MPI_INT, left, 1, MPI_COMM_WORLD, &requests[1]);
-        MPI_Isend(out, 2, MPI_INT, right, 0, MPI_COMM_WORLD, &sends[0]);
-        MPI_Isend(out, 50, MPI_INT, right, 1, MPI_COMM_WORLD, &sends[1]);
+        MPI_Irecv(&small, 1, MPI_INT, expect_left, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(large, 100, MPI_INT, expect_left, 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(out, 2, MPI_INT, expect_right, 0, MPI_COMM_WORLD, &sends[0]);
+        MPI_Isend(out, 50, MPI_INT, expect_right, 1, MPI_COMM_WORLD, &sends[1]);
         if (how == 0) {
             EXPECT_CLASS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
             EXPECT_CLASS(statuses[0].MPI_ERROR, MPI_ERR_TRUNCATE);
@@ -383,8 +375,7 @@ static void failures_are_told_in_statuses(void)
             if (statuses[1].MPI_ERROR == MPI_ERR_PENDING) {
                 MPI_Wait(&requests[1], &statuses[1]);
             }
-            MPI_Get_count(&statuses[1], MPI_INT, &count);
-            EXPECT_EQUAL(count, 50);
+            EXPECT_EQUAL(expect_count(&statuses[1], MPI_INT), 50);
             EXPECT_EQUAL(statuses[1].MPI_TAG, 1);
         } else if (how == 1) {
             EXPECT_CLASS(MPI_Waitsome(1, requests, &count, indices, statuses), MPI_ERR_IN_STATUS);
@@ -417,20 +408,20 @@ static void send_and_receive_as_one_request(int count)
     for (int i = 0; i < count; i++) {
         out[i] = in[i] = i ^ expect_rank;
     }
-    MPI_Isendrecv_replace(in, count, MPI_INT, left, 1, right, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isendrecv_replace(in, count, MPI_INT, expect_left, 1, expect_right, 1, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], &statuses[0]);
-    EXPECT_EQUAL(in[count - 1], (count - 1) ^ right);
-    EXPECT_EQUAL(statuses[0].MPI_SOURCE, right);
+    EXPECT_EQUAL(in[count - 1], (count - 1) ^ expect_right);
+    EXPECT_EQUAL(statuses[0].MPI_SOURCE, expect_right);
     memset(in, 0, (size_t)count * sizeof(int));
-    MPI_Isendrecv(out, count, MPI_INT, right, 2, in, count, MPI_INT, left, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isendrecv(out, count, MPI_INT, expect_right, 2, in, count, MPI_INT, expect_left, MPI_ANY_TAG, MPI_COMM_WORLD,
+                  &requests[0]);
     MPI_Isendrecv(out, 1, MPI_INT, MPI_PROC_NULL, 3, &received, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD,
                   &requests[1]);
     EXPECT_EQUAL(MPI_Waitall(2, requests, statuses), MPI_SUCCESS);
-    EXPECT_EQUAL(in[count - 1], (count - 1) ^ left);
-    EXPECT_EQUAL(statuses[0].MPI_SOURCE, left);
+    EXPECT_EQUAL(in[count - 1], (count - 1) ^ expect_left);
+    EXPECT_EQUAL(statuses[0].MPI_SOURCE, expect_left);
     EXPECT_EQUAL(statuses[0].MPI_TAG, 2);
-    MPI_Get_count(&statuses[0], MPI_INT, &received);
-    EXPECT_EQUAL(received, count);
+    EXPECT_EQUAL(expect_count(&statuses[0], MPI_INT), count);
     EXPECT_EQUAL(statuses[1].MPI_SOURCE, MPI_PROC_NULL);
     EXPECT_EQUAL(statuses[1].MPI_TAG, MPI_ANY_TAG);
     free(out);
@@ -468,8 +459,6 @@ static void many_from_all(void)
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    right = (expect_rank + 1) % expect_size;
-    left = (expect_rank + expect_size - 1) % expect_size;
     enum { BUFFER = 4000000 };
     void *buffer = malloc(BUFFER);
     int bytes;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static int left, right;
-
 typedef int init_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
 static init_function *const inits[] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
@@ -14,12 +12,12 @@ static init_function *const inits[] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_
 static void rounds(int mode, int count)
 {
     enum { ROUNDS = 30 };
-    int *out = calloc((size_t)count + 1, sizeof(int)), *in = calloc((size_t)count + 1, sizeof(int)), received, flag;
+    int *out = calloc((size_t)count + 1, sizeof(int)), *in = calloc((size_t)count + 1, sizeof(int)), flag;
     MPI_Request requests[2];
-    EXPECT_EQUAL(
-        MPI_Recv_init(in, count, MPI_INT, mode % 2 ? left : MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]),
-        MPI_SUCCESS);
-    EXPECT_EQUAL(inits[mode](out, count, MPI_INT, right, mode, MPI_COMM_WORLD, &requests[1]), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Recv_init(in, count, MPI_INT, mode % 2 ? expect_left : MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                               &requests[0]),
+                 MPI_SUCCESS);
+    EXPECT_EQUAL(inits[mode](out, count, MPI_INT, expect_right, mode, MPI_COMM_WORLD, &requests[1]), MPI_SUCCESS);
     const MPI_Request before[2] = {requests[0], requests[1]};
     for (int round = 0; round < ROUNDS; round++) {
         MPI_Status statuses[2];
@@ -42,12 +40,9 @@ static void rounds(int mode, int count)
             }
         }
         EXPECT(requests[0] == before[0] && requests[1] == before[1]);
-        MPI_Get_count(&statuses[0], MPI_INT, &received);
-        EXPECT_EQUAL(received, count);
-        EXPECT_EQUAL(statuses[0].MPI_SOURCE, left);
-        EXPECT_EQUAL(statuses[0].MPI_TAG, mode);
+        EXPECT_RECEIVED(&statuses[0], expect_left, mode, MPI_INT, count);
         if (count > 0) {
-            EXPECT_EQUAL(in[0], round * 1000 + left);
+            EXPECT_EQUAL(in[0], round * 1000 + expect_left);
         }
         MPI_Barrier(MPI_COMM_WORLD); /* the wildcard must not take a message of the next mode */
     }
@@ -78,10 +73,10 @@ static void buffers_count_at_the_start(void)
 {
     int out = 1, in = 0;
     MPI_Request send;
-    MPI_Send_init(&out, 1, MPI_INT, right, 0, MPI_COMM_WORLD, &send);
+    MPI_Send_init(&out, 1, MPI_INT, expect_right, 0, MPI_COMM_WORLD, &send);
     out = 2;
     MPI_Start(&send);
-    MPI_Recv(&in, 1, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&in, 1, MPI_INT, expect_left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 2);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
     MPI_Request_free(&send);
@@ -111,12 +106,12 @@ static void freed_while_active(void)
     static int out[50000], in[50000];
     MPI_Request send;
     out[49999] = expect_rank + 1;
-    MPI_Send_init(out, 50000, MPI_INT, right, 0, MPI_COMM_WORLD, &send);
+    MPI_Send_init(out, 50000, MPI_INT, expect_right, 0, MPI_COMM_WORLD, &send);
     MPI_Start(&send);
     EXPECT_EQUAL(MPI_Request_free(&send), MPI_SUCCESS);
     EXPECT(send == MPI_REQUEST_NULL);
-    MPI_Recv(in, 50000, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT_EQUAL(in[49999], left + 1);
+    MPI_Recv(in, 50000, MPI_INT, expect_left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQUAL(in[49999], expect_left + 1);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -124,11 +119,11 @@ static void only_inactive_persistent_requests_start(void)
 {
     int value = 0;
     MPI_Request request;
-    MPI_Recv_init(&value, 1, MPI_INT, left, 11, MPI_COMM_WORLD, &request);
+    MPI_Recv_init(&value, 1, MPI_INT, expect_left, 11, MPI_COMM_WORLD, &request);
     MPI_Start(&request);
     EXPECT_CLASS(MPI_Start(&request), MPI_ERR_REQUEST);
     EXPECT_CLASS(MPI_Startall(1, &request), MPI_ERR_REQUEST);
-    MPI_Send(&value, 1, MPI_INT, right, 11, MPI_COMM_WORLD);
+    MPI_Send(&value, 1, MPI_INT, expect_right, 11, MPI_COMM_WORLD);
     EXPECT_EQUAL(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     MPI_Request_free(&request);
     MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
@@ -155,7 +150,7 @@ static void posted_receives_are_cancelled(int source)
     EXPECT_EQUAL(was_cancelled(&request), 1);
     EXPECT(request == MPI_REQUEST_NULL);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Send(&out, 1, MPI_INT, right, 1, MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, expect_right, 1, MPI_COMM_WORLD);
     MPI_Recv(&next, 1, MPI_INT, source, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(next, 5);
     EXPECT_EQUAL(in, -1);
@@ -167,7 +162,7 @@ static void persistent_receives_are_cancelled(void)
 {
     int in = -1, out = 6;
     MPI_Request request;
-    MPI_Recv_init(&in, 1, MPI_INT, left, 2, MPI_COMM_WORLD, &request);
+    MPI_Recv_init(&in, 1, MPI_INT, expect_left, 2, MPI_COMM_WORLD, &request);
     const MPI_Request before = request;
     for (int round = 0; round < 5; round++) {
         MPI_Start(&request);
@@ -177,7 +172,7 @@ static void persistent_receives_are_cancelled(void)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Start(&request);
-    MPI_Send(&out, 1, MPI_INT, right, 2, MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, expect_right, 2, MPI_COMM_WORLD);
     EXPECT_EQUAL(was_cancelled(&request), 0);
     EXPECT_EQUAL(in, 6);
     MPI_Request_free(&request);
@@ -189,14 +184,14 @@ static void receives_cancelled_too_late(int count)
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int));
     MPI_Request receive, send;
     out[count - 1] = expect_rank + 1;
-    MPI_Isend(out, count, MPI_INT, right, 3, MPI_COMM_WORLD, &send);
-    MPI_Probe(left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Irecv(in, count, MPI_INT, left, 3, MPI_COMM_WORLD, &receive);
+    MPI_Isend(out, count, MPI_INT, expect_right, 3, MPI_COMM_WORLD, &send);
+    MPI_Probe(expect_left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(in, count, MPI_INT, expect_left, 3, MPI_COMM_WORLD, &receive);
     EXPECT_EQUAL(MPI_Cancel(&receive), MPI_SUCCESS);
     if (was_cancelled(&receive)) {
-        MPI_Recv(in, count, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(in, count, MPI_INT, expect_left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    EXPECT_EQUAL(in[count - 1], left + 1);
+    EXPECT_EQUAL(in[count - 1], expect_left + 1);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
     free(out);
     free(in);
@@ -211,7 +206,7 @@ static void some_of_many_are_cancelled(void)
     MPI_Request requests[COUNT];
     for (int i = 0; i < COUNT; i++) {
         in[i] = -1;
-        MPI_Irecv(&in[i], 1, MPI_INT, i % 2 ? left : MPI_ANY_SOURCE, i % 3 ? 4 : MPI_ANY_TAG, MPI_COMM_WORLD,
+        MPI_Irecv(&in[i], 1, MPI_INT, i % 2 ? expect_left : MPI_ANY_SOURCE, i % 3 ? 4 : MPI_ANY_TAG, MPI_COMM_WORLD,
                   &requests[i]);
     }
     for (int i = 0; i < COUNT; i += 5) {
@@ -221,7 +216,7 @@ static void some_of_many_are_cancelled(void)
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < COUNT - COUNT / 5; i++) {
         out[i] = i;
-        MPI_Send(&out[i], 1, MPI_INT, right, 4, MPI_COMM_WORLD);
+        MPI_Send(&out[i], 1, MPI_INT, expect_right, 4, MPI_COMM_WORLD);
     }
     MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < COUNT; i++) {
@@ -237,19 +232,20 @@ static void sends_are_cancelled(int count, int synchronous)
     int *out = calloc((size_t)count, sizeof(int)), *in = calloc((size_t)count, sizeof(int)), cancelled, theirs;
     MPI_Request request = MPI_REQUEST_NULL;
     out[0] = 1;
-    (synchronous ? MPI_Issend : MPI_Isend)(out, count, MPI_INT, right, 5, MPI_COMM_WORLD, &request);
+    (synchronous ? MPI_Issend : MPI_Isend)(out, count, MPI_INT, expect_right, 5, MPI_COMM_WORLD, &request);
     EXPECT_EQUAL(MPI_Cancel(&request), MPI_SUCCESS);
     cancelled = was_cancelled(&request);
     EXPECT(request == MPI_REQUEST_NULL);
     EXPECT(!synchronous || cancelled == 1);
-    MPI_Sendrecv(&cancelled, 1, MPI_INT, right, 6, &theirs, 1, MPI_INT, left, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&cancelled, 1, MPI_INT, expect_right, 6, &theirs, 1, MPI_INT, expect_left, 6, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     int two = 2;
-    MPI_Isend(&two, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &request);
+    MPI_Isend(&two, 1, MPI_INT, expect_right, 5, MPI_COMM_WORLD, &request);
     if (!theirs) {
-        MPI_Recv(in, count, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(in, count, MPI_INT, expect_left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT_EQUAL(in[0], 1);
     }
-    MPI_Recv(in, count, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(in, count, MPI_INT, expect_left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in[0], 2);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     free(out);
@@ -261,8 +257,8 @@ static void sends_cancelled_too_late(void)
 {
     int out = 1, in = 0;
     MPI_Request request;
-    MPI_Issend(&out, 1, MPI_INT, right, 7, MPI_COMM_WORLD, &request);
-    MPI_Recv(&in, 1, MPI_INT, left, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Issend(&out, 1, MPI_INT, expect_right, 7, MPI_COMM_WORLD, &request);
+    MPI_Recv(&in, 1, MPI_INT, expect_left, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQUAL(MPI_Cancel(&request), MPI_SUCCESS);
     EXPECT_EQUAL(was_cancelled(&request), 0);
@@ -272,15 +268,13 @@ static void sends_cancelled_too_late(void)
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    right = (expect_rank + 1) % expect_size;
-    left = (expect_rank + expect_size - 1) % expect_size;
     modes();
     buffers_count_at_the_start();
     nobody_answers_at_once();
     freed_while_active();
     only_inactive_persistent_requests_start();
     MPI_Barrier(MPI_COMM_WORLD);
-    posted_receives_are_cancelled(left);
+    posted_receives_are_cancelled(expect_left);
     posted_receives_are_cancelled(MPI_ANY_SOURCE);
     persistent_receives_are_cancelled();
     receives_cancelled_too_late(1);

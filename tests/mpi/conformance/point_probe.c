@@ -3,17 +3,6 @@
 
 #include <string.h>
 
-static int left, right;
-
-static void expect_message(const MPI_Status *status, int source, int tag, int ints)
-{
-    int count = -1;
-    EXPECT_EQUAL(status->MPI_SOURCE, source);
-    EXPECT_EQUAL(status->MPI_TAG, tag);
-    EXPECT_EQUAL(MPI_Get_count(status, MPI_INT, &count), MPI_SUCCESS);
-    EXPECT_EQUAL(count, ints);
-}
-
 /* The ways to learn of a message. */
 static void by_probe(int source, int tag, MPI_Message *message, MPI_Status *status)
 {
@@ -67,23 +56,19 @@ static void probed_then_received(int count)
         out[i] = i * 3 + expect_rank;
     }
     for (int way = 0; way < 16; way++) {
-        int source = way & 4 ? MPI_ANY_SOURCE : left, tag = way & 8 ? MPI_ANY_TAG : way;
+        int source = way & 4 ? MPI_ANY_SOURCE : expect_left, tag = way & 8 ? MPI_ANY_TAG : way;
         MPI_Request request;
         MPI_Message message;
         MPI_Status probed, received;
-        if (way % 3 == 0) {
-            MPI_Issend(out, count, MPI_INT, right, way, MPI_COMM_WORLD, &request);
-        } else {
-            MPI_Isend(out, count, MPI_INT, right, way, MPI_COMM_WORLD, &request);
-        }
+        (way % 3 == 0 ? MPI_Issend : MPI_Isend)(out, count, MPI_INT, expect_right, way, MPI_COMM_WORLD, &request);
         probes[way & 3](source, tag, &message, &probed);
-        expect_message(&probed, left, way, count);
+        EXPECT_RECEIVED(&probed, expect_left, way, MPI_INT, count);
         memset(in, 0, (size_t)count * sizeof(int));
         receive(&message, &probed, in, count, way & 4, &received);
-        expect_message(&received, left, way, count);
+        EXPECT_RECEIVED(&received, expect_left, way, MPI_INT, count);
         int wrong = 0;
         for (int i = 0; i < count; i++) {
-            wrong += in[i] != i * 3 + left;
+            wrong += in[i] != i * 3 + expect_left;
         }
         EXPECT_EQUAL(wrong, 0);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -91,6 +76,13 @@ static void probed_then_received(int count)
     }
     free(out);
     free(in);
+}
+
+static int is_found(int source, int tag, MPI_Comm comm)
+{
+    int flag = -1;
+    MPI_Iprobe(source, tag, comm, &flag, MPI_STATUS_IGNORE);
+    return flag;
 }
 
 static void nothing_is_found_where_nothing_is(void)
@@ -105,27 +97,20 @@ static void nothing_is_found_where_nothing_is(void)
     MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status);
     EXPECT_EQUAL(flag, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Isend(&value, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &request);
-    MPI_Probe(left, 5, MPI_COMM_WORLD, &status);
-    flag = 1;
-    MPI_Iprobe(left, 6, MPI_COMM_WORLD, &flag, &status);
-    EXPECT_EQUAL(flag, 0);
-    flag = 1;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, &status);
-    EXPECT_EQUAL(flag, 0);
-    MPI_Iprobe(left, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    EXPECT(flag);
-    MPI_Recv(&value, 1, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    flag = 1;
-    MPI_Iprobe(left, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
-    EXPECT_EQUAL(flag, 0);
+    MPI_Isend(&value, 1, MPI_INT, expect_right, 5, MPI_COMM_WORLD, &request);
+    MPI_Probe(expect_left, 5, MPI_COMM_WORLD, &status);
+    EXPECT_EQUAL(is_found(expect_left, 6, MPI_COMM_WORLD), 0);
+    EXPECT_EQUAL(is_found(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF), 0);
+    EXPECT_EQUAL(is_found(expect_left, 5, MPI_COMM_WORLD), 1);
+    MPI_Recv(&value, 1, MPI_INT, expect_left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQUAL(is_found(expect_left, MPI_ANY_TAG, MPI_COMM_WORLD), 0);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void expect_nobody(const MPI_Status *status)
 {
-    expect_message(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+    EXPECT_RECEIVED(status, MPI_PROC_NULL, MPI_ANY_TAG, MPI_INT, 0);
 }
 
 /* 3.10, 3.8.2 */
@@ -168,32 +153,31 @@ static void nobody_answers_at_once(void)
 static void taken_messages_are_gone(int count)
 {
     enum { COUNT = 6 };
-    int *out[COUNT], *in = calloc((size_t)count, sizeof(int)), flag = 1;
+    int *out[COUNT], *in = calloc((size_t)count, sizeof(int));
     MPI_Request sends[COUNT], receives[COUNT];
     MPI_Message messages[COUNT];
     MPI_Status status;
     for (int i = 0; i < COUNT; i++) {
         out[i] = calloc((size_t)count, sizeof(int));
         out[i][count - 1] = i + 1;
-        MPI_Isend(out[i], count, MPI_INT, right, 4, MPI_COMM_WORLD, &sends[i]);
+        MPI_Isend(out[i], count, MPI_INT, expect_right, 4, MPI_COMM_WORLD, &sends[i]);
     }
-    MPI_Mprobe(left, 4, MPI_COMM_WORLD, &messages[0], &status);
+    MPI_Mprobe(expect_left, 4, MPI_COMM_WORLD, &messages[0], &status);
     MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &messages[1], &status);
-    MPI_Recv(in, count, MPI_INT, left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(in, count, MPI_INT, expect_left, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in[count - 1], 3);
-    MPI_Mprobe(left, MPI_ANY_TAG, MPI_COMM_WORLD, &messages[3], &status);
+    MPI_Mprobe(expect_left, MPI_ANY_TAG, MPI_COMM_WORLD, &messages[3], &status);
     MPI_Recv(in, count, MPI_INT, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in[count - 1], 5);
-    MPI_Mprobe(left, 4, MPI_COMM_WORLD, &messages[5], &status);
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
-    EXPECT_EQUAL(flag, 0);
+    MPI_Mprobe(expect_left, 4, MPI_COMM_WORLD, &messages[5], &status);
+    EXPECT_EQUAL(is_found(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD), 0);
     const int order[] = {5, 0, 3, 1}; /* of receiving: as the program likes */
     for (int i = 0; i < 4; i++) {
         int *to = calloc((size_t)count, sizeof(int));
         MPI_Imrecv(to, count, MPI_INT, &messages[order[i]], &receives[0]);
         MPI_Wait(&receives[0], &status);
         EXPECT_EQUAL(to[count - 1], order[i] + 1);
-        expect_message(&status, left, 4, count);
+        EXPECT_RECEIVED(&status, expect_left, 4, MPI_INT, count);
         free(to);
     }
     MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE);
@@ -211,12 +195,12 @@ static void matched_probes_match_synchronous_sends(void)
     int out = 4, in = 0, flag = 1;
     MPI_Request send;
     MPI_Message message;
-    MPI_Issend(&out, 1, MPI_INT, right, 9, MPI_COMM_WORLD, &send);
+    MPI_Issend(&out, 1, MPI_INT, expect_right, 9, MPI_COMM_WORLD, &send);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Test(&send, &flag, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(flag, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Mprobe(left, 9, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Mprobe(expect_left, 9, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
     MPI_Mrecv(&in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
     EXPECT_EQUAL(in, 4);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
@@ -229,8 +213,8 @@ static void too_long_is_truncated(int count)
     MPI_Request send, request;
     MPI_Message message;
     for (int immediate = 0; immediate < 2; immediate++) {
-        MPI_Isend(out, count, MPI_INT, right, 2, MPI_COMM_WORLD, &send);
-        MPI_Mprobe(left, 2, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Isend(out, count, MPI_INT, expect_right, 2, MPI_COMM_WORLD, &send);
+        MPI_Mprobe(expect_left, 2, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
         if (immediate) {
             MPI_Imrecv(in, 2, MPI_INT, &message, &request);
             EXPECT_CLASS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
@@ -251,22 +235,22 @@ static void many_unexpected(void)
     static MPI_Request sends[COUNT];
     for (int i = 0; i < COUNT; i++) {
         out[i] = i;
-        MPI_Isend(&out[i], 1, MPI_INT, right, i, MPI_COMM_WORLD, &sends[i]);
+        MPI_Isend(&out[i], 1, MPI_INT, expect_right, i, MPI_COMM_WORLD, &sends[i]);
     }
     for (int i = COUNT - 2; i >= 0; i -= 2) {
         int in = -1;
         MPI_Status status;
-        MPI_Probe(i % 4 == 0 ? left : MPI_ANY_SOURCE, i, MPI_COMM_WORLD, &status);
-        expect_message(&status, left, i, 1);
-        MPI_Recv(&in, 1, MPI_INT, left, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Probe(i % 4 == 0 ? expect_left : MPI_ANY_SOURCE, i, MPI_COMM_WORLD, &status);
+        EXPECT_RECEIVED(&status, expect_left, i, MPI_INT, 1);
+        MPI_Recv(&in, 1, MPI_INT, expect_left, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT_EQUAL(in, i);
     }
     for (int i = 1; i < COUNT; i += 2) {
         int in = -1;
         MPI_Message message;
         MPI_Status status;
-        MPI_Mprobe(i % 4 == 1 ? left : MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status);
-        expect_message(&status, left, i, 1);
+        MPI_Mprobe(i % 4 == 1 ? expect_left : MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status);
+        EXPECT_RECEIVED(&status, expect_left, i, MPI_INT, 1);
         MPI_Mrecv(&in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
         EXPECT_EQUAL(in, i);
     }
@@ -303,8 +287,6 @@ static void lengths_learnt_by_probes(void)
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    right = (expect_rank + 1) % expect_size;
-    left = (expect_rank + expect_size - 1) % expect_size;
     nothing_is_found_where_nothing_is();
     const int counts[] = {0, 1, 10, 2048, 5000, 300000};
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {

@@ -7,7 +7,6 @@
 
 enum { THREADS = 4 };
 
-static int left, right;
 static MPI_Comm comms[THREADS]; /* one a thread */
 
 static void in_threads(void *(*function)(void *))
@@ -31,19 +30,17 @@ static void ping_pong(MPI_Comm comm, int tag, int rounds)
         int count = round % 8 == 7 ? LONG : 1 + round % 5;
         MPI_Request requests[2];
         MPI_Status status;
-        int received = -1;
         out[0] = out[count - 1] = round * 100 + tag;
-        MPI_Irecv(in, count, MPI_INT, left, tag, comm, &requests[0]);
+        MPI_Irecv(in, count, MPI_INT, expect_left, tag, comm, &requests[0]);
         if (round % 2) {
-            MPI_Isend(out, count, MPI_INT, right, tag, comm, &requests[1]);
+            MPI_Isend(out, count, MPI_INT, expect_right, tag, comm, &requests[1]);
             MPI_Wait(&requests[0], &status);
             MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
         } else {
-            MPI_Ssend(out, count, MPI_INT, right, tag, comm);
+            MPI_Ssend(out, count, MPI_INT, expect_right, tag, comm);
             MPI_Wait(&requests[0], &status);
         }
-        MPI_Get_count(&status, MPI_INT, &received);
-        EXPECT_EQUAL(received, count);
+        EXPECT_EQUAL(expect_count(&status, MPI_INT), count);
         EXPECT_EQUAL(status.MPI_TAG, tag);
         EXPECT_EQUAL(in[count - 1], round * 100 + tag);
     }
@@ -78,7 +75,7 @@ static void *one_is_blocked(void *number)
         MPI_Probe(expect_rank, 103, MPI_COMM_WORLD, &status);
         MPI_Recv(&token, 1, MPI_INT, expect_rank, 103, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         token = 42;
-        MPI_Send(&token, 1, MPI_INT, right, 100, MPI_COMM_WORLD);
+        MPI_Send(&token, 1, MPI_INT, expect_right, 100, MPI_COMM_WORLD);
         break;
     default:
         ping_pong(comms[thread], thread, 20);
@@ -146,7 +143,7 @@ static void *all_take_what_comes(void *number)
     int values[EACH];
     for (int i = 0; i < EACH; i++) {
         values[i] = thread * EACH + i;
-        MPI_Isend(&values[i], 1, MPI_INT, right, 0, MPI_COMM_WORLD, &sends[i]);
+        MPI_Isend(&values[i], 1, MPI_INT, expect_right, 0, MPI_COMM_WORLD, &sends[i]);
     }
     for (int i = 0; i < EACH; i++) {
         int value = -1;
@@ -236,10 +233,7 @@ int main(int argc, char **argv)
     int provided = -1;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     EXPECT_EQUAL(provided, MPI_THREAD_MULTIPLE);
-    MPI_Comm_rank(MPI_COMM_WORLD, &expect_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &expect_size);
-    right = (expect_rank + 1) % expect_size;
-    left = (expect_rank + expect_size - 1) % expect_size;
+    expect_ranks();
     for (int i = 0; i < THREADS; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     }
