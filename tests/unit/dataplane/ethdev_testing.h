@@ -85,7 +85,6 @@ static inline void case_run(case_function *function, const void *argument)
 #define CASE_TEST(name)                   \
     static void test_##name(void **state) \
     {                                     \
-        (void)state;                      \
         case_run(case_##name, NULL);      \
     }
 
@@ -192,6 +191,13 @@ static inline void memif_run(case_function *function, uint32_t mtu_bytes)
     case_run(function, &memif);
     memif_clean(&memif);
 }
+
+/* The test of a case with a memif. */
+#define MEMIF_TEST(name)                  \
+    static void test_##name(void **state) \
+    {                                     \
+        memif_run(case_##name, 1500);     \
+    }
 
 static inline void memif_run_pair(case_function *server, case_function *client, struct memif memif)
 {

@@ -298,6 +298,17 @@ static void test_unregistered(void **state)
 
 static void test_malformed_igmp(void **state)
 {
+    static const struct {
+        uint32_t at;
+        uint16_t value;
+        bool is_summed;
+    } changes[] = {
+        {40, 60000, true},   /* more records than there are */
+        {44, 65535, true},   /* more sources than there are */
+        {50, 0x0100, false}, /* wrong checksum */
+        {20, 0x2000, false}, /* a fragment */
+        {14, 0x4f00, false}, /* a header longer than the packet */
+    };
     struct record record = {4, 1, GROUP};
     struct frame good = igmp_v3(3, &record, 1);
     bridge_make(16, 4, true);
@@ -307,23 +318,14 @@ static void test_malformed_igmp(void **state)
         frame.length = length;
         forward(0, 3, &frame);
     }
-    frame = good; /* claims more records than there are */
-    put16(frame.bytes + 40, 60000);
-    checksum_set(frame.bytes + 34, 20, 2);
-    forward(0, 3, &frame);
-    frame = good; /* claims more sources than there are */
-    put16(frame.bytes + 44, 65535);
-    checksum_set(frame.bytes + 34, 20, 2);
-    forward(0, 3, &frame);
-    frame = good; /* wrong checksum */
-    frame.bytes[50] ^= 1;
-    forward(0, 3, &frame);
-    frame = good; /* a fragment */
-    frame.bytes[20] = 0x20;
-    forward(0, 3, &frame);
-    frame = good; /* a header longer than the packet */
-    frame.bytes[14] = 0x4f;
-    forward(0, 3, &frame);
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        frame = good;
+        put16(frame.bytes + changes[i].at, changes[i].value);
+        if (changes[i].is_summed) {
+            checksum_set(frame.bytes + 34, 20, 2);
+        }
+        forward(0, 3, &frame);
+    }
     frame = igmp_v2(3, 0x16, 0x0a000001); /* group is no group */
     group_mac_of(frame.bytes, GROUP);
     put32(frame.bytes + 30, GROUP);

@@ -230,10 +230,7 @@ static void case_wake(int descriptor, const void *argument)
     }
     cw_port_sleep(test.port, NS_PER_HOUR);
     for (uint32_t i = 0; i < 3; i++) {
-        struct cw_received packet;
-        uint32_t number = 0;
-        CHECK(cw_port_receive(test.port, &packet, 1) == 1 && frame_check(&packet, &number) && number == i);
-        cw_port_release(test.port, &packet, 1);
+        frame_await(test.port, 100, i);
         cw_port_sleep(test.port, 1000);
     }
     frame_send(test.port, 100, 7);

@@ -277,10 +277,7 @@ static void case_stale_socket(int descriptor, const void *argument)
     cw_port_close(memif_open(pair, true));
 }
 
-static void test_stale_socket(void **state)
-{
-    memif_run(case_stale_socket, 1500);
-}
+MEMIF_TEST(stale_socket)
 
 /* ---- privileges ---- */
 
@@ -300,10 +297,7 @@ static void case_refused(int descriptor, const void *argument)
     cw_port_close(server);
 }
 
-static void test_refused_client(void **state)
-{
-    memif_run(case_refused, 1500);
-}
+MEMIF_TEST(refused)
 
 /* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has
  * hung up. */
@@ -370,6 +364,6 @@ static void test_unprivileged(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_frames, test_sleep, test_death, test_stale_socket, test_unprivileged, test_refused_client,
+    return TESTS_RUN(test_frames, test_sleep, test_death, test_stale_socket, test_unprivileged, test_refused,
                      test_patient_client);
 }

@@ -5,8 +5,7 @@
 
 static void case_affinity(int descriptor, const void *argument)
 {
-    cpu_set_t before;
-    cpu_set_t after;
+    cpu_set_t before, after;
     CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
     struct cw_port *port = port_of("net_null0", NULL, 1500);
     CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);

@@ -235,10 +235,7 @@ static void case_as_many_as_there_are(int descriptor, const void *argument)
     }
 }
 
-static void test_as_many_as_there_are(void **state)
-{
-    memif_run(case_as_many_as_there_are, 1500);
-}
+MEMIF_TEST(as_many_as_there_are)
 
 int main(void)
 {

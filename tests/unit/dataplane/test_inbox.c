@@ -52,7 +52,6 @@ static uint32_t ready_count(void)
     return count;
 }
 
-/* Byte i of record `number`. */
 static uint8_t byte_of(uint32_t number, uint32_t i)
 {
     return (uint8_t)(number * 31 + i);
@@ -124,15 +123,20 @@ static void records_come_whole_and_in_order(void **state)
     cw_inbox_detach(&end);
 }
 
-/* Pages of address space that this process has. */
-static uint64_t address_space_bytes(void)
+/* Limits the address space of this process to what it has and `more` bytes; returns the limit of before. */
+static struct rlimit address_space_limit(uint64_t more)
 {
+    struct rlimit before, tight;
     unsigned long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%lu", &pages), 1);
     fclose(file);
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    tight = before;
+    tight.rlim_cur = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    return before;
 }
 
 /* A sender that runs out of address space tries again and again; then all slots are still there. */
@@ -143,13 +147,9 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
     struct cw_inbox_place place = cw_inbox_place(inbox);
     struct cw_inbox_sender ends[SENDERS];
     char error[200] = "";
-    struct rlimit before, tight;
-    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    tight = before;
-    /* room for the header, which the attaching side maps with all slots there may be, and not for a ring as well */
-    tight.rlim_cur = address_space_bytes() + CW_INBOX_SLOTS_MAX * 2 * CW_RING_LINE + 2 * CW_INBOX_RING_BYTES - 16384;
     int statuses[TRIES];
-    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    /* room for the header, which the attaching side maps with all slots there may be, and not for a ring as well */
+    struct rlimit before = address_space_limit(CW_INBOX_SLOTS_MAX * 2 * CW_RING_LINE + 2 * CW_INBOX_RING_BYTES - 16384);
     for (int i = 0; i < TRIES; i++) {
         statuses[i] = cw_inbox_attach(&place, 1, &ends[0], error, sizeof(error));
     }
@@ -173,15 +173,11 @@ static void who_cannot_be_heard_is_told(void **state)
     struct cw_inbox_sender ends[2];
     char error[200] = "";
     uint32_t sender = 0;
-    struct rlimit before, tight;
     attach(10, &ends[0]);
     attach(11, &ends[1]);
     assert_non_null(consumer_of(0, &sender));
     assert_int_equal(cw_inbox_lost(inbox, 0, error, sizeof(error)), CW_OK);
-    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    tight = before;
-    tight.rlim_cur = address_space_bytes();
-    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    struct rlimit before = address_space_limit(0);
     const struct cw_ring_consumer *found = consumer_of(1, &sender);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_null(found);
@@ -326,16 +322,13 @@ static void who_sleeps_often_lets_the_senders_pay(void **state)
         skip(); /* no membarrier here: they always pay */
     }
     for (int turn = 0; turn < 3; turn++) {
-        for (int i = 0; i < 100; i++) {
-            cw_inbox_arm(inbox, now_ns += CW_INBOX_OFTEN_NS / 4);
-            cw_inbox_disarm(inbox);
+        for (int often = 1; often >= 0; often--) {
+            for (int i = 0; i < 100; i++) {
+                cw_inbox_arm(inbox, now_ns += often ? CW_INBOX_OFTEN_NS / 4 : 2 * CW_INBOX_RARELY_NS);
+                cw_inbox_disarm(inbox);
+            }
+            assert_int_equal(end.shared->senders_fence, often);
         }
-        assert_int_equal(end.shared->senders_fence, 1);
-        for (int i = 0; i < 100; i++) {
-            cw_inbox_arm(inbox, now_ns += 2 * CW_INBOX_RARELY_NS);
-            cw_inbox_disarm(inbox);
-        }
-        assert_int_equal(end.shared->senders_fence, 0);
     }
     cw_inbox_arm(inbox, now_ns += 3600000000000); /* one long rest is no habit, and a short one after it neither */
     cw_inbox_arm(inbox, now_ns += 1);

@@ -25,9 +25,7 @@ struct host {
     uint32_t peer;
 };
 
-static struct {
-    struct host list[2];
-} hosts;
+static struct host hosts[2];
 
 struct mode {
     const char *name;
@@ -50,20 +48,20 @@ static void hosts_open(const struct mode *mode)
 {
     struct cw_port *ports[2];
     pair_port_open(ports);
-    memset(&hosts, 0, sizeof(hosts));
+    memset(hosts, 0, sizeof(hosts));
     for (uint32_t i = 0; i < 2; i++) {
-        struct pair_host *own = &hosts.list[i].own;
+        struct pair_host *own = &hosts[i].own;
         pair_host_init(own, i, ports[i]);
         own->loop_config.mode = mode->mode[i];
         own->loop_config.fallback = mode->fallback[i];
         own->loop_config.stands_by = mode->stands_by[i];
         own->loop_config.command_count = 64; /* small, so that it fills */
         pair_port_lose(ports[i], mode->lose_one_in);
-        pair_host_open(own, hosts.list[i].memory, MEMORY_BYTES);
+        pair_host_open(own, hosts[i].memory, MEMORY_BYTES);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        struct host *host = &hosts.list[i];
-        host->peer = pair_host_peer(&host->own, &hosts.list[1 - i].own);
+        struct host *host = &hosts[i];
+        host->peer = pair_host_peer(&host->own, &hosts[1 - i].own);
         pair_host_begin(&host->own);
         host->has_stand_in = mode->fallback[i] == CW_FALLBACK_CALLER;
         if (host->has_stand_in) {
@@ -75,7 +73,7 @@ static void hosts_open(const struct mode *mode)
 static void hosts_close(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        struct host *host = &hosts.list[i];
+        struct host *host = &hosts[i];
         if (host->has_stand_in) {
             atomic_store(&host->is_over, true);
             cw_loop_recall(host->own.loop);
@@ -84,11 +82,30 @@ static void hosts_close(void)
         cw_loop_destroy(host->own.loop);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        cw_endpoint_destroy(hosts.list[i].own.endpoint);
+        cw_endpoint_destroy(hosts[i].own.endpoint);
+        cw_port_close(hosts[i].own.port);
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        cw_port_close(hosts.list[i].own.port);
+}
+
+/* A put from the first host into the memory of the second. */
+static struct cw_put put_of(const void *data, uint64_t bytes)
+{
+    return (struct cw_put){
+        .peer = hosts[0].peer, .region = hosts[1].own.token, .source = {.contiguous = {.data = data, .bytes = bytes}}};
+}
+
+/* Waits at a host for an event of this kind. */
+static struct cw_event event_await(struct host *host, enum cw_event_kind kind)
+{
+    struct cw_event event = {.kind = kind};
+    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
+    while (cw_clock_ns() < until_ns) {
+        if (cw_loop_wait(host->own.loop, &event, 1, 1000000000) == 1 && event.kind == kind) {
+            return event;
+        }
     }
+    fail_msg("no event of kind %d", (int)kind);
+    return event;
 }
 
 /* One of several threads that post to the same loop. */
@@ -101,16 +118,12 @@ struct poster {
 static void *post(void *argument)
 {
     struct poster *poster = argument;
-    struct host *host = &hosts.list[0];
+    struct host *host = &hosts[0];
     for (uint32_t i = 0; i < PUTS; i++) {
         uint64_t value = (uint64_t)poster->number << 32 | i;
-        struct cw_put put = {
-            .peer = host->peer,
-            .lane_tag = cw_lane_tag(poster->number, i),
-            .region = hosts.list[1].own.token,
-            .offset = poster->number * LANE_BYTES + i * 8ull,
-            .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}, /* the call copies it */
-        };
+        struct cw_put put = put_of(&value, sizeof(value)); /* the call copies it */
+        put.lane_tag = cw_lane_tag(poster->number, i);
+        put.offset = poster->number * LANE_BYTES + i * 8ull;
         uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
         int status;
         while ((status = cw_loop_put(host->own.loop, &put)) == CW_ERROR_AGAIN && cw_clock_ns() < until_ns) {
@@ -130,7 +143,7 @@ static void *post(void *argument)
 /* Takes the notifications of all posters, each lane in order. */
 static uint32_t all_receive(void)
 {
-    struct host *host = &hosts.list[1];
+    struct host *host = &hosts[1];
     uint32_t next[THREADS] = {0};
     uint32_t total = 0;
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
@@ -169,7 +182,7 @@ static void check_many_threads(const struct mode *mode)
     /* each put has a place of its own: puts in flight must not overlap */
     for (uint32_t lane = 0; lane < THREADS; lane++) {
         uint64_t value;
-        memcpy(&value, hosts.list[1].memory + lane * LANE_BYTES + (PUTS - 1) * 8, sizeof(value));
+        memcpy(&value, hosts[1].memory + lane * LANE_BYTES + (PUTS - 1) * 8, sizeof(value));
         assert_true(value == ((uint64_t)lane << 32 | (PUTS - 1)));
     }
     hosts_close();
@@ -201,28 +214,17 @@ static void fallback_acknowledges(enum cw_loop_fallback fallback, bool stands_by
 {
     const struct mode mode = {.fallback = {fallback, fallback}, .stands_by = {false, stands_by}};
     hosts_open(&mode);
-    struct host *host = &hosts.list[0];
     static uint8_t source[20000];
     memset(source, 7, sizeof(source));
-    struct cw_put put = {.peer = host->peer,
-                         .region = hosts.list[1].own.token,
-                         .source = {.contiguous = {.data = source, .bytes = sizeof(source)}},
-                         .context = 99,
-                         .flags = CW_SIGNAL};
-    assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
-    bool complete = false;
-    uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
-    while (!complete && cw_clock_ns() < until_ns) {
-        struct cw_event event;
-        if (cw_loop_wait(host->own.loop, &event, 1, 1000000000) == 1 && event.kind == CW_EVENT_COMPLETE) {
-            assert_int_equal(event.status, CW_OK);
-            assert_int_equal(event.context, 99);
-            complete = true;
-        }
-    }
-    assert_true(complete);
-    assert_memory_equal(hosts.list[1].memory, source, sizeof(source));
-    assert_true(cw_loop_counters(hosts.list[1].own.loop).fallback_turns > 0);
+    struct cw_put put = put_of(source, sizeof(source));
+    put.context = 99;
+    put.flags = CW_SIGNAL;
+    assert_int_equal(cw_loop_put(hosts[0].own.loop, &put), CW_OK);
+    struct cw_event event = event_await(&hosts[0], CW_EVENT_COMPLETE);
+    assert_int_equal(event.status, CW_OK);
+    assert_int_equal(event.context, 99);
+    assert_memory_equal(hosts[1].memory, source, sizeof(source));
+    assert_true(cw_loop_counters(hosts[1].own.loop).fallback_turns > 0);
     hosts_close();
 }
 
@@ -240,18 +242,16 @@ static void test_who_stands_by_knows_of_events(void **state)
 {
     const struct mode mode = {.fallback = {CW_FALLBACK_THREAD, CW_FALLBACK_NONE}, .stands_by = {false, true}};
     hosts_open(&mode);
-    struct host *host = &hosts.list[0], *target = &hosts.list[1];
+    struct host *host = &hosts[0], *target = &hosts[1];
     uint64_t value = 77;
-    struct cw_put put = {.peer = host->peer,
-                         .region = target->own.token,
-                         .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}}};
+    struct cw_put put = put_of(&value, sizeof(value));
     assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
-    struct cw_event events[2];
+    struct cw_event event;
     uint32_t count = 0;
     while (count == 0) { /* the first is that the other host has come */
         assert_true(cw_loop_stand_in(target->own.loop, cw_clock_ns() + TEST_HANG_NS));
-        while (cw_endpoint_events(target->own.endpoint, events, 1) > 0) {
-            count += events[0].kind == CW_EVENT_PUT;
+        while (cw_endpoint_events(target->own.endpoint, &event, 1) > 0) {
+            count += event.kind == CW_EVENT_PUT;
         }
     }
     assert_int_equal(count, 1);
@@ -265,10 +265,10 @@ static void test_who_stands_by_knows_of_events(void **state)
     assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     for (count = 0; count == 0 && cw_clock_ns() < until_ns;) {
-        count = cw_loop_wait(target->own.loop, events, 1, TEST_HANG_NS);
+        count = cw_loop_wait(target->own.loop, &event, 1, TEST_HANG_NS);
     }
     assert_int_equal(count, 1);
-    assert_int_equal(events[0].kind, CW_EVENT_PUT);
+    assert_int_equal(event.kind, CW_EVENT_PUT);
     assert_memory_equal(target->memory + put.offset, &value, sizeof(value));
     hosts_close();
 }
@@ -302,7 +302,7 @@ static void test_calls_run_one_at_a_time(void **state)
         uint32_t number = 0;
         struct caller callers[THREADS];
         for (uint32_t k = 0; k < THREADS; k++) {
-            callers[k] = (struct caller){.loop = hosts.list[0].own.loop, .number = &number};
+            callers[k] = (struct caller){.loop = hosts[0].own.loop, .number = &number};
             assert_int_equal(pthread_create(&callers[k].thread, NULL, call, &callers[k]), 0);
         }
         for (uint32_t k = 0; k < THREADS; k++) {
@@ -313,16 +313,15 @@ static void test_calls_run_one_at_a_time(void **state)
     }
 }
 
-/* An error of a queued put shows as its event. */
 static void test_errors_of_queued_commands_become_events(void **state)
 {
     const struct mode mode = {.mode = {CW_LOOP_DEDICATED, CW_LOOP_DEDICATED}};
     hosts_open(&mode);
     struct cw_put put = {.peer = 77, .region = 1, .context = 5, .lane_tag = cw_lane_tag(1, 2)};
-    int status = cw_loop_put(hosts.list[0].own.loop, &put);
+    int status = cw_loop_put(hosts[0].own.loop, &put);
     if (status == CW_OK) {
         struct cw_event event;
-        assert_int_equal(cw_loop_wait(hosts.list[0].own.loop, &event, 1, TEST_HANG_NS), 1);
+        assert_int_equal(cw_loop_wait(hosts[0].own.loop, &event, 1, TEST_HANG_NS), 1);
         assert_int_equal(event.kind, CW_EVENT_COMPLETE);
         assert_int_equal(event.status, CW_ERROR_ARGUMENT);
         assert_int_equal(event.context, 5);
@@ -357,7 +356,7 @@ static void *meet(void *argument)
 static void test_no_command_is_left_behind(void **state)
 {
     hosts_open(&(struct mode){.name = "inline"});
-    struct meeting meeting = {.loop = hosts.list[0].own.loop};
+    struct meeting meeting = {.loop = hosts[0].own.loop};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, meet, &meeting), 0);
     uint32_t left_behind = 0;
@@ -383,14 +382,12 @@ static void test_no_command_is_left_behind(void **state)
 static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **state)
 {
     hosts_open(&(struct mode){.name = "inline"});
-    struct host *host = &hosts.list[0];
+    struct host *host = &hosts[0];
     host->own.endpoint->now_ns -=
         2 * host->own.endpoint->config.failure_timeout_ns; /* as if the last turn were so long ago */
     uint64_t value = 7;
-    struct cw_put put = {.peer = host->peer,
-                         .region = hosts.list[1].own.token,
-                         .source = {.contiguous = {.data = &value, .bytes = sizeof(value)}},
-                         .flags = CW_MORE};
+    struct cw_put put = put_of(&value, sizeof(value));
+    put.flags = CW_MORE;
     assert_int_equal(cw_loop_put(host->own.loop, &put), CW_OK);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
     bool arrived = false;
@@ -400,7 +397,7 @@ static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **sta
         for (uint32_t i = 0; i < count; i++) {
             assert_true(events[i].status >= 0);
         }
-        count = cw_loop_poll(hosts.list[1].own.loop, events, 8);
+        count = cw_loop_poll(hosts[1].own.loop, events, 8);
         for (uint32_t i = 0; i < count; i++) {
             arrived = arrived || events[i].kind == CW_EVENT_PUT;
         }
@@ -430,12 +427,12 @@ static void test_stale_wish_lets_sleep(void **state)
 {
     struct cw_event event;
     hosts_open(&(struct mode){.name = "inline"});
-    atomic_store(&hosts.list[0].own.loop->wanted, 1);
+    atomic_store(&hosts[0].own.loop->wanted, 1);
     uint64_t until_ns = cw_clock_ns() + TEST_HANG_NS;
-    while (cw_loop_counters(hosts.list[0].own.loop).sleeps == 0 && cw_clock_ns() < until_ns) {
-        assert_int_equal(cw_loop_wait(hosts.list[0].own.loop, &event, 1, 10000000), 0);
+    while (cw_loop_counters(hosts[0].own.loop).sleeps == 0 && cw_clock_ns() < until_ns) {
+        assert_int_equal(cw_loop_wait(hosts[0].own.loop, &event, 1, 10000000), 0);
     }
-    assert_true(cw_loop_counters(hosts.list[0].own.loop).sleeps > 0);
+    assert_true(cw_loop_counters(hosts[0].own.loop).sleeps > 0);
     hosts_close();
 }
 

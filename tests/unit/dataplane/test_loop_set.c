@@ -116,10 +116,6 @@ static void world_close(struct world *world)
     for (uint32_t i = 0; i < 2; i++) {
         for (uint32_t loop = 0; loop < LOOPS; loop++) {
             cw_endpoint_destroy(world->list[i].endpoints[loop]);
-        }
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        for (uint32_t loop = 0; loop < LOOPS; loop++) {
             cw_port_close(world->list[i].ports[loop]);
         }
     }
@@ -344,11 +340,12 @@ static void test_a_loop_that_nobody_would_be_woken_for_is_refused(void **state)
     assert_int_equal(cw_loop_create(&config, process->endpoints[0], process->ports[0], &first, error, sizeof(error)),
                      CW_OK);
     config.first = first;
-    assert_int_equal(cw_loop_create(&config, process->endpoints[0], process->ports[0], &second, error, sizeof(error)),
-                     CW_ERROR_ARGUMENT);
-    config.mode = CW_LOOP_DEDICATED; /* a thread that waits at the first one sleeps on its port */
-    assert_int_equal(cw_loop_create(&config, process->endpoints[0], process->ports[0], &second, error, sizeof(error)),
-                     CW_ERROR_ARGUMENT);
+    for (int dedicated = 0; dedicated < 2; dedicated++) { /* a thread that waits at the first one sleeps on its port */
+        config.mode = dedicated ? CW_LOOP_DEDICATED : config.mode;
+        assert_int_equal(
+            cw_loop_create(&config, process->endpoints[0], process->ports[0], &second, error, sizeof(error)),
+            CW_ERROR_ARGUMENT);
+    }
     cw_loop_destroy(first);
     world_close(world);
 }

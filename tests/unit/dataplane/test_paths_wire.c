@@ -89,9 +89,28 @@ static void down_receive(void *context, uint32_t from, int status)
     host->down_status = status;
 }
 
+static char error[200];
+
+/* Of a rank with the loop of a host, which gets its events. */
+static struct cw_paths_config config_of(struct host *host, uint32_t rank_count,
+                                        void (*message)(void *, uint32_t, uint32_t, const void *, uint32_t))
+{
+    return (struct cw_paths_config){
+        .rank = host->rank,
+        .rank_count = rank_count,
+        .set = {.loops = {host->own.loop}, .count = 1},
+        .address = cw_endpoint_address(host->own.endpoint),
+        .message_bytes_max = SLOT_BYTES,
+        .handler = {.context = host,
+                    .others = {host, message},
+                    .arrived = arrival_receive,
+                    .complete = completion_receive,
+                    .down = down_receive},
+    };
+}
+
 static void host_open(struct host *host, uint32_t rank, uint32_t rank_count, struct cw_port *port, uint64_t seed)
 {
-    char error[200] = "";
     *host = (struct host){.rank = rank};
     pair_host_init(&host->own, rank, port);
     host->own.endpoint_config.seed = seed;
@@ -101,19 +120,8 @@ static void host_open(struct host *host, uint32_t rank, uint32_t rank_count, str
     }
     pair_host_open(&host->own, NULL, 0);
     pair_host_begin(&host->own);
-    struct cw_paths_config paths = {
-        .rank = rank,
-        .rank_count = rank_count,
-        .nonce = rank,
-        .set = {.loops = {host->own.loop}, .count = 1},
-        .address = cw_endpoint_address(host->own.endpoint),
-        .message_bytes_max = SLOT_BYTES,
-        .handler = {.context = host,
-                    .others = {host, rank_count == 2 ? message_receive : words_receive},
-                    .arrived = arrival_receive,
-                    .complete = completion_receive,
-                    .down = down_receive},
-    };
+    struct cw_paths_config paths = config_of(host, rank_count, rank_count == 2 ? message_receive : words_receive);
+    paths.nonce = rank;
     paths.host[0] = (uint8_t)rank;
     assert_int_equal(cw_paths_create(&paths, &host->paths, error, sizeof(error)), CW_OK);
 }
@@ -122,7 +130,6 @@ static void hosts_open(uint32_t count, uint32_t lose_one_in)
 {
     struct cw_port *ports[HOSTS_MAX];
     struct cw_path_card cards[HOSTS_MAX];
-    char error[200] = "";
     pair_ports_open(ports, count);
     for (uint32_t i = 0; i < count; i++) {
         pair_port_lose(ports[i], lose_one_in);
@@ -256,7 +263,6 @@ static void a_rank_that_starts_again_is_told_of(void **state)
 {
     for (uint32_t silent = 0; silent < 2; silent++) {
         struct cw_path_card card;
-        char error[200] = "";
         hosts_open(2, 0);
         messages_arrive();
         pair_port_lose(hosts[0].own.port, silent);
@@ -336,23 +342,12 @@ static void shared_memory_ends_a_sleep_at_the_port(void **state)
     struct host host;
     struct neighbour neighbour = {0};
     struct cw_path_card cards[2];
-    char error[200] = "";
     pthread_t thread;
     pair_port_open(ports);
     host_open(&host, 0, 2, ports[0], 77);
     cw_paths_destroy(host.paths);
-    struct cw_paths_config config = {
-        .rank_count = 2,
-        .nonce = 5,
-        .set = {.loops = {host.own.loop}, .count = 1},
-        .address = cw_endpoint_address(host.own.endpoint),
-        .message_bytes_max = SLOT_BYTES,
-        .handler = {.context = &host,
-                    .others = {&host, count_message},
-                    .arrived = arrival_receive,
-                    .complete = completion_receive,
-                    .down = down_receive},
-    };
+    struct cw_paths_config config = config_of(&host, 2, count_message);
+    config.nonce = 5;
     assert_int_equal(cw_paths_create(&config, &host.paths, error, sizeof(error)), CW_OK);
     config.rank = 1;
     config.set.count = 0;

@@ -29,13 +29,11 @@ static void group_mac(uint32_t ipv4, uint8_t mac[6])
     cw_wire_group_mac(&group, mac);
 }
 
-static struct cw_port *port_open(uint32_t mtu_bytes, uint16_t udp_port, uint32_t streams, uint32_t buffer_bytes)
+/* 0: the kernel's size of a buffer. */
+static struct cw_port *port_open(uint32_t mtu_bytes, uint32_t buffer_bytes)
 {
-    const struct cw_port_udp_config config = {.ip = loopback,
-                                              .udp_port = udp_port,
-                                              .stream_count = streams,
-                                              .mtu_bytes = mtu_bytes,
-                                              .buffer_bytes = buffer_bytes};
+    const struct cw_port_udp_config config = {
+        .ip = loopback, .stream_count = 1, .mtu_bytes = mtu_bytes, .buffer_bytes = buffer_bytes};
     struct cw_port *port = NULL;
     char error[CW_PORT_TEXT_BYTES] = "";
     assert_true_msg(cw_port_udp_open(&config, &port, error, sizeof(error)) == CW_OK, "%s", error);
@@ -74,11 +72,40 @@ static void packet_write(struct cw_transmit *packet, uint16_t from, uint16_t to,
     packet->pieces[1] = (struct cw_piece){.data = apart + apart_bytes - half, .length = half};
 }
 
+/* Two ports at this host, for the test that runs, and their numbers. */
+static struct cw_port *a, *b;
+static uint16_t a_number, b_number;
+
+static void ports_open(uint32_t buffer_bytes)
+{
+    a = port_open(MTU, 0);
+    b = port_open(MTU, buffer_bytes);
+    a_number = cw_port_udp_number(a);
+    b_number = cw_port_udp_number(b);
+}
+
+static void ports_close(void)
+{
+    cw_port_close(a);
+    cw_port_close(b);
+}
+
 static void transmit_all(struct cw_port *port, struct cw_transmit *packets, uint32_t count)
 {
     for (uint32_t sent = 0; sent < count;) {
         sent += cw_port_transmit(port, packets + sent, count - sent);
     }
+}
+
+static void packets_send(struct cw_port *port, uint16_t from, uint16_t to, uint32_t count, uint32_t bytes, bool alone)
+{
+    struct cw_transmit packets[CW_PORT_BURST_MAX];
+    assert_int_equal(cw_port_reserve(port, packets, count), count);
+    for (uint32_t i = 0; i < count; i++) {
+        packet_write(&packets[i], from, to, i, bytes, nothing, 0);
+        packets[i].alone = alone;
+    }
+    transmit_all(port, packets, count);
 }
 
 /* Takes packets until `count` have come, in order, each with its length of `bytes`, from `from`. */
@@ -144,14 +171,14 @@ static void packets_come_as_they_were(void **state)
 {
     static const uint32_t mtus[] = {CW_PORT_MTU_MIN, MTU, CW_PORT_MTU_ETHERNET_MAX};
     for (uint32_t m = 0; m < 3; m++) {
-        struct cw_port *a = port_open(mtus[m], 0, 1, 0), *b = port_open(mtus[m], 0, 1, 0);
+        a = port_open(mtus[m], 0);
+        b = port_open(mtus[m], 0);
         for (uint32_t kind = 0; kind < 4; kind++) {
             exchange(a, b, mtus[m], kind, kind + 1);
             exchange(b, a, mtus[m], kind, kind + 5);
         }
         assert_int_equal(cw_port_udp_dropped(a) + cw_port_udp_dropped(b), 0);
-        cw_port_close(a);
-        cw_port_close(b);
+        ports_close();
     }
 }
 
@@ -159,7 +186,7 @@ static void packets_come_as_they_were(void **state)
 static void streams_have_sockets(void **state)
 {
     enum { STREAMS = 5 };
-    struct cw_port *one = port_open(MTU, 0, 1, 0), *many = NULL;
+    struct cw_port *one = port_open(MTU, 0), *many = NULL;
     for (uint16_t first = 21000; many == NULL; first += STREAMS) {
         const struct cw_port_udp_config config = {
             .ip = loopback, .udp_port = first, .stream_count = STREAMS, .mtu_bytes = MTU};
@@ -168,15 +195,10 @@ static void streams_have_sockets(void **state)
     }
     const uint16_t own = cw_port_udp_number(one), first = cw_port_udp_number(many);
     for (uint16_t stream = 0; stream < STREAMS; stream++) {
-        struct cw_transmit packet;
         const uint32_t bytes = 100;
-        assert_int_equal(cw_port_reserve(one, &packet, 1), 1);
-        packet_write(&packet, own, first + stream, 0, bytes, nothing, 0);
-        transmit_all(one, &packet, 1);
+        packets_send(one, own, first + stream, 1, bytes, false);
         packets_expect(many, own, first + stream, &bytes, 1);
-        assert_int_equal(cw_port_reserve(many, &packet, 1), 1);
-        packet_write(&packet, first + stream, own, 0, bytes, nothing, 0);
-        transmit_all(many, &packet, 1);
+        packets_send(many, first + stream, own, 1, bytes, false);
         packets_expect(one, first + stream, own, &bytes, 1);
     }
     cw_port_close(one);
@@ -187,52 +209,38 @@ static void streams_have_sockets(void **state)
 static void drops_are_counted(void **state)
 {
     enum { PACKETS = 2000 };
-    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 20000);
-    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
     uint32_t came = 0;
+    ports_open(20000);
     for (uint32_t number = 0; number < PACKETS; number++) {
-        struct cw_transmit packet;
-        assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
-        packet_write(&packet, own, other, number, 500, nothing, 0);
-        transmit_all(from, &packet, 1);
+        packets_send(a, a_number, b_number, 1, 500, false);
     }
     for (uint32_t got = 1, more = 1; got > 0 || more-- > 0;) {
         struct cw_received packets[CW_PORT_BURST_MAX];
-        got = cw_port_receive(to, packets, CW_PORT_BURST_MAX);
+        got = cw_port_receive(b, packets, CW_PORT_BURST_MAX);
         came += got;
-        cw_port_release(to, packets, got);
+        cw_port_release(b, packets, got);
         if (got == 0 && more > 0) { /* one that is not dropped brings the count */
-            struct cw_transmit packet;
-            assert_int_equal(cw_port_reserve(from, &packet, 1), 1);
-            packet_write(&packet, own, other, 0, 500, nothing, 0);
-            transmit_all(from, &packet, 1);
+            packets_send(a, a_number, b_number, 1, 500, false);
         }
     }
     assert_true(came < PACKETS);
-    assert_int_equal(came + cw_port_udp_dropped(to), PACKETS + 1);
-    cw_port_close(from);
-    cw_port_close(to);
+    assert_int_equal(came + cw_port_udp_dropped(b), PACKETS + 1);
+    ports_close();
 }
 
 /* An owner that returns nothing gets no more when it has all frames, and the remaining packets afterwards. */
 static void frames_run_out(void **state)
 {
     enum { BYTES = 100, BURSTS = 24, PACKETS = BURSTS * CW_PORT_BURST_MAX };
-    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 0);
-    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
     static struct cw_received held[PACKETS];
     uint32_t came = 0, rounds = 0;
+    ports_open(0);
     for (uint32_t burst = 0; burst < BURSTS; burst++) {
-        struct cw_transmit packets[CW_PORT_BURST_MAX];
-        assert_int_equal(cw_port_reserve(from, packets, CW_PORT_BURST_MAX), CW_PORT_BURST_MAX);
-        for (uint32_t i = 0; i < CW_PORT_BURST_MAX; i++) {
-            packet_write(&packets[i], own, other, burst * CW_PORT_BURST_MAX + i, BYTES, nothing, 0);
-        }
-        transmit_all(from, packets, CW_PORT_BURST_MAX);
+        packets_send(a, a_number, b_number, CW_PORT_BURST_MAX, BYTES, false);
     }
     for (uint32_t got = 1; got > 0; rounds++) {
         uint32_t begin = came;
-        while ((got = cw_port_receive(to, held + came, CW_PORT_BURST_MAX)) > 0) {
+        while ((got = cw_port_receive(b, held + came, CW_PORT_BURST_MAX)) > 0) {
             came += got;
             assert_true(came <= PACKETS);
         }
@@ -243,35 +251,32 @@ static void frames_run_out(void **state)
                 assert_int_equal(bytes[at], byte_of(bytes[0] | (uint32_t)bytes[1] << 8, at));
             }
         }
-        cw_port_release(to, held + begin, came - begin);
+        cw_port_release(b, held + begin, came - begin);
         got = came > begin;
     }
-    assert_true(rounds > 2 || cw_port_udp_dropped(to) > 0);
-    assert_int_equal(came + cw_port_udp_dropped(to), PACKETS);
-    cw_port_close(from);
-    cw_port_close(to);
+    assert_true(rounds > 2 || cw_port_udp_dropped(b) > 0);
+    assert_int_equal(came + cw_port_udp_dropped(b), PACKETS);
+    ports_close();
 }
 
 /* A peer that is not there, or an address without a route: packets are lost, and others continue. */
 static void nobody_there(void **state)
 {
-    struct cw_port *port = port_open(MTU, 0, 1, 0), *other = port_open(MTU, 0, 1, 0);
-    const uint16_t own = cw_port_udp_number(port), to = cw_port_udp_number(other);
     const uint32_t bytes[] = {64};
+    ports_open(0);
     for (uint32_t i = 0; i < 100; i++) {
         struct cw_transmit packets[3];
-        assert_int_equal(cw_port_reserve(port, packets, 3), 3);
-        packet_write(&packets[0], own, 9, 0, 64, nothing, 0);
-        packet_write(&packets[1], own, to, 0, 64, nothing, 0);
+        assert_int_equal(cw_port_reserve(a, packets, 3), 3);
+        packet_write(&packets[0], a_number, 9, 0, 64, nothing, 0);
+        packet_write(&packets[1], a_number, b_number, 0, 64, nothing, 0);
         memset(packets[1].data + 30, 0, 4); /* to no address */
-        packet_write(&packets[2], own, to, 0, 64, nothing, 0);
-        transmit_all(port, packets, 3);
+        packet_write(&packets[2], a_number, b_number, 0, 64, nothing, 0);
+        transmit_all(a, packets, 3);
         if (i == 0) {
-            packets_expect(other, own, to, bytes, 1);
+            packets_expect(b, a_number, b_number, bytes, 1);
         }
     }
-    cw_port_close(port);
-    cw_port_close(other);
+    ports_close();
 }
 
 /* ---- batches ---- */
@@ -296,17 +301,6 @@ static uint32_t frames_count(int watcher, uint16_t own, uint32_t last, uint32_t 
     }
 }
 
-static void packets_send(struct cw_port *from, uint16_t to, uint32_t count, uint32_t bytes, bool alone)
-{
-    struct cw_transmit packets[CW_PORT_BURST_MAX];
-    assert_int_equal(cw_port_reserve(from, packets, count), count);
-    for (uint32_t i = 0; i < count; i++) {
-        packet_write(&packets[i], cw_port_udp_number(from), to, i, bytes, nothing, 0);
-        packets[i].alone = alone;
-    }
-    transmit_all(from, packets, count);
-}
-
 /* A retransmission shares no batch. If many packets of batches are lost, the next packets are sent one by one. */
 static void what_was_lost_goes_alone(void **state)
 {
@@ -321,25 +315,23 @@ static void what_was_lost_goes_alone(void **state)
     const int yes = 1;
     assert_int_equal(setsockopt(watcher, SOL_PACKET, PACKET_IGNORE_OUTGOING, &yes, sizeof(yes)), 0);
     assert_int_equal(bind(watcher, (const struct sockaddr *)&here, sizeof(here)), 0);
-    struct cw_port *from = port_open(MTU, 0, 1, 0), *to = port_open(MTU, 0, 1, 0);
-    const uint16_t own = cw_port_udp_number(from), other = cw_port_udp_number(to);
-    packets_send(from, other, COUNT, BYTES, false);
-    uint32_t batch = frames_count(watcher, own, COUNT - 1, BYTES);
+    ports_open(0);
+    packets_send(a, a_number, b_number, COUNT, BYTES, false);
+    uint32_t batch = frames_count(watcher, a_number, COUNT - 1, BYTES);
     if (batch < COUNT) { /* the kernel cuts */
-        packets_send(from, other, COUNT, BYTES, true);
-        assert_int_equal(frames_count(watcher, own, COUNT - 1, BYTES), COUNT);
+        packets_send(a, a_number, b_number, COUNT, BYTES, true);
+        assert_int_equal(frames_count(watcher, a_number, COUNT - 1, BYTES), COUNT);
         for (uint32_t i = 0; i < 20; i++) { /* each was lost once */
-            packets_send(from, other, COUNT, BYTES, false);
-            packets_send(from, other, COUNT, BYTES, true);
+            packets_send(a, a_number, b_number, COUNT, BYTES, false);
+            packets_send(a, a_number, b_number, COUNT, BYTES, true);
         }
         while (recv(watcher, frame, sizeof(frame), MSG_DONTWAIT) > 0) {
         }
-        packets_send(from, other, COUNT, BYTES, false);
-        assert_int_equal(frames_count(watcher, own, COUNT - 1, BYTES), COUNT);
+        packets_send(a, a_number, b_number, COUNT, BYTES, false);
+        assert_int_equal(frames_count(watcher, a_number, COUNT - 1, BYTES), COUNT);
     }
     close(watcher);
-    cw_port_close(from);
-    cw_port_close(to);
+    ports_close();
 }
 
 /* ---- sleeps ---- */
@@ -354,26 +346,22 @@ static void *waker(void *context)
 
 static void sleeps_end(void **state)
 {
-    struct cw_port *port = port_open(MTU, 0, 1, 0), *other = port_open(MTU, 0, 1, 0);
     const uint32_t bytes = 64;
-    struct cw_transmit packet;
     pthread_t thread;
-    cw_port_wake(port); /* before the sleep */
-    cw_port_sleep(port, 3600 * SECOND);
-    assert_int_equal(cw_port_reserve(other, &packet, 1), 1);
-    packet_write(&packet, cw_port_udp_number(other), cw_port_udp_number(port), 0, bytes, nothing, 0);
-    transmit_all(other, &packet, 1);
-    cw_port_sleep(port, 3600 * SECOND); /* a packet is there */
-    packets_expect(port, cw_port_udp_number(other), cw_port_udp_number(port), &bytes, 1);
-    cw_port_sleep(port, 1000000); /* nothing comes */
+    ports_open(0);
+    cw_port_wake(b); /* before the sleep */
+    cw_port_sleep(b, 3600 * SECOND);
+    packets_send(a, a_number, b_number, 1, bytes, false);
+    cw_port_sleep(b, 3600 * SECOND); /* a packet is there */
+    packets_expect(b, a_number, b_number, &bytes, 1);
+    cw_port_sleep(b, 1000000); /* nothing comes */
     _Atomic uint32_t word = 1;
     const struct cw_port_alarm alarm = {.word = {.at = &word, .value = 0}, .descriptor = -1};
-    cw_port_sleep_alarm(port, 1000000, &alarm);
-    assert_int_equal(pthread_create(&thread, NULL, waker, port), 0);
-    cw_port_sleep(port, 3600 * SECOND); /* by the thread */
+    cw_port_sleep_alarm(b, 1000000, &alarm);
+    assert_int_equal(pthread_create(&thread, NULL, waker, b), 0);
+    cw_port_sleep(b, 3600 * SECOND); /* by the thread */
     assert_int_equal(pthread_join(thread, NULL), 0);
-    cw_port_close(port);
-    cw_port_close(other);
+    ports_close();
 }
 
 /* ---- groups ---- */
@@ -415,7 +403,7 @@ static void groups_are_joined_and_left(void **state)
 {
     enum { MANY = 30 /* more than the kernel lets into one socket */ };
     const uint32_t group = 0xef010203u, other = 0xef7f0004u;
-    struct cw_port *members[MEMBERS], *none = port_open(MTU, 0, 1, 0);
+    struct cw_port *members[MEMBERS], *none = port_open(MTU, 0);
     uint8_t mac[6], other_mac[6];
     bool joined[MEMBERS] = {true, true, true};
     group_mac(group, mac);
@@ -456,8 +444,11 @@ static void groups_are_joined_and_left(void **state)
 
 /* ---- errors ---- */
 
-static void assert_rejected(struct cw_port_udp_config config, int status, const char *word)
+static void assert_rejected(struct cw_ip ip, uint16_t udp_port, uint32_t streams, uint32_t mtu_bytes, int status,
+                            const char *word)
 {
+    const struct cw_port_udp_config config = {
+        .ip = ip, .udp_port = udp_port, .stream_count = streams, .mtu_bytes = mtu_bytes};
     struct cw_port *port;
     char error[CW_PORT_TEXT_BYTES] = "";
     assert_int_equal(cw_port_udp_open(&config, &port, error, sizeof(error)), status);
@@ -466,21 +457,15 @@ static void assert_rejected(struct cw_port_udp_config config, int status, const 
 
 static void errors_are_told(void **state)
 {
-    struct cw_port *port = port_open(MTU, 0, 1, 0);
+    struct cw_port *port = port_open(MTU, 0);
     const uint16_t taken = cw_port_udp_number(port);
     char word[40];
     snprintf(word, sizeof(word), "UDP port %u of %s is in use", taken, is_v6() ? "::1" : "127.0.0.1");
-    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = taken, .stream_count = 1, .mtu_bytes = MTU},
-                    CW_ERROR_BUSY, word);
-    assert_rejected(
-        (struct cw_port_udp_config){.ip = cw_ip_v4(0xcb007107u), .udp_port = 0, .stream_count = 1, .mtu_bytes = MTU},
-        CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
-    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 1, .mtu_bytes = 500},
-                    CW_ERROR_ARGUMENT, "MTU 500");
-    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 0, .stream_count = 2, .mtu_bytes = MTU},
-                    CW_ERROR_ARGUMENT, "2 streams");
-    assert_rejected((struct cw_port_udp_config){.ip = loopback, .udp_port = 65530, .stream_count = 7, .mtu_bytes = MTU},
-                    CW_ERROR_ARGUMENT, "7 streams");
+    assert_rejected(loopback, taken, 1, MTU, CW_ERROR_BUSY, word);
+    assert_rejected(cw_ip_v4(0xcb007107u), 0, 1, MTU, CW_ERROR_NOT_FOUND, "no address 203.0.113.7");
+    assert_rejected(loopback, 0, 1, 500, CW_ERROR_ARGUMENT, "MTU 500");
+    assert_rejected(loopback, 0, 2, MTU, CW_ERROR_ARGUMENT, "2 streams");
+    assert_rejected(loopback, 65530, 7, MTU, CW_ERROR_ARGUMENT, "7 streams");
     cw_port_close(port);
 }
 

@@ -193,14 +193,20 @@ static void test_numbers_expand_to_the_nearest(void **state)
 static const struct cw_ip own = {
     {[10] = 0xff, 0xff, OWN_IPV4 >> 24, OWN_IPV4 >> 16 & 255, OWN_IPV4 >> 8 & 255, OWN_IPV4 & 255}};
 
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+
+static void network_write(uint8_t *frame, uint32_t to, uint16_t to_port, uint32_t payload_bytes)
+{
+    struct cw_wire_network *network = (struct cw_wire_network *)frame;
+    cw_wire_network_init(network, mac, mac, 0x0a000001, to, OWN_PORT, to_port);
+    cw_wire_network_finish(network, payload_bytes);
+}
+
 /* A good packet; returns its length. */
 static uint32_t write_packet(uint8_t *frame)
 {
-    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
     memset(frame, 0, FRAME_BYTES);
-    struct cw_wire_network *network = (struct cw_wire_network *)frame;
-    cw_wire_network_init(network, mac, mac, 0x0a000001, OWN_IPV4, OWN_PORT, OWN_PORT);
-    cw_wire_network_finish(network, PAYLOAD_BYTES);
+    network_write(frame, OWN_IPV4, OWN_PORT, PAYLOAD_BYTES);
     struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
     header->version = CW_WIRE_VERSION;
     header->type = CW_WIRE_DATA;
@@ -274,7 +280,6 @@ static const struct cw_ip own_v6 = {{0xfd, 0x77, [15] = 2}};
 
 static uint32_t write_packet_v6(uint8_t *frame)
 {
-    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
     const struct cw_ip from = {{0xfd, 0x77, [15] = 1}};
     const struct cw_wire_receiver receiver = {.ip = own_v6, .port = OWN_PORT, .own_port = OWN_PORT};
     struct cw_wire_outer outer;
@@ -390,12 +395,10 @@ static void test_groups_have_a_port_of_their_own(void **state)
         {OWN_IPV4, OWN_PORT, 700, CW_WIRE_DATA, CW_WIRE_GOOD},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
         const struct cw_wire_header *found;
         uint8_t frame[FRAME_BYTES];
         uint32_t length = write_packet(frame);
-        cw_wire_network_init((struct cw_wire_network *)frame, mac, mac, 0x0a000001, rows[i].to, OWN_PORT, rows[i].port);
-        cw_wire_network_finish((struct cw_wire_network *)frame, PAYLOAD_BYTES);
+        network_write(frame, rows[i].to, rows[i].port, PAYLOAD_BYTES);
         ((struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES))->type = rows[i].type;
         assert_int_equal(cw_wire_parse(frame, length, &own, OWN_PORT, 1, rows[i].group_port, &found), rows[i].verdict);
     }
@@ -405,7 +408,6 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
 {
     uint8_t frame[FRAME_BYTES];
     uint32_t length = write_packet(frame);
-    struct cw_wire_network *network = (struct cw_wire_network *)frame;
     struct cw_wire_header *header = (struct cw_wire_header *)(frame + CW_WIRE_NETWORK_BYTES);
     const struct cw_wire_header *found;
     header->flags = CW_WIRE_ENCRYPTED;
@@ -416,9 +418,7 @@ static void test_sealed_packets_have_room_for_their_mac(void **state)
     assert_int_equal(parse(frame, length, &found), CW_WIRE_MALFORMED);
     header->type = CW_WIRE_DATA;
     for (uint32_t payload = 0; payload <= PAYLOAD_BYTES; payload++) {
-        static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
-        cw_wire_network_init(network, mac, mac, 0x0a000001, OWN_IPV4, OWN_PORT, OWN_PORT);
-        cw_wire_network_finish(network, payload);
+        network_write(frame, OWN_IPV4, OWN_PORT, payload);
         assert_int_equal(parse(frame, length, &found), payload < CW_WIRE_MAC_BYTES ? CW_WIRE_MALFORMED : CW_WIRE_GOOD);
     }
 }
