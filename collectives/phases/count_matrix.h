@@ -60,4 +60,3 @@ int cw_schedule_greedy(const struct cw_count_matrix *count_matrix, uint64_t thre
  * 4.2, Figure 4). At most ranks - 1 phases. */
 int cw_schedule_all_to_all_based(const struct cw_count_matrix *count_matrix, uint64_t threshold_bytes,
                                  struct cw_phases *phases);
-

@@ -125,7 +125,6 @@ static void test_figure_3(void **state)
         assert_int_equal(found.phases, rows[i].phases);
         assert_int_equal(found.last_is_mixed, rows[i].last_is_mixed);
     }
-
 }
 
 /* ---- Random count matrices ---- */
@@ -165,12 +164,10 @@ static struct cw_count_matrix table_3_count_matrix(struct cw_random *random)
 
 static void assert_bounds(const struct cw_count_matrix *count_matrix)
 {
-
     const uint64_t load = matrix_load(count_matrix);
 
     assert_true(divide(GREEDY, count_matrix, 0, NULL).bytes >= load);
     assert_true(divide(ALL_TO_ALL_BASED, count_matrix, 0, NULL).phases <= count_matrix->ranks - 1);
-
 }
 
 static void test_random_count_matrices(void **state)
@@ -196,7 +193,6 @@ static void test_nothing_to_do(void **state)
         assert_true(found.phases == 0 && found.parts == 0);
     }
 }
-
 
 int main(void)
 {
