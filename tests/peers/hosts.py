@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Causeway by UDP sockets between hosts, beside MPICH and Open MPI over TCP between the same (apt-get install mpich libmpich-dev openmpi-bin libopenmpi-dev).
 
-usage: sudo tests/peers/hosts.py [--build build] [--rounds 7] [--only pairs|crowd] [--user nobody] [--against OTHER_BUILD]
+usage: sudo tests/peers/hosts.py [--build build] [--rounds 7] [--only pairs|crowd|multicast] [--user nobody] [--against OTHER_BUILD]
 
 Hosts are namespaces of this machine (tests/lab/hosts.py), joined by a bridge; all run as the same user, each started by its own launcher through
 the laboratory's ssh. Offloads are as the kernel has them, on, for all. Ranks of one host share memory in all three; between hosts the peers have TCP.
 
-    pairs    a rank on each of two hosts: 8 bytes half a round trip (us), windows of 64 KiB and 1 MiB (MiB/s)
-    crowd    8 ranks on 4 hosts, which share the cores of this machine: collectives, us
+    pairs      a rank on each of two hosts: 8 bytes half a round trip (us), windows of 64 KiB and 1 MiB (MiB/s)
+    crowd      8 ranks on 4 hosts, which share the cores of this machine: collectives, us
+    multicast  8 hosts, a rank each: the collectives that multicast serves, us
 
 Medians of interleaved rounds. A ratio below 1: Causeway is ahead of the better of the others, for times and bandwidths alike.
 """
@@ -26,6 +27,7 @@ from hosts import Lab  # noqa: E402
 
 PAIRS = [("latency", 8), ("stream", 65536), ("stream", 1 << 20)]
 CROWD = [("barrier", 8), ("allreduce", 8), ("allreduce", 65536), ("alltoall", 1024)]
+MULTICAST = [("bcast", 1024), ("bcast", 65536), ("bcast", 1 << 20), ("scatter", 1024), ("allgather", 1024)]
 # What holds MPICH to TCP between hosts: Debian's is built on UCX, others on libfabric. Inside of a host it has shared memory of its own.
 MPICH = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 OPENMPI = ["--mca", "btl", "tcp,self,vader", "--mca", "pml", "ob1", "--mca", "btl_tcp_if_include", "10.77.0.0/24",
@@ -94,7 +96,7 @@ def main():
     parser.add_argument("--against", help="another build folder of Causeway, to compare with that alone")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="for each figure of pairs")
-    parser.add_argument("--only", choices=("pairs", "crowd"))
+    parser.add_argument("--only", choices=("pairs", "crowd", "multicast"))
     parser.add_argument("--contenders", help="some of causeway,mpich,openmpi")
     parser.add_argument("--user", default="nobody", help="'': root")
     parser.add_argument("--wait", type=float, default=2, help="seconds at most until others leave the machine alone, before each measurement")
@@ -111,11 +113,13 @@ def main():
             file.write(str(options.nice))
     options.build = os.path.abspath(options.build)
     options.against = options.against and os.path.abspath(options.against)
-    if options.only != "crowd":
+    if options.only in (None, "pairs"):
         contest(options, "2 hosts, a rank each: us, MiB/s", 2, 1, "pingpong.c",
                 [str(options.seconds), *(str(size) for name, size in PAIRS if name == "stream")], PAIRS)
-    if options.only != "pairs":
-        contest(options, "4 hosts, 2 ranks each: us", 4, 2, "bench.c", ["barrier", *(f"{name}:{size}" for name, size in CROWD[1:])], CROWD)
+    for part, hosts, ranks_each, keys in (("crowd", 4, 2, CROWD), ("multicast", 8, 1, MULTICAST)):
+        if options.only in (None, part):
+            contest(options, f"{hosts} hosts, {ranks_each} ranks each: us", hosts, ranks_each, "bench.c",
+                    [name if name == "barrier" else f"{name}:{size}" for name, size in keys], keys)
 
 
 if __name__ == "__main__":
