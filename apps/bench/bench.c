@@ -34,7 +34,6 @@ static const struct {
     {"put", bench_put, "latency and goodput of puts, compared with the raw limit of the same port"},
     {"cost", bench_cost, "cost of the protocol for a core, without driver and second core"},
     {"codec", bench_codec, "ratios and costs of codecs, and the links for which they pay"},
-    {"offload", bench_offload, "gain of each offload of a NIC for a core: on and off, in turn"},
     {"node", bench_node, "cost of a frame for the node's thread, by length"},
     {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
 };

@@ -36,9 +36,6 @@ int bench_cost(int argc, char **argv);
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);
 
-/* causeway bench offload: work that a NIC takes over. */
-int bench_offload(int argc, char **argv);
-
 /* causeway bench node: the node's thread alone. */
 int bench_node(int argc, char **argv);
 
