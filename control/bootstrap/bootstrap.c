@@ -47,20 +47,11 @@ static uint32_t size_beside_pmix(void)
 /* PMI goes before PMIx: `causeway run` and Hydra in a job of Slurm's leave the variables of srun. */
 static int launcher_open(struct cw_bootstrap *bootstrap)
 {
-    const char *slurm = cw_environment("SLURM_MPI_TYPE");
-    int status = CW_ERROR_NOT_FOUND;
     if ((is_set("PMI_FD") || is_set("PMI_PORT")) && (!has_pmix() || pmi_is_open())) {
-        if (is_set("PMI_FD") && slurm != NULL && strcmp(slurm, "pmi2") == 0) {
-            status = bootstrap_pmi2_open(bootstrap);
-        }
-        if (status != CW_ERROR_NOT_FOUND) {
-            return status;
-        }
-        *bootstrap = (struct cw_bootstrap){0};
         return bootstrap_pmi1_open(bootstrap);
     }
     if (has_pmix()) {
-        status = bootstrap_pmix_open(bootstrap);
+        int status = bootstrap_pmix_open(bootstrap);
         if (status != CW_ERROR_NOT_FOUND || size_beside_pmix() != 1) {
             return status == CW_ERROR_NOT_FOUND ? CW_ERROR_UNSUPPORTED : status;
         }

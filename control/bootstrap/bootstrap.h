@@ -2,9 +2,8 @@
  * values.
  *
  * Clients, in the order in which the environment is asked for them:
- *   - PMI_FD, PMI_PORT: PMI-1 (`causeway run`, Hydra's mpiexec); with SLURM_MPI_TYPE=pmi2, PMI-2 (srun --mpi=pmi2), if
- *     the launcher agrees. If PMIx variables are set too, a PMI_FD that is not open comes from an outer launcher and is
- *     ignored.
+ *   - PMI_FD, PMI_PORT: PMI-1 (`causeway run`, Hydra's mpiexec, srun --mpi=pmi2). If PMIx variables are set too, a
+ *     PMI_FD that is not open comes from an outer launcher and is ignored.
  *   - PMIX_NAMESPACE and PMIX_RANK: PMIx (srun --mpi=pmix, Open MPI's mpirun, PRRTE); its library is loaded only then.
  *   - Without any launcher the process is a job of its own. If the environment shows that an unknown launcher started
  *     several processes, opening fails: each would run alone without notice.
@@ -39,7 +38,7 @@ struct cw_bootstrap_info {
     uint32_t
         value_max; /* characters of a value of cw_bootstrap_put: the launcher's limit, at most CW_BOOTSTRAP_VALUE_MAX */
     char job[CW_BOOTSTRAP_JOB_MAX + 1]; /* the launcher's name of the job, for users */
-    const char *launcher;               /* "PMI-1", "PMI-2", "PMIx", "none" */
+    const char *launcher;               /* "PMI-1", "PMIx", "none" */
 };
 
 /* Cost of the exchange so far: lines or messages to and from a launcher that has a descriptor. */

@@ -1,4 +1,4 @@
-/* The descriptor to a launcher that speaks PMI-1 or PMI-2. */
+/* The descriptor to a launcher that speaks PMI-1. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -40,13 +40,11 @@ struct cw_bootstrap {
 /* Fill `client`, `state` and `info`, or fail with a line in `failure`. On failure they release their own
  * allocations. */
 int bootstrap_pmi1_open(struct cw_bootstrap *bootstrap);
-/* Also CW_ERROR_NOT_FOUND: the launcher speaks PMI-1 only, and waits for its first line. */
-int bootstrap_pmi2_open(struct cw_bootstrap *bootstrap);
 /* Also CW_ERROR_NOT_FOUND: the library of PMIx is not there. */
 int bootstrap_pmix_open(struct cw_bootstrap *bootstrap);
 int bootstrap_none_open(struct cw_bootstrap *bootstrap);
 
-/* Of PMI-1 and PMI-2, which have a descriptor (pmi_socket.c). */
+/* The descriptor of PMI-1 (pmi_socket.c). */
 
 /* A number from the environment. CW_OK; CW_ERROR_UNSUPPORTED. */
 int bootstrap_pmi_number(struct cw_bootstrap *bootstrap, const char *name, long low, long high, long *number);

@@ -10,7 +10,7 @@ from slurm import SERVERS, Slurm
 
 causeway, exchange, kernel, *programs = [os.path.abspath(each) for each in sys.argv[1:]]
 build = os.path.commonpath([causeway, exchange, kernel])
-CLIENTS = {"pmi2": "PMI-2", "pmix": "PMIx"}
+CLIENTS = {"pmi2": "PMI-1", "pmix": "PMIx"}
 
 
 def jobs_run(slurm):

@@ -1,4 +1,4 @@
-/* Bootstrap: alone, and over PMI-1 and PMI-2 against a launcher that answers what a table says. */
+/* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
 #include <sys/socket.h>
 
 #include "control/bootstrap/bootstrap.h"
@@ -474,6 +474,5 @@ static void test_bad_environments(void **state)
 int main(void)
 {
     return TESTS_RUN_EACH(set_up, NULL, test_alone, unknown_launchers_are_refused, test_pmi1, test_pmi1_get_each,
-                          test_bad_launchers, test_pmi2, test_pmi2_declined, test_bad_pmi2_launchers,
-                          test_size_advertised, test_stale_variables, test_bad_environments);
+                          test_bad_launchers, test_size_advertised, test_stale_variables, test_bad_environments);
 }
