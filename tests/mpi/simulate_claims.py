@@ -3,7 +3,7 @@
 times are virtual: they are the same on each machine and under any load.
 
 usage: simulate_claims.py multicast|phases|clusters|choice CAUSEWAY COLLECTIVE NEIGHBOUR LEVELS
-           collective_measure, neighbour_measure, levels_measure
+           collective_measure, levels_measure
 """
 import json
 import os
@@ -13,7 +13,7 @@ import tempfile
 
 from expectation import HANG_S, exit_code, expect
 
-claims, causeway, collective, neighbour, levels = sys.argv[1], *map(os.path.abspath, sys.argv[2:6])
+claims, causeway, collective, levels = sys.argv[1], *map(os.path.abspath, sys.argv[2:5])
 environment = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
 
 
@@ -72,25 +72,6 @@ def long_all_gathers_by_multicast_take_fewer_packets():
     expect(packets["multicasts"] < 0.75 * packets["concurrent"], f"all-gather of {size} bytes: packets {packets}")
     times = measure(16, network, "allgather", [size], 2, "multicasts", "phased-barriers")
     expect(times["multicasts", size] < times["phased-barriers", size], f"all-gather of {size} bytes: {times}")
-
-
-def outsiders_notice_only_what_is_flooded():
-    """Section 3.2 of CC-MPI. A switch that snoops keeps a multicast from all ports outside the group."""
-    for network, size in [("rate=10Gbps,delay=20us", 65536), ("rate=100Mbps,delay=100us", 4096)]:
-
-        def beside(forwarding, where, algorithm):
-            output, _ = run(16, f"{network},multicast={forwarding}", neighbour, where, algorithm, str(size), "10" if "10G" in network else "100")
-            goodput, latency, group = map(float, output.split())
-            print(f"{network}, {size} bytes, {forwarding}, {where}, {algorithm}: {goodput:.1f} Mb/s, {latency:.1f} us, the group {group:.1f} Mb/s", flush=True)
-            return goodput, latency, group
-
-        alone, singly = beside("snoop", "outside", "-"), beside("snoop", "outside", "flat")
-        snooping, flooding = beside("snoop", "outside", "multicast"), beside("flood", "outside", "multicast")
-        inside = beside("snoop", "inside", "multicast")
-        expect(snooping[0] >= 0.95 * alone[0] and snooping[1] <= 1.05 * alone[1], f"a switch that snoops: {snooping}, alone {alone}")
-        expect(singly[0] >= 0.95 * alone[0] and singly[2] < snooping[2], f"one by one the group gets less: {singly}, {snooping}")
-        expect(flooding[0] < 0.9 * alone[0] and flooding[1] >= snooping[1], f"a switch that floods: {flooding}, alone {alone}")
-        expect(inside[0] < 0.95 * alone[0], f"a member gets both: {inside}, alone {alone}")
 
 
 def knowing_more_takes_less():
@@ -181,7 +162,6 @@ def main():
             multicast_is_ahead_of_unicast()
             blocks_of_a_scatter_arrive_sooner_while_short()
             groups_for_few_are_worth_keeping()
-            outsiders_notice_only_what_is_flooded()
         elif claims == "phases":
             long_all_gathers_by_multicast_take_fewer_packets()
             knowing_more_takes_less()
