@@ -21,9 +21,7 @@ static int bench_without_dpdk(int argc, char **argv)
               "install libdpdk-dev and configure with -Ddpdk=enabled");
     return APP_EXIT_MACHINE;
 }
-#define bench_node   bench_without_dpdk
-#define bench_put    bench_without_dpdk
-#define bench_switch bench_without_dpdk
+#define bench_put bench_without_dpdk
 #endif
 
 static const struct {
@@ -34,8 +32,6 @@ static const struct {
     {"put", bench_put, "latency and goodput of puts, compared with the raw limit of the same port"},
     {"cost", bench_cost, "cost of the protocol for a core, without driver and second core"},
     {"codec", bench_codec, "ratios and costs of codecs, and the links for which they pay"},
-    {"node", bench_node, "cost of a frame for the node's thread, by length"},
-    {"switch", bench_switch, "the limits of the emulator: frames a second, exactness of delays and rates"},
 };
 
 static void list_print(void)

@@ -35,9 +35,3 @@ int bench_cost(int argc, char **argv);
 
 /* causeway bench codec: compression alone. */
 int bench_codec(int argc, char **argv);
-
-/* causeway bench node: the node's thread alone. */
-int bench_node(int argc, char **argv);
-
-/* causeway bench switch: the limits of the emulator. */
-int bench_switch(int argc, char **argv);

@@ -114,18 +114,6 @@ static void pause_watching(void)
     nanosleep(&time, NULL);
 }
 
-int bench_group_await(struct bench_group *group, enum bench_step step)
-{
-    for (;;) {
-        bool reached = atomic_load(&group->shared->reached[step]) == group->config.count;
-        int code = watch(group);
-        if (code != APP_EXIT_SUCCESS || reached) {
-            return code;
-        }
-        pause_watching();
-    }
-}
-
 int bench_group_finish(struct bench_group *group)
 {
     for (;;) {
@@ -180,14 +168,4 @@ void bench_group_free(struct bench_group *group)
         munmap(group->shared, group->shared_bytes);
         group->shared = NULL;
     }
-}
-
-uint64_t bench_process_cpu_ns(pid_t process)
-{
-    clockid_t clock;
-    struct timespec time;
-    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) {
-        return 0;
-    }
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }

@@ -9,8 +9,8 @@
  *    late.
  *
  * Order of calls
- *    first process: bench_fabric_create, bench_group_start, { bench_group_await | bench_group_result }*,
- *                   bench_group_finish, bench_group_free, bench_fabric_destroy
+ *    first process: bench_fabric_create, bench_group_start, bench_group_finish, { bench_group_result }*,
+ *                   bench_group_free, bench_fabric_destroy
  *    each member:   opens everything, connects to all others, then config.run:
  *                   { bench_member_reach | bench_member_all }* */
 #pragma once
@@ -53,7 +53,7 @@ struct bench_group_config {
     /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
      * errors. */
     int (*reference)(struct bench_member *member);
-    /* With an endpoint and all others as peers; NULL: there is neither, and `reference` takes the steps. */
+    /* With an endpoint and all others as peers. */
     int (*run)(struct bench_member *member);
 };
 
@@ -92,14 +92,11 @@ struct bench_member {
 /* Starts the members. One of enum app_exit; an error has been reported, and no member is left then. */
 int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, const struct bench_group_config *config);
 
-/* Waits until all members have come so far. One of enum app_exit; an error has been reported, and all have been ended
- * then. */
-int bench_group_await(struct bench_group *group, enum bench_step step);
-
-/* Waits until all members have ended, which they do after the last step. Results as bench_group_await. */
+/* Waits until all members have ended, which they do after the last step. One of enum app_exit; an error has been
+ * reported, and all have been ended then. */
 int bench_group_finish(struct bench_group *group);
 
-/* The result of a member; complete after bench_group_await(BENCH_STEP_LEAVE). Valid until bench_group_free. */
+/* The result of a member; complete after bench_group_finish. Valid until bench_group_free. */
 const void *bench_group_result(const struct bench_group *group, uint32_t member);
 
 /* Frees the results, and ends members that an error has left running. */
@@ -116,15 +113,5 @@ void bench_member_leave(struct bench_member *member);
 /* Waits until all members have, asleep: nothing must be due to come by the network. */
 void bench_member_await(const struct bench_member *member, enum bench_step step);
 
-/* The time at which the first member called this for a step: the same for all. */
-uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step);
-
 /* Reports "process I: ERROR" and returns the exit code for it. */
 int bench_member_fail(const struct bench_member *member, int status, const char *what);
-
-/* The kernel's own CLOCK_MONOTONIC, for times that processes compare: cw_clock_ns may differ between them by a
- * microsecond. */
-uint64_t bench_member_clock_ns(void);
-
-/* CPU time of another process; 0 if it has gone. */
-uint64_t bench_process_cpu_ns(pid_t process);

@@ -19,7 +19,6 @@ struct bench_introduction {
 /* All atomics are sequentially consistent: a process that sees a step also sees all writes before it. */
 struct bench_group_shared {
     _Atomic uint32_t reached[BENCH_STEP_COUNT]; /* by how many members */
-    _Atomic uint64_t start_ns[BENCH_STEP_COUNT];
     struct bench_introduction members[BENCH_GROUP_MEMBERS_MAX];
     _Alignas(64) uint8_t results[];
 };

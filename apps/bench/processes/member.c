@@ -29,26 +29,11 @@ static bool all_reached(const struct bench_member *member, enum bench_step step)
     return atomic_load(&member->group->shared->reached[step]) == member->count;
 }
 
-uint64_t bench_member_start_ns(const struct bench_member *member, enum bench_step step)
-{
-    uint64_t expected = 0;
-    uint64_t now_ns = bench_member_clock_ns();
-    return atomic_compare_exchange_strong(&member->group->shared->start_ns[step], &expected, now_ns) ? now_ns
-                                                                                                     : expected;
-}
-
 int bench_member_fail(const struct bench_member *member, int status, const char *what)
 {
     char where[64];
     snprintf(where, sizeof(where), "process %u", member->index);
     return app_error_status(status, what, where);
-}
-
-uint64_t bench_member_clock_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
 void bench_member_await(const struct bench_member *member, enum bench_step step)
@@ -234,10 +219,7 @@ static int run_all(struct bench_member *member)
     if (code == APP_EXIT_SUCCESS && config->reference != NULL) {
         code = config->reference(member);
     }
-    if (code != APP_EXIT_SUCCESS || config->run == NULL) {
-        return code;
-    }
-    code = open_endpoint(member);
+    code = code == APP_EXIT_SUCCESS ? open_endpoint(member) : code;
     if (code == APP_EXIT_SUCCESS) {
         bench_member_reach(member, BENCH_STEP_REFERENCE);
         bench_member_await(member, BENCH_STEP_REFERENCE);
