@@ -88,12 +88,6 @@ static double concurrent(struct terms *terms)
     return size == 1 ? formula_train(terms, groups - 2, last) + hop(terms, last) : sum;
 }
 
-static double printed_concurrent(struct terms *terms)
-{
-    unless(terms, terms->ranks > terms->concurrency && terms->concurrency <= terms->ports, CW_FORMULA_NONE);
-    return cw_model_allgather_concurrent(terms->path, terms->ranks, terms->bytes, terms->concurrency);
-}
-
 /* Equation 5: two messages of half the size a step. */
 static double concurrent_split(struct terms *terms)
 {
@@ -104,19 +98,6 @@ static double concurrent_split(struct terms *terms)
         sum += larger(hop(terms, half), 2 * formula_train(terms, 1, half));
     }
     return sum;
-}
-
-static double printed_split(struct terms *terms)
-{
-    unless(terms, terms->ports >= 2, CW_FORMULA_NONE);
-    return cw_model_allgather_split(terms->path, terms->ranks, terms->bytes);
-}
-
-static double printed_doubling(struct terms *terms)
-{
-    unless(terms, power_of_two(terms->ranks), CW_FORMULA_NONE);
-    unless(terms, formula_exchanges(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
-    return cw_model_allgather_nonblocking(terms->path, terms->ranks, terms->bytes);
 }
 
 /* ---- Table ---- */
@@ -135,9 +116,6 @@ static const struct formula_row rows[] = {
     {ROW("recursive-doubling", "sum i=0..log2(P)-1 of (g(2^i m) + L)", DERIVED, EXACT, "P a power of two, " EXCHANGES,
          2),
      recursive_doubling, FORMULA_VECTOR},
-    {ROW("recursive-doubling", "T2 = sum i=0..log2(P)-1 of T(m 2^i)", UNPRINTED "2" LOST, EXACT,
-         "P a power of two, " EXCHANGES, 0),
-     printed_doubling, FORMULA_VECTOR},
     {ROW("bruck", "sum i of (g(min(2^i, P - 2^i) m) + L)", DERIVED, EXACT, "P = 2, " EXCHANGES, 3), bruck,
      FORMULA_VECTOR},
     {ROW("gather-bcast", "sum i of (g(2^i m) + L) + ceil(log2 P) g((P-1) m) + floor(log2 P) L", DERIVED, FITTED, NULL,
@@ -149,15 +127,9 @@ static const struct formula_row rows[] = {
     {ROW("concurrent", "(C-1 messages) + sum over log2(P/C) steps of (g(2^i m) + L) + (C-1 messages)",
          UNPRINTED "3" LOST ", with ports", FITTED, "os(m) + or(m) <= g(m)", 2.5),
      concurrent, FORMULA_VECTOR},
-    {ROW("concurrent", "T3 = sum i=0..log2(P/C)-1 of (T(m 2^i) + tau) + tau", UNPRINTED "3" LOST, FITTED,
-         "C ports, P > C", 3),
-     printed_concurrent, FORMULA_VECTOR},
     {ROW("concurrent-split", "sum i of (g(2^i m/2) + L), or of the time for both halves on one port",
          UNPRINTED "5" LOST ", with ports", FITTED, NULL, 2),
      concurrent_split, FORMULA_VECTOR},
-    {ROW("concurrent-split", "T4 = sum i=0..log2(P)-1 of (T(m 2^i / 2) + tau)", UNPRINTED "5" LOST, FITTED, "two ports",
-         2.5),
-     printed_split, FORMULA_VECTOR},
 };
 
 const struct formula_family formulas_allgather = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -17,31 +17,6 @@ static double rotated(struct terms *terms)
     return formula_train(terms, terms->ranks - 2, terms->bytes) + hop(terms, terms->bytes);
 }
 
-/* Table 3: at best a processor sends one message after the other as fast as it can, at worst one a gap; contention says
- * where in between. */
-static double contended(struct terms *terms)
-{
-    double receive = (terms->ranks - 1) * cw_plogp_receive(terms->path, terms->bytes) + latency(terms);
-    double lower = (terms->ranks - 1) * cw_plogp_send(terms->path, terms->bytes) + receive;
-    double upper = (terms->ranks - 1) * gap(terms, terms->bytes) + receive;
-    return lower + (upper - lower) * terms->network->contention;
-}
-
-static double printed_upper(struct terms *terms)
-{
-    return (terms->ranks - 1) * gap(terms, terms->bytes) +
-           (terms->ranks - 1) * cw_plogp_receive(terms->path, terms->bytes) + latency(terms);
-}
-
-static double printed_lower(struct terms *terms)
-{
-    bool holds = terms->ports == 1 && formula_keeps_up(terms, terms->bytes);
-    terms->kind = holds ? CW_FORMULA_LOWER_BOUND : CW_FORMULA_NONE;
-    return (terms->ranks - 1) *
-               (cw_plogp_send(terms->path, terms->bytes) + cw_plogp_receive(terms->path, terms->bytes)) +
-           latency(terms);
-}
-
 static double pairwise(struct terms *terms)
 {
     unless(terms, formula_exchanges(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
@@ -132,25 +107,16 @@ static double clusters_heads(struct terms *terms)
 /* ---- Table ---- */
 
 #define DERIVED   "derived from the algorithm"
-#define TABLE_3   "Barchet-Estefanel and Mounie 2004, Table 3"
 #define EXCHANGES "os + or <= g + L"
 #define STREAMS   "one port, os and or never meet"
 #define ROW(algorithm, text, source, kind, condition, factor)                          \
     {                                                                                  \
         CW_ALLTOALL, algorithm, text, source, CW_FORMULA_##kind, (condition), (factor) \
     }
-#define CONTENDED "lower + (upper - lower) gamma"
-#define UPPER     "upper = (P-1) g(m) + (P-1) or(m) + L"
-#define LOWER     "lower = (P-1) os(m) + (P-1) or(m) + L"
 
 static const struct formula_row rows[] = {
     {ROW("direct", "(P-2) g(m) + (P-1) g(m) + L", DERIVED, EXACT, STREAMS, 0), direct, 0},
-    {ROW("direct", CONTENDED, TABLE_3 " and section 5", NONE, NULL, 0), contended, 0},
-    {ROW("direct", LOWER, TABLE_3, LOWER_BOUND, "one port, os(m) + or(m) <= g(m)", 0), printed_lower, 0},
     {ROW("rotated", "(P-1) g(m) + L", DERIVED, EXACT, STREAMS, 0), rotated, 0},
-    {ROW("rotated", CONTENDED, TABLE_3 " and section 5", NONE, NULL, 0), contended, 0},
-    {ROW("rotated", LOWER, TABLE_3, LOWER_BOUND, "one port, os(m) + or(m) <= g(m)", 0), printed_lower, 0},
-    {ROW("rotated", UPPER, TABLE_3, UPPER_BOUND, NULL, 0), printed_upper, 0},
     {ROW("pairwise", "(P-1) (g(m) + L)", DERIVED, EXACT, EXCHANGES, 0), pairwise, 0},
     {ROW("concurrent", "ceil((P-1)/C) steps of C g(m) + L", DERIVED, EXACT, STREAMS " in a step", 0), concurrent, 0},
     {ROW("bruck", "sum k of (g(blocks with bit k, m each) + L)", DERIVED, EXACT, "P a power of two, " EXCHANGES, 2),

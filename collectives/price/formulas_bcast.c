@@ -265,74 +265,6 @@ static double multicast(struct terms *terms)
     return hop(terms, terms->bytes);
 }
 
-/* ---- As printed ---- */
-
-static double printed_flat_rendezvous(struct terms *terms)
-{
-    return (terms->ranks - 1) * gap(terms, terms->bytes) + 2 * gap(terms, 1) + 3 * latency(terms);
-}
-
-static double printed_chain_rendezvous(struct terms *terms)
-{
-    unless(terms, terms->ranks > 2 && formula_exchanges(terms, 0) && formula_exchanges(terms, terms->bytes),
-           CW_FORMULA_NONE);
-    return (terms->ranks - 1) * (gap(terms, terms->bytes) + 2 * gap(terms, 1) + 3 * latency(terms));
-}
-
-static double printed_segmented_flat(struct terms *terms)
-{
-    return (terms->ranks - 1) * gap(terms, terms->segment_bytes) * (double)terms->segments + latency(terms);
-}
-
-static double printed_segmented_chain(struct terms *terms)
-{
-    unless(terms, terms->segments == 1 || (terms->ports == 1 && formula_keeps_up(terms, terms->segment_bytes)),
-           CW_FORMULA_NONE);
-    return (terms->ranks - 1) * hop(terms, terms->segment_bytes) +
-           gap(terms, terms->segment_bytes) * (double)(terms->segments - 1);
-}
-
-static double printed_binary(struct terms *terms)
-{
-    return ceiling_log2(terms->ranks) * (2 * gap(terms, terms->bytes) + latency(terms));
-}
-
-/* Floor and ceiling stand the other way round than in this tree, which serves the largest subtree first. */
-static void binomial_class(struct terms *terms, uint64_t bytes)
-{
-    if (terms->ports > 1) {
-        terms->kind = CW_FORMULA_NONE;
-    } else if (!power_of_two(terms->ranks)) {
-        terms->kind = gap(terms, bytes) >= latency(terms) ? CW_FORMULA_LOWER_BOUND : CW_FORMULA_UPPER_BOUND;
-    }
-}
-
-static double printed_binomial(struct terms *terms)
-{
-    binomial_class(terms, terms->bytes);
-    return floor_log2(terms->ranks) * gap(terms, terms->bytes) + ceiling_log2(terms->ranks) * latency(terms);
-}
-
-static double printed_binomial_rendezvous(struct terms *terms)
-{
-    return floor_log2(terms->ranks) * gap(terms, terms->bytes) +
-           ceiling_log2(terms->ranks) * (2 * gap(terms, 1) + 3 * latency(terms));
-}
-
-static double printed_segmented_binomial(struct terms *terms)
-{
-    double one = gap(terms, terms->segment_bytes);
-    bool even = terms->last_bytes == terms->segment_bytes;
-    if (!power_of_two(terms->ranks) || terms->ports > 1) {
-        terms->kind = CW_FORMULA_NONE;
-    } else if (terms->segments > 1 && !formula_keeps_up(terms, terms->segment_bytes)) {
-        terms->kind = even ? CW_FORMULA_LOWER_BOUND : CW_FORMULA_NONE;
-    } else if (!even) {
-        terms->kind = CW_FORMULA_UPPER_BOUND;
-    }
-    return floor_log2(terms->ranks) * one * (double)terms->segments + ceiling_log2(terms->ranks) * latency(terms);
-}
-
 /* ---- Table ---- */
 
 #define TABLE_1 "Barchet-Estefanel and Mounie 2004, Table 1"
@@ -348,50 +280,30 @@ static const struct formula_row rows[] = {
     {BCAST("flat-rendezvous", "(P-1) g(m) + 2 g(0) + 4 L", DERIVED "; Table 1 and the acknowledgement", EXACT,
            "one port, no overheads, (P-1) g(0) <= g(0) + L", 0),
      flat_rendezvous, FORMULA_HANDSHAKES},
-    {BCAST("flat-rendezvous", "(P-1) g(m) + 2 g(1) + 3 L", TABLE_1 ", as printed", NONE, NULL, 0),
-     printed_flat_rendezvous, FORMULA_HANDSHAKES},
     {BCAST("segmented-flat", "(P-1) ((k-1) g(s) + g(last s)) + L", TABLE_1 ", with a last segment of its own size",
            EXACT, "one port", 0),
      segmented_flat, FORMULA_SEGMENTED},
-    {BCAST("segmented-flat", "(P-1) g(s) k + L", TABLE_1 ", as printed", UPPER_BOUND, NULL, 0), printed_segmented_flat,
-     FORMULA_SEGMENTED},
     {BCAST("chain", "(P-1) (g(m) + L)", TABLE_1, EXACT, NULL, 0), chain, 0},
     {BCAST("chain-rendezvous", "(P-1) (g(m) + L) + 2 g(0) + 3 L", DERIVED ": all handshakes but the first are hidden",
            EXACT, "os + or <= g + L", 0),
      chain_rendezvous, FORMULA_HANDSHAKES},
-    {BCAST("chain-rendezvous", "(P-1) (g(m) + 2 g(1) + 3 L)", TABLE_1 ", as printed", UPPER_BOUND,
-           "P > 2, os + or <= g + L", 0),
-     printed_chain_rendezvous, FORMULA_HANDSHAKES},
     {BCAST("segmented-chain", "(P-2) (g(s) + L) + (k-1) g(s) + g(last s) + L",
            TABLE_1 ", with a last segment of its own size", EXACT, "one port, os(s) + or(s) <= g(s)", 0),
      segmented_chain, FORMULA_SEGMENTED},
-    {BCAST("segmented-chain", "(P-1) (g(s) + L) + g(s) (k-1)", TABLE_1 ", as printed", UPPER_BOUND,
-           "one port, os(s) + or(s) <= g(s)", 0),
-     printed_segmented_chain, FORMULA_SEGMENTED},
     {BCAST("binary", "longest way down a heap: 1 or 2 g(m), + L, per level", DERIVED, EXACT, NULL, 0), binary, 0},
-    {BCAST("binary", "ceil(log2 P) (2 g(m) + L)", TABLE_1, UPPER_BOUND, NULL, 0), printed_binary, 0},
     {BCAST("segmented-binary", "(k-1) 2 g(s) + binary(s)", DERIVED, EXACT, EVEN, 0), segmented_binary,
      FORMULA_SEGMENTED},
     {BCAST("d-ary", "(k-1) d g(s) + longest way down a heap: 1 to d g(s), + L, per level", DERIVED, EXACT, EVEN, 0),
      segmented_dary, FORMULA_SEGMENTED},
     {BCAST("binomial", "ceil(log2 P) g(m) + floor(log2 P) L", DERIVED "; Table 1 for powers of two", EXACT, NULL, 0),
      binomial, 0},
-    {BCAST("binomial", "floor(log2 P) g(m) + ceil(log2 P) L", TABLE_1 ", as printed", EXACT,
-           "P a power of two, one port", 0),
-     printed_binomial, 0},
     {BCAST("binomial-rendezvous", "ceil(log2 P) g(m) + floor(log2 P) L + 2 g(0) + 3 L",
            DERIVED ": all handshakes but the first are hidden", EXACT,
            "one port, no overheads, log2(P) g(0) <= g(0) + L", 0),
      binomial_rendezvous, FORMULA_HANDSHAKES},
-    {BCAST("binomial-rendezvous", "floor(log2 P) g(m) + ceil(log2 P) (2 g(1) + 3 L)", TABLE_1 ", as printed", NONE,
-           NULL, 0),
-     printed_binomial_rendezvous, FORMULA_HANDSHAKES},
     {BCAST("segmented-binomial", "(k-1) ceil(log2 P) g(s) + binomial(s)", DERIVED "; Table 1 for powers of two", EXACT,
            EVEN, 0),
      segmented_binomial, FORMULA_SEGMENTED},
-    {BCAST("segmented-binomial", "floor(log2 P) g(s) k + ceil(log2 P) L", TABLE_1 ", as printed", EXACT,
-           "P a power of two, " EVEN, 0),
-     printed_segmented_binomial, FORMULA_SEGMENTED},
     {BCAST("van-de-geijn", "scatter binomial(m/P) + (P-1) (g(m/P) + L)", DERIVED, FITTED,
            "one port, os(m/P) + or(m/P) <= g(m/P)", 2.5),
      van_de_geijn, 0},

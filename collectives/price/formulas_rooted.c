@@ -33,17 +33,6 @@ static double scatter_binomial(struct terms *terms)
     return formula_scatter_binomial(terms, terms->ranks, terms->bytes);
 }
 
-static double printed_binomial(struct terms *terms)
-{
-    double sum = 0;
-    needs_whole_subtrees(terms);
-    unless(terms, power_of_two(terms->ranks), CW_FORMULA_UPPER_BOUND);
-    for (uint32_t j = 0; j < ceiling_log2(terms->ranks); j++) {
-        sum += hop(terms, terms->bytes << j);
-    }
-    return sum;
-}
-
 static double scatter_multicast(struct terms *terms)
 {
     return hop(terms, terms->bytes * terms->ranks);
@@ -54,6 +43,17 @@ static double scatter_multicast(struct terms *terms)
 static double gather_flat(struct terms *terms)
 {
     return latency(terms) + formula_funnel(terms, terms->ranks - 2, terms->bytes);
+}
+
+static double gather_binomial(struct terms *terms)
+{
+    double sum = 0;
+    needs_whole_subtrees(terms);
+    unless(terms, power_of_two(terms->ranks), CW_FORMULA_UPPER_BOUND);
+    for (uint32_t j = 0; j < ceiling_log2(terms->ranks); j++) {
+        sum += hop(terms, terms->bytes << j);
+    }
+    return sum;
 }
 
 /* ---- Barrier ---- */
@@ -99,9 +99,6 @@ static const struct formula_row rows[] = {
     {ROW(CW_SCATTER, "binomial", "longest way: sums of g(blocks of a subtree) and L",
          DERIVED "; Table 2 for powers of two", EXACT, "rank 0 is the root", 2),
      scatter_binomial, FORMULA_VECTOR},
-    {ROW(CW_SCATTER, "binomial", "sum j=0..ceil(log2 P)-1 of g(2^j m) + ceil(log2 P) L", TABLE_2, EXACT,
-         "P a power of two, rank 0 is the root", 4),
-     printed_binomial, FORMULA_VECTOR},
     {ROW(CW_SCATTER, "multicast", "g(P m) + L", DERIVED, EXACT, NULL, 0), scatter_multicast, FORMULA_VECTOR},
     {ROW(CW_GATHER, "flat", "(P-1) g(m) + L", MIRROR, EXACT, NULL, 0), gather_flat, 0},
     {ROW(CW_GATHER, "chain", "sum j=1..P-1 of g(j m) + (P-1) L", MIRROR, EXACT, "rank 0 is the root", 2), chain,
@@ -110,7 +107,7 @@ static const struct formula_row rows[] = {
      scatter_pipelined_chain, 0},
     {ROW(CW_GATHER, "binomial", "sum j=0..ceil(log2 P)-1 of g(2^j m) + ceil(log2 P) L", MIRROR, EXACT,
          "P a power of two, rank 0 is the root", 4),
-     printed_binomial, FORMULA_VECTOR},
+     gather_binomial, FORMULA_VECTOR},
     {ROW(CW_BARRIER, "dissemination", "ceil(log2 P) (g(0) + L)", DERIVED, EXACT, "os(0) + or(0) <= g(0) + L", 0),
      dissemination, FORMULA_HANDSHAKES},
     {ROW(CW_BARRIER, "tree", "ceil(log2 P) (g(0) + L) + ceil(log2 P) g(0) + floor(log2 P) L", DERIVED, EXACT,

@@ -97,11 +97,10 @@ struct cw_formula {
     double factor;              /* of those whose value may be FITTED */
 };
 
-/* Formula number `index`; NULL beyond the last. An algorithm may have several: its first is the one to price with,
- * others are as papers print them. */
+/* Formula number `index`; NULL beyond the last. */
 const struct cw_formula *cw_formula_at(uint32_t index);
 
-/* The first formula of an algorithm; NULL if there is none. */
+/* The formula of an algorithm; NULL if there is none. */
 const struct cw_formula *cw_formula_find(enum cw_collective collective, const char *algorithm);
 
 struct cw_formula_value {
@@ -115,14 +114,3 @@ int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_proble
                         const struct cw_parameters *parameters, const struct cw_network *network,
                         struct cw_formula_value *value);
 
-/* ---- Models of papers, to compare the algorithms with ---- */
-
-/* All-gather of `bytes` a rank (Tipparaju and Nieplocha 2005, section 3; the equations' pictures are lost, these are
- * derived from the text around them). T(m), to transmit m bytes in both directions, is L + g(m) in pLogP, whose ports
- * do not share; tau, to initiate a message, is os(m).
- *   nonblocking (2): T2 = sum of T(m 2^i) over log2 n steps
- *   concurrent (3): T3 = sum of (T(m 2^i) + tau) over log2(n/C) steps, + tau; tau is here that of C - 1 messages
- *   split (5): T4 = sum of (T(m 2^i / 2) + tau) over log2 n steps */
-double cw_model_allgather_nonblocking(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
-double cw_model_allgather_concurrent(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes, uint32_t concurrency);
-double cw_model_allgather_split(const struct cw_plogp *path, uint32_t ranks, uint64_t bytes);
