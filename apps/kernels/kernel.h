@@ -1,5 +1,5 @@
-/* Kernels: programs with the communication of real applications: integer sort (is), 3-D Fourier transform (ft),
- * conjugate gradients (cg), whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
+/* Kernels: programs with the communication of real applications: integer sort (is) and 3-D Fourier transform (ft),
+ * whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
  * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks (pairs),
  * and communication beside computing (overlap). Kernels with messages of simulation fields represent the programs with
  * which Ke, Burtscher and Speight measured compressed messages (Runtime Compression of MPI Messages, 2004): alternating

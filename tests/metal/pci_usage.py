@@ -170,8 +170,8 @@ def main():
             obstacles(machines)
         else:
             is_first = PART == "e1000e" or ALL
-            kernels_run(machines, [name for name in ("is", "ft", "cg") if name in PROGRAMS and (is_first or name == "is")], NET)
-            programs_run(machines, [name for name in PROGRAMS if name not in ("is", "ft", "cg", "mpi_busy") and is_first])
+            kernels_run(machines, [name for name in ("is", "ft") if name in PROGRAMS and (is_first or name == "is")], NET)
+            programs_run(machines, [name for name in PROGRAMS if name not in ("is", "ft", "mpi_busy") and is_first])
             if PART == "e1000e":
                 refusals(machines)
                 troubles(machines)

@@ -13,7 +13,7 @@ KEEP = [CAUSEWAY, f"{BUILD}/dataplane/libcauseway_verbs.so", *PROGRAMS.values()]
 ENVIRONMENT = {"CAUSEWAY_FAILURE_TIMEOUT": PATIENT, "CW_CALLS": "20"}
 PAIRS = re.compile(r"(\d+) queue pairs came up, (\d+) broke; (\d+) work requests")
 NONE = (0, 0, 0)
-CLASSES = {"is", "ft", "cg"}  # kernels, which want a problem class
+CLASSES = {"is", "ft"}  # kernels, which want a problem class
 
 
 def arguments(name):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record_usage.py CAUSEWAY RECORDED IS CG DAMAGE [wire]: a program is recorded, what it has done compiled, and served by plans when it does so again; what it does otherwise goes on without. Nothing is timed."""
+"""record_usage.py CAUSEWAY RECORDED IS FT DAMAGE [wire]: a program is recorded, what it has done compiled, and served by plans when it does so again; what it does otherwise goes on without. Nothing is timed."""
 import json
 import os
 import re
@@ -110,7 +110,7 @@ def wrong(folder, plan):
     refused(["run", "-n", "4", "--env", f"CAUSEWAY_PLAN={plan}.bad", integer_sort, "S"], "altered")
     refused(["run", "-n", "3", "--plan", plan, integer_sort, "S"], "the plan is for 4 ranks, this job has 3")
     refused(["run", "-n", "3", "--env", f"CAUSEWAY_PLAN={plan}", integer_sort, "S"], "compiled for 4 ranks, this job has 3")
-    refused(["run", "-n", "4", "--plan", plan, other, "S"], "compiled for the program is, this one is cg")
+    refused(["run", "-n", "4", "--plan", plan, other, "S"], "compiled for the program is, this one is ft")
     refused(["run", "-n", "4", "--plan", trace, integer_sort, "S"], "this is no bundle of plans")
     refused(["run", "-n", "4", "--plan", "/does/not/exist", integer_sort, "S"], "cannot be read")
     refused(["run", "-n", "4", "--record", "/does/not/exist", integer_sort, "S"], "cannot be written")

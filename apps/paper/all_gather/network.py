@@ -15,5 +15,5 @@ NOT_REBUILT = {
     "figure 2": "a drawing of who sends to whom; `causeway plan dump` prints the same of our plans",
     "figure 3": "a drawing of the steps with concurrency index 2; `causeway plan draw` makes it of our plans",
     "figure 4": "a drawing of the steps with message splitting; `causeway plan draw` makes it of our plans",
-    "NAS CG": "the paper names the program and prints no numbers of it; the kernel cg runs on these networks by any algorithm",
+    "NAS CG": "the paper names the program and prints no numbers of it",
 }
