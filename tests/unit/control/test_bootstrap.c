@@ -1,5 +1,9 @@
 /* Bootstrap: alone, and over PMI-1 against a launcher that answers what a table says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "control/bootstrap/bootstrap.h"
 #include "dataplane/status.h"
@@ -132,8 +136,9 @@ static void unknown_launchers_are_refused(void **state)
         }
         int status = cw_bootstrap_open(&bootstrap, error, sizeof(error));
         assert_int_equal(status, rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
-        assert_true_msg(rows[i].remedy == NULL || strstr(error, rows[i].remedy) != NULL, "'%s' is not in '%s'",
-                        rows[i].remedy, error);
+        if (rows[i].remedy != NULL && strstr(error, rows[i].remedy) == NULL) {
+            fail_msg("'%s' is not in '%s'", rows[i].remedy, error);
+        }
         cw_bootstrap_close(bootstrap);
     }
     environment_clear();
@@ -228,136 +233,6 @@ static void test_pmi1_get_each(void **state)
         assert_int_equal(traffic.requests, 6);
         assert_true(traffic.bytes > sizeof(answers));
         cw_bootstrap_close(bootstrap);
-    }
-}
-
-/* Messages as Slurm writes them, in front of each its length. */
-static void messages_write(char *text, size_t bytes, const char *greeting, const char *const *messages, size_t count)
-{
-    size_t length = (size_t)snprintf(text, bytes, "%s", greeting);
-    for (size_t i = 0; i < count; i++) {
-        length += (size_t)snprintf(text + length, bytes - length, "%-6zu%s", strlen(messages[i]), messages[i]);
-        assert_in_range(length, 1, bytes - 1);
-    }
-}
-
-#define GREETING2 "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n"
-#define FULLINIT  "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=8;appnum=-1;"
-#define JOB       "cmd=job-getid-response;rc=0;jobid=1.0;"
-#define UNIVERSE  "cmd=info-getjobattr-response;rc=0;found=TRUE;value=16;"
-
-static int pmi2_open(struct cw_bootstrap **bootstrap, const char *greeting, const char *const *messages, size_t count)
-{
-    char answers[4096], error[256] = "";
-    messages_write(answers, sizeof(answers), greeting, messages, count);
-    launcher_start(answers);
-    setenv("SLURM_MPI_TYPE", "pmi2", 1);
-    setenv("PMI_JOBID", "1.0", 1);
-    int status = cw_bootstrap_open(bootstrap, error, sizeof(error));
-    assert_int_equal(strlen(error) > 0, status != CW_OK);
-    return status;
-}
-
-static void test_pmi2(void **state)
-{
-    static const char *const messages[] = {
-        FULLINIT,
-        JOB,
-        UNIVERSE,
-        "cmd=kvs-put-response;rc=0;",
-        "cmd=kvs-put-response;rc=7;errmsg=too long;",
-        "cmd=kvs-fence-response;rc=0;",
-        "cmd=kvs-get-response;rc=0;found=TRUE;value=x=y;",
-        "cmd=kvs-get-response;rc=0;found=FALSE;",
-        "cmd=kvs-get-response;rc=0;found=TRUE;value=abcd;",
-        "cmd=kvs-get-response;rc=0;found=TRUE;value=a;;b;",
-        "cmd=kvs-fence-response;rc=1;errmsg=mpi/pmi2: failed to send temp kvs;",
-        "cmd=kvs-get-response;rc=0;",
-    };
-    struct cw_bootstrap *bootstrap = NULL;
-    char value[64];
-    assert_int_equal(pmi2_open(&bootstrap, GREETING2, messages, sizeof(messages) / sizeof(messages[0])), CW_OK);
-    struct cw_bootstrap_info info = cw_bootstrap_info(bootstrap);
-    assert_int_equal(info.rank, 3);
-    assert_int_equal(info.size, 8);
-    assert_int_equal(info.universe_size, 16);
-    assert_int_equal(info.app_number, -1);
-    assert_int_equal(info.value_max, CW_BOOTSTRAP_VALUE_MAX);
-    assert_string_equal(info.job, "1.0");
-    assert_string_equal(info.launcher, "PMI-2");
-    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
-    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_SYSTEM);
-    assert_non_null(strstr(cw_bootstrap_failure(bootstrap), "too long"));
-    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
-    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
-    assert_string_equal(value, "x=y");
-    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
-    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_ERROR_LIMIT);
-    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
-    assert_string_equal(value, "a;b");
-    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
-    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
-    /* it has ended */
-    assert_true(cw_bootstrap_is_cut(bootstrap));
-    assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
-    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
-    cw_bootstrap_close(bootstrap);
-    char asked[4096] = "";
-    assert_true(read(launcher, asked, sizeof(asked) - 1) > 0);
-    static const char *const due[] = {
-        "cmd=init pmi_version=2 pmi_subversion=0\n    51cmd=fullinit;pmijobid=1.0;pmirank=3;threaded=FALSE;",
-        "    26cmd=kvs-put;key=a;value=b;", "    14cmd=kvs-fence;", "    37cmd=kvs-get;jobid=1.0;srcid=-1;key=a;"};
-    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
-        assert_true_msg(strstr(asked, due[i]) != NULL, "'%s' is not in '%s'", due[i], asked);
-    }
-}
-
-/* A launcher within a job of Slurm's that has PMI-1 only. */
-static void test_pmi2_declined(void **state)
-{
-    struct cw_bootstrap *bootstrap = NULL;
-    assert_int_equal(
-        pmi2_open(&bootstrap, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n" GREETING, NULL, 0), CW_OK);
-    assert_string_equal(cw_bootstrap_info(bootstrap).launcher, "PMI-1");
-    assert_string_equal(cw_bootstrap_info(bootstrap).job, "kvs_1");
-    cw_bootstrap_drop(bootstrap);
-}
-
-static void test_bad_pmi2_launchers(void **state)
-{
-    static const struct {
-        const char *greeting;
-        const char *messages[3];
-        int status;
-    } rows[] = {
-        {"", {NULL}, CW_ERROR_CLOSED},
-        {"cmd=response_to_init pmi_version=2", {NULL}, CW_ERROR_CLOSED},
-        {"hello\n", {NULL}, CW_ERROR_SYSTEM},
-        {"\n", {NULL}, CW_ERROR_SYSTEM},
-        {"cmd=response_to_init pmi_version=3 rc=0\n", {NULL}, CW_ERROR_UNSUPPORTED},
-        {"cmd=response_to_init pmi_version=2 rc=1\n", {NULL}, CW_ERROR_UNSUPPORTED},
-        {GREETING2, {NULL}, CW_ERROR_CLOSED},
-        {GREETING2 "abcdefcmd=x;", {NULL}, CW_ERROR_SYSTEM},
-        {GREETING2 "999999cmd=x;", {NULL}, CW_ERROR_SYSTEM},
-        {GREETING2 "    90cmd=x;", {NULL}, CW_ERROR_CLOSED},
-        {GREETING2, {"cmd"}, CW_ERROR_SYSTEM},
-        {GREETING2, {"rc=0;"}, CW_ERROR_SYSTEM},
-        {GREETING2, {"cmd=kvs-get-response;rc=0;"}, CW_ERROR_SYSTEM},
-        {GREETING2, {"cmd=fullinit-responses;rc=0;rank=3;size=8;"}, CW_ERROR_SYSTEM},
-        {GREETING2, {"cmd=fullinit-response;rc=3;rank=3;size=8;"}, CW_ERROR_UNSUPPORTED},
-        {GREETING2, {"cmd=fullinit-response;rc=0;rank=8;size=8;"}, CW_ERROR_UNSUPPORTED},
-        {GREETING2, {"cmd=fullinit-response;rc=0;"}, CW_ERROR_UNSUPPORTED},
-        {GREETING2, {FULLINIT, "cmd=job-getid-response;rc=0;"}, CW_ERROR_UNSUPPORTED},
-        {GREETING2, {FULLINIT, JOB, "cmd=kvs-get-response;"}, CW_ERROR_SYSTEM},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct cw_bootstrap *bootstrap = NULL;
-        size_t count = 0;
-        while (count < 3 && rows[i].messages[count] != NULL) {
-            count++;
-        }
-        assert_int_equal(pmi2_open(&bootstrap, rows[i].greeting, rows[i].messages, count), rows[i].status);
-        assert_null(bootstrap);
     }
 }
 
